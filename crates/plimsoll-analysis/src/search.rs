@@ -17,10 +17,17 @@ mod levels;
 mod outcome;
 mod text;
 
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::Bound;
+use plimsoll_model::finding::Rule;
 
-use self::levels::{Ceiling, Level, Purpose, Standing, levels};
+pub use self::levels::Miss;
+use self::levels::Tries;
 pub use self::outcome::{Holding, ProbeOutcome};
+use crate::climb::{
+    self, Bracket, Ceiling, Course, Left, Missed, Next, Policy, Standing, Step,
+    WHOLE_FROM_OPS_PER_S, levels,
+};
 
 /// Steps that are kept for the verification while there are few left.
 const VERIFY_RESERVE_STEPS: u32 = 1;
@@ -35,8 +42,6 @@ const UNTRIED_RATIO: f64 = 0.25;
 const ACHIEVED_RATIO: f64 = 0.97;
 /// The server's limit was seen where the lowest load it did not hold is this close above the peak.
 const SEEN_GAP_RATIO: f64 = 0.15;
-/// Loads from here on are whole numbers: nobody asks for fractions of an op.
-const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,28 +94,7 @@ impl Default for PeakSearchConfig {
 }
 
 /// What to do next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SearchStep {
-    /// Run every client without think time; report what was achieved.
-    Saturate,
-    /// Run an open point at this load.
-    Probe {
-        /// Ops per second.
-        load: f64,
-    },
-    /// Run the claimed load once more, on the data that belongs to it.
-    Verify {
-        /// Ops per second.
-        load: f64,
-    },
-    /// The peak.
-    Found(FoundPeak),
-    /// The server failed.
-    GaveUp {
-        /// Why, for a person.
-        reason: String,
-    },
-}
+pub type SearchStep = Step<FoundPeak, NoPeak>;
 
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,8 +105,35 @@ pub struct FoundPeak {
     pub bound: Bound,
     /// What was the limit instead, where no step of the search shows it.
     pub held_back: Option<HeldBack>,
-    /// How it was found and what bounded it, for a person.
-    pub how: String,
+    /// What all clients at once achieved, in ops per second.
+    pub closed: f64,
+    /// Open probes.
+    pub probes: u32,
+    /// Verifications.
+    pub verifies: u32,
+    /// The peak was held when it was verified.
+    pub verified: bool,
+    /// The lowest load above the peak that was not held, and who set it; why it was not held where
+    /// that was not the generator.
+    pub missed: Option<(f64, Ceiling, Option<Miss>)>,
+}
+
+/// Why there is no peak.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoPeak {
+    /// All clients at once finished nothing; why, as far as it is known.
+    NothingDone(Option<Rule>),
+    /// The server failed at every load.
+    Failed {
+        /// Open probes.
+        probes: u32,
+        /// Verifications.
+        verifies: u32,
+        /// The lowest load that was tried.
+        lowest: f64,
+        /// Why it failed there.
+        why: Option<Miss>,
+    },
 }
 
 /// What ended a search before the server's limit or the generator's was seen.
@@ -135,19 +146,13 @@ pub enum HeldBack {
 }
 
 /// The search. Ask [`PeakSearch::next`], run that point, [`PeakSearch::report`], and so on until
-/// the answer is [`SearchStep::Found`] or [`SearchStep::GaveUp`].
+/// the answer is [`Step::Found`] or [`Step::Nothing`].
 #[derive(Clone, Debug)]
 pub struct PeakSearch {
     config: PeakSearchConfig,
     closed: Option<ProbeOutcome>,
     probes: Vec<(f64, ProbeOutcome)>,
     verifies: Vec<(f64, ProbeOutcome)>,
-}
-
-/// Between which loads the peak lies.
-struct Bracket<'a> {
-    held: Option<f64>,
-    missed: Option<(&'a Level<'a>, Ceiling)>,
 }
 
 impl PeakSearch {
@@ -160,24 +165,25 @@ impl PeakSearch {
     pub fn next(&self, steps_left: u32) -> SearchStep {
         let Some(closed) = &self.closed else { return SearchStep::Saturate };
         if !closed.achieved.is_finite() || closed.achieved <= 0.0 {
-            let why = closed.why_not.as_deref().unwrap_or("no op finished");
-            return SearchStep::GaveUp {
-                reason: format!("the first probe, all clients at once, came to nothing: {why}"),
-            };
+            return Step::Nothing(NoPeak::NothingDone(closed.why_not.clone()));
         }
-        match levels(&self.verifies).last() {
-            Some(claim) => self.after_verifying(claim, steps_left),
-            None => self.after_probing(steps_left),
+        if let Some(claim) = of(&self.verifies).last() {
+            return self.after_verifying(claim, steps_left);
+        }
+        let left = Left { steps: steps_left, reserve: VERIFY_RESERVE_STEPS };
+        match climb::next(self, &of(&self.probes), left) {
+            Next::Try(load) => Step::Probe { load },
+            Next::Known(bracket) => self.claim(&bracket, steps_left),
         }
     }
 
     /// Takes in what became of a step.
     pub fn report(&mut self, step: &SearchStep, outcome: ProbeOutcome) {
         match step {
-            SearchStep::Saturate => self.closed = Some(outcome),
-            SearchStep::Probe { load } => self.probes.push((*load, outcome)),
-            SearchStep::Verify { load } => self.verifies.push((*load, outcome)),
-            SearchStep::Found(_) | SearchStep::GaveUp { .. } => {}
+            Step::Saturate => self.closed = Some(outcome),
+            Step::Probe { load } => self.probes.push((*load, outcome)),
+            Step::Verify { load, .. } => self.verifies.push((*load, outcome)),
+            Step::Found(_) | Step::Nothing(_) => {}
         }
     }
 
@@ -186,84 +192,32 @@ impl PeakSearch {
         (usize::from(self.closed.is_some()) + self.probes.len() + self.verifies.len()) as u32
     }
 
-    fn after_probing(&self, steps_left: u32) -> SearchStep {
-        let levels = levels(&self.probes);
-        let hurried = steps_left <= VERIFY_RESERVE_STEPS;
-        if let Some(last) = levels.last()
-            && matches!(self.standing(last, Purpose::Probe), Standing::Doubtful(_))
-            && !hurried
-        {
-            return SearchStep::Probe { load: last.load };
-        }
-        let bracket = self.bracket(&levels);
-        let exhausted = hurried || levels.len() as u32 >= self.config.probes_max;
-        match (&bracket.held, &bracket.missed) {
-            _ if exhausted => self.claim(&bracket, steps_left),
-            (None, None) => self.probe(self.closed() * self.config.first_ratio),
-            (Some(held), None) if *held >= self.load_max() => self.claim(&bracket, steps_left),
-            (Some(held), None) => self.probe(self.above(*held)),
-            (Some(held), Some((missed, ceiling))) => {
-                let resolution = match ceiling {
-                    Ceiling::Generator => self.config.generator_resolution_ratio,
-                    Ceiling::Server | Ceiling::Failure => self.config.resolution_ratio,
-                };
-                let middle = self.bounded(f64::midpoint(*held, missed.load));
-                let is_new = middle > *held && middle < missed.load;
-                match is_new && missed.load - held > resolution * missed.load {
-                    true => SearchStep::Probe { load: middle },
-                    false => self.claim(&bracket, steps_left),
-                }
-            }
-            (None, Some((missed, _))) if missed.load <= self.config.load_min_ops_per_s => {
-                self.claim(&bracket, steps_left)
-            }
-            (None, Some((missed, ceiling))) => self.probe(self.below(missed, *ceiling)),
-        }
-    }
-
-    /// Nothing was missed yet: up to what all clients got, then beyond.
-    fn above(&self, held: f64) -> f64 {
-        let top = self.closed() * self.config.closed_ceiling_ratio;
-        let grown = held * self.config.growth_ratio;
-        if held < 0.99 * top { grown.min(top) } else { grown }
-    }
-
-    /// Nothing was held yet: what was achieved under too much load is a hint, half is a bound.
-    fn below(&self, missed: &Level<'_>, ceiling: Ceiling) -> f64 {
-        let load = missed.load;
-        match ceiling {
-            Ceiling::Server => {
-                let hint = missed.achieved_max() * self.config.first_ratio;
-                hint.clamp(load / 2.0, load * 0.9)
-            }
-            Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
-            Ceiling::Failure => load / 2.0,
-        }
-    }
-
     /// The load to verify, or the answer where there is no time for it.
-    fn claim(&self, bracket: &Bracket<'_>, steps_left: u32) -> SearchStep {
-        let load = match (bracket.held, &bracket.missed) {
+    fn claim(&self, bracket: &Bracket<'_, ProbeOutcome>, steps_left: u32) -> SearchStep {
+        let missed = bracket.missed.as_ref().map(|missed| (missed.level, missed.ceiling));
+        let load = match (bracket.held, missed) {
             (Some(held), _) => held,
             (None, Some((_, Ceiling::Failure))) if self.failed_always() => return self.gave_up(),
-            (None, Some((missed, Ceiling::Failure))) => missed.load / 2.0,
-            (None, Some((missed, Ceiling::Server))) => {
-                missed.achieved_min().min(missed.load) * self.config.first_ratio
+            (None, Some((level, Ceiling::Failure))) => level.load / 2.0,
+            (None, Some((level, Ceiling::Server))) => {
+                level.achieved_min().min(level.load) * self.config.first_ratio
             }
-            (None, Some((missed, Ceiling::Generator))) => missed.load * GENERATOR_HEADROOM_RATIO,
+            (None, Some((level, Ceiling::Generator))) => level.load * GENERATOR_HEADROOM_RATIO,
             // No time for any open probe: what all clients got.
             (None, None) if steps_left == 0 => self.closed() * UNTRIED_RATIO,
             (None, None) => self.closed() * GENERATOR_HEADROOM_RATIO,
         };
-        let load = self.bounded(load);
-        if steps_left == 0 { self.found(load) } else { SearchStep::Verify { load } }
+        let load = self.course().bounded(load);
+        if steps_left == 0 { self.found(load) } else { Step::Verify { load, number: 1 } }
     }
 
-    fn after_verifying(&self, claim: &Level<'_>, steps_left: u32) -> SearchStep {
+    fn after_verifying(&self, claim: &Tries<'_>, steps_left: u32) -> SearchStep {
         let load = claim.load;
-        let ceiling = match self.standing(claim, Purpose::Verify) {
+        let ceiling = match self.standing_of(claim, Purpose::Verify) {
             Standing::Held => return self.found(load),
-            Standing::Doubtful(_) if steps_left > 0 => return SearchStep::Verify { load },
+            Standing::Doubtful(_) if steps_left > 0 => {
+                return Step::Verify { load, number: claim.tries.len() as u32 + 1 };
+            }
             Standing::Doubtful(ceiling) | Standing::Missed(ceiling) => ceiling,
         };
         let step = load * (1.0 - self.config.verify_step_ratio);
@@ -274,63 +228,71 @@ impl PeakSearch {
             Ceiling::Generator => step.min(load * (1.0 - GENERATOR_VERIFY_STEP_RATIO)),
             Ceiling::Failure => step.min(load * GENERATOR_HEADROOM_RATIO),
         };
-        let lower = self.bounded(lower);
-        let claims = levels(&self.verifies).len() as u32;
+        let lower = self.course().bounded(lower);
+        let claims = of(&self.verifies).len() as u32;
         if steps_left > 0 && claims < self.config.verifies_max && lower < load {
-            return SearchStep::Verify { load: lower };
+            return Step::Verify { load: lower, number: 1 };
         }
         if self.failed_always() { self.gave_up() } else { self.found(lower) }
     }
 
     fn found(&self, peak: f64) -> SearchStep {
-        let (verifies, probes) = (levels(&self.verifies), levels(&self.probes));
-        let of = |levels: &[Level<'_>], purpose| -> Vec<(f64, Standing)> {
-            levels.iter().map(|level| (level.load, self.standing(level, purpose))).collect()
-        };
-        let verified = of(&verifies, Purpose::Verify).contains(&(peak, Standing::Held));
-        let all = [of(&verifies, Purpose::Verify), of(&probes, Purpose::Probe)].concat();
-        let lowest = all
-            .into_iter()
-            .filter_map(|(load, standing)| match standing {
-                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((load, ceiling)),
-                Standing::Held => None,
-            })
-            .filter(|(load, _)| *load > peak)
-            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let levels = self.levels();
+        let standings = levels
+            .iter()
+            .map(|(purpose, level)| (*purpose, level.load, self.standing_of(level, *purpose)));
+        let held = (Purpose::Verify, peak, Standing::Held);
+        let verified = standings.clone().any(|it| it == held);
+        let ceilings = standings.filter_map(|(_, load, standing)| match standing {
+            Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((load, ceiling)),
+            Standing::Held => None,
+        });
+        let lowest = climb::lowest_above(peak, ceilings);
         let seen = |load: f64| load - peak <= SEEN_GAP_RATIO * load;
         let (bound, held_back) = match lowest {
             Some((_, Ceiling::Generator)) => (Bound::AtLeast, None),
             Some((load, _)) if verified && seen(load) => (Bound::Exact, None),
-            None if peak >= self.load_max() => (Bound::AtLeast, Some(HeldBack::LoadMax)),
+            None if peak >= self.course().bounded(f64::MAX) => {
+                (Bound::AtLeast, Some(HeldBack::LoadMax))
+            }
             _ => (Bound::AtLeast, Some(HeldBack::Time)),
         };
-        let how = text::how(self, peak, verified, lowest);
-        SearchStep::Found(FoundPeak { peak, bound, held_back, how })
+        Step::Found(FoundPeak {
+            peak,
+            bound,
+            held_back,
+            closed: self.closed(),
+            probes: self.probes.len() as u32,
+            verifies: self.verifies.len() as u32,
+            verified,
+            missed: lowest.map(|(load, ceiling)| (load, ceiling, self.why_missed(load))),
+        })
     }
 
     fn gave_up(&self) -> SearchStep {
-        SearchStep::GaveUp { reason: text::nothing_held(self) }
+        let tried = self.probes.iter().chain(&self.verifies).map(|(load, _)| *load);
+        let lowest = tried.reduce(f64::min).unwrap_or_default();
+        Step::Nothing(NoPeak::Failed {
+            probes: self.probes.len() as u32,
+            verifies: self.verifies.len() as u32,
+            lowest,
+            why: self.why_missed(lowest),
+        })
     }
 
-    /// Highest load held below the lowest that was not.
-    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
-        let standings = levels.iter().map(|level| (level, self.standing(level, Purpose::Probe)));
-        let missed = standings
-            .clone()
-            .filter_map(|(level, standing)| match standing {
-                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((level, ceiling)),
-                Standing::Held => None,
-            })
-            .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
-        let below = missed.map_or(f64::INFINITY, |(level, _)| level.load);
-        let held = standings
-            .filter(|(level, standing)| *standing == Standing::Held && level.load < below)
-            .map(|(level, _)| level.load)
-            .reduce(f64::max);
-        Bracket { held, missed }
+    fn why_missed(&self, load: f64) -> Option<Miss> {
+        let levels = self.levels();
+        let (_, level) = levels.iter().find(|(_, level)| level.load == load)?;
+        level.why_not(&self.config)
     }
 
-    fn standing(&self, level: &Level<'_>, purpose: Purpose) -> Standing {
+    /// Claims, then probes.
+    fn levels(&self) -> Vec<(Purpose, Tries<'_>)> {
+        let claims = of(&self.verifies).into_iter().map(|level| (Purpose::Verify, level));
+        claims.chain(of(&self.probes).into_iter().map(|level| (Purpose::Probe, level))).collect()
+    }
+
+    fn standing_of(&self, level: &Tries<'_>, purpose: Purpose) -> Standing {
         level.standing(purpose, self.closed(), &self.config)
     }
 
@@ -343,19 +305,53 @@ impl PeakSearch {
     fn closed(&self) -> f64 {
         self.closed.as_ref().map_or(0.0, |outcome| outcome.achieved)
     }
+}
 
-    fn probe(&self, load: f64) -> SearchStep {
-        SearchStep::Probe { load: self.bounded(load) }
+fn of(tries: &[(f64, ProbeOutcome)]) -> Vec<Tries<'_>> {
+    levels(tries.iter().map(|(load, outcome)| (*load, outcome)))
+}
+
+impl Policy for PeakSearch {
+    type Try = ProbeOutcome;
+
+    fn course(&self) -> Course {
+        let config = &self.config;
+        Course {
+            first: self.closed() * config.first_ratio,
+            growth_ratio: config.growth_ratio,
+            top: self.closed() * config.closed_ceiling_ratio,
+            min: config.load_min_ops_per_s,
+            max: config.load_max_ops_per_s,
+            whole_from: WHOLE_FROM_OPS_PER_S,
+        }
     }
 
-    fn load_max(&self) -> f64 {
-        self.bounded(f64::MAX)
+    fn standing(&self, level: &Tries<'_>) -> Standing {
+        self.standing_of(level, Purpose::Probe)
     }
 
-    fn bounded(&self, load: f64) -> f64 {
-        let max = self.config.load_max_ops_per_s.max(self.config.load_min_ops_per_s);
-        let load = load.clamp(self.config.load_min_ops_per_s, max);
-        if load >= WHOLE_FROM_OPS_PER_S { load.floor() } else { load }
+    /// What was achieved under too much load is a hint, half is a bound.
+    fn below(&self, missed: &Missed<'_, ProbeOutcome>) -> f64 {
+        let load = missed.level.load;
+        match missed.ceiling {
+            Ceiling::Server => {
+                let hint = missed.level.achieved_max() * self.config.first_ratio;
+                hint.clamp(load / 2.0, load * 0.9)
+            }
+            Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
+            Ceiling::Failure => load / 2.0,
+        }
+    }
+
+    fn resolution_ratio(&self, ceiling: Ceiling) -> f64 {
+        match ceiling {
+            Ceiling::Generator => self.config.generator_resolution_ratio,
+            Ceiling::Server | Ceiling::Failure => self.config.resolution_ratio,
+        }
+    }
+
+    fn is_over(&self, loads: u32, _: &Bracket<'_, ProbeOutcome>, left: Left) -> bool {
+        left.is_short() || loads >= self.config.probes_max
     }
 }
 

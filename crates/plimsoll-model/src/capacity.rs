@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::Purpose;
 use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
+use crate::finding::Rule;
 use crate::limit::Limit;
-use crate::units::{Nanos, span_text};
+use crate::units::{Nanos, grouped, percent, span_text};
 
 /// Which figure of the response time is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,9 +227,9 @@ pub struct CapacitySearch {
     pub tries: Vec<CapacityTry>,
 }
 
-/// One load point, held against the limits.
+/// One load point, held against the limits. JSON has the reason as text too (`why`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "TryJson", into = "TryJson")]
 pub struct CapacityTry {
     /// Position of the load point.
     pub point: u32,
@@ -240,10 +241,83 @@ pub struct CapacityTry {
     pub standing: TryStanding,
     /// The figures as measured are within the limits.
     pub passed: bool,
-    /// Why, for a person.
-    pub why: String,
+    /// What decided it.
+    pub reason: TryReason,
     /// One for each limit, in their order.
     pub figures: Vec<LimitFigure>,
+}
+
+/// What decided a try.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TryReason {
+    /// Its figures.
+    Figures,
+    /// A rule that the load point broke.
+    Rule {
+        /// Which, with what it saw.
+        rule: Rule,
+    },
+    /// The load was not sustained.
+    NotHeld,
+    /// Ops in flight grew through the window.
+    Growth {
+        /// At its begin.
+        from_ops: f64,
+        /// At its end.
+        to_ops: f64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TryJson {
+    point: u32,
+    load: f64,
+    purpose: Purpose,
+    standing: TryStanding,
+    passed: bool,
+    why: String,
+    reason: TryReason,
+    figures: Vec<LimitFigure>,
+}
+
+impl From<CapacityTry> for TryJson {
+    fn from(attempt: CapacityTry) -> Self {
+        let why = attempt.why();
+        let CapacityTry { point, load, purpose, standing, passed, reason, figures } = attempt;
+        Self { point, load, purpose, standing, passed, why, reason, figures }
+    }
+}
+
+impl From<TryJson> for CapacityTry {
+    fn from(json: TryJson) -> Self {
+        let TryJson { point, load, purpose, standing, passed, reason, figures, .. } = json;
+        Self { point, load, purpose, standing, passed, reason, figures }
+    }
+}
+
+impl CapacityTry {
+    /// The reason, for a person: of figures the first that is not within its limit, or all.
+    pub fn why(&self) -> String {
+        match &self.reason {
+            TryReason::Rule { rule } => rule.cause(),
+            TryReason::NotHeld => "the load was not held".to_owned(),
+            TryReason::Growth { from_ops, to_ops } => format!(
+                "ops in flight grew from about {} to {} through the window: more came than was \
+                 done",
+                grouped(from_ops.round()),
+                grouped(to_ops.round()),
+            ),
+            TryReason::Figures => {
+                let beyond = self.figures.iter().find(|figure| {
+                    self.standing != TryStanding::Within && figure.standing() == self.standing
+                });
+                let all = || self.figures.iter().map(ToString::to_string).collect::<Vec<_>>();
+                beyond.map_or_else(|| all().join(", "), ToString::to_string)
+            }
+        }
+    }
 }
 
 /// What the evidence says of a load.
@@ -295,5 +369,44 @@ impl LimitFigure {
     /// Below the limit, as measured.
     pub fn holds(&self) -> bool {
         !self.lower_bound && self.value.is_some_and(|value| value < self.below)
+    }
+
+    /// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
+    /// may have moved it.
+    pub fn standing(&self) -> TryStanding {
+        match self.interval.and_then(|interval| Side::Below.holds(self.below, interval)) {
+            _ if self.lower_bound => TryStanding::NotWithin,
+            Some(true) => TryStanding::Within,
+            Some(false) => TryStanding::NotWithin,
+            None => TryStanding::Undecided,
+        }
+    }
+}
+
+/// `p99 61.3 ms ≥ 50.0 ms`.
+impl fmt::Display for LimitFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: f64| match self.unit.as_str() {
+            "ns" => Nanos(value.round() as u64).to_string(),
+            _ => percent(value),
+        };
+        let (name, below) = (&self.name, text(self.below));
+        let Some(value) = self.value.map(text) else { return write!(f, "{name}: no op was done") };
+        if self.lower_bound {
+            return write!(
+                f,
+                "{name} is at least {value}: some ops were not sent or not finished (limit \
+                 {below})"
+            );
+        }
+        let sign = if self.holds() { "<" } else { "≥" };
+        write!(f, "{name} {value} {sign} {below}")?;
+        match (self.standing(), self.interval) {
+            (TryStanding::Undecided, Some([low, high])) => {
+                write!(f, ", not certain ({} to {})", text(low), text(high))
+            }
+            (TryStanding::Undecided, None) => f.write_str(", too few ops to be certain"),
+            _ => Ok(()),
+        }
     }
 }

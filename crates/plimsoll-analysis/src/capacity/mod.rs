@@ -29,7 +29,11 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_MAX, Suite};
 
 pub(crate) use self::answer::{order_points, summarise};
-use self::level::{Level, Standing, Votes, levels};
+use self::level::{Tries, Votes};
+use crate::climb::{
+    self, Bracket, Ceiling, Course, Left, Missed, Next, Policy, Standing, WHOLE_FROM_OPS_PER_S,
+    levels, lowest_above,
+};
 
 /// Re-runs of a claim that must stay within the limits.
 pub const RERUNS: u32 = 5;
@@ -47,8 +51,6 @@ const CHALLENGE_TRIES_MAX: u32 = 6;
 const CHALLENGE_STEPS: u32 = RERUNS + 3;
 /// Steps that are kept for the re-runs: of the first claim, and of some that were too high.
 const RERUNS_RESERVE_STEPS: u32 = 2 * RERUNS;
-/// Loads from here on are whole numbers: nobody asks for fractions of an op.
-const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,30 +105,7 @@ impl Config {
 }
 
 /// What to do next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Run every client without think time; report what was achieved.
-    Saturate,
-    /// Try this load.
-    Probe {
-        /// Ops per second, or clients.
-        load: f64,
-    },
-    /// Run the claimed load once more.
-    Verify {
-        /// Ops per second, or clients.
-        load: f64,
-        /// Which of the re-runs, from 1.
-        number: u32,
-    },
-    /// The answer.
-    Found(Answer),
-    /// No load was found within the limits.
-    Nothing {
-        /// Why, for a person.
-        reason: String,
-    },
-}
+pub type Step = climb::Step<Answer, NoLoad>;
 
 /// A load that was measured and re-verified.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,19 +123,37 @@ pub struct Answer {
     pub tries: u32,
 }
 
+/// No load is within the limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoLoad {
+    /// The lowest load that was tried, or claimed last.
+    pub lowest: f64,
+    /// The load is a number of clients.
+    pub clients: bool,
+    /// Why it is none.
+    pub case: NoLoadCase,
+    /// A try of it that was not within the limits.
+    pub failed: Option<CapacityTry>,
+}
+
+/// Why no load was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLoadCase {
+    /// None of so many claims passed its re-runs.
+    Claims(u32),
+    /// The measurement was at fault at every load.
+    Fault,
+    /// Even the lowest load that was tried was too much.
+    Beyond,
+}
+
 /// The search. Ask [`Search::next`], run that point, [`Search::report`] it, and so on until the
-/// answer is [`Step::Found`] or [`Step::Nothing`].
+/// answer is [`climb::Step::Found`] or [`climb::Step::Nothing`].
 #[derive(Clone, Debug)]
 pub struct Search {
     config: Config,
     closed: Option<f64>,
     tries: Vec<CapacityTry>,
-}
-
-/// Between which loads the capacity lies.
-struct Bracket<'a> {
-    within: Option<f64>,
-    beyond: Option<&'a Level<'a>>,
 }
 
 impl Search {
@@ -187,71 +184,52 @@ impl Search {
     }
 
     fn after_probing(&self, steps_left: u32, reserve: u32) -> Step {
-        let levels = self.probed();
-        let hurried = steps_left <= reserve;
-        if let Some(last) = levels.last()
-            && last.standing(&self.config) == Standing::Open
-            && !hurried
-        {
-            return Step::Probe { load: last.load };
-        }
-        let bracket = self.bracket(&levels);
-        let exhausted = hurried || levels.len() as u32 >= self.config.loads_max;
-        match (bracket.within, bracket.beyond) {
-            (None, None) => self.probe(self.first()),
-            (Some(within), None) if exhausted || within >= self.config.load_max => {
-                self.claim(within, 1)
+        let probed = self.probed();
+        let left = Left { steps: steps_left, reserve };
+        let bracket = match climb::next(self, &probed, left) {
+            Next::Try(load) => return Step::Probe { load },
+            Next::Known(bracket) => bracket,
+        };
+        match (bracket.held, bracket.missed) {
+            (Some(_), Some(beyond)) if beyond.level.is_hasty(&self.config) && !left.is_short() => {
+                Step::Probe { load: beyond.level.load }
             }
-            (Some(within), None) => self.probe(self.above(within)),
-            (Some(within), Some(beyond)) => {
-                let middle = self.bounded(f64::midpoint(within, beyond.load));
-                let is_new = middle > within && middle < beyond.load;
-                let far = beyond.load - within > self.config.resolution_ratio * beyond.load;
-                if is_new && far && !exhausted {
-                    return Step::Probe { load: middle };
-                }
-                match beyond.is_hasty(&self.config) && !hurried {
-                    true => Step::Probe { load: beyond.load },
-                    false => self.claim(within, 1),
-                }
+            (Some(within), _) => Step::Verify { load: within, number: 1 },
+            (None, Some(Missed { level, ceiling: Ceiling::Generator })) => {
+                self.no_load(level, NoLoadCase::Fault)
             }
-            (None, Some(beyond)) => {
-                let lower = self.bounded(beyond.load / 2.0);
-                let ended = beyond.load <= self.config.load_min || lower >= beyond.load;
-                match ended || steps_left <= RERUNS {
-                    true => self.nothing(),
-                    false => Step::Probe { load: lower },
-                }
-            }
+            (None, Some(beyond)) => self.no_load(beyond.level, NoLoadCase::Beyond),
+            (None, None) => Step::Probe { load: self.course().first },
         }
     }
 
-    fn after_claiming(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+    fn after_claiming(&self, claim: &Tries<'_>, steps_left: u32) -> Step {
         if self.fell(claim) {
             return self.lower(claim, steps_left);
         }
         match self.answer() {
             Some(answer) if claim.votes().within >= RERUNS => self.challenge(&answer, steps_left),
-            _ => self.claim(claim.load, claim.judged().count() as u32 + 1),
+            _ => Step::Verify { load: claim.load, number: claim.judged().count() as u32 + 1 },
         }
     }
 
     /// Whether a claim gives way.
-    fn fell(&self, claim: &Level<'_>) -> bool {
+    fn fell(&self, claim: &Tries<'_>) -> bool {
         claim.votes().beyond >= RERUNS_BEYOND || claim.faults() >= self.config.faults_max
     }
 
     /// A claim that did not pass gives way: by little where some of its re-runs stayed within the
     /// limits, and by more each time where none did.
-    fn lower(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+    fn lower(&self, claim: &Tries<'_>, steps_left: u32) -> Step {
         let load = claim.load;
         let claims = self.claims();
         let clear = claims.iter().rev().take_while(|claim| claim.votes().within == 0).count();
         let hurry = if steps_left < RERUNS { 3.0 } else { 1.0 };
         let step = self.config.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
-        let lower = self.bounded(load * (1.0 - step.min(0.5)));
+        let course = self.course();
+        let lower = course.bounded(load * (1.0 - step.min(0.5)));
         // Whole loads give way by one at least.
-        let lower = if lower >= load { self.bounded(load - 1.0) } else { lower };
+        let lower = if lower >= load { course.bounded(load - 1.0) } else { lower };
         match self.answer() {
             // One passed before this was tried above it.
             Some(answer) if lower <= answer.value || steps_left < RERUNS => {
@@ -261,20 +239,23 @@ impl Search {
         }
         let claims = claims.len() as u32;
         let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;
-        if ended { self.nothing() } else { self.claim(lower, 1) }
+        match ended {
+            true => self.no_load(claim, NoLoadCase::Claims(claims)),
+            false => Step::Verify { load: lower, number: 1 },
+        }
     }
 
     /// Is what passed all there is? What bounds it may have been a bad moment of the machine.
     fn challenge(&self, answer: &Answer, steps_left: u32) -> Step {
-        let above = self.bounded(answer.value * CHALLENGE_RATIO);
+        let above = self.course().bounded(answer.value * CHALLENGE_RATIO);
         if above <= answer.value || steps_left < CHALLENGE_STEPS {
             return Step::Found(*answer);
         }
         let levels = self.probed();
-        let near = |level: &&Level<'_>| level.load > answer.value && level.load <= above;
+        let near = |level: &&Tries<'_>| level.load > answer.value && level.load <= above;
         let votes = Votes::of(levels.iter().filter(near));
         let tried = levels.iter().find(|level| level.load == above);
-        let enough = |level: &Level<'_>| {
+        let enough = |level: &Tries<'_>| {
             level.tries.len() as u32 >= CHALLENGE_TRIES_MAX
                 || level.faults() >= self.config.faults_max
         };
@@ -296,23 +277,24 @@ impl Search {
             {
                 Step::Found(*answer)
             }
-            Step::Nothing { .. } => Step::Found(*answer),
+            Step::Nothing(_) => Step::Found(*answer),
             step => step,
         }
     }
 
-    const fn claim(&self, load: f64, number: u32) -> Step {
-        Step::Verify { load, number }
-    }
-
-    fn nothing(&self) -> Step {
-        Step::Nothing { reason: text::nothing(self) }
+    fn no_load(&self, lowest: &Tries<'_>, case: NoLoadCase) -> Step {
+        Step::Nothing(NoLoad {
+            lowest: lowest.load,
+            clients: self.config.clients,
+            case,
+            failed: lowest.failed().cloned(),
+        })
     }
 
     /// The highest load whose re-runs stayed within the limits.
     pub fn answer(&self) -> Option<Answer> {
         let claims = self.claims();
-        let passed = |claim: &&Level<'_>| claim.votes().within >= RERUNS && !self.fell(claim);
+        let passed = |claim: &&Tries<'_>| claim.votes().within >= RERUNS && !self.fell(claim);
         let claim = claims.iter().filter(passed).max_by(|a, b| a.load.total_cmp(&b.load))?;
         let beyond = self.lowest_beyond(claim.load);
         let votes = claim.votes();
@@ -320,7 +302,7 @@ impl Search {
             value: claim.load,
             high: beyond.map(|(load, _)| load),
             bound: match beyond {
-                Some((_, Standing::NotWithin)) => Bound::Exact,
+                Some((_, Ceiling::Server)) => Bound::Exact,
                 _ => Bound::AtLeast,
             },
             passed: votes.within,
@@ -329,78 +311,80 @@ impl Search {
     }
 
     /// The lowest load above this one that was not within the limits, or not measured.
-    fn lowest_beyond(&self, load: f64) -> Option<(f64, Standing)> {
-        let probed = self.probed();
-        let probed = probed.iter().filter(|level| !outvoted(level, &probed));
-        let probed = probed.map(|level| (level.load, level.standing(&self.config)));
-        let claims = self.claims();
+    fn lowest_beyond(&self, load: f64) -> Option<(f64, Ceiling)> {
+        let (probed, claims) = (self.probed(), self.claims());
+        let counted = probed.iter().filter(|level| !outvoted(level, &probed));
+        let probed = counted.filter_map(|level| match self.standing(level) {
+            Standing::Missed(ceiling) => Some((level.load, ceiling)),
+            Standing::Held | Standing::Doubtful(_) => None,
+        });
         let claimed = claims.iter().filter(|claim| self.fell(claim)).map(|claim| {
             match claim.votes().beyond >= RERUNS_BEYOND {
-                true => (claim.load, Standing::NotWithin),
-                false => (claim.load, Standing::Fault),
+                true => (claim.load, Ceiling::Server),
+                false => (claim.load, Ceiling::Generator),
             }
         });
-        probed
-            .chain(claimed)
-            .filter(|(at, standing)| {
-                *at > load && matches!(standing, Standing::NotWithin | Standing::Fault)
-            })
-            .min_by(|a, b| a.0.total_cmp(&b.0))
+        lowest_above(load, probed.chain(claimed))
     }
 
-    /// Highest load within the limits below the lowest that was not.
-    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
-        let standings = levels.iter().map(|level| (level, level.standing(&self.config)));
-        let beyond = standings
-            .clone()
-            .filter(|(level, standing)| *standing != Standing::Within && !outvoted(level, levels))
-            .map(|(level, _)| level)
-            .min_by(|a, b| a.load.total_cmp(&b.load));
-        let below = beyond.map_or(f64::INFINITY, |level| level.load);
-        let within = standings
-            .filter(|(level, standing)| *standing == Standing::Within && level.load < below)
-            .map(|(level, _)| level.load)
-            .reduce(f64::max);
-        Bracket { within, beyond }
+    fn probed(&self) -> Vec<Tries<'_>> {
+        self.levels(|purpose| purpose != Purpose::Verify)
     }
 
-    fn probed(&self) -> Vec<Level<'_>> {
-        levels(self.tries.iter().filter(|it| it.purpose != Purpose::Verify))
+    fn claims(&self) -> Vec<Tries<'_>> {
+        self.levels(|purpose| purpose == Purpose::Verify)
     }
 
-    fn claims(&self) -> Vec<Level<'_>> {
-        levels(self.tries.iter().filter(|it| it.purpose == Purpose::Verify))
+    fn levels(&self, wanted: fn(Purpose) -> bool) -> Vec<Tries<'_>> {
+        let tries = self.tries.iter().filter(|attempt| wanted(attempt.purpose));
+        levels(tries.map(|attempt| (attempt.load, attempt)))
+    }
+}
+
+impl Policy for Search {
+    type Try = CapacityTry;
+
+    fn course(&self) -> Course {
+        let config = &self.config;
+        let closed = self.closed.unwrap_or_default();
+        Course {
+            first: if config.clients { config.first } else { closed * config.first },
+            growth_ratio: config.growth_ratio,
+            top: closed * config.ceiling_ratio,
+            min: config.load_min,
+            max: config.load_max,
+            whole_from: if config.clients { 0.0 } else { WHOLE_FROM_OPS_PER_S },
+        }
     }
 
-    fn first(&self) -> f64 {
-        if self.config.clients { self.config.first } else { self.closed() * self.config.first }
+    fn standing(&self, level: &Tries<'_>) -> Standing {
+        level.standing(&self.config)
     }
 
-    /// Nothing was too much yet: up to what all clients reached, then beyond.
-    fn above(&self, within: f64) -> f64 {
-        let grown = within * self.config.growth_ratio;
-        let top = self.closed() * self.config.ceiling_ratio;
-        if !self.config.clients && within < 0.99 * top { grown.min(top) } else { grown }
+    fn below(&self, missed: &Missed<'_, CapacityTry>) -> f64 {
+        missed.level.load / 2.0
     }
 
-    fn closed(&self) -> f64 {
-        self.closed.unwrap_or_default()
+    fn resolution_ratio(&self, _: Ceiling) -> f64 {
+        self.config.resolution_ratio
     }
 
-    fn probe(&self, load: f64) -> Step {
-        Step::Probe { load: self.bounded(load) }
+    fn is_ignored(&self, level: &Tries<'_>, all: &[Tries<'_>]) -> bool {
+        outvoted(level, all)
     }
 
-    fn bounded(&self, load: f64) -> f64 {
-        let load = load.clamp(self.config.load_min, self.config.load_max.max(self.config.load_min));
-        let whole = self.config.clients || load >= WHOLE_FROM_OPS_PER_S;
-        if whole { load.floor() } else { load }
+    fn is_over(&self, loads: u32, so_far: &Bracket<'_, CapacityTry>, left: Left) -> bool {
+        match (so_far.held, &so_far.missed) {
+            (None, None) => false,
+            (None, Some(_)) => left.steps <= RERUNS,
+            (Some(_), _) => left.is_short() || loads >= self.config.loads_max,
+        }
     }
 }
 
 /// Whether loads above this one stayed within the limits more often than it and they did not: more
 /// load cannot help a server, so that a bad moment was at fault.
-fn outvoted(level: &Level<'_>, levels: &[Level<'_>]) -> bool {
+fn outvoted(level: &Tries<'_>, levels: &[Tries<'_>]) -> bool {
     let tops = levels.iter().map(|top| top.load).filter(|top| *top > level.load);
     tops.into_iter().any(|top| {
         let between = levels.iter().filter(|it| it.load >= level.load && it.load <= top);

@@ -1,7 +1,11 @@
 //! What the tries at a load come to, taken together.
 
+use plimsoll_model::assignment::Purpose;
+use plimsoll_model::finding::Rule;
+
 use super::PeakSearchConfig;
 use super::outcome::{Holding, ProbeOutcome};
+use crate::climb::{Ceiling, Level, Standing};
 
 /// A load under which less than this was finished was missed by far: that may be the server's
 /// limit, or something that took the machine for a second.
@@ -10,52 +14,22 @@ const DEEP_SHORT_RATIO: f64 = 0.12;
 /// should be too much now.
 const EXPECTED_RATIO: f64 = 0.8;
 
-/// Who set a ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ceiling {
-    Server,
-    Generator,
-    Failure,
+/// All tries at a load with one purpose.
+pub(super) type Tries<'a> = Level<'a, ProbeOutcome>;
+
+/// Why a load was not held.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Miss {
+    /// What the load point broke.
+    Rule(Rule),
+    /// Nothing, but this share of the ops came through, and a peak must have some of the tolerance
+    /// to spare.
+    NoSpare(f64),
 }
 
-/// What the tries at a load say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    Held,
-    /// Once more, before the miss is believed.
-    Doubtful(Ceiling),
-    Missed(Ceiling),
-}
-
-/// How much a miss is doubted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// A miss by little may be scatter, one by far a disturbance.
-    Probe,
-    /// A claim that is missed by little is simply too high.
-    Verify,
-}
-
-/// All tries at one load with one purpose.
-pub(super) struct Level<'a> {
-    pub load: f64,
-    tries: Vec<&'a ProbeOutcome>,
-}
-
-/// The loads in the order of their first try.
-pub(super) fn levels(tries: &[(f64, ProbeOutcome)]) -> Vec<Level<'_>> {
-    let mut levels: Vec<Level<'_>> = Vec::new();
-    for (load, outcome) in tries {
-        match levels.iter_mut().find(|level| level.load == *load) {
-            Some(level) => level.tries.push(outcome),
-            None => levels.push(Level { load: *load, tries: vec![outcome] }),
-        }
-    }
-    levels
-}
-
-impl Level<'_> {
-    /// `closed` is what all clients at once achieved.
+impl Tries<'_> {
+    /// `closed` is what all clients at once achieved. A miss by little may be scatter, one by far a
+    /// disturbance; a claim that is missed by little is simply too high.
     pub(super) fn standing(
         &self,
         purpose: Purpose,
@@ -98,16 +72,11 @@ impl Level<'_> {
     }
 
     /// Why it was not held, as last seen.
-    pub(super) fn why_not(&self, config: &PeakSearchConfig) -> Option<String> {
+    pub(super) fn why_not(&self, config: &PeakSearchConfig) -> Option<Miss> {
         let last =
             self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
-        Some(last.why_not.clone().unwrap_or_else(|| {
-            format!(
-                "{:.1} % of it came through in time; a peak must have some of the tolerance to \
-                 spare",
-                100.0 * (1.0 - last.short_ratio)
-            )
-        }))
+        let spare = || Miss::NoSpare(1.0 - last.short_ratio);
+        Some(last.why_not.clone().map_or_else(spare, Miss::Rule))
     }
 
     fn is_doubtful(&self, purpose: Purpose, closed: f64, config: &PeakSearchConfig) -> bool {
@@ -115,7 +84,7 @@ impl Level<'_> {
         let by_far = first.short_ratio >= DEEP_SHORT_RATIO;
         match purpose {
             Purpose::Verify => by_far,
-            Purpose::Probe => !by_far || self.load <= closed * config.first_ratio,
+            Purpose::Probe | Purpose::Ladder => !by_far || self.load <= closed * config.first_ratio,
         }
     }
 }

@@ -33,8 +33,8 @@ pub struct ProbeOutcome {
     /// Was the load held: rate, errors, unsent ops and the generator within their limits, and the
     /// mean service time below the suite's cap.
     pub holding: Holding,
-    /// Why it was not held, for a person.
-    pub why_not: Option<String>,
+    /// Why it was not held.
+    pub why_not: Option<Rule>,
 }
 
 impl ProbeOutcome {
@@ -47,7 +47,7 @@ impl ProbeOutcome {
             offered: point.offered_ops_per_s,
             short_ratio: short_ratio(point),
             holding: breach.map_or(Holding::Held, |(holding, _)| holding),
-            why_not: breach.map(|(_, finding)| finding.rule.cause()),
+            why_not: breach.map(|(_, finding)| finding.rule.clone()),
         }
     }
 }

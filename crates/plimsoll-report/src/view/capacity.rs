@@ -92,7 +92,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
         ];
         let figure = |at: usize| attempt.figures.get(at).map_or(ABSENT.to_owned(), figure_text);
         cells.extend((0..limits.len()).map(figure));
-        cells.extend([judged(attempt).to_owned(), attempt.why.clone(), attempt.point.to_string()]);
+        cells.extend([judged(attempt).to_owned(), attempt.why(), attempt.point.to_string()]);
         table.push_marked(cells, mark(attempt));
     }
     table

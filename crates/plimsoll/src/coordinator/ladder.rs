@@ -1,6 +1,7 @@
 //! Which load points a run has.
 
-use plimsoll_analysis::search::{PeakSearchConfig, SearchStep};
+use plimsoll_analysis::climb::Step;
+use plimsoll_analysis::search::PeakSearchConfig;
 use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
     Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
@@ -167,16 +168,16 @@ pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
 }
 
 /// Load and purpose of a search step; `None` when the search has ended.
-pub(crate) fn step_load(
+pub(crate) fn step_load<A, N>(
     suite: &Suite,
     profile: &Profile,
-    step: &SearchStep,
+    step: &Step<A, N>,
 ) -> Option<(Load, Purpose)> {
     match step {
-        SearchStep::Saturate => Some((saturating_load(suite), Purpose::Probe)),
-        SearchStep::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
-        SearchStep::Verify { load } => Some((load_at(suite, profile, *load), Purpose::Verify)),
-        SearchStep::Found(_) | SearchStep::GaveUp { .. } => None,
+        Step::Saturate => Some((saturating_load(suite), Purpose::Probe)),
+        Step::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
+        Step::Verify { load, .. } => Some((load_at(suite, profile, *load), Purpose::Verify)),
+        Step::Found(_) | Step::Nothing(_) => None,
     }
 }
 

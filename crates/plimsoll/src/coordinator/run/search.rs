@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::climb::Step;
 use plimsoll_analysis::search::{FoundPeak, HeldBack, PeakSearch, ProbeOutcome, SearchStep};
 use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::bundle::MONITORS_DIR;
@@ -48,12 +49,10 @@ impl Run<'_> {
             let step = search.next(time.steps_left());
             let title = format!("search: {step}");
             let load = match &step {
-                SearchStep::Found(found) => {
+                Step::Found(found) => {
                     return self.record_peak(found, room.as_ref(), live);
                 }
-                SearchStep::GaveUp { reason } => {
-                    return Ok(Found::Nothing { reason: reason.clone() });
-                }
+                Step::Nothing(why) => return Ok(Found::Nothing { reason: why.to_string() }),
                 step => ladder::step_load(&self.request.suite, self.profile, step),
             };
             let Some((load, purpose)) = load else { continue };
@@ -97,8 +96,8 @@ impl Run<'_> {
         room: Option<&Room>,
         live: &mut Live,
     ) -> Result<Found, Failure> {
-        let FoundPeak { peak, bound, held_back, how } = found;
-        live.line(&format!("peak: {how}"));
+        let FoundPeak { peak, bound, held_back, .. } = found;
+        live.line(&format!("peak: {found}"));
         let held_back = match held_back {
             None => None,
             Some(HeldBack::LoadMax) => room.map(|room| room_text(*peak, room)),
@@ -112,7 +111,7 @@ impl Run<'_> {
         if let Some(text) = &held_back {
             live.line(&format!("limit: {text}"));
         }
-        let (peak, how, bound) = (*peak, how.clone(), *bound);
+        let (peak, how, bound) = (*peak, found.to_string(), *bound);
         self.record_durably(JournalRecord::PeakFound { peak, how, bound, held_back })?;
         Ok(Found::Peak(peak))
     }
@@ -128,7 +127,7 @@ impl Run<'_> {
             search.report(&step, outcome);
         }
         let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
-        if !climbed && matches!(search.next(u32::MAX), SearchStep::GaveUp { .. }) {
+        if !climbed && matches!(search.next(u32::MAX), Step::Nothing(_)) {
             // The user has mended something and resumed: the earlier answer no longer counts.
             search = PeakSearch::new(config);
         }
@@ -151,9 +150,9 @@ impl Run<'_> {
             let probe = result.probes.iter().find(|p| p.stem.as_deref() == Some(&stem))?;
             let load = probe.requested;
             let step = match (point.purpose, probe.offered_ops_per_s) {
-                (_, None) => SearchStep::Saturate,
-                (Purpose::Verify, _) => SearchStep::Verify { load },
-                _ => SearchStep::Probe { load },
+                (_, None) => Step::Saturate,
+                (Purpose::Verify, _) => Step::Verify { load, number: 1 },
+                _ => Step::Probe { load },
             };
             Some((step, ProbeOutcome::of(probe)))
         });
