@@ -132,7 +132,7 @@ impl FromStr for Within {
         let mut limits: Vec<LoadLimit> = Vec::new();
         for part in text.split(',') {
             let wrong = |error| ConditionError::Part(part.trim().to_owned(), Box::new(error));
-            let limit = part.parse().and_then(parting).map_err(wrong)?;
+            let limit = part.parse().and_then(upper_bound).map_err(wrong)?;
             if limits.iter().any(|earlier| earlier.figure == limit.figure) {
                 return Err(wrong(ConditionError::Twice(limit.figure.name())));
             }
@@ -142,12 +142,12 @@ impl FromStr for Within {
     }
 }
 
-/// A limit that some load can keep and another cannot.
-fn parting(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
-    let share = limit.figure != LoadFigure::Errors || (limit.limit > 0.0 && limit.limit <= 100.0);
-    match limit.side == Side::Below && share {
+fn upper_bound(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
+    let is_share = limit.figure == LoadFigure::Errors;
+    let possible = !is_share || (limit.limit > 0.0 && limit.limit <= 100.0);
+    match limit.side == Side::Below && possible {
         true => Ok(limit),
-        false => Err(ConditionError::Vacuous(LoadFigure::EXAMPLES)),
+        false => Err(ConditionError::NoLimit(LoadFigure::EXAMPLES)),
     }
 }
 

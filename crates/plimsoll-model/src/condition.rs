@@ -136,9 +136,11 @@ pub enum ConditionError {
         /// What the figure is limited in.
         unit: LimitUnit,
     },
-    /// Every load is on the right side of this limit of the figure, or none is.
-    #[error("no load can be told from another by it; write for example {0}")]
-    Vacuous(&'static str),
+    /// A condition that is no limit of a load; limits that are.
+    #[error(
+        "a limit is an upper bound, for errors above 0 % and at most 100 %; write for example {0}"
+    )]
+    NoLimit(&'static str),
     /// A second limit of this figure.
     #[error("{0} has a limit already; write one")]
     Twice(&'static str),

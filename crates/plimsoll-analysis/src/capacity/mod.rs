@@ -195,10 +195,15 @@ impl Search {
                 Step::Probe { load: beyond.level.load }
             }
             (Some(within), _) => Step::Verify { load: within, number: 1 },
-            (None, Some(Missed { level, ceiling: Ceiling::Generator })) => {
-                self.no_load(level, NoLoadCase::Fault)
+            (None, Some(missed)) => {
+                let lowest = probed.iter().min_by(|a, b| a.load.total_cmp(&b.load));
+                let lowest = lowest.unwrap_or(missed.level);
+                let case = match self.standing(lowest) {
+                    Standing::Missed(Ceiling::Generator) => NoLoadCase::Fault,
+                    _ => NoLoadCase::Beyond,
+                };
+                self.no_load(lowest, case)
             }
-            (None, Some(beyond)) => self.no_load(beyond.level, NoLoadCase::Beyond),
             (None, None) => Step::Probe { load: self.course().first },
         }
     }
@@ -230,12 +235,12 @@ impl Search {
         let lower = course.bounded(load * (1.0 - step.min(0.5)));
         // Whole loads give way by one at least.
         let lower = if lower >= load { course.bounded(load - 1.0) } else { lower };
-        match self.answer() {
-            // One passed before this was tried above it.
-            Some(answer) if lower <= answer.value || steps_left < RERUNS => {
-                return Step::Found(answer);
-            }
-            _ => {}
+        // One passed before this was tried above it, and what lies between was claimed already.
+        let between = |answer: &Answer| {
+            lower > answer.value && !claims.iter().any(|claim| claim.load == lower)
+        };
+        if let Some(answer) = self.answer().filter(|it| !between(it) || steps_left < RERUNS) {
+            return Step::Found(answer);
         }
         let claims = claims.len() as u32;
         let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;

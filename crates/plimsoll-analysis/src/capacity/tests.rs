@@ -240,6 +240,21 @@ fn faults_beside_an_undecided_try_end_too() {
 }
 
 #[test]
+fn a_claim_does_not_give_way_to_one_that_fell_before() {
+    let mut search = Search::new(config(true, false));
+    for (load, ratio) in [(117.0, 0.9), (119.0, 1.5)] {
+        search.report(attempt(&Step::Probe { load }, ratio, 0.001));
+    }
+    let reruns = [(117.0, 1.5, 2), (116.0, 0.9, 5), (118.0, 0.9, 1), (118.0, 1.5, 2)];
+    for (load, ratio, times) in reruns {
+        for number in 1..=times {
+            search.report(attempt(&Step::Verify { load, number }, ratio, 0.001));
+        }
+    }
+    assert_eq!(found(&search.next(NO_HURRY)).value, 116.0);
+}
+
+#[test]
 fn claims_that_never_pass_end_in_words() {
     let (_, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
         Step::Verify { .. } => attempt(step, 1.5, 0.1),

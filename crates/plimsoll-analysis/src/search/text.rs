@@ -62,10 +62,9 @@ fn reason(why: Option<&Miss>) -> String {
     match why {
         None => "no reason given".to_owned(),
         Some(Miss::Rule(rule)) => rule.cause(),
-        Some(Miss::NoSpare(through_ratio)) => format!(
-            "{:.1} % of it came through in time; a peak must have some of the tolerance to spare",
-            100.0 * through_ratio
-        ),
+        Some(Miss::NoSpare(through_ratio)) => {
+            format!("{:.1} % of it came through in time", 100.0 * through_ratio)
+        }
     }
 }
 

@@ -79,7 +79,7 @@ fn what_is_no_limit_of_a_load_says_which_and_what_to_write() {
     let known = "p50, p90, p95, p99, p999, max, errors";
     wrong::<Within>("p99<50ms,p98<1s", &["\"p98<1s\"", known]);
     wrong::<Within>("errors<0.001", &["in percent", "0.1%"]);
-    wrong::<Within>("errors<0%", &["no load", "errors<0.1%"]);
+    wrong::<Within>("errors<0%", &["above 0 %", "errors<0.1%"]);
     wrong::<Within>("p99<0ms", &["above zero"]);
     wrong::<Within>("p99<1s,p99<2s", &["p99 has a limit already"]);
     wrong::<Within>("p99>50ms", &["for example p99<50ms"]);
