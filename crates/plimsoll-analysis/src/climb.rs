@@ -7,8 +7,6 @@
 //! it in doubt is tried again first. The next load follows from the tries alone, so that a resumed
 //! search continues where it was.
 
-use plimsoll_model::assignment::Purpose;
-
 /// Loads from here on are whole numbers: nobody asks for fractions of an op.
 pub const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
@@ -34,6 +32,16 @@ pub enum Standing {
     Missed(Ceiling),
 }
 
+impl Standing {
+    /// Who set the ceiling, where the load did not hold.
+    pub(crate) const fn ceiling(self) -> Option<Ceiling> {
+        match self {
+            Self::Held => None,
+            Self::Doubtful(ceiling) | Self::Missed(ceiling) => Some(ceiling),
+        }
+    }
+}
+
 /// All tries of a load with one purpose.
 #[derive(Debug)]
 pub struct Level<'a, T> {
@@ -56,7 +64,7 @@ pub fn levels<'a, T>(tries: impl IntoIterator<Item = (f64, &'a T)>) -> Vec<Level
 }
 
 /// How a climb goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Course {
     /// The first load.
     pub first: f64,
@@ -64,6 +72,13 @@ pub struct Course {
     pub growth_ratio: f64,
     /// Loads above this one are tried only when it held; 0 without one.
     pub top: f64,
+    /// The climb ends when a load that held and one that did not are this close, as a share of the
+    /// latter.
+    pub resolution_ratio: f64,
+    /// Different loads at most.
+    pub loads_max: u32,
+    /// Loads that are claimed afterwards, at most.
+    pub claims_max: u32,
     /// Loads below this are not tried.
     pub min: f64,
     /// Loads above this are not tried.
@@ -73,8 +88,13 @@ pub struct Course {
 }
 
 impl Course {
+    /// With the first load and the top as shares of what all clients at once reached.
+    pub(crate) fn of(self, closed: f64) -> Self {
+        Self { first: closed * self.first, top: closed * self.top, ..self }
+    }
+
     /// The nearest load that may be tried.
-    pub fn bounded(&self, load: f64) -> f64 {
+    pub(crate) fn bounded(&self, load: f64) -> f64 {
         let load = load.clamp(self.min, self.max.max(self.min));
         if load >= self.whole_from { load.floor() } else { load }
     }
@@ -86,41 +106,13 @@ impl Course {
     }
 }
 
-/// A load that did not hold.
-#[derive(Debug)]
-pub struct Missed<'l, T> {
-    /// It with its tries.
-    pub level: &'l Level<'l, T>,
-    /// Who set it.
-    pub ceiling: Ceiling,
-}
-
 /// Between which loads the answer lies.
 #[derive(Debug)]
 pub struct Bracket<'l, T> {
     /// The highest load that held below the lowest that did not.
     pub held: Option<f64>,
-    /// The lowest load that did not hold.
-    pub missed: Option<Missed<'l, T>>,
-}
-
-/// Steps that are left.
-#[derive(Clone, Copy, Debug)]
-pub struct Left {
-    /// Steps that there is time for.
-    pub steps: u32,
-    /// Those of them that are kept for what comes after the climb.
-    pub reserve: u32,
-}
-
-impl Left {
-    /// There is always time.
-    pub const ANY: Self = Self { steps: u32::MAX, reserve: 0 };
-
-    /// Nothing is left for the climb.
-    pub const fn is_short(self) -> bool {
-        self.steps <= self.reserve
-    }
+    /// The lowest load that did not hold, and who set that ceiling.
+    pub missed: Option<(&'l Level<'l, T>, Ceiling)>,
 }
 
 /// What searches differ in.
@@ -135,14 +127,18 @@ pub trait Policy {
     fn standing(&self, level: &Level<'_, Self::Try>) -> Standing;
 
     /// A load to try where nothing held yet.
-    fn below(&self, missed: &Missed<'_, Self::Try>) -> f64;
-
-    /// Held and missed this close, as a share of the load that was missed, are near enough.
-    fn resolution_ratio(&self, ceiling: Ceiling) -> f64;
+    fn below(&self, missed: &Level<'_, Self::Try>, _ceiling: Ceiling) -> f64 {
+        missed.load / 2.0
+    }
 
     /// A load to try between one that held and one that did not.
     fn between(&self, held: f64, missed: f64) -> f64 {
         f64::midpoint(held, missed)
+    }
+
+    /// How close these must be to end the climb.
+    fn resolution_ratio(&self, _ceiling: Ceiling) -> f64 {
+        self.course().resolution_ratio
     }
 
     /// A load that did not hold and is no ceiling all the same.
@@ -150,9 +146,14 @@ pub trait Policy {
         false
     }
 
+    /// Steps that are kept for what comes after the climb.
+    fn reserve(&self) -> u32 {
+        0
+    }
+
     /// No further load is tried, after so many.
-    fn is_over(&self, _loads: u32, _so_far: &Bracket<'_, Self::Try>, _left: Left) -> bool {
-        false
+    fn is_over(&self, loads: u32, _so_far: &Bracket<'_, Self::Try>, steps_left: u32) -> bool {
+        steps_left <= self.reserve() || loads >= self.course().loads_max
     }
 }
 
@@ -165,20 +166,20 @@ pub enum Next<'l, T> {
     Known(Bracket<'l, T>),
 }
 
-/// The next load, or what is known.
+/// The next load where so many more have time, or what is known.
 pub fn next<'l, P: Policy>(
     policy: &P,
     levels: &'l [Level<'l, P::Try>],
-    left: Left,
+    steps_left: u32,
 ) -> Next<'l, P::Try> {
     if let Some(last) = levels.last()
         && matches!(policy.standing(last), Standing::Doubtful(_))
-        && !left.is_short()
+        && steps_left > policy.reserve()
     {
         return Next::Try(last.load);
     }
     let bracket = bracket(policy, levels);
-    let over = policy.is_over(levels.len() as u32, &bracket, left);
+    let over = policy.is_over(levels.len() as u32, &bracket, steps_left);
     match proposed(policy, &bracket).filter(|_| !over) {
         Some(load) => Next::Try(load),
         None => Next::Known(bracket),
@@ -189,14 +190,9 @@ fn bracket<'l, P: Policy>(policy: &P, levels: &'l [Level<'l, P::Try>]) -> Bracke
     let standings = || levels.iter().map(|level| (level, policy.standing(level)));
     let missed = standings()
         .filter(|(level, _)| !policy.is_ignored(level, levels))
-        .filter_map(|(level, standing)| match standing {
-            Standing::Doubtful(ceiling) | Standing::Missed(ceiling) => {
-                Some(Missed { level, ceiling })
-            }
-            Standing::Held => None,
-        })
-        .min_by(|a, b| a.level.load.total_cmp(&b.level.load));
-    let below = missed.as_ref().map_or(f64::INFINITY, |missed| missed.level.load);
+        .filter_map(|(level, standing)| Some((level, standing.ceiling()?)))
+        .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
+    let below = missed.map_or(f64::INFINITY, |(level, _)| level.load);
     let held = standings()
         .filter(|(level, standing)| *standing == Standing::Held && level.load < below)
         .map(|(level, _)| level.load)
@@ -207,18 +203,18 @@ fn bracket<'l, P: Policy>(policy: &P, levels: &'l [Level<'l, P::Try>]) -> Bracke
 /// A load within the bracket that tells more of it; `None` where none does.
 fn proposed<P: Policy>(policy: &P, bracket: &Bracket<'_, P::Try>) -> Option<f64> {
     let course = policy.course();
-    let load = match (bracket.held, &bracket.missed) {
+    let load = match (bracket.held, bracket.missed) {
         (None, None) => course.first,
         (Some(held), None) => course.above(held),
-        (None, Some(missed)) => policy.below(missed),
-        (Some(held), Some(Missed { level, ceiling })) => {
-            let near = policy.resolution_ratio(*ceiling) * level.load;
-            (level.load - held > near).then(|| policy.between(held, level.load))?
+        (None, Some((missed, ceiling))) => policy.below(missed, ceiling),
+        (Some(held), Some((missed, ceiling))) => {
+            let near = policy.resolution_ratio(ceiling) * missed.load;
+            (missed.load - held > near).then(|| policy.between(held, missed.load))?
         }
     };
     let load = course.bounded(load);
     let above = bracket.held.is_none_or(|held| load > held);
-    let below = bracket.missed.as_ref().is_none_or(|missed| load < missed.level.load);
+    let below = bracket.missed.is_none_or(|(missed, _)| load < missed.load);
     (above && below).then_some(load)
 }
 
@@ -232,7 +228,7 @@ pub(crate) fn lowest_above(
 
 /// A step of a search: a try, or its end.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step<A, N> {
+pub enum Step<A> {
     /// Run every client without think time; report what was achieved.
     Saturate,
     /// Try this load.
@@ -250,16 +246,5 @@ pub enum Step<A, N> {
     /// The answer.
     Found(A),
     /// There is none.
-    Nothing(N),
-}
-
-impl<A, N> Step<A, N> {
-    /// Which load it runs for what: `None` of the end, and of all clients at once.
-    pub const fn load(&self) -> Option<(f64, Purpose)> {
-        match self {
-            Self::Probe { load } => Some((*load, Purpose::Probe)),
-            Self::Verify { load, .. } => Some((*load, Purpose::Verify)),
-            Self::Saturate | Self::Found(_) | Self::Nothing(_) => None,
-        }
-    }
+    Nothing,
 }

@@ -19,14 +19,11 @@ mod text;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::Bound;
-use plimsoll_model::finding::Rule;
 
-pub use self::levels::Miss;
 use self::levels::Tries;
 pub use self::outcome::{Holding, ProbeOutcome};
 use crate::climb::{
-    self, Bracket, Ceiling, Course, Left, Missed, Next, Policy, Standing, Step,
-    WHOLE_FROM_OPS_PER_S, levels,
+    self, Bracket, Ceiling, Course, Next, Policy, Standing, Step, WHOLE_FROM_OPS_PER_S, levels,
 };
 
 /// Steps that are kept for the verification while there are few left.
@@ -46,58 +43,46 @@ const SEEN_GAP_RATIO: f64 = 0.15;
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeakSearchConfig {
-    /// First open probe as a share of the closed probe's throughput.
-    pub first_ratio: f64,
-    /// Loads above this share of the closed probe's throughput are tried only when this one was
-    /// held: all clients at once got no more.
-    pub closed_ceiling_ratio: f64,
-    /// Growth while probes are held.
-    pub growth_ratio: f64,
-    /// The search ends when held and not held are this close.
-    pub resolution_ratio: f64,
-    /// The same where the generator is what did not hold.
+    /// Open probes, in ops per second; first and top as shares of the closed probe's throughput.
+    pub course: Course,
+    /// Its resolution where the generator is what did not hold.
     pub generator_resolution_ratio: f64,
     /// A load is held when no more of its ops than this are late: half of what the suite
     /// tolerates, so that the next point at that load is not left to chance.
     pub spare_ratio: f64,
-    /// Different loads of open probes at most.
-    pub probes_max: u32,
     /// Repeats of a step that only the generator failed, at most.
     pub generator_repeats_max: u32,
     /// A verification that fails lowers the claim by this share at least.
     pub verify_step_ratio: f64,
-    /// Claims verified at most.
-    pub verifies_max: u32,
-    /// Loads below this are not tried.
-    pub load_min_ops_per_s: f64,
-    /// Loads above this are not tried.
-    pub load_max_ops_per_s: f64,
 }
 
 impl Default for PeakSearchConfig {
     fn default() -> Self {
         Self {
-            first_ratio: 0.95,
-            closed_ceiling_ratio: 1.05,
-            growth_ratio: 1.25,
-            resolution_ratio: 0.03,
+            course: Course {
+                first: 0.95,
+                growth_ratio: 1.25,
+                top: 1.05,
+                resolution_ratio: 0.03,
+                loads_max: 8,
+                claims_max: 6,
+                min: 1.0,
+                max: plimsoll_model::suite::RATE_OPS_PER_S_MAX,
+                whole_from: WHOLE_FROM_OPS_PER_S,
+            },
             generator_resolution_ratio: 0.05,
             spare_ratio: 0.025,
-            probes_max: 8,
             generator_repeats_max: 3,
             verify_step_ratio: 0.05,
-            verifies_max: 6,
-            load_min_ops_per_s: 1.0,
-            load_max_ops_per_s: plimsoll_model::suite::RATE_OPS_PER_S_MAX,
         }
     }
 }
 
 /// What to do next.
-pub type SearchStep = Step<FoundPeak, NoPeak>;
+pub type SearchStep = Step<FoundPeak>;
 
 /// What a search came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundPeak {
     /// Ops per second.
     pub peak: f64,
@@ -105,35 +90,10 @@ pub struct FoundPeak {
     pub bound: Bound,
     /// What was the limit instead, where no step of the search shows it.
     pub held_back: Option<HeldBack>,
-    /// What all clients at once achieved, in ops per second.
-    pub closed: f64,
-    /// Open probes.
-    pub probes: u32,
-    /// Verifications.
-    pub verifies: u32,
-    /// The peak was held when it was verified.
+    /// It was held when it was verified.
     pub verified: bool,
-    /// The lowest load above the peak that was not held, and who set it; why it was not held where
-    /// that was not the generator.
-    pub missed: Option<(f64, Ceiling, Option<Miss>)>,
-}
-
-/// Why there is no peak.
-#[derive(Clone, Debug, PartialEq)]
-pub enum NoPeak {
-    /// All clients at once finished nothing; why, as far as it is known.
-    NothingDone(Option<Rule>),
-    /// The server failed at every load.
-    Failed {
-        /// Open probes.
-        probes: u32,
-        /// Verifications.
-        verifies: u32,
-        /// The lowest load that was tried.
-        lowest: f64,
-        /// Why it failed there.
-        why: Option<Miss>,
-    },
+    /// The lowest load above it that was not held, and who set that ceiling.
+    pub missed: Option<(f64, Ceiling)>,
 }
 
 /// What ended a search before the server's limit or the generator's was seen.
@@ -165,13 +125,12 @@ impl PeakSearch {
     pub fn next(&self, steps_left: u32) -> SearchStep {
         let Some(closed) = &self.closed else { return SearchStep::Saturate };
         if !closed.achieved.is_finite() || closed.achieved <= 0.0 {
-            return Step::Nothing(NoPeak::NothingDone(closed.why_not.clone()));
+            return Step::Nothing;
         }
         if let Some(claim) = of(&self.verifies).last() {
             return self.after_verifying(claim, steps_left);
         }
-        let left = Left { steps: steps_left, reserve: VERIFY_RESERVE_STEPS };
-        match climb::next(self, &of(&self.probes), left) {
+        match climb::next(self, &of(&self.probes), steps_left) {
             Next::Try(load) => Step::Probe { load },
             Next::Known(bracket) => self.claim(&bracket, steps_left),
         }
@@ -183,7 +142,7 @@ impl PeakSearch {
             Step::Saturate => self.closed = Some(outcome),
             Step::Probe { load } => self.probes.push((*load, outcome)),
             Step::Verify { load, .. } => self.verifies.push((*load, outcome)),
-            Step::Found(_) | Step::Nothing(_) => {}
+            Step::Found(_) | Step::Nothing => {}
         }
     }
 
@@ -194,13 +153,12 @@ impl PeakSearch {
 
     /// The load to verify, or the answer where there is no time for it.
     fn claim(&self, bracket: &Bracket<'_, ProbeOutcome>, steps_left: u32) -> SearchStep {
-        let missed = bracket.missed.as_ref().map(|missed| (missed.level, missed.ceiling));
-        let load = match (bracket.held, missed) {
+        let load = match (bracket.held, bracket.missed) {
             (Some(held), _) => held,
-            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return self.gave_up(),
+            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return Step::Nothing,
             (None, Some((level, Ceiling::Failure))) => level.load / 2.0,
             (None, Some((level, Ceiling::Server))) => {
-                level.achieved_min().min(level.load) * self.config.first_ratio
+                level.achieved_min().min(level.load) * self.config.course.first
             }
             (None, Some((level, Ceiling::Generator))) => level.load * GENERATOR_HEADROOM_RATIO,
             // No time for any open probe: what all clients got.
@@ -230,10 +188,10 @@ impl PeakSearch {
         };
         let lower = self.course().bounded(lower);
         let claims = of(&self.verifies).len() as u32;
-        if steps_left > 0 && claims < self.config.verifies_max && lower < load {
+        if steps_left > 0 && claims < self.config.course.claims_max && lower < load {
             return Step::Verify { load: lower, number: 1 };
         }
-        if self.failed_always() { self.gave_up() } else { self.found(lower) }
+        if self.failed_always() { Step::Nothing } else { self.found(lower) }
     }
 
     fn found(&self, peak: f64) -> SearchStep {
@@ -243,10 +201,7 @@ impl PeakSearch {
             .map(|(purpose, level)| (*purpose, level.load, self.standing_of(level, *purpose)));
         let held = (Purpose::Verify, peak, Standing::Held);
         let verified = standings.clone().any(|it| it == held);
-        let ceilings = standings.filter_map(|(_, load, standing)| match standing {
-            Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((load, ceiling)),
-            Standing::Held => None,
-        });
+        let ceilings = standings.filter_map(|(_, load, it)| Some((load, it.ceiling()?)));
         let lowest = climb::lowest_above(peak, ceilings);
         let seen = |load: f64| load - peak <= SEEN_GAP_RATIO * load;
         let (bound, held_back) = match lowest {
@@ -257,33 +212,7 @@ impl PeakSearch {
             }
             _ => (Bound::AtLeast, Some(HeldBack::Time)),
         };
-        Step::Found(FoundPeak {
-            peak,
-            bound,
-            held_back,
-            closed: self.closed(),
-            probes: self.probes.len() as u32,
-            verifies: self.verifies.len() as u32,
-            verified,
-            missed: lowest.map(|(load, ceiling)| (load, ceiling, self.why_missed(load))),
-        })
-    }
-
-    fn gave_up(&self) -> SearchStep {
-        let tried = self.probes.iter().chain(&self.verifies).map(|(load, _)| *load);
-        let lowest = tried.reduce(f64::min).unwrap_or_default();
-        Step::Nothing(NoPeak::Failed {
-            probes: self.probes.len() as u32,
-            verifies: self.verifies.len() as u32,
-            lowest,
-            why: self.why_missed(lowest),
-        })
-    }
-
-    fn why_missed(&self, load: f64) -> Option<Miss> {
-        let levels = self.levels();
-        let (_, level) = levels.iter().find(|(_, level)| level.load == load)?;
-        level.why_not(&self.config)
+        Step::Found(FoundPeak { peak, bound, held_back, verified, missed: lowest })
     }
 
     /// Claims, then probes.
@@ -315,15 +244,7 @@ impl Policy for PeakSearch {
     type Try = ProbeOutcome;
 
     fn course(&self) -> Course {
-        let config = &self.config;
-        Course {
-            first: self.closed() * config.first_ratio,
-            growth_ratio: config.growth_ratio,
-            top: self.closed() * config.closed_ceiling_ratio,
-            min: config.load_min_ops_per_s,
-            max: config.load_max_ops_per_s,
-            whole_from: WHOLE_FROM_OPS_PER_S,
-        }
+        self.config.course.of(self.closed())
     }
 
     fn standing(&self, level: &Tries<'_>) -> Standing {
@@ -331,11 +252,11 @@ impl Policy for PeakSearch {
     }
 
     /// What was achieved under too much load is a hint, half is a bound.
-    fn below(&self, missed: &Missed<'_, ProbeOutcome>) -> f64 {
-        let load = missed.level.load;
-        match missed.ceiling {
+    fn below(&self, missed: &Tries<'_>, ceiling: Ceiling) -> f64 {
+        let load = missed.load;
+        match ceiling {
             Ceiling::Server => {
-                let hint = missed.level.achieved_max() * self.config.first_ratio;
+                let hint = missed.achieved_max() * self.config.course.first;
                 hint.clamp(load / 2.0, load * 0.9)
             }
             Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
@@ -346,12 +267,12 @@ impl Policy for PeakSearch {
     fn resolution_ratio(&self, ceiling: Ceiling) -> f64 {
         match ceiling {
             Ceiling::Generator => self.config.generator_resolution_ratio,
-            Ceiling::Server | Ceiling::Failure => self.config.resolution_ratio,
+            Ceiling::Server | Ceiling::Failure => self.config.course.resolution_ratio,
         }
     }
 
-    fn is_over(&self, loads: u32, _: &Bracket<'_, ProbeOutcome>, left: Left) -> bool {
-        left.is_short() || loads >= self.config.probes_max
+    fn reserve(&self) -> u32 {
+        VERIFY_RESERVE_STEPS
     }
 }
 

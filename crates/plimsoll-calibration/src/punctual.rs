@@ -2,7 +2,7 @@
 //! towards it. The server answers at once, so that only the generator counts.
 
 use plimsoll_analysis::climb::{
-    Bracket, Ceiling, Course, Left, Level, Missed, Next, Policy, Standing, levels, next,
+    Bracket, Ceiling, Course, Level, Next, Policy, Standing, levels, next,
 };
 use plimsoll_analysis::times::quantile_ns;
 use plimsoll_model::certificate::{PunctualProbe, PunctualRate};
@@ -22,12 +22,14 @@ const COURSE: Course = Course {
     first: 20_000.0,
     growth_ratio: 2.0,
     top: 0.0,
+    // Known well enough: within a fifth of the lower rate.
+    resolution_ratio: 1.0 / 6.0,
+    loads_max: u32::MAX,
+    claims_max: 0,
     min: 100.0,
     max: 1_000_000.0,
     whole_from: f64::INFINITY,
 };
-/// Known well enough: within a fifth of the lower rate.
-const RESOLUTION_RATIO: f64 = 1.0 / 6.0;
 /// In hundredths of a percent.
 const P99_E2: u32 = 9_900;
 
@@ -41,13 +43,13 @@ pub(crate) fn search(
     let mut tries: Vec<PunctualProbe> = Vec::new();
     loop {
         let levels = by_rate(&tries);
-        let rate_ops_per_s = match next(&OnTime, &levels, Left::ANY) {
+        let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
             Next::Try(rate_ops_per_s) => rate_ops_per_s,
             Next::Known(Bracket { held, missed }) => {
                 return Ok(PunctualRate {
                     send_lag_p99_max_ns: SEND_LAG_P99_MAX,
                     highest_ops_per_s: held,
-                    missed_ops_per_s: missed.map(|missed| missed.level.load),
+                    missed_ops_per_s: missed.map(|(missed, _)| missed.load),
                     probes: levels.iter().map(middle).collect(),
                 });
             }
@@ -91,14 +93,6 @@ impl Policy for OnTime {
             (_, 2..) => Standing::Missed(Ceiling::Generator),
             _ => Standing::Doubtful(Ceiling::Generator),
         }
-    }
-
-    fn below(&self, missed: &Missed<'_, PunctualProbe>) -> f64 {
-        missed.level.load / 2.0
-    }
-
-    fn resolution_ratio(&self, _: Ceiling) -> f64 {
-        RESOLUTION_RATIO
     }
 
     /// Round figures are easier to read.
@@ -165,10 +159,10 @@ mod tests {
         let mut tries = Vec::new();
         loop {
             let levels = by_rate(&tries);
-            let rate_ops_per_s = match next(&OnTime, &levels, Left::ANY) {
+            let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
                 Next::Try(rate) => rate,
                 Next::Known(Bracket { held, missed }) => {
-                    return (held, missed.map(|missed| missed.level.load), levels.len());
+                    return (held, missed.map(|(missed, _)| missed.load), levels.len());
                 }
             };
             let punctual = rate_ops_per_s < limit;

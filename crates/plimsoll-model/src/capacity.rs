@@ -35,12 +35,6 @@ impl Figure {
     pub(crate) const ALL: [Self; 7] =
         [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
 
-    /// The figure of that name; `p99.9` is `p999`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let name = if name == "p99.9" { "p999" } else { name };
-        Self::ALL.into_iter().find(|figure| figure.as_str() == name)
-    }
-
     /// As users write it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -78,15 +72,9 @@ impl ConditionFigure for LoadFigure {
     const OF: &'static str = "a load that can be limited";
     const EXAMPLES: &'static str = "p99<50ms or errors<0.1%";
 
-    fn named(name: &str) -> Option<Self> {
-        match name == Self::Errors.name() {
-            true => Some(Self::Errors),
-            false => Figure::named(name).map(Self::Response),
-        }
-    }
-
-    fn names() -> Vec<&'static str> {
-        Figure::ALL.map(Figure::as_str).into_iter().chain([Self::Errors.name()]).collect()
+    fn known() -> Vec<(String, Self)> {
+        let times = Figure::ALL.map(Self::Response).into_iter();
+        times.chain([Self::Errors]).map(|figure| (figure.name().to_owned(), figure)).collect()
     }
 
     fn unit(self) -> LimitUnit {
@@ -147,7 +135,7 @@ fn upper_bound(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
     let possible = !is_share || (limit.limit > 0.0 && limit.limit <= 100.0);
     match limit.side == Side::Below && possible {
         true => Ok(limit),
-        false => Err(ConditionError::NoLimit(LoadFigure::EXAMPLES)),
+        false => Err(ConditionError::NoUpperBound(LoadFigure::EXAMPLES)),
     }
 }
 

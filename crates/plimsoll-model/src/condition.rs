@@ -20,11 +20,8 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
     /// Completes the sentence "write for example …".
     const EXAMPLES: &'static str;
 
-    /// The figure of that name. Names may contain dots.
-    fn named(name: &str) -> Option<Self>;
-
-    /// Every name, for a message.
-    fn names() -> Vec<&'static str>;
+    /// Every figure with its name, which may contain dots.
+    fn known() -> Vec<(String, Self)>;
 
     /// In what its limit is written.
     fn unit(self) -> LimitUnit;
@@ -104,53 +101,35 @@ impl LimitUnit {
     }
 }
 
-/// A condition that cannot be read.
+/// A condition that cannot be read: what is wrong, where, and what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// The text compares nothing; conditions that the flag takes.
+    /// The text compares nothing; what the flag takes.
     #[error("there is no < or > in {0:?}; write for example {1}")]
     NoSign(String, &'static str),
-    /// The flag admits no figure of this name.
-    #[error("{name:?} is no figure of {of}; {}known are {}", meant(*.near), .known.join(", "))]
-    Unknown {
-        /// As written.
-        name: String,
-        /// What the flag takes figures of.
-        of: &'static str,
-        /// The known name that is most like it.
-        near: Option<&'static str>,
-        /// Every name that the flag admits.
-        known: Vec<&'static str>,
-    },
+    /// The flag has no figure of this name; of what it has figures, and their names.
+    #[error("{0:?} is no figure of {1}; {2}")]
+    Unknown(String, &'static str, String),
     /// What follows the `@` is no number.
     #[error("{0:?} after @ is no load; write a number, for example @4000")]
     Load(String),
-    /// A figure that load points do not have, and a load.
+    /// A figure that load points do not have, with a load.
     #[error("{0} is no figure of a load point here; leave out @{1}")]
     NotOfPoint(String, String),
-    /// The limit has a wrong unit, or none, or is out of range.
-    #[error("{text:?} is no {}", .unit.wanted())]
-    Limit {
-        /// As written.
-        text: String,
-        /// What the figure is limited in.
-        unit: LimitUnit,
-    },
-    /// A condition that is no limit of a load; limits that are.
+    /// The limit has a wrong unit, or none, or is out of range; what it must be.
+    #[error("{0:?} is no {1}")]
+    Limit(String, &'static str),
+    /// No upper bound that a load can keep; one that is.
     #[error(
-        "a limit is an upper bound, for errors above 0 % and at most 100 %; write for example {0}"
+        "a limit is an upper bound, of errors above 0 % and up to 100 %; write for example {0}"
     )]
-    NoLimit(&'static str),
+    NoUpperBound(&'static str),
     /// A second limit of this figure.
     #[error("{0} has a limit already; write one")]
     Twice(&'static str),
     /// One condition of a list, and what is wrong with it.
     #[error("{0:?}: {1}")]
     Part(String, Box<Self>),
-}
-
-fn meant(near: Option<&'static str>) -> String {
-    near.map(|near| format!("did you mean {near}? ")).unwrap_or_default()
 }
 
 impl<F: ConditionFigure> FromStr for Condition<F> {
@@ -166,19 +145,27 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
             Some((name, load)) => (name.trim(), Some(load.trim())),
             None => (left, None),
         };
-        let figure = F::named(name).ok_or_else(|| unknown::<F>(name))?;
+        let figure: F = figure_named(name)?;
         let at = load.map(|load| read_load(figure, name, load)).transpose()?;
         let unit = figure.unit();
-        let limit = unit.read(right);
-        let limit = limit.ok_or_else(|| ConditionError::Limit { text: right.to_owned(), unit })?;
+        let wrong = || ConditionError::Limit(right.to_owned(), unit.wanted());
+        let limit = unit.read(right).ok_or_else(wrong)?;
         Ok(Self { figure, at, side, limit, text: format!("{left} {symbol} {right}") })
     }
 }
 
-fn unknown<F: ConditionFigure>(name: &str) -> ConditionError {
-    let known = F::names();
-    let near = nearest(name, known.iter().copied());
-    ConditionError::Unknown { name: name.to_owned(), of: F::OF, near, known }
+/// The figure of that name; `p99.9` is `p999`.
+fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
+    let known = F::known();
+    let wanted = name.replace("p99.9", "p999");
+    if let Some((_, figure)) = known.iter().find(|(known, _)| *known == wanted) {
+        return Ok(*figure);
+    }
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let near = nearest(name, names.iter().copied());
+    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let help = format!("{near}known are {}", names.join(", "));
+    Err(ConditionError::Unknown(name.to_owned(), F::OF, help))
 }
 
 fn read_load<F: ConditionFigure>(figure: F, name: &str, load: &str) -> Result<f64, ConditionError> {

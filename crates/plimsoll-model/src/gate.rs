@@ -54,19 +54,6 @@ pub enum GateFigure {
     Capacity,
 }
 
-/// Begins the names of service times.
-const SERVICE: &str = "service_";
-/// Those names.
-const SERVICES: [&str; 7] = [
-    "service_mean",
-    "service_p50",
-    "service_p90",
-    "service_p95",
-    "service_p99",
-    "service_p999",
-    "service_max",
-];
-
 impl GateFigure {
     const OTHERS: [(&'static str, Self); 9] = [
         ("errors", Self::Errors),
@@ -86,17 +73,11 @@ impl ConditionFigure for GateFigure {
     const EXAMPLES: &'static str =
         "'p99 > 50ms', 'errors > 0.1%', 'peak_ops_per_s < 20000' or 'p99@4000 > 20ms'";
 
-    fn named(name: &str) -> Option<Self> {
-        if let Some(service) = name.strip_prefix(SERVICE) {
-            return Figure::named(service).map(Self::Service);
-        }
-        let other = || Self::OTHERS.iter().find(|(other, _)| *other == name);
-        Figure::named(name).map(Self::Response).or_else(|| other().map(|(_, figure)| *figure))
-    }
-
-    fn names() -> Vec<&'static str> {
-        let times = Figure::ALL.map(Figure::as_str);
-        times.into_iter().chain(Self::OTHERS.map(|(name, _)| name)).chain(SERVICES).collect()
+    fn known() -> Vec<(String, Self)> {
+        let response = Figure::ALL.map(|it| (it.as_str().to_owned(), Self::Response(it)));
+        let service = Figure::ALL.map(|it| (format!("service_{}", it.as_str()), Self::Service(it)));
+        let others = Self::OTHERS.map(|(name, figure)| (name.to_owned(), figure));
+        response.into_iter().chain(others).chain(service).collect()
     }
 
     fn unit(self) -> LimitUnit {

@@ -31,8 +31,8 @@ use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_M
 pub(crate) use self::answer::{order_points, summarise};
 use self::level::{Tries, Votes};
 use crate::climb::{
-    self, Bracket, Ceiling, Course, Left, Missed, Next, Policy, Standing, WHOLE_FROM_OPS_PER_S,
-    levels, lowest_above,
+    self, Bracket, Ceiling, Course, Next, Policy, Standing, WHOLE_FROM_OPS_PER_S, levels,
+    lowest_above,
 };
 
 /// Re-runs of a claim that must stay within the limits.
@@ -57,29 +57,14 @@ const RERUNS_RESERVE_STEPS: u32 = 2 * RERUNS;
 pub struct Config {
     /// The load is a number of clients: whole, and without a closed probe before it.
     pub clients: bool,
-    /// First load: a share of what all clients at once reached, or a number of clients.
-    pub first: f64,
-    /// Growth while the limits are kept.
-    pub growth_ratio: f64,
-    /// Loads above this share of what all clients at once reached are tried only when this one was
-    /// within the limits.
-    pub ceiling_ratio: f64,
-    /// The search ends when within and not within are this close.
-    pub resolution_ratio: f64,
-    /// Different loads of the search at most.
-    pub loads_max: u32,
+    /// Steps; of an open load first and top as shares of what all clients at once reached.
+    pub course: Course,
     /// Tries of a load that stays undecided, at most.
     pub probe_tries_max: u32,
     /// So many of them that came out alike decide it.
     pub alike_tries_max: u32,
     /// Tries of a load at which the measurement was at fault, at most.
     pub faults_max: u32,
-    /// Claims at most.
-    pub claims_max: u32,
-    /// Loads below this are not tried.
-    pub load_min: f64,
-    /// Loads above this are not tried.
-    pub load_max: f64,
 }
 
 impl Config {
@@ -87,25 +72,32 @@ impl Config {
     pub fn of(suite: &Suite, profile: ProfileName) -> Self {
         let clients = matches!(suite.load, LoadSpec::Closed { .. });
         let quick = matches!(profile, ProfileName::Quick | ProfileName::Demo);
-        Self {
-            clients,
-            first: if clients { 8.0 } else { 0.5 },
-            growth_ratio: if clients { 2.0 } else { 1.6 },
-            ceiling_ratio: 1.05,
+        let open = Course {
+            first: 0.5,
+            growth_ratio: 1.6,
+            top: 1.05,
             resolution_ratio: if quick { 0.02 } else { 0.01 },
             loads_max: if quick { 16 } else { 24 },
+            claims_max: if quick { 6 } else { 12 },
+            min: 1.0,
+            max: RATE_OPS_PER_S_MAX,
+            whole_from: WHOLE_FROM_OPS_PER_S,
+        };
+        let max = f64::from(CLIENTS_MAX);
+        let closed =
+            Course { first: 8.0, growth_ratio: 2.0, top: 0.0, max, whole_from: 0.0, ..open };
+        Self {
+            clients,
+            course: if clients { closed } else { open },
             probe_tries_max: 3,
             alike_tries_max: if quick { 2 } else { 3 },
             faults_max: 3,
-            claims_max: if quick { 6 } else { 12 },
-            load_min: 1.0,
-            load_max: if clients { f64::from(CLIENTS_MAX) } else { RATE_OPS_PER_S_MAX },
         }
     }
 }
 
 /// What to do next.
-pub type Step = climb::Step<Answer, NoLoad>;
+pub type Step = climb::Step<Answer>;
 
 /// A load that was measured and re-verified.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,30 +113,6 @@ pub struct Answer {
     pub passed: u32,
     /// Re-runs: one may have been beyond a limit.
     pub tries: u32,
-}
-
-/// No load is within the limits.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NoLoad {
-    /// The lowest load that was tried, or claimed last.
-    pub lowest: f64,
-    /// The load is a number of clients.
-    pub clients: bool,
-    /// Why it is none.
-    pub case: NoLoadCase,
-    /// A try of it that was not within the limits.
-    pub failed: Option<CapacityTry>,
-}
-
-/// Why no load was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoLoadCase {
-    /// None of so many claims passed its re-runs.
-    Claims(u32),
-    /// The measurement was at fault at every load.
-    Fault,
-    /// Even the lowest load that was tried was too much.
-    Beyond,
 }
 
 /// The search. Ask [`Search::next`], run that point, [`Search::report`] it, and so on until the
@@ -179,32 +147,24 @@ impl Search {
         }
         match self.claims().last() {
             Some(claim) => self.after_claiming(claim, steps_left),
-            None => self.after_probing(steps_left, RERUNS_RESERVE_STEPS),
+            None => self.after_probing(steps_left),
         }
     }
 
-    fn after_probing(&self, steps_left: u32, reserve: u32) -> Step {
+    fn after_probing(&self, steps_left: u32) -> Step {
         let probed = self.probed();
-        let left = Left { steps: steps_left, reserve };
-        let bracket = match climb::next(self, &probed, left) {
+        let bracket = match climb::next(self, &probed, steps_left) {
             Next::Try(load) => return Step::Probe { load },
             Next::Known(bracket) => bracket,
         };
         match (bracket.held, bracket.missed) {
-            (Some(_), Some(beyond)) if beyond.level.is_hasty(&self.config) && !left.is_short() => {
-                Step::Probe { load: beyond.level.load }
+            (Some(_), Some((beyond, _)))
+                if beyond.is_hasty(&self.config) && steps_left > self.reserve() =>
+            {
+                Step::Probe { load: beyond.load }
             }
             (Some(within), _) => Step::Verify { load: within, number: 1 },
-            (None, Some(missed)) => {
-                let lowest = probed.iter().min_by(|a, b| a.load.total_cmp(&b.load));
-                let lowest = lowest.unwrap_or(missed.level);
-                let case = match self.standing(lowest) {
-                    Standing::Missed(Ceiling::Generator) => NoLoadCase::Fault,
-                    _ => NoLoadCase::Beyond,
-                };
-                self.no_load(lowest, case)
-            }
-            (None, None) => Step::Probe { load: self.course().first },
+            (None, _) => Step::Nothing,
         }
     }
 
@@ -230,7 +190,7 @@ impl Search {
         let claims = self.claims();
         let clear = claims.iter().rev().take_while(|claim| claim.votes().within == 0).count();
         let hurry = if steps_left < RERUNS { 3.0 } else { 1.0 };
-        let step = self.config.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
+        let step = self.config.course.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
         let course = self.course();
         let lower = course.bounded(load * (1.0 - step.min(0.5)));
         // Whole loads give way by one at least.
@@ -243,11 +203,8 @@ impl Search {
             return Step::Found(answer);
         }
         let claims = claims.len() as u32;
-        let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;
-        match ended {
-            true => self.no_load(claim, NoLoadCase::Claims(claims)),
-            false => Step::Verify { load: lower, number: 1 },
-        }
+        let ended = lower >= load || claims >= self.config.course.claims_max || steps_left == 0;
+        if ended { Step::Nothing } else { Step::Verify { load: lower, number: 1 } }
     }
 
     /// Is what passed all there is? What bounds it may have been a bad moment of the machine.
@@ -276,24 +233,15 @@ impl Search {
 
     /// The search goes on above a claim that passed, and ends with it where nothing above passes.
     fn above_claim(&self, answer: &Answer, steps_left: u32) -> Step {
-        match self.after_probing(steps_left, RERUNS) {
+        match self.after_probing(steps_left) {
             Step::Verify { load, .. }
                 if load <= answer.value || self.claims().iter().any(|it| it.load == load) =>
             {
                 Step::Found(*answer)
             }
-            Step::Nothing(_) => Step::Found(*answer),
+            Step::Nothing => Step::Found(*answer),
             step => step,
         }
-    }
-
-    fn no_load(&self, lowest: &Tries<'_>, case: NoLoadCase) -> Step {
-        Step::Nothing(NoLoad {
-            lowest: lowest.load,
-            clients: self.config.clients,
-            case,
-            failed: lowest.failed().cloned(),
-        })
     }
 
     /// The highest load whose re-runs stayed within the limits.
@@ -350,39 +298,28 @@ impl Policy for Search {
     type Try = CapacityTry;
 
     fn course(&self) -> Course {
-        let config = &self.config;
-        let closed = self.closed.unwrap_or_default();
-        Course {
-            first: if config.clients { config.first } else { closed * config.first },
-            growth_ratio: config.growth_ratio,
-            top: closed * config.ceiling_ratio,
-            min: config.load_min,
-            max: config.load_max,
-            whole_from: if config.clients { 0.0 } else { WHOLE_FROM_OPS_PER_S },
-        }
+        let course = self.config.course;
+        self.closed.filter(|_| !self.config.clients).map_or(course, |closed| course.of(closed))
     }
 
     fn standing(&self, level: &Tries<'_>) -> Standing {
         level.standing(&self.config)
     }
 
-    fn below(&self, missed: &Missed<'_, CapacityTry>) -> f64 {
-        missed.level.load / 2.0
-    }
-
-    fn resolution_ratio(&self, _: Ceiling) -> f64 {
-        self.config.resolution_ratio
-    }
-
     fn is_ignored(&self, level: &Tries<'_>, all: &[Tries<'_>]) -> bool {
         outvoted(level, all)
     }
 
-    fn is_over(&self, loads: u32, so_far: &Bracket<'_, CapacityTry>, left: Left) -> bool {
-        match (so_far.held, &so_far.missed) {
+    fn reserve(&self) -> u32 {
+        if self.claims().is_empty() { RERUNS_RESERVE_STEPS } else { RERUNS }
+    }
+
+    /// Until a load is within the limits it is looked for as long as there is time to run it again.
+    fn is_over(&self, loads: u32, so_far: &Bracket<'_, CapacityTry>, steps_left: u32) -> bool {
+        match (so_far.held, so_far.missed) {
             (None, None) => false,
-            (None, Some(_)) => left.steps <= RERUNS,
-            (Some(_), _) => left.is_short() || loads >= self.config.loads_max,
+            (None, Some(_)) => steps_left <= RERUNS,
+            (Some(_), _) => steps_left <= self.reserve() || loads >= self.config.course.loads_max,
         }
     }
 }

@@ -148,7 +148,7 @@ fn quick_search(server: &mut Simulated) -> (Step, u32) {
     loop {
         let left_s = QUICK_S.saturating_sub(spent_s);
         let step = search.next(left_s / (2 * QUICK_WINDOW_S + BESIDE_S));
-        if matches!(step, Step::Found(_) | Step::Nothing(_)) {
+        if matches!(step, Step::Found(_) | Step::Nothing) {
             return (step, spent_s);
         }
         let attempt = server.tried(&step, QUICK_WINDOW_S, 2 * QUICK_WINDOW_S);

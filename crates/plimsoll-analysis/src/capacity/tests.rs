@@ -68,7 +68,7 @@ pub(super) fn run(
         let step = search.next(steps_left.saturating_sub(taken));
         assert_eq!(search.next(steps_left.saturating_sub(taken)), step, "asking changes nothing");
         match &step {
-            Step::Found(_) | Step::Nothing(_) => return (search, step, steps),
+            Step::Found(_) | Step::Nothing => return (search, step, steps),
             Step::Saturate => search.saturated(closed),
             _ => search.report(run(&step)),
         }
@@ -125,9 +125,10 @@ fn clients_are_whole_and_begin_with_a_few() {
 
 #[test]
 fn no_load_within_the_limits_is_said_with_the_lowest_that_was_tried() {
-    let (_, end, steps) = run(config(true, true), NO_HURRY, 0.0, |step| attempt(step, 3.0, 0.1));
-    let Step::Nothing(reason) = end else { panic!("{end:?}") };
-    let reason = reason.to_string();
+    let (search, end, steps) =
+        run(config(true, true), NO_HURRY, 0.0, |step| attempt(step, 3.0, 0.1));
+    assert_eq!(end, Step::Nothing);
+    let reason = search.why_none();
     assert!(
         reason.contains("the lowest that was tried, 1 client, was not: p99 3 ns ≥ 1 ns"),
         "{reason}"
@@ -138,7 +139,7 @@ fn no_load_within_the_limits_is_said_with_the_lowest_that_was_tried() {
 #[test]
 fn an_undecided_load_is_tried_again_and_the_figures_are_taken_together() {
     let mut config = config(true, false);
-    config.load_max = 8.0;
+    config.course.max = 8.0;
     let mut figures = [1.05, 0.9, 0.9].into_iter();
     let (_, end, steps) = run(config, NO_HURRY, 0.0, |step| match step {
         Step::Probe { .. } => attempt(step, figures.next().unwrap(), 0.3),
@@ -256,12 +257,12 @@ fn a_claim_does_not_give_way_to_one_that_fell_before() {
 
 #[test]
 fn claims_that_never_pass_end_in_words() {
-    let (_, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
+    let (search, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
         Step::Verify { .. } => attempt(step, 1.5, 0.1),
         step => attempt(step, load_of(step) / 800.0, 0.001),
     });
-    let Step::Nothing(reason) = end else { panic!("{end:?}") };
-    let reason = reason.to_string();
+    assert_eq!(end, Step::Nothing);
+    let reason = search.why_none();
     assert!(reason.starts_with("no load passed 5 re-runs; the lowest of 6 claims"), "{reason}");
 }
 

@@ -1,12 +1,11 @@
 //! The search for a capacity in sentences.
 
-use std::fmt;
-
 use plimsoll_model::capacity::CapacityTry;
 use plimsoll_model::units::{clients, grouped};
 
-use super::{Answer, NoLoad, NoLoadCase, RERUNS, Search, Step};
-use crate::climb::Ceiling;
+use super::level::Tries;
+use super::{Answer, RERUNS, Search, Step};
+use crate::climb::{Ceiling, Standing};
 
 fn load_text(in_clients: bool, load: f64) -> String {
     if in_clients { clients(load) } else { format!("{} ops/s", grouped(load)) }
@@ -50,7 +49,7 @@ impl Search {
                 format!("re-run {number} of {of} of {}", load_text(load))
             }
             Step::Found(answer) => format!("capacity {}", load_text(&answer.value)),
-            Step::Nothing(_) => "no load within the limits".to_owned(),
+            Step::Nothing => "no load within the limits".to_owned(),
         }
     }
 
@@ -60,30 +59,36 @@ impl Search {
         let why = at.find_map(|level| level.failed().map(CapacityTry::why));
         why.unwrap_or_else(|| "no reason given".to_owned())
     }
-}
 
-impl fmt::Display for NoLoad {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let load = load_text(self.clients, self.lowest);
-        let why = |or: &str| self.failed.as_ref().map_or(or.to_owned(), CapacityTry::why);
-        match self.case {
-            NoLoadCase::Claims(claims) => write!(
-                f,
-                "no load passed {RERUNS} re-runs; the lowest of {claims} claims, {load}, did not: \
-                 {}; the figure scatters too much for so near a limit: measure longer (--profile \
+    /// Why no load was found.
+    pub fn why_none(&self) -> String {
+        let claims = self.claims();
+        let why = |level: &Tries<'_>, or: &str| {
+            level.failed().map_or_else(|| or.to_owned(), CapacityTry::why)
+        };
+        if let Some(claim) = claims.last() {
+            return format!(
+                "no load passed {RERUNS} re-runs; the lowest of {} claims, {}, did not: {}; the \
+                 figure scatters too much for so near a limit: measure longer (--profile \
                  standard), or take a wider limit",
-                why("the time was over"),
+                claims.len(),
+                load_text(self.config.clients, claim.load),
+                why(claim, "the time was over"),
+            );
+        }
+        let probed = self.probed();
+        let Some(lowest) = probed.iter().min_by(|a, b| a.load.total_cmp(&b.load)) else {
+            return "no load was tried; run it again with more time".to_owned();
+        };
+        let load = load_text(self.config.clients, lowest.load);
+        let why = why(lowest, "undecided");
+        match lowest.standing(&self.config) {
+            Standing::Missed(Ceiling::Generator) => format!(
+                "nothing could be measured, down to {load}: {why}; mend that, and run it again"
             ),
-            NoLoadCase::Fault => write!(
-                f,
-                "nothing could be measured, down to {load}: {}; mend that, and run it again",
-                why("undecided"),
-            ),
-            NoLoadCase::Beyond => write!(
-                f,
-                "no load is within the limits: the lowest that was tried, {load}, was not: {}; \
-                 take wider limits, or give the server more",
-                why("undecided"),
+            _ => format!(
+                "no load is within the limits: the lowest that was tried, {load}, was not: {why}; \
+                 take wider limits, or give the server more"
             ),
         }
     }

@@ -1,7 +1,6 @@
 //! What the tries at a load come to, taken together.
 
 use plimsoll_model::assignment::Purpose;
-use plimsoll_model::finding::Rule;
 
 use super::PeakSearchConfig;
 use super::outcome::{Holding, ProbeOutcome};
@@ -17,16 +16,6 @@ const EXPECTED_RATIO: f64 = 0.8;
 /// All tries at a load with one purpose.
 pub(super) type Tries<'a> = Level<'a, ProbeOutcome>;
 
-/// Why a load was not held.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Miss {
-    /// What the load point broke.
-    Rule(Rule),
-    /// Nothing, but this share of the ops came through, and a peak must have some of the tolerance
-    /// to spare.
-    NoSpare(f64),
-}
-
 impl Tries<'_> {
     /// `closed` is what all clients at once achieved. A miss by little may be scatter, one by far a
     /// disturbance; a claim that is missed by little is simply too high.
@@ -37,28 +26,27 @@ impl Tries<'_> {
         config: &PeakSearchConfig,
     ) -> Standing {
         let count = |wanted| self.tries.iter().filter(|try_| held(try_, config) == wanted).count();
+        let miss = |believed, ceiling| match believed {
+            true => Standing::Missed(ceiling),
+            false => Standing::Doubtful(ceiling),
+        };
+        let again = self.tries.len() > 1;
         if count(Holding::Held) > 0 {
             return Standing::Held;
         }
+        // A few late answers on a disturbed machine are no refusal.
         if count(Holding::Failed) > 0 {
-            // A few late answers on a disturbed machine are no refusal.
-            let standing = if self.tries.len() > 1 { Standing::Missed } else { Standing::Doubtful };
-            return standing(Ceiling::Failure);
+            return miss(again, Ceiling::Failure);
         }
         if count(Holding::NotHeld) > 0 {
-            let believed = self.tries.len() > 1 || !self.is_doubtful(purpose, closed, config);
-            let standing = if believed { Standing::Missed } else { Standing::Doubtful };
-            return standing(Ceiling::Server);
+            let believed = again || !self.is_doubtful(purpose, closed, config);
+            return miss(believed, Ceiling::Server);
         }
         let repeats = match self.load <= EXPECTED_RATIO * closed {
             true => config.generator_repeats_max,
             false => config.generator_repeats_max.min(1),
         };
-        let standing = match self.tries.len() as u32 > repeats {
-            true => Standing::Missed,
-            false => Standing::Doubtful,
-        };
-        standing(Ceiling::Generator)
+        miss(self.tries.len() as u32 > repeats, Ceiling::Generator)
     }
 
     /// Most that was finished under this load.
@@ -71,12 +59,9 @@ impl Tries<'_> {
         self.tries.iter().map(|outcome| outcome.achieved).fold(f64::INFINITY, f64::min)
     }
 
-    /// Why it was not held, as last seen.
-    pub(super) fn why_not(&self, config: &PeakSearchConfig) -> Option<Miss> {
-        let last =
-            self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
-        let spare = || Miss::NoSpare(1.0 - last.short_ratio);
-        Some(last.why_not.clone().map_or_else(spare, Miss::Rule))
+    /// The last try that was not held.
+    pub(super) fn failed(&self, config: &PeakSearchConfig) -> Option<&ProbeOutcome> {
+        self.tries.iter().rev().find(|it| held(it, config) != Holding::Held).copied()
     }
 
     fn is_doubtful(&self, purpose: Purpose, closed: f64, config: &PeakSearchConfig) -> bool {
@@ -84,7 +69,9 @@ impl Tries<'_> {
         let by_far = first.short_ratio >= DEEP_SHORT_RATIO;
         match purpose {
             Purpose::Verify => by_far,
-            Purpose::Probe | Purpose::Ladder => !by_far || self.load <= closed * config.first_ratio,
+            Purpose::Probe | Purpose::Ladder => {
+                !by_far || self.load <= closed * config.course.first
+            }
         }
     }
 }

@@ -22,8 +22,6 @@ pub enum Holding {
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeOutcome {
-    /// Ops per second asked for (clients, for the closed probe).
-    pub requested: f64,
     /// Ops per second finished without error.
     pub achieved: f64,
     /// Ops per second that came due; absent for the closed probe.
@@ -42,7 +40,6 @@ impl ProbeOutcome {
     pub fn of(point: &PointResult) -> Self {
         let breach = breach(point);
         Self {
-            requested: point.requested,
             achieved: point.achieved_ops_per_s.unwrap_or_default(),
             offered: point.offered_ops_per_s,
             short_ratio: short_ratio(point),

@@ -14,7 +14,6 @@ const STEPS_MAX: usize = 60;
 
 fn outcome(requested: f64, achieved: f64, holding: Holding) -> ProbeOutcome {
     ProbeOutcome {
-        requested,
         achieved,
         offered: Some(requested),
         short_ratio: (1.0 - achieved / requested).max(0.0),
@@ -26,7 +25,6 @@ fn outcome(requested: f64, achieved: f64, holding: Holding) -> ProbeOutcome {
 
 fn closed(achieved: f64) -> ProbeOutcome {
     ProbeOutcome {
-        requested: 64.0,
         achieved,
         offered: None,
         short_ratio: 0.0,
@@ -42,18 +40,45 @@ fn server(capacity: f64, requested: f64) -> ProbeOutcome {
     outcome(requested, achieved, holding)
 }
 
+/// How a search ended, in a step and in words.
+#[derive(Debug)]
+struct End {
+    step: SearchStep,
+    how: String,
+}
+
+/// A peak with how it was found.
+#[derive(Debug)]
+struct Found {
+    found: FoundPeak,
+    how: String,
+}
+
+impl std::ops::Deref for Found {
+    type Target = FoundPeak;
+
+    fn deref(&self) -> &FoundPeak {
+        &self.found
+    }
+}
+
 /// Runs a search to its end; the steps it took.
 fn search(
     config: PeakSearchConfig,
     steps_left: u32,
     mut run: impl FnMut(&SearchStep) -> ProbeOutcome,
-) -> (SearchStep, Vec<SearchStep>) {
+) -> (End, Vec<SearchStep>) {
     let mut search = PeakSearch::new(config);
     let mut steps = Vec::new();
     for taken in 0..STEPS_MAX as u32 {
         let step = search.next(steps_left.saturating_sub(taken));
-        if matches!(step, SearchStep::Found(_) | SearchStep::Nothing(_)) {
-            return (step, steps);
+        let how = match &step {
+            SearchStep::Found(found) => Some(search.how(found)),
+            SearchStep::Nothing => Some(search.why_none()),
+            _ => None,
+        };
+        if let Some(how) = how {
+            return (End { step, how }, steps);
         }
         search.report(&step, run(&step));
         steps.push(step);
@@ -73,14 +98,14 @@ fn exact(capacity: f64) -> impl FnMut(&SearchStep) -> ProbeOutcome {
 }
 
 #[track_caller]
-fn found(step: SearchStep) -> FoundPeak {
+fn found(End { step, how }: End) -> Found {
     match step {
-        SearchStep::Found(found) => found,
-        other => panic!("{other:?}"),
+        SearchStep::Found(found) => Found { found, how },
+        other => panic!("{other:?}: {how}"),
     }
 }
 
-fn plain(run: impl FnMut(&SearchStep) -> ProbeOutcome) -> (FoundPeak, Vec<SearchStep>) {
+fn plain(run: impl FnMut(&SearchStep) -> ProbeOutcome) -> (Found, Vec<SearchStep>) {
     let (end, steps) = search(PeakSearchConfig::default(), NO_HURRY, run);
     (found(end), steps)
 }
@@ -92,7 +117,7 @@ fn an_exact_server_is_found_within_three_percent_and_held_with_room_to_spare() {
         let limit = capacity / (1.0 - PeakSearchConfig::default().spare_ratio);
         assert!(found.peak <= limit && found.peak >= 0.96 * limit, "{} of {limit}", found.peak);
         assert_eq!((found.bound, found.held_back), (Bound::Exact, None));
-        assert!(found.to_string().contains("was held twice"), "{found}");
+        assert!(found.how.contains("was held twice"), "{found:?}");
         assert!(steps.len() <= 9, "{steps:?}");
     }
 }
@@ -159,10 +184,7 @@ fn a_probe_that_only_the_generator_failed_is_repeated_three_times_before_it_sets
         assert!(!near.is_empty() && near.iter().all(|load| at(*load) == 2), "{steps:?}");
         assert_eq!(found.bound, Bound::AtLeast);
         assert_eq!(found.peak >= doubted, failures == 3, "{found:?} {doubted}");
-        assert!(
-            found.to_string().contains("too much for the generator, not the server"),
-            "{found}"
-        );
+        assert!(found.how.contains("too much for the generator, not the server"), "{found:?}");
     }
 }
 
@@ -179,19 +201,18 @@ fn on_a_host_where_every_probe_fails_through_the_generator_the_ladder_ends_at_wh
 
 #[test]
 fn a_server_that_answers_nothing_is_given_up_at_once() {
-    let (step, steps) = search(PeakSearchConfig::default(), NO_HURRY, exact(0.0));
-    assert!(matches!(step, SearchStep::Nothing(_)), "{step:?}");
+    let (end, steps) = search(PeakSearchConfig::default(), NO_HURRY, exact(0.0));
+    assert_eq!(end.step, SearchStep::Nothing);
     assert_eq!(steps.len(), 1);
 }
 
 #[test]
 fn a_server_that_fails_at_every_load_is_given_up_with_the_reason() {
-    let (step, _) = search(PeakSearchConfig::default(), NO_HURRY, |step| match load_of(step) {
+    let (end, _) = search(PeakSearchConfig::default(), NO_HURRY, |step| match load_of(step) {
         None => closed(1_000.0),
         Some(load) => outcome(load, load / 2.0, Holding::Failed),
     });
-    let SearchStep::Nothing(reason) = step else { panic!("{step:?}") };
-    let reason = reason.to_string();
+    let End { step: SearchStep::Nothing, how: reason } = end else { panic!("{end:?}") };
     assert!(reason.contains("16 open probes"), "8 loads, each twice: {reason}");
     assert!(reason.contains("it was Failed") && reason.contains("--points"), "{reason}");
 }
@@ -217,7 +238,7 @@ fn a_server_that_holds_no_load_still_gets_a_ladder() {
         Some(load) => outcome(load, load * 0.9, Holding::NotHeld),
     });
     assert_eq!(found.bound, Bound::AtLeast);
-    assert!(found.peak > 0.0 && found.to_string().contains("not verified"), "{found:?}");
+    assert!(found.peak > 0.0 && found.how.contains("not verified"), "{found:?}");
 }
 
 #[test]
@@ -234,8 +255,8 @@ fn a_failed_verification_lowers_the_claim() {
     assert_eq!(claims.len(), 3);
     assert!((claims[1] / claims[0] - 0.95).abs() < 0.002, "{claims:?}");
     assert_eq!(found.peak, claims[2]);
-    assert!(found.to_string().contains("3 verifications later"), "{found}");
-    assert!(found.to_string().contains("was held when it was verified"), "{found}");
+    assert!(found.how.contains("3 verifications later"), "{found:?}");
+    assert!(found.how.contains("was held when it was verified"), "{found:?}");
 }
 
 #[test]
@@ -274,7 +295,8 @@ fn a_search_whose_time_runs_out_takes_what_was_held() {
 
 #[test]
 fn the_highest_load_that_may_be_tried_is_a_lower_bound() {
-    let config = PeakSearchConfig { load_max_ops_per_s: 5_000.5, ..PeakSearchConfig::default() };
+    let mut config = PeakSearchConfig::default();
+    config.course.max = 5_000.5;
     let (end, steps) = search(config, NO_HURRY, exact(100_000.0));
     let found = found(end);
     assert_eq!((found.peak, found.bound), (5_000.0, Bound::AtLeast));
@@ -391,7 +413,7 @@ proptest! {
             load_of(step).map_or(closed(achieved), |load| outcome(load, achieved, kinds[kind]))
         });
         prop_assert!(steps.len() as u32 <= left.max(1));
-        if let SearchStep::Found(found) = end {
+        if let SearchStep::Found(found) = end.step {
             prop_assert!(found.peak >= 1.0 && found.peak.is_finite());
         }
     }

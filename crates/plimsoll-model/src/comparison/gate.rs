@@ -80,12 +80,8 @@ impl ConditionFigure for RatioFigure {
     const OF: &'static str = "a comparison";
     const EXAMPLES: &'static str = "'p99 > 1.05x', 'peak < 0.97x' or 'p50@4000 > 1.1x'";
 
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|figure| figure.as_str() == name)
-    }
-
-    fn names() -> Vec<&'static str> {
-        Self::ALL.map(Self::as_str).to_vec()
+    fn known() -> Vec<(String, Self)> {
+        Self::ALL.map(|figure| (figure.as_str().to_owned(), figure)).to_vec()
     }
 
     fn unit(self) -> LimitUnit {

@@ -97,10 +97,9 @@ fn an_interval_is_on_a_side_or_the_limit_is_in_it() {
 
 /// Any figure of a flag, with and without a load, and any limit in its unit.
 fn any<F: ConditionFigure>() -> impl Strategy<Value = String> {
-    let figure = prop::sample::select(F::names());
+    let figure = prop::sample::select(F::known());
     (figure, any_load(), prop::sample::select(vec!["<", ">"]), 1u64..1 << 50).prop_map(
-        |(name, load, sign, n)| {
-            let figure = F::named(name).unwrap();
+        |((name, figure), load, sign, n)| {
             let at = load.filter(|_| figure.is_of_point()).map(|load| format!("@{load}"));
             let limit = match figure.unit() {
                 LimitUnit::Time => format!("{n}ns"),

@@ -74,7 +74,7 @@ impl Machine {
             .map(|seed| {
                 let mut draws = Draws(seed);
                 let config = PeakSearchConfig::default();
-                found(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
+                *found(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
             })
             .collect()
     }

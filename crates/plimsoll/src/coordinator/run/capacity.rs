@@ -42,7 +42,7 @@ impl Run<'_> {
             });
             let how = match &step {
                 Step::Found(answer) => Some(search.how(answer)),
-                Step::Nothing(why) => Some(why.to_string()),
+                Step::Nothing => Some(search.why_none()),
                 _ => None,
             };
             if let Some(how) = how {
@@ -89,7 +89,7 @@ impl Run<'_> {
         if let LoadSpec::Open { .. } = self.request.suite.load
             && let Some(room) = self.room()?
         {
-            config.load_max = config.load_max.min(room.load_max_ops_per_s);
+            config.course.max = config.course.max.min(room.load_max_ops_per_s);
         }
         let mut search = Search::new(config);
         if self.finished(|_| true).next().is_none() {

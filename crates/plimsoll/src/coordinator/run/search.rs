@@ -50,9 +50,10 @@ impl Run<'_> {
             let title = format!("search: {step}");
             let load = match &step {
                 Step::Found(found) => {
-                    return self.record_peak(found, room.as_ref(), live);
+                    let how = search.how(found);
+                    return self.record_peak((found, how), room.as_ref(), live);
                 }
-                Step::Nothing(why) => return Ok(Found::Nothing { reason: why.to_string() }),
+                Step::Nothing => return Ok(Found::Nothing { reason: search.why_none() }),
                 step => ladder::step_load(&self.request.suite, self.profile, step),
             };
             let Some((load, purpose)) = load else { continue };
@@ -92,12 +93,12 @@ impl Run<'_> {
 
     fn record_peak(
         &mut self,
-        found: &FoundPeak,
+        (found, how): (&FoundPeak, String),
         room: Option<&Room>,
         live: &mut Live,
     ) -> Result<Found, Failure> {
         let FoundPeak { peak, bound, held_back, .. } = found;
-        live.line(&format!("peak: {found}"));
+        live.line(&format!("peak: {how}"));
         let held_back = match held_back {
             None => None,
             Some(HeldBack::LoadMax) => room.map(|room| room_text(*peak, room)),
@@ -111,7 +112,7 @@ impl Run<'_> {
         if let Some(text) = &held_back {
             live.line(&format!("limit: {text}"));
         }
-        let (peak, how, bound) = (*peak, found.to_string(), *bound);
+        let (peak, bound) = (*peak, *bound);
         self.record_durably(JournalRecord::PeakFound { peak, how, bound, held_back })?;
         Ok(Found::Peak(peak))
     }
@@ -120,14 +121,14 @@ impl Run<'_> {
     fn search_so_far(&self, room: Option<&Room>) -> Result<PeakSearch, Failure> {
         let mut config = ladder::search_config(&self.request.suite, self.request.profile);
         if let Some(room) = room {
-            config.load_max_ops_per_s = config.load_max_ops_per_s.min(room.load_max_ops_per_s);
+            config.course.max = config.course.max.min(room.load_max_ops_per_s);
         }
         let mut search = PeakSearch::new(config);
         for (step, outcome) in self.earlier_steps()? {
             search.report(&step, outcome);
         }
         let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
-        if !climbed && matches!(search.next(u32::MAX), Step::Nothing(_)) {
+        if !climbed && matches!(search.next(u32::MAX), Step::Nothing) {
             // The user has mended something and resumed: the earlier answer no longer counts.
             search = PeakSearch::new(config);
         }
