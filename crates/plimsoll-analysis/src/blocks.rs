@@ -10,10 +10,9 @@
 use std::collections::BTreeSet;
 
 use plimsoll_model::event::Times;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::times::{quantile_ns, t_95};
+use crate::sampling::{NORMAL_95, resampled, t_95};
+use crate::times::quantile_ns;
 
 /// Steps per doubling of the coarse histograms.
 pub(crate) const STEPS: u64 = 128;
@@ -24,8 +23,6 @@ const BOOTSTRAP_SLICES_MIN: usize = 20;
 const RESAMPLES: usize = 400;
 /// The same bundle gives the same result.
 const SEED: u64 = 0x504c_494d_534f_4c4c;
-/// Of a normal distribution, two-sided 95 %.
-pub(crate) const NORMAL_95: f64 = 1.96;
 /// Neighbours that depend on each other more than this leave too little to tell.
 const CORRELATION_MAX: f64 = 0.75;
 /// One slice does not tell how much its ops depend on each other: they are taken to scatter so much
@@ -180,15 +177,11 @@ fn bootstrap(parts: &[(f64, f64)], length: usize) -> Chance {
     let blocks: Vec<(f64, f64)> =
         parts.windows(length).map(|block| ratio_parts(block.iter())).collect();
     let draws = n.div_ceil(length);
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    let mut off: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let drawn =
-                (0..draws).map(|_| &blocks[(random.next_u64() % blocks.len() as u64) as usize]);
-            let (sum, weight) = ratio_parts(drawn);
-            sum / weight - ratio
-        })
-        .collect();
+    let mut off = resampled(SEED, RESAMPLES, |random| {
+        let drawn: Vec<_> = (0..draws).map(|_| random.one(&blocks)).collect();
+        let (sum, weight) = ratio_parts(drawn.iter());
+        sum / weight - ratio
+    });
     off.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| off[((RESAMPLES - 1) as f64 * share).round() as usize];
     // So few blocks scatter more than a bootstrap of them shows.
@@ -207,6 +200,8 @@ fn block_length(slices: usize) -> usize {
 mod tests {
     use super::*;
     use plimsoll_model::event::new_times;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     fn random() -> Xoshiro256PlusPlus {
         Xoshiro256PlusPlus::seed_from_u64(7)

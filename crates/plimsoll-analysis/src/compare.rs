@@ -16,7 +16,6 @@ mod ratio;
 #[cfg(test)]
 mod simulation;
 mod split;
-mod student;
 
 use plimsoll_model::comparison::{
     COMPARISON_FORMAT, Claim, Comparison, FigureRow, Group, GroupRun, RUNS_MIN, RatioGate,

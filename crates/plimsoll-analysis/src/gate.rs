@@ -1,6 +1,7 @@
 //! Whether a run passes the gates it was given (`--fail-if`), by the uncertainty intervals.
 
-use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState, Side};
+use plimsoll_model::condition::{ConditionFigure, Side};
+use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
 
@@ -26,21 +27,12 @@ impl Found {
 /// What became of a gate. `unsure_fails`: a limit within the interval fails the run.
 pub(crate) fn judge(gate: &Gate, result: &RunResult, unsure_fails: bool) -> GateResult {
     let found = find(gate, result);
-    let state = found.map_or(GateState::Unknown, |found| match gate.fails {
-        Side::Above if found.low > gate.limit => GateState::Failed,
-        Side::Above if found.high <= gate.limit => GateState::Held,
-        Side::Below if found.high < gate.limit => GateState::Failed,
-        Side::Below if found.low >= gate.limit => GateState::Held,
-        Side::Above | Side::Below => GateState::Unsure,
-    });
+    let holds = |found: Found| gate.side.holds(gate.limit, [found.low, found.high]);
+    let state = found.map_or(GateState::Unknown, |found| GateState::of(holds(found)));
     GateResult {
         expr: gate.clone(),
         state,
-        fails: match state {
-            GateState::Held => false,
-            GateState::Failed | GateState::Unknown => true,
-            GateState::Unsure => unsure_fails,
-        },
+        fails: state.fails(unsure_fails),
         value: found.map(|found| found.value),
         low: found.map(|found| found.low),
         high: found.map(|found| found.high).filter(|high| high.is_finite()),
@@ -91,7 +83,7 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
     for point in result.points.iter().filter(wanted) {
         let found = Found { load: Some(point.requested), ..of_point(gate.figure, point)? };
         // What is certain to fail, then what may, then how far.
-        let is_worse = worst.is_none_or(|worst| match gate.fails {
+        let is_worse = worst.is_none_or(|worst| match gate.side {
             Side::Above => {
                 let fails = |it: &Found| (it.low > gate.limit, it.high > gate.limit);
                 (fails(&found), found.low) > (fails(&worst), worst.low)

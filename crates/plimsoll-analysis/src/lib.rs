@@ -12,6 +12,7 @@
 //! | [`compare`] | groups of runs side by side, with intervals, or why not |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
+//! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
 //! | [`price`] | price per unit of peak and capacity, both ways; what one item moves |
@@ -25,6 +26,7 @@ mod analyse;
 mod blocks;
 mod bursts;
 pub mod capacity;
+pub mod climb;
 pub mod compare;
 pub mod curve;
 mod gate;
@@ -38,6 +40,7 @@ mod point;
 pub mod price;
 pub mod published;
 pub mod raw;
+mod sampling;
 pub mod score;
 pub mod search;
 pub mod shape;

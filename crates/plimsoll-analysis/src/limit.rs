@@ -18,7 +18,7 @@ use plimsoll_model::finding::Rule;
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
-use plimsoll_model::units::{BytesPerSec, clients, grouped};
+use plimsoll_model::units::{BytesPerSec, clients, grouped, whole_percent};
 
 use self::clients::clients_limit;
 use crate::metric::{ops_unit, throughput};
@@ -384,7 +384,7 @@ fn closed_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
         ),
         Growth::Stopped(gain) => {
             let brought = match gain > CLOSED_GROWTH_MIN_RATIO {
-                true => format!("only {:.0} % more at the last doubling", gain * 100.0),
+                true => format!("only {} more at the last doubling", whole_percent(gain)),
                 false => "no more throughput".to_owned(),
             };
             format!(

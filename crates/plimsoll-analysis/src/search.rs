@@ -17,10 +17,14 @@ mod levels;
 mod outcome;
 mod text;
 
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::Bound;
 
-use self::levels::{Ceiling, Level, Purpose, Standing, levels};
+use self::levels::Tries;
 pub use self::outcome::{Holding, ProbeOutcome};
+use crate::climb::{
+    self, Bracket, Ceiling, Course, Next, Policy, Standing, Step, WHOLE_FROM_OPS_PER_S, levels,
+};
 
 /// Steps that are kept for the verification while there are few left.
 const VERIFY_RESERVE_STEPS: u32 = 1;
@@ -35,85 +39,50 @@ const UNTRIED_RATIO: f64 = 0.25;
 const ACHIEVED_RATIO: f64 = 0.97;
 /// The server's limit was seen where the lowest load it did not hold is this close above the peak.
 const SEEN_GAP_RATIO: f64 = 0.15;
-/// Loads from here on are whole numbers: nobody asks for fractions of an op.
-const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeakSearchConfig {
-    /// First open probe as a share of the closed probe's throughput.
-    pub first_ratio: f64,
-    /// Loads above this share of the closed probe's throughput are tried only when this one was
-    /// held: all clients at once got no more.
-    pub closed_ceiling_ratio: f64,
-    /// Growth while probes are held.
-    pub growth_ratio: f64,
-    /// The search ends when held and not held are this close.
-    pub resolution_ratio: f64,
-    /// The same where the generator is what did not hold.
+    /// Open probes, in ops per second; first and top as shares of the closed probe's throughput.
+    pub course: Course,
+    /// Its resolution where the generator is what did not hold.
     pub generator_resolution_ratio: f64,
     /// A load is held when no more of its ops than this are late: half of what the suite
     /// tolerates, so that the next point at that load is not left to chance.
     pub spare_ratio: f64,
-    /// Different loads of open probes at most.
-    pub probes_max: u32,
     /// Repeats of a step that only the generator failed, at most.
     pub generator_repeats_max: u32,
     /// A verification that fails lowers the claim by this share at least.
     pub verify_step_ratio: f64,
-    /// Claims verified at most.
-    pub verifies_max: u32,
-    /// Loads below this are not tried.
-    pub load_min_ops_per_s: f64,
-    /// Loads above this are not tried.
-    pub load_max_ops_per_s: f64,
 }
 
 impl Default for PeakSearchConfig {
     fn default() -> Self {
         Self {
-            first_ratio: 0.95,
-            closed_ceiling_ratio: 1.05,
-            growth_ratio: 1.25,
-            resolution_ratio: 0.03,
+            course: Course {
+                first: 0.95,
+                growth_ratio: 1.25,
+                top: 1.05,
+                resolution_ratio: 0.03,
+                loads_max: 8,
+                claims_max: 6,
+                min: 1.0,
+                max: plimsoll_model::suite::RATE_OPS_PER_S_MAX,
+                whole_from: WHOLE_FROM_OPS_PER_S,
+            },
             generator_resolution_ratio: 0.05,
             spare_ratio: 0.025,
-            probes_max: 8,
             generator_repeats_max: 3,
             verify_step_ratio: 0.05,
-            verifies_max: 6,
-            load_min_ops_per_s: 1.0,
-            load_max_ops_per_s: plimsoll_model::suite::RATE_OPS_PER_S_MAX,
         }
     }
 }
 
 /// What to do next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SearchStep {
-    /// Run every client without think time; report what was achieved.
-    Saturate,
-    /// Run an open point at this load.
-    Probe {
-        /// Ops per second.
-        load: f64,
-    },
-    /// Run the claimed load once more, on the data that belongs to it.
-    Verify {
-        /// Ops per second.
-        load: f64,
-    },
-    /// The peak.
-    Found(FoundPeak),
-    /// The server failed.
-    GaveUp {
-        /// Why, for a person.
-        reason: String,
-    },
-}
+pub type SearchStep = Step<FoundPeak>;
 
 /// What a search came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundPeak {
     /// Ops per second.
     pub peak: f64,
@@ -121,8 +90,10 @@ pub struct FoundPeak {
     pub bound: Bound,
     /// What was the limit instead, where no step of the search shows it.
     pub held_back: Option<HeldBack>,
-    /// How it was found and what bounded it, for a person.
-    pub how: String,
+    /// It was held when it was verified.
+    pub verified: bool,
+    /// The lowest load above it that was not held, and who set that ceiling.
+    pub missed: Option<(f64, Ceiling)>,
 }
 
 /// What ended a search before the server's limit or the generator's was seen.
@@ -135,19 +106,13 @@ pub enum HeldBack {
 }
 
 /// The search. Ask [`PeakSearch::next`], run that point, [`PeakSearch::report`], and so on until
-/// the answer is [`SearchStep::Found`] or [`SearchStep::GaveUp`].
+/// the answer is [`Step::Found`] or [`Step::Nothing`].
 #[derive(Clone, Debug)]
 pub struct PeakSearch {
     config: PeakSearchConfig,
     closed: Option<ProbeOutcome>,
     probes: Vec<(f64, ProbeOutcome)>,
     verifies: Vec<(f64, ProbeOutcome)>,
-}
-
-/// Between which loads the peak lies.
-struct Bracket<'a> {
-    held: Option<f64>,
-    missed: Option<(&'a Level<'a>, Ceiling)>,
 }
 
 impl PeakSearch {
@@ -160,24 +125,24 @@ impl PeakSearch {
     pub fn next(&self, steps_left: u32) -> SearchStep {
         let Some(closed) = &self.closed else { return SearchStep::Saturate };
         if !closed.achieved.is_finite() || closed.achieved <= 0.0 {
-            let why = closed.why_not.as_deref().unwrap_or("no op finished");
-            return SearchStep::GaveUp {
-                reason: format!("the first probe, all clients at once, came to nothing: {why}"),
-            };
+            return Step::Nothing;
         }
-        match levels(&self.verifies).last() {
-            Some(claim) => self.after_verifying(claim, steps_left),
-            None => self.after_probing(steps_left),
+        if let Some(claim) = of(&self.verifies).last() {
+            return self.after_verifying(claim, steps_left);
+        }
+        match climb::next(self, &of(&self.probes), steps_left) {
+            Next::Try(load) => Step::Probe { load },
+            Next::Known(bracket) => self.claim(&bracket, steps_left),
         }
     }
 
     /// Takes in what became of a step.
     pub fn report(&mut self, step: &SearchStep, outcome: ProbeOutcome) {
         match step {
-            SearchStep::Saturate => self.closed = Some(outcome),
-            SearchStep::Probe { load } => self.probes.push((*load, outcome)),
-            SearchStep::Verify { load } => self.verifies.push((*load, outcome)),
-            SearchStep::Found(_) | SearchStep::GaveUp { .. } => {}
+            Step::Saturate => self.closed = Some(outcome),
+            Step::Probe { load } => self.probes.push((*load, outcome)),
+            Step::Verify { load, .. } => self.verifies.push((*load, outcome)),
+            Step::Found(_) | Step::Nothing => {}
         }
     }
 
@@ -186,84 +151,31 @@ impl PeakSearch {
         (usize::from(self.closed.is_some()) + self.probes.len() + self.verifies.len()) as u32
     }
 
-    fn after_probing(&self, steps_left: u32) -> SearchStep {
-        let levels = levels(&self.probes);
-        let hurried = steps_left <= VERIFY_RESERVE_STEPS;
-        if let Some(last) = levels.last()
-            && matches!(self.standing(last, Purpose::Probe), Standing::Doubtful(_))
-            && !hurried
-        {
-            return SearchStep::Probe { load: last.load };
-        }
-        let bracket = self.bracket(&levels);
-        let exhausted = hurried || levels.len() as u32 >= self.config.probes_max;
-        match (&bracket.held, &bracket.missed) {
-            _ if exhausted => self.claim(&bracket, steps_left),
-            (None, None) => self.probe(self.closed() * self.config.first_ratio),
-            (Some(held), None) if *held >= self.load_max() => self.claim(&bracket, steps_left),
-            (Some(held), None) => self.probe(self.above(*held)),
-            (Some(held), Some((missed, ceiling))) => {
-                let resolution = match ceiling {
-                    Ceiling::Generator => self.config.generator_resolution_ratio,
-                    Ceiling::Server | Ceiling::Failure => self.config.resolution_ratio,
-                };
-                let middle = self.bounded(f64::midpoint(*held, missed.load));
-                let is_new = middle > *held && middle < missed.load;
-                match is_new && missed.load - held > resolution * missed.load {
-                    true => SearchStep::Probe { load: middle },
-                    false => self.claim(&bracket, steps_left),
-                }
-            }
-            (None, Some((missed, _))) if missed.load <= self.config.load_min_ops_per_s => {
-                self.claim(&bracket, steps_left)
-            }
-            (None, Some((missed, ceiling))) => self.probe(self.below(missed, *ceiling)),
-        }
-    }
-
-    /// Nothing was missed yet: up to what all clients got, then beyond.
-    fn above(&self, held: f64) -> f64 {
-        let top = self.closed() * self.config.closed_ceiling_ratio;
-        let grown = held * self.config.growth_ratio;
-        if held < 0.99 * top { grown.min(top) } else { grown }
-    }
-
-    /// Nothing was held yet: what was achieved under too much load is a hint, half is a bound.
-    fn below(&self, missed: &Level<'_>, ceiling: Ceiling) -> f64 {
-        let load = missed.load;
-        match ceiling {
-            Ceiling::Server => {
-                let hint = missed.achieved_max() * self.config.first_ratio;
-                hint.clamp(load / 2.0, load * 0.9)
-            }
-            Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
-            Ceiling::Failure => load / 2.0,
-        }
-    }
-
     /// The load to verify, or the answer where there is no time for it.
-    fn claim(&self, bracket: &Bracket<'_>, steps_left: u32) -> SearchStep {
-        let load = match (bracket.held, &bracket.missed) {
+    fn claim(&self, bracket: &Bracket<'_, ProbeOutcome>, steps_left: u32) -> SearchStep {
+        let load = match (bracket.held, bracket.missed) {
             (Some(held), _) => held,
-            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return self.gave_up(),
-            (None, Some((missed, Ceiling::Failure))) => missed.load / 2.0,
-            (None, Some((missed, Ceiling::Server))) => {
-                missed.achieved_min().min(missed.load) * self.config.first_ratio
+            (None, Some((_, Ceiling::Failure))) if self.failed_always() => return Step::Nothing,
+            (None, Some((level, Ceiling::Failure))) => level.load / 2.0,
+            (None, Some((level, Ceiling::Server))) => {
+                level.achieved_min().min(level.load) * self.config.course.first
             }
-            (None, Some((missed, Ceiling::Generator))) => missed.load * GENERATOR_HEADROOM_RATIO,
+            (None, Some((level, Ceiling::Generator))) => level.load * GENERATOR_HEADROOM_RATIO,
             // No time for any open probe: what all clients got.
             (None, None) if steps_left == 0 => self.closed() * UNTRIED_RATIO,
             (None, None) => self.closed() * GENERATOR_HEADROOM_RATIO,
         };
-        let load = self.bounded(load);
-        if steps_left == 0 { self.found(load) } else { SearchStep::Verify { load } }
+        let load = self.course().bounded(load);
+        if steps_left == 0 { self.found(load) } else { Step::Verify { load, number: 1 } }
     }
 
-    fn after_verifying(&self, claim: &Level<'_>, steps_left: u32) -> SearchStep {
+    fn after_verifying(&self, claim: &Tries<'_>, steps_left: u32) -> SearchStep {
         let load = claim.load;
-        let ceiling = match self.standing(claim, Purpose::Verify) {
+        let ceiling = match self.standing_of(claim, Purpose::Verify) {
             Standing::Held => return self.found(load),
-            Standing::Doubtful(_) if steps_left > 0 => return SearchStep::Verify { load },
+            Standing::Doubtful(_) if steps_left > 0 => {
+                return Step::Verify { load, number: claim.tries.len() as u32 + 1 };
+            }
             Standing::Doubtful(ceiling) | Standing::Missed(ceiling) => ceiling,
         };
         let step = load * (1.0 - self.config.verify_step_ratio);
@@ -274,63 +186,42 @@ impl PeakSearch {
             Ceiling::Generator => step.min(load * (1.0 - GENERATOR_VERIFY_STEP_RATIO)),
             Ceiling::Failure => step.min(load * GENERATOR_HEADROOM_RATIO),
         };
-        let lower = self.bounded(lower);
-        let claims = levels(&self.verifies).len() as u32;
-        if steps_left > 0 && claims < self.config.verifies_max && lower < load {
-            return SearchStep::Verify { load: lower };
+        let lower = self.course().bounded(lower);
+        let claims = of(&self.verifies).len() as u32;
+        if steps_left > 0 && claims < self.config.course.claims_max && lower < load {
+            return Step::Verify { load: lower, number: 1 };
         }
-        if self.failed_always() { self.gave_up() } else { self.found(lower) }
+        if self.failed_always() { Step::Nothing } else { self.found(lower) }
     }
 
     fn found(&self, peak: f64) -> SearchStep {
-        let (verifies, probes) = (levels(&self.verifies), levels(&self.probes));
-        let of = |levels: &[Level<'_>], purpose| -> Vec<(f64, Standing)> {
-            levels.iter().map(|level| (level.load, self.standing(level, purpose))).collect()
-        };
-        let verified = of(&verifies, Purpose::Verify).contains(&(peak, Standing::Held));
-        let all = [of(&verifies, Purpose::Verify), of(&probes, Purpose::Probe)].concat();
-        let lowest = all
-            .into_iter()
-            .filter_map(|(load, standing)| match standing {
-                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((load, ceiling)),
-                Standing::Held => None,
-            })
-            .filter(|(load, _)| *load > peak)
-            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let levels = self.levels();
+        let standings = levels
+            .iter()
+            .map(|(purpose, level)| (*purpose, level.load, self.standing_of(level, *purpose)));
+        let held = (Purpose::Verify, peak, Standing::Held);
+        let verified = standings.clone().any(|it| it == held);
+        let ceilings = standings.filter_map(|(_, load, it)| Some((load, it.ceiling()?)));
+        let lowest = climb::lowest_above(peak, ceilings);
         let seen = |load: f64| load - peak <= SEEN_GAP_RATIO * load;
         let (bound, held_back) = match lowest {
             Some((_, Ceiling::Generator)) => (Bound::AtLeast, None),
             Some((load, _)) if verified && seen(load) => (Bound::Exact, None),
-            None if peak >= self.load_max() => (Bound::AtLeast, Some(HeldBack::LoadMax)),
+            None if peak >= self.course().bounded(f64::MAX) => {
+                (Bound::AtLeast, Some(HeldBack::LoadMax))
+            }
             _ => (Bound::AtLeast, Some(HeldBack::Time)),
         };
-        let how = text::how(self, peak, verified, lowest);
-        SearchStep::Found(FoundPeak { peak, bound, held_back, how })
+        Step::Found(FoundPeak { peak, bound, held_back, verified, missed: lowest })
     }
 
-    fn gave_up(&self) -> SearchStep {
-        SearchStep::GaveUp { reason: text::nothing_held(self) }
+    /// Claims, then probes.
+    fn levels(&self) -> Vec<(Purpose, Tries<'_>)> {
+        let claims = of(&self.verifies).into_iter().map(|level| (Purpose::Verify, level));
+        claims.chain(of(&self.probes).into_iter().map(|level| (Purpose::Probe, level))).collect()
     }
 
-    /// Highest load held below the lowest that was not.
-    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
-        let standings = levels.iter().map(|level| (level, self.standing(level, Purpose::Probe)));
-        let missed = standings
-            .clone()
-            .filter_map(|(level, standing)| match standing {
-                Standing::Missed(ceiling) | Standing::Doubtful(ceiling) => Some((level, ceiling)),
-                Standing::Held => None,
-            })
-            .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
-        let below = missed.map_or(f64::INFINITY, |(level, _)| level.load);
-        let held = standings
-            .filter(|(level, standing)| *standing == Standing::Held && level.load < below)
-            .map(|(level, _)| level.load)
-            .reduce(f64::max);
-        Bracket { held, missed }
-    }
-
-    fn standing(&self, level: &Level<'_>, purpose: Purpose) -> Standing {
+    fn standing_of(&self, level: &Tries<'_>, purpose: Purpose) -> Standing {
         level.standing(purpose, self.closed(), &self.config)
     }
 
@@ -343,19 +234,45 @@ impl PeakSearch {
     fn closed(&self) -> f64 {
         self.closed.as_ref().map_or(0.0, |outcome| outcome.achieved)
     }
+}
 
-    fn probe(&self, load: f64) -> SearchStep {
-        SearchStep::Probe { load: self.bounded(load) }
+fn of(tries: &[(f64, ProbeOutcome)]) -> Vec<Tries<'_>> {
+    levels(tries.iter().map(|(load, outcome)| (*load, outcome)))
+}
+
+impl Policy for PeakSearch {
+    type Try = ProbeOutcome;
+
+    fn course(&self) -> Course {
+        self.config.course.of(self.closed())
     }
 
-    fn load_max(&self) -> f64 {
-        self.bounded(f64::MAX)
+    fn standing(&self, level: &Tries<'_>) -> Standing {
+        self.standing_of(level, Purpose::Probe)
     }
 
-    fn bounded(&self, load: f64) -> f64 {
-        let max = self.config.load_max_ops_per_s.max(self.config.load_min_ops_per_s);
-        let load = load.clamp(self.config.load_min_ops_per_s, max);
-        if load >= WHOLE_FROM_OPS_PER_S { load.floor() } else { load }
+    /// What was achieved under too much load is a hint, half is a bound.
+    fn below(&self, missed: &Tries<'_>, ceiling: Ceiling) -> f64 {
+        let load = missed.load;
+        match ceiling {
+            Ceiling::Server => {
+                let hint = missed.achieved_max() * self.config.course.first;
+                hint.clamp(load / 2.0, load * 0.9)
+            }
+            Ceiling::Generator => load * GENERATOR_HEADROOM_RATIO,
+            Ceiling::Failure => load / 2.0,
+        }
+    }
+
+    fn resolution_ratio(&self, ceiling: Ceiling) -> f64 {
+        match ceiling {
+            Ceiling::Generator => self.config.generator_resolution_ratio,
+            Ceiling::Server | Ceiling::Failure => self.config.course.resolution_ratio,
+        }
+    }
+
+    fn reserve(&self) -> u32 {
+        VERIFY_RESERVE_STEPS
     }
 }
 

@@ -14,12 +14,11 @@ use plimsoll_model::result::PointResult;
 use plimsoll_model::shape::{Asymptotes, Knee, Peak, Shape};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::grouped;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::limit::FALL_MIN_RATIO;
 use crate::metric::throughput;
 use crate::point::missed_load;
+use crate::sampling;
 
 pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};
@@ -193,15 +192,12 @@ fn resampled<T>(
     let widen = (n as f64 / free as f64).sqrt();
     let left: Vec<f64> =
         points.iter().zip(fitted).map(|(p, fit)| (p.throughput - fit) * widen).collect();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    let mut draw = || {
-        let drawn = points.iter().zip(fitted).map(|(point, fitted)| {
-            let at = (random.next_u64() % n as u64) as usize;
-            Loaded { throughput: fitted + left[at], ..*point }
-        });
+    sampling::resampled(SEED, RESAMPLES, |random| {
+        let drawn = points.iter().zip(fitted);
+        let drawn = drawn
+            .map(|(point, fitted)| Loaded { throughput: fitted + random.one(&left), ..*point });
         fit(&drawn.collect::<Vec<_>>())
-    };
-    (0..RESAMPLES).map(|_| draw()).collect()
+    })
 }
 
 /// The middle 95 % of `values`.

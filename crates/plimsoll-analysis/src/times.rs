@@ -3,6 +3,8 @@
 use plimsoll_model::event::{OpTimes, Times, add_times};
 use plimsoll_model::result::TimeSummary;
 
+use crate::sampling::t_95;
+
 /// Samples that must lie beyond a percentile before it is shown. With ten beyond, the share
 /// beyond is known to about a third (1/√10); with one, the percentile is just the maximum again.
 pub const SAMPLES_BEYOND_MIN: u64 = 10;
@@ -14,22 +16,8 @@ const CHART_PERCENTILES: [u32; 15] = [
 ];
 const WHOLE: u32 = 10_000;
 
-/// Student's t for 95 % (two-sided); `None` without a degree of freedom.
-pub(crate) fn t_95(degrees: usize) -> Option<f64> {
-    const LARGE: f64 = 1.96;
-    let index = degrees.checked_sub(1)?;
-    Some(T_95.get(index).copied().unwrap_or(LARGE))
-}
-
 /// Groups the mean's error is computed from; more would leave them correlated, fewer imprecise.
 const BATCHES_MAX: usize = 30;
-
-/// Student's t for 95 % (two-sided) by degrees of freedom, from 1.
-const T_95: [f64; 29] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045,
-];
 
 /// What is kept of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -144,7 +132,7 @@ pub fn mean_error(seconds: &[Batch]) -> Option<f64> {
     let batches = regroup(seconds);
     let k = batches.len();
     let n: u64 = batches.iter().map(|batch| batch.n).sum();
-    let t = T_95.get(k.checked_sub(2)?)?;
+    let t = t_95(k.checked_sub(1)?)?;
     let mean = batches.iter().map(|batch| batch.sum_ns).sum::<f64>() / n as f64;
     // The ratio estimator: batches weigh as many samples as they hold.
     let squares: f64 =

@@ -1,6 +1,9 @@
 //! The highest rate at which ops leave on time: doubled until they no longer do, then halved
 //! towards it. The server answers at once, so that only the generator counts.
 
+use plimsoll_analysis::climb::{
+    Bracket, Ceiling, Course, Level, Next, Policy, Standing, levels, next,
+};
 use plimsoll_analysis::times::quantile_ns;
 use plimsoll_model::certificate::{PunctualProbe, PunctualRate};
 use plimsoll_model::units::Nanos;
@@ -14,13 +17,19 @@ use plimsoll_protocol::host::HostError;
 const SEND_LAG_P99_MAX: Nanos = Nanos::from_micros(100);
 /// Fewer ops done than this share of those due: the server, or we, did not keep up.
 const DONE_MIN_RATIO: f64 = 0.98;
-const FIRST_OPS_PER_S: f64 = 20_000.0;
-const LOWEST_OPS_PER_S: f64 = 100.0;
-const HIGHEST_OPS_PER_S: f64 = 1_000_000.0;
-/// Of one rate.
-const TRIES_MAX: usize = 3;
-/// Known well enough.
-const STEP_RATIO: f64 = 1.2;
+/// The first rate, and between which it is searched.
+const COURSE: Course = Course {
+    first: 20_000.0,
+    growth_ratio: 2.0,
+    top: 0.0,
+    // Known well enough: within a fifth of the lower rate.
+    resolution_ratio: 1.0 / 6.0,
+    loads_max: u32::MAX,
+    claims_max: 0,
+    min: 100.0,
+    max: 1_000_000.0,
+    whole_from: f64::INFINITY,
+};
 /// In hundredths of a percent.
 const P99_E2: u32 = 9_900;
 
@@ -31,62 +40,64 @@ pub(crate) fn search(
     mut show: impl FnMut(f64),
 ) -> Result<PunctualRate, HostError> {
     let server = bench.start(bench.proper(), "service=const:0,servers=1", None)?;
-    let mut bounds = Bounds::default();
-    let mut probes: Vec<PunctualProbe> = Vec::new();
-    let mut runs = 0;
-    while let Some(rate_ops_per_s) = bounds.next() {
-        show(rate_ops_per_s);
-        let mut tries = Vec::new();
-        while wants_another(&tries) {
-            runs += 1;
-            let trial = Trial {
-                name: format!("punctual-{runs:02}"),
-                wire: bench.proper(),
-                load: Pattern::Poisson,
-                points: vec![rate_ops_per_s],
-                pacing: None,
-                warm_up: timing.probe_warm_up,
-                window: timing.probe,
-            };
-            tries.push(probe(only(&bench.run_on(&trial, &server)?)?, rate_ops_per_s));
+    let mut tries: Vec<PunctualProbe> = Vec::new();
+    loop {
+        let levels = by_rate(&tries);
+        let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
+            Next::Try(rate_ops_per_s) => rate_ops_per_s,
+            Next::Known(Bracket { held, missed }) => {
+                return Ok(PunctualRate {
+                    send_lag_p99_max_ns: SEND_LAG_P99_MAX,
+                    highest_ops_per_s: held,
+                    missed_ops_per_s: missed.map(|(missed, _)| missed.load),
+                    probes: levels.iter().map(middle).collect(),
+                });
+            }
+        };
+        if levels.last().is_none_or(|last| last.load != rate_ops_per_s) {
+            show(rate_ops_per_s);
         }
-        let probe = middle(tries);
-        bounds.learn(rate_ops_per_s, probe.punctual);
-        probes.push(probe);
+        let trial = Trial {
+            name: format!("punctual-{:02}", tries.len() + 1),
+            wire: bench.proper(),
+            load: Pattern::Poisson,
+            points: vec![rate_ops_per_s],
+            pacing: None,
+            warm_up: timing.probe_warm_up,
+            window: timing.probe,
+        };
+        tries.push(probe(only(&bench.run_on(&trial, &server)?)?, rate_ops_per_s));
     }
-    Ok(PunctualRate {
-        send_lag_p99_max_ns: SEND_LAG_P99_MAX,
-        highest_ops_per_s: bounds.kept,
-        missed_ops_per_s: bounds.missed,
-        probes,
-    })
 }
 
-/// Between which rates the answer lies.
-#[derive(Debug, Default)]
-struct Bounds {
-    kept: Option<f64>,
-    missed: Option<f64>,
+fn by_rate(tries: &[PunctualProbe]) -> Vec<Level<'_, PunctualProbe>> {
+    levels(tries.iter().map(|probe| (probe.rate_ops_per_s, probe)))
 }
 
-impl Bounds {
-    /// The next rate to try; `None` when it is known well enough.
-    fn next(&self) -> Option<f64> {
-        Some(match (self.kept, self.missed) {
-            (None, None) => FIRST_OPS_PER_S,
-            (Some(kept), None) if kept >= HIGHEST_OPS_PER_S => return None,
-            (None, Some(missed)) if missed <= LOWEST_OPS_PER_S => return None,
-            (Some(kept), None) => (kept * 2.0).min(HIGHEST_OPS_PER_S),
-            (None, Some(missed)) => (missed / 2.0).max(LOWEST_OPS_PER_S),
-            (Some(kept), Some(missed)) if missed / kept <= STEP_RATIO => return None,
-            // Round figures are easier to read.
-            (Some(kept), Some(missed)) => ((kept * missed).sqrt() / 10.0).round() * 10.0,
-        })
+/// Rates at which ops leave on time.
+struct OnTime;
+
+impl Policy for OnTime {
+    type Try = PunctualProbe;
+
+    fn course(&self) -> Course {
+        COURSE
     }
 
-    fn learn(&mut self, rate: f64, punctual: bool) {
-        let bound = if punctual { &mut self.kept } else { &mut self.missed };
-        *bound = Some(rate);
+    /// One that was on time is believed. One that was not may have met a pause of the host: the
+    /// middle of three decides, as soon as it is known.
+    fn standing(&self, level: &Level<'_, PunctualProbe>) -> Standing {
+        let on_time = level.tries.iter().filter(|probe| probe.punctual).count();
+        match (on_time, level.tries.len() - on_time) {
+            (_, 0) | (2.., _) => Standing::Held,
+            (_, 2..) => Standing::Missed(Ceiling::Generator),
+            _ => Standing::Doubtful(Ceiling::Generator),
+        }
+    }
+
+    /// Round figures are easier to read.
+    fn between(&self, held: f64, missed: f64) -> f64 {
+        ((held * missed).sqrt() / 10.0).round() * 10.0
     }
 }
 
@@ -98,22 +109,11 @@ fn probe(seen: &Seen, rate_ops_per_s: f64) -> PunctualProbe {
     PunctualProbe { rate_ops_per_s, tries: 1, send_lag_p99_ns, done_ratio, punctual }
 }
 
-/// One that was on time is believed. One that was not may have met a pause of the host: the middle
-/// of three decides, as soon as it is known.
-fn wants_another(tries: &[PunctualProbe]) -> bool {
-    let on_time = tries.iter().filter(|probe| probe.punctual).count();
-    match tries.len() {
-        0 => true,
-        1 => on_time == 0,
-        n => n < TRIES_MAX && on_time < 2 && n - on_time < 2,
-    }
-}
-
 /// The middle one by send lag; of two that agree the later is as good.
-fn middle(mut tries: Vec<PunctualProbe>) -> PunctualProbe {
+fn middle(level: &Level<'_, PunctualProbe>) -> PunctualProbe {
+    let mut tries = level.tries.clone();
     tries.sort_by_key(|probe| (!probe.punctual, probe.send_lag_p99_ns));
-    let middle = tries.len() / 2;
-    PunctualProbe { tries: tries.len() as u32, ..tries[middle] }
+    PunctualProbe { tries: tries.len() as u32, ..*tries[tries.len() / 2] }
 }
 
 #[cfg(test)]
@@ -130,44 +130,60 @@ mod tests {
         lags_us.iter().map(probe).collect()
     }
 
+    fn standing(lags_us: &[u64]) -> Standing {
+        OnTime.standing(&by_rate(&tried(lags_us))[0])
+    }
+
+    fn middle_of(lags_us: &[u64]) -> PunctualProbe {
+        middle(&by_rate(&tried(lags_us))[0])
+    }
+
     #[test]
     fn one_unlucky_probe_does_not_end_the_search_and_two_of_three_do() {
-        assert!(wants_another(&tried(&[])) && !wants_another(&tried(&[40])));
-        assert!(wants_another(&tried(&[9_000])), "a pause of the host, perhaps");
-        assert!(!wants_another(&tried(&[9_000, 300])), "two of three, whatever the third");
-        assert!(wants_another(&tried(&[9_000, 40])));
-        assert!(!wants_another(&tried(&[9_000, 40, 50])));
-        assert!(middle(tried(&[9_000, 40, 50])).punctual);
-        assert!(!middle(tried(&[9_000, 300])).punctual);
-        let late = middle(tried(&[9_000, 40, 300]));
+        let again = Standing::Doubtful(Ceiling::Generator);
+        assert_eq!(standing(&[40]), Standing::Held);
+        assert_eq!(standing(&[9_000]), again, "a pause of the host, perhaps");
+        let missed = Standing::Missed(Ceiling::Generator);
+        assert_eq!(standing(&[9_000, 300]), missed, "two of three, whatever the third");
+        assert_eq!(standing(&[9_000, 40]), again);
+        assert_eq!(standing(&[9_000, 40, 50]), Standing::Held);
+        assert!(middle_of(&[9_000, 40, 50]).punctual);
+        assert!(!middle_of(&[9_000, 300]).punctual);
+        let late = middle_of(&[9_000, 40, 300]);
         assert_eq!((late.punctual, late.tries), (false, 3));
     }
 
-    /// Searches a generator that is punctual below `limit`; how many rates were tried.
-    fn search_for(limit: f64) -> (Bounds, usize) {
-        let mut bounds = Bounds::default();
-        let mut tried = 0;
-        while let Some(rate) = bounds.next() {
-            bounds.learn(rate, rate < limit);
-            tried += 1;
-            assert!(tried < 20, "{bounds:?}");
+    /// Searches a generator that is punctual below `limit`: the highest rate kept, the lowest
+    /// missed, how many rates were tried.
+    fn search_for(limit: f64) -> (Option<f64>, Option<f64>, usize) {
+        let mut tries = Vec::new();
+        loop {
+            let levels = by_rate(&tries);
+            let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
+                Next::Try(rate) => rate,
+                Next::Known(Bracket { held, missed }) => {
+                    return (held, missed.map(|(missed, _)| missed.load), levels.len());
+                }
+            };
+            let punctual = rate_ops_per_s < limit;
+            tries.push(PunctualProbe { rate_ops_per_s, punctual, ..PunctualProbe::default() });
+            assert!(tries.len() < 40, "{tries:?}");
         }
-        (bounds, tried)
     }
 
     #[test]
     fn any_limit_is_found_to_a_fifth_in_a_few_steps() {
         for limit in [150.0, 900.0, 5_001.0, 43_000.0, 777_777.0] {
-            let (Bounds { kept, missed }, tried) = search_for(limit);
+            let (kept, missed, tried) = search_for(limit);
             let (kept, missed) = (kept.unwrap(), missed.unwrap());
-            assert!(kept < limit && limit <= missed && missed / kept <= STEP_RATIO, "{limit}");
+            assert!(kept < limit && limit <= missed && missed / kept <= 1.2001, "{limit}");
             assert!(tried <= 13, "{limit}: {tried}");
         }
     }
 
     #[test]
     fn a_generator_that_is_never_or_always_punctual_ends_the_search() {
-        assert_eq!(search_for(0.0).0.kept, None);
-        assert_eq!(search_for(f64::INFINITY).0.missed, None);
+        assert_eq!(search_for(0.0).0, None);
+        assert_eq!(search_for(f64::INFINITY).1, None);
     }
 }

@@ -2,9 +2,9 @@
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{OpTimes, Times, WorkerTotals, growing_times};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Nanos, keep_least};
 
-use crate::recorder::{in_window, keep_least};
+use crate::recorder::in_window;
 
 /// What came due in the window, and which pieces of work ended in it.
 pub(crate) struct DueCounts {

@@ -13,7 +13,7 @@ use plimsoll_model::event::{
     WorkerTotals,
 };
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
-use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::fresh::FreshTimes;
 use crate::seam::Piece;
@@ -395,9 +395,4 @@ impl Clients {
 
 pub(crate) fn in_window(phases: &Phases, at: Nanos) -> bool {
     at >= phases.warm_up_ns && at < phases.window_end()
-}
-
-/// Makes `least` the lesser of itself and `value`.
-pub(crate) fn keep_least(least: &mut Option<Nanos>, value: Nanos) {
-    *least = Some(least.map_or(value, |least| least.min(value)));
 }

@@ -6,8 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::Purpose;
+use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
+use crate::finding::Rule;
 use crate::limit::Limit;
-use crate::units::{Nanos, parse_span, span_text};
+use crate::units::{Nanos, grouped, percent, span_text};
 
 /// Which figure of the response time is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,12 +35,6 @@ impl Figure {
     pub(crate) const ALL: [Self; 7] =
         [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
 
-    /// The figure of that name; `p99.9` is `p999`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let name = if name == "p99.9" { "p999" } else { name };
-        Self::ALL.into_iter().find(|figure| figure.as_str() == name)
-    }
-
     /// As users write it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,43 +49,49 @@ impl Figure {
     }
 }
 
-/// One limit that a load must stay below.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LoadLimit {
-    /// Of the response time.
-    Response {
-        /// Which figure of it.
-        figure: Figure,
-        /// What it must stay below.
-        below: Nanos,
-    },
-    /// Of the ops that fail.
-    Errors {
-        /// Percent of the ops that come due.
-        below_percent: f64,
-    },
+/// What a load may be limited by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFigure {
+    /// A figure of the response time.
+    Response(Figure),
+    /// The share of the ops that come due that fails.
+    Errors,
 }
 
-impl LoadLimit {
-    /// What is limited: `p99`, `errors`.
+impl LoadFigure {
+    /// `p99`, `errors`.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Response { figure, .. } => figure.as_str(),
-            Self::Errors { .. } => ERRORS,
+            Self::Response(figure) => figure.as_str(),
+            Self::Errors => "errors",
         }
     }
 }
 
-impl fmt::Display for LoadLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ConditionFigure for LoadFigure {
+    const OF: &'static str = "a load that can be limited";
+    const EXAMPLES: &'static str = "p99<50ms or errors<0.1%";
+
+    fn known() -> Vec<(String, Self)> {
+        let times = Figure::ALL.map(Self::Response).into_iter();
+        times.chain([Self::Errors]).map(|figure| (figure.name().to_owned(), figure)).collect()
+    }
+
+    fn unit(self) -> LimitUnit {
         match self {
-            Self::Response { figure, below } => {
-                write!(f, "{}<{}", figure.as_str(), span_text(*below))
-            }
-            Self::Errors { below_percent } => write!(f, "{ERRORS}<{below_percent}%"),
+            Self::Response(_) => LimitUnit::Time,
+            Self::Errors => LimitUnit::Share,
         }
     }
+
+    /// Each is held against every load that is tried.
+    fn is_of_point(self) -> bool {
+        false
+    }
 }
+
+/// One limit that a load must stay below.
+pub type LoadLimit = Condition<LoadFigure>;
 
 /// The limits within which a load must stay: `p99<50ms,errors<0.1%`. At least one, each figure
 /// once. That the load is held is a limit always.
@@ -97,19 +99,6 @@ impl fmt::Display for LoadLimit {
 #[serde(try_from = "String", into = "String")]
 pub struct Within {
     limits: Vec<LoadLimit>,
-}
-
-/// Name of the share of failed ops.
-const ERRORS: &str = "errors";
-
-/// Limits that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{part:?}: {what}")]
-pub struct WithinError {
-    /// The limit that is wrong, as written.
-    pub part: String,
-    /// What is wrong with it, and what to write.
-    pub what: String,
 }
 
 impl Within {
@@ -120,20 +109,20 @@ impl Within {
 
     /// Errors are limited by the user, not by the suite.
     pub fn limits_errors(&self) -> bool {
-        self.limits.iter().any(|limit| matches!(limit, LoadLimit::Errors { .. }))
+        self.limits.iter().any(|limit| limit.figure == LoadFigure::Errors)
     }
 }
 
 impl FromStr for Within {
-    type Err = WithinError;
+    type Err = ConditionError;
 
-    fn from_str(text: &str) -> Result<Self, WithinError> {
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
         let mut limits: Vec<LoadLimit> = Vec::new();
         for part in text.split(',') {
-            let wrong = |what| WithinError { part: part.trim().to_owned(), what };
-            let limit = limit(part).map_err(wrong)?;
-            if limits.iter().any(|earlier| earlier.name() == limit.name()) {
-                return Err(wrong(format!("{} has a limit already; write one", limit.name())));
+            let wrong = |error| ConditionError::Part(part.trim().to_owned(), Box::new(error));
+            let limit = part.parse().and_then(upper_bound).map_err(wrong)?;
+            if limits.iter().any(|earlier| earlier.figure == limit.figure) {
+                return Err(wrong(ConditionError::Twice(limit.figure.name())));
             }
             limits.push(limit);
         }
@@ -141,49 +130,31 @@ impl FromStr for Within {
     }
 }
 
-fn limit(part: &str) -> Result<LoadLimit, String> {
-    let (name, value) = part
-        .split_once('<')
-        .ok_or("write a figure, < and its limit, for example p99<50ms or errors<0.1%")?;
-    let (name, value) = (name.trim(), value.trim());
-    if name == ERRORS {
-        return errors(value);
-    }
-    let figure = Figure::named(name).ok_or_else(|| {
-        let known = Figure::ALL.map(Figure::as_str).join(", ");
-        format!("{name:?} cannot be limited; write one of {known}, {ERRORS}")
-    })?;
-    match parse_span(value).filter(|below| *below > Nanos::ZERO) {
-        Some(below) => Ok(LoadLimit::Response { figure, below }),
-        None => Err(format!(
-            "{value:?} is no span of time above zero; write one with its unit, for example \
-             {name}<50ms"
-        )),
-    }
-}
-
-fn errors(value: &str) -> Result<LoadLimit, String> {
-    let percent = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match percent.filter(|percent| *percent > 0.0 && *percent <= 100.0) {
-        Some(below_percent) => Ok(LoadLimit::Errors { below_percent }),
-        None => Err(format!(
-            "{value:?} is no share above 0 %, up to 100 %; write it in percent, for example \
-             {ERRORS}<0.1%"
-        )),
+fn upper_bound(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
+    let is_share = limit.figure == LoadFigure::Errors;
+    let possible = !is_share || (limit.limit > 0.0 && limit.limit <= 100.0);
+    match limit.side == Side::Below && possible {
+        true => Ok(limit),
+        false => Err(ConditionError::NoUpperBound(LoadFigure::EXAMPLES)),
     }
 }
 
 impl fmt::Display for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
-        f.write_str(&limits.join(","))
+        let limits = self.limits.iter().map(|it| match it.figure {
+            LoadFigure::Response(figure) => {
+                format!("{}<{}", figure.as_str(), span_text(Nanos(it.limit as u64)))
+            }
+            LoadFigure::Errors => format!("{}<{}%", it.figure.name(), it.limit),
+        });
+        f.write_str(&limits.collect::<Vec<_>>().join(","))
     }
 }
 
 impl TryFrom<String> for Within {
-    type Error = WithinError;
+    type Error = ConditionError;
 
-    fn try_from(text: String) -> Result<Self, WithinError> {
+    fn try_from(text: String) -> Result<Self, ConditionError> {
         text.parse()
     }
 }
@@ -244,9 +215,9 @@ pub struct CapacitySearch {
     pub tries: Vec<CapacityTry>,
 }
 
-/// One load point, held against the limits.
+/// One load point, held against the limits. JSON has the reason as text too (`why`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "TryJson", into = "TryJson")]
 pub struct CapacityTry {
     /// Position of the load point.
     pub point: u32,
@@ -258,10 +229,83 @@ pub struct CapacityTry {
     pub standing: TryStanding,
     /// The figures as measured are within the limits.
     pub passed: bool,
-    /// Why, for a person.
-    pub why: String,
+    /// What decided it.
+    pub reason: TryReason,
     /// One for each limit, in their order.
     pub figures: Vec<LimitFigure>,
+}
+
+/// What decided a try.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TryReason {
+    /// Its figures.
+    Figures,
+    /// A rule that the load point broke.
+    Rule {
+        /// Which, with what it saw.
+        rule: Rule,
+    },
+    /// The load was not sustained.
+    NotHeld,
+    /// Ops in flight grew through the window.
+    Growth {
+        /// At its begin.
+        from_ops: f64,
+        /// At its end.
+        to_ops: f64,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TryJson {
+    point: u32,
+    load: f64,
+    purpose: Purpose,
+    standing: TryStanding,
+    passed: bool,
+    why: String,
+    reason: TryReason,
+    figures: Vec<LimitFigure>,
+}
+
+impl From<CapacityTry> for TryJson {
+    fn from(attempt: CapacityTry) -> Self {
+        let why = attempt.why();
+        let CapacityTry { point, load, purpose, standing, passed, reason, figures } = attempt;
+        Self { point, load, purpose, standing, passed, why, reason, figures }
+    }
+}
+
+impl From<TryJson> for CapacityTry {
+    fn from(json: TryJson) -> Self {
+        let TryJson { point, load, purpose, standing, passed, reason, figures, .. } = json;
+        Self { point, load, purpose, standing, passed, reason, figures }
+    }
+}
+
+impl CapacityTry {
+    /// The reason, for a person: of figures the first that is not within its limit, or all.
+    pub fn why(&self) -> String {
+        match &self.reason {
+            TryReason::Rule { rule } => rule.cause(),
+            TryReason::NotHeld => "the load was not held".to_owned(),
+            TryReason::Growth { from_ops, to_ops } => format!(
+                "ops in flight grew from about {} to {} through the window: more came than was \
+                 done",
+                grouped(from_ops.round()),
+                grouped(to_ops.round()),
+            ),
+            TryReason::Figures => {
+                let beyond = self.figures.iter().find(|figure| {
+                    self.standing != TryStanding::Within && figure.standing() == self.standing
+                });
+                let all = || self.figures.iter().map(ToString::to_string).collect::<Vec<_>>();
+                beyond.map_or_else(|| all().join(", "), ToString::to_string)
+            }
+        }
+    }
 }
 
 /// What the evidence says of a load.
@@ -314,56 +358,43 @@ impl LimitFigure {
     pub fn holds(&self) -> bool {
         !self.lower_bound && self.value.is_some_and(|value| value < self.below)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[track_caller]
-    fn wrong(text: &str, parts: &[&str]) {
-        let error = text.parse::<Within>().unwrap_err().to_string();
-        for part in parts {
-            assert!(error.contains(part), "{part:?} in {error}");
+    /// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
+    /// may have moved it.
+    pub fn standing(&self) -> TryStanding {
+        match self.interval.and_then(|interval| Side::Below.holds(self.below, interval)) {
+            _ if self.lower_bound => TryStanding::NotWithin,
+            Some(true) => TryStanding::Within,
+            Some(false) => TryStanding::NotWithin,
+            None => TryStanding::Undecided,
         }
     }
+}
 
-    #[test]
-    fn limits_read_as_people_write_them() {
-        let within: Within = " p99 < 50 ms, errors<0.1 %,mean<1.5ms,p99.9<2s".parse().unwrap();
-        assert_eq!(within.to_string(), "p99<50ms,errors<0.1%,mean<1500us,p999<2s");
-        assert_eq!(within.limits().len(), 4);
-        assert!(within.limits_errors());
-        let errors = within.limits()[1];
-        assert_eq!(errors, LoadLimit::Errors { below_percent: 0.1 });
-    }
-
-    #[test]
-    fn a_mistake_is_told_with_its_place_and_what_to_write() {
-        wrong("", &["\"\"", "for example p99<50ms"]);
-        wrong("p99<50", &["\"p99<50\"", "\"50\" is no span of time", "p99<50ms"]);
-        wrong("p99<50ms,p98<1s", &["\"p98<1s\"", "p50, p90, p95, p99, p999, max, errors"]);
-        wrong("errors<0.001", &["write it in percent", "errors<0.1%"]);
-        wrong("errors<0%", &["above 0 %"]);
-        wrong("p99<0ms", &["above zero"]);
-        wrong("p99<1s,p99<2s", &["p99 has a limit already"]);
-        wrong("p99>50ms", &["for example p99<50ms"]);
-    }
-
-    proptest! {
-        #[test]
-        fn limits_read_back_as_they_are_written(
-            spans in prop::collection::vec(1u64..1 << 50, 1..7), percent in 1e-9f64..100.0,
-        ) {
-            let figures = Figure::ALL.into_iter().zip(spans);
-            let mut limits: Vec<LoadLimit> = figures
-                .map(|(figure, n)| LoadLimit::Response { figure, below: Nanos(n) })
-                .collect();
-            limits.push(LoadLimit::Errors { below_percent: percent });
-            let within = Within { limits };
-            prop_assert_eq!(within.to_string().parse::<Within>().unwrap(), within);
+/// `p99 61.3 ms ≥ 50.0 ms`.
+impl fmt::Display for LimitFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: f64| match self.unit.as_str() {
+            "ns" => Nanos(value.round() as u64).to_string(),
+            _ => percent(value),
+        };
+        let (name, below) = (&self.name, text(self.below));
+        let Some(value) = self.value.map(text) else { return write!(f, "{name}: no op was done") };
+        if self.lower_bound {
+            return write!(
+                f,
+                "{name} is at least {value}: some ops were not sent or not finished (limit \
+                 {below})"
+            );
+        }
+        let sign = if self.holds() { "<" } else { "≥" };
+        write!(f, "{name} {value} {sign} {below}")?;
+        match (self.standing(), self.interval) {
+            (TryStanding::Undecided, Some([low, high])) => {
+                write!(f, ", not certain ({} to {})", text(low), text(high))
+            }
+            (TryStanding::Undecided, None) => f.write_str(", too few ops to be certain"),
+            _ => Ok(()),
         }
     }
 }

@@ -1,30 +1,13 @@
 //! Conditions under which a run fails (`--fail-if`): `p99 > 50ms`, `peak_ops_per_s < 20000`,
 //! `errors > 0.1%`, `p99@4000 > 20ms`.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::Figure;
-use crate::suite::nearest;
-use crate::units::{Nanos, parse_span};
+use crate::condition::{Condition, ConditionFigure, LimitUnit};
 
-/// A condition under which a run fails.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Gate {
-    /// What is looked at.
-    pub figure: GateFigure,
-    /// Of this load point; `None`: of the worst one, for figures of points.
-    pub at: Option<f64>,
-    /// Which side of the limit fails.
-    pub fails: Side,
-    /// In the figure's own unit: nanoseconds, percent, or as the result has it.
-    pub limit: f64,
-    /// As written.
-    expr: String,
-}
+/// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
+pub type Gate = Condition<GateFigure>;
 
 /// The gates of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,15 +25,6 @@ impl Gates {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
-}
-
-/// A side of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// `>`
-    Above,
-    /// `<`
-    Below,
 }
 
 /// What a gate looks at. Names are those of `result.json`.
@@ -80,9 +54,6 @@ pub enum GateFigure {
     Capacity,
 }
 
-/// Begins the names of service times.
-const SERVICE: &str = "service_";
-
 impl GateFigure {
     const OTHERS: [(&'static str, Self); 9] = [
         ("errors", Self::Errors),
@@ -95,118 +66,32 @@ impl GateFigure {
         ("score", Self::Score),
         ("capacity", Self::Capacity),
     ];
+}
 
-    fn named(name: &str) -> Option<Self> {
-        if let Some(service) = name.strip_prefix(SERVICE) {
-            return Figure::named(service).map(Self::Service);
+impl ConditionFigure for GateFigure {
+    const OF: &'static str = "a result";
+    const EXAMPLES: &'static str =
+        "'p99 > 50ms', 'errors > 0.1%', 'peak_ops_per_s < 20000' or 'p99@4000 > 20ms'";
+
+    fn known() -> Vec<(String, Self)> {
+        let response = Figure::ALL.map(|it| (it.as_str().to_owned(), Self::Response(it)));
+        let service = Figure::ALL.map(|it| (format!("service_{}", it.as_str()), Self::Service(it)));
+        let others = Self::OTHERS.map(|(name, figure)| (name.to_owned(), figure));
+        response.into_iter().chain(others).chain(service).collect()
+    }
+
+    fn unit(self) -> LimitUnit {
+        match self {
+            Self::Response(_) | Self::Service(_) | Self::OverallOrigin | Self::OverallSpan => {
+                LimitUnit::Time
+            }
+            Self::Errors => LimitUnit::Share,
+            _ => LimitUnit::Number,
         }
-        let other = || Self::OTHERS.iter().find(|(other, _)| *other == name);
-        Figure::named(name).map(Self::Response).or_else(|| other().map(|(_, figure)| *figure))
     }
 
-    fn names() -> Vec<&'static str> {
-        let times = Figure::ALL.map(Figure::as_str);
-        times.into_iter().chain(Self::OTHERS.map(|(name, _)| name)).collect()
-    }
-
-    /// It is a time.
-    pub const fn is_time(self) -> bool {
-        matches!(
-            self,
-            Self::Response(_) | Self::Service(_) | Self::OverallOrigin | Self::OverallSpan
-        )
-    }
-
-    /// Every load point has its own.
-    pub const fn is_of_point(self) -> bool {
+    fn is_of_point(self) -> bool {
         matches!(self, Self::Response(_) | Self::Service(_) | Self::Errors | Self::Achieved)
-    }
-}
-
-/// A condition that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct GateError(String);
-
-impl GateError {
-    pub(crate) const fn new(what: String) -> Self {
-        Self(what)
-    }
-}
-
-impl FromStr for Gate {
-    type Err = GateError;
-
-    fn from_str(text: &str) -> Result<Self, GateError> {
-        const EXAMPLE: &str = "write for example 'p99 > 50ms', 'errors > 0.1%', \
-                               'peak_ops_per_s < 20000' or 'p99@4000 > 20ms'";
-        let wrong = |what: String| Err(GateError(what));
-        let Some(at) = text.find(['<', '>']) else {
-            return wrong(format!("there is no < or > in it; {EXAMPLE}"));
-        };
-        let fails = if text[at..].starts_with('>') { Side::Above } else { Side::Below };
-        let (left, right) = (text[..at].trim(), text[at + 1..].trim_start_matches('=').trim());
-        let (name, point) = match left.split_once('@') {
-            Some((name, point)) => (name.trim(), Some(point.trim())),
-            None => (left, None),
-        };
-        let Some(figure) = GateFigure::named(name) else {
-            let names = GateFigure::names();
-            let help = match nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean {near}?"),
-                None => format!("known are {}, and times with {SERVICE} before", names.join(", ")),
-            };
-            return wrong(format!("{name:?} is no figure of a result; {help}"));
-        };
-        let at = match point.map(str::parse::<f64>) {
-            None => None,
-            Some(Ok(load)) if figure.is_of_point() && load.is_finite() => Some(load),
-            Some(Ok(_)) => return wrong(format!("{name} is the run's, and no load point's")),
-            Some(Err(_)) => return wrong(format!("what follows @ is no load; {EXAMPLE}")),
-        };
-        let limit = read_limit(figure, right).map_err(GateError)?;
-        let sign = if fails == Side::Above { '>' } else { '<' };
-        Ok(Self { figure, at, fails, limit, expr: format!("{left} {sign} {right}") })
-    }
-}
-
-fn read_limit(figure: GateFigure, text: &str) -> Result<f64, String> {
-    if figure.is_time() {
-        return match parse_span(text).filter(|span| *span > Nanos::ZERO) {
-            Some(span) => Ok(span.0 as f64),
-            None => Err(format!("{text:?} is no span of time; write it with its unit, like 50ms")),
-        };
-    }
-    let number = match figure {
-        GateFigure::Errors => match text.strip_suffix('%') {
-            Some(percent) => percent.trim(),
-            None => return Err(format!("{text:?} is no share; write it in percent, like 0.1%")),
-        },
-        _ => text,
-    };
-    let number = number.replace(['_', ','], "").parse::<f64>().ok();
-    number
-        .filter(|number| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| format!("{text:?} is no number from 0 up"))
-}
-
-impl fmt::Display for Gate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.expr)
-    }
-}
-
-impl TryFrom<String> for Gate {
-    type Error = GateError;
-
-    fn try_from(text: String) -> Result<Self, GateError> {
-        text.parse()
-    }
-}
-
-impl From<Gate> for String {
-    fn from(gate: Gate) -> Self {
-        gate.expr
     }
 }
 
@@ -246,6 +131,24 @@ pub enum GateState {
 }
 
 impl GateState {
+    /// Of a condition that is true, false or, within its interval, neither.
+    pub const fn of(is_true: Option<bool>) -> Self {
+        match is_true {
+            Some(true) => Self::Failed,
+            Some(false) => Self::Held,
+            None => Self::Unsure,
+        }
+    }
+
+    /// It makes the command fail; `unsure_fails`: a limit within the interval does, too.
+    pub const fn fails(self, unsure_fails: bool) -> bool {
+        match self {
+            Self::Held => false,
+            Self::Failed | Self::Unknown => true,
+            Self::Unsure => unsure_fails,
+        }
+    }
+
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -254,40 +157,5 @@ impl GateState {
             Self::Unsure => "unsure",
             Self::Unknown => "unknown",
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gates_read_as_people_write_them_and_are_kept_as_written() {
-        let gate: Gate = "p99>50ms".parse().unwrap();
-        assert_eq!((gate.figure, gate.limit), (GateFigure::Response(Figure::P99), 50e6));
-        assert_eq!(
-            (gate.at, gate.fails, gate.to_string()),
-            (None, Side::Above, "p99 > 50ms".into())
-        );
-        let point: Gate = "service_p99.9@4000 >= 20ms".parse().unwrap();
-        assert_eq!((point.figure, point.at), (GateFigure::Service(Figure::P999), Some(4_000.0)));
-        let peak: Gate = "peak_ops_per_s < 20_000".parse().unwrap();
-        assert_eq!((peak.fails, peak.limit), (Side::Below, 20_000.0));
-        let errors: Gate = "errors > 0.1%".parse().unwrap();
-        assert_eq!((errors.figure, errors.limit), (GateFigure::Errors, 0.1));
-        let kept = serde_json::to_string(&point).unwrap();
-        assert_eq!(serde_json::from_str::<Gate>(&kept).unwrap(), point);
-    }
-
-    #[test]
-    fn what_cannot_be_a_gate_says_what_to_write() {
-        let said = |text: &str| text.parse::<Gate>().unwrap_err().to_string();
-        assert!(said("p99").contains("p99 > 50ms"));
-        assert!(said("p98 > 5ms").contains("did you mean p9"));
-        assert!(said("p99 > 50").contains("with its unit"));
-        assert!(said("errors > 0.1").contains("in percent"));
-        assert!(said("peak_ops_per_s@5 < 1").contains("no load point's"));
-        assert!(said("p99@x > 5ms").contains("no load;"));
-        assert!(said("value < fast").contains("no number"));
     }
 }

@@ -25,6 +25,7 @@
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
+//! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
@@ -37,6 +38,7 @@ pub mod calibrated;
 pub mod capacity;
 pub mod certificate;
 pub mod comparison;
+pub mod condition;
 pub mod core_user;
 pub mod counters;
 pub mod disclosure;

@@ -2,6 +2,7 @@
 //! where the interval is too wide for the figure to mean anything.
 
 use crate::capacity::Figure;
+use crate::condition::{ConditionFigure, LimitUnit};
 use crate::gate::{GateFigure, GateResult};
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::suite::Metric;
@@ -246,7 +247,7 @@ pub fn gate_text(gate: &GateResult) -> String {
     let interval = bounds.map(|(low, high)| [low, high]);
     let stated = Stated { lower_bound: gate.high.is_none(), ..Stated::new(value, interval) };
     let figure = match gate.expr.figure {
-        figure if figure.is_time() => stated.time_text(),
+        figure if figure.unit() == LimitUnit::Time => stated.time_text(),
         GateFigure::Errors => format!("{} %", grouped(value)),
         _ => stated.rate_text(),
     };

@@ -77,6 +77,11 @@ impl Nanos {
     }
 }
 
+/// Makes `least` the lesser of itself and `other`, where there is one.
+pub fn keep_least(least: &mut Option<Nanos>, other: impl Into<Option<Nanos>>) {
+    *least = least.iter().copied().chain(other.into()).min();
+}
+
 impl Add for Nanos {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -239,6 +244,11 @@ pub fn percent(ratio: f64) -> String {
         false => &text,
     };
     format!("{text} %")
+}
+
+/// `0.512` as `51 %`.
+pub fn whole_percent(ratio: f64) -> String {
+    format!("{:.0} %", ratio * 100.0)
 }
 
 /// `1 client`, `1,024 clients`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_model::comparison::{Comparison, Group, GroupFigure, RatioFigure};
+use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::gate::GateState;
 use plimsoll_model::units::grouped;
 use serde::Serialize;

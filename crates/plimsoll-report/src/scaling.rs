@@ -3,7 +3,7 @@
 use plimsoll_model::event::Bound;
 use plimsoll_model::scaling::{Scaling, ScalingStep};
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::BYTES_PER_MIB;
+use plimsoll_model::units::{BYTES_PER_MIB, whole_percent};
 use serde::Serialize;
 
 use crate::html::{Chart, ReportError, chart, environment};
@@ -92,12 +92,11 @@ fn table(scaling: &Scaling) -> Table {
     let mut table = Table::new(format!("Steps of {}", scaling.over), columns);
     for step in &scaling.steps {
         let text = |value: Option<f64>| value.map_or(ABSENT.to_owned(), three_digits);
-        let percent = |value: f64| format!("{:.0} %", value * 100.0);
         let cells = vec![
             step.name.clone(),
             throughput(step, if bytes { BYTES_PER_MIB } else { 1.0 }),
             text(step.ratio),
-            step.efficiency.map_or(ABSENT.to_owned(), percent),
+            step.efficiency.map_or(ABSENT.to_owned(), whole_percent),
             if step.valid { "valid" } else { "invalid" }.to_owned(),
             limit_name(&step.limit),
         ];

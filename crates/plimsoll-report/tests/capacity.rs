@@ -7,8 +7,9 @@ mod fixture;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{
-    Capacity, CapacityAsked, CapacitySearch, CapacityTry, LimitFigure, TryStanding,
+    Capacity, CapacityAsked, CapacitySearch, CapacityTry, LimitFigure, TryReason, TryStanding,
 };
+use plimsoll_model::finding::Rule;
 use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::Nanos;
@@ -29,7 +30,7 @@ fn attempt(point: u32, load: f64, p99_ms: f64) -> CapacityTry {
         purpose: if passed { Purpose::Verify } else { Purpose::Probe },
         standing: if passed { TryStanding::Within } else { TryStanding::NotWithin },
         passed,
-        why: format!("p99 {p99_ms} ms <script>"),
+        reason: TryReason::Rule { rule: Rule::EndedEarly { cause: "<script>".to_owned() } },
         figures: vec![figure],
     }
 }

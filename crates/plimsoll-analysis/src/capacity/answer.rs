@@ -99,7 +99,7 @@ fn limit_text(
 ) -> Option<String> {
     let high = answer.high.filter(|_| answer.bound == Bound::Exact)?;
     let named = Some(limit(tries, answer, points).text).filter(|text| !text.is_empty());
-    let why = || Some(&beyond(tries, high)?.why);
+    let why = || Some(beyond(tries, high)?.why());
     named.or_else(|| Some(format!("{} {unit} was too much: {}", grouped(high), why()?)))
 }
 

@@ -5,6 +5,7 @@
 //! equal length, and a straight line is laid through their means.
 
 use plimsoll_model::assignment::Load;
+use plimsoll_model::capacity::TryReason;
 use plimsoll_model::event::PointRecord;
 use plimsoll_model::units::Nanos;
 
@@ -22,16 +23,9 @@ const GROWTH_MIN_RATIO: f64 = 2.0;
 /// is done is within what a busy moment makes of a queue.
 const GROWTH_MIN_SHARE: f64 = 0.005;
 
-/// Ops in flight at both ends of the window, by the line through its blocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Growth {
-    pub from_ops: f64,
-    pub to_ops: f64,
-}
-
-/// The growth of an open load's ops in flight; `None` without, or where the window is too short to
-/// tell. A closed load cannot have more in flight than its clients.
-pub(super) fn growth(record: &PointRecord, times: &PointTimes) -> Option<Growth> {
+/// The growth of an open load's ops in flight, by the line through the blocks; `None` without, or
+/// where the window is too short to tell. A closed load cannot have more in flight than its clients.
+pub(super) fn growth(record: &PointRecord, times: &PointTimes) -> Option<TryReason> {
     let Load::Open { rate_ops_per_s, .. } = record.load else { return None };
     let rate = rate_ops_per_s.get();
     let in_flight: Vec<f64> =
@@ -63,7 +57,7 @@ fn block_means_ns(times: &PointTimes) -> Option<Vec<f64>> {
         .collect()
 }
 
-fn grown(values: &[f64], due_ops: f64) -> Option<Growth> {
+fn grown(values: &[f64], due_ops: f64) -> Option<TryReason> {
     let n = values.len() as f64;
     let middle = (n - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / n;
@@ -73,11 +67,11 @@ fn grown(values: &[f64], due_ops: f64) -> Option<Growth> {
     let rest: f64 =
         values.iter().enumerate().map(|(i, v)| (v - mean - slope * off(i)).powi(2)).sum();
     let error = (rest / (n - 2.0) / spread).sqrt();
-    let growth =
-        Growth { from_ops: (mean - slope * middle).max(0.0), to_ops: mean + slope * middle };
-    let matters = growth.to_ops > GROWTH_MIN_RATIO * growth.from_ops
-        && growth.to_ops - growth.from_ops > GROWTH_MIN_SHARE * due_ops;
-    (slope > 0.0 && slope > SLOPE_T_MIN * error && matters).then_some(growth)
+    let (from_ops, to_ops) = ((mean - slope * middle).max(0.0), mean + slope * middle);
+    let matters =
+        to_ops > GROWTH_MIN_RATIO * from_ops && to_ops - from_ops > GROWTH_MIN_SHARE * due_ops;
+    let grown = slope > 0.0 && slope > SLOPE_T_MIN * error && matters;
+    grown.then_some(TryReason::Growth { from_ops, to_ops })
 }
 
 #[cfg(test)]
@@ -87,8 +81,9 @@ mod tests {
     #[test]
     fn a_queue_that_grows_is_seen_and_one_that_scatters_is_not() {
         let rising = [4.0, 11.0, 14.0, 22.0, 24.0, 33.0, 35.0, 44.0];
-        let growth = grown(&rising, 5_000.0).unwrap();
-        assert!(growth.from_ops < 6.0 && growth.to_ops > 40.0, "{growth:?}");
+        let growth = grown(&rising, 5_000.0);
+        let Some(TryReason::Growth { from_ops, to_ops }) = growth else { panic!("{growth:?}") };
+        assert!(from_ops < 6.0 && to_ops > 40.0, "{from_ops} {to_ops}");
         assert_eq!(grown(&rising, 10_000.0), None, "less than one in two hundred");
         assert_eq!(grown(&[9.0, 3.0, 14.0, 5.0, 11.0, 4.0, 16.0, 6.0], 100.0), None);
         let high = [80.0, 82.0, 84.0, 86.0, 88.0, 90.0, 92.0, 94.0];

@@ -1,12 +1,13 @@
 //! One load point, held against the limits.
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::capacity::{CapacityTry, Figure, LimitFigure, LoadLimit, TryStanding, Within};
+use plimsoll_model::capacity::{
+    CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryReason, TryStanding, Within,
+};
 use plimsoll_model::event::{OpTimes, PointRecord};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{LoadSpec, Suite};
-use plimsoll_model::units::{Nanos, grouped, percent};
 
 use super::growth::growth;
 use crate::raw::PointTimes;
@@ -43,13 +44,6 @@ pub(crate) struct Tried<'a> {
     pub times: Option<&'a PointTimes>,
 }
 
-/// What the evidence of one load point says.
-struct Judged {
-    standing: TryStanding,
-    why: String,
-    figures: Vec<LimitFigure>,
-}
-
 impl Tried<'_> {
     /// Holds it against the limits. All clients at once asks for no load of an open suite: that
     /// is no try.
@@ -60,97 +54,80 @@ impl Tried<'_> {
     }
 
     pub(super) fn judge(&self) -> CapacityTry {
-        let Judged { standing, why, figures } = self.judged();
-        let held = match standing {
-            TryStanding::NotJudged => false,
-            // A load that was not held has no figures to look at.
-            _ if figures.is_empty() => false,
-            _ => figures.iter().all(LimitFigure::holds),
-        };
+        let (standing, reason, figures) = self.judged();
         CapacityTry {
             point: self.result.position,
             load: self.result.requested,
             purpose: self.record.point.purpose,
             standing,
-            passed: held,
-            why,
+            // A load that was not held has no figures to look at.
+            passed: !figures.is_empty() && figures.iter().all(LimitFigure::holds),
+            reason,
             figures,
         }
     }
 
-    fn judged(&self) -> Judged {
-        let plain = |standing, why| Judged { standing, why, figures: Vec::new() };
+    fn judged(&self) -> (TryStanding, TryReason, Vec<LimitFigure>) {
+        let of_rule =
+            |standing, rule: &Rule| (standing, TryReason::Rule { rule: rule.clone() }, Vec::new());
         let mut reasons = self.result.reasons.iter().map(|reason| &reason.rule);
         if let Some(fault) = reasons.clone().find(|it| !is_servers(it) && !is_late(it)) {
-            return plain(TryStanding::NotJudged, fault.cause());
+            return of_rule(TryStanding::NotJudged, fault);
         }
         if let Some(failed) = reasons.clone().find(|rule| is_servers(rule)) {
-            return plain(TryStanding::NotWithin, failed.cause());
+            return of_rule(TryStanding::NotWithin, failed);
         }
-        if let Some(why) = self.not_held() {
-            return plain(TryStanding::NotWithin, why);
+        if let Some(reason) = self.not_held() {
+            return (TryStanding::NotWithin, reason, Vec::new());
         }
-        let judged = self.against_limits();
-        let decided = judged.standing == TryStanding::NotWithin
-            || judged.figures.iter().all(LimitFigure::holds);
+        let (standing, figures) = self.against_limits();
+        let decided = standing == TryStanding::NotWithin || figures.iter().all(LimitFigure::holds);
         match reasons.find(|rule| is_late(rule)) {
-            Some(late) if !decided => plain(TryStanding::NotJudged, late.cause()),
-            _ => judged,
+            Some(late) if !decided => of_rule(TryStanding::NotJudged, late),
+            _ => (standing, TryReason::Figures, figures),
         }
     }
 
     /// Why the load was not held, or ops failed beyond what the suite allows where the user names
     /// no limit for them.
-    fn not_held(&self) -> Option<String> {
-        let left_out = || self.result.not_counted_because.as_ref().map(|it| it.rule.cause());
+    fn not_held(&self) -> Option<TryReason> {
+        let left_out = || {
+            let because = self.result.not_counted_because.as_ref();
+            because.map(|it| TryReason::Rule { rule: it.rule.clone() })
+        };
         let not_held = self.result.not_counted == Some(NotCounted::NotHeld);
         if not_held || !load_was_held(self.suite, self.record) {
-            return Some(left_out().unwrap_or_else(|| "the load was not held".to_owned()));
+            return Some(left_out().unwrap_or(TryReason::NotHeld));
         }
         if self.result.not_counted == Some(NotCounted::Errors) && !self.within.limits_errors() {
             return left_out();
         }
-        let growth = growth(self.record, self.times?)?;
-        Some(format!(
-            "ops in flight grew from about {} to {} through the window: more came than was done",
-            grouped(growth.from_ops.round()),
-            grouped(growth.to_ops.round()),
-        ))
+        growth(self.record, self.times?)
     }
 
-    fn against_limits(&self) -> Judged {
+    fn against_limits(&self) -> (TryStanding, Vec<LimitFigure>) {
         let total = self.times.map(PointTimes::window_total);
         let figures: Vec<LimitFigure> =
-            self.within.limits().iter().map(|limit| self.figure(*limit, total.as_ref())).collect();
-        let standings = || figures.iter().map(standing_of);
-        let first = |wanted| standings().position(|standing| standing == wanted);
-        let worst = [TryStanding::NotWithin, TryStanding::Undecided]
-            .into_iter()
-            .find_map(|standing| Some((standing, first(standing)?)));
-        let (standing, why) = match worst {
-            Some((standing, at)) => (standing, figure_text(&figures[at], standing)),
-            None => {
-                let texts = figures.iter().map(|it| figure_text(it, TryStanding::Within));
-                (TryStanding::Within, texts.collect::<Vec<_>>().join(", "))
-            }
-        };
-        Judged { standing, why, figures }
+            self.within.limits().iter().map(|limit| self.figure(limit, total.as_ref())).collect();
+        let any = |wanted: &TryStanding| figures.iter().any(|it| it.standing() == *wanted);
+        let worst = [TryStanding::NotWithin, TryStanding::Undecided].into_iter().find(any);
+        (worst.unwrap_or(TryStanding::Within), figures)
     }
 
-    fn figure(&self, limit: LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
-        let name = limit.name().to_owned();
-        match limit {
-            LoadLimit::Response { figure, below } => {
+    fn figure(&self, limit: &LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
+        let name = limit.figure.name().to_owned();
+        match limit.figure {
+            LoadFigure::Response(figure) => {
                 let (value, interval) = self.response(figure, total);
                 let censored = self.result.censored;
                 let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
                 let lower_bound = value.is_some_and(is_bound);
                 // Its upper end is open where it lies among times that are known from below only.
                 let interval = interval.filter(|[_, high]| !is_bound(*high));
-                let (unit, below) = ("ns".to_owned(), below.0 as f64);
+                let (unit, below) = ("ns".to_owned(), limit.limit);
                 LimitFigure { name, unit, value, interval, lower_bound, below }
             }
-            LoadLimit::Errors { below_percent } => {
+            LoadFigure::Errors => {
                 let totals = &self.record.totals;
                 let failed: u64 = totals.errors.values().sum();
                 let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
@@ -158,8 +135,7 @@ impl Tried<'_> {
                 // Ops that failed were counted, one by one; any that is unfinished may have failed.
                 let interval = value.zip(share(failed + totals.unfinished));
                 let interval = interval.map(|(low, high)| [low, high]);
-                let below = below_percent / 100.0;
-                let unit = "ratio".to_owned();
+                let (unit, below) = ("ratio".to_owned(), limit.limit / 100.0);
                 LimitFigure { name, unit, value, interval, lower_bound: false, below }
             }
         }
@@ -188,42 +164,5 @@ impl Tried<'_> {
                 (Some(longest), Some([longest, longest]))
             }
         }
-    }
-}
-
-/// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
-/// may have moved it.
-fn standing_of(figure: &LimitFigure) -> TryStanding {
-    match figure.interval {
-        _ if figure.lower_bound => TryStanding::NotWithin,
-        Some([low, _]) if low >= figure.below => TryStanding::NotWithin,
-        Some([_, high]) if high < figure.below => TryStanding::Within,
-        _ => TryStanding::Undecided,
-    }
-}
-
-/// `p99 61.3 ms > 50 ms`.
-fn figure_text(figure: &LimitFigure, standing: TryStanding) -> String {
-    let text = |value: f64| match figure.unit.as_str() {
-        "ns" => Nanos(value.round() as u64).to_string(),
-        _ => percent(value),
-    };
-    let Some(value) = figure.value else { return format!("{}: no op was done", figure.name) };
-    if figure.lower_bound {
-        return format!(
-            "{} is at least {}: some ops were not sent or not finished (limit {})",
-            figure.name,
-            text(value),
-            text(figure.below),
-        );
-    }
-    let sign = if figure.holds() { "<" } else { "≥" };
-    let begin = format!("{} {} {sign} {}", figure.name, text(value), text(figure.below));
-    match (standing, figure.interval) {
-        (TryStanding::Undecided, Some([low, high])) => {
-            format!("{begin}, not certain ({} to {})", text(low), text(high))
-        }
-        (TryStanding::Undecided, None) => format!("{begin}, too few ops to be certain"),
-        _ => begin,
     }
 }

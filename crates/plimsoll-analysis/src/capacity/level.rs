@@ -3,20 +3,17 @@
 use plimsoll_model::capacity::{CapacityTry, LimitFigure, TryStanding};
 
 use super::{BOUND_TRIES_MAX, CHALLENGE_LEAD, Config};
+use crate::climb::{Ceiling, Level, Standing};
 
+/// The server was over the limits.
+const BEYOND: Standing = Standing::Missed(Ceiling::Server);
+/// Once more, before it is decided.
+const OPEN: Standing = Standing::Doubtful(Ceiling::Server);
 /// How far a figure without an interval may lie off, as a logarithm: anywhere.
 const UNKNOWN: f64 = 10.0;
 
-/// What is known of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    Within,
-    NotWithin,
-    /// Once more, before it is decided.
-    Open,
-    /// The measurement was at fault each time.
-    Fault,
-}
+/// All tries of a load with one purpose.
+pub(super) type Tries<'a> = Level<'a, CapacityTry>;
 
 /// How tries came out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,33 +24,15 @@ pub(super) struct Votes {
 
 impl Votes {
     /// Of all these loads.
-    pub(super) fn of<'a>(levels: impl Iterator<Item = &'a Level<'a>>) -> Self {
-        levels.map(Level::votes).fold(Self::default(), |sum, votes| Self {
+    pub(super) fn of<'a>(levels: impl Iterator<Item = &'a Tries<'a>>) -> Self {
+        levels.map(Tries::votes).fold(Self::default(), |sum, votes| Self {
             within: sum.within + votes.within,
             beyond: sum.beyond + votes.beyond,
         })
     }
 }
 
-/// All tries of a load with one purpose.
-pub(super) struct Level<'a> {
-    pub load: f64,
-    pub tries: Vec<&'a CapacityTry>,
-}
-
-/// The loads in the order of their first try.
-pub(super) fn levels<'a>(tries: impl Iterator<Item = &'a CapacityTry>) -> Vec<Level<'a>> {
-    let mut levels: Vec<Level<'a>> = Vec::new();
-    for attempt in tries {
-        match levels.iter_mut().find(|level| level.load == attempt.load) {
-            Some(level) => level.tries.push(attempt),
-            None => levels.push(Level { load: attempt.load, tries: vec![attempt] }),
-        }
-    }
-    levels
-}
-
-impl Level<'_> {
+impl Tries<'_> {
     /// Of a step of the search: figures of several tries are taken together, so that their
     /// intervals shrink; what is still undecided after the last is decided by its figure. Tries
     /// that contradict each other are no average: one bad moment of the machine is many times its
@@ -63,7 +42,7 @@ impl Level<'_> {
         let n = judged.len() as u32;
         if n == 0 {
             let all = self.faults() >= config.faults_max;
-            return if all { Standing::Fault } else { Standing::Open };
+            return if all { Standing::Missed(Ceiling::Generator) } else { OPEN };
         }
         // Faults beside tries that were judged are no reason to go on for ever.
         let more = n < config.probe_tries_max && self.faults() < config.faults_max;
@@ -71,22 +50,22 @@ impl Level<'_> {
         // A load that was not held, or that the server failed under.
         let failed = judged.len() - margins.len();
         match (failed, margins.is_empty()) {
-            (_, true) => return Standing::NotWithin,
+            (_, true) => return BEYOND,
             (0, false) => {}
-            (_, false) if more => return Standing::Open,
-            (_, false) if 2 * failed >= judged.len() => return Standing::NotWithin,
+            (_, false) if more => return OPEN,
+            (_, false) if 2 * failed >= judged.len() => return BEYOND,
             (_, false) => {}
         }
         let beyond = margins.iter().filter(|margin| margin.at >= 0.0).count();
         if beyond > 0 && beyond < margins.len() && more {
-            return Standing::Open;
+            return OPEN;
         }
         match Margin::pooled(&margins) {
-            Margin { low, .. } if low >= 0.0 => Standing::NotWithin,
-            Margin { high, .. } if high < 0.0 => Standing::Within,
-            _ if more && n < config.alike_tries_max => Standing::Open,
-            Margin { at, .. } if at < 0.0 => Standing::Within,
-            _ => Standing::NotWithin,
+            Margin { low, .. } if low >= 0.0 => BEYOND,
+            Margin { high, .. } if high < 0.0 => Standing::Held,
+            _ if more && n < config.alike_tries_max => OPEN,
+            Margin { at, .. } if at < 0.0 => Standing::Held,
+            _ => BEYOND,
         }
     }
 
@@ -116,11 +95,10 @@ impl Level<'_> {
         Votes { within, beyond: self.judged().count() as u32 - within }
     }
 
-    /// Why it was not within the limits, as last seen.
-    pub(super) fn why_not(&self) -> Option<&str> {
+    /// A try that was not within the limits; if it can be, one that says something of the server.
+    pub(super) fn failed(&self) -> Option<&CapacityTry> {
         let failed = |attempt: &&CapacityTry| !attempt.passed;
-        let said = self.judged().find(failed);
-        said.or_else(|| self.tries.last().copied().filter(failed)).map(|it| it.why.as_str())
+        self.judged().find(failed).or_else(|| self.tries.last().copied().filter(failed))
     }
 }
 

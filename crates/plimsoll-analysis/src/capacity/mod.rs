@@ -30,7 +30,11 @@ use plimsoll_model::suite::{CLIENTS_MAX, LoadSpec, ProfileName, RATE_OPS_PER_S_M
 
 pub(crate) use self::answer::summarise;
 pub(crate) use self::judge::Tried;
-use self::level::{Level, Standing, Votes, levels};
+use self::level::{Tries, Votes};
+use crate::climb::{
+    self, Bracket, Ceiling, Course, Next, Policy, Standing, WHOLE_FROM_OPS_PER_S, levels,
+    lowest_above,
+};
 
 /// Re-runs of a claim that must stay within the limits.
 pub const RERUNS: u32 = 5;
@@ -48,37 +52,20 @@ const CHALLENGE_TRIES_MAX: u32 = 6;
 const CHALLENGE_STEPS: u32 = RERUNS + 3;
 /// Steps that are kept for the re-runs: of the first claim, and of some that were too high.
 const RERUNS_RESERVE_STEPS: u32 = 2 * RERUNS;
-/// Loads from here on are whole numbers: nobody asks for fractions of an op.
-const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// The load is a number of clients: whole, and without a closed probe before it.
     pub clients: bool,
-    /// First load: a share of what all clients at once reached, or a number of clients.
-    pub first: f64,
-    /// Growth while the limits are kept.
-    pub growth_ratio: f64,
-    /// Loads above this share of what all clients at once reached are tried only when this one was
-    /// within the limits.
-    pub ceiling_ratio: f64,
-    /// The search ends when within and not within are this close.
-    pub resolution_ratio: f64,
-    /// Different loads of the search at most.
-    pub loads_max: u32,
+    /// Steps; of an open load first and top as shares of what all clients at once reached.
+    pub course: Course,
     /// Tries of a load that stays undecided, at most.
     pub probe_tries_max: u32,
     /// So many of them that came out alike decide it.
     pub alike_tries_max: u32,
     /// Tries of a load at which the measurement was at fault, at most.
     pub faults_max: u32,
-    /// Claims at most.
-    pub claims_max: u32,
-    /// Loads below this are not tried.
-    pub load_min: f64,
-    /// Loads above this are not tried.
-    pub load_max: f64,
 }
 
 impl Config {
@@ -86,48 +73,32 @@ impl Config {
     pub fn of(suite: &Suite, profile: ProfileName) -> Self {
         let clients = matches!(suite.load, LoadSpec::Closed { .. });
         let quick = matches!(profile, ProfileName::Quick | ProfileName::Demo);
-        Self {
-            clients,
-            first: if clients { 8.0 } else { 0.5 },
-            growth_ratio: if clients { 2.0 } else { 1.6 },
-            ceiling_ratio: 1.05,
+        let open = Course {
+            first: 0.5,
+            growth_ratio: 1.6,
+            top: 1.05,
             resolution_ratio: if quick { 0.02 } else { 0.01 },
             loads_max: if quick { 16 } else { 24 },
+            claims_max: if quick { 6 } else { 12 },
+            min: 1.0,
+            max: RATE_OPS_PER_S_MAX,
+            whole_from: WHOLE_FROM_OPS_PER_S,
+        };
+        let max = f64::from(CLIENTS_MAX);
+        let closed =
+            Course { first: 8.0, growth_ratio: 2.0, top: 0.0, max, whole_from: 0.0, ..open };
+        Self {
+            clients,
+            course: if clients { closed } else { open },
             probe_tries_max: 3,
             alike_tries_max: if quick { 2 } else { 3 },
             faults_max: 3,
-            claims_max: if quick { 6 } else { 12 },
-            load_min: 1.0,
-            load_max: if clients { f64::from(CLIENTS_MAX) } else { RATE_OPS_PER_S_MAX },
         }
     }
 }
 
 /// What to do next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Run every client without think time; report what was achieved.
-    Saturate,
-    /// Try this load.
-    Probe {
-        /// Ops per second, or clients.
-        load: f64,
-    },
-    /// Run the claimed load once more.
-    Verify {
-        /// Ops per second, or clients.
-        load: f64,
-        /// Which of the re-runs, from 1.
-        number: u32,
-    },
-    /// The answer.
-    Found(Answer),
-    /// No load was found within the limits.
-    Nothing {
-        /// Why, for a person.
-        reason: String,
-    },
-}
+pub type Step = climb::Step<Answer>;
 
 /// A load that was measured and re-verified.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,18 +117,12 @@ pub struct Answer {
 }
 
 /// The search. Ask [`Search::next`], run that point, [`Search::report`] it, and so on until the
-/// answer is [`Step::Found`] or [`Step::Nothing`].
+/// answer is [`climb::Step::Found`] or [`climb::Step::Nothing`].
 #[derive(Clone, Debug)]
 pub struct Search {
     config: Config,
     closed: Option<f64>,
     tries: Vec<CapacityTry>,
-}
-
-/// Between which loads the capacity lies.
-struct Bracket<'a> {
-    within: Option<f64>,
-    beyond: Option<&'a Level<'a>>,
 }
 
 impl Search {
@@ -183,99 +148,77 @@ impl Search {
         }
         match self.claims().last() {
             Some(claim) => self.after_claiming(claim, steps_left),
-            None => self.after_probing(steps_left, RERUNS_RESERVE_STEPS),
+            None => self.after_probing(steps_left),
         }
     }
 
-    fn after_probing(&self, steps_left: u32, reserve: u32) -> Step {
-        let levels = self.probed();
-        let hurried = steps_left <= reserve;
-        if let Some(last) = levels.last()
-            && last.standing(&self.config) == Standing::Open
-            && !hurried
-        {
-            return Step::Probe { load: last.load };
-        }
-        let bracket = self.bracket(&levels);
-        let exhausted = hurried || levels.len() as u32 >= self.config.loads_max;
-        match (bracket.within, bracket.beyond) {
-            (None, None) => self.probe(self.first()),
-            (Some(within), None) if exhausted || within >= self.config.load_max => {
-                self.claim(within, 1)
+    fn after_probing(&self, steps_left: u32) -> Step {
+        let probed = self.probed();
+        let bracket = match climb::next(self, &probed, steps_left) {
+            Next::Try(load) => return Step::Probe { load },
+            Next::Known(bracket) => bracket,
+        };
+        match (bracket.held, bracket.missed) {
+            (Some(_), Some((beyond, _)))
+                if beyond.is_hasty(&self.config) && steps_left > self.reserve() =>
+            {
+                Step::Probe { load: beyond.load }
             }
-            (Some(within), None) => self.probe(self.above(within)),
-            (Some(within), Some(beyond)) => {
-                let middle = self.bounded(f64::midpoint(within, beyond.load));
-                let is_new = middle > within && middle < beyond.load;
-                let far = beyond.load - within > self.config.resolution_ratio * beyond.load;
-                if is_new && far && !exhausted {
-                    return Step::Probe { load: middle };
-                }
-                match beyond.is_hasty(&self.config) && !hurried {
-                    true => Step::Probe { load: beyond.load },
-                    false => self.claim(within, 1),
-                }
-            }
-            (None, Some(beyond)) => {
-                let lower = self.bounded(beyond.load / 2.0);
-                let ended = beyond.load <= self.config.load_min || lower >= beyond.load;
-                match ended || steps_left <= RERUNS {
-                    true => self.nothing(),
-                    false => Step::Probe { load: lower },
-                }
-            }
+            (Some(within), _) => Step::Verify { load: within, number: 1 },
+            (None, _) => Step::Nothing,
         }
     }
 
-    fn after_claiming(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+    fn after_claiming(&self, claim: &Tries<'_>, steps_left: u32) -> Step {
         if self.fell(claim) {
             return self.lower(claim, steps_left);
         }
         match self.answer() {
             Some(answer) if claim.votes().within >= RERUNS => self.challenge(&answer, steps_left),
-            _ => self.claim(claim.load, claim.judged().count() as u32 + 1),
+            _ => Step::Verify { load: claim.load, number: claim.judged().count() as u32 + 1 },
         }
     }
 
     /// Whether a claim gives way.
-    fn fell(&self, claim: &Level<'_>) -> bool {
+    fn fell(&self, claim: &Tries<'_>) -> bool {
         claim.votes().beyond >= RERUNS_BEYOND || claim.faults() >= self.config.faults_max
     }
 
     /// A claim that did not pass gives way: by little where some of its re-runs stayed within the
     /// limits, and by more each time where none did.
-    fn lower(&self, claim: &Level<'_>, steps_left: u32) -> Step {
+    fn lower(&self, claim: &Tries<'_>, steps_left: u32) -> Step {
         let load = claim.load;
         let claims = self.claims();
         let clear = claims.iter().rev().take_while(|claim| claim.votes().within == 0).count();
         let hurry = if steps_left < RERUNS { 3.0 } else { 1.0 };
-        let step = self.config.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
-        let lower = self.bounded(load * (1.0 - step.min(0.5)));
+        let step = self.config.course.resolution_ratio / 2.0 * 2_f64.powi(clear as i32) * hurry;
+        let course = self.course();
+        let lower = course.bounded(load * (1.0 - step.min(0.5)));
         // Whole loads give way by one at least.
-        let lower = if lower >= load { self.bounded(load - 1.0) } else { lower };
-        match self.answer() {
-            // One passed before this was tried above it.
-            Some(answer) if lower <= answer.value || steps_left < RERUNS => {
-                return Step::Found(answer);
-            }
-            _ => {}
+        let lower = if lower >= load { course.bounded(load - 1.0) } else { lower };
+        // One passed before this was tried above it, and what lies between was claimed already.
+        let between = |answer: &Answer| {
+            lower > answer.value && !claims.iter().any(|claim| claim.load == lower)
+        };
+        if let Some(answer) = self.answer().filter(|it| !between(it) || steps_left < RERUNS) {
+            return Step::Found(answer);
         }
         let claims = claims.len() as u32;
-        let ended = lower >= load || claims >= self.config.claims_max || steps_left == 0;
-        if ended { self.nothing() } else { self.claim(lower, 1) }
+        let ended = lower >= load || claims >= self.config.course.claims_max || steps_left == 0;
+        if ended { Step::Nothing } else { Step::Verify { load: lower, number: 1 } }
     }
 
     /// Is what passed all there is? What bounds it may have been a bad moment of the machine.
     fn challenge(&self, answer: &Answer, steps_left: u32) -> Step {
-        let above = self.bounded(answer.value * CHALLENGE_RATIO);
+        let above = self.course().bounded(answer.value * CHALLENGE_RATIO);
         if above <= answer.value || steps_left < CHALLENGE_STEPS {
             return Step::Found(*answer);
         }
         let levels = self.probed();
-        let near = |level: &&Level<'_>| level.load > answer.value && level.load <= above;
+        let near = |level: &&Tries<'_>| level.load > answer.value && level.load <= above;
         let votes = Votes::of(levels.iter().filter(near));
         let tried = levels.iter().find(|level| level.load == above);
-        let enough = |level: &Level<'_>| {
+        let enough = |level: &Tries<'_>| {
             level.tries.len() as u32 >= CHALLENGE_TRIES_MAX
                 || level.faults() >= self.config.faults_max
         };
@@ -291,29 +234,21 @@ impl Search {
 
     /// The search goes on above a claim that passed, and ends with it where nothing above passes.
     fn above_claim(&self, answer: &Answer, steps_left: u32) -> Step {
-        match self.after_probing(steps_left, RERUNS) {
+        match self.after_probing(steps_left) {
             Step::Verify { load, .. }
                 if load <= answer.value || self.claims().iter().any(|it| it.load == load) =>
             {
                 Step::Found(*answer)
             }
-            Step::Nothing { .. } => Step::Found(*answer),
+            Step::Nothing => Step::Found(*answer),
             step => step,
         }
-    }
-
-    const fn claim(&self, load: f64, number: u32) -> Step {
-        Step::Verify { load, number }
-    }
-
-    fn nothing(&self) -> Step {
-        Step::Nothing { reason: text::nothing(self) }
     }
 
     /// The highest load whose re-runs stayed within the limits.
     pub fn answer(&self) -> Option<Answer> {
         let claims = self.claims();
-        let passed = |claim: &&Level<'_>| claim.votes().within >= RERUNS && !self.fell(claim);
+        let passed = |claim: &&Tries<'_>| claim.votes().within >= RERUNS && !self.fell(claim);
         let claim = claims.iter().filter(passed).max_by(|a, b| a.load.total_cmp(&b.load))?;
         let beyond = self.lowest_beyond(claim.load);
         let votes = claim.votes();
@@ -321,7 +256,7 @@ impl Search {
             value: claim.load,
             high: beyond.map(|(load, _)| load),
             bound: match beyond {
-                Some((_, Standing::NotWithin)) => Bound::Exact,
+                Some((_, Ceiling::Server)) => Bound::Exact,
                 _ => Bound::AtLeast,
             },
             passed: votes.within,
@@ -330,78 +265,69 @@ impl Search {
     }
 
     /// The lowest load above this one that was not within the limits, or not measured.
-    fn lowest_beyond(&self, load: f64) -> Option<(f64, Standing)> {
-        let probed = self.probed();
-        let probed = probed.iter().filter(|level| !outvoted(level, &probed));
-        let probed = probed.map(|level| (level.load, level.standing(&self.config)));
-        let claims = self.claims();
+    fn lowest_beyond(&self, load: f64) -> Option<(f64, Ceiling)> {
+        let (probed, claims) = (self.probed(), self.claims());
+        let counted = probed.iter().filter(|level| !outvoted(level, &probed));
+        let probed = counted.filter_map(|level| match self.standing(level) {
+            Standing::Missed(ceiling) => Some((level.load, ceiling)),
+            Standing::Held | Standing::Doubtful(_) => None,
+        });
         let claimed = claims.iter().filter(|claim| self.fell(claim)).map(|claim| {
             match claim.votes().beyond >= RERUNS_BEYOND {
-                true => (claim.load, Standing::NotWithin),
-                false => (claim.load, Standing::Fault),
+                true => (claim.load, Ceiling::Server),
+                false => (claim.load, Ceiling::Generator),
             }
         });
-        probed
-            .chain(claimed)
-            .filter(|(at, standing)| {
-                *at > load && matches!(standing, Standing::NotWithin | Standing::Fault)
-            })
-            .min_by(|a, b| a.0.total_cmp(&b.0))
+        lowest_above(load, probed.chain(claimed))
     }
 
-    /// Highest load within the limits below the lowest that was not.
-    fn bracket<'l>(&self, levels: &'l [Level<'l>]) -> Bracket<'l> {
-        let standings = levels.iter().map(|level| (level, level.standing(&self.config)));
-        let beyond = standings
-            .clone()
-            .filter(|(level, standing)| *standing != Standing::Within && !outvoted(level, levels))
-            .map(|(level, _)| level)
-            .min_by(|a, b| a.load.total_cmp(&b.load));
-        let below = beyond.map_or(f64::INFINITY, |level| level.load);
-        let within = standings
-            .filter(|(level, standing)| *standing == Standing::Within && level.load < below)
-            .map(|(level, _)| level.load)
-            .reduce(f64::max);
-        Bracket { within, beyond }
+    fn probed(&self) -> Vec<Tries<'_>> {
+        self.levels(|purpose| purpose != Purpose::Verify)
     }
 
-    fn probed(&self) -> Vec<Level<'_>> {
-        levels(self.tries.iter().filter(|it| it.purpose != Purpose::Verify))
+    fn claims(&self) -> Vec<Tries<'_>> {
+        self.levels(|purpose| purpose == Purpose::Verify)
     }
 
-    fn claims(&self) -> Vec<Level<'_>> {
-        levels(self.tries.iter().filter(|it| it.purpose == Purpose::Verify))
+    fn levels(&self, wanted: fn(Purpose) -> bool) -> Vec<Tries<'_>> {
+        let tries = self.tries.iter().filter(|attempt| wanted(attempt.purpose));
+        levels(tries.map(|attempt| (attempt.load, attempt)))
+    }
+}
+
+impl Policy for Search {
+    type Try = CapacityTry;
+
+    fn course(&self) -> Course {
+        let course = self.config.course;
+        self.closed.filter(|_| !self.config.clients).map_or(course, |closed| course.of(closed))
     }
 
-    fn first(&self) -> f64 {
-        if self.config.clients { self.config.first } else { self.closed() * self.config.first }
+    fn standing(&self, level: &Tries<'_>) -> Standing {
+        level.standing(&self.config)
     }
 
-    /// Nothing was too much yet: up to what all clients reached, then beyond.
-    fn above(&self, within: f64) -> f64 {
-        let grown = within * self.config.growth_ratio;
-        let top = self.closed() * self.config.ceiling_ratio;
-        if !self.config.clients && within < 0.99 * top { grown.min(top) } else { grown }
+    fn is_ignored(&self, level: &Tries<'_>, all: &[Tries<'_>]) -> bool {
+        outvoted(level, all)
     }
 
-    fn closed(&self) -> f64 {
-        self.closed.unwrap_or_default()
+    fn reserve(&self) -> u32 {
+        if self.claims().is_empty() { RERUNS_RESERVE_STEPS } else { RERUNS }
     }
 
-    fn probe(&self, load: f64) -> Step {
-        Step::Probe { load: self.bounded(load) }
-    }
-
-    fn bounded(&self, load: f64) -> f64 {
-        let load = load.clamp(self.config.load_min, self.config.load_max.max(self.config.load_min));
-        let whole = self.config.clients || load >= WHOLE_FROM_OPS_PER_S;
-        if whole { load.floor() } else { load }
+    /// Until a load is within the limits it is looked for as long as there is time to run it again.
+    fn is_over(&self, loads: u32, so_far: &Bracket<'_, CapacityTry>, steps_left: u32) -> bool {
+        match (so_far.held, so_far.missed) {
+            (None, None) => false,
+            (None, Some(_)) => steps_left <= RERUNS,
+            (Some(_), _) => steps_left <= self.reserve() || loads >= self.config.course.loads_max,
+        }
     }
 }
 
 /// Whether loads above this one stayed within the limits more often than it and they did not: more
 /// load cannot help a server, so that a bad moment was at fault.
-fn outvoted(level: &Level<'_>, levels: &[Level<'_>]) -> bool {
+fn outvoted(level: &Tries<'_>, levels: &[Tries<'_>]) -> bool {
     let tops = levels.iter().map(|top| top.load).filter(|top| *top > level.load);
     tops.into_iter().any(|top| {
         let between = levels.iter().filter(|it| it.load >= level.load && it.load <= top);

@@ -1,5 +1,8 @@
-use plimsoll_model::capacity::{CapacityAsked, CapacityTry, LimitFigure, TryStanding, Within};
+use plimsoll_model::capacity::{
+    CapacityAsked, CapacityTry, LimitFigure, TryReason, TryStanding, Within,
+};
 use plimsoll_model::event::JournalRecord;
+use plimsoll_model::finding::Rule;
 
 use super::*;
 use crate::analyse;
@@ -37,18 +40,17 @@ fn attempt(step: &Step, ratio: f64, known: f64) -> CapacityTry {
         lower_bound: false,
         below: 1.0,
     };
-    let (passed, why) = (ratio < 1.0, format!("p99 {ratio:.3} of its limit"));
-    CapacityTry { point: 1, load, purpose, standing, passed, why, figures: vec![figure] }
+    let (passed, reason) = (ratio < 1.0, TryReason::Figures);
+    CapacityTry { point: 1, load, purpose, standing, passed, reason, figures: vec![figure] }
 }
 
 fn faulty(step: &Step) -> CapacityTry {
-    let why = "the busiest worker asked for 99 % of its core".to_owned();
-    let figures = Vec::new();
+    let rule = Rule::EndedEarly { cause: "the busiest worker was late".to_owned() };
     CapacityTry {
         standing: TryStanding::NotJudged,
         passed: false,
-        why,
-        figures,
+        reason: TryReason::Rule { rule },
+        figures: Vec::new(),
         ..attempt(step, 0.5, 0.0)
     }
 }
@@ -66,7 +68,7 @@ pub(super) fn run(
         let step = search.next(steps_left.saturating_sub(taken));
         assert_eq!(search.next(steps_left.saturating_sub(taken)), step, "asking changes nothing");
         match &step {
-            Step::Found(_) | Step::Nothing { .. } => return (search, step, steps),
+            Step::Found(_) | Step::Nothing => return (search, step, steps),
             Step::Saturate => search.saturated(closed),
             _ => search.report(run(&step)),
         }
@@ -123,16 +125,21 @@ fn clients_are_whole_and_begin_with_a_few() {
 
 #[test]
 fn no_load_within_the_limits_is_said_with_the_lowest_that_was_tried() {
-    let (_, end, steps) = run(config(true, true), NO_HURRY, 0.0, |step| attempt(step, 3.0, 0.1));
-    let Step::Nothing { reason } = end else { panic!("{end:?}") };
-    assert!(reason.contains("the lowest that was tried, 1 client, was not: p99 3.000"), "{reason}");
+    let (search, end, steps) =
+        run(config(true, true), NO_HURRY, 0.0, |step| attempt(step, 3.0, 0.1));
+    assert_eq!(end, Step::Nothing);
+    let reason = search.why_none();
+    assert!(
+        reason.contains("the lowest that was tried, 1 client, was not: p99 3 ns ≥ 1 ns"),
+        "{reason}"
+    );
     assert_eq!(steps.iter().map(load_of).collect::<Vec<_>>(), [8.0, 4.0, 2.0, 1.0]);
 }
 
 #[test]
 fn an_undecided_load_is_tried_again_and_the_figures_are_taken_together() {
     let mut config = config(true, false);
-    config.load_max = 8.0;
+    config.course.max = 8.0;
     let mut figures = [1.05, 0.9, 0.9].into_iter();
     let (_, end, steps) = run(config, NO_HURRY, 0.0, |step| match step {
         Step::Probe { .. } => attempt(step, figures.next().unwrap(), 0.3),
@@ -214,7 +221,7 @@ fn loads_at_which_the_measurement_was_at_fault_are_tried_three_times_and_bound_f
     assert_eq!(steps.iter().filter(|step| load_of(step) == 32.0).count(), 3);
     let how = search.how(&answer);
     assert!(
-        how.contains("21 clients was more than could be measured (the busiest worker"),
+        how.contains("21 clients was more than could be measured (the point was ended"),
         "{how}"
     );
 }
@@ -234,12 +241,28 @@ fn faults_beside_an_undecided_try_end_too() {
 }
 
 #[test]
+fn a_claim_does_not_give_way_to_one_that_fell_before() {
+    let mut search = Search::new(config(true, false));
+    for (load, ratio) in [(117.0, 0.9), (119.0, 1.5)] {
+        search.report(attempt(&Step::Probe { load }, ratio, 0.001));
+    }
+    let reruns = [(117.0, 1.5, 2), (116.0, 0.9, 5), (118.0, 0.9, 1), (118.0, 1.5, 2)];
+    for (load, ratio, times) in reruns {
+        for number in 1..=times {
+            search.report(attempt(&Step::Verify { load, number }, ratio, 0.001));
+        }
+    }
+    assert_eq!(found(&search.next(NO_HURRY)).value, 116.0);
+}
+
+#[test]
 fn claims_that_never_pass_end_in_words() {
-    let (_, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
+    let (search, end, _) = run(config(false, true), NO_HURRY, 1_000.0, |step| match step {
         Step::Verify { .. } => attempt(step, 1.5, 0.1),
         step => attempt(step, load_of(step) / 800.0, 0.001),
     });
-    let Step::Nothing { reason } = end else { panic!("{end:?}") };
+    assert_eq!(end, Step::Nothing);
+    let reason = search.why_none();
     assert!(reason.starts_with("no load passed 5 re-runs; the lowest of 6 claims"), "{reason}");
 }
 
@@ -292,7 +315,7 @@ fn a_bundle_gives_its_capacity_again_to_the_byte() {
     assert_eq!(loads, [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 16.0], "in order of load");
     let tries = result.summary.capacity_search.unwrap().tries;
     assert_eq!((tries[1].point, tries[1].passed), (7, false), "in order of time");
-    assert!(tries[1].why.starts_with("p99 90.0 ms ≥ 50.0 ms"), "{}", tries[1].why);
+    assert!(tries[1].why().starts_with("p99 90.0 ms ≥ 50.0 ms"), "{}", tries[1].why());
 }
 
 #[test]
@@ -312,7 +335,7 @@ fn a_disturbed_measurement_says_nothing_of_the_server_and_a_missed_load_does() {
         let mut run = RunBuilder::of([]).with_probe(point);
         run.started_mut().capacity = Some(asked("p99<50ms"));
         let search = analyse(&run.raw()).summary.capacity_search.unwrap();
-        (search.tries[0].standing, search.tries[0].why.clone())
+        (search.tries[0].standing, search.tries[0].why())
     };
     let (busy, _) = standing(PointBuilder::open(1_000.0).worker_busy(0.99));
     assert_eq!(busy, TryStanding::NotJudged);

@@ -2,6 +2,7 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::comparison::{Claim, FigureRow, GroupFigure, RUNS_MIN, Ratio, RatioFigure};
+use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;

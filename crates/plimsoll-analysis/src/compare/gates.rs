@@ -1,7 +1,8 @@
 //! What becomes of conditions on ratios: judged on the interval, as those of runs are.
 
 use plimsoll_model::comparison::{Comparison, FigureRow, RatioGate, RatioGateResult};
-use plimsoll_model::gate::{GateState, Side};
+use plimsoll_model::condition::Side;
+use plimsoll_model::gate::GateState;
 
 use super::Wishes;
 use super::figures::interval_of_shared;
@@ -33,17 +34,13 @@ fn judge_one(
     let judged = rows
         .into_iter()
         .filter_map(|row| Judged::of(row, interval(row), gate, index))
-        .reduce(|worst, next| if next.is_worse_than(&worst, gate.fails) { next } else { worst });
+        .reduce(|worst, next| if next.is_worse_than(&worst, gate.side) { next } else { worst });
     let state = judged.as_ref().map_or(GateState::Unknown, |judged| judged.state);
     RatioGateResult {
         expr: gate.clone(),
         group: comparison.groups[index].label.clone(),
         state,
-        fails: match state {
-            GateState::Held => false,
-            GateState::Failed | GateState::Unknown => true,
-            GateState::Unsure => unsure_fails,
-        },
+        fails: state.fails(unsure_fails),
         ratio: judged.as_ref().map(|judged| judged.ratio),
         interval: judged.as_ref().and_then(|judged| judged.interval),
         load: judged.and_then(|judged| judged.load),
@@ -73,24 +70,17 @@ impl Judged {
             let high = if row.groups[index].at_least { f64::INFINITY } else { high };
             [low, high]
         });
-        let state = match (sides, gate.fails) {
-            (None, _) => GateState::Unsure,
-            (Some([low, _]), Side::Above) if low > gate.limit => GateState::Failed,
-            (Some([_, high]), Side::Above) if high <= gate.limit => GateState::Held,
-            (Some([_, high]), Side::Below) if high < gate.limit => GateState::Failed,
-            (Some([low, _]), Side::Below) if low >= gate.limit => GateState::Held,
-            _ => GateState::Unsure,
-        };
+        let state = GateState::of(sides.and_then(|sides| gate.side.holds(gate.limit, sides)));
         Some(Self { state, ratio, interval, load: row.load })
     }
 
-    fn is_worse_than(&self, other: &Self, fails: Side) -> bool {
+    fn is_worse_than(&self, other: &Self, side: Side) -> bool {
         let rank = |state| match state {
             GateState::Failed => 2,
             GateState::Unsure | GateState::Unknown => 1,
             GateState::Held => 0,
         };
-        let further = match fails {
+        let further = match side {
             Side::Above => self.ratio > other.ratio,
             Side::Below => self.ratio < other.ratio,
         };

@@ -2,10 +2,8 @@
 //! moves it by a share of itself.
 
 use plimsoll_model::comparison::{Method, RUNS_MIN};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::student::quantile;
+use crate::sampling::{Draws, quantile, resampled};
 
 /// Runs of a side, or pairs, from which they are drawn again and again: fewer hold too few
 /// different samples.
@@ -46,7 +44,7 @@ impl Estimate {
         let degrees = n as f64 - 1.0;
         let t = |moments: Moments| (moments.mean - start.mean) / moments.error().max(ERROR_MIN);
         let drawn = (n >= BOOTSTRAP_RUNS_MIN)
-            .then(|| resampled(|random| t(Moments::of(&drawn_from(&logs, random)))));
+            .then(|| sizes(|random| t(Moments::of(&drawn_from(&logs, random)))));
         let base = (start.mean, start.error(), degrees);
         Some(Self::new(base, drawn, Method::PairedT, figures))
     }
@@ -63,7 +61,7 @@ impl Estimate {
         let log = b.mean - a.mean;
         let t = |a: Moments, b: Moments| (b.mean - a.mean - log) / welch(a, b).0.max(ERROR_MIN);
         let drawn = (fewer >= BOOTSTRAP_RUNS_MIN).then(|| {
-            resampled(|random| {
+            sizes(|random| {
                 let a = Moments::of(&drawn_from(&first, random));
                 t(a, Moments::of(&drawn_from(&other, random)))
             })
@@ -158,17 +156,15 @@ fn welch(a: Moments, b: Moments) -> (f64, f64) {
     (sum.sqrt(), degrees)
 }
 
-/// Sizes of the statistic of resampled runs, in order.
-fn resampled(mut draw: impl FnMut(&mut Xoshiro256PlusPlus) -> f64) -> Vec<f64> {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    let mut drawn: Vec<f64> = (0..RESAMPLES).map(|_| draw(&mut random).abs()).collect();
+/// Sizes of the statistic of runs that are drawn again, in order.
+fn sizes(mut statistic: impl FnMut(&mut Draws) -> f64) -> Vec<f64> {
+    let mut drawn = resampled(SEED, RESAMPLES, |random| statistic(random).abs());
     drawn.sort_unstable_by(f64::total_cmp);
     drawn
 }
 
-fn drawn_from(values: &[f64], random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
-    let n = values.len() as u64;
-    values.iter().map(|_| values[(random.next_u64() % n) as usize]).collect()
+fn drawn_from(values: &[f64], random: &mut Draws) -> Vec<f64> {
+    values.iter().map(|_| random.one(values)).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::Suite;
-use plimsoll_model::units::grouped;
+use plimsoll_model::units::{grouped, whole_percent};
 
 use super::saturation::{Saturation, saturation};
 use super::seen::{Scene, Seen, foremost_text};
@@ -100,8 +100,8 @@ fn unknown(scene: Option<&Scene<'_>>) -> Limit {
     let why = match (scene, &others) {
         (None, _) => "the server's host was not watched".to_owned(),
         (Some(_), Some(others)) => format!(
-            "other programs had {:.0} % of the server's cores{}",
-            others.cores_ratio * 100.0,
+            "other programs had {} of the server's cores{}",
+            whole_percent(others.cores_ratio),
             foremost_text(others),
         ),
         (Some(scene), None) => {

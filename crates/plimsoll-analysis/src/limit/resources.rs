@@ -10,6 +10,7 @@ mod storage;
 mod threads;
 
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
+use plimsoll_model::units::whole_percent as percent;
 
 use super::seen::Scene;
 pub(super) use cpu::nearly_full;
@@ -99,10 +100,6 @@ fn digits(value: f64) -> String {
         0.0 => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{:.0} %", ratio * 100.0)
 }
 
 #[cfg(test)]

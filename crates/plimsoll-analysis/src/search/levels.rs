@@ -1,7 +1,10 @@
 //! What the tries at a load come to, taken together.
 
+use plimsoll_model::assignment::Purpose;
+
 use super::PeakSearchConfig;
 use super::outcome::{Holding, ProbeOutcome};
+use crate::climb::{Ceiling, Level, Standing};
 
 /// A load under which less than this was finished was missed by far: that may be the server's
 /// limit, or something that took the machine for a second.
@@ -10,52 +13,12 @@ const DEEP_SHORT_RATIO: f64 = 0.12;
 /// should be too much now.
 const EXPECTED_RATIO: f64 = 0.8;
 
-/// Who set a ceiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ceiling {
-    Server,
-    Generator,
-    Failure,
-}
+/// All tries at a load with one purpose.
+pub(super) type Tries<'a> = Level<'a, ProbeOutcome>;
 
-/// What the tries at a load say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    Held,
-    /// Once more, before the miss is believed.
-    Doubtful(Ceiling),
-    Missed(Ceiling),
-}
-
-/// How much a miss is doubted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// A miss by little may be scatter, one by far a disturbance.
-    Probe,
-    /// A claim that is missed by little is simply too high.
-    Verify,
-}
-
-/// All tries at one load with one purpose.
-pub(super) struct Level<'a> {
-    pub load: f64,
-    tries: Vec<&'a ProbeOutcome>,
-}
-
-/// The loads in the order of their first try.
-pub(super) fn levels(tries: &[(f64, ProbeOutcome)]) -> Vec<Level<'_>> {
-    let mut levels: Vec<Level<'_>> = Vec::new();
-    for (load, outcome) in tries {
-        match levels.iter_mut().find(|level| level.load == *load) {
-            Some(level) => level.tries.push(outcome),
-            None => levels.push(Level { load: *load, tries: vec![outcome] }),
-        }
-    }
-    levels
-}
-
-impl Level<'_> {
-    /// `closed` is what all clients at once achieved.
+impl Tries<'_> {
+    /// `closed` is what all clients at once achieved. A miss by little may be scatter, one by far a
+    /// disturbance; a claim that is missed by little is simply too high.
     pub(super) fn standing(
         &self,
         purpose: Purpose,
@@ -63,28 +26,27 @@ impl Level<'_> {
         config: &PeakSearchConfig,
     ) -> Standing {
         let count = |wanted| self.tries.iter().filter(|try_| held(try_, config) == wanted).count();
+        let miss = |believed, ceiling| match believed {
+            true => Standing::Missed(ceiling),
+            false => Standing::Doubtful(ceiling),
+        };
+        let again = self.tries.len() > 1;
         if count(Holding::Held) > 0 {
             return Standing::Held;
         }
+        // A few late answers on a disturbed machine are no refusal.
         if count(Holding::Failed) > 0 {
-            // A few late answers on a disturbed machine are no refusal.
-            let standing = if self.tries.len() > 1 { Standing::Missed } else { Standing::Doubtful };
-            return standing(Ceiling::Failure);
+            return miss(again, Ceiling::Failure);
         }
         if count(Holding::NotHeld) > 0 {
-            let believed = self.tries.len() > 1 || !self.is_doubtful(purpose, closed, config);
-            let standing = if believed { Standing::Missed } else { Standing::Doubtful };
-            return standing(Ceiling::Server);
+            let believed = again || !self.is_doubtful(purpose, closed, config);
+            return miss(believed, Ceiling::Server);
         }
         let repeats = match self.load <= EXPECTED_RATIO * closed {
             true => config.generator_repeats_max,
             false => config.generator_repeats_max.min(1),
         };
-        let standing = match self.tries.len() as u32 > repeats {
-            true => Standing::Missed,
-            false => Standing::Doubtful,
-        };
-        standing(Ceiling::Generator)
+        miss(self.tries.len() as u32 > repeats, Ceiling::Generator)
     }
 
     /// Most that was finished under this load.
@@ -97,17 +59,9 @@ impl Level<'_> {
         self.tries.iter().map(|outcome| outcome.achieved).fold(f64::INFINITY, f64::min)
     }
 
-    /// Why it was not held, as last seen.
-    pub(super) fn why_not(&self, config: &PeakSearchConfig) -> Option<String> {
-        let last =
-            self.tries.iter().rev().find(|outcome| held(outcome, config) != Holding::Held)?;
-        Some(last.why_not.clone().unwrap_or_else(|| {
-            format!(
-                "{:.1} % of it came through in time; a peak must have some of the tolerance to \
-                 spare",
-                100.0 * (1.0 - last.short_ratio)
-            )
-        }))
+    /// The last try that was not held.
+    pub(super) fn failed(&self, config: &PeakSearchConfig) -> Option<&ProbeOutcome> {
+        self.tries.iter().rev().find(|it| held(it, config) != Holding::Held).copied()
     }
 
     fn is_doubtful(&self, purpose: Purpose, closed: f64, config: &PeakSearchConfig) -> bool {
@@ -115,7 +69,9 @@ impl Level<'_> {
         let by_far = first.short_ratio >= DEEP_SHORT_RATIO;
         match purpose {
             Purpose::Verify => by_far,
-            Purpose::Probe => !by_far || self.load <= closed * config.first_ratio,
+            Purpose::Probe | Purpose::Ladder => {
+                !by_far || self.load <= closed * config.course.first
+            }
         }
     }
 }

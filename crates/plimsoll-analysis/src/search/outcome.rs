@@ -22,8 +22,6 @@ pub enum Holding {
 /// What became of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeOutcome {
-    /// Ops per second asked for (clients, for the closed probe).
-    pub requested: f64,
     /// Ops per second finished without error.
     pub achieved: f64,
     /// Ops per second that came due; absent for the closed probe.
@@ -33,8 +31,8 @@ pub struct ProbeOutcome {
     /// Was the load held: rate, errors, unsent ops and the generator within their limits, and the
     /// mean service time below the suite's cap.
     pub holding: Holding,
-    /// Why it was not held, for a person.
-    pub why_not: Option<String>,
+    /// Why it was not held.
+    pub why_not: Option<Rule>,
 }
 
 impl ProbeOutcome {
@@ -42,12 +40,11 @@ impl ProbeOutcome {
     pub fn of(point: &PointResult) -> Self {
         let breach = breach(point);
         Self {
-            requested: point.requested,
             achieved: point.achieved_ops_per_s.unwrap_or_default(),
             offered: point.offered_ops_per_s,
             short_ratio: short_ratio(point),
             holding: breach.map_or(Holding::Held, |(holding, _)| holding),
-            why_not: breach.map(|(_, finding)| finding.rule.cause()),
+            why_not: breach.map(|(_, finding)| finding.rule.clone()),
         }
     }
 }

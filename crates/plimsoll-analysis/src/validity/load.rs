@@ -7,7 +7,8 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
 use super::{Evidence, connections};
-use crate::blocks::{BLOCKS_MIN, Chance, NORMAL_95, chance_of_ratio};
+use crate::blocks::{BLOCKS_MIN, Chance, chance_of_ratio};
+use crate::sampling::NORMAL_95;
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
 /// the window is more than 5 %.

@@ -74,7 +74,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
         figures("achieved", "ops/s"),
     ];
     let limits = search.asked.within.limits();
-    columns.extend(limits.iter().map(|limit| figures(limit.name(), "")));
+    columns.extend(limits.iter().map(|limit| figures(limit.figure.name(), "")));
     columns.extend([words("judged"), words("why"), figures("point", "")]);
     let caption = format!("Every load that was tried, in order of time, against {}", {
         &search.asked.within
@@ -92,7 +92,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
         ];
         let figure = |at: usize| attempt.figures.get(at).map_or(ABSENT.to_owned(), figure_text);
         cells.extend((0..limits.len()).map(figure));
-        cells.extend([judged(attempt).to_owned(), attempt.why.clone(), attempt.point.to_string()]);
+        cells.extend([judged(attempt).to_owned(), attempt.why(), attempt.point.to_string()]);
         table.push_marked(cells, mark(attempt));
     }
     table

@@ -141,7 +141,7 @@ fn line_cells(line: &PricedLine) -> Vec<String> {
         number(discount),
         line.price.amount_text(),
         maintenance.map_or_else(|| ABSENT.to_owned(), years),
-        percent(line.share_ratio),
+        share_cell(line.share_ratio),
     ]
 }
 
@@ -169,10 +169,11 @@ fn sensitivity_table(system: &PricedSystem) -> Table {
 fn sensitivity_cells(row: &Sensitivity) -> Vec<String> {
     let [less, more, without] = row.money_per_unit.unwrap_or(row.totals);
     let cells = [less, more, without].map(three_digits);
-    [row.item.clone(), percent(row.share_ratio)].into_iter().chain(cells).collect()
+    [row.item.clone(), share_cell(row.share_ratio)].into_iter().chain(cells).collect()
 }
 
-fn percent(ratio: f64) -> String {
+/// A share, for a column in percent.
+fn share_cell(ratio: f64) -> String {
     format!("{:.1}", ratio * 100.0)
 }
 

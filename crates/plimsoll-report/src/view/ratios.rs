@@ -87,7 +87,7 @@ pub(crate) fn said(row: &FigureRow, index: usize) -> String {
                 format!(" ({}–{})", text(low), text(high))
             });
             let seen = it.detectable.map(|seen| match seen {
-                ..DETECTABLE_MAX => format!("; {} would have been", percent(seen)),
+                ..DETECTABLE_MAX => format!("; {} would have been", difference(seen)),
                 _ => "; not even a tenfold one would have been".to_owned(),
             });
             format!("no difference seen{}{}", bounds.unwrap_or_default(), seen.unwrap_or_default())
@@ -197,7 +197,7 @@ pub(crate) fn runs(comparison: &Comparison) -> String {
 }
 
 /// How much more than 1, in percent; a factor where that is clearer.
-fn percent(ratio: f64) -> String {
+fn difference(ratio: f64) -> String {
     const FACTOR_MIN: f64 = 2.0;
     if ratio >= FACTOR_MIN {
         return format!("a factor of {}", times(ratio, f64::INFINITY));

@@ -5,13 +5,13 @@ use plimsoll_model::capacity::Within;
 use plimsoll_model::units::Nanos;
 
 use super::RunArgs;
-use super::values::{parse_span_arg, parse_users, parse_within};
+use super::values::{parse_span_arg, parse_users};
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1%; figures: mean, p50, p90,
     /// p95, p99, p999, max, errors; that the load is held is a limit always
-    #[arg(long, required = true, value_name = "LIMITS", value_parser = parse_within)]
+    #[arg(long, required = true, value_name = "LIMITS")]
     pub within: Within,
     /// Pause of a user between two requests: of the clients of a closed suite, taken as it is in
     /// every profile; of an open one it turns ops into users

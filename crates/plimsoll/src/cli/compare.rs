@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use plimsoll_model::comparison::RatioGate;
-use plimsoll_model::gate::{Gate, GateError};
+use plimsoll_model::condition::ConditionError;
+use plimsoll_model::gate::Gate;
 use plimsoll_model::suite::Override;
 
 use super::values::{parse_label, parse_override};
@@ -94,17 +95,17 @@ pub(crate) struct VersusArgs {
 
 /// A condition under which a command fails.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Condition {
+pub(crate) enum FailIf {
     /// On a figure of a run.
     Figure(Gate),
     /// On a ratio of two groups.
     Ratio(RatioGate),
 }
 
-impl FromStr for Condition {
-    type Err = GateError;
+impl FromStr for FailIf {
+    type Err = ConditionError;
 
-    fn from_str(text: &str) -> Result<Self, GateError> {
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
         match text.trim_end().ends_with(['x', '×']) {
             true => text.parse().map(Self::Ratio),
             false => text.parse().map(Self::Figure),

@@ -16,7 +16,7 @@ use plimsoll_model::suite::Override;
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
-pub(crate) use compare::{CompareArgs, Condition, Labelled, VersusArgs};
+pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
 use observers::ObserverArgs;
 pub(crate) use run::{LadderArgs, PacingArg, Peak, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};

@@ -11,7 +11,7 @@ use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
     parse_span_arg, parse_span_or_none_arg,
 };
-use super::{Condition, DEFAULT_SEED, ObserverArgs, Output};
+use super::{DEFAULT_SEED, FailIf, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -94,7 +94,7 @@ pub(crate) struct GateArgs {
     /// End with exit code 1 if this is so, for example 'p99 > 50ms', 'errors > 0.1%',
     /// 'peak_ops_per_s < 20000', 'p99@4000 > 20ms' (one load point); may be given often
     #[arg(long, value_name = "CONDITION")]
-    pub fail_if: Vec<Condition>,
+    pub fail_if: Vec<FailIf>,
     /// Whether a limit within a figure's uncertainty interval fails too
     #[arg(long, value_enum, value_name = "yes|no", default_value_t = YesNo::No, requires = "fail_if")]
     pub fail_if_unsure: YesNo,

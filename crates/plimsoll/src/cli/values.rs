@@ -1,6 +1,5 @@
 //! Values of flags that need reading.
 
-use plimsoll_model::capacity::Within;
 use plimsoll_model::suite::{OPS_MAX, Override};
 use plimsoll_protocol::host::arguments::{parse_count, parse_number};
 pub(super) use plimsoll_protocol::host::arguments::{
@@ -19,10 +18,6 @@ pub(super) fn parse_label(text: &str) -> Result<Labelled, String> {
     let (name, dirs) = parts.ok_or("write NAME=DIR, for example before=runs/a,runs/b")?;
     let runs = dirs.split(',').filter(|dir| !dir.is_empty()).map(str::to_owned).collect();
     Ok(Labelled { name: name.to_owned(), runs })
-}
-
-pub(super) fn parse_within(text: &str) -> Result<Within, String> {
-    text.parse().map_err(|e: plimsoll_model::capacity::WithinError| e.to_string())
 }
 
 pub(super) fn parse_users(text: &str) -> Result<f64, String> {

@@ -1,6 +1,7 @@
 //! Which load points a run has.
 
-use plimsoll_analysis::search::{PeakSearchConfig, SearchStep};
+use plimsoll_analysis::climb::Step;
+use plimsoll_analysis::search::PeakSearchConfig;
 use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
     Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
@@ -77,25 +78,25 @@ pub(crate) const fn search_time(profile: ProfileName) -> Option<Nanos> {
 
 /// Bounds of the search for the peak.
 pub(crate) fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchConfig {
-    let config = PeakSearchConfig {
+    let mut config = PeakSearchConfig {
         spare_ratio: suite.rules.rate_tolerance_ratio / 2.0,
         ..PeakSearchConfig::default()
     };
+    let course = &mut config.course;
     match profile {
-        ProfileName::Demo => PeakSearchConfig {
-            first_ratio: DEMO_FIRST_RATIO,
-            probes_max: DEMO_PROBES_MAX,
-            verify_step_ratio: DEMO_VERIFY_STEP_RATIO,
-            verifies_max: DEMO_VERIFIES_MAX,
-            ..config
-        },
-        ProfileName::Quick => PeakSearchConfig {
-            probes_max: QUICK_PROBES_MAX,
-            verifies_max: QUICK_VERIFIES_MAX,
-            ..config
-        },
-        ProfileName::Standard | ProfileName::Full => config,
+        ProfileName::Demo => {
+            course.first = DEMO_FIRST_RATIO;
+            course.loads_max = DEMO_PROBES_MAX;
+            course.claims_max = DEMO_VERIFIES_MAX;
+            config.verify_step_ratio = DEMO_VERIFY_STEP_RATIO;
+        }
+        ProfileName::Quick => {
+            course.loads_max = QUICK_PROBES_MAX;
+            course.claims_max = QUICK_VERIFIES_MAX;
+        }
+        ProfileName::Standard | ProfileName::Full => {}
     }
+    config
 }
 
 /// The load of a ladder point.
@@ -167,16 +168,16 @@ pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
 }
 
 /// Load and purpose of a search step; `None` when the search has ended.
-pub(crate) fn step_load(
+pub(crate) fn step_load<A>(
     suite: &Suite,
     profile: &Profile,
-    step: &SearchStep,
+    step: &Step<A>,
 ) -> Option<(Load, Purpose)> {
     match step {
-        SearchStep::Saturate => Some((saturating_load(suite), Purpose::Probe)),
-        SearchStep::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
-        SearchStep::Verify { load } => Some((load_at(suite, profile, *load), Purpose::Verify)),
-        SearchStep::Found(_) | SearchStep::GaveUp { .. } => None,
+        Step::Saturate => Some((saturating_load(suite), Purpose::Probe)),
+        Step::Probe { load } => Some((load_at(suite, profile, *load), Purpose::Probe)),
+        Step::Verify { load, .. } => Some((load_at(suite, profile, *load), Purpose::Verify)),
+        Step::Found(_) | Step::Nothing => None,
     }
 }
 

@@ -109,8 +109,10 @@ pub(crate) fn search_line(title: &str, point: &PointResult, style: Style) -> Str
     match outcome.why_not {
         None if open => format!("{figures}, {}", style.good("held")),
         None => figures,
-        Some(cause) if open => format!("{figures}, {}: {cause}", style.mixed("not held")),
-        Some(cause) => format!("{figures}, {cause}"),
+        Some(rule) if open => {
+            format!("{figures}, {}: {}", style.mixed("not held"), rule.cause())
+        }
+        Some(rule) => format!("{figures}, {}", rule.cause()),
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{Condition, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo};
+use crate::cli::{FailIf, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
@@ -199,9 +199,9 @@ fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
 
 /// Conditions on this run; those on ratios need another one.
 fn gates(args: &RunArgs) -> Result<Gates, Failure> {
-    let gate = |condition: &Condition| match condition {
-        Condition::Figure(gate) => Ok(gate.clone()),
-        Condition::Ratio(gate) => Err(Failure::wrong(format!(
+    let gate = |condition: &FailIf| match condition {
+        FailIf::Figure(gate) => Ok(gate.clone()),
+        FailIf::Ratio(gate) => Err(Failure::wrong(format!(
             "--fail-if '{gate}': one run has no ratio; write it for plimsoll compare or plimsoll \
              versus"
         ))),

@@ -17,7 +17,7 @@ use plimsoll_report::comparison_markdown;
 use super::compare::{compared, json_text, page, show, write_junit};
 use super::groups;
 use super::run::{default_out, request_of};
-use crate::cli::{Condition, Reported, RunArgs, VersusArgs, YesNo};
+use crate::cli::{FailIf, Reported, RunArgs, VersusArgs, YesNo};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
@@ -164,18 +164,18 @@ impl Series<'_> {
 }
 
 /// Conditions on the runs, and those on their ratio.
-fn conditions(args: &RunArgs) -> (Vec<Condition>, Vec<RatioGate>) {
-    let (ratios, figures): (Vec<Condition>, Vec<Condition>) =
-        args.gates.fail_if.iter().cloned().partition(|it| matches!(it, Condition::Ratio(_)));
+fn conditions(args: &RunArgs) -> (Vec<FailIf>, Vec<RatioGate>) {
+    let (ratios, figures): (Vec<FailIf>, Vec<FailIf>) =
+        args.gates.fail_if.iter().cloned().partition(|it| matches!(it, FailIf::Ratio(_)));
     let ratios = ratios.into_iter().filter_map(|condition| match condition {
-        Condition::Ratio(gate) => Some(gate),
-        Condition::Figure(_) => None,
+        FailIf::Ratio(gate) => Some(gate),
+        FailIf::Figure(_) => None,
     });
     (figures, ratios.collect())
 }
 
 /// The arguments of a run of one side.
-fn side_args(args: &VersusArgs, index: usize, figures: &[Condition]) -> RunArgs {
+fn side_args(args: &VersusArgs, index: usize, figures: &[FailIf]) -> RunArgs {
     let mut run = args.run.clone();
     run.targets = args.run.targets.get(index).cloned().into_iter().collect();
     run.set.extend_from_slice(if index == 0 { &args.set_a } else { &args.set_b });

@@ -74,7 +74,7 @@ impl Machine {
             .map(|seed| {
                 let mut draws = Draws(seed);
                 let config = PeakSearchConfig::default();
-                found(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
+                *found(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
             })
             .collect()
     }
@@ -97,7 +97,7 @@ impl Machine {
     fn holds(&self, found: &[FoundPeak]) -> f64 {
         let mut draws = Draws(1 << 40);
         let held = found.iter().filter(|found| {
-            let step = SearchStep::Verify { load: found.peak };
+            let step = SearchStep::Verify { load: found.peak, number: 1 };
             self.run(&mut draws, &step).holding == Holding::Held
         });
         held.count() as f64 / found.len() as f64

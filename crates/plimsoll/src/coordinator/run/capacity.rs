@@ -1,7 +1,8 @@
 //! The search for the highest load within limits.
 
-use plimsoll_analysis::capacity::{Config, Search, Step};
-use plimsoll_model::assignment::{Load, Purpose};
+use plimsoll_analysis::capacity::{Config, Search};
+use plimsoll_analysis::climb::Step;
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::JournalRecord;
 use plimsoll_model::method::departures;
 use plimsoll_model::suite::{LoadSpec, ProfileName};
@@ -40,7 +41,7 @@ impl Run<'_> {
             });
             let how = match &step {
                 Step::Found(answer) => Some(search.how(answer)),
-                Step::Nothing { reason } => Some(reason.clone()),
+                Step::Nothing => Some(search.why_none()),
                 _ => None,
             };
             if let Some(how) = how {
@@ -50,7 +51,8 @@ impl Run<'_> {
                 self.record_durably(JournalRecord::CapacitySearched { how, departures, method })?;
                 return Ok(Stop::Finished);
             }
-            let Some((load, purpose)) = self.load_of(&step) else { continue };
+            let load = ladder::step_load(&self.request.suite, self.profile, &step);
+            let Some((load, purpose)) = load else { continue };
             self.settle_for(&load, purpose, live)?;
             let countdown = time.countdown;
             let point = Planned { load, purpose, title: next.clone(), countdown, last: false };
@@ -59,7 +61,7 @@ impl Run<'_> {
             time.steps += 1;
             said = match judged.attempt {
                 Some(attempt) => {
-                    let text = format!("{next}: {}: {}", attempt.standing.as_str(), attempt.why);
+                    let text = format!("{next}: {}: {}", attempt.standing.as_str(), attempt.why());
                     search.report(attempt);
                     text
                 }
@@ -80,23 +82,13 @@ impl Run<'_> {
         }
     }
 
-    fn load_of(&self, step: &Step) -> Option<(Load, Purpose)> {
-        let at = |load: f64| ladder::load_at(&self.request.suite, self.profile, load);
-        match step {
-            Step::Saturate => Some((ladder::saturating_load(&self.request.suite), Purpose::Probe)),
-            Step::Probe { load } => Some((at(*load), Purpose::Probe)),
-            Step::Verify { load, .. } => Some((at(*load), Purpose::Verify)),
-            Step::Found(_) | Step::Nothing { .. } => None,
-        }
-    }
-
     /// A search that knows what an earlier part of this run tried.
     fn tries_so_far(&mut self) -> Result<Search, Failure> {
         let mut config = Config::of(&self.request.suite, self.request.profile);
         if let LoadSpec::Open { .. } = self.request.suite.load
             && let Some(room) = self.room()?
         {
-            config.load_max = config.load_max.min(room.load_max_ops_per_s);
+            config.course.max = config.course.max.min(room.load_max_ops_per_s);
         }
         let mut search = Search::new(config);
         if self.finished(|_| true).next().is_none() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::climb::Step;
 use plimsoll_analysis::search::{FoundPeak, HeldBack, PeakSearch, ProbeOutcome, SearchStep};
 use plimsoll_model::assignment::{Load, Purpose};
 use plimsoll_model::bundle::MONITORS_DIR;
@@ -47,12 +48,11 @@ impl Run<'_> {
             let step = search.next(time.steps_left());
             let title = format!("search: {step}");
             let load = match &step {
-                SearchStep::Found(found) => {
-                    return self.record_peak(found, room.as_ref(), live);
+                Step::Found(found) => {
+                    let how = search.how(found);
+                    return self.record_peak((found, how), room.as_ref(), live);
                 }
-                SearchStep::GaveUp { reason } => {
-                    return Ok(Found::Nothing { reason: reason.clone() });
-                }
+                Step::Nothing => return Ok(Found::Nothing { reason: search.why_none() }),
                 step => ladder::step_load(&self.request.suite, self.profile, step),
             };
             let Some((load, purpose)) = load else { continue };
@@ -92,11 +92,11 @@ impl Run<'_> {
 
     fn record_peak(
         &mut self,
-        found: &FoundPeak,
+        (found, how): (&FoundPeak, String),
         room: Option<&Room>,
         live: &mut Live,
     ) -> Result<Found, Failure> {
-        let FoundPeak { peak, bound, held_back, how } = found;
+        let FoundPeak { peak, bound, held_back, .. } = found;
         live.line(&format!("peak: {how}"));
         let held_back = match held_back {
             None => None,
@@ -111,7 +111,7 @@ impl Run<'_> {
         if let Some(text) = &held_back {
             live.line(&format!("limit: {text}"));
         }
-        let (peak, how, bound) = (*peak, how.clone(), *bound);
+        let (peak, bound) = (*peak, *bound);
         self.record_durably(JournalRecord::PeakFound { peak, how, bound, held_back })?;
         Ok(Found::Peak(peak))
     }
@@ -120,14 +120,14 @@ impl Run<'_> {
     fn search_so_far(&self, room: Option<&Room>) -> Result<PeakSearch, Failure> {
         let mut config = ladder::search_config(&self.request.suite, self.request.profile);
         if let Some(room) = room {
-            config.load_max_ops_per_s = config.load_max_ops_per_s.min(room.load_max_ops_per_s);
+            config.course.max = config.course.max.min(room.load_max_ops_per_s);
         }
         let mut search = PeakSearch::new(config);
         for (step, outcome) in self.earlier_steps()? {
             search.report(&step, outcome);
         }
         let climbed = self.finished(|purpose| purpose == Purpose::Ladder).next().is_some();
-        if !climbed && matches!(search.next(u32::MAX), SearchStep::GaveUp { .. }) {
+        if !climbed && matches!(search.next(u32::MAX), Step::Nothing) {
             // The user has mended something and resumed: the earlier answer no longer counts.
             search = PeakSearch::new(config);
         }
@@ -150,9 +150,9 @@ impl Run<'_> {
             let probe = result.probes.iter().find(|p| p.stem.as_deref() == Some(&stem))?;
             let load = probe.requested;
             let step = match (point.purpose, probe.offered_ops_per_s) {
-                (_, None) => SearchStep::Saturate,
-                (Purpose::Verify, _) => SearchStep::Verify { load },
-                _ => SearchStep::Probe { load },
+                (_, None) => Step::Saturate,
+                (Purpose::Verify, _) => Step::Verify { load, number: 1 },
+                _ => Step::Probe { load },
             };
             Some((step, ProbeOutcome::of(probe)))
         });

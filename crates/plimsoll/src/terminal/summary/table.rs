@@ -8,7 +8,7 @@ use plimsoll_model::limit::Limit;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{BytesPerSec, grouped};
+use plimsoll_model::units::{BytesPerSec, grouped, whole_percent};
 use plimsoll_report::limit_name;
 
 use super::super::Style;
@@ -208,7 +208,7 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
     columns.push(rows.times("p99", (4, 1), Figure::P99));
     let errors = |p: &PointResult| Some(p.errors.values().sum::<u64>().to_string());
     columns.push(rows.column("errors", 7, 0, &errors));
-    let busy = |p: &PointResult| Some(format!("{:.0} %", p.generator.cpu_busy_ratio_max? * 100.0));
+    let busy = |p: &PointResult| p.generator.cpu_busy_ratio_max.map(whole_percent);
     columns.push(rows.column("busy", 5, 7, &busy));
     // Where nothing judged them, the word would be the same for all.
     if result.points.iter().any(|point| point.limit != Limit::default()) {

@@ -1,7 +1,9 @@
 use std::path::Path;
 
 use plimsoll_model::assignment::Purpose;
-use plimsoll_model::capacity::{CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
+use plimsoll_model::capacity::{
+    CapacityAsked, CapacitySearch, CapacityTry, TryReason, TryStanding,
+};
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{ErrorCause, Finding, LostWith, Rule};
 use plimsoll_model::limit::{Limit, LimitKind};
@@ -319,7 +321,7 @@ fn a_capacity_that_is_still_searched_is_not_none() {
         purpose: Purpose::Probe,
         standing,
         passed: true,
-        why: String::new(),
+        reason: TryReason::Figures,
         figures: Vec::new(),
     };
     let tries = vec![attempt(500.0, TryStanding::Within), attempt(900.0, TryStanding::Undecided)];
