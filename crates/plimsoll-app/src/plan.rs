@@ -11,27 +11,27 @@ use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 
 /// Greets every server and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: AppWorkload = typed_workload(request.suite)?;
+    let workload = request.suite.workload.of::<AppWorkload>();
     let sites = sites(request.targets)?;
     let mut welcomes = Vec::new();
     for site in &sites {
         let welcome = greet(site, request.dial)?;
-        check_calibrated(site, &welcome, &workload)?;
+        check_calibrated(site, &welcome, workload)?;
         welcomes.push(welcome);
     }
-    let practices = practices(request, &workload, &welcomes);
-    let mut facts = facts(request, &workload);
+    let practices = practices(request, workload, &welcomes);
+    let mut facts = facts(request, workload);
     for (site, welcome) in sites.iter().zip(&welcomes) {
         facts.extend(server_facts(site, welcome, sites.len()));
     }
     let op_shares = Some(workload.mix.shares());
     let preparation = AppPreparation::new(PreparationRequest {
         sites,
-        workload,
+        workload: workload.clone(),
         scale: request.profile.workload_scale,
         seed: request.seed,
     });

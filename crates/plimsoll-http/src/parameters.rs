@@ -1,10 +1,11 @@
 //! The `[workload]` table of suites with `protocol = "http"`.
 
-use plimsoll_model::suite::{SuiteError, TableReader, percents};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
+use super::headers::with_headers;
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
@@ -141,6 +142,26 @@ fn read_status(text: &str) -> Option<(u16, u16)> {
     Some((code, code))
 }
 
+impl HttpWorkload {
+    /// This workload with each of its header fields (`Name: value`) changed, those of `urls` too.
+    pub fn with_headers<E>(
+        &self,
+        change: &mut dyn FnMut(&str) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let headers = self.headers.iter().map(|field| change(field)).collect::<Result<_, _>>()?;
+        let urls = self.urls.as_ref().map(|lines| {
+            lines.iter().map(|line| with_headers(line, change)).collect::<Result<_, _>>()
+        });
+        Ok(Self { headers, urls: urls.transpose()?, ..self.clone() })
+    }
+}
+
+impl Parameters for HttpWorkload {
+    fn table(&self) -> toml::Table {
+        TableReader::explicit(self)
+    }
+}
+
 impl Default for HttpWorkload {
     /// The target's own URL; a suite says what it asks for.
     fn default() -> Self {
@@ -181,7 +202,7 @@ impl Default for FileSetParameters {
 }
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
     let mut workload: HttpWorkload = table.read().map_err(|error| match &*error.key {
         "workload.headers" => not_quoted(error),
         _ => error,
@@ -195,7 +216,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
     if let Some(file_set) = &workload.file_set {
         check_prefix(table, &file_set.path_prefix)?;
     }
-    Ok(TableReader::explicit(&workload))
+    Ok(workload)
 }
 
 /// What is there, and what it is by default, depends on what is asked for.

@@ -26,7 +26,7 @@ use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -41,10 +41,10 @@ pub(crate) fn needed_file_set(
     profile: &Profile,
     highest_ops_per_s: Option<f64>,
 ) -> Result<Option<FileSetId>, PlanError> {
-    let workload: HttpWorkload = typed_workload(suite)?;
-    Ok(workload.file_set.map(|set| FileSetId {
+    let workload = suite.workload.of::<HttpWorkload>();
+    Ok(workload.file_set.as_ref().map(|set| FileSetId {
         seed: set.seed,
-        directories: wanted_directories(&set, profile, highest_ops_per_s),
+        directories: wanted_directories(set, profile, highest_ops_per_s),
     }))
 }
 
@@ -57,14 +57,14 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
 
 /// Makes the workload of a load point.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: HttpWorkload = typed_workload(request.suite)?;
+    let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
-    let mut plan = Draft::new(request, &workload, secure);
+    let mut plan = Draft::new(request, workload, secure);
     let (sites, scripts, names, shares) = match &workload.file_set {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
+    let tls = if secure { Some(tls_load(workload, request.targets)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
@@ -78,7 +78,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
 /// A plan that reads the file set before the first load point.
 fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result<Plan, PlanError> {
     let Scripts::Files(files) = &load.scripts else {
-        return Err(PlanError::Workload {
+        return Err(PlanError::Unfit {
             suite: request.suite.name.clone(),
             reason: "conditioning = \"warm\" reads a file set, and there is none; set \
                      conditioning to \"as_found\""
@@ -410,7 +410,7 @@ pub(crate) fn site_frame<'a>(
     if !host.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(HttpPlanError::Path(url.to_string()).into());
     }
-    let expected = Statuses::parse(expect).map_err(|bad| PlanError::Workload {
+    let expected = Statuses::parse(expect).map_err(|bad| PlanError::Unfit {
         suite: "expect".to_owned(),
         reason: format!("{bad:?} is not an HTTP status"),
     })?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::suite::{SuiteError, TableReader, percents, weights};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,12 @@ impl Transport {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
         }
+    }
+}
+
+impl Parameters for NfsWorkload {
+    fn table(&self) -> toml::Table {
+        TableReader::explicit(self)
     }
 }
 
@@ -166,7 +172,7 @@ pub fn ops_per_arrival(workload: &NfsWorkload) -> f64 {
 }
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<NfsWorkload, SuiteError> {
     let mut workload: NfsWorkload = table.read()?;
     let outstanding_max = workload.outstanding_max;
     for (key, bound) in [
@@ -182,7 +188,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
         }
     }
     complete_mix(table, &mut workload)?;
-    Ok(TableReader::explicit(&workload))
+    Ok(workload)
 }
 
 /// Every op of the version, and none that it does not have.
@@ -361,7 +367,7 @@ mod tests {
     }
 
     fn typed(at: usize, set: &[&str]) -> NfsWorkload {
-        suite(at, set).unwrap().workload.try_into().unwrap()
+        suite(at, set).unwrap().workload.of::<NfsWorkload>().clone()
     }
 
     #[test]

@@ -12,24 +12,24 @@ use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work};
 
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: NfsWorkload = typed_workload(request.suite)?;
+    let workload = request.suite.workload.of::<NfsWorkload>();
     check_targets(request.targets)?;
     check_load(request.suite)?;
-    let mounts = mount_all(request, &workload)?;
+    let mounts = mount_all(request, workload)?;
     check_exports(&mounts)?;
-    let facts = facts(request, &workload, &mounts);
-    let practices = practices(request, &workload, &mounts);
+    let facts = facts(request, workload, &mounts);
+    let practices = practices(request, workload, &mounts);
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
     let reserved_ports = mounts.iter().any(|mounted| mounted.source == SourcePort::Reserved)
         && request.dial.caller().may_reserve_ports;
-    let (op_names, op_shares) = (OpNames(op_names(&workload)), Some(op_shares(&workload)));
+    let (op_names, op_shares) = (OpNames(op_names(workload)), Some(op_shares(workload)));
     let preparation = NfsPreparation::new(PreparationRequest {
         mounts,
-        workload,
+        workload: workload.clone(),
         scale: request.profile.workload_scale,
         point: request.profile.warm_up + request.profile.measure,
         seed: request.seed,
@@ -63,13 +63,13 @@ fn check_targets(targets: &[ResolvedTarget]) -> Result<(), PlanError> {
 /// A process of the method does not think: it keeps its schedule.
 fn check_load(suite: &Suite) -> Result<(), PlanError> {
     match &suite.load {
-        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Workload {
+        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Unfit {
             suite: suite.name.clone(),
             reason: "clients of protocol nfs have schedules of their own; set \
                      load.arrivals to \"per_client\""
                 .to_owned(),
         }),
-        LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Workload {
+        LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Unfit {
             suite: suite.name.clone(),
             reason: "a closed load of protocol nfs has no think time: every client keeps \
                      outstanding_max calls in flight; set load.think.mean to 0"

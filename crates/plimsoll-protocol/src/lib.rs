@@ -24,7 +24,7 @@ use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader, nearest};
+use plimsoll_model::suite::{self, Changes, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
@@ -54,7 +54,7 @@ pub struct Protocol {
     /// URL schemes with their default ports.
     pub schemes: &'static [(&'static str, u16)],
     /// Reads `[workload]`, every default explicit.
-    pub read_workload: fn(&TableReader<'_>) -> Result<toml::Table, SuiteError>,
+    pub read_workload: ReadWorkload,
     /// JSON Schema of `[workload]`.
     pub workload_schema: fn() -> schemars::Schema,
     /// Makes the workload of a load point.
@@ -75,13 +75,13 @@ impl Protocol {
     }
 
     /// Reads a suite of this protocol.
-    pub fn parse_suite(
+    pub fn parse_suite<'a>(
         &self,
         file: &str,
         text: &str,
-        overrides: &[Override],
+        changes: impl Into<Changes<'a>>,
     ) -> Result<Suite, SuiteError> {
-        parse_suite(&[self], file, text, overrides)
+        parse_suite(&[self], file, text, changes)
     }
 
     /// The file set a server must hold before the run; `None` where none is, or where it is
@@ -98,6 +98,9 @@ impl Protocol {
         }
     }
 }
+
+/// From a `[workload]` table to the protocol's own parameters.
+pub type ReadWorkload = fn(&TableReader<'_>) -> Result<suite::Workload, SuiteError>;
 
 /// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
 pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
@@ -280,9 +283,9 @@ pub enum PlanError {
     /// The server could not be asked, or refused.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A `[workload]` that no reader of this program made.
+    /// Parts of a suite that its protocol cannot combine.
     #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
-    Workload {
+    Unfit {
         /// Name of the suite.
         suite: String,
         /// What is wrong.
@@ -297,22 +300,14 @@ impl PlanError {
     }
 }
 
-/// The `[workload]` of a suite, as its protocol's own type.
-pub fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
-
 /// Reads a suite of one of `protocols`.
-pub fn parse_suite(
+pub fn parse_suite<'a>(
     protocols: &[&Protocol],
     file: &str,
     text: &str,
-    overrides: &[Override],
+    changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, SuiteError> {
-    Suite::parse(file, text, overrides, &|name, table| read_workload(protocols, name, table))
+    Suite::parse(file, text, changes, &|name, table| read_workload(protocols, name, table))
 }
 
 /// Reads the `[workload]` of a suite of protocol `name`.
@@ -320,7 +315,7 @@ fn read_workload(
     protocols: &[&Protocol],
     name: &str,
     table: &TableReader<'_>,
-) -> Result<toml::Table, SuiteError> {
+) -> Result<suite::Workload, SuiteError> {
     if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
         return (protocol.read_workload)(table);
     }

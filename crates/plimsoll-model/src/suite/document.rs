@@ -228,6 +228,18 @@ impl<'a> Written<'a> {
 }
 
 impl SuiteError {
+    /// A mistake in a flag of the command line that takes the place of a part of the file.
+    pub(super) fn of_flag(flag: &str, message: impl Into<String>) -> Self {
+        Self {
+            file: flag.into(),
+            text: "".into(),
+            key: "".into(),
+            span: None,
+            message: message.into(),
+            help: None,
+        }
+    }
+
     /// Adds the next move.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

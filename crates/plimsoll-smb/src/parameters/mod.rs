@@ -2,7 +2,7 @@
 
 mod sizes;
 
-use plimsoll_model::suite::{SuiteError, TableReader, weights};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +191,14 @@ impl SmbWorkload {
     }
 }
 
+impl Parameters for SmbWorkload {
+    fn table(&self) -> toml::Table {
+        let mut explicit = TableReader::explicit(self);
+        explicit.retain(|key, _| concerns(key, self.pattern));
+        explicit
+    }
+}
+
 impl Default for SmbWorkload {
     /// The method's disk mix, unscaled.
     fn default() -> Self {
@@ -305,16 +313,34 @@ pub fn op_shares(workload: &SmbWorkload) -> Option<Vec<f64>> {
 const OPS_PER_SESSION: std::ops::RangeInclusive<u32> = 50..=20_000;
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    let mut explicit = TableReader::explicit(&workload);
-    explicit.retain(|key, _| concerns(key, workload.pattern));
-    Ok(explicit)
+    forget_other_patterns(&mut workload);
+    Ok(workload)
 }
 
-/// Keys of other patterns may stand in a file, and say nothing of a run.
+/// Keys of other patterns may be in a file. A run is as if they were not.
+fn forget_other_patterns(workload: &mut SmbWorkload) {
+    let (pattern, default) = (workload.pattern, SmbWorkload::default());
+    let none = |key| !concerns(key, pattern);
+    if none("model") {
+        workload.model = default.model;
+        workload.shared_percent = default.shared_percent;
+        workload.workspace_mib = default.workspace_mib;
+    }
+    if none("nic_file_bytes") {
+        workload.nic_file_bytes = default.nic_file_bytes;
+        workload.nic_request_bytes = default.nic_request_bytes;
+    }
+    if none("caching") {
+        workload.caching = default.caching;
+        workload.save_workspace = default.save_workspace;
+    }
+}
+
+/// The key says something of a run of that pattern; others are in no bundle.
 fn concerns(key: &str, pattern: Pattern) -> bool {
     match key {
         "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
-use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
+use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{
@@ -124,6 +124,19 @@ pub(crate) struct LadderArgs {
     /// Evenly spaced load points up to the peak
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=LADDER_POINTS_MAX as i64))]
     pub steps: Option<u32>,
+}
+
+impl LadderArgs {
+    /// The ladder that the flags ask for; `None` without any.
+    pub(crate) fn change(&self) -> Option<LadderChange> {
+        let steps = self.steps;
+        match (&self.points[..], self.peak) {
+            ([], None) => steps.map(LadderChange::Steps),
+            ([], Some(Peak::At(peak))) => Some(LadderChange::Peak { peak, steps }),
+            ([], Some(Peak::Auto)) => Some(LadderChange::Auto { steps }),
+            (points, _) => Some(LadderChange::Points(points.to_vec())),
+        }
+    }
 }
 
 /// Where the ladder ends.

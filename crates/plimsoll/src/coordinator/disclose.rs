@@ -186,10 +186,10 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
 
 /// What the plan says of itself; header fields as the suite is kept with them.
 fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
-    let mut headers = kept_headers(&request.suite).into_iter();
+    let mut headers = kept_headers(&request.suite).iter();
     let mut facts = setup.plan.facts.clone();
     for fact in facts.iter_mut().filter(|fact| fact.name == HEADER_FACT) {
-        fact.value = headers.next().unwrap_or_default();
+        fact.value = headers.next().cloned().unwrap_or_default();
     }
     facts
 }

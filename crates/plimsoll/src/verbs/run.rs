@@ -6,12 +6,11 @@ use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::gate::Gates;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Changes, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_model::units::Nanos;
 use toml::Value;
 
-use crate::cli::{Condition, LadderArgs, Output, PacingArg, Peak, Reported, RunArgs, YesNo};
+use crate::cli::{Condition, Output, PacingArg, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
@@ -26,8 +25,6 @@ use crate::verbs::url_flags;
 
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
-/// Longest think time that may be asked for: a day.
-const SECONDS_MAX: f64 = 86_400.0;
 /// Default place of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -132,8 +129,9 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let profile = ProfileName::from(args.profile);
     overrides.extend(url_flags::overrides(args, profile)?);
-    let suite = suite_source::find(&args.suite, &overrides)?;
-    let (suite, headers) = separate(with_ladder(suite, &args.ladder)?)?;
+    let ladder = args.ladder.change();
+    let changes = Changes { values: &overrides, ladder: ladder.as_ref() };
+    let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &suite)).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
@@ -209,77 +207,6 @@ fn gates(args: &RunArgs) -> Result<Gates, Failure> {
     Ok(Gates {
         all: args.gates.fail_if.iter().map(gate).collect::<Result<_, _>>()?,
         unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
-    })
-}
-
-/// The ladder the flags ask for. It replaces the file's whole: keys of a ladder of another kind
-/// would be left over otherwise.
-fn with_ladder(mut suite: Suite, args: &LadderArgs) -> Result<Suite, Failure> {
-    const STEPS_DEFAULT: u32 = 10;
-    const HEADROOM_DEFAULT: f64 = 1.0;
-    let closed = matches!(suite.load, LoadSpec::Closed { .. });
-    let steps = args.steps.unwrap_or(STEPS_DEFAULT);
-    let (flag, ladder) = match (&args.points[..], args.peak) {
-        ([], None) => ("--steps", with_steps(&suite.ladder, args.steps)?),
-        ([], Some(_)) if matches!(suite.ladder, Ladder::Think { .. }) => {
-            return Err(Failure::wrong(format!(
-                "--peak: the ladder of suite {} is a list of think times; write --points, in \
-                 seconds",
-                suite.name
-            )));
-        }
-        ([], Some(Peak::At(peak))) => ("--peak", Ladder::Peak { peak, steps }),
-        ([], Some(Peak::Auto)) if closed => {
-            return Err(Failure::wrong(format!(
-                "--peak auto: suite {} has a closed load, whose ladder is a list of clients; \
-                 write --points",
-                suite.name
-            )));
-        }
-        ([], Some(Peak::Auto)) => match suite.ladder {
-            Ladder::Auto { headroom, .. } => ("--peak", Ladder::Auto { steps, headroom }),
-            _ => ("--peak", Ladder::Auto { steps, headroom: HEADROOM_DEFAULT }),
-        },
-        (points, _) => ("--points", with_points(&suite.ladder, points)?),
-    };
-    suite.ladder = ladder;
-    // Read again: the rules for loads are those of suite files.
-    suite_source::parse(flag, &suite.to_toml(), &[]).map_err(|e| {
-        let help = e.help.map(|help| format!("; {help}")).unwrap_or_default();
-        Failure::wrong(format!("{flag}: {}{help}", e.message))
-    })
-}
-
-/// Loads, or seconds where the ladder is one of think times.
-fn with_points(ladder: &Ladder, points: &[f64]) -> Result<Ladder, Failure> {
-    let Ladder::Think { clients, .. } = ladder else {
-        return Ok(Ladder::Points { points: points.to_vec() });
-    };
-    if let Some(bad) = points.iter().find(|seconds| !(0.0..=SECONDS_MAX).contains(*seconds)) {
-        return Err(Failure::wrong(format!(
-            "--points: {bad} is not a think time; a load point of this suite is a number of \
-             seconds from 0 to {SECONDS_MAX}"
-        )));
-    }
-    let thinks = points.iter().map(|seconds| Nanos::from_secs_f64(*seconds)).collect();
-    Ok(Ladder::Think { clients: *clients, thinks })
-}
-
-fn with_steps(ladder: &Ladder, steps: Option<u32>) -> Result<Ladder, Failure> {
-    Ok(match (ladder.clone(), steps) {
-        (ladder, None) => ladder,
-        (Ladder::Peak { peak, .. }, Some(steps)) => Ladder::Peak { peak, steps },
-        (Ladder::Auto { headroom, .. }, Some(steps)) => Ladder::Auto { steps, headroom },
-        (Ladder::Points { .. }, Some(_)) => {
-            return Err(Failure::wrong(
-                "--steps: this suite's ladder is a list of loads; write --points or --peak",
-            ));
-        }
-        (Ladder::Think { .. }, Some(_)) => {
-            return Err(Failure::wrong(
-                "--steps: this suite's ladder is a list of think times; write --points",
-            ));
-        }
     })
 }
 

@@ -7,7 +7,7 @@ use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
-use plimsoll_model::suite::{Ladder, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
 use plimsoll_monitor::MonitorUrl;
@@ -33,45 +33,44 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             reader.dir().display()
         )));
     }
-    asked(reader, &[])
+    asked(reader, Changes::default())
 }
 
 /// A run like that of the bundle, with other values of its suite: the same load points, whether
 /// they were named or found.
 pub(crate) fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
     let dir = reader.dir().display();
-    let mut request = asked(reader, changed)?;
-    if request.capacity.is_some() {
+    let records = &reader.journal().records;
+    let started = started_of(reader)?;
+    if started.capacity.is_some() {
         return Err(Failure::wrong(format!(
             "--like {dir}: that was a search for a capacity, which has no ladder to repeat; make \
              it again with plimsoll capacity"
         )));
     }
-    let records = &reader.journal().records;
-    let named = reader.journal().started().and_then(|started| started.ladder.as_deref());
-    let Some(loads) = planned_loads(records).or(named) else {
+    let Some(loads) = planned_loads(records).or(started.ladder.as_deref()) else {
         return Err(Failure::wrong(format!(
             "--like {dir}: that run ended before its load points were known; name another, or \
              write --points"
         )));
     };
-    // A ladder of think times has its loads in the suite.
-    if !matches!(request.suite.ladder, Ladder::Think { .. }) {
-        request.suite.ladder = Ladder::Points { points: loads.to_vec() };
-    }
-    Ok(request)
+    let ladder = LadderChange::Again(loads.to_vec());
+    asked(reader, Changes { values: changed, ladder: Some(&ladder) })
+}
+
+fn started_of(reader: &BundleReader) -> Result<&RunStarted, Failure> {
+    reader.journal().started().ok_or_else(|| {
+        Failure::wrong(format!(
+            "{}: the run was killed before it began; remove the directory and run again",
+            reader.dir().display()
+        ))
+    })
 }
 
 /// What a run was asked for, with some values of its suite changed.
-fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
+fn asked(reader: &BundleReader, changes: Changes<'_>) -> Result<RunRequest, Failure> {
     let dir = reader.dir();
-    let journal = reader.journal();
-    let started = journal.started().ok_or_else(|| {
-        Failure::wrong(format!(
-            "{}: the run was killed before it began; remove the directory and run again",
-            dir.display()
-        ))
-    })?;
+    let started = started_of(reader)?;
     let file = dir.join(SUITE_FILE).display().to_string();
     let disclosed = reader.disclosure()?.unwrap_or_default();
     if let Some(held) = setting(&disclosed, HELD) {
@@ -82,7 +81,7 @@ fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Fail
         )));
     }
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
-    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changed)?)?;
+    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changes)?)?;
     let loadfile = loadfile_of(&disclosed, &suite)?;
     Ok(RunRequest {
         suite,
@@ -178,7 +177,7 @@ pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Paramete
     method::parameters(&MethodOf {
         suite: &request.suite,
         profile: request.profile,
-        shipped: published(&request.suite.name).as_ref(),
+        shipped: suite_source::shipped(&request.suite.name).and_then(Result::ok).as_ref(),
         practices: &practices,
     })
 }
@@ -203,12 +202,6 @@ fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
         Practice::new("profiles.full.ramp_down", both(tried.ramp_down_ns, again.ramp_down_ns)),
     ]);
     practices
-}
-
-/// The suite of that name as shipped, nothing overridden; a file of the user's own has none.
-fn published(name: &str) -> Option<Suite> {
-    let text = crate::protocols::shipped(name)?;
-    suite_source::parse(name, text, &[]).ok()
 }
 
 /// The ladder that an earlier part of the run planned.
