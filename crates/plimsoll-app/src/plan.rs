@@ -193,7 +193,6 @@ mod tests {
             highest_ops_per_s: None,
             targets: &targets,
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: host,
         })
@@ -274,7 +273,6 @@ mod tests {
             highest_ops_per_s: None,
             targets: &[target],
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: &Offline,
         };

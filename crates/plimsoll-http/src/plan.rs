@@ -369,22 +369,17 @@ impl<'a> Draft<'a> {
         let targets: Vec<&TargetUrl> = self.request.targets.iter().map(|t| &t.url).collect();
         let default = self.default_request()?;
         let in_suite = self.workload.urls.as_deref().unwrap_or_default();
-        let list = match self.request.urls {
-            Some(text) => urls::parse_list(text.lines(), &targets, &default)?,
-            None if !in_suite.is_empty() => {
-                urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?
-            }
-            None => {
-                let own = |url: &&TargetUrl| {
-                    let shown = urls::request_target(url)
-                        .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
-                    let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
-                    let text = RequestText { target, ..default.clone() };
-                    Ok(vec![UrlLine { weight: 1, text, shown }])
-                };
-                return targets.iter().map(own).collect();
-            }
-        };
+        if in_suite.is_empty() {
+            let own = |url: &&TargetUrl| {
+                let shown = urls::request_target(url)
+                    .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
+                let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
+                let text = RequestText { target, ..default.clone() };
+                Ok(vec![UrlLine { weight: 1, text, shown }])
+            };
+            return targets.iter().map(own).collect();
+        }
+        let list = urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?;
         Ok(vec![list; targets.len()])
     }
 

@@ -163,8 +163,6 @@ pub struct PlanRequest<'a> {
     pub targets: &'a [ResolvedTarget],
     /// What the servers hold, where their description could be read.
     pub file_set: Option<FileSetId>,
-    /// Text of the `--urls` file.
-    pub urls: Option<&'a str>,
     /// The `--loadfile`.
     pub loadfile: Option<&'a InputFile>,
     /// Opens channels, for protocols that must ask the server before they can plan.

@@ -317,30 +317,13 @@ pub fn read(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    forget_other_patterns(&mut workload);
+    if !concerns("caching", workload.pattern) {
+        workload.caching = Caching::None;
+    }
     Ok(workload)
 }
 
-/// Keys of other patterns may be in a file. A run is as if they were not.
-fn forget_other_patterns(workload: &mut SmbWorkload) {
-    let (pattern, default) = (workload.pattern, SmbWorkload::default());
-    let none = |key| !concerns(key, pattern);
-    if none("model") {
-        workload.model = default.model;
-        workload.shared_percent = default.shared_percent;
-        workload.workspace_mib = default.workspace_mib;
-    }
-    if none("nic_file_bytes") {
-        workload.nic_file_bytes = default.nic_file_bytes;
-        workload.nic_request_bytes = default.nic_request_bytes;
-    }
-    if none("caching") {
-        workload.caching = default.caching;
-        workload.save_workspace = default.save_workspace;
-    }
-}
-
-/// The key says something of a run of that pattern; others are in no bundle.
+/// Keys of other patterns may stand in a file, and say nothing of a run.
 fn concerns(key: &str, pattern: Pattern) -> bool {
     match key {
         "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,

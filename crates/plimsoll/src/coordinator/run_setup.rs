@@ -176,7 +176,6 @@ impl RunSetup {
                 highest_ops_per_s: highest,
                 targets: &resolved,
                 file_set: held,
-                urls: None,
                 loadfile: request.loadfile.as_ref(),
                 dial: &dial,
             },

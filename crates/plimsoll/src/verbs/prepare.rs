@@ -113,7 +113,6 @@ fn through_server(
         highest_ops_per_s: is_open.then_some(peak),
         targets: &targets,
         file_set: None,
-        urls: None,
         loadfile: None,
         dial: &dial,
     })?;
