@@ -131,12 +131,6 @@ pub struct InputFile {
 /// Content of a file, as the protocol that read it knows it.
 pub type Content = Arc<dyn Any + Send + Sync>;
 
-/// Name of a setting in the disclosure that a resumed run takes up again: the path of the load
-/// file.
-pub const LOAD_FILE: &str = "load file";
-/// Checksum of the load file, in hexadecimal.
-pub const LOAD_FILE_SHA256: &str = "load file SHA-256";
-
 /// How a protocol replays recorded loads (`--loadfile`).
 #[derive(Clone, Copy, Debug)]
 pub struct LoadFiles {

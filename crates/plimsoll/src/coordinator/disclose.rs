@@ -20,16 +20,6 @@ use plimsoll_protocol::host::{Target, who_listens};
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
-/// Names of the settings that a resumed run takes up again.
-pub(super) const WORKERS: &str = "workers";
-pub(super) const PACING: &str = "pacing";
-pub(super) const PRIORITY: &str = "priority of the workers";
-/// What a server of ours was held to.
-pub(super) const HELD: &str = "server held to";
-/// The run's place in several.
-pub(super) const IN_A_ROW: &str = "runs in a row";
-/// How the value of [`PRIORITY`] begins where nothing was asked for.
-pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
 pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
@@ -159,15 +149,15 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
     let mut settings = vec![
-        Setting::new(WORKERS, placement.workers.to_string()),
+        Setting::new("workers", placement.workers.to_string()),
         Setting::new("cores of the generator", cores(&placement.generator_cores)),
         Setting::new("cores of coordinator and monitors", cores(&placement.rest_cores)),
         Setting::new("placement", placement.why.clone()),
-        Setting::new(PACING, placement.pacing.as_str()),
+        Setting::new("pacing", placement.pacing.as_str()),
         Setting::new(
-            PRIORITY,
+            "priority of the workers",
             match request.priority {
-                Priority::Normal => PRIORITY_NORMAL.to_owned(),
+                Priority::Normal => "normal".to_owned(),
                 Priority::Auto => agent::raised_priority(),
             },
         ),
@@ -176,8 +166,10 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
-    settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
-    settings.extend(request.in_a_row.iter().map(|text| Setting::new(IN_A_ROW, text)));
+    let limits = request.server_limits.iter();
+    settings.extend(limits.map(|limits| Setting::new("server held to", limits.to_string())));
+    let in_a_row = request.in_a_row.iter();
+    settings.extend(in_a_row.map(|run| Setting::new("runs in a row", run.to_string())));
     settings.extend(sources::settings(&request.monitors));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, setup));

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
 use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::event::{InARow, ServerLimits};
 use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -16,12 +17,11 @@ use plimsoll_protocol::host::{
 };
 use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
-use plimsoll_servers::cores;
 use plimsoll_servers::listener::Listening;
+use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
 use super::dial::SystemDial;
-use super::held::Held;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers;
@@ -69,10 +69,10 @@ pub(crate) struct RunRequest {
     pub capacity: Option<CapacityAsked>,
     /// Conditions under which the run fails.
     pub gates: Gates,
-    /// What the servers of ours are held to; `None`: they may have what there is.
-    pub held: Option<Held>,
-    /// Its place in several runs that are made in a row, in words.
-    pub in_a_row: Option<String>,
+    /// Limits of the servers that the run starts; `None`: they may use what there is.
+    pub server_limits: Option<ServerLimits>,
+    /// Its position among several runs.
+    pub in_a_row: Option<InARow>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -102,7 +102,7 @@ impl RunRequest {
             systems: Systems::default(),
             capacity: None,
             gates: Gates::default(),
-            held: None,
+            server_limits: None,
             in_a_row: None,
             command: command_line(),
         }
@@ -150,16 +150,19 @@ impl RunSetup {
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, registration, suite)?;
         let mut placement = settle_placement(request, &addresses)?;
-        let held = request.held.clone().unwrap_or_default();
-        held.narrow(&mut placement.server_cores)?;
+        let limits = request.server_limits.unwrap_or_default();
+        narrow(&mut placement.server_cores, limits.cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
-        let wish = ServerWish { suite, cores, threads: held.threads, work: held.work, file_set };
+        let wish =
+            ServerWish { suite, cores, threads: limits.threads, work: limits.work, file_set };
+        let ServerLimits { quota_cores, memory_bytes, .. } = limits;
+        let confinement = Confinement { quota_cores, memory_bytes };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
             let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;
-            target.hold(&held.confinement)?;
+            target.hold(&confinement)?;
             targets.push(target);
         }
         conditioning::check(suite, &targets)?;
@@ -217,6 +220,23 @@ impl RunSetup {
 
 fn make_plan(protocol: &Protocol, request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     Ok((protocol.plan)(request)?)
+}
+
+/// Leaves a server so many of its cores.
+fn narrow(cores: &mut Vec<u32>, wanted: Option<u32>) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    if cores.len() < wanted as usize {
+        let there = match cores.len() {
+            0 => "none of its own".to_owned(),
+            n => n.to_string(),
+        };
+        return Err(Failure::unusable(format!(
+            "{wanted} cores were asked for and the server may have {there} here: the others are \
+             the generator's; take fewer cores, or a larger host"
+        )));
+    }
+    cores.truncate(wanted as usize);
+    Ok(())
 }
 
 /// Highest rate of the run, when it is known; the size of a file set follows from it.
@@ -291,5 +311,19 @@ impl From<SetupError> for Failure {
             SetupError::Stopped => Exit::Interrupted,
         };
         Self::Other { exit, message: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_that_are_not_there_are_refused_before_anything_is_started() {
+        let refused = narrow(&mut vec![1], Some(2)).unwrap_err().to_string();
+        assert!(refused.contains("2 cores were asked for and the server may have 1"), "{refused}");
+        let mut cores = vec![1, 2, 3];
+        narrow(&mut cores, Some(2)).unwrap();
+        assert_eq!(cores, [1, 2]);
     }
 }

@@ -9,9 +9,6 @@ use crate::exit::Failure;
 use crate::secrets;
 use plimsoll_protocol::host::Target;
 
-/// Name of the setting that a resumed run takes up again, once per source.
-pub(crate) const MONITOR: &str = "monitor";
-
 /// Reaches every source, before servers are started and before there is any load. This host is
 /// always watched, and needs no reaching.
 pub(crate) fn open(urls: &[MonitorUrl]) -> Result<Vec<Source>, Failure> {
@@ -45,7 +42,7 @@ pub(crate) fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
 
 /// What the disclosure says of them; the rest of it they tell themselves.
 pub(crate) fn settings(urls: &[MonitorUrl]) -> Vec<Setting> {
-    urls.iter().map(|url| Setting::new(MONITOR, url.to_string())).collect()
+    urls.iter().map(|url| Setting::new("monitor", url.to_string())).collect()
 }
 
 /// Ports of the servers that run on a source's host: elsewhere somebody else may listen on them.

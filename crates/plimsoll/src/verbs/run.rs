@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::event::{InARow, ReportedRuns};
 use plimsoll_model::gate::Gates;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Changes, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use toml::Value;
 
-use crate::cli::{Condition, Output, PacingArg, Reported, RunArgs, YesNo};
+use crate::cli::{Condition, Output, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
 use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
@@ -67,12 +69,12 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// The place of run `number`, for its report.
-fn in_a_row(args: &RunArgs, number: u32) -> Option<String> {
+fn in_a_row(args: &RunArgs, number: u32) -> Option<InARow> {
     let reported = match args.report {
-        Reported::All => "each is reported",
-        Reported::Last => "the last is reported, those before it condition the server",
+        Reported::All => ReportedRuns::All,
+        Reported::Last => ReportedRuns::Last,
     };
-    (args.repeat > 1).then(|| format!("run {number} of {}; {reported}", args.repeat))
+    (args.repeat > 1).then_some(InARow { number, count: args.repeat, reported })
 }
 
 /// Makes a run that conditions the server for one to come. Its bundle is kept, and nothing more is
@@ -81,8 +83,8 @@ fn run_unshown(request: &RunRequest, signals: &Signals, output: Output) -> Resul
     let mut live = Live::new(output.progress);
     let end = run(request, signals, &mut live)?;
     drop(live);
-    let place = request.out.display();
-    terminal::note(&format!("{}: kept in {place}", request.in_a_row.as_deref().unwrap_or("run")));
+    let run = request.in_a_row.map_or_else(|| "run".to_owned(), |run| run.to_string());
+    terminal::note(&format!("{run}: kept in {}", request.out.display()));
     Ok(end)
 }
 
@@ -152,7 +154,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         systems: systems::read(&args.system)?,
         capacity: None,
         gates: gates(args)?,
-        held: None,
+        server_limits: None,
         in_a_row: None,
         command: command_line(),
     })
@@ -167,7 +169,16 @@ fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
     }
     let (statements, overrides): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
-    let as_before = like(&BundleReader::open(dir)?, &overrides)?;
+    let reader = BundleReader::open(dir)?;
+    let as_before = like(&reader, &overrides)?;
+    if let Some(started) = reader.journal().started().filter(|started| started.asked.is_none()) {
+        terminal::note(&format!(
+            "{}: the journal of plimsoll {} does not have workers, pacing, priority and load file \
+             of the run; for these, the flags of this command count",
+            dir.display(),
+            started.version
+        ));
+    }
     let (asked, found) = (suite_source::find(&args.suite, &[])?.name, &as_before.suite.name);
     if asked != *found {
         return Err(Failure::wrong(format!(
@@ -176,13 +187,20 @@ fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
         )));
     }
     let parse = |text: &String| TargetSpec::parse(text);
+    let loadfile = args.replay.loadfile.as_deref();
+    let loadfile = loadfile.map(|file| load_file::read(file, &as_before.suite)).transpose()?;
     Ok(RunRequest {
+        loadfile: loadfile.or(as_before.loadfile),
         targets: args.targets.iter().map(parse).collect::<Result<_, _>>()?,
         out: args.out.clone().unwrap_or_else(|| default_out(found)),
         workers: args.workers.or(as_before.workers),
-        pacing: match args.pacing {
-            PacingArg::Auto => as_before.pacing,
-            other => other.into(),
+        pacing: match args.pacing.into() {
+            Pacing::Auto => as_before.pacing,
+            other => other,
+        },
+        priority: match args.priority.into() {
+            Priority::Auto => as_before.priority,
+            other => other,
         },
         monitors: sources::parse(&args.monitor)?,
         observers: args.observers.wishes()?,

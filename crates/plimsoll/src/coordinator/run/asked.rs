@@ -1,19 +1,13 @@
 //! What a run was asked for: into the journal at its start, out of the bundle when it goes on.
 
-use std::path::Path;
-
-use plimsoll_model::assignment::{Pacing, Priority, Purpose};
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
-use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, RunStarted};
+use plimsoll_model::event::{Asked, JOURNAL_FORMAT, JournalRecord, LoadFileAsked, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
 use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
-use plimsoll_monitor::MonitorUrl;
-use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 
-use super::super::disclose::{HELD, IN_A_ROW, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
 use super::tries;
@@ -33,7 +27,16 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             reader.dir().display()
         )));
     }
-    asked(reader, Changes::default())
+    let started = started_of(reader)?;
+    let Some(asked) = &started.asked else {
+        return Err(Failure::wrong(format!(
+            "{dir}: the run was begun by plimsoll {}, whose journal does not say all that was \
+             asked for; repeat it with plimsoll run SUITE TARGET --like {dir}",
+            started.version,
+            dir = reader.dir().display()
+        )));
+    };
+    request(reader, started, asked, Changes::default())
 }
 
 /// A run like that of the bundle, with other values of its suite: the same load points, whether
@@ -55,7 +58,10 @@ pub(crate) fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunReq
         )));
     };
     let ladder = LadderChange::Again(loads.to_vec());
-    asked(reader, Changes { values: changed, ladder: Some(&ladder) })
+    let changes = Changes { values: changed, ladder: Some(&ladder) };
+    // Bundles of older versions do not say it: the defaults.
+    let asked = started.asked.clone().unwrap_or_default();
+    request(reader, started, &asked, changes)
 }
 
 fn started_of(reader: &BundleReader) -> Result<&RunStarted, Failure> {
@@ -67,39 +73,39 @@ fn started_of(reader: &BundleReader) -> Result<&RunStarted, Failure> {
     })
 }
 
-/// What a run was asked for, with some values of its suite changed.
-fn asked(reader: &BundleReader, changes: Changes<'_>) -> Result<RunRequest, Failure> {
+/// What a run was asked for, with some changes of its suite.
+fn request(
+    reader: &BundleReader,
+    started: &RunStarted,
+    asked: &Asked,
+    changes: Changes<'_>,
+) -> Result<RunRequest, Failure> {
     let dir = reader.dir();
-    let started = started_of(reader)?;
-    let file = dir.join(SUITE_FILE).display().to_string();
-    let disclosed = reader.disclosure()?.unwrap_or_default();
-    if let Some(held) = setting(&disclosed, HELD) {
+    if let Some(limits) = &asked.server_limits {
         return Err(Failure::wrong(format!(
             "{}: this is one run of plimsoll scale or plimsoll demo, whose server was held to \
-             {held}; make it again as a whole",
+             {limits}; make it again as a whole",
             dir.display()
         )));
     }
-    let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
+    let file = dir.join(SUITE_FILE).display().to_string();
     let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changes)?)?;
-    let loadfile = loadfile_of(&disclosed, &suite)?;
+    let load_file = asked.load_file.as_ref();
+    let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
+    let disclosed = reader.disclosure()?.unwrap_or_default();
     Ok(RunRequest {
+        loadfile: load_file.map(|file| load_file::read_again(file, &suite)).transpose()?,
         suite,
         headers,
         profile: profile_named(&started.profile)?,
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,
         out: dir.to_owned(),
-        // Not from a load point: one of few clients has fewer workers than the run.
-        workers: setting(&disclosed, WORKERS).and_then(|text| text.parse().ok()),
-        pacing: setting(&disclosed, PACING).and_then(pacing_named).unwrap_or(Pacing::Auto),
-        priority: match setting(&disclosed, PRIORITY) {
-            Some(text) if text.starts_with(PRIORITY_NORMAL) => Priority::Normal,
-            _ => Priority::Auto,
-        },
-        loadfile,
-        in_a_row: setting(&disclosed, IN_A_ROW).map(str::to_owned),
-        monitors: monitors_of(&disclosed)?,
+        workers: asked.workers,
+        pacing: asked.pacing,
+        priority: asked.priority,
+        in_a_row: asked.in_a_row,
+        monitors: sources::parse(&asked.monitors)?,
         // They watched the run that was interrupted; nobody asked for them again.
         observers: ObserverWishes::default(),
         statements: disclosed.statements,
@@ -109,33 +115,26 @@ fn asked(reader: &BundleReader, changes: Changes<'_>) -> Result<RunRequest, Fail
         },
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),
-        held: None,
+        server_limits: None,
         command: started.command.clone(),
     })
 }
 
-/// The load file the run replays, read again.
-fn loadfile_of(disclosed: &Disclosure, suite: &Suite) -> Result<Option<InputFile>, Failure> {
-    let known = setting(disclosed, LOAD_FILE).zip(setting(disclosed, LOAD_FILE_SHA256));
-    known.map(|(path, sum)| load_file::read_again(Path::new(path), sum, suite)).transpose()
-}
-
-/// The sources the run watched, without the communities of agents.
-fn monitors_of(disclosed: &Disclosure) -> Result<Vec<MonitorUrl>, Failure> {
-    let kept = disclosed.setup.iter().filter(|setting| setting.name == sources::MONITOR);
-    let urls: Vec<String> = kept.map(|setting| setting.value.clone()).collect();
-    sources::parse(&urls)
-}
-
-fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {
-    let found = disclosed.setup.iter().find(|setting| setting.name == name);
-    found.map(|setting| setting.value.as_str())
-}
-
-fn pacing_named(name: &str) -> Option<Pacing> {
-    [Pacing::Auto, Pacing::Spin, Pacing::Precise, Pacing::Coalesce]
-        .into_iter()
-        .find(|pacing| pacing.as_str() == name)
+/// What the journal keeps of a request, with what the set-up settled.
+fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
+    let load_file = request
+        .loadfile
+        .as_ref()
+        .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() });
+    Asked {
+        workers: Some(setup.placement.workers),
+        pacing: setup.placement.pacing,
+        priority: request.priority,
+        load_file,
+        in_a_row: request.in_a_row,
+        monitors: request.monitors.iter().map(ToString::to_string).collect(),
+        server_limits: request.server_limits,
+    }
 }
 
 fn profile_named(name: &str) -> Result<ProfileName, Failure> {
@@ -163,6 +162,7 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
         command: request.command.clone(),
         capacity: request.capacity.clone(),
         gates: request.gates.clone(),
+        asked: Some(asked(request, setup)),
         at_unix_ns: unix_ns(),
     }
 }
@@ -184,7 +184,7 @@ pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Paramete
 
 /// What the command line says of the run and no key of the suite.
 fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
-    let runs = request.in_a_row.iter().map(|text| Practice::new("generator.runs", text));
+    let runs = request.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
     let mut practices: Vec<Practice> = runs.collect();
     let Some(asked) = &request.capacity else { return practices };
     let profile = request.suite.profiles.get(request.profile);
