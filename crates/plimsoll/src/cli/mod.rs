@@ -18,7 +18,7 @@ pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, Condition, Labelled, VersusArgs};
 use observers::ObserverArgs;
-pub(crate) use run::{LadderArgs, Peak, Reported, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{ArrivalsArg, Peak, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};

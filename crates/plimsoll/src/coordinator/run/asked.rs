@@ -4,7 +4,7 @@ use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
 use plimsoll_model::event::{Asked, JOURNAL_FORMAT, JournalRecord, LoadFileAsked, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
-use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
 
@@ -214,7 +214,7 @@ pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::suite::Origin;
+    use plimsoll_model::suite::{Origin, Suite};
 
     use super::*;
     use crate::protocols;
