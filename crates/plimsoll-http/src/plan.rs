@@ -14,7 +14,7 @@ use plimsoll_model::units::{Bytes, grouped};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::look::Look;
-use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
+use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Identity, Trust};
@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
             },
         );
         self.fact("method", workload.method.as_str());
-        self.fact("expected statuses", workload.expect.join(", "));
+        self.fact("expected statuses", Vec::from(workload.expect.clone()).join(", "));
         for header in workload.headers.iter().filter_map(|field| Header::read(field)) {
             self.fact(HEADER_FACT, header.shown());
         }
@@ -385,32 +385,23 @@ impl<'a> Draft<'a> {
 
     fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
         let workload = self.workload;
-        let frame = site_frame(url, &workload.headers, workload.connections, &workload.expect)?;
-        Ok(SiteFrame { stream: workload.stream, ..frame })
+        let host = match (&url.host, url.port) {
+            (host, None) if host.contains(':') => format!("[{host}]"),
+            (host, None) => host.clone(),
+            (_, Some(port)) => url.authority(port),
+        };
+        if !host.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(HttpPlanError::Path(url.to_string()).into());
+        }
+        Ok(SiteFrame {
+            base: format!("{}://{host}", url.scheme),
+            host,
+            headers: &workload.headers,
+            connections: workload.connections,
+            expected: workload.expect.clone(),
+            stream: workload.stream,
+        })
     }
-}
-
-/// How the server of `url` is addressed.
-pub(crate) fn site_frame<'a>(
-    url: &TargetUrl,
-    headers: &'a [String],
-    connections: Connections,
-    expect: &[String],
-) -> Result<SiteFrame<'a>, PlanError> {
-    let host = match (&url.host, url.port) {
-        (host, None) if host.contains(':') => format!("[{host}]"),
-        (host, None) => host.clone(),
-        (_, Some(port)) => url.authority(port),
-    };
-    if !host.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(HttpPlanError::Path(url.to_string()).into());
-    }
-    let expected = Statuses::parse(expect).map_err(|bad| PlanError::Unfit {
-        suite: "expect".to_owned(),
-        reason: format!("{bad:?} is not an HTTP status"),
-    })?;
-    let base = format!("{}://{host}", url.scheme);
-    Ok(SiteFrame { base, host, headers, connections, expected, stream: false })
 }
 
 /// Names of the ops and the kind of each line: per URL in a short list, else per method.
