@@ -209,9 +209,7 @@ pub(crate) struct RunView<'a> {
 
 /// Profile of that name.
 pub(crate) fn profile_named(name: &str) -> Option<ProfileName> {
-    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
-        .into_iter()
-        .find(|profile| profile.as_str() == name)
+    ProfileName::named(name)
 }
 
 /// What the journal collects about a point before and after it finishes.

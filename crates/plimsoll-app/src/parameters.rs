@@ -64,11 +64,7 @@ pub struct AppMix {
     pub append: f64,
 }
 
-impl Parameters for AppWorkload {
-    fn table(&self) -> toml::Table {
-        TableReader::explicit(self)
-    }
-}
+impl Parameters for AppWorkload {}
 
 impl Default for AppWorkload {
     /// The method's segment; what it leaves open (sizes, work, weights) is ours.

@@ -16,7 +16,9 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 /// Greets every server and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<AppWorkload>();
-    let sites = sites(request.targets)?;
+    let site =
+        |target: &ResolvedTarget| Site { name: target.url.to_string(), address: target.address };
+    let sites: Vec<Site> = request.targets.iter().map(site).collect();
     let mut welcomes = Vec::new();
     for site in &sites {
         let welcome = greet(site, request.dial)?;
@@ -36,21 +38,6 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         seed: request.seed,
     });
     Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
-}
-
-fn sites(targets: &[ResolvedTarget]) -> Result<Vec<Site>, PlanError> {
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
-    let site = |target: &ResolvedTarget| match target.url.scheme.as_str() {
-        "app" => Ok(Site { name: target.url.to_string(), address: target.address }),
-        _ => Err(PlanError::Scheme {
-            target: target.url.to_string(),
-            protocol: super::PROTOCOL.name,
-            schemes: "app",
-        }),
-    };
-    targets.iter().map(site).collect()
 }
 
 /// A calibrated server answers after drawn times and does no work: nothing else is a fair question.

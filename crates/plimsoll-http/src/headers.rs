@@ -92,13 +92,14 @@ pub fn is_public(name: &str) -> bool {
 /// A value of `--set` as bundles keep it, where it may hold header fields; else `None`.
 pub fn shown_setting(path: &str, value: &Value) -> Option<String> {
     let field = |field: &Value| Some(Value::from(Header::read(field.as_str()?)?.shown()));
+    let fields = value.as_array().filter(|_| path == HEADERS);
+    if let Some(shown) = fields.and_then(|fields| fields.iter().map(field).collect()) {
+        return Some(Value::Array(shown).to_string());
+    }
     let may_hold_some = path == "workload"
         || path.starts_with(HEADERS)
         || (path.starts_with(URLS) && value.to_string().contains("headers"));
-    let fields = value.as_array().filter(|_| path == HEADERS);
-    let shown = fields.and_then(|fields| fields.iter().map(field).collect::<Option<Vec<_>>>());
-    may_hold_some
-        .then(|| shown.map_or(LEFT_OUT.to_owned(), |fields| Value::Array(fields).to_string()))
+    may_hold_some.then(|| LEFT_OUT.to_owned())
 }
 
 /// A line of a list of URLs with each of its header fields (`Name: value`) changed. Lines without

@@ -184,11 +184,7 @@ impl HttpWorkload {
     }
 }
 
-impl Parameters for HttpWorkload {
-    fn table(&self) -> toml::Table {
-        TableReader::explicit(self)
-    }
-}
+impl Parameters for HttpWorkload {}
 
 impl Default for HttpWorkload {
     /// The target's own URL; a suite says what it asks for.

@@ -118,21 +118,11 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
 
 /// True for `https`.
 fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
-    let first = targets.first().ok_or(PlanError::NoTarget)?;
-    for target in targets {
-        let scheme = &target.url.scheme;
-        if !super::PROTOCOL.schemes.iter().any(|(name, _)| name == scheme) {
-            return Err(PlanError::Scheme {
-                target: target.url.to_string(),
-                protocol: super::PROTOCOL.name,
-                schemes: "http, https",
-            });
-        }
-        if *scheme != first.url.scheme {
-            return Err(HttpPlanError::MixedSchemes.into());
-        }
+    let secure = targets.iter().filter(|target| target.url.scheme == "https").count();
+    match secure == 0 || secure == targets.len() {
+        true => Ok(secure > 0),
+        false => Err(HttpPlanError::MixedSchemes.into()),
     }
-    Ok(first.url.scheme == "https")
 }
 
 fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLoad, PlanError> {

@@ -20,7 +20,7 @@ use crate::outcome::{ClientCounts, ErrorSample};
 use crate::units::Nanos;
 
 pub use crate::core_user::{CoreUser, CoreUserKind};
-pub use asked::{Asked, InARow, LoadFileAsked, ReportedRuns, ServerLimits};
+pub use asked::{Asked, InARow, LoadFileAsked, ServerLimits};
 pub use cut_off::CutOff;
 pub use resources::{ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};

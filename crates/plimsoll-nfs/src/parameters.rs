@@ -84,11 +84,7 @@ impl Transport {
     }
 }
 
-impl Parameters for NfsWorkload {
-    fn table(&self) -> toml::Table {
-        TableReader::explicit(self)
-    }
-}
+impl Parameters for NfsWorkload {}
 
 impl Default for NfsWorkload {
     /// What the published mix leaves open is ours; a suite says its version and its mix.

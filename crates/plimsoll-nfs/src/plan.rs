@@ -3,7 +3,6 @@
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
-use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 
@@ -12,12 +11,11 @@ use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<NfsWorkload>();
-    check_targets(request.targets)?;
     check_load(request.suite)?;
     let mounts = mount_all(request, workload)?;
     check_exports(&mounts)?;
@@ -26,7 +24,6 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
     let reserved_ports = mounts.iter().any(|mounted| mounted.source == SourcePort::Reserved)
         && request.dial.caller().may_reserve_ports;
-    let (op_names, op_shares) = (OpNames(op_names(workload)), Some(op_shares(workload)));
     let preparation = NfsPreparation::new(PreparationRequest {
         mounts,
         workload: workload.clone(),
@@ -35,29 +32,9 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         seed: request.seed,
         conditioning: request.suite.conditioning,
     });
-    Ok(Plan {
-        work: Work::PerPoint(Box::new(preparation)),
-        op_names,
-        op_shares,
-        addresses: Some(addresses),
-        reserved_ports,
-        practices,
-        facts,
-    })
-}
-
-fn check_targets(targets: &[ResolvedTarget]) -> Result<(), PlanError> {
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
-    match targets.iter().find(|target| target.url.scheme != "nfs") {
-        None => Ok(()),
-        Some(other) => Err(PlanError::Scheme {
-            target: other.url.to_string(),
-            protocol: super::PROTOCOL.name,
-            schemes: "nfs",
-        }),
-    }
+    let (names, shares) = (op_names(workload), Some(op_shares(workload)));
+    let plan = Plan::per_point(preparation, names, shares, practices, facts);
+    Ok(Plan { addresses: Some(addresses), reserved_ports, ..plan })
 }
 
 /// A process of the method does not think: it keeps its schedule.

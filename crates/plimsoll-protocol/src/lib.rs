@@ -54,10 +54,10 @@ pub struct Protocol {
     /// URL schemes with their default ports.
     pub schemes: &'static [(&'static str, u16)],
     /// Reads `[workload]`, every default explicit.
-    pub read_workload: ReadWorkload,
+    pub read_workload: fn(&TableReader<'_>) -> Result<suite::Workload, SuiteError>,
     /// JSON Schema of `[workload]`.
     pub workload_schema: fn() -> schemars::Schema,
-    /// Makes the workload of a load point.
+    /// Makes the workload of a load point for targets that [`Protocol::plan_for`] has checked.
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
     /// The file set a server must hold for a suite, profile and highest load in ops/s; for
     /// protocols that cannot write it through the server.
@@ -84,6 +84,23 @@ impl Protocol {
         parse_suite(&[self], file, text, changes)
     }
 
+    /// Makes the workload of a load point.
+    pub fn plan_for(&self, request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+        if request.targets.is_empty() {
+            return Err(PlanError::NoTarget);
+        }
+        let schemes = || self.schemes.iter().map(|(scheme, _)| *scheme);
+        let is_foreign = |it: &&ResolvedTarget| schemes().all(|scheme| scheme != it.url.scheme);
+        match request.targets.iter().find(is_foreign) {
+            None => (self.plan)(request),
+            Some(foreign) => Err(PlanError::Scheme {
+                target: foreign.url.to_string(),
+                protocol: self.name,
+                schemes: schemes().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
     /// The file set a server must hold before the run; `None` where none is, or where it is
     /// written through the server.
     pub fn file_set_needed(
@@ -98,9 +115,6 @@ impl Protocol {
         }
     }
 }
-
-/// From a `[workload]` table to the protocol's own parameters.
-pub type ReadWorkload = fn(&TableReader<'_>) -> Result<suite::Workload, SuiteError>;
 
 /// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
 pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
@@ -267,7 +281,7 @@ pub enum PlanError {
         /// The suite's protocol.
         protocol: &'static str,
         /// Its schemes.
-        schemes: &'static str,
+        schemes: String,
     },
     /// What only one protocol can meet.
     #[error(transparent)]
@@ -299,24 +313,17 @@ pub fn parse_suite<'a>(
     text: &str,
     changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, SuiteError> {
-    Suite::parse(file, text, changes, &|name, table| read_workload(protocols, name, table))
-}
-
-/// Reads the `[workload]` of a suite of protocol `name`.
-fn read_workload(
-    protocols: &[&Protocol],
-    name: &str,
-    table: &TableReader<'_>,
-) -> Result<suite::Workload, SuiteError> {
-    if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
-        return (protocol.read_workload)(table);
-    }
-    let known = || protocols.iter().map(|protocol| protocol.name);
-    let help = match nearest(name, known()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
-    };
-    Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+    Suite::parse(file, text, changes, &|name, table| {
+        if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
+            return (protocol.read_workload)(table);
+        }
+        let known = || protocols.iter().map(|protocol| protocol.name);
+        let help = match nearest(name, known()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+    })
 }
 
 /// Percent-encoding in URLs undone (RFC 3986 §2.1): `%2F` and the like as bytes; what is no such code

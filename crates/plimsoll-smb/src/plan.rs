@@ -66,9 +66,6 @@ fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
         .iter()
         .map(|target| SmbTarget::new(target, &caller))
         .collect::<Result<_, PlanError>>()?;
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     for (at, one) in targets.iter().enumerate() {
         let place = |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
         if let Some(other) = targets[..at].iter().find(|other| place(other) == place(one)) {

@@ -16,13 +16,13 @@ use plimsoll_model::result::RunResult;
 use plimsoll_report::{Beside, ReportError};
 
 use crate::exit::{Exit, Failure};
-use crate::suite_source;
+use crate::protocols::parse_suite;
 
 /// Analyses a bundle. Writes nothing.
 pub(crate) fn result_of(dir: &Path) -> Result<RunResult, Failure> {
     let reader = BundleReader::open(dir)?;
     let suite_file = dir.join(SUITE_FILE).display().to_string();
-    let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
+    let suite = parse_suite(&suite_file, reader.suite_text(), &[])?;
     let mut histograms = BTreeMap::new();
     if let Some(started) = reader.journal().started() {
         for point in reader.journal().points() {

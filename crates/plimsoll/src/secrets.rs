@@ -30,11 +30,8 @@ pub(crate) struct SecretHeaders(Option<Workload>);
 impl SecretHeaders {
     /// The suite for those who make the requests.
     pub(crate) fn put_into(&self, suite: &Suite) -> Suite {
-        let mut suite = suite.clone();
-        if let Some(sent) = &self.0 {
-            suite.workload = sent.clone();
-        }
-        suite
+        let workload = self.0.as_ref().unwrap_or(&suite.workload).clone();
+        Suite { workload, ..suite.clone() }
     }
 }
 
@@ -77,16 +74,14 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
         }
         HeaderValue::Variable(variable) => {
             let value = std::env::var(variable).map_err(|e| {
-                Failure::wrong(match e {
-                    std::env::VarError::NotPresent => format!(
-                        "header {name}: the environment variable {variable} is not set; set it to \
-                         the header's value, or write \"{name}: @FILE\""
-                    ),
-                    std::env::VarError::NotUnicode(_) => format!(
-                        "header {name}: the environment variable {variable} is not text; set it to \
-                         the header's value"
-                    ),
-                })
+                let what = match e {
+                    std::env::VarError::NotPresent => "is not set",
+                    std::env::VarError::NotUnicode(_) => "is not text",
+                };
+                Failure::wrong(format!(
+                    "header {name}: the environment variable {variable} {what}; set it to the \
+                     header's value, or write \"{name}: @FILE\""
+                ))
             })?;
             (value, format!("the environment variable {variable}"))
         }

@@ -1,10 +1,8 @@
 //! Where a suite comes from: a shipped one by name, or a file.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use plimsoll_model::suite::{Changes, Suite, SuiteError, nearest};
+use plimsoll_model::suite::{Changes, Suite, nearest};
 use plimsoll_model::target::shown_of_unreadable;
 
 use crate::exit::Failure;
@@ -16,33 +14,14 @@ pub(crate) fn find<'a>(
     changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, Failure> {
     refuse_target(name_or_path)?;
-    let changes = changes.into();
-    if changes.is_none()
-        && let Some(suite) = shipped(name_or_path)
-    {
-        return Ok(suite?);
-    }
     if let Some(text) = protocols::shipped(name_or_path) {
-        return Ok(parse(&format!("{name_or_path}.toml"), text, changes)?);
+        return Ok(protocols::parse_suite(&format!("{name_or_path}.toml"), text, changes)?);
     }
     let path = Path::new(name_or_path);
     if path.exists() || looks_like_a_path(name_or_path) {
         return from_file(path, changes);
     }
     Err(unknown(name_or_path))
-}
-
-/// The shipped suite of that name without changes. It is read once.
-pub(crate) fn shipped(name: &str) -> Option<Result<Suite, SuiteError>> {
-    static READ: Mutex<BTreeMap<String, Suite>> = Mutex::new(BTreeMap::new());
-    let text = protocols::shipped(name)?;
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(suite) = read.get(name) {
-        return Some(Ok(suite.clone()));
-    }
-    let suite = parse(&format!("{name}.toml"), text, &[]);
-    read.extend(suite.iter().map(|suite| (name.to_owned(), suite.clone())));
-    Some(suite)
 }
 
 /// A target in the suite's place may hold a password.
@@ -64,16 +43,7 @@ pub(crate) fn from_file<'a>(
     let text = std::fs::read_to_string(path).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display()))
     })?;
-    Ok(parse(&path.display().to_string(), &text, changes)?)
-}
-
-/// Reads a suite's text; `file` names it in messages.
-pub(crate) fn parse<'a>(
-    file: &str,
-    text: &str,
-    changes: impl Into<Changes<'a>>,
-) -> Result<Suite, SuiteError> {
-    protocols::parse_suite(file, text, changes)
+    Ok(protocols::parse_suite(&path.display().to_string(), &text, changes)?)
 }
 
 /// No shipped suite has that name.

@@ -52,25 +52,15 @@ pub struct InARow {
     pub number: u32,
     /// How many runs there are.
     pub count: u32,
-    /// Which of them are reported.
-    pub reported: ReportedRuns,
-}
-
-/// Which of several runs are reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReportedRuns {
-    /// Every run.
-    All,
-    /// Only the last: the runs before it condition the server.
-    Last,
+    /// How many of them condition the server and are not reported.
+    pub unreported: u32,
 }
 
 impl fmt::Display for InARow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reported = match self.reported {
-            ReportedRuns::All => "each is reported",
-            ReportedRuns::Last => "the last is reported, those before it condition the server",
+        let reported = match self.unreported {
+            0 => "each is reported",
+            _ => "the last is reported, those before it condition the server",
         };
         write!(f, "run {} of {}; {reported}", self.number, self.count)
     }

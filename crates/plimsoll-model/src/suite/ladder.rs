@@ -16,15 +16,10 @@ const HEADROOM_DEFAULT: f64 = 1.0;
 pub enum LadderChange {
     /// `--points`: these loads; seconds where the file has a ladder of think times.
     Points(Vec<f64>),
-    /// `--peak N`: evenly spaced loads up to `peak`; the default number of them without `steps`.
+    /// `--peak`: evenly spaced loads; the default number of them without `steps`.
     Peak {
-        /// The highest load, in the unit of the load.
-        peak: f64,
-        /// How many loads.
-        steps: Option<u32>,
-    },
-    /// `--peak auto`: the peak is searched first.
-    Auto {
+        /// The highest load.
+        peak: Peak,
         /// How many loads.
         steps: Option<u32>,
     },
@@ -34,38 +29,45 @@ pub enum LadderChange {
     Again(Vec<f64>),
 }
 
+/// The highest load of a ladder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Peak {
+    /// The peak of the server, which is searched first.
+    Auto,
+    /// This load.
+    At(f64),
+}
+
 impl LadderChange {
     /// The ladder in place of `file`.
     pub(super) fn over(&self, file: Ladder, load: &LoadSpec) -> Result<Ladder, SuiteError> {
-        let wrong = |message: String| self.refusal(message);
-        let refuse = |message: &str| Err(self.refusal(message));
+        let refuse = |message: &str| Err(SuiteError::new(message));
         let is_closed = matches!(load, LoadSpec::Closed { .. });
         Ok(match (self, file) {
-            (Self::Points(seconds), Ladder::Think { clients, .. }) => {
-                let thinks =
-                    seconds.iter().map(|one| self.think(*one)).collect::<Result<_, _>>()?;
-                Ladder::Think { clients, thinks }
-            }
+            (Self::Points(seconds), Ladder::Think { clients, .. }) => Ladder::Think {
+                clients,
+                thinks: seconds.iter().map(think).collect::<Result<_, _>>()?,
+            },
             (Self::Again(_), think @ Ladder::Think { .. }) => think,
             (Self::Points(points) | Self::Again(points), _) => {
-                check_points(points, load, wrong)?;
+                check_points(points, load, SuiteError::new)?;
                 Ladder::Points { points: points.clone() }
             }
-            (Self::Peak { .. } | Self::Auto { .. }, Ladder::Think { .. }) => {
+            (_, Ladder::Think { .. }) => {
                 return refuse(
                     "this suite's ladder is a list of think times; write --points, in seconds",
                 );
             }
-            (Self::Peak { peak, steps }, _) => {
-                check_load(*peak, load, wrong)?;
+            (Self::Peak { peak: Peak::At(peak), steps }, _) => {
+                check_load(*peak, load, SuiteError::new)?;
                 Ladder::Peak { peak: *peak, steps: steps.unwrap_or(STEPS_DEFAULT) }
             }
-            (Self::Auto { .. }, _) if is_closed => {
+            (Self::Peak { .. }, _) if is_closed => {
                 return refuse(
                     "this suite has a closed load, whose ladder is a list of clients; write --points",
                 );
             }
-            (Self::Auto { steps }, file) => Ladder::Auto {
+            (Self::Peak { steps, .. }, file) => Ladder::Auto {
                 steps: steps.unwrap_or(STEPS_DEFAULT),
                 headroom: match file {
                     Ladder::Auto { headroom, .. } => headroom,
@@ -79,33 +81,27 @@ impl LadderChange {
             (Self::Steps(_), Ladder::Points { .. }) => {
                 return refuse("this suite's ladder is a list of loads; write --points or --peak");
             }
-            (Self::Steps(_), Ladder::Think { .. }) => {
-                return refuse("this suite's ladder is a list of think times; write --points");
-            }
         })
     }
 
-    /// A mistake in the flag.
-    pub(super) fn refusal(&self, message: impl Into<String>) -> SuiteError {
-        let flag = match self {
+    /// The flag that asks for it.
+    pub(super) const fn flag(&self) -> &'static str {
+        match self {
             Self::Points(_) => "--points",
             Self::Peak { .. } => "--peak",
-            Self::Auto { .. } => "--peak auto",
             Self::Steps(_) => "--steps",
             Self::Again(_) => "--like",
-        };
-        SuiteError::of_flag(flag, message)
-    }
-
-    fn think(&self, seconds: f64) -> Result<Nanos, SuiteError> {
-        if (0.0..=THINK_SECONDS_MAX).contains(&seconds) {
-            return Ok(Nanos::from_secs_f64(seconds));
         }
-        let help = format!(
-            "a load point of this suite is a number of seconds from 0 to {THINK_SECONDS_MAX}"
-        );
-        Err(self.refusal(format!("{seconds} is not a think time")).with_help(help))
     }
+}
+
+fn think(seconds: &f64) -> Result<Nanos, SuiteError> {
+    if (0.0..=THINK_SECONDS_MAX).contains(seconds) {
+        return Ok(Nanos::from_secs_f64(*seconds));
+    }
+    Err(SuiteError::new(format!("{seconds} is not a think time")).with_help(format!(
+        "a load point of this suite is a number of seconds from 0 to {THINK_SECONDS_MAX}"
+    )))
 }
 
 impl LadderTable {

@@ -20,13 +20,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use document::{Override, SuiteError, nearest};
-pub use ladder::LadderChange;
+pub use ladder::{LadderChange, Peak};
 pub use origins::{Origin, Origins};
 pub use read::Changes;
 pub use reader::{TableReader, read_document};
 pub use score::{Score, ScoreKind};
 pub use shares::{percents, weights};
-pub use workload::{Parameters, Workload};
+pub use workload::{AsTable, Parameters, Workload};
 
 use crate::units::{Nanos, span_serde};
 
@@ -376,6 +376,12 @@ pub enum ProfileName {
 }
 
 impl ProfileName {
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Full, Self::Standard, Self::Quick, Self::Demo];
+        all.into_iter().find(|profile| profile.as_str() == name)
+    }
+
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {

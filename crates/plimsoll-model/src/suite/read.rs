@@ -12,19 +12,12 @@ use super::{SUITE_FORMAT, Suite};
 use crate::units::Nanos;
 
 /// What the command line says in place of a suite file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Changes<'a> {
     /// Values of `--set`, and of flags that have a key.
     pub values: &'a [Override],
     /// The ladder.
     pub ladder: Option<&'a LadderChange>,
-}
-
-impl Changes<'_> {
-    /// The file stands as it is.
-    pub const fn is_none(&self) -> bool {
-        self.values.is_empty() && self.ladder.is_none()
-    }
 }
 
 impl<'a, V: AsRef<[Override]> + ?Sized> From<&'a V> for Changes<'a> {
@@ -67,11 +60,9 @@ impl Suite {
         };
         check_score(&ladder)?;
         if let Some(change) = change {
-            ladder = change.over(ladder, &load)?;
-            check_score(&ladder).map_err(|error| SuiteError {
-                help: error.help,
-                ..change.refusal(error.message)
-            })?;
+            let changed = change.over(ladder, &load);
+            let checked = changed.and_then(|ladder| check_score(&ladder).map(|()| ladder));
+            ladder = checked.map_err(|error| error.of_flag(change.flag()))?;
         }
         let suite = Self {
             format: SUITE_FORMAT,
@@ -124,7 +115,7 @@ impl Suite {
 mod tests {
     use serde::Serialize;
 
-    use super::super::{Ladder, LoadSpec, Metric, OnClientFailure, Origin, Parameters};
+    use super::super::{Ladder, LoadSpec, Metric, OnClientFailure, Origin, Parameters, Peak};
     use super::*;
 
     const SMALL: &str = r#"
@@ -152,11 +143,7 @@ size = 10
         1
     }
 
-    impl Parameters for Echo {
-        fn table(&self) -> toml::Table {
-            TableReader::explicit(self)
-        }
-    }
+    impl Parameters for Echo {}
 
     fn read_echo(protocol: &str, table: &TableReader<'_>) -> Result<Echo, SuiteError> {
         assert_eq!(protocol, "echo");
@@ -279,12 +266,12 @@ size = 10
         let points = vec![5.0, 7.5];
         let given = with_ladder(SMALL, LadderChange::Points(points.clone()));
         assert_eq!(given, Ok(Ladder::Points { points }));
-        let peak = LadderChange::Peak { peak: 60.0, steps: None };
+        let peak = LadderChange::Peak { peak: Peak::At(60.0), steps: None };
         assert_eq!(with_ladder(SMALL, peak), Ok(Ladder::Peak { peak: 60.0, steps: 10 }));
         let steps = with_ladder(SMALL, LadderChange::Steps(3));
         assert_eq!(steps, Ok(Ladder::Auto { steps: 3, headroom: 1.0 }));
         let text = format!("{SMALL}[ladder]\nheadroom = 0.5\n");
-        let auto = with_ladder(&text, LadderChange::Auto { steps: Some(4) });
+        let auto = with_ladder(&text, LadderChange::Peak { peak: Peak::Auto, steps: Some(4) });
         assert_eq!(auto, Ok(Ladder::Auto { steps: 4, headroom: 0.5 }));
         let seconds = with_ladder(SWEEP, LadderChange::Points(vec![0.5]));
         let thinks = vec![Nanos::from_millis(500)];
@@ -301,7 +288,7 @@ size = 10
         };
         check(SMALL, LadderChange::Points(vec![-5.0]), "--points: load point -5 is not a load");
         check(SMALL, LadderChange::Points(vec![]), "--points: a ladder has 0 load points");
-        let peak = || LadderChange::Peak { peak: 0.0, steps: None };
+        let peak = || LadderChange::Peak { peak: Peak::At(0.0), steps: None };
         check(SMALL, peak(), "--peak: load point 0");
         check(SWEEP, peak(), "--peak: this suite's ladder is a list of think times");
         check(SWEEP, LadderChange::Points(vec![1e6]), "--points: 1000000 is not a think time");
@@ -309,7 +296,8 @@ size = 10
         let closed = "format = 1\nname = \"c\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
             [load]\nmode = \"closed\"\n[ladder]\npoints = [1, 2]\n\
             [score]\nkind = \"harmonic-clients\"\nmix_weights = [1, 2]\n";
-        check(closed, LadderChange::Auto { steps: None }, "--peak auto: this suite has a closed");
+        let auto = LadderChange::Peak { peak: Peak::Auto, steps: None };
+        check(closed, auto, "--peak: this suite has a closed load");
         check(closed, LadderChange::Points(vec![1.5]), "--points: load point 1.5");
         check(closed, LadderChange::Points(vec![1.0]), "--points: 2 weights for 1 mixes");
         check(closed, LadderChange::Steps(3), "--steps: this suite's ladder is a list of loads");

@@ -1,20 +1,34 @@
 //! The `[workload]` table of a suite, as the type that its protocol reads it into.
 
-use std::any::{Any, type_name};
-use std::fmt;
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use toml::Table;
 
 /// What a protocol reads a `[workload]` table into.
-pub trait Parameters: Any + fmt::Debug + Send + Sync {
-    /// The table that reads back as this value, every default explicit.
-    fn table(&self) -> Table;
+pub trait Parameters: AsTable + Any + Debug + Send + Sync {
+    /// Whether `key` says something of a run. Other keys are not written.
+    fn concerns(&self, _key: &str) -> bool {
+        true
+    }
+}
+
+/// A value that can be written as a table.
+pub trait AsTable {
+    /// The table, every default explicit.
+    fn as_table(&self) -> Table;
+}
+
+impl<T: Serialize> AsTable for T {
+    fn as_table(&self) -> Table {
+        Table::try_from(self).expect("numbers, words, lists and tables are always TOML")
+    }
 }
 
 /// The parameters of a suite's workload. Only the suite's protocol knows their type.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Workload(Arc<dyn Parameters>);
 
 impl Workload {
@@ -29,7 +43,12 @@ impl Workload {
     /// # Panics
     /// If they are of another type: the suite of one protocol was given to another.
     pub fn of<P: Parameters>(&self) -> &P {
-        self.get().unwrap_or_else(|| panic!("the workload is no {}", type_name::<P>()))
+        self.get().expect("a protocol reads the suites of its own")
+    }
+
+    fn table(&self) -> Table {
+        let all = self.0.as_table().into_iter();
+        all.filter(|(key, _)| self.0.concerns(key)).collect()
     }
 }
 
@@ -40,26 +59,16 @@ impl<P: Parameters> From<P> for Workload {
 }
 
 /// A table of a protocol that has no type for it.
-impl Parameters for Table {
-    fn table(&self) -> Table {
-        self.clone()
-    }
-}
+impl Parameters for Table {}
 
 impl PartialEq for Workload {
     fn eq(&self, other: &Self) -> bool {
-        self.0.table() == other.0.table()
+        self.table() == other.table()
     }
 }
 
 impl Serialize for Workload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.table().serialize(serializer)
-    }
-}
-
-impl fmt::Debug for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.table().serialize(serializer)
     }
 }

@@ -192,10 +192,16 @@ impl SmbWorkload {
 }
 
 impl Parameters for SmbWorkload {
-    fn table(&self) -> toml::Table {
-        let mut explicit = TableReader::explicit(self);
-        explicit.retain(|key, _| concerns(key, self.pattern));
-        explicit
+    /// Keys of other patterns may stand in a file, and say nothing of a run.
+    fn concerns(&self, key: &str) -> bool {
+        let pattern = self.pattern;
+        match key {
+            "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
+            "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
+            "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
+            "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
+            _ => true,
+        }
     }
 }
 
@@ -317,21 +323,10 @@ pub fn read(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    if !concerns("caching", workload.pattern) {
+    if !workload.concerns("caching") {
         workload.caching = Caching::None;
     }
     Ok(workload)
-}
-
-/// Keys of other patterns may stand in a file, and say nothing of a run.
-fn concerns(key: &str, pattern: Pattern) -> bool {
-    match key {
-        "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
-        "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
-        "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
-        "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
-        _ => true,
-    }
 }
 
 /// With all handles open, one must be there to close.

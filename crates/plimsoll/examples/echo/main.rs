@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _};
-use plimsoll_model::suite::{Parameters, TableReader};
+use plimsoll_model::suite::Parameters;
 use plimsoll_protocol::host::{
     Console, HostError, Reference, Registration, ServerWish, Started, any_room, any_source,
     greet_nobody, own_program,
@@ -72,17 +72,10 @@ fn main() -> ExitCode {
 #[serde(deny_unknown_fields)]
 struct EchoWorkload {}
 
-impl Parameters for EchoWorkload {
-    fn table(&self) -> toml::Table {
-        TableReader::explicit(self)
-    }
-}
+impl Parameters for EchoWorkload {}
 
-fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    match request.targets {
-        [] => Err(PlanError::NoTarget),
-        _ => Ok(Plan::fixed(Arc::new(Echo), Vec::new(), Vec::new())),
-    }
+fn plan(_: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+    Ok(Plan::fixed(Arc::new(Echo), Vec::new(), Vec::new()))
 }
 
 #[derive(Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
-use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, ProfileName};
+use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{
@@ -132,20 +132,10 @@ impl LadderArgs {
         let steps = self.steps;
         match (&self.points[..], self.peak) {
             ([], None) => steps.map(LadderChange::Steps),
-            ([], Some(Peak::At(peak))) => Some(LadderChange::Peak { peak, steps }),
-            ([], Some(Peak::Auto)) => Some(LadderChange::Auto { steps }),
+            ([], Some(peak)) => Some(LadderChange::Peak { peak, steps }),
             (points, _) => Some(LadderChange::Points(points.to_vec())),
         }
     }
-}
-
-/// Where the ladder ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Peak {
-    /// The tool finds it.
-    Auto,
-    /// The user names it.
-    At(f64),
 }
 
 /// Flags of the web-url suite only.

@@ -11,7 +11,7 @@ use plimsoll_servers::software::{configuration_file, running};
 
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup, cores_of_program};
-use super::{server_status, sources};
+use super::server_status;
 use crate::certificates;
 use crate::host_inventory;
 use crate::secrets::{HEADER_FACT, hidden, kept_headers};
@@ -42,7 +42,7 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
         kernel: host.kernel.clone(),
         governor: certificates::governor(&host),
         pacing: Some(setup.placement.pacing.as_str().to_owned()),
-        priority: Some(certificates::priority_word(request.priority).to_owned()),
+        priority: Some(certificates::priority_word(request.asked.priority).to_owned()),
         protocol: Some(request.suite.protocol.clone()),
     });
     Disclosure {
@@ -156,7 +156,7 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         Setting::new("pacing", placement.pacing.as_str()),
         Setting::new(
             "priority of the workers",
-            match request.priority {
+            match request.asked.priority {
                 Priority::Normal => "normal".to_owned(),
                 Priority::Auto => agent::raised_priority(),
             },
@@ -166,11 +166,12 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
-    let limits = request.server_limits.iter();
+    let limits = request.asked.server_limits.iter();
     settings.extend(limits.map(|limits| Setting::new("server held to", limits.to_string())));
-    let in_a_row = request.in_a_row.iter();
+    let in_a_row = request.asked.in_a_row.iter();
     settings.extend(in_a_row.map(|run| Setting::new("runs in a row", run.to_string())));
-    settings.extend(sources::settings(&request.monitors));
+    let monitors = request.monitors.iter();
+    settings.extend(monitors.map(|url| Setting::new("monitor", url.to_string())));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, setup));
     settings

@@ -1,13 +1,14 @@
 //! Everything that must be settled before the first load point.
 
+use std::cell::OnceCell;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
+use plimsoll_model::assignment::Endpoint;
 use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::event::{InARow, ServerLimits};
+use plimsoll_model::event::{Asked, ServerLimits};
 use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -16,7 +17,7 @@ use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::{Confinement, cores};
 
@@ -49,12 +50,8 @@ pub(crate) struct RunRequest {
     pub seed: u64,
     /// The bundle.
     pub out: PathBuf,
-    /// Worker threads; `None` leaves the choice.
-    pub workers: Option<u32>,
-    /// How workers wait.
-    pub pacing: Pacing,
-    /// How workers stand to other programs.
-    pub priority: Priority,
+    /// What the journal keeps as it is. Load file and monitors are below, opened.
+    pub asked: Asked,
     /// What the clients replay instead of the suite's pattern.
     pub loadfile: Option<InputFile>,
     /// What is watched besides this host.
@@ -69,32 +66,21 @@ pub(crate) struct RunRequest {
     pub capacity: Option<CapacityAsked>,
     /// Conditions under which the run fails.
     pub gates: Gates,
-    /// Limits of the servers that the run starts; `None`: they may use what there is.
-    pub server_limits: Option<ServerLimits>,
-    /// Its position among several runs.
-    pub in_a_row: Option<InARow>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
 
 impl RunRequest {
-    /// A run of a suite as it stands, nothing besides.
-    pub(crate) fn plain(
-        suite: Suite,
-        profile: ProfileName,
-        target: TargetSpec,
-        out: PathBuf,
-    ) -> Self {
+    /// A run of a suite as it is. It has no target and no bundle yet.
+    pub(crate) fn plain(suite: Suite, profile: ProfileName) -> Self {
         Self {
-            out,
+            out: PathBuf::new(),
             suite,
             headers: SecretHeaders::default(),
             profile,
-            targets: vec![target],
+            targets: Vec::new(),
             seed: DEFAULT_SEED,
-            workers: None,
-            pacing: Pacing::Auto,
-            priority: Priority::Auto,
+            asked: Asked::default(),
             loadfile: None,
             monitors: Vec::new(),
             observers: ObserverWishes::default(),
@@ -102,8 +88,6 @@ impl RunRequest {
             systems: Systems::default(),
             capacity: None,
             gates: Gates::default(),
-            server_limits: None,
-            in_a_row: None,
             command: command_line(),
         }
     }
@@ -127,6 +111,8 @@ pub(super) struct RunSetup {
     pub ladder: LadderPlan,
     /// Addresses the clients connect from; empty leaves it to the system.
     pub sources: Vec<IpAddr>,
+    /// The shipped suite of the suite's name without changes, once it was asked for.
+    pub shipped: OnceCell<Option<Suite>>,
     /// Highest load in ops/s that the file set was made for; `None` before a search has ended.
     pub highest: Option<f64>,
 }
@@ -150,7 +136,7 @@ impl RunSetup {
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, registration, suite)?;
         let mut placement = settle_placement(request, &addresses)?;
-        let limits = request.server_limits.unwrap_or_default();
+        let limits = request.asked.server_limits.unwrap_or_default();
         narrow(&mut placement.server_cores, limits.cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
@@ -170,19 +156,16 @@ impl RunSetup {
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let dial = SystemDial::new(signals.clone());
-        let plan = make_plan(
-            protocol,
-            &PlanRequest {
-                suite: &request.headers.put_into(suite),
-                profile,
-                seed: request.seed,
-                highest_ops_per_s: highest,
-                targets: &resolved,
-                file_set: held,
-                loadfile: request.loadfile.as_ref(),
-                dial: &dial,
-            },
-        )?;
+        let plan = protocol.plan_for(&PlanRequest {
+            suite: &request.headers.put_into(suite),
+            profile,
+            seed: request.seed,
+            highest_ops_per_s: highest,
+            targets: &resolved,
+            file_set: held,
+            loadfile: request.loadfile.as_ref(),
+            dial: &dial,
+        })?;
         if let Some(score) = &suite.score {
             score
                 .refuse_ops(&plan.op_names)
@@ -203,6 +186,7 @@ impl RunSetup {
             dial,
             ladder,
             sources,
+            shipped: OnceCell::new(),
             highest,
         })
     }
@@ -218,21 +202,14 @@ impl RunSetup {
     }
 }
 
-fn make_plan(protocol: &Protocol, request: &PlanRequest<'_>) -> Result<Plan, Failure> {
-    Ok((protocol.plan)(request)?)
-}
-
 /// Leaves a server so many of its cores.
 fn narrow(cores: &mut Vec<u32>, wanted: Option<u32>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     if cores.len() < wanted as usize {
-        let there = match cores.len() {
-            0 => "none of its own".to_owned(),
-            n => n.to_string(),
-        };
         return Err(Failure::unusable(format!(
-            "{wanted} cores were asked for and the server may have {there} here: the others are \
-             the generator's; take fewer cores, or a larger host"
+            "{wanted} cores were asked for and the server may have {} here: the others are the \
+             generator's; take fewer cores, or a larger host",
+            cores.len()
         )));
     }
     cores.truncate(wanted as usize);
@@ -271,7 +248,7 @@ fn settle_placement(
     } else {
         ServerPlace::Elsewhere
     };
-    let placement = place(cores, &server, request.workers, request.pacing);
+    let placement = place(cores, &server, request.asked.workers, request.asked.pacing);
     cores::pin_current_thread(&placement.setup_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)

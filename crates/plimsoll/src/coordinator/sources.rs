@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use plimsoll_model::disclosure::Setting;
 use plimsoll_monitor::{MonitorUrl, Source, SourceWish};
 
 use crate::exit::Failure;
@@ -38,11 +37,6 @@ pub(crate) fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
         urls.push(url);
     }
     Ok(urls)
-}
-
-/// What the disclosure says of them; the rest of it they tell themselves.
-pub(crate) fn settings(urls: &[MonitorUrl]) -> Vec<Setting> {
-    urls.iter().map(|url| Setting::new("monitor", url.to_string())).collect()
 }
 
 /// Ports of the servers that run on a source's host: elsewhere somebody else may listen on them.

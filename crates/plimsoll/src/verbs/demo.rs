@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::event::ServerLimits;
+use plimsoll_model::event::{Asked, ServerLimits};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, ProfileName};
 use plimsoll_model::target::TargetSpec;
@@ -69,8 +69,12 @@ fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
     }
     let cores = (cores_of_program()?.len() > 1).then_some(1);
     let limits = ServerLimits { work: Some(work), cores, ..ServerLimits::default() };
-    let plain = RunRequest::plain(suite, ProfileName::Demo, TargetSpec::Builtin, out.join(name));
-    Ok(RunRequest { server_limits: Some(limits), ..plain })
+    Ok(RunRequest {
+        targets: vec![TargetSpec::Builtin],
+        out: out.join(name),
+        asked: Asked { server_limits: Some(limits), ..Asked::default() },
+        ..RunRequest::plain(suite, ProfileName::Demo)
+    })
 }
 
 fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::event::{InARow, ReportedRuns};
+use plimsoll_model::event::{Asked, InARow};
 use plimsoll_model::gate::Gates;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Changes, Override, ProfileName};
@@ -48,8 +48,8 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     let mut worst = Exit::Valid;
     let mut results = Vec::new();
     for (number, out) in (1..).zip(places) {
-        let in_a_row = in_a_row(args, number);
-        let one = RunRequest { out, in_a_row, ..request.clone() };
+        let mut one = RunRequest { out, ..request.clone() };
+        one.asked.in_a_row = in_a_row(args, number);
         if args.report == Reported::Last && number < args.repeat {
             let end = run_unshown(&one, &signals, args.output)?;
             if end.exit == Exit::Interrupted {
@@ -70,11 +70,11 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// The place of run `number`, for its report.
 fn in_a_row(args: &RunArgs, number: u32) -> Option<InARow> {
-    let reported = match args.report {
-        Reported::All => ReportedRuns::All,
-        Reported::Last => ReportedRuns::Last,
+    let unreported = match args.report {
+        Reported::All => 0,
+        Reported::Last => args.repeat - 1,
     };
-    (args.repeat > 1).then_some(InARow { number, count: args.repeat, reported })
+    (args.repeat > 1).then_some(InARow { number, count: args.repeat, unreported })
 }
 
 /// Makes a run that conditions the server for one to come. Its bundle is kept, and nothing more is
@@ -83,7 +83,7 @@ fn run_unshown(request: &RunRequest, signals: &Signals, output: Output) -> Resul
     let mut live = Live::new(output.progress);
     let end = run(request, signals, &mut live)?;
     drop(live);
-    let run = request.in_a_row.map_or_else(|| "run".to_owned(), |run| run.to_string());
+    let run = request.asked.in_a_row.map_or_else(|| "run".to_owned(), |run| run.to_string());
     terminal::note(&format!("{run}: kept in {}", request.out.display()));
     Ok(end)
 }
@@ -122,55 +122,62 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The run that the flags ask for.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
-    if let Some(dir) = &args.like {
-        return request_like(args, dir);
-    }
     let targets =
-        args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let (statements, mut overrides): (Vec<_>, Vec<_>) =
+        args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<_, _>>()?;
+    let (statements, values): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
-    let profile = ProfileName::from(args.profile);
-    overrides.extend(url_flags::overrides(args, profile)?);
-    let ladder = args.ladder.change();
-    let changes = Changes { values: &overrides, ladder: ladder.as_ref() };
-    let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
+    let base = match &args.like {
+        Some(dir) => request_like(args, dir, &values)?,
+        None => request_of_suite(args, values)?,
+    };
     let loadfile = args.replay.loadfile.as_deref();
-    let loadfile = loadfile.map(|file| load_file::read(file, &suite)).transpose()?;
-    let out = args.out.clone().unwrap_or_else(|| default_out(&suite.name));
+    let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
+    let asked = Asked {
+        workers: args.workers.or(base.asked.workers),
+        pacing: match args.pacing.into() {
+            Pacing::Auto => base.asked.pacing,
+            other => other,
+        },
+        priority: match args.priority.into() {
+            Priority::Auto => base.asked.priority,
+            other => other,
+        },
+        ..Asked::default()
+    };
     Ok(RunRequest {
-        suite,
-        headers,
-        profile,
         targets,
-        seed: args.seed,
-        out,
-        workers: args.workers,
-        pacing: args.pacing.into(),
-        priority: args.priority.into(),
-        loadfile,
+        out: args.out.clone().unwrap_or_else(|| default_out(&base.suite.name)),
+        asked,
+        loadfile: loadfile.or(base.loadfile),
         monitors: sources::parse(&args.monitor)?,
         observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
         systems: systems::read(&args.system)?,
-        capacity: None,
         gates: gates(args)?,
-        server_limits: None,
-        in_a_row: None,
         command: command_line(),
+        ..base
     })
 }
 
+/// A run of the suite that the flags name.
+fn request_of_suite(args: &RunArgs, mut values: Vec<Override>) -> Result<RunRequest, Failure> {
+    let profile = ProfileName::from(args.profile);
+    values.extend(url_flags::overrides(args, profile)?);
+    let ladder = args.ladder.change();
+    let changes = Changes { values: &values, ladder: ladder.as_ref() };
+    let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
+    Ok(RunRequest { headers, seed: args.seed, ..RunRequest::plain(suite, profile) })
+}
+
 /// A run like that of a bundle, of another target or at another time.
-fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
+fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRequest, Failure> {
     if let Some(flag) = args.url.first_given() {
         return Err(Failure::wrong(format!(
             "{flag}: with --like the requests are those of that run; change a value with --set"
         )));
     }
-    let (statements, overrides): (Vec<_>, Vec<_>) =
-        args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let reader = BundleReader::open(dir)?;
-    let as_before = like(&reader, &overrides)?;
+    let as_before = like(&reader, values)?;
     if let Some(started) = reader.journal().started().filter(|started| started.asked.is_none()) {
         terminal::note(&format!(
             "{}: the journal of plimsoll {} does not have workers, pacing, priority and load file \
@@ -186,31 +193,7 @@ fn request_like(args: &RunArgs, dir: &Path) -> Result<RunRequest, Failure> {
             dir.display()
         )));
     }
-    let parse = |text: &String| TargetSpec::parse(text);
-    let loadfile = args.replay.loadfile.as_deref();
-    let loadfile = loadfile.map(|file| load_file::read(file, &as_before.suite)).transpose()?;
-    Ok(RunRequest {
-        loadfile: loadfile.or(as_before.loadfile),
-        targets: args.targets.iter().map(parse).collect::<Result<_, _>>()?,
-        out: args.out.clone().unwrap_or_else(|| default_out(found)),
-        workers: args.workers.or(as_before.workers),
-        pacing: match args.pacing.into() {
-            Pacing::Auto => as_before.pacing,
-            other => other,
-        },
-        priority: match args.priority.into() {
-            Priority::Auto => as_before.priority,
-            other => other,
-        },
-        monitors: sources::parse(&args.monitor)?,
-        observers: args.observers.wishes()?,
-        statements: statements.iter().map(statement).collect(),
-        systems: systems::read(&args.system)?,
-        gates: gates(args)?,
-        in_a_row: None,
-        command: command_line(),
-        ..as_before
-    })
+    Ok(as_before)
 }
 
 /// Conditions on this run; those on ratios need another one.

@@ -58,7 +58,8 @@ pub(crate) fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
         let mut live = Live::new(args.run.output.progress);
         live.line(&format!("{}:", step.name));
         let out = dir.join(&step.place);
-        let step_request = RunRequest { out, server_limits: Some(step.limits), ..request.clone() };
+        let mut step_request = RunRequest { out, ..request.clone() };
+        step_request.asked.server_limits = Some(step.limits);
         let end = run(&step_request, &signals, &mut live)?;
         worst = worst.max(end.exit);
         scaling.unit.clone_from(&end.result.summary.unit);
@@ -139,24 +140,22 @@ fn steps(over: &Over) -> Vec<Step> {
         limits,
     };
     let none = ServerLimits::default();
+    let cores = |n: &f64| {
+        let quota_cores = (n.fract() != 0.0).then_some(*n);
+        let limits = ServerLimits { cores: Some(n.ceil() as u32), quota_cores, ..none };
+        step("cores", *n, n.to_string(), limits)
+    };
+    let memory = |n: &u64| {
+        let limits = ServerLimits { memory_bytes: Some(*n), ..none };
+        step("memory", *n as f64, Bytes(*n).to_string(), limits)
+    };
+    let threads = |n: &u32| {
+        let limits = ServerLimits { threads: Some(*n), ..none };
+        step("threads", f64::from(*n), n.to_string(), limits)
+    };
     match over {
-        Over::Cores(list) => {
-            let limits = |cores: f64| ServerLimits {
-                cores: Some(cores.ceil() as u32),
-                quota_cores: (cores.fract() != 0.0).then_some(cores),
-                ..none
-            };
-            list.iter().map(|n| step("cores", *n, n.to_string(), limits(*n))).collect()
-        }
-        Over::Memory(list) => {
-            let limits = |bytes: u64| ServerLimits { memory_bytes: Some(bytes), ..none };
-            let text = |bytes: u64| Bytes(bytes).to_string();
-            list.iter().map(|n| step("memory", *n as f64, text(*n), limits(*n))).collect()
-        }
-        Over::Threads(list) => {
-            let limits = |threads: u32| ServerLimits { threads: Some(threads), ..none };
-            let step = |n: &u32| step("threads", f64::from(*n), n.to_string(), limits(*n));
-            list.iter().map(step).collect()
-        }
+        Over::Cores(list) => list.iter().map(cores).collect(),
+        Over::Memory(list) => list.iter().map(memory).collect(),
+        Over::Threads(list) => list.iter().map(threads).collect(),
     }
 }

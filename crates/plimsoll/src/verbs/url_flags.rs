@@ -4,11 +4,11 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_model::suite::{Override, ProfileName};
+use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
 use toml::Value;
 
-use crate::cli::{ArrivalsArg, Peak, RunArgs, UrlArgs};
+use crate::cli::{ArrivalsArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
 
 /// The suite that has these flags.

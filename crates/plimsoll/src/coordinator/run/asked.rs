@@ -14,9 +14,8 @@ use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
-use crate::observers::ObserverWishes;
+use crate::protocols::{parse_suite, shipped};
 use crate::secrets::separate;
-use crate::suite_source;
 use crate::systems::Systems;
 
 /// What the interrupted run was asked for.
@@ -89,25 +88,21 @@ fn request(
         )));
     }
     let file = dir.join(SUITE_FILE).display().to_string();
-    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changes)?)?;
+    let (suite, headers) = separate(parse_suite(&file, reader.suite_text(), changes)?)?;
+    let profile = ProfileName::named(&started.profile).ok_or_else(|| {
+        Failure::wrong(format!("profile {:?} is not known to this version", started.profile))
+    })?;
     let load_file = asked.load_file.as_ref();
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
     let disclosed = reader.disclosure()?.unwrap_or_default();
     Ok(RunRequest {
-        loadfile: load_file.map(|file| load_file::read_again(file, &suite)).transpose()?,
-        suite,
         headers,
-        profile: profile_named(&started.profile)?,
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,
         out: dir.to_owned(),
-        workers: asked.workers,
-        pacing: asked.pacing,
-        priority: asked.priority,
-        in_a_row: asked.in_a_row,
+        loadfile: load_file.map(|file| load_file::read_again(file, &suite)).transpose()?,
         monitors: sources::parse(&asked.monitors)?,
-        // They watched the run that was interrupted; nobody asked for them again.
-        observers: ObserverWishes::default(),
+        asked: asked.clone(),
         statements: disclosed.statements,
         systems: Systems {
             inventories: disclosed.systems,
@@ -115,33 +110,23 @@ fn request(
         },
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),
-        server_limits: None,
         command: started.command.clone(),
+        // Observers watched the run that was interrupted; nobody asked for them again.
+        ..RunRequest::plain(suite, profile)
     })
 }
 
 /// What the journal keeps of a request, with what the set-up settled.
 fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
-    let load_file = request
-        .loadfile
-        .as_ref()
-        .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() });
+    let load_file = request.loadfile.as_ref();
     Asked {
         workers: Some(setup.placement.workers),
         pacing: setup.placement.pacing,
-        priority: request.priority,
-        load_file,
-        in_a_row: request.in_a_row,
+        load_file: load_file
+            .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() }),
         monitors: request.monitors.iter().map(ToString::to_string).collect(),
-        server_limits: request.server_limits,
+        ..request.asked.clone()
     }
-}
-
-fn profile_named(name: &str) -> Result<ProfileName, Failure> {
-    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
-        .into_iter()
-        .find(|profile| profile.as_str() == name)
-        .ok_or_else(|| Failure::wrong(format!("profile {name:?} is not known to this version")))
 }
 
 /// The journal's first record.
@@ -174,17 +159,20 @@ pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Paramete
     if setup.targets.iter().any(|target| target.is_here) {
         practices.push(Practice::new(method::HOSTS, method::SERVERS_HOST));
     }
+    let name = &request.suite.name;
+    let shipped = setup.shipped.get_or_init(|| parse_suite(name, shipped(name)?, &[]).ok());
     method::parameters(&MethodOf {
         suite: &request.suite,
         profile: request.profile,
-        shipped: suite_source::shipped(&request.suite.name).and_then(Result::ok).as_ref(),
+        shipped: shipped.as_ref(),
         practices: &practices,
     })
 }
 
 /// What the command line says of the run and no key of the suite.
 fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
-    let runs = request.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
+    let runs =
+        request.asked.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
     let mut practices: Vec<Practice> = runs.collect();
     let Some(asked) = &request.capacity else { return practices };
     let profile = request.suite.profiles.get(request.profile);
@@ -229,7 +217,7 @@ mod tests {
 
     fn shipped_suites() -> Vec<Suite> {
         let all = protocols::shipped_suites();
-        all.map(|(name, text)| suite_source::parse(name, text, &[]).unwrap()).collect()
+        all.map(|(name, text)| parse_suite(name, text, &[]).unwrap()).collect()
     }
 
     #[test]
