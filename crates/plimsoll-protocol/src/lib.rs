@@ -57,7 +57,8 @@ pub struct Protocol {
     pub read_workload: fn(&TableReader<'_>) -> Result<suite::Workload, SuiteError>,
     /// JSON Schema of `[workload]`.
     pub workload_schema: fn() -> schemars::Schema,
-    /// Makes the workload of a load point for targets that [`Protocol::plan_for`] has checked.
+    /// Makes the workload of a load point. There is a target, and the URL of each has one of the
+    /// schemes.
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
     /// The file set a server must hold for a suite, profile and highest load in ops/s; for
     /// protocols that cannot write it through the server.
@@ -82,23 +83,6 @@ impl Protocol {
         changes: impl Into<Changes<'a>>,
     ) -> Result<Suite, SuiteError> {
         parse_suite(&[self], file, text, changes)
-    }
-
-    /// Makes the workload of a load point.
-    pub fn plan_for(&self, request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-        if request.targets.is_empty() {
-            return Err(PlanError::NoTarget);
-        }
-        let schemes = || self.schemes.iter().map(|(scheme, _)| *scheme);
-        let is_foreign = |it: &&ResolvedTarget| schemes().all(|scheme| scheme != it.url.scheme);
-        match request.targets.iter().find(is_foreign) {
-            None => (self.plan)(request),
-            Some(foreign) => Err(PlanError::Scheme {
-                target: foreign.url.to_string(),
-                protocol: self.name,
-                schemes: schemes().collect::<Vec<_>>().join(", "),
-            }),
-        }
     }
 
     /// The file set a server must hold before the run; `None` where none is, or where it is
@@ -273,16 +257,6 @@ pub enum PlanError {
     /// No server.
     #[error("no target is given; write for example http://host:port/, builtin: or managed:nginx")]
     NoTarget,
-    /// The URL is of another protocol.
-    #[error("target {target} is not of protocol {protocol}; its URL begins with one of: {schemes}")]
-    Scheme {
-        /// The URL.
-        target: String,
-        /// The suite's protocol.
-        protocol: &'static str,
-        /// Its schemes.
-        schemes: String,
-    },
     /// What only one protocol can meet.
     #[error(transparent)]
     Own(Box<dyn std::error::Error + Send + Sync>),

@@ -45,7 +45,7 @@ pub struct RunStarted {
     pub gates: Gates,
     /// What else the run was asked for; absent in bundles of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<Box<Asked>>,
     /// Nanoseconds since the Unix epoch.
     pub at_unix_ns: u64,
 }

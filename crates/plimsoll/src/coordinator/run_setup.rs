@@ -156,7 +156,7 @@ impl RunSetup {
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let dial = SystemDial::new(signals.clone());
-        let plan = protocol.plan_for(&PlanRequest {
+        let plan = (protocol.plan)(&PlanRequest {
             suite: &request.headers.put_into(suite),
             profile,
             seed: request.seed,

@@ -106,7 +106,7 @@ fn through_server(
     let is_open = matches!(load, Load::Open { .. });
     let signals = Signals::listen()?;
     let dial = SystemDial::new(signals.clone());
-    let plan = protocol.plan_for(&PlanRequest {
+    let plan = (protocol.plan)(&PlanRequest {
         suite,
         profile,
         seed: DEFAULT_SEED,

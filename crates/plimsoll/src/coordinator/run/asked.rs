@@ -147,7 +147,7 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
         command: request.command.clone(),
         capacity: request.capacity.clone(),
         gates: request.gates.clone(),
-        asked: Some(asked(request, setup)),
+        asked: Some(Box::new(asked(request, setup))),
         at_unix_ns: unix_ns(),
     }
 }
