@@ -73,7 +73,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         host: "h".to_owned(),
         headers: &[],
         connections,
-        expected: Statuses::parse(&["2xx".to_owned()]).expect("a real class"),
+        expected: Statuses::try_from(vec!["2xx".to_owned()]).expect("a real class"),
         stream: choice & 8 != 0,
     };
     let with_files = choice & 4 == 0;

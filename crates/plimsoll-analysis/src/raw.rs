@@ -161,9 +161,7 @@ pub(crate) struct RunView {
 
 /// Profile of that name.
 pub(crate) fn profile_named(name: &str) -> Option<ProfileName> {
-    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
-        .into_iter()
-        .find(|profile| profile.as_str() == name)
+    ProfileName::named(name)
 }
 
 impl RunView {

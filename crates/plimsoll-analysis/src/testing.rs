@@ -408,6 +408,7 @@ impl RunBuilder {
 fn started(ladder: &[f64]) -> RunStarted {
     RunStarted {
         gates: plimsoll_model::gate::Gates::default(),
+        asked: None,
         format: JOURNAL_FORMAT,
         version: "0.1.0".to_owned(),
         debug_build: false,

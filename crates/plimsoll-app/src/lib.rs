@@ -42,7 +42,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("transactions-network", include_str!("../suites/transactions-network.toml")),
     ],
     schemes: &[("app", DEFAULT_PORT)],
-    read_workload: parameters::read,
+    read_workload: |table| parameters::read(table).map(Into::into),
     workload_schema: || schemars::schema_for!(parameters::AppWorkload),
     plan: plan::plan,
     needed_file_set: None,

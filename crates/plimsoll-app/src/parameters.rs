@@ -1,6 +1,6 @@
 //! The `[workload]` table of suites with `protocol = "app"`.
 
-use plimsoll_model::suite::{SuiteError, TableReader, weights};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,8 @@ pub struct AppMix {
     pub sequential_write: f64,
     pub append: f64,
 }
+
+impl Parameters for AppWorkload {}
 
 impl Default for AppWorkload {
     /// The method's segment; what it leaves open (sizes, work, weights) is ours.
@@ -133,14 +135,14 @@ pub fn op_names() -> Vec<String> {
 }
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<AppWorkload, SuiteError> {
     let workload: AppWorkload = table.read()?;
     if workload.mix.kinds().next().is_none() {
         return Err(table
             .error_at("mix.client_server", "no transaction has a weight above 0")
             .with_help("write for example client_server = 1"));
     }
-    Ok(TableReader::explicit(&workload))
+    Ok(workload)
 }
 
 #[cfg(test)]
@@ -170,7 +172,7 @@ points = [1, 4]
     }
 
     fn typed(set: &[&str]) -> AppWorkload {
-        suite(set).unwrap().workload.try_into().unwrap()
+        suite(set).unwrap().workload.of::<AppWorkload>().clone()
     }
 
     #[test]

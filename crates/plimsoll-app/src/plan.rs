@@ -11,46 +11,33 @@ use super::prepare::{AppPreparation, PreparationRequest, Site, greet};
 use super::session::segment_of;
 use super::wire::{RequestType, Welcome};
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 
 /// Greets every server and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: AppWorkload = typed_workload(request.suite)?;
-    let sites = sites(request.targets)?;
+    let workload = request.suite.workload.of::<AppWorkload>();
+    let site =
+        |target: &ResolvedTarget| Site { name: target.url.to_string(), address: target.address };
+    let sites: Vec<Site> = request.targets.iter().map(site).collect();
     let mut welcomes = Vec::new();
     for site in &sites {
         let welcome = greet(site, request.dial)?;
-        check_calibrated(site, &welcome, &workload)?;
+        check_calibrated(site, &welcome, workload)?;
         welcomes.push(welcome);
     }
-    let practices = practices(request, &workload, &welcomes);
-    let mut facts = facts(request, &workload);
+    let practices = practices(request, workload, &welcomes);
+    let mut facts = facts(request, workload);
     for (site, welcome) in sites.iter().zip(&welcomes) {
         facts.extend(server_facts(site, welcome, sites.len()));
     }
     let op_shares = Some(workload.mix.shares());
     let preparation = AppPreparation::new(PreparationRequest {
         sites,
-        workload,
+        workload: workload.clone(),
         scale: request.profile.workload_scale,
         seed: request.seed,
     });
     Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
-}
-
-fn sites(targets: &[ResolvedTarget]) -> Result<Vec<Site>, PlanError> {
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
-    let site = |target: &ResolvedTarget| match target.url.scheme.as_str() {
-        "app" => Ok(Site { name: target.url.to_string(), address: target.address }),
-        _ => Err(PlanError::Scheme {
-            target: target.url.to_string(),
-            protocol: super::PROTOCOL.name,
-            schemes: "app",
-        }),
-    };
-    targets.iter().map(site).collect()
 }
 
 /// A calibrated server answers after drawn times and does no work: nothing else is a fair question.
@@ -193,7 +180,6 @@ mod tests {
             highest_ops_per_s: None,
             targets: &targets,
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: host,
         })
@@ -274,7 +260,6 @@ mod tests {
             highest_ops_per_s: None,
             targets: &[target],
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: &Offline,
         };

@@ -1,6 +1,7 @@
 //! Header fields as a suite writes them: where their values come from, and which may be shown.
 
-use serde_json::Value;
+use serde_json::Value as Json;
+use toml::Value;
 
 use super::urls::is_json;
 use super::wire::request::is_field;
@@ -10,6 +11,9 @@ pub const HEADER_FACT: &str = "header";
 
 /// What a bundle holds in the place of a value that may be a secret.
 pub const LEFT_OUT: &str = "(left out)";
+/// Where a suite has header fields, and a list of URLs whose lines may have some.
+const HEADERS: &str = "workload.headers";
+const URLS: &str = "workload.urls";
 /// Begins a value that is read from the environment.
 const VARIABLE_PREFIX: &str = "env:";
 /// Begins a value that is read from a file.
@@ -85,19 +89,33 @@ pub fn is_public(name: &str) -> bool {
         || matches!(name.as_str(), "user-agent" | "content-type")
 }
 
-/// A line of a list of URLs with each of its header fields (`Name: value`) changed. Lines without are left alone.
-pub fn with_headers<E>(
+/// A value of `--set` as bundles keep it, where it may hold header fields; else `None`.
+pub fn shown_setting(path: &str, value: &Value) -> Option<String> {
+    let field = |field: &Value| Some(Value::from(Header::read(field.as_str()?)?.shown()));
+    let fields = value.as_array().filter(|_| path == HEADERS);
+    if let Some(shown) = fields.and_then(|fields| fields.iter().map(field).collect()) {
+        return Some(Value::Array(shown).to_string());
+    }
+    let may_hold_some = path == "workload"
+        || path.starts_with(HEADERS)
+        || (path.starts_with(URLS) && value.to_string().contains("headers"));
+    may_hold_some.then(|| LEFT_OUT.to_owned())
+}
+
+/// A line of a list of URLs with each of its header fields (`Name: value`) changed. Lines without
+/// are left alone.
+pub(crate) fn with_headers<E>(
     line: &str,
     change: &mut dyn FnMut(&str) -> Result<String, E>,
 ) -> Result<String, E> {
-    let json = is_json(line).then(|| serde_json::from_str::<Value>(line).ok()).flatten();
+    let json = is_json(line).then(|| serde_json::from_str::<Json>(line).ok()).flatten();
     let Some(mut json) = json else { return Ok(line.to_owned()) };
-    let Some(Value::Object(headers)) = json.get_mut("headers") else { return Ok(line.to_owned()) };
+    let Some(Json::Object(headers)) = json.get_mut("headers") else { return Ok(line.to_owned()) };
     for (name, value) in headers.iter_mut() {
         let Some(text) = value.as_str() else { continue };
         let field = change(&format!("{name}: {text}"))?;
         let changed = field.split_once(':').map_or("", |(_, value)| value.trim());
-        *value = Value::from(changed);
+        *value = Json::from(changed);
     }
     Ok(json.to_string())
 }

@@ -57,7 +57,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("web-url", include_str!("../suites/web-url.toml")),
     ],
     schemes: &[("http", 80), ("https", 443)],
-    read_workload: parameters::read,
+    read_workload: |table| parameters::read(table).map(Into::into),
     workload_schema: || schemars::schema_for!(parameters::HttpWorkload),
     plan: plan::plan,
     needed_file_set: Some(plan::needed_file_set),

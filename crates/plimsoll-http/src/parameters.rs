@@ -1,10 +1,11 @@
 //! The `[workload]` table of suites with `protocol = "http"`.
 
-use plimsoll_model::suite::{SuiteError, TableReader, percents};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
+use super::headers::with_headers;
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
@@ -22,7 +23,8 @@ pub struct HttpWorkload {
     /// Further header fields, each `Name: value`, `Name: env:VARIABLE` or `Name: @FILE`.
     pub headers: Vec<String>,
     /// Statuses of a good reply: codes (`"200"`) and classes (`"2xx"`).
-    pub expect: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub expect: Statuses,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
     /// Time replies piece by piece: the first piece of the body, and the gaps between pieces.
@@ -115,16 +117,43 @@ pub struct FileSetParameters {
     pub poisson_mean: f64,
 }
 
-/// Statuses of a good reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Statuses of a good reply. A suite has them as codes (`"200"`) and classes (`"2xx"`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Statuses(Vec<(u16, u16)>);
 
-impl Statuses {
-    /// Reads codes and classes; the first that is neither is the error.
-    pub fn parse(texts: &[String]) -> Result<Self, String> {
-        let ranges = texts.iter().map(|text| read_status(text).ok_or_else(|| text.clone()));
-        ranges.collect::<Result<_, _>>().map(Self)
+impl TryFrom<Vec<String>> for Statuses {
+    type Error = String;
+
+    fn try_from(texts: Vec<String>) -> Result<Self, String> {
+        if texts.is_empty() {
+            return Err("no status is a good one; write for example [\"200\"] or [\"2xx\"]".into());
+        }
+        let read = |text: &String| {
+            read_status(text).ok_or_else(|| {
+                format!(
+                    "{text:?} is not an HTTP status; write a code like \"200\" or a class like \
+                     \"2xx\""
+                )
+            })
+        };
+        texts.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
+}
+
+impl From<Statuses> for Vec<String> {
+    fn from(statuses: Statuses) -> Self {
+        let text = |(first, last): (u16, u16)| match first == last {
+            true => first.to_string(),
+            false => format!("{}xx", first / 100),
+        };
+        statuses.0.into_iter().map(text).collect()
+    }
+}
+
+impl Statuses {
+    const OK: (u16, u16) = (200, 200);
+    const SUCCESS: (u16, u16) = (200, 299);
 
     /// The status is among them.
     pub fn holds(&self, status: u16) -> bool {
@@ -141,6 +170,22 @@ fn read_status(text: &str) -> Option<(u16, u16)> {
     Some((code, code))
 }
 
+impl HttpWorkload {
+    /// This workload with each of its header fields (`Name: value`) changed, those of `urls` too.
+    pub fn with_headers<E>(
+        &self,
+        change: &mut dyn FnMut(&str) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let headers = self.headers.iter().map(|field| change(field)).collect::<Result<_, _>>()?;
+        let urls = self.urls.as_ref().map(|lines| {
+            lines.iter().map(|line| with_headers(line, change)).collect::<Result<_, _>>()
+        });
+        Ok(Self { headers, urls: urls.transpose()?, ..self.clone() })
+    }
+}
+
+impl Parameters for HttpWorkload {}
+
 impl Default for HttpWorkload {
     /// The target's own URL; a suite says what it asks for.
     fn default() -> Self {
@@ -149,7 +194,7 @@ impl Default for HttpWorkload {
             connections: Connections::default(),
             method: Method::default(),
             headers: Vec::new(),
-            expect: Vec::new(),
+            expect: Statuses(vec![Statuses::SUCCESS]),
             first_check: true,
             stream: false,
             connect_to: None,
@@ -181,21 +226,20 @@ impl Default for FileSetParameters {
 }
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
     let mut workload: HttpWorkload = table.read().map_err(|error| match &*error.key {
         "workload.headers" => not_quoted(error),
         _ => error,
     })?;
     complete(table, &mut workload)?;
     check_headers(table, &workload.headers)?;
-    check_expect(table, &workload.expect)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
         return Err(table.error_at("body", error.to_string()));
     }
     if let Some(file_set) = &workload.file_set {
         check_prefix(table, &file_set.path_prefix)?;
     }
-    Ok(TableReader::explicit(&workload))
+    Ok(workload)
 }
 
 /// What is there, and what it is by default, depends on what is asked for.
@@ -204,15 +248,15 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         RequestSource::FileSet => {
             workload.verify_one_in.get_or_insert(64);
             workload.file_set.get_or_insert_default();
-            ("200", &["urls", "body", "body_file"], "urls")
+            (Statuses::OK, &["urls", "body", "body_file"], "urls")
         }
         RequestSource::Urls => {
             workload.urls.get_or_insert_default();
-            ("2xx", &["verify_one_in", "file_set"], "file_set")
+            (Statuses::SUCCESS, &["verify_one_in", "file_set"], "file_set")
         }
     };
     if !table.has("expect") {
-        workload.expect = vec![good.to_owned()];
+        workload.expect = Statuses(vec![good]);
     }
     match foreign.iter().find(|key| table.has(key)) {
         None if workload.body.is_some() && workload.body_file.is_some() => Err(table
@@ -249,18 +293,6 @@ fn unquoted(mut error: SuiteError) -> SuiteError {
         error.text = [&error.text[..span.start], &stars, &error.text[span.end..]].concat().into();
     }
     error
-}
-
-fn check_expect(table: &TableReader<'_>, expect: &[String]) -> Result<(), SuiteError> {
-    match Statuses::parse(expect) {
-        Ok(_) if !expect.is_empty() => Ok(()),
-        Ok(_) => Err(table
-            .error_at("expect", "no status is a good one")
-            .with_help("write for example [\"200\"] or [\"2xx\"]")),
-        Err(bad) => Err(table
-            .error_at("expect", format!("{bad:?} is not an HTTP status"))
-            .with_help("write a code like \"200\" or a class like \"2xx\"")),
-    }
 }
 
 fn check_prefix(table: &TableReader<'_>, path_prefix: &str) -> Result<(), SuiteError> {

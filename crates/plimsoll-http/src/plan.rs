@@ -14,7 +14,7 @@ use plimsoll_model::units::{Bytes, grouped};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::look::Look;
-use super::parameters::{Connections, FileSetParameters, HttpWorkload, Statuses, TlsResumption};
+use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Identity, Trust};
@@ -26,7 +26,7 @@ use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -41,10 +41,10 @@ pub(crate) fn needed_file_set(
     profile: &Profile,
     highest_ops_per_s: Option<f64>,
 ) -> Result<Option<FileSetId>, PlanError> {
-    let workload: HttpWorkload = typed_workload(suite)?;
-    Ok(workload.file_set.map(|set| FileSetId {
+    let workload = suite.workload.of::<HttpWorkload>();
+    Ok(workload.file_set.as_ref().map(|set| FileSetId {
         seed: set.seed,
-        directories: wanted_directories(&set, profile, highest_ops_per_s),
+        directories: wanted_directories(set, profile, highest_ops_per_s),
     }))
 }
 
@@ -57,14 +57,14 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
 
 /// Makes the workload of a load point.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: HttpWorkload = typed_workload(request.suite)?;
+    let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
-    let mut plan = Draft::new(request, &workload, secure);
+    let mut plan = Draft::new(request, workload, secure);
     let (sites, scripts, names, shares) = match &workload.file_set {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(&workload, request.targets)?) } else { None };
+    let tls = if secure { Some(tls_load(workload, request.targets)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
@@ -78,7 +78,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
 /// A plan that reads the file set before the first load point.
 fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result<Plan, PlanError> {
     let Scripts::Files(files) = &load.scripts else {
-        return Err(PlanError::Workload {
+        return Err(PlanError::Unfit {
             suite: request.suite.name.clone(),
             reason: "conditioning = \"warm\" reads a file set, and there is none; set \
                      conditioning to \"as_found\""
@@ -118,21 +118,11 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
 
 /// True for `https`.
 fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
-    let first = targets.first().ok_or(PlanError::NoTarget)?;
-    for target in targets {
-        let scheme = &target.url.scheme;
-        if !super::PROTOCOL.schemes.iter().any(|(name, _)| name == scheme) {
-            return Err(PlanError::Scheme {
-                target: target.url.to_string(),
-                protocol: super::PROTOCOL.name,
-                schemes: "http, https",
-            });
-        }
-        if *scheme != first.url.scheme {
-            return Err(HttpPlanError::MixedSchemes.into());
-        }
+    let secure = targets.iter().filter(|target| target.url.scheme == "https").count();
+    match secure == 0 || secure == targets.len() {
+        true => Ok(secure > 0),
+        false => Err(HttpPlanError::MixedSchemes.into()),
     }
-    Ok(first.url.scheme == "https")
 }
 
 fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLoad, PlanError> {
@@ -187,7 +177,7 @@ impl<'a> Draft<'a> {
             },
         );
         self.fact("method", workload.method.as_str());
-        self.fact("expected statuses", workload.expect.join(", "));
+        self.fact("expected statuses", Vec::from(workload.expect.clone()).join(", "));
         for header in workload.headers.iter().filter_map(|field| Header::read(field)) {
             self.fact(HEADER_FACT, header.shown());
         }
@@ -369,53 +359,39 @@ impl<'a> Draft<'a> {
         let targets: Vec<&TargetUrl> = self.request.targets.iter().map(|t| &t.url).collect();
         let default = self.default_request()?;
         let in_suite = self.workload.urls.as_deref().unwrap_or_default();
-        let list = match self.request.urls {
-            Some(text) => urls::parse_list(text.lines(), &targets, &default)?,
-            None if !in_suite.is_empty() => {
-                urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?
-            }
-            None => {
-                let own = |url: &&TargetUrl| {
-                    let shown = urls::request_target(url)
-                        .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
-                    let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
-                    let text = RequestText { target, ..default.clone() };
-                    Ok(vec![UrlLine { weight: 1, text, shown }])
-                };
-                return targets.iter().map(own).collect();
-            }
-        };
+        if in_suite.is_empty() {
+            let own = |url: &&TargetUrl| {
+                let shown = urls::request_target(url)
+                    .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
+                let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
+                let text = RequestText { target, ..default.clone() };
+                Ok(vec![UrlLine { weight: 1, text, shown }])
+            };
+            return targets.iter().map(own).collect();
+        }
+        let list = urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?;
         Ok(vec![list; targets.len()])
     }
 
     fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
         let workload = self.workload;
-        let frame = site_frame(url, &workload.headers, workload.connections, &workload.expect)?;
-        Ok(SiteFrame { stream: workload.stream, ..frame })
+        let host = match (&url.host, url.port) {
+            (host, None) if host.contains(':') => format!("[{host}]"),
+            (host, None) => host.clone(),
+            (_, Some(port)) => url.authority(port),
+        };
+        if !host.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(HttpPlanError::Path(url.to_string()).into());
+        }
+        Ok(SiteFrame {
+            base: format!("{}://{host}", url.scheme),
+            host,
+            headers: &workload.headers,
+            connections: workload.connections,
+            expected: workload.expect.clone(),
+            stream: workload.stream,
+        })
     }
-}
-
-/// How the server of `url` is addressed.
-pub(crate) fn site_frame<'a>(
-    url: &TargetUrl,
-    headers: &'a [String],
-    connections: Connections,
-    expect: &[String],
-) -> Result<SiteFrame<'a>, PlanError> {
-    let host = match (&url.host, url.port) {
-        (host, None) if host.contains(':') => format!("[{host}]"),
-        (host, None) => host.clone(),
-        (_, Some(port)) => url.authority(port),
-    };
-    if !host.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(HttpPlanError::Path(url.to_string()).into());
-    }
-    let expected = Statuses::parse(expect).map_err(|bad| PlanError::Workload {
-        suite: "expect".to_owned(),
-        reason: format!("{bad:?} is not an HTTP status"),
-    })?;
-    let base = format!("{}://{host}", url.scheme);
-    Ok(SiteFrame { base, host, headers, connections, expected, stream: false })
 }
 
 /// Names of the ops and the kind of each line: per URL in a short list, else per method.

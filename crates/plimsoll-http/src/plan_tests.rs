@@ -37,7 +37,6 @@ fn plan(
         highest_ops_per_s: Some(1_000.0),
         targets: &targets,
         file_set: None,
-        urls: None,
         loadfile: None,
         dial: &Offline,
     };
@@ -155,11 +154,10 @@ fn the_handshakes_of_https_are_disclosed() {
             highest_ops_per_s: None,
             targets: &targets,
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: &Offline,
         };
-        let facts = crate::plan::plan(&request).unwrap().facts;
+        let facts = (PROTOCOL.plan)(&request).unwrap().facts;
         facts.into_iter().find(|fact| fact.name == "TLS resumption").unwrap().value
     };
     assert!(fact(&[]).starts_with("off: every connection makes a full handshake"));
@@ -174,7 +172,8 @@ fn ops_are_named_by_class_by_url_or_by_method() {
     let url = suite("web-url", &[]).unwrap();
     let one = plan(&url, ProfileName::Standard, |_| {}).unwrap();
     assert_eq!((one.op_names.0, one.practices.len()), (vec!["GET".to_owned()], 0));
-    let list = plan(&url, ProfileName::Standard, |r| r.urls = Some("3 /a\nHEAD /b")).unwrap();
+    let listed = suite("web-url", &["workload.urls=[\"3 /a\", \"HEAD /b\"]"]).unwrap();
+    let list = plan(&listed, ProfileName::Standard, |_| {}).unwrap();
     assert_eq!(list.op_names.0, ["GET /a", "HEAD /b"]);
     assert_eq!(list.op_shares, Some(vec![0.75, 0.25]));
 }
@@ -192,14 +191,11 @@ fn targets_that_cannot_work_are_refused() {
             highest_ops_per_s: None,
             targets: &targets,
             file_set: None,
-            urls: None,
             loadfile: None,
             dial: &Offline,
         };
-        crate::plan::plan(&request).err().map(|e| e.to_string()).unwrap_or_default()
+        (PROTOCOL.plan)(&request).err().map(|e| e.to_string()).unwrap_or_default()
     };
-    assert!(refusal(&[]).contains("no target"));
-    assert!(refusal(&["smb://h/share"]).contains("not of protocol http"));
     assert!(refusal(&["http://h/", "https://h/"]).contains("mix http and https"));
     assert!(refusal(&["http://h/?a=b"]).contains("plain path"));
     let held = Some(FileSetId { seed: 1, directories: 0 });

@@ -73,7 +73,7 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
         host: "h".to_owned(),
         headers: &[],
         connections,
-        expected: Statuses::parse(&expect).expect("the tests name real statuses"),
+        expected: Statuses::try_from(expect).expect("the tests name real statuses"),
         stream: false,
     }
 }

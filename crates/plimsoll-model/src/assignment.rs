@@ -200,11 +200,12 @@ impl Phases {
 }
 
 /// How a worker waits for its next due time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
     /// Decides at each wait: polls while replies are outstanding or the next op is near, unless
     /// others want the worker's core; sleeps otherwise.
+    #[default]
     Auto,
     /// Polls without sleeping: shortest lag, a whole core.
     Spin,

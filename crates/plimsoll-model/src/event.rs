@@ -2,6 +2,7 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
+mod asked;
 mod cut_off;
 mod resources;
 mod signs;
@@ -18,6 +19,7 @@ use crate::outcome::ErrorSample;
 use crate::units::Nanos;
 
 pub use crate::core_user::{CoreUser, CoreUserKind};
+pub use asked::{Asked, InARow, LoadFileAsked, ServerLimits};
 pub use cut_off::CutOff;
 pub use resources::{ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};

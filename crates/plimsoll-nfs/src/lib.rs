@@ -45,7 +45,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("nfs-v3-2008", include_str!("../suites/nfs-v3-2008.toml")),
     ],
     schemes: &[("nfs", 2049)],
-    read_workload: parameters::read,
+    read_workload: |table| parameters::read(table).map(Into::into),
     workload_schema: || schemars::schema_for!(parameters::NfsWorkload),
     plan: plan::plan,
     needed_file_set: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::suite::{SuiteError, TableReader, percents, weights};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,8 @@ impl Transport {
         }
     }
 }
+
+impl Parameters for NfsWorkload {}
 
 impl Default for NfsWorkload {
     /// What the published mix leaves open is ours; a suite says its version and its mix.
@@ -166,7 +168,7 @@ pub fn ops_per_arrival(workload: &NfsWorkload) -> f64 {
 }
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<NfsWorkload, SuiteError> {
     let mut workload: NfsWorkload = table.read()?;
     let outstanding_max = workload.outstanding_max;
     for (key, bound) in [
@@ -182,7 +184,7 @@ pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
         }
     }
     complete_mix(table, &mut workload)?;
-    Ok(TableReader::explicit(&workload))
+    Ok(workload)
 }
 
 /// Every op of the version, and none that it does not have.
@@ -361,7 +363,7 @@ mod tests {
     }
 
     fn typed(at: usize, set: &[&str]) -> NfsWorkload {
-        suite(at, set).unwrap().workload.try_into().unwrap()
+        suite(at, set).unwrap().workload.of::<NfsWorkload>().clone()
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
-use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 
@@ -12,64 +11,42 @@ use super::mounting::{Identity, MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget, Work, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: NfsWorkload = typed_workload(request.suite)?;
-    check_targets(request.targets)?;
+    let workload = request.suite.workload.of::<NfsWorkload>();
     check_load(request.suite)?;
-    let mounts = mount_all(request, &workload)?;
+    let mounts = mount_all(request, workload)?;
     check_exports(&mounts)?;
-    let facts = facts(request, &workload, &mounts);
-    let practices = practices(request, &workload, &mounts);
+    let facts = facts(request, workload, &mounts);
+    let practices = practices(request, workload, &mounts);
     let addresses = mounts.iter().map(|mounted| mounted.ports.nfs).collect();
     let reserved_ports = mounts.iter().any(|mounted| mounted.source == SourcePort::Reserved)
         && request.dial.caller().may_reserve_ports;
-    let (op_names, op_shares) = (OpNames(op_names(&workload)), Some(op_shares(&workload)));
     let preparation = NfsPreparation::new(PreparationRequest {
         mounts,
-        workload,
+        workload: workload.clone(),
         scale: request.profile.workload_scale,
         point: request.profile.warm_up + request.profile.measure,
         seed: request.seed,
         conditioning: request.suite.conditioning,
     });
-    Ok(Plan {
-        work: Work::PerPoint(Box::new(preparation)),
-        op_names,
-        op_shares,
-        addresses: Some(addresses),
-        reserved_ports,
-        practices,
-        facts,
-    })
-}
-
-fn check_targets(targets: &[ResolvedTarget]) -> Result<(), PlanError> {
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
-    match targets.iter().find(|target| target.url.scheme != "nfs") {
-        None => Ok(()),
-        Some(other) => Err(PlanError::Scheme {
-            target: other.url.to_string(),
-            protocol: super::PROTOCOL.name,
-            schemes: "nfs",
-        }),
-    }
+    let (names, shares) = (op_names(workload), Some(op_shares(workload)));
+    let plan = Plan::per_point(preparation, names, shares, practices, facts);
+    Ok(Plan { addresses: Some(addresses), reserved_ports, ..plan })
 }
 
 /// A process of the method does not think: it keeps its schedule.
 fn check_load(suite: &Suite) -> Result<(), PlanError> {
     match &suite.load {
-        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Workload {
+        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Unfit {
             suite: suite.name.clone(),
             reason: "clients of protocol nfs have schedules of their own; set \
                      load.arrivals to \"per_client\""
                 .to_owned(),
         }),
-        LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Workload {
+        LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Unfit {
             suite: suite.name.clone(),
             reason: "a closed load of protocol nfs has no think time: every client keeps \
                      outstanding_max calls in flight; set load.think.mean to 0"

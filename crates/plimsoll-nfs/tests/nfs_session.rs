@@ -28,8 +28,8 @@ use plimsoll_nfs::parameters::{NfsWorkload, op_names};
 use plimsoll_nfs::script::{NfsScript, ScriptPlan};
 use plimsoll_nfs::session::{NfsSession, NfsSite};
 use plimsoll_nfs::{op::NfsCall, prepare};
+use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::net::{Channel, Dial, GoOn, LinkKind, SourcePort};
-use plimsoll_protocol::{ResolvedTarget, typed_workload};
 
 /// A set whose accessed hundred has files of every size.
 const FILES: u32 = 1_000;
@@ -213,7 +213,7 @@ struct Bed {
 fn bed(suite: &str, kind: LinkKind) -> Bed {
     let host = Host::new(1 << 30);
     let suite = PROTOCOL.parse_suite(suite, PROTOCOL.shipped(suite).unwrap(), &[]).unwrap();
-    let workload = NfsWorkload { verify_one_in: 1, ..typed_workload(&suite).unwrap() };
+    let workload = NfsWorkload { verify_one_in: 1, ..suite.workload.of::<NfsWorkload>().clone() };
     let url = TargetUrl::parse("nfs://server/export").unwrap();
     let target = ResolvedTarget::at(url, SocketAddr::new(HOST, PORT));
     let request = MountRequest {

@@ -24,7 +24,7 @@ use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::suite::{Override, Profile, Suite, SuiteError, TableReader, nearest};
+use plimsoll_model::suite::{self, Changes, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
@@ -54,10 +54,11 @@ pub struct Protocol {
     /// URL schemes with their default ports.
     pub schemes: &'static [(&'static str, u16)],
     /// Reads `[workload]`, every default explicit.
-    pub read_workload: fn(&TableReader<'_>) -> Result<toml::Table, SuiteError>,
+    pub read_workload: fn(&TableReader<'_>) -> Result<suite::Workload, SuiteError>,
     /// JSON Schema of `[workload]`.
     pub workload_schema: fn() -> schemars::Schema,
-    /// Makes the workload of a load point.
+    /// Makes the workload of a load point. There is a target, and the URL of each has one of the
+    /// schemes.
     pub plan: fn(&PlanRequest<'_>) -> Result<Plan, PlanError>,
     /// The file set a server must hold for a suite, profile and highest load in ops/s; for
     /// protocols that cannot write it through the server.
@@ -75,13 +76,13 @@ impl Protocol {
     }
 
     /// Reads a suite of this protocol.
-    pub fn parse_suite(
+    pub fn parse_suite<'a>(
         &self,
         file: &str,
         text: &str,
-        overrides: &[Override],
+        changes: impl Into<Changes<'a>>,
     ) -> Result<Suite, SuiteError> {
-        parse_suite(&[self], file, text, overrides)
+        parse_suite(&[self], file, text, changes)
     }
 
     /// The file set a server must hold before the run; `None` where none is, or where it is
@@ -128,12 +129,6 @@ pub struct InputFile {
 /// Content of a file, as the protocol that read it knows it.
 pub type Content = Arc<dyn Any + Send + Sync>;
 
-/// Name of a setting in the disclosure that a resumed run takes up again: the path of the load
-/// file.
-pub const LOAD_FILE: &str = "load file";
-/// Checksum of the load file, in hexadecimal.
-pub const LOAD_FILE_SHA256: &str = "load file SHA-256";
-
 /// How a protocol replays recorded loads (`--loadfile`).
 #[derive(Clone, Copy, Debug)]
 pub struct LoadFiles {
@@ -160,8 +155,6 @@ pub struct PlanRequest<'a> {
     pub targets: &'a [ResolvedTarget],
     /// What the servers hold, where their description could be read.
     pub file_set: Option<FileSetId>,
-    /// Text of the `--urls` file.
-    pub urls: Option<&'a str>,
     /// The `--loadfile`.
     pub loadfile: Option<&'a InputFile>,
     /// Opens channels, for protocols that must ask the server before they can plan.
@@ -264,25 +257,15 @@ pub enum PlanError {
     /// No server.
     #[error("no target is given; write for example http://host:port/, builtin: or managed:nginx")]
     NoTarget,
-    /// The URL is of another protocol.
-    #[error("target {target} is not of protocol {protocol}; its URL begins with one of: {schemes}")]
-    Scheme {
-        /// The URL.
-        target: String,
-        /// The suite's protocol.
-        protocol: &'static str,
-        /// Its schemes.
-        schemes: &'static str,
-    },
     /// What only one protocol can meet.
     #[error(transparent)]
     Own(Box<dyn std::error::Error + Send + Sync>),
     /// The server could not be asked, or refused.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A `[workload]` that no reader of this program made.
+    /// Parts of a suite that its protocol cannot combine.
     #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
-    Workload {
+    Unfit {
         /// Name of the suite.
         suite: String,
         /// What is wrong.
@@ -297,39 +280,24 @@ impl PlanError {
     }
 }
 
-/// The `[workload]` of a suite, as its protocol's own type.
-pub fn typed_workload<W: serde::de::DeserializeOwned>(suite: &Suite) -> Result<W, PlanError> {
-    suite.workload.clone().try_into().map_err(|e: toml::de::Error| PlanError::Workload {
-        suite: suite.name.clone(),
-        reason: e.message().to_owned(),
-    })
-}
-
 /// Reads a suite of one of `protocols`.
-pub fn parse_suite(
+pub fn parse_suite<'a>(
     protocols: &[&Protocol],
     file: &str,
     text: &str,
-    overrides: &[Override],
+    changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, SuiteError> {
-    Suite::parse(file, text, overrides, &|name, table| read_workload(protocols, name, table))
-}
-
-/// Reads the `[workload]` of a suite of protocol `name`.
-fn read_workload(
-    protocols: &[&Protocol],
-    name: &str,
-    table: &TableReader<'_>,
-) -> Result<toml::Table, SuiteError> {
-    if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
-        return (protocol.read_workload)(table);
-    }
-    let known = || protocols.iter().map(|protocol| protocol.name);
-    let help = match nearest(name, known()) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
-    };
-    Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+    Suite::parse(file, text, changes, &|name, table| {
+        if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
+            return (protocol.read_workload)(table);
+        }
+        let known = || protocols.iter().map(|protocol| protocol.name);
+        let help = match nearest(name, known()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
+    })
 }
 
 /// Percent-encoding in URLs undone (RFC 3986 §2.1): `%2F` and the like as bytes; what is no such code

@@ -44,7 +44,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("logons", include_str!("../suites/logons.toml")),
     ],
     schemes: &[("smb", 445)],
-    read_workload: parameters::read,
+    read_workload: |table| parameters::read(table).map(Into::into),
     workload_schema: || schemars::schema_for!(parameters::SmbWorkload),
     plan: plan::plan,
     needed_file_set: None,

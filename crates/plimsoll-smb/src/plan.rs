@@ -14,7 +14,7 @@ use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::net::{PointPreparation as _, SetupError};
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, typed_workload};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 use super::loadfile::LoadFileSource;
 use super::logon::Signing;
@@ -28,17 +28,17 @@ use super::workspace::{ContentTable, Workspace};
 
 /// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload: SmbWorkload = typed_workload(request.suite)?;
+    let workload = request.suite.workload.of::<SmbWorkload>();
     let targets = targets(request)?;
-    check_load(request.suite, &workload)?;
+    check_load(request.suite, workload)?;
     let input = request.loadfile.filter(|_| workload.pattern == Pattern::DiskMix);
     let replay = input.and_then(LoadFileSource::of);
     let replay = replay.as_ref();
-    let facts = facts(request, &workload, &targets, replay);
-    let practices = practices(request, &workload, replay);
+    let facts = facts(request, workload, &targets, replay);
+    let practices = practices(request, workload, replay);
     let op_shares = match replay {
         Some(_) => None,
-        None => parameters::op_shares(&workload),
+        None => parameters::op_shares(workload),
     };
     let loads = Loads {
         seed: request.seed,
@@ -50,7 +50,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     };
     let mut preparation = SmbPreparation::new(PreparationRequest {
         targets,
-        workload,
+        workload: workload.clone(),
         scale: request.profile.workload_scale,
         replay: replay.map(|source| Arc::clone(&source.file)),
         make: Box::new(move |load| loads.make(load)),
@@ -66,9 +66,6 @@ fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
         .iter()
         .map(|target| SmbTarget::new(target, &caller))
         .collect::<Result<_, PlanError>>()?;
-    if targets.is_empty() {
-        return Err(PlanError::NoTarget);
-    }
     for (at, one) in targets.iter().enumerate() {
         let place = |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
         if let Some(other) = targets[..at].iter().find(|other| place(other) == place(one)) {
@@ -85,7 +82,7 @@ fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
 /// A desktop waits for its answers; a logon storm does not.
 fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
     let wrong = |reason: &str| {
-        Err(PlanError::Workload { suite: suite.name.clone(), reason: reason.to_owned() })
+        Err(PlanError::Unfit { suite: suite.name.clone(), reason: reason.to_owned() })
     };
     match (&suite.load, workload.pattern) {
         (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic) => {

@@ -38,13 +38,6 @@ impl SmbTarget {
     pub fn new(target: &ResolvedTarget, caller: &Caller) -> Result<Self, PlanError> {
         let url = &target.url;
         let wrong = |why: &'static str| PlanError::own(ShareError { target: url.to_string(), why });
-        if url.scheme != "smb" {
-            return Err(PlanError::Scheme {
-                target: url.to_string(),
-                protocol: super::PROTOCOL.name,
-                schemes: "smb",
-            });
-        }
         let decoded = |text: &str| {
             String::from_utf8(percent_decoded(text)).map_err(|_| wrong("it is not UTF-8"))
         };

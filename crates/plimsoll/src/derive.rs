@@ -17,13 +17,13 @@ use plimsoll_model::suite::Suite;
 use plimsoll_report::{Beside, ReportError};
 
 use crate::exit::{Exit, Failure};
-use crate::suite_source;
+use crate::protocols::parse_suite;
 
 /// Analyses a bundle. Writes nothing.
 pub(crate) fn result_of(dir: &Path) -> Result<RunResult, Failure> {
     let reader = BundleReader::open(dir)?;
     let suite_file = dir.join(SUITE_FILE).display().to_string();
-    let suite = suite_source::parse(&suite_file, reader.suite_text(), &[])?;
+    let suite = parse_suite(&suite_file, reader.suite_text(), &[])?;
     match analysis_of(&reader, &suite)? {
         Some(analysis) => Ok(analysis.finish()),
         None => Ok(not_started(&suite, reader.disclosure()?.as_ref())),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use plimsoll_model::event::LoadFileAsked;
 use plimsoll_model::suite::Suite;
 use plimsoll_protocol::{InputFile, LoadFiles};
 use sha2::{Digest as _, Sha256};
@@ -43,12 +44,13 @@ fn open(path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
 }
 
 /// Reads the load file of an interrupted run; another content would make it another run.
-pub(crate) fn read_again(path: &Path, sha256: &str, suite: &Suite) -> Result<InputFile, Failure> {
+pub(crate) fn read_again(asked: &LoadFileAsked, suite: &Suite) -> Result<InputFile, Failure> {
+    let LoadFileAsked { path, sha256 } = asked;
     let asked = format!("the run replays the load file with SHA-256 {sha256}");
     let source = read(path, suite).map_err(|failure| {
         Failure::wrong(format!("{failure}\n{asked}; put it back at {} to go on", path.display()))
     })?;
-    if source.sha256 == sha256 {
+    if source.sha256 == *sha256 {
         return Ok(source);
     }
     Err(Failure::wrong(format!(
@@ -86,13 +88,14 @@ mod tests {
         let source = read(&path, &suite).unwrap();
         let sum = Sha256::digest(std::fs::read(&path).unwrap());
         assert_eq!(source.sha256, sum.iter().map(|b| format!("{b:02x}")).collect::<String>());
-        let again = read_again(&source.path, &source.sha256, &suite).unwrap();
+        let asked = LoadFileAsked { path: source.path.clone(), sha256: source.sha256.clone() };
+        let again = read_again(&asked, &suite).unwrap();
         assert_eq!(again.sha256, source.sha256);
         std::fs::write(&path, "Mkdir \"\\client1x\" *\n").unwrap();
-        let changed = read_again(&source.path, &source.sha256, &suite).unwrap_err();
+        let changed = read_again(&asked, &suite).unwrap_err();
         assert!(changed.to_string().contains("put that file back"), "{changed}");
         std::fs::remove_file(&path).unwrap();
-        let gone = read_again(&source.path, &source.sha256, &suite).unwrap_err();
+        let gone = read_again(&asked, &suite).unwrap_err();
         assert!(gone.to_string().contains(&source.sha256), "{gone}");
         assert!(gone.to_string().contains("put it back at"), "{gone}");
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_model::suite::{Override, Suite, SuiteError, nearest};
+use plimsoll_model::suite::{Changes, Suite, SuiteError, nearest};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::Protocol;
 use plimsoll_protocol::host::{Managed, Reference, Registration};
@@ -57,13 +57,13 @@ pub(crate) fn shipped(name: &str) -> Option<&'static str> {
 }
 
 /// Reads a suite of any of them.
-pub(crate) fn parse_suite(
+pub(crate) fn parse_suite<'a>(
     file: &str,
     text: &str,
-    overrides: &[Override],
+    changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, SuiteError> {
     let all: Vec<&Protocol> = all().map(|one| one.protocol).collect();
-    plimsoll_protocol::parse_suite(&all, file, text, overrides)
+    plimsoll_protocol::parse_suite(&all, file, text, changes)
 }
 
 /// The foreign server `managed:NAME` of a protocol.
@@ -104,6 +104,8 @@ pub(crate) fn managed(of: &Registration, name: &str) -> Result<&'static Managed,
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::suite::Override;
+
     use super::*;
 
     #[test]

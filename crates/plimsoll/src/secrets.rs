@@ -4,50 +4,34 @@
 pub(crate) mod hidden;
 
 pub(crate) use plimsoll_http::headers::HEADER_FACT;
-use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public, with_headers};
+use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public, shown_setting};
+use plimsoll_http::parameters::HttpWorkload;
 use plimsoll_http::wire::request::is_field;
-use plimsoll_model::suite::{Override, Suite};
+use plimsoll_model::suite::{Override, Suite, Workload};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{Community, MonitorUrl};
-use toml::Value;
 
 use crate::exit::Failure;
 
-/// Where suites of HTTP keep their header fields: `[workload] headers`.
-const HEADERS_KEY: &str = "headers";
-/// The same of lists of URLs, whose lines may have header fields.
-const URLS_KEY: &str = "urls";
 /// Flags whose value is a header field.
 const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
 /// Flags whose value is a secret, or holds one.
 const SECRET_FLAGS: [&str; 4] = ["-a", "--basic-auth", "-b", "--cookie"];
 /// Short flags without a value, which others may follow.
 const SHORT_SWITCHES: char = 'k';
-/// The same for `--set`.
-const HEADERS_PATH: &str = "workload.headers";
-const URLS_PATH: &str = "workload.urls";
 /// Fields whose value is a secret wherever they are named; lower case, with the colon.
 const SECRET_FIELDS: [&str; 2] = ["authorization:", "cookie:"];
 
-/// Header fields with the values that are sent. They are in no bundle and no message.
+/// A workload whose header fields have the values that are sent. They are in no bundle and no
+/// message.
 #[derive(Clone, Default)]
-pub(crate) struct SecretHeaders {
-    /// Of all requests.
-    fields: Option<Vec<String>>,
-    /// Lines of the list of URLs, which may have fields of their own.
-    urls: Option<Vec<String>>,
-}
+pub(crate) struct SecretHeaders(Option<Workload>);
 
 impl SecretHeaders {
     /// The suite for those who make the requests.
     pub(crate) fn put_into(&self, suite: &Suite) -> Suite {
-        let mut suite = suite.clone();
-        for (key, sent) in [(HEADERS_KEY, &self.fields), (URLS_KEY, &self.urls)] {
-            if let (Some(kept), Some(sent)) = (suite.workload.get_mut(key), sent) {
-                *kept = Value::from(sent.clone());
-            }
-        }
-        suite
+        let workload = self.0.as_ref().unwrap_or(&suite.workload).clone();
+        Suite { workload, ..suite.clone() }
     }
 }
 
@@ -59,32 +43,13 @@ impl std::fmt::Debug for SecretHeaders {
 
 /// Takes the values of header fields out of a suite, and reads those that it only refers to.
 pub(crate) fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
-    let shown = |field: &str| Ok(read(field)?.shown());
-    let fields = separate_list(&mut suite, HEADERS_KEY, &mut sent, &mut { shown })?;
-    let urls = separate_list(
-        &mut suite,
-        URLS_KEY,
-        &mut |line| with_headers(line, &mut sent),
-        &mut |line| with_headers(line, &mut { shown }),
-    )?;
-    Ok((suite, SecretHeaders { fields, urls }))
-}
-
-/// What is sent of a list of texts; what is kept of it stays in the suite.
-fn separate_list(
-    suite: &mut Suite,
-    key: &str,
-    sent: &mut dyn FnMut(&str) -> Result<String, Failure>,
-    kept: &mut dyn FnMut(&str) -> Result<String, Failure>,
-) -> Result<Option<Vec<String>>, Failure> {
-    let Some(Value::Array(texts)) = suite.workload.get_mut(key) else { return Ok(None) };
-    let mut all = Vec::new();
-    for text in texts {
-        let written = text.as_str().unwrap_or_default().to_owned();
-        all.push(sent(&written)?);
-        *text = Value::from(kept(&written)?);
-    }
-    Ok(Some(all))
+    let Some(workload) = suite.workload.get::<HttpWorkload>() else {
+        return Ok((suite, SecretHeaders::default()));
+    };
+    let headers = SecretHeaders(Some(workload.with_headers(&mut sent)?.into()));
+    suite.workload =
+        workload.with_headers(&mut |field| read(field).map(|header| header.shown()))?.into();
+    Ok((suite, headers))
 }
 
 fn read(field: &str) -> Result<Header<'_>, Failure> {
@@ -109,16 +74,14 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
         }
         HeaderValue::Variable(variable) => {
             let value = std::env::var(variable).map_err(|e| {
-                Failure::wrong(match e {
-                    std::env::VarError::NotPresent => format!(
-                        "header {name}: the environment variable {variable} is not set; set it to \
-                         the header's value, or write \"{name}: @FILE\""
-                    ),
-                    std::env::VarError::NotUnicode(_) => format!(
-                        "header {name}: the environment variable {variable} is not text; set it to \
-                         the header's value"
-                    ),
-                })
+                let what = match e {
+                    std::env::VarError::NotPresent => "is not set",
+                    std::env::VarError::NotUnicode(_) => "is not text",
+                };
+                Failure::wrong(format!(
+                    "header {name}: the environment variable {variable} {what}; set it to the \
+                     header's value, or write \"{name}: @FILE\""
+                ))
             })?;
             (value, format!("the environment variable {variable}"))
         }
@@ -143,10 +106,8 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
 }
 
 /// The header fields of a suite that went through [`separate`].
-pub(crate) fn kept_headers(suite: &Suite) -> Vec<String> {
-    let fields = suite.workload.get(HEADERS_KEY).and_then(Value::as_array);
-    let text = |field: &Value| field.as_str().map(str::to_owned);
-    fields.into_iter().flatten().filter_map(text).collect()
+pub(crate) fn kept_headers(suite: &Suite) -> &[String] {
+    suite.workload.get::<HttpWorkload>().map_or(&[], |workload| &workload.headers)
 }
 
 /// Holds what lets an SNMP agent answer, where its URL does not say.
@@ -240,33 +201,16 @@ fn kept_argument(text: &str) -> String {
         Some(setting) => ("--set=", setting),
         None => ("", text),
     };
-    match Override::parse(setting) {
-        Some(Override { path, value }) if path == HEADERS_PATH => {
-            return format!("{flag}{path}={}", kept_setting(&value));
-        }
-        Some(Override { path, .. })
-            if path == "workload"
-                || path.starts_with(HEADERS_PATH)
-                || (path.starts_with(URLS_PATH) && setting.contains("headers")) =>
-        {
-            return format!("{flag}{path}={LEFT_OUT}");
-        }
-        _ => {}
+    if let Some(Override { path, value }) = Override::parse(setting)
+        && let Some(kept) = shown_setting(&path, &value)
+    {
+        return format!("{flag}{path}={kept}");
     }
     match TargetSpec::parse(text) {
         Ok(TargetSpec::Url(url)) if text.contains(['@', '#']) => url.to_string(),
         Ok(_) => text.to_owned(),
         Err(_) if text.contains("://") && text.contains('@') => without_user_info(text),
         Err(_) => without_secrets(text),
-    }
-}
-
-fn kept_setting(value: &Value) -> String {
-    let field = |field: &Value| Some(Value::from(Header::read(field.as_str()?)?.shown()));
-    let fields = value.as_array().map(|fields| fields.iter().map(field).collect::<Option<_>>());
-    match fields {
-        Some(Some(fields)) => Value::Array(fields).to_string(),
-        _ => LEFT_OUT.to_owned(),
     }
 }
 

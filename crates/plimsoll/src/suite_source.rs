@@ -2,21 +2,24 @@
 
 use std::path::Path;
 
-use plimsoll_model::suite::{Override, Suite, SuiteError, nearest};
+use plimsoll_model::suite::{Changes, Suite, nearest};
 use plimsoll_model::target::shown_of_unreadable;
 
 use crate::exit::Failure;
 use crate::protocols;
 
 /// The suite a user named: a shipped name, or the path of a file.
-pub(crate) fn find(name_or_path: &str, overrides: &[Override]) -> Result<Suite, Failure> {
+pub(crate) fn find<'a>(
+    name_or_path: &str,
+    changes: impl Into<Changes<'a>>,
+) -> Result<Suite, Failure> {
     refuse_target(name_or_path)?;
     if let Some(text) = protocols::shipped(name_or_path) {
-        return Ok(parse(&format!("{name_or_path}.toml"), text, overrides)?);
+        return Ok(protocols::parse_suite(&format!("{name_or_path}.toml"), text, changes)?);
     }
     let path = Path::new(name_or_path);
     if path.exists() || looks_like_a_path(name_or_path) {
-        return from_file(path, overrides);
+        return from_file(path, changes);
     }
     Err(unknown(name_or_path))
 }
@@ -33,16 +36,14 @@ fn refuse_target(text: &str) -> Result<(), Failure> {
 }
 
 /// The suite in a file.
-pub(crate) fn from_file(path: &Path, overrides: &[Override]) -> Result<Suite, Failure> {
+pub(crate) fn from_file<'a>(
+    path: &Path,
+    changes: impl Into<Changes<'a>>,
+) -> Result<Suite, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display()))
     })?;
-    Ok(parse(&path.display().to_string(), &text, overrides)?)
-}
-
-/// Reads a suite's text; `file` names it in messages.
-pub(crate) fn parse(file: &str, text: &str, overrides: &[Override]) -> Result<Suite, SuiteError> {
-    protocols::parse_suite(file, text, overrides)
+    Ok(protocols::parse_suite(&path.display().to_string(), &text, changes)?)
 }
 
 /// No shipped suite has that name.

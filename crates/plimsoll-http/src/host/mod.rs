@@ -17,7 +17,6 @@ use plimsoll_protocol::host::{
 };
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::{OnProgress, Room, SetupProgress};
-use plimsoll_protocol::typed_workload;
 use plimsoll_servers::{Builtin, ServerError, ServerProcess};
 
 use crate::fileset::{FileSetId, FileSetMarker, MARKER};
@@ -47,7 +46,7 @@ pub const REGISTRATION: Registration = Registration {
     sources,
     directory: Some(DirectoryFileSet { write: write_files, clean: clean_files }),
     status: None,
-    connect_to: Some(connect_to),
+    connect_to: Some(|suite| suite.workload.of::<HttpWorkload>().connect_to.as_deref()),
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write \
          --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
@@ -190,18 +189,18 @@ fn write_plain_file(path: &Path) -> Result<(), HostError> {
 
 /// Reaches every server once; reads the description of its file set where one is needed.
 fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
-    let workload = workload(suite)?;
+    let workload = suite.workload.of::<HttpWorkload>();
     let mut held: Option<FileSetId> = None;
     let mut software = Vec::new();
     for target in targets {
         let name = target.name();
-        let server = server_of(&workload, target, &name);
+        let server = server_of(workload, target, &name);
         if needs == NeedsFiles::No {
             server.greet()?;
             software.push(None);
             continue;
         }
-        let (set, said) = read_marker((suite, &workload), target, &server)?;
+        let (set, said) = read_marker((suite, workload), target, &server)?;
         if held.is_some_and(|first| first != set) {
             return Err(HostError::wrong(format!(
                 "{name} holds another file set than the targets before it; prepare all with the \
@@ -212,10 +211,6 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
         software.push(said);
     }
     Ok(Greeting { file_set: held, software })
-}
-
-fn connect_to(suite: &Suite) -> Result<Option<String>, HostError> {
-    Ok(workload(suite)?.connect_to)
 }
 
 fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Server<'a> {
@@ -254,15 +249,11 @@ fn read_marker(
     Ok((marker.id(), reply.software))
 }
 
-fn workload(suite: &Suite) -> Result<HttpWorkload, HostError> {
-    typed_workload(suite).map_err(|e| HostError::wrong(e.to_string()))
-}
-
 /// File sets of managed servers lie below `TMPDIR`, one each.
 fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<Room>, HostError> {
     let managed = targets.iter().filter(|t| matches!(t.spec, TargetSpec::Managed(_))).count();
-    let set = workload(suite)?.file_set;
-    let grows = set.is_some_and(|set| set.directories.is_none());
+    let set = &suite.workload.of::<HttpWorkload>().file_set;
+    let grows = set.as_ref().is_some_and(|set| set.directories.is_none());
     if managed == 0 || !grows {
         return Ok(None);
     }
@@ -279,7 +270,7 @@ fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<R
 /// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
 /// minute after its end. On this host there are more addresses for the asking.
 fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let connections = workload(suite).ok().map(|workload| workload.connections);
-    let per_request = connections == Some(Connections::PerRequest);
+    let connections = suite.workload.of::<HttpWorkload>().connections;
+    let per_request = connections == Connections::PerRequest;
     if per_request { local_sources(targets) } else { Vec::new() }
 }

@@ -26,6 +26,7 @@ fn names() -> OpNames {
 fn started() -> JournalRecord {
     JournalRecord::RunStarted(RunStarted {
         gates: crate::gate::Gates::default(),
+        asked: None,
         format: JOURNAL_FORMAT,
         version: "0".into(),
         debug_build: true,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::asked::Asked;
 use crate::capacity::CapacityAsked;
 use crate::gate::Gates;
 use crate::method::Parameter;
@@ -42,6 +43,9 @@ pub struct RunStarted {
     /// Conditions under which the run fails.
     #[serde(default, skip_serializing_if = "Gates::is_empty")]
     pub gates: Gates,
+    /// What else the run was asked for; absent in bundles of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
     /// Nanoseconds since the Unix epoch.
     pub at_unix_ns: u64,
 }

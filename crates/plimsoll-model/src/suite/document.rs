@@ -10,7 +10,7 @@ use toml::{Spanned, Value};
 const SUGGESTION_SIMILARITY_MIN: f64 = 0.6;
 
 /// A mistake in a suite file: what, where, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", self.place())]
 pub struct SuiteError {
     /// File name as the user gave it.
@@ -107,10 +107,9 @@ impl<'a> Document<'a> {
         let root = DeTable::parse(text).map_err(|e| SuiteError {
             file: file.into(),
             text: text.into(),
-            key: "".into(),
             span: e.span(),
             message: e.message().to_owned(),
-            help: None,
+            ..SuiteError::default()
         })?;
         Ok(Self { file, text, root, overrides })
     }
@@ -228,6 +227,16 @@ impl<'a> Written<'a> {
 }
 
 impl SuiteError {
+    /// A mistake whose place is not known yet.
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    /// The mistake as one of a flag of the command line.
+    pub(super) fn of_flag(self, flag: &str) -> Self {
+        Self { file: flag.into(), help: self.help, ..Self::new(self.message) }
+    }
+
     /// Adds the next move.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

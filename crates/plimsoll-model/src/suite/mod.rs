@@ -2,26 +2,31 @@
 //!
 //! A suite file is TOML. [`Suite::parse`] reads it with a place for every mistake, fills in every
 //! default, and checks what can be checked before a packet is sent; a [`Suite`] cannot hold a bad
-//! value, so nothing downstream checks again. The `[workload]` table belongs to the protocol: it
-//! is read by a function the caller passes in and kept here with its defaults explicit.
+//! value, so nothing downstream checks again. The `[workload]` table belongs to the protocol: a
+//! function of the caller reads it into a type of the protocol's own.
 
 mod document;
 mod file;
+mod ladder;
 mod origins;
 mod read;
 mod reader;
 mod score;
 mod shares;
 mod values;
+mod workload;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use document::{Override, SuiteError, nearest};
+pub use ladder::{LadderChange, Peak};
 pub use origins::{Origin, Origins};
+pub use read::Changes;
 pub use reader::{TableReader, read_document};
 pub use score::{Score, ScoreKind};
 pub use shares::{percents, weights};
+pub use workload::{AsTable, Parameters, Workload};
 
 use crate::units::{Nanos, span_serde};
 
@@ -69,8 +74,8 @@ pub struct Suite {
     pub score: Option<Score>,
     /// Timings and scale by name.
     pub profiles: Profiles,
-    /// The protocol's own table, every default explicit.
-    pub workload: toml::Table,
+    /// The protocol's own parameters.
+    pub workload: Workload,
     /// Where the parameters come from.
     #[serde(skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
@@ -371,6 +376,12 @@ pub enum ProfileName {
 }
 
 impl ProfileName {
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Full, Self::Standard, Self::Quick, Self::Demo];
+        all.into_iter().find(|profile| profile.as_str() == name)
+    }
+
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -383,6 +394,16 @@ impl ProfileName {
 }
 
 impl Profiles {
+    /// The profile of that name, to change it.
+    pub const fn get_mut(&mut self, name: ProfileName) -> &mut Profile {
+        match name {
+            ProfileName::Full => &mut self.full,
+            ProfileName::Standard => &mut self.standard,
+            ProfileName::Quick => &mut self.quick,
+            ProfileName::Demo => &mut self.demo,
+        }
+    }
+
     /// The profile of that name.
     pub const fn get(&self, name: ProfileName) -> &Profile {
         match name {

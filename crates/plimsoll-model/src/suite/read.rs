@@ -4,17 +4,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::{Document, Override, SuiteError};
-use super::file::{LadderKind, LadderTable, SuiteFile};
+use super::file::SuiteFile;
+use super::ladder::LadderChange;
 use super::reader::TableReader;
-use super::{
-    CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX, SUITE_FORMAT, Suite,
-};
-use crate::units::{Nanos, SpanText};
+use super::workload::Workload;
+use super::{SUITE_FORMAT, Suite};
+use crate::units::Nanos;
 
-/// Reads a protocol's `[workload]` table and answers with every default explicit. The first
-/// argument is the protocol's name; an unknown one is the function's error to give.
-pub(super) type ReadWorkload<'f> =
-    &'f dyn Fn(&str, &TableReader<'_>) -> Result<toml::Table, SuiteError>;
+/// What the command line says in place of a suite file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Changes<'a> {
+    /// Values of `--set`, and of flags that have a key.
+    pub values: &'a [Override],
+    /// The ladder.
+    pub ladder: Option<&'a LadderChange>,
+}
+
+impl<'a, V: AsRef<[Override]> + ?Sized> From<&'a V> for Changes<'a> {
+    fn from(values: &'a V) -> Self {
+        Self { values: values.as_ref(), ladder: None }
+    }
+}
 
 /// Looked at before anything else: another version may have other keys.
 #[derive(Deserialize, JsonSchema)]
@@ -23,14 +33,16 @@ struct Format {
 }
 
 impl Suite {
-    /// Reads a suite file. `file` names it in messages; `overrides` come before its values.
-    pub fn parse(
+    /// Reads a suite file. `file` names it in messages; `changes` come before its values.
+    /// `read_workload` reads the `[workload]` of the protocol it is given the name of.
+    pub fn parse<'a, W: Into<Workload>>(
         file: &str,
         text: &str,
-        overrides: &[Override],
-        read_workload: ReadWorkload<'_>,
+        changes: impl Into<Changes<'a>>,
+        read_workload: &dyn Fn(&str, &TableReader<'_>) -> Result<W, SuiteError>,
     ) -> Result<Self, SuiteError> {
-        let document = Document::new(file, text, overrides)?;
+        let Changes { values, ladder: change } = changes.into();
+        let document = Document::new(file, text, values)?;
         let root = TableReader::root(&document);
         let Format { format } = root.read()?;
         if format != SUITE_FORMAT {
@@ -41,9 +53,16 @@ impl Suite {
         }
         let file: SuiteFile = root.read()?;
         let load = file.load.finish();
-        let ladder = file.ladder.finish(&root.table("ladder"), &load)?;
-        if let Some(score) = &file.score {
-            score.check(&root, &load, &ladder)?;
+        let mut ladder = file.ladder.finish(&root.table("ladder"), &load)?;
+        let check_score = |ladder: &_| match &file.score {
+            Some(score) => score.check(&root, &load, ladder),
+            None => Ok(()),
+        };
+        check_score(&ladder)?;
+        if let Some(change) = change {
+            let changed = change.over(ladder, &load);
+            let checked = changed.and_then(|ladder| check_score(&ladder).map(|()| ladder));
+            ladder = checked.map_err(|error| error.of_flag(change.flag()))?;
         }
         let suite = Self {
             format: SUITE_FORMAT,
@@ -59,7 +78,7 @@ impl Suite {
             rules: file.rules,
             score: file.score,
             profiles: file.profiles.finish(),
-            workload: read_workload(&file.protocol, &root.table("workload"))?,
+            workload: read_workload(&file.protocol, &root.table("workload"))?.into(),
             protocol: file.protocol,
             origins: file.origins,
         };
@@ -92,79 +111,11 @@ impl Suite {
     }
 }
 
-impl LadderTable {
-    fn finish(self, table: &TableReader<'_>, load: &LoadSpec) -> Result<Ladder, SuiteError> {
-        let kind = self.kind.unwrap_or(match load {
-            LoadSpec::Open { .. } => LadderKind::Auto,
-            LoadSpec::Closed { .. } => LadderKind::Points,
-        });
-        let steps = self.steps.unwrap_or(10);
-        match kind {
-            LadderKind::Points => {
-                let points = self.points.ok_or_else(|| table.missing("points"))?;
-                check_length(table, "points", points.len())?;
-                points
-                    .iter()
-                    .try_for_each(|load_point| check_load(table, "points", *load_point, load))?;
-                Ok(Ladder::Points { points })
-            }
-            LadderKind::Peak => {
-                let peak = self.peak.ok_or_else(|| table.missing("peak"))?;
-                check_load(table, "peak", peak, load)?;
-                Ok(Ladder::Peak { peak, steps })
-            }
-            LadderKind::Auto => Ok(Ladder::Auto { steps, headroom: self.headroom.unwrap_or(1.0) }),
-            LadderKind::Think => {
-                if let LoadSpec::Open { .. } = load {
-                    return Err(table
-                        .error_at("kind", "a ladder of think times needs a closed load")
-                        .with_help(
-                            "clients of an open load do not think; write load.mode = \"closed\"",
-                        ));
-                }
-                let clients = self.clients.ok_or_else(|| table.missing("clients"))?;
-                let thinks = self.thinks.ok_or_else(|| table.missing("thinks"))?;
-                check_length(table, "thinks", thinks.len())?;
-                let thinks = thinks.into_iter().map(|SpanText(think)| think).collect();
-                Ok(Ladder::Think { clients, thinks })
-            }
-        }
-    }
-}
-
-fn check_length(table: &TableReader<'_>, key: &str, points: usize) -> Result<(), SuiteError> {
-    if points > 0 && points <= LADDER_POINTS_MAX {
-        return Ok(());
-    }
-    Err(table
-        .error_at(key, format!("a ladder has {points} load points"))
-        .with_help(format!("write from 1 to {LADDER_POINTS_MAX}")))
-}
-
-fn check_load(
-    table: &TableReader<'_>,
-    key: &str,
-    value: f64,
-    load: &LoadSpec,
-) -> Result<(), SuiteError> {
-    let (good, unit) = match load {
-        LoadSpec::Open { .. } => (value > 0.0 && value <= RATE_OPS_PER_S_MAX, "ops/s above 0"),
-        LoadSpec::Closed { .. } => (
-            value.fract() == 0.0 && value >= 1.0 && value <= f64::from(CLIENTS_MAX),
-            "clients, a whole number from 1 up",
-        ),
-    };
-    if good {
-        return Ok(());
-    }
-    Err(table
-        .error_at(key, format!("load point {value} is not a load"))
-        .with_help(format!("a load point of this suite is a number of {unit}")))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Metric, OnClientFailure, Origin};
+    use serde::Serialize;
+
+    use super::super::{Ladder, LoadSpec, Metric, OnClientFailure, Origin, Parameters, Peak};
     use super::*;
 
     const SMALL: &str = r#"
@@ -180,7 +131,7 @@ mode = "open"
 size = 10
 "#;
 
-    #[derive(Deserialize, JsonSchema)]
+    #[derive(Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Echo {
         #[serde(default = "one")]
@@ -192,10 +143,11 @@ size = 10
         1
     }
 
-    fn read_echo(protocol: &str, table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+    impl Parameters for Echo {}
+
+    fn read_echo(protocol: &str, table: &TableReader<'_>) -> Result<Echo, SuiteError> {
         assert_eq!(protocol, "echo");
-        let Echo { size } = table.read()?;
-        Ok(toml::Table::from_iter([("size".to_owned(), toml::Value::Integer(size.into()))]))
+        table.read()
     }
 
     fn parse(text: &str) -> Result<Suite, SuiteError> {
@@ -211,7 +163,7 @@ size = 10
     fn every_default_is_explicit_and_reads_back_as_the_same_suite() {
         let suite = parse(SMALL).unwrap();
         assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 1.0 });
-        assert_eq!(suite.workload["size"].as_integer(), Some(10));
+        assert_eq!(suite.workload.of::<Echo>().size, 10);
         let text = suite.to_toml();
         assert!(text.contains("rate_tolerance_ratio = 0.05"), "{text}");
         assert_eq!(parse(&text).unwrap(), suite);
@@ -301,6 +253,54 @@ size = 10
         let wrong = [Override::parse("load.cleints=7").unwrap()];
         let error = Suite::parse("small.toml", SMALL, &wrong, &read_echo).unwrap_err();
         assert_eq!(error.to_string(), "--set load.cleints: unknown key `load.cleints`");
+    }
+
+    fn with_ladder(text: &str, change: LadderChange) -> Result<Ladder, String> {
+        let changes = Changes { ladder: Some(&change), ..Changes::default() };
+        let suite = Suite::parse("small.toml", text, changes, &read_echo);
+        suite.map(|suite| suite.ladder).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_ladder_from_the_command_line_replaces_that_of_the_file() {
+        let points = vec![5.0, 7.5];
+        let given = with_ladder(SMALL, LadderChange::Points(points.clone()));
+        assert_eq!(given, Ok(Ladder::Points { points }));
+        let peak = LadderChange::Peak { peak: Peak::At(60.0), steps: None };
+        assert_eq!(with_ladder(SMALL, peak), Ok(Ladder::Peak { peak: 60.0, steps: 10 }));
+        let steps = with_ladder(SMALL, LadderChange::Steps(3));
+        assert_eq!(steps, Ok(Ladder::Auto { steps: 3, headroom: 1.0 }));
+        let text = format!("{SMALL}[ladder]\nheadroom = 0.5\n");
+        let auto = with_ladder(&text, LadderChange::Peak { peak: Peak::Auto, steps: Some(4) });
+        assert_eq!(auto, Ok(Ladder::Auto { steps: 4, headroom: 0.5 }));
+        let seconds = with_ladder(SWEEP, LadderChange::Points(vec![0.5]));
+        let thinks = vec![Nanos::from_millis(500)];
+        assert_eq!(seconds, Ok(Ladder::Think { clients: 974, thinks }));
+        let again = with_ladder(SWEEP, LadderChange::Again(vec![974.0]));
+        assert_eq!(again, Ok(parse(SWEEP).unwrap().ladder));
+    }
+
+    #[test]
+    fn a_wrong_ladder_from_the_command_line_names_its_flag() {
+        let check = |text: &str, change, wanted: &str| {
+            let said = with_ladder(text, change).unwrap_err();
+            assert!(said.starts_with(wanted), "{said}");
+        };
+        check(SMALL, LadderChange::Points(vec![-5.0]), "--points: load point -5 is not a load");
+        check(SMALL, LadderChange::Points(vec![]), "--points: a ladder has 0 load points");
+        let peak = || LadderChange::Peak { peak: Peak::At(0.0), steps: None };
+        check(SMALL, peak(), "--peak: load point 0");
+        check(SWEEP, peak(), "--peak: this suite's ladder is a list of think times");
+        check(SWEEP, LadderChange::Points(vec![1e6]), "--points: 1000000 is not a think time");
+        check(SWEEP, LadderChange::Steps(3), "--steps: this suite's ladder is");
+        let closed = "format = 1\nname = \"c\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
+            [load]\nmode = \"closed\"\n[ladder]\npoints = [1, 2]\n\
+            [score]\nkind = \"harmonic-clients\"\nmix_weights = [1, 2]\n";
+        let auto = LadderChange::Peak { peak: Peak::Auto, steps: None };
+        check(closed, auto, "--peak: this suite has a closed load");
+        check(closed, LadderChange::Points(vec![1.5]), "--points: load point 1.5");
+        check(closed, LadderChange::Points(vec![1.0]), "--points: 2 weights for 1 mixes");
+        check(closed, LadderChange::Steps(3), "--steps: this suite's ladder is a list of loads");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Reads tables of a suite into the types of those who know them.
 
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::document::{Document, Place, SuiteError, Written};
@@ -46,11 +45,6 @@ impl<'a> TableReader<'a> {
     pub fn read<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, SuiteError> {
         let schema = schemars::schema_for!(T).to_value();
         values::read(self.document, (self.written, self.place.clone()), &schema)
-    }
-
-    /// A table that was read, every default explicit.
-    pub fn explicit(table: &impl Serialize) -> toml::Table {
-        toml::Table::try_from(table).expect("numbers, words, lists and tables are always TOML")
     }
 
     /// The file or the command line says something of `key`.

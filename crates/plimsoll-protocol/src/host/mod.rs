@@ -158,7 +158,7 @@ pub struct Greeting {
 pub type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, HostError>;
 
 /// From a suite to where it has its clients connect.
-pub type ConnectTo = fn(&Suite) -> Result<Option<String>, HostError>;
+pub type ConnectTo = fn(&Suite) -> Option<&str>;
 
 /// File sets in a directory.
 #[derive(Clone, Copy)]

@@ -13,7 +13,6 @@ use plimsoll_protocol::host::{
     Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, Target,
     any_room, greet_nobody, local_sources, own_program,
 };
-use plimsoll_protocol::typed_workload;
 use plimsoll_servers::{Builtin, Login, ServerProcess};
 
 use crate::parameters::{Pattern, SmbWorkload};
@@ -63,9 +62,7 @@ fn start_samba(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 
 /// Who is let in; `None`: guests.
 fn login(suite: &Suite) -> Result<Option<Login>, HostError> {
-    let workload: SmbWorkload =
-        typed_workload(suite).map_err(|e| HostError::wrong(e.to_string()))?;
-    match workload.guest {
+    match suite.workload.of::<SmbWorkload>().guest {
         true => Ok(None),
         false => Ok(Some(Login::with_new_password(USER)?)),
     }
@@ -80,7 +77,6 @@ fn started(process: ServerProcess) -> Started {
 /// end, and with half of an address's ports at rest the system looks for a free one for
 /// milliseconds within the call that connects: the generator would be late.
 fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let workload = typed_workload(suite);
-    let logons = workload.is_ok_and(|workload: SmbWorkload| workload.pattern == Pattern::Logons);
+    let logons = suite.workload.of::<SmbWorkload>().pattern == Pattern::Logons;
     if logons { local_sources(targets) } else { Vec::new() }
 }

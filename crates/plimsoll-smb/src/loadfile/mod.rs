@@ -25,9 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_model::disclosure::Setting;
-use plimsoll_protocol::{
-    InputFile, LOAD_FILE, LOAD_FILE_SHA256, LoadFiles, PlanError, typed_workload,
-};
+use plimsoll_protocol::{InputFile, LoadFiles, PlanError};
 
 use crate::parameters::{Pattern, SmbWorkload};
 
@@ -64,10 +62,7 @@ pub(crate) struct LoadFileSource {
 /// How load files are taken up by a run.
 pub(crate) const LOAD_FILES: LoadFiles = LoadFiles {
     belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
-    fit: |suite| {
-        let workload = typed_workload(suite);
-        workload.is_ok_and(|workload: SmbWorkload| workload.pattern == Pattern::DiskMix)
-    },
+    fit: |suite| suite.workload.of::<SmbWorkload>().pattern == Pattern::DiskMix,
     read: |reader, name| Ok(Arc::new(LoadFile::parse(reader, name).map_err(PlanError::own)?)),
 };
 
@@ -189,8 +184,8 @@ impl LoadFileSource {
         let ops: u64 = counts.values().sum();
         let words = counts.iter().map(|(verb, count)| format!("{} {count}", verb.name()));
         vec![
-            Setting::new(LOAD_FILE, self.path.display().to_string()),
-            Setting::new(LOAD_FILE_SHA256, self.sha256.clone()),
+            Setting::new("load file", self.path.display().to_string()),
+            Setting::new("load file SHA-256", self.sha256.clone()),
             Setting::new("lines of one pass", ops.to_string()),
             Setting::new("lines by operation", words.collect::<Vec<_>>().join(", ")),
         ]

@@ -2,7 +2,7 @@
 
 mod sizes;
 
-use plimsoll_model::suite::{SuiteError, TableReader, weights};
+use plimsoll_model::suite::{Parameters, SuiteError, TableReader, weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +191,20 @@ impl SmbWorkload {
     }
 }
 
+impl Parameters for SmbWorkload {
+    /// Keys of other patterns may stand in a file, and say nothing of a run.
+    fn concerns(&self, key: &str) -> bool {
+        let pattern = self.pattern;
+        match key {
+            "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
+            "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
+            "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
+            "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
+            _ => true,
+        }
+    }
+}
+
 impl Default for SmbWorkload {
     /// The method's disk mix, unscaled.
     fn default() -> Self {
@@ -305,24 +319,14 @@ pub fn op_shares(workload: &SmbWorkload) -> Option<Vec<f64>> {
 const OPS_PER_SESSION: std::ops::RangeInclusive<u32> = 50..=20_000;
 
 /// Reads the table, every default explicit.
-pub fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
+pub fn read(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
     check(table, &workload)?;
-    let mut explicit = TableReader::explicit(&workload);
-    explicit.retain(|key, _| concerns(key, workload.pattern));
-    Ok(explicit)
-}
-
-/// Keys of other patterns may stand in a file, and say nothing of a run.
-fn concerns(key: &str, pattern: Pattern) -> bool {
-    match key {
-        "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
-        "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
-        "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
-        "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
-        _ => true,
+    if !workload.concerns("caching") {
+        workload.caching = Caching::None;
     }
+    Ok(workload)
 }
 
 /// With all handles open, one must be there to close.

@@ -25,7 +25,7 @@ fn suite(set: &[&str]) -> Result<Suite, SuiteError> {
 }
 
 fn typed(set: &[&str]) -> SmbWorkload {
-    suite(set).unwrap().workload.try_into().unwrap()
+    suite(set).unwrap().workload.of::<SmbWorkload>().clone()
 }
 
 #[test]

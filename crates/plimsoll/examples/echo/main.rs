@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _};
-use plimsoll_model::suite::{SuiteError, TableReader};
+use plimsoll_model::suite::Parameters;
 use plimsoll_protocol::host::{
     Console, HostError, Reference, Registration, ServerWish, Started, any_room, any_source,
     greet_nobody, own_program,
@@ -34,7 +34,7 @@ const PROTOCOL: Protocol = Protocol {
     title: "echo",
     schemes: &[("echo", 7)],
     suites: &[("echo", include_str!("echo.toml"))],
-    read_workload: read,
+    read_workload: |table| table.read::<EchoWorkload>().map(Into::into),
     workload_schema: || schemars::schema_for!(EchoWorkload),
     plan,
     needed_file_set: None,
@@ -68,20 +68,14 @@ fn main() -> ExitCode {
 }
 
 /// The `[workload]` of a suite: nothing can be chosen.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EchoWorkload {}
 
-fn read(table: &TableReader<'_>) -> Result<toml::Table, SuiteError> {
-    let EchoWorkload {} = table.read()?;
-    Ok(toml::Table::new())
-}
+impl Parameters for EchoWorkload {}
 
-fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    match request.targets {
-        [] => Err(PlanError::NoTarget),
-        _ => Ok(Plan::fixed(Arc::new(Echo), Vec::new(), Vec::new())),
-    }
+fn plan(_: &PlanRequest<'_>) -> Result<Plan, PlanError> {
+    Ok(Plan::fixed(Arc::new(Echo), Vec::new(), Vec::new()))
 }
 
 #[derive(Args)]

@@ -12,13 +12,13 @@ mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_model::suite::Override;
+use plimsoll_model::suite::{Override, Peak};
 
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
 use observers::ObserverArgs;
-pub(crate) use run::{LadderArgs, PacingArg, Peak, Reported, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{ArrivalsArg, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
-use plimsoll_model::suite::{LADDER_POINTS_MAX, Override, ProfileName};
+use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{
@@ -126,13 +126,16 @@ pub(crate) struct LadderArgs {
     pub steps: Option<u32>,
 }
 
-/// Where the ladder ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Peak {
-    /// The tool finds it.
-    Auto,
-    /// The user names it.
-    At(f64),
+impl LadderArgs {
+    /// The ladder that the flags ask for; `None` without any.
+    pub(crate) fn change(&self) -> Option<LadderChange> {
+        let steps = self.steps;
+        match (&self.points[..], self.peak) {
+            ([], None) => steps.map(LadderChange::Steps),
+            ([], Some(peak)) => Some(LadderChange::Peak { peak, steps }),
+            (points, _) => Some(LadderChange::Points(points.to_vec())),
+        }
+    }
 }
 
 /// Flags of the web-url suite only.

@@ -1,12 +1,12 @@
 //! Values of flags that need reading.
 
-use plimsoll_model::suite::{OPS_MAX, Override};
+use plimsoll_model::suite::{OPS_MAX, Override, Peak};
 use plimsoll_protocol::host::arguments::{parse_count, parse_number};
 pub(super) use plimsoll_protocol::host::arguments::{
     parse_rate, parse_size, parse_span_arg, parse_span_or_none_arg,
 };
 
-use super::{Labelled, Over, Peak};
+use super::{Labelled, Over};
 
 pub(super) fn parse_override(text: &str) -> Result<Override, String> {
     Override::parse(text).ok_or_else(|| "write KEY=VALUE, for example load.clients=32".to_owned())

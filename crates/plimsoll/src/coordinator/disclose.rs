@@ -11,7 +11,7 @@ use plimsoll_servers::software::{configuration_file, running};
 
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup, cores_of_program};
-use super::{server_status, sources};
+use super::server_status;
 use crate::certificates;
 use crate::host_inventory;
 use crate::secrets::{HEADER_FACT, hidden, kept_headers};
@@ -20,16 +20,6 @@ use plimsoll_protocol::host::{Target, who_listens};
 
 /// Version of `disclosure.json`.
 const DISCLOSURE_FORMAT: u32 = 1;
-/// Names of the settings that a resumed run takes up again.
-pub(super) const WORKERS: &str = "workers";
-pub(super) const PACING: &str = "pacing";
-pub(super) const PRIORITY: &str = "priority of the workers";
-/// What a server of ours was held to.
-pub(super) const HELD: &str = "server held to";
-/// The run's place in several.
-pub(super) const IN_A_ROW: &str = "runs in a row";
-/// How the value of [`PRIORITY`] begins where nothing was asked for.
-pub(super) const PRIORITY_NORMAL: &str = "normal";
 
 /// Collects it.
 pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
@@ -52,7 +42,7 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
         kernel: host.kernel.clone(),
         governor: certificates::governor(&host),
         pacing: Some(setup.placement.pacing.as_str().to_owned()),
-        priority: Some(certificates::priority_word(request.priority).to_owned()),
+        priority: Some(certificates::priority_word(request.asked.priority).to_owned()),
         protocol: Some(request.suite.protocol.clone()),
     });
     Disclosure {
@@ -159,15 +149,15 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
     let mut settings = vec![
-        Setting::new(WORKERS, placement.workers.to_string()),
+        Setting::new("workers", placement.workers.to_string()),
         Setting::new("cores of the generator", cores(&placement.generator_cores)),
         Setting::new("cores of coordinator and monitors", cores(&placement.rest_cores)),
         Setting::new("placement", placement.why.clone()),
-        Setting::new(PACING, placement.pacing.as_str()),
+        Setting::new("pacing", placement.pacing.as_str()),
         Setting::new(
-            PRIORITY,
-            match request.priority {
-                Priority::Normal => PRIORITY_NORMAL.to_owned(),
+            "priority of the workers",
+            match request.asked.priority {
+                Priority::Normal => "normal".to_owned(),
                 Priority::Auto => agent::raised_priority(),
             },
         ),
@@ -176,9 +166,12 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
     if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }
-    settings.extend(request.held.iter().map(|held| Setting::new(HELD, held.to_string())));
-    settings.extend(request.in_a_row.iter().map(|text| Setting::new(IN_A_ROW, text)));
-    settings.extend(sources::settings(&request.monitors));
+    let limits = request.asked.server_limits.iter();
+    settings.extend(limits.map(|limits| Setting::new("server held to", limits.to_string())));
+    let in_a_row = request.asked.in_a_row.iter();
+    settings.extend(in_a_row.map(|run| Setting::new("runs in a row", run.to_string())));
+    let monitors = request.monitors.iter();
+    settings.extend(monitors.map(|url| Setting::new("monitor", url.to_string())));
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, setup));
     settings
@@ -186,10 +179,10 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
 
 /// What the plan says of itself; header fields as the suite is kept with them.
 fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
-    let mut headers = kept_headers(&request.suite).into_iter();
+    let mut headers = kept_headers(&request.suite).iter();
     let mut facts = setup.plan.facts.clone();
     for fact in facts.iter_mut().filter(|fact| fact.name == HEADER_FACT) {
-        fact.value = headers.next().unwrap_or_default();
+        fact.value = headers.next().cloned().unwrap_or_default();
     }
     facts
 }

@@ -3,7 +3,6 @@
 mod conditioning;
 pub(crate) mod dial;
 mod disclose;
-mod held;
 mod jitter;
 mod kept;
 pub(crate) mod ladder;
@@ -19,6 +18,5 @@ pub(crate) mod signals;
 pub(crate) mod sources;
 mod watcher;
 
-pub(crate) use held::Held;
 pub(crate) use run::{RunEnd, like, resume, run};
 pub(crate) use run_setup::{RunRequest, cores_of_program};

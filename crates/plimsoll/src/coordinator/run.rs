@@ -364,7 +364,7 @@ impl<'a> Run<'a> {
             cores: placement.generator_cores.clone(),
             pacing: placement.pacing,
             own_cores: placement.own_cores,
-            priority: self.request.priority,
+            priority: self.request.asked.priority,
             op_timeout: self.request.suite.op_timeout,
             endpoints: self.endpoints.clone(),
             sources: self.setup.sources.clone(),

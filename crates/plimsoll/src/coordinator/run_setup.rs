@@ -1,12 +1,14 @@
 //! Everything that must be settled before the first load point.
 
+use std::cell::OnceCell;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use plimsoll_model::assignment::{Endpoint, Pacing, Priority};
+use plimsoll_model::assignment::Endpoint;
 use plimsoll_model::capacity::CapacityAsked;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::event::{Asked, ServerLimits};
 use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
@@ -15,13 +17,12 @@ use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Protocol, ResolvedTarget};
-use plimsoll_servers::cores;
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
+use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
 use super::dial::SystemDial;
-use super::held::Held;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers;
@@ -49,12 +50,8 @@ pub(crate) struct RunRequest {
     pub seed: u64,
     /// The bundle.
     pub out: PathBuf,
-    /// Worker threads; `None` leaves the choice.
-    pub workers: Option<u32>,
-    /// How workers wait.
-    pub pacing: Pacing,
-    /// How workers stand to other programs.
-    pub priority: Priority,
+    /// What the journal keeps as it is. Load file and monitors are below, opened.
+    pub asked: Asked,
     /// What the clients replay instead of the suite's pattern.
     pub loadfile: Option<InputFile>,
     /// What is watched besides this host.
@@ -69,32 +66,21 @@ pub(crate) struct RunRequest {
     pub capacity: Option<CapacityAsked>,
     /// Conditions under which the run fails.
     pub gates: Gates,
-    /// What the servers of ours are held to; `None`: they may have what there is.
-    pub held: Option<Held>,
-    /// Its place in several runs that are made in a row, in words.
-    pub in_a_row: Option<String>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
 
 impl RunRequest {
-    /// A run of a suite as it stands, nothing besides.
-    pub(crate) fn plain(
-        suite: Suite,
-        profile: ProfileName,
-        target: TargetSpec,
-        out: PathBuf,
-    ) -> Self {
+    /// A run of a suite as it is. It has no target and no bundle yet.
+    pub(crate) fn plain(suite: Suite, profile: ProfileName) -> Self {
         Self {
-            out,
+            out: PathBuf::new(),
             suite,
             headers: SecretHeaders::default(),
             profile,
-            targets: vec![target],
+            targets: Vec::new(),
             seed: DEFAULT_SEED,
-            workers: None,
-            pacing: Pacing::Auto,
-            priority: Priority::Auto,
+            asked: Asked::default(),
             loadfile: None,
             monitors: Vec::new(),
             observers: ObserverWishes::default(),
@@ -102,8 +88,6 @@ impl RunRequest {
             systems: Systems::default(),
             capacity: None,
             gates: Gates::default(),
-            held: None,
-            in_a_row: None,
             command: command_line(),
         }
     }
@@ -127,6 +111,8 @@ pub(super) struct RunSetup {
     pub ladder: LadderPlan,
     /// Addresses the clients connect from; empty leaves it to the system.
     pub sources: Vec<IpAddr>,
+    /// The shipped suite of the suite's name without changes, once it was asked for.
+    pub shipped: OnceCell<Option<Suite>>,
     /// Highest load in ops/s that the file set was made for; `None` before a search has ended.
     pub highest: Option<f64>,
 }
@@ -150,16 +136,19 @@ impl RunSetup {
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, registration, suite)?;
         let mut placement = settle_placement(request, &addresses)?;
-        let held = request.held.clone().unwrap_or_default();
-        held.narrow(&mut placement.server_cores)?;
+        let limits = request.asked.server_limits.unwrap_or_default();
+        narrow(&mut placement.server_cores, limits.cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
-        let wish = ServerWish { suite, cores, threads: held.threads, work: held.work, file_set };
+        let wish =
+            ServerWish { suite, cores, threads: limits.threads, work: limits.work, file_set };
+        let ServerLimits { quota_cores, memory_bytes, .. } = limits;
+        let confinement = Confinement { quota_cores, memory_bytes };
         let mut targets = Vec::new();
         for (spec, address) in request.targets.iter().zip(addresses) {
             let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;
-            target.hold(&held.confinement)?;
+            target.hold(&confinement)?;
             targets.push(target);
         }
         conditioning::check(suite, &targets)?;
@@ -167,20 +156,16 @@ impl RunSetup {
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let dial = SystemDial::new(signals.clone());
-        let plan = make_plan(
-            protocol,
-            &PlanRequest {
-                suite: &request.headers.put_into(suite),
-                profile,
-                seed: request.seed,
-                highest_ops_per_s: highest,
-                targets: &resolved,
-                file_set: held,
-                urls: None,
-                loadfile: request.loadfile.as_ref(),
-                dial: &dial,
-            },
-        )?;
+        let plan = (protocol.plan)(&PlanRequest {
+            suite: &request.headers.put_into(suite),
+            profile,
+            seed: request.seed,
+            highest_ops_per_s: highest,
+            targets: &resolved,
+            file_set: held,
+            loadfile: request.loadfile.as_ref(),
+            dial: &dial,
+        })?;
         if let Some(score) = &suite.score {
             score
                 .refuse_ops(&plan.op_names)
@@ -201,6 +186,7 @@ impl RunSetup {
             dial,
             ladder,
             sources,
+            shipped: OnceCell::new(),
             highest,
         })
     }
@@ -216,8 +202,18 @@ impl RunSetup {
     }
 }
 
-fn make_plan(protocol: &Protocol, request: &PlanRequest<'_>) -> Result<Plan, Failure> {
-    Ok((protocol.plan)(request)?)
+/// Leaves a server so many of its cores.
+fn narrow(cores: &mut Vec<u32>, wanted: Option<u32>) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    if cores.len() < wanted as usize {
+        return Err(Failure::unusable(format!(
+            "{wanted} cores were asked for and the server may have {} here: the others are the \
+             generator's; take fewer cores, or a larger host",
+            cores.len()
+        )));
+    }
+    cores.truncate(wanted as usize);
+    Ok(())
 }
 
 /// Highest rate of the run, when it is known; the size of a file set follows from it.
@@ -252,7 +248,7 @@ fn settle_placement(
     } else {
         ServerPlace::Elsewhere
     };
-    let placement = place(cores, &server, request.workers, request.pacing);
+    let placement = place(cores, &server, request.asked.workers, request.asked.pacing);
     cores::pin_current_thread(&placement.setup_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)
@@ -292,5 +288,19 @@ impl From<SetupError> for Failure {
             SetupError::Stopped => Exit::Interrupted,
         };
         Self::Other { exit, message: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_that_are_not_there_are_refused_before_anything_is_started() {
+        let refused = narrow(&mut vec![1], Some(2)).unwrap_err().to_string();
+        assert!(refused.contains("2 cores were asked for and the server may have 1"), "{refused}");
+        let mut cores = vec![1, 2, 3];
+        narrow(&mut cores, Some(2)).unwrap();
+        assert_eq!(cores, [1, 2]);
     }
 }

@@ -17,12 +17,12 @@ pub(super) fn resolve_all(
     protocol: &Registration,
     suite: &Suite,
 ) -> Result<Vec<Option<ResolvedTarget>>, Failure> {
-    let instead = protocol.connect_to.map_or(Ok(None), |of| of(suite))?;
+    let instead = protocol.connect_to.and_then(|of| of(suite));
     let resolve = |spec: &TargetSpec| match spec {
         TargetSpec::Url(url) => {
             let port = default_port(url, protocol)?;
             refuse_user(url, protocol)?;
-            Ok(Some(match &instead {
+            Ok(Some(match instead {
                 Some(place) => reach::resolve_instead(place, url, port)?,
                 None => ResolvedTarget::at(url.clone(), reach::resolve(url, port)?),
             }))

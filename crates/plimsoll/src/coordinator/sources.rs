@@ -2,15 +2,11 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use plimsoll_model::disclosure::Setting;
 use plimsoll_monitor::{MonitorUrl, Source, SourceWish};
 
 use crate::exit::Failure;
 use crate::secrets;
 use plimsoll_protocol::host::Target;
-
-/// Name of the setting that a resumed run takes up again, once per source.
-pub(crate) const MONITOR: &str = "monitor";
 
 /// Reaches every source, before servers are started and before there is any load. This host is
 /// always watched, and needs no reaching.
@@ -41,11 +37,6 @@ pub(crate) fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
         urls.push(url);
     }
     Ok(urls)
-}
-
-/// What the disclosure says of them; the rest of it they tell themselves.
-pub(crate) fn settings(urls: &[MonitorUrl]) -> Vec<Setting> {
-    urls.iter().map(|url| Setting::new(MONITOR, url.to_string())).collect()
 }
 
 /// Ports of the servers that run on a source's host: elsewhere somebody else may listen on them.

@@ -2,8 +2,7 @@
 
 use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::capacity::CapacityAsked;
-use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName};
-use plimsoll_model::units::span_text;
+use plimsoll_model::suite::{Ladder, LoadSpec};
 
 use super::run::{request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
@@ -54,17 +53,12 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         run.url.rate = vec![ANY_RATE];
     }
     let mut request = request_of(&run)?;
-    let closed = matches!(request.suite.load, LoadSpec::Closed { .. });
-    match (closed, args.think) {
-        (true, Some(think)) => {
-            let profile = ProfileName::from(run.profile);
-            let scale = format!("profiles.{}.think_scale", profile.as_str());
-            run.set.push(set("load.think.mean", span_text(think)));
-            run.set.push(set(&scale, 1.0));
-            let out = request.out;
-            request = RunRequest { out, ..request_of(&run)? };
+    match (&mut request.suite.load, args.think) {
+        (LoadSpec::Closed { think, .. }, Some(asked)) => {
+            think.mean = asked;
+            request.suite.profiles.get_mut(request.profile).think_scale = 1.0;
         }
-        (false, _) if args.users_per_client.is_some() => {
+        (LoadSpec::Open { .. }, _) if args.users_per_client.is_some() => {
             return Err(Failure::wrong(format!(
                 "--users-per-client: suite {} has an open load, whose capacity is in ops/s; write \
                  --think, the pause of a user, to have it in users",
@@ -90,8 +84,4 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         users_per_client: args.users_per_client.unwrap_or(1.0),
     });
     Ok(request)
-}
-
-fn set(path: &str, value: impl Into<toml::Value>) -> Override {
-    Override { path: path.to_owned(), value: value.into() }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use plimsoll_model::bundle::write_durably;
+use plimsoll_model::event::{Asked, ServerLimits};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, ProfileName};
 use plimsoll_model::target::TargetSpec;
@@ -10,7 +11,7 @@ use plimsoll_model::units::Nanos;
 
 use crate::cli::DemoArgs;
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{Held, RunRequest, cores_of_program, run};
+use crate::coordinator::{RunRequest, cores_of_program, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::suite_source;
@@ -67,9 +68,13 @@ fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
         suite.ladder = Ladder::Peak { peak: 1.0 / work.as_secs_f64(), steps: STEPS };
     }
     let cores = (cores_of_program()?.len() > 1).then_some(1);
-    let held = Held { work: Some(work), cores, ..Held::default() };
-    let plain = RunRequest::plain(suite, ProfileName::Demo, TargetSpec::Builtin, out.join(name));
-    Ok(RunRequest { held: Some(held), ..plain })
+    let limits = ServerLimits { work: Some(work), cores, ..ServerLimits::default() };
+    Ok(RunRequest {
+        targets: vec![TargetSpec::Builtin],
+        out: out.join(name),
+        asked: Asked { server_limits: Some(limits), ..Asked::default() },
+        ..RunRequest::plain(suite, ProfileName::Demo)
+    })
 }
 
 fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {

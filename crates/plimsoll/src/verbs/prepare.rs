@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Profile, ProfileName, Suite};
+use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Peak, Profile, ProfileName, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::host::{Registration, reach};
 use plimsoll_protocol::net::{Dial as _, SetupError};
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
-use crate::cli::{DEFAULT_SEED, Peak, PrepareArgs};
+use crate::cli::{DEFAULT_SEED, PrepareArgs};
 use crate::coordinator::dial::SystemDial;
 use crate::coordinator::ladder;
 use crate::coordinator::setup::setup_shower;
@@ -113,7 +113,6 @@ fn through_server(
         highest_ops_per_s: is_open.then_some(peak),
         targets: &targets,
         file_set: None,
-        urls: None,
         loadfile: None,
         dial: &dial,
     })?;

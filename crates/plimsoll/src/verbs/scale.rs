@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use plimsoll_model::bundle::BundleWriter;
+use plimsoll_model::event::ServerLimits;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::scaling::{SCALING_FORMAT, Scaling, ScalingStep};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
 use plimsoll_report::{scaling_html, scaling_markdown};
-use plimsoll_servers::Confinement;
 
 use super::run::{default_out, request_of};
 use crate::cli::{Over, Reported, ScaleArgs};
 use crate::coordinator::signals::Signals;
-use crate::coordinator::{Held, RunRequest, run};
+use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 
@@ -58,7 +58,8 @@ pub(crate) fn perform(args: &ScaleArgs) -> Result<Exit, Failure> {
         let mut live = Live::new(args.run.output.progress);
         live.line(&format!("{}:", step.name));
         let out = dir.join(&step.place);
-        let step_request = RunRequest { out, held: Some(step.held.clone()), ..request.clone() };
+        let mut step_request = RunRequest { out, ..request.clone() };
+        step_request.asked.server_limits = Some(step.limits);
         let end = run(&step_request, &signals, &mut live)?;
         worst = worst.max(end.exit);
         scaling.unit.clone_from(&end.result.summary.unit);
@@ -128,40 +129,33 @@ struct Step {
     /// Directory of its bundle.
     place: String,
     size: f64,
-    held: Held,
+    limits: ServerLimits,
 }
 
 fn steps(over: &Over) -> Vec<Step> {
-    let step = |what: &str, size: f64, text: String, held: Held| Step {
+    let step = |what: &str, size: f64, text: String, limits: ServerLimits| Step {
         name: format!("{what} {text}"),
         place: format!("{what}-{}", text.replace(' ', "")),
         size,
-        held,
+        limits,
+    };
+    let none = ServerLimits::default();
+    let cores = |n: &f64| {
+        let quota_cores = (n.fract() != 0.0).then_some(*n);
+        let limits = ServerLimits { cores: Some(n.ceil() as u32), quota_cores, ..none };
+        step("cores", *n, n.to_string(), limits)
+    };
+    let memory = |n: &u64| {
+        let limits = ServerLimits { memory_bytes: Some(*n), ..none };
+        step("memory", *n as f64, Bytes(*n).to_string(), limits)
+    };
+    let threads = |n: &u32| {
+        let limits = ServerLimits { threads: Some(*n), ..none };
+        step("threads", f64::from(*n), n.to_string(), limits)
     };
     match over {
-        Over::Cores(list) => {
-            let held = |cores: f64| Held {
-                cores: Some(cores.ceil() as u32),
-                confinement: Confinement {
-                    quota_cores: (cores.fract() != 0.0).then_some(cores),
-                    memory_bytes: None,
-                },
-                ..Held::default()
-            };
-            list.iter().map(|n| step("cores", *n, n.to_string(), held(*n))).collect()
-        }
-        Over::Memory(list) => {
-            let held = |bytes: u64| Held {
-                confinement: Confinement { quota_cores: None, memory_bytes: Some(bytes) },
-                ..Held::default()
-            };
-            let text = |bytes: u64| Bytes(bytes).to_string();
-            list.iter().map(|n| step("memory", *n as f64, text(*n), held(*n))).collect()
-        }
-        Over::Threads(list) => {
-            let held = |threads: u32| Held { threads: Some(threads), ..Held::default() };
-            let step = |n: &u32| step("threads", f64::from(*n), n.to_string(), held(*n));
-            list.iter().map(step).collect()
-        }
+        Over::Cores(list) => list.iter().map(cores).collect(),
+        Over::Memory(list) => list.iter().map(memory).collect(),
+        Over::Threads(list) => list.iter().map(threads).collect(),
     }
 }

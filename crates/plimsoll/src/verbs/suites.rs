@@ -22,7 +22,7 @@ pub(crate) fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
 fn list() -> Result<String, Failure> {
     let mut out = String::new();
     for (name, text) in protocols::shipped_suites() {
-        let suite = suite_source::parse(name, text, &[])?;
+        let suite = protocols::parse_suite(name, text, &[])?;
         let _ = writeln!(out, "{name:<14} {} ({})", suite.title, suite.source);
     }
     out.push_str("\nplimsoll suites show NAME prints one, a good start for your own\n");

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_model::suite::{Override, ProfileName};
+use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
 use toml::Value;
 
-use crate::cli::{Peak, RunArgs, UrlArgs};
+use crate::cli::{ArrivalsArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
 
 /// The suite that has these flags.
@@ -47,12 +47,17 @@ impl Set {
     fn to(&mut self, path: &str, value: impl Into<Value>) {
         self.0.push(Override { path: path.to_owned(), value: value.into() });
     }
+
+    /// The same for the value of a flag, where the flag is given.
+    fn given(&mut self, path: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.to(path, value);
+        }
+    }
 }
 
 fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
-    if let Some(clients) = clients(url)? {
-        set.to("ladder.points", vec![f64::from(clients)]);
-    }
+    set.given("ladder.points", clients(url)?.map(|clients| vec![f64::from(clients)]));
     // A peak is searched in requests per second.
     let is_open = !url.rate.is_empty() || peak == Some(Peak::Auto);
     let of_open_loads =
@@ -71,12 +76,8 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
         set.to("ladder.kind", "points");
         set.to("ladder.points", url.rate.clone());
     }
-    if let Some(connections) = url.connections {
-        set.to("load.clients", i64::from(connections));
-    }
-    if let Some(arrivals) = url.arrivals {
-        set.to("load.gaps", arrivals.as_gaps());
-    }
+    set.given("load.clients", url.connections.map(i64::from));
+    set.given("load.gaps", url.arrivals.map(ArrivalsArg::as_gaps));
     Ok(())
 }
 
@@ -99,26 +100,18 @@ fn clients(url: &UrlArgs) -> Result<Option<u32>, Failure> {
 
 fn timings(url: &UrlArgs, profile: ProfileName, set: &mut Set) {
     let profile = profile.as_str();
-    if let Some(requests) = url.requests {
-        set.to(&format!("profiles.{profile}.ops"), requests as i64);
-    }
     let counted = url.requests.is_some();
-    if let Some(length) = url.length.or(counted.then_some(REQUESTS_WITHIN)) {
-        set.to(&format!("profiles.{profile}.measure"), span_text(length));
-    }
-    if let Some(warm_up) = url.warm_up.or(counted.then_some(Nanos::ZERO)) {
-        set.to(&format!("profiles.{profile}.warm_up"), span_text(warm_up));
-    }
-    if let Some(timeout) = url.timeout {
-        set.to("op_timeout", span_text(timeout));
-    }
+    let length = url.length.or(counted.then_some(REQUESTS_WITHIN));
+    let warm_up = url.warm_up.or(counted.then_some(Nanos::ZERO));
+    set.given(&format!("profiles.{profile}.ops"), url.requests.map(|requests| requests as i64));
+    set.given(&format!("profiles.{profile}.measure"), length.map(span_text));
+    set.given(&format!("profiles.{profile}.warm_up"), warm_up.map(span_text));
+    set.given("op_timeout", url.timeout.map(span_text));
 }
 
 fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
     let method = url.method.as_deref().or(url.data.as_deref().map(|_| "POST"));
-    if let Some(method) = method {
-        set.to("workload.method", method);
-    }
+    set.given("workload.method", method);
     if let Some(data) = &url.data {
         match data.strip_prefix(FILE_PREFIX) {
             Some(file) => set.to("workload.body_file", absolute(Path::new(file))),
@@ -136,34 +129,15 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
 }
 
 fn transport(url: &UrlArgs, set: &mut Set) {
-    if url.stream {
-        set.to("workload.stream", true);
-    }
-    if url.no_check {
-        set.to("workload.first_check", false);
-    }
-    if let Some(place) = &url.connect_to {
-        set.to("workload.connect_to", place.as_str());
-    }
-    if let Some(path) = &url.unix {
-        set.to("workload.connect_to", format!("unix:{}", absolute(path)));
-    }
-    if url.new_connection {
-        set.to("workload.connections", "per-request");
-    }
-    if url.insecure {
-        set.to("workload.tls_verify", false);
-    }
-    let files = [
-        ("workload.tls_ca_file", &url.cacert),
-        ("workload.tls_certificate_file", &url.cert),
-        ("workload.tls_key_file", &url.key),
-    ];
-    for (path, file) in files {
-        if let Some(file) = file {
-            set.to(path, absolute(file));
-        }
-    }
+    let place = url.unix.as_deref().map(|path| format!("unix:{}", absolute(path)));
+    set.given("workload.stream", url.stream.then_some(true));
+    set.given("workload.first_check", url.no_check.then_some(false));
+    set.given("workload.connect_to", url.connect_to.clone().or(place));
+    set.given("workload.connections", url.new_connection.then_some("per-request"));
+    set.given("workload.tls_verify", url.insecure.then_some(false));
+    set.given("workload.tls_ca_file", url.cacert.as_deref().map(absolute));
+    set.given("workload.tls_certificate_file", url.cert.as_deref().map(absolute));
+    set.given("workload.tls_key_file", url.key.as_deref().map(absolute));
 }
 
 /// Other tools call the length of a run `-d`.

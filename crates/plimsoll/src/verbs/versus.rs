@@ -64,7 +64,7 @@ pub(crate) fn perform(args: &VersusArgs) -> Result<Exit, Failure> {
         let Some(ladder) = found else { return Ok(Exit::Interrupted) };
         sides.iter_mut().for_each(|side| side.suite.ladder = ladder.clone());
     }
-    let labels = labels(args);
+    let labels = labels(args, &sides);
     let groups = labels.map(|label| GroupInput { label, runs: Vec::new() });
     let mut series = Series {
         dir,
@@ -258,13 +258,9 @@ fn headline(result: &RunResult) -> String {
 }
 
 /// Targets, and what is set for one side only; letters where that does not tell them apart.
-fn labels(args: &VersusArgs) -> [String; 2] {
-    let target = |index: usize| args.run.targets.get(index).cloned().unwrap_or_default();
-    // Without the password that a URL may hold.
-    let shown = |index: usize| {
-        let spec = plimsoll_model::target::TargetSpec::parse(&target(index));
-        spec.map_or_else(|_| String::new(), |spec| spec.to_string())
-    };
+fn labels(args: &VersusArgs, sides: &[RunRequest; 2]) -> [String; 2] {
+    let shown =
+        |index: usize| sides[index].targets.iter().map(ToString::to_string).collect::<String>();
     let set = |overrides: &[Override]| -> String {
         // A header field may be secret.
         let value = |it: &Override| match (&it.value, it.path.contains("header")) {

@@ -5,12 +5,13 @@ use std::process::{Child, Stdio};
 
 use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::support::{
     command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 
-const POINTS: [&str; 8] = [
+const POINTS: [&str; 10] = [
     "--points",
     "100,110,120,130",
     "--set",
@@ -19,6 +20,8 @@ const POINTS: [&str; 8] = [
     "disclosure.tester=Ada",
     "--pacing",
     "coalesce",
+    "--priority",
+    "normal",
 ];
 
 fn start(url: &str, bundle: &Path) -> Child {
@@ -61,10 +64,36 @@ fn check_resumed(bundle: &Path) {
 /// Settings and statements of `disclosure.json` that a resumed run must keep.
 fn disclosed(bundle: &Path) -> (String, String) {
     let text = std::fs::read_to_string(bundle.join("disclosure.json")).unwrap();
-    let disclosure: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let disclosure: Value = serde_json::from_str(&text).unwrap();
     let setup = disclosure["setup"].as_array().unwrap();
     let pacing = setup.iter().find(|setting| setting["name"] == "pacing").unwrap();
     (pacing["value"].to_string(), disclosure["statements"].to_string())
+}
+
+fn journal(bundle: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn write_journal(bundle: &Path, records: &[Value]) {
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    std::fs::write(bundle.join("journal.jsonl"), lines).unwrap();
+}
+
+/// Workers, pacing and priority of the last load point.
+fn last_assigned(bundle: &Path) -> Value {
+    let records = journal(bundle);
+    let last = records.iter().rfind(|record| record["event"] == "point_started").unwrap();
+    let of = &last["assignment"];
+    json!([of["workers"], of["pacing"], of["priority"]])
+}
+
+/// A run that has at least one load point and was interrupted.
+fn interrupted(url: &str, bundle: &Path) {
+    let child = start(url, bundle);
+    wait_until("a point has finished", || points_finished(bundle) >= 1);
+    signal(&child, Signal::INT);
+    wait_for(child);
 }
 
 #[test]
@@ -96,6 +125,32 @@ fn ctrl_c_ends_with_4_and_a_bundle_that_can_be_resumed() {
     assert!(before.0.contains("coalesce") && before.1.contains("Ada"), "{before:?}");
     check_resumed(&bundle);
     assert_eq!(disclosed(&bundle), before);
+    assert_eq!(last_assigned(&bundle), json!([1, "coalesce", "normal"]));
+}
+
+#[test]
+fn a_journal_that_does_not_say_all_that_was_asked_is_repeated_and_not_resumed() {
+    let place = tempfile::tempdir().unwrap();
+    let (bundle, again) = (place.path().join("b"), place.path().join("again"));
+    let server = FaultServer::with_fixed_body(100, |_| Fault::None);
+    interrupted(&server.url(), &bundle);
+    let mut records = journal(&bundle);
+    let mut asked = records[0].as_object_mut().unwrap().remove("asked").unwrap();
+    records[0]["version"] = "0.1.0".into();
+    write_journal(&bundle, &records);
+    let dir = bundle.to_str().unwrap();
+    plimsoll(&["resume", dir]).check(2, &["begun by plimsoll 0.1.0", "--like"]);
+    let url = server.url();
+    let like = ["run", "web-url", &url, "--like", dir, "--out", again.to_str().unwrap()];
+    let repeated = plimsoll(&[&like[..], &["--pacing", "coalesce"]].concat());
+    assert!(matches!(repeated.code, Some(0 | 1)), "{repeated:?}");
+    assert!(repeated.err.contains("the journal of plimsoll 0.1.0"), "{repeated:?}");
+    assert_eq!(points_finished(&again), 4);
+    asked["workers"] = 2.into();
+    records[0]["asked"] = asked;
+    write_journal(&bundle, &records);
+    check_resumed(&bundle);
+    assert_eq!(last_assigned(&bundle), json!([2, "coalesce", "normal"]));
 }
 
 #[test]
@@ -116,10 +171,7 @@ fn a_run_killed_before_it_began_says_to_start_again() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
-    let child = start(&server.url(), &bundle);
-    wait_until("a point has finished", || points_finished(&bundle) >= 1);
-    signal(&child, Signal::INT);
-    wait_for(child);
+    interrupted(&server.url(), &bundle);
     std::fs::write(bundle.join("journal.jsonl"), "{\"event\":\"run_st").unwrap();
     plimsoll(&["resume", bundle.to_str().unwrap()]).check(2, &["run again"]);
 }

@@ -108,7 +108,7 @@ fn workload(name: &str) -> NfsWorkload {
         _ => include_str!("../../../suites/nfs-v3-2008.toml"),
     };
     let suite = Suite::parse(name, text, &[], &|_, table| parameters::read(table)).unwrap();
-    suite.workload.try_into().unwrap()
+    suite.workload.of::<NfsWorkload>().clone()
 }
 
 fn plan(name: &str, files: FileSet, clients: u32) -> Arc<ScriptPlan> {

@@ -2,27 +2,22 @@
 
 use std::path::Path;
 
-use plimsoll_model::assignment::{Pacing, Priority, Purpose};
+use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::{BundleReader, SUITE_FILE};
-use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::event::{JOURNAL_FORMAT, JournalRecord, RunStarted};
+use plimsoll_model::event::{Asked, JOURNAL_FORMAT, JournalRecord, LoadFileAsked, RunStarted};
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
-use plimsoll_model::suite::{Ladder, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
-use plimsoll_monitor::MonitorUrl;
-use plimsoll_protocol::{InputFile, LOAD_FILE, LOAD_FILE_SHA256};
 
-use super::super::disclose::{HELD, IN_A_ROW, PACING, PRIORITY, PRIORITY_NORMAL, WORKERS};
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
 use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::load_file;
-use crate::observers::ObserverWishes;
+use crate::protocols::{parse_suite, shipped};
 use crate::secrets::separate;
-use crate::suite_source;
 use crate::systems::Systems;
 
 /// What the interrupted run was asked for.
@@ -33,33 +28,41 @@ pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
             reader.dir().display()
         )));
     }
-    asked(reader, &[])
+    let started = started_of(reader)?;
+    let Some(asked) = &started.asked else {
+        return Err(Failure::wrong(format!(
+            "{dir}: the run was begun by plimsoll {}, whose journal does not say all that was \
+             asked for; repeat it with plimsoll run SUITE TARGET --like {dir}",
+            started.version,
+            dir = reader.dir().display()
+        )));
+    };
+    request(reader, started, asked, Changes::default())
 }
 
 /// A run like that of the bundle, with other values of its suite: the same load points, whether
 /// they were named or found.
 pub(crate) fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
     let dir = reader.dir().display();
-    let mut request = asked(reader, changed)?;
-    if request.capacity.is_some() {
+    let records = &reader.journal().records;
+    let started = started_of(reader)?;
+    if started.capacity.is_some() {
         return Err(Failure::wrong(format!(
             "--like {dir}: that was a search for a capacity, which has no ladder to repeat; make \
              it again with plimsoll capacity"
         )));
     }
-    let records = &reader.journal().records;
-    let named = reader.journal().started().and_then(|started| started.ladder.as_deref());
-    let Some(loads) = planned_loads(records).or(named) else {
+    let Some(loads) = planned_loads(records).or(started.ladder.as_deref()) else {
         return Err(Failure::wrong(format!(
             "--like {dir}: that run ended before its load points were known; name another, or \
              write --points"
         )));
     };
-    // A ladder of think times has its loads in the suite.
-    if !matches!(request.suite.ladder, Ladder::Think { .. }) {
-        request.suite.ladder = Ladder::Points { points: loads.to_vec() };
-    }
-    Ok(request)
+    let ladder = LadderChange::Again(loads.to_vec());
+    let changes = Changes { values: changed, ladder: Some(&ladder) };
+    // Bundles of older versions do not say it: the defaults.
+    let asked = started.asked.clone().unwrap_or_default();
+    request(reader, started, &asked, changes)
 }
 
 /// Not even the first record was written.
@@ -70,42 +73,41 @@ pub(super) fn not_begun(dir: &Path) -> Failure {
     ))
 }
 
-/// What a run was asked for, with some values of its suite changed.
-fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Failure> {
+fn started_of(reader: &BundleReader) -> Result<&RunStarted, Failure> {
+    reader.journal().started().ok_or_else(|| not_begun(reader.dir()))
+}
+
+/// What a run was asked for, with some changes of its suite.
+fn request(
+    reader: &BundleReader,
+    started: &RunStarted,
+    asked: &Asked,
+    changes: Changes<'_>,
+) -> Result<RunRequest, Failure> {
     let dir = reader.dir();
-    let journal = reader.journal();
-    let started = journal.started().ok_or_else(|| not_begun(dir))?;
-    let file = dir.join(SUITE_FILE).display().to_string();
-    let disclosed = reader.disclosure()?.unwrap_or_default();
-    if let Some(held) = setting(&disclosed, HELD) {
+    if let Some(limits) = &asked.server_limits {
         return Err(Failure::wrong(format!(
             "{}: this is one run of plimsoll scale or plimsoll demo, whose server was held to \
-             {held}; make it again as a whole",
+             {limits}; make it again as a whole",
             dir.display()
         )));
     }
+    let file = dir.join(SUITE_FILE).display().to_string();
+    let (suite, headers) = separate(parse_suite(&file, reader.suite_text(), changes)?)?;
+    let profile = ProfileName::named(&started.profile).ok_or_else(|| {
+        Failure::wrong(format!("profile {:?} is not known to this version", started.profile))
+    })?;
+    let load_file = asked.load_file.as_ref();
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
-    let (suite, headers) = separate(suite_source::parse(&file, reader.suite_text(), changed)?)?;
-    let loadfile = loadfile_of(&disclosed, &suite)?;
+    let disclosed = reader.disclosure()?.unwrap_or_default();
     Ok(RunRequest {
-        suite,
         headers,
-        profile: profile_named(&started.profile)?,
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,
         out: dir.to_owned(),
-        // Not from a load point: one of few clients has fewer workers than the run.
-        workers: setting(&disclosed, WORKERS).and_then(|text| text.parse().ok()),
-        pacing: setting(&disclosed, PACING).and_then(pacing_named).unwrap_or(Pacing::Auto),
-        priority: match setting(&disclosed, PRIORITY) {
-            Some(text) if text.starts_with(PRIORITY_NORMAL) => Priority::Normal,
-            _ => Priority::Auto,
-        },
-        loadfile,
-        in_a_row: setting(&disclosed, IN_A_ROW).map(str::to_owned),
-        monitors: monitors_of(&disclosed)?,
-        // They watched the run that was interrupted; nobody asked for them again.
-        observers: ObserverWishes::default(),
+        loadfile: load_file.map(|file| load_file::read_again(file, &suite)).transpose()?,
+        monitors: sources::parse(&asked.monitors)?,
+        asked: asked.clone(),
         statements: disclosed.statements,
         systems: Systems {
             inventories: disclosed.systems,
@@ -113,40 +115,23 @@ fn asked(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, Fail
         },
         capacity: started.capacity.clone(),
         gates: started.gates.clone(),
-        held: None,
         command: started.command.clone(),
+        // Observers watched the run that was interrupted; nobody asked for them again.
+        ..RunRequest::plain(suite, profile)
     })
 }
 
-/// The load file the run replays, read again.
-fn loadfile_of(disclosed: &Disclosure, suite: &Suite) -> Result<Option<InputFile>, Failure> {
-    let known = setting(disclosed, LOAD_FILE).zip(setting(disclosed, LOAD_FILE_SHA256));
-    known.map(|(path, sum)| load_file::read_again(Path::new(path), sum, suite)).transpose()
-}
-
-/// The sources the run watched, without the communities of agents.
-fn monitors_of(disclosed: &Disclosure) -> Result<Vec<MonitorUrl>, Failure> {
-    let kept = disclosed.setup.iter().filter(|setting| setting.name == sources::MONITOR);
-    let urls: Vec<String> = kept.map(|setting| setting.value.clone()).collect();
-    sources::parse(&urls)
-}
-
-fn setting<'d>(disclosed: &'d Disclosure, name: &str) -> Option<&'d str> {
-    let found = disclosed.setup.iter().find(|setting| setting.name == name);
-    found.map(|setting| setting.value.as_str())
-}
-
-fn pacing_named(name: &str) -> Option<Pacing> {
-    [Pacing::Auto, Pacing::Spin, Pacing::Precise, Pacing::Coalesce]
-        .into_iter()
-        .find(|pacing| pacing.as_str() == name)
-}
-
-fn profile_named(name: &str) -> Result<ProfileName, Failure> {
-    [ProfileName::Full, ProfileName::Standard, ProfileName::Quick, ProfileName::Demo]
-        .into_iter()
-        .find(|profile| profile.as_str() == name)
-        .ok_or_else(|| Failure::wrong(format!("profile {name:?} is not known to this version")))
+/// What the journal keeps of a request, with what the set-up settled.
+fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
+    let load_file = request.loadfile.as_ref();
+    Asked {
+        workers: Some(setup.placement.workers),
+        pacing: setup.placement.pacing,
+        load_file: load_file
+            .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() }),
+        monitors: request.monitors.iter().map(ToString::to_string).collect(),
+        ..request.asked.clone()
+    }
 }
 
 /// The journal's first record.
@@ -167,6 +152,7 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
         command: request.command.clone(),
         capacity: request.capacity.clone(),
         gates: request.gates.clone(),
+        asked: Some(Box::new(asked(request, setup))),
         at_unix_ns: unix_ns(),
     }
 }
@@ -178,17 +164,20 @@ pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Paramete
     if setup.targets.iter().any(|target| target.is_here) {
         practices.push(Practice::new(method::HOSTS, method::SERVERS_HOST));
     }
+    let name = &request.suite.name;
+    let shipped = setup.shipped.get_or_init(|| parse_suite(name, shipped(name)?, &[]).ok());
     method::parameters(&MethodOf {
         suite: &request.suite,
         profile: request.profile,
-        shipped: published(&request.suite.name).as_ref(),
+        shipped: shipped.as_ref(),
         practices: &practices,
     })
 }
 
 /// What the command line says of the run and no key of the suite.
 fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
-    let runs = request.in_a_row.iter().map(|text| Practice::new("generator.runs", text));
+    let runs =
+        request.asked.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
     let mut practices: Vec<Practice> = runs.collect();
     let Some(asked) = &request.capacity else { return practices };
     let profile = request.suite.profiles.get(request.profile);
@@ -208,12 +197,6 @@ fn beside_the_suite(request: &RunRequest) -> Vec<Practice> {
     practices
 }
 
-/// The suite of that name as shipped, nothing overridden; a file of the user's own has none.
-fn published(name: &str) -> Option<Suite> {
-    let text = crate::protocols::shipped(name)?;
-    suite_source::parse(name, text, &[]).ok()
-}
-
 /// The ladder that an earlier part of the run planned.
 pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
     records.iter().rev().find_map(|record| match record {
@@ -224,7 +207,7 @@ pub(super) fn planned_loads(records: &[JournalRecord]) -> Option<&[f64]> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::suite::Origin;
+    use plimsoll_model::suite::{Origin, Suite};
 
     use super::*;
     use crate::protocols;
@@ -239,7 +222,7 @@ mod tests {
 
     fn shipped_suites() -> Vec<Suite> {
         let all = protocols::shipped_suites();
-        all.map(|(name, text)| suite_source::parse(name, text, &[]).unwrap()).collect()
+        all.map(|(name, text)| parse_suite(name, text, &[]).unwrap()).collect()
     }
 
     #[test]

@@ -8,6 +8,7 @@ use plimsoll_calibration::wire::Start;
 use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
+use plimsoll_model::event::Asked;
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
@@ -25,7 +26,7 @@ use crate::coordinator::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::suite_source;
+use crate::protocols::parse_suite;
 use crate::terminal::Live;
 
 /// The wall clock may move this much against the monotonic one during a run: by way of the wall
@@ -142,14 +143,15 @@ impl Bench<'_> {
             overrides.push(set("load.gaps", Value::from("uniform")));
             overrides.push(set("load.clients", Value::from(i64::from(clients))));
         }
-        let suite = suite_source::parse("calibration.toml", text, &overrides)?;
+        let suite = parse_suite("calibration.toml", text, &overrides)?;
         let target = TargetSpec::parse(&trial.wire.url(server))?;
-        Ok(RunRequest {
-            seed: self.seed,
+        let asked = Asked {
             workers: Some(self.placement.workers),
             pacing: trial.pacing.unwrap_or(self.placement.pacing),
-            ..RunRequest::plain(suite, ProfileName::Standard, target, out)
-        })
+            ..Asked::default()
+        };
+        let plain = RunRequest::plain(suite, ProfileName::Standard);
+        Ok(RunRequest { seed: self.seed, targets: vec![target], out, asked, ..plain })
     }
 }
 
