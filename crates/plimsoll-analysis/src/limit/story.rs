@@ -17,14 +17,8 @@ pub(super) fn story(suite: &Suite, climb: &[&PointResult]) -> Option<String> {
         return None;
     }
     let told = chapters.iter().enumerate().map(|(index, point)| {
-        let limit = &point.limit;
-        let also: Vec<&str> = limit.also.iter().map(|also| also.text.as_str()).collect();
-        let also = match also.as_slice() {
-            [] => String::new(),
-            texts => format!("; and {}", texts.join("; and ")),
-        };
         let then = if index == 0 { "" } else { "then " };
-        format!("{then}{}{also}, from {} on", limit.text, place_text(suite, point))
+        format!("{then}{}, from {} on", point.limit.sentence(), place_text(suite, point))
     });
     let mut told = told.collect::<Vec<_>>().join("; ");
     if let Some(first) = unknown_at_the_end(climb) {

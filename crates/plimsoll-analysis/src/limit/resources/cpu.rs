@@ -1,13 +1,9 @@
 //! Processors: what the hypervisor keeps, a quota, the cores a server may use.
 
-use plimsoll_model::limit::{Limit, LimitKind, OtherPrograms};
-use plimsoll_model::units::three_digits;
+use plimsoll_model::limit::{Limit, LimitFacts, LoadShape, NearlyFull, OtherPrograms};
 
-use super::{
-    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, cores_text, digits, limit,
-    percent, waits_for_disk,
-};
-use crate::limit::seen::{Scene, Seen, foremost_text};
+use super::{FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, limit, waits_for_disk};
+use crate::limit::seen::{Scene, Seen};
 
 /// A core that ops wait for is full whenever they come, though a load that comes in bursts leaves it
 /// idle between them: from this share on.
@@ -34,13 +30,9 @@ pub(super) fn hypervisor(scene: &Scene<'_>) -> Option<Limit> {
     let (cores, busy) = (now.cores()?, now.cores_busy()?);
     let steal = now.process("cores_steal").or_else(|| Some(now.get("host.cpu_steal")? * cores))?;
     (steal >= STEAL_MIN_RATIO * cores && busy + steal >= FULL_MIN_RATIO * cores).then(|| {
-        let text = format!(
-            "the hypervisor: it kept {} of the time of the server's {}",
-            percent(steal / cores),
-            cores_text(cores)
-        );
         let evidence = ["process.server.cores_steal", "host.cpu_steal"];
-        limit(LimitKind::Hypervisor, None, text, evidence.map(|name| scene.evidence(name, None)))
+        let facts = LimitFacts::Hypervisor { kept_ratio: steal / cores, cores };
+        limit(facts, evidence.map(|name| scene.evidence(name, None)))
     })
 }
 
@@ -50,17 +42,13 @@ pub(super) fn quota(scene: &Scene<'_>) -> Option<Limit> {
     let (quota, used) = (now.group("quota")?, now.process("cpu")?);
     let throttled = now.group("throttled")?;
     (used >= FULL_MIN_RATIO * quota && throttled >= THROTTLED_MIN_CORES).then(|| {
-        let text = format!(
-            "the CPU quota: the server used {} of the {} its control group is allowed, and was \
-             held back for {throttled:.2} core-seconds a second",
-            digits(used),
-            cores_text(quota)
-        );
         let evidence = [
             scene.evidence("process.server.cpu", Some(quota)),
             scene.evidence("cgroup.server.throttled", None),
         ];
-        limit(LimitKind::Quota, Some(cores_text(quota)), text, evidence)
+        let facts =
+            LimitFacts::Quota { used_cores: used, quota_cores: quota, throttled_cores: throttled };
+        limit(facts, evidence)
     })
 }
 
@@ -90,39 +78,18 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
         others.cores_ratio >= OTHERS_SAID_MIN_RATIO && others.foremost.is_some()
     };
     let others = now.others().filter(named).or_else(|| now.taken_by_others());
-    let own = own.map_or(String::new(), |own| shares_text(own / busy, others.as_ref()));
-    let waited = match in_bursts {
-        true => ", and ops spent most of their time waiting",
-        false => "",
-    };
-    if full && cores > 1.0 {
-        let text = format!(
-            "the processors: the {} the server may use were {} busy{own}{waited}",
-            cores_text(cores),
-            percent(busy / cores),
-        );
-        let place = Some(cores_text(cores));
-        let limit = limit(LimitKind::Processor, place, text, evidence(cores));
-        return Some(Limit { others, ..limit });
-    }
     if full {
-        let place = core_name(now);
-        let text = format!(
-            "one core of the server ({place}, all it may use): {} busy{own}{waited}",
-            percent(busy),
-        );
-        return Some(Limit { others, ..limit(LimitKind::Core, Some(place), text, evidence(1.0)) });
+        let facts = LimitFacts::Cores {
+            cores: now.named_cores(cores),
+            busy_ratio: busy / cores,
+            own_ratio: own.map(|own| own / busy),
+            load: if in_bursts { LoadShape::Bursts } else { LoadShape::Steady },
+        };
+        return Some(Limit { others, ..limit(facts, evidence(cores)) });
     }
-    let thread = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
-    let text = format!(
-        "one core: a thread of the server was busy for {} of the time, while the {} it may use \
-         were {} busy",
-        percent(thread),
-        cores_text(cores),
-        percent(busy / cores)
-    );
-    let place = Some("one thread of the server".to_owned());
-    Some(limit(LimitKind::Core, place, text, evidence(cores)))
+    let busy_ratio = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
+    let facts = LimitFacts::Thread { busy_ratio, cores, cores_busy_ratio: busy / cores };
+    Some(limit(facts, evidence(cores)))
 }
 
 /// Beside other programs: threads of the server ran on its cores or were ready to at all times, and
@@ -136,23 +103,6 @@ fn is_wanted_all_the_time(scene: &Scene<'_>) -> bool {
     scene.low.is_some()
         && wanted().is_some_and(|ratio| ratio >= FULL_MIN_RATIO)
         && !waits_for_disk(scene)
-}
-
-/// Whose work it was that a full core did.
-fn shares_text(own_ratio: f64, others: Option<&OtherPrograms>) -> String {
-    let own_ratio = own_ratio.min(1.0);
-    let own = format!(", {} of it with the server itself", percent(own_ratio));
-    let Some(others) = others else { return own };
-    let who = match others.foremost {
-        Some(_) => "with other programs",
-        None => "with other programs or the kernel",
-    };
-    format!("{own} and {} {who}{}", percent(1.0 - own_ratio), foremost_text(others))
-}
-
-/// The only core that the server may use.
-fn core_name(seen: &Seen<'_>) -> String {
-    seen.only_core().map_or_else(|| "one core".to_owned(), |number| format!("core {number}"))
 }
 
 /// Do ops spend most of their time at the server ready to run, waiting for a core?
@@ -173,22 +123,15 @@ fn has_cpu_queue(scene: &Scene<'_>) -> bool {
 }
 
 /// How far the server's cores were from full, where they did not idle.
-pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<String> {
-    let (cores, busy) = (seen.cores()?, seen.cores_busy()?);
-    let waiting = seen.process("run_delay")?;
-    let is_near = (IDLE_MAX_RATIO..FULL_MIN_RATIO).contains(&(busy / cores));
-    is_near.then(|| {
-        let name = match cores {
-            1.0 => core_name(seen),
-            _ => format!("the {} it may use", cores_text(cores)),
-        };
-        format!(
-            "{name}: {} busy, of {} that count as full, with {} threads waiting on average",
-            percent(busy / cores),
-            percent(FULL_MIN_RATIO),
-            three_digits(waiting)
-        )
-    })
+pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<NearlyFull> {
+    let cores = seen.cores()?;
+    let near = NearlyFull {
+        cores: seen.named_cores(cores),
+        busy_ratio: seen.cores_busy()? / cores,
+        full_ratio: FULL_MIN_RATIO,
+        waiting_threads: seen.process("run_delay")?,
+    };
+    (IDLE_MAX_RATIO..FULL_MIN_RATIO).contains(&near.busy_ratio).then_some(near)
 }
 
 /// The server's processors had room, whoever else used them.

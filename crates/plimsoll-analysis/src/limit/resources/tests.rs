@@ -162,7 +162,7 @@ fn behind_a_cap_on_response_time_stands_the_resource_that_was_full() {
     let limit = &result.points[1].limit;
     assert_eq!(limit.kind, LimitKind::Cap, "{limit:?}");
     assert!(
-        limit.text.contains("above 40 ms; behind it one core of the server (core 1"),
+        limit.to_string().contains("above 40 ms; behind it one core of the server (core 1"),
         "{limit:?}"
     );
     assert!(!limit.evidence.is_empty(), "{limit:?}");
