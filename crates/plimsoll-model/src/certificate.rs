@@ -424,23 +424,13 @@ impl QueueCase {
     }
 }
 
-impl Judged {
-    /// Whether it holds; `None` when it was left open.
-    pub const fn held(self) -> Option<bool> {
-        match self {
-            Self::Held => Some(true),
-            Self::Broken => Some(false),
-            Self::NotJudged => None,
-        }
-    }
-}
-
 mod circumstances;
 mod judgements;
 mod note;
 mod witness;
 
 pub use circumstances::Circumstances;
+pub use judgements::{JudgedCase, Judgement, JudgementKind};
 pub use note::CertificateNote;
 pub use witness::{Witness, Witnessed};
 #[cfg(test)]

@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Judged;
+use super::{Judged, JudgementKind};
 use crate::units::Nanos;
-
-pub(super) const SENT: &str = "sent";
-pub(super) const ARRIVED: &str = "arrived";
 
 /// The counts and the four times of the ops of one load, against schedule and server's log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,13 +47,13 @@ pub struct Witnessed {
 }
 
 impl Witness {
-    /// What it is about, and what came of it.
-    pub(super) fn judged(&self) -> Vec<(String, Judged)> {
-        let mut all = vec![("recorded".to_owned(), self.recorded), ("sum".to_owned(), self.sum)];
-        all.extend(self.replies.map(|_| ("ended".to_owned(), self.ended)));
-        for (name, seen) in [(SENT, &self.sent), (ARRIVED, &self.arrived)] {
-            all.extend(seen.iter().map(|seen| (name.to_owned(), seen.judged)));
-        }
+    /// What it judges, and what came of it.
+    pub(super) fn judged(&self) -> Vec<(JudgementKind, Judged)> {
+        let mut all =
+            vec![(JudgementKind::Recorded, self.recorded), (JudgementKind::Sum, self.sum)];
+        all.extend(self.replies.map(|_| (JudgementKind::Ended, self.ended)));
+        all.extend(self.sent.map(|sent| (JudgementKind::Sent, sent.judged)));
+        all.extend(self.arrived.map(|arrived| (JudgementKind::Arrived, arrived.judged)));
         all
     }
 }

@@ -291,28 +291,29 @@ fn troubles(count: u64) -> String {
 }
 
 fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
-    let judgements = certificate.judgements();
-    let broken: Vec<&str> =
-        judgements.iter().filter(|(_, held)| !held).map(|(name, _)| name.as_str()).collect();
+    let all = certificate.judgements();
+    let broken: Vec<String> = certificate.broken().iter().map(ToString::to_string).collect();
+    let open = all.iter().filter(|judgement| judgement.judged == Judged::NotJudged).count();
+    let made = all.len() - open;
     let named = &broken[..broken.len().min(BROKEN_NAMED_MAX)];
     let more = match broken.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more, marked above"),
     };
-    let open = match certificate.not_judged() {
+    let open = match open {
         0 => String::new(),
         1 => "; 1 was left open, the host's own pauses being in the way".to_owned(),
         n => format!("; {n} were left open, the host's own pauses being in the way"),
     };
     let _ = match broken[..] {
         [] => {
-            let all = format!("All {} judgements hold", judgements.len());
+            let all = format!("All {made} judgements hold");
             writeln!(out, "{}{open}.", style.good(&all))
         }
         _ => writeln!(
             out,
             "{}: {}{more}{open}",
-            style.bad(&format!("{} of {} judgements do not hold", broken.len(), judgements.len())),
+            style.bad(&format!("{} of {made} judgements do not hold", broken.len())),
             named.join("; ")
         ),
     };
