@@ -78,7 +78,7 @@ pub(crate) fn there_and_back(
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
     let Seen { times, reasons, .. } = only(&seen)?;
-    let run = judge::run_verdict(reasons, &Pauses::default());
+    let run = judge::run_verdict(reasons);
     let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run);
     Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
@@ -184,7 +184,9 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
     let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
     let response_ns = Nanos::from_secs_f64(response_s);
     let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
-    let span = served.map(|truth| judge::Span::of(truth, floor));
+    let paused = Nanos::from_secs_f64(pauses.mean_s());
+    let span =
+        served.map(|truth| judge::Span { truth, delayed: truth + floor, paused: truth + paused });
     let law = Loop {
         clients: CLOSED_CLIENTS,
         servers: CLOSED_SERVERS,
@@ -207,18 +209,13 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
         served_ns: served.unwrap_or_default(),
         allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
-        tight: span
-            .map_or(Judged::Broken, |span| span.judge_beside(response_ns, Statistic::Mean, pauses)),
+        tight: span.map_or(Judged::Broken, |span| span.judge(response_ns)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory: judge::throughput(
-            ops_per_s,
-            (low, high),
-            (served.unwrap_or_default(), floor, pauses),
-        ),
+        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
         think_allowed_ns: think_allowed,
         think: Judged::from_held(think_error <= think_allowed.0),
-        run: judge::run_verdict(&seen.reasons, pauses),
+        run: judge::run_verdict(&seen.reasons),
         witness: None,
     }
 }
@@ -265,7 +262,7 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
         troubles: seen.troubles(),
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
-        run: judge::run_verdict(&seen.reasons, &Pauses::default()),
+        run: judge::run_verdict(&seen.reasons),
         witness: Some(stall_witness(bench, seen, &log)),
     })
 }

@@ -144,7 +144,7 @@ impl Case<'_> {
             rate: counted,
             served_error_ratio,
             served,
-            run: judge::run_verdict(&seen.reasons, &pauses),
+            run: judge::run_verdict(&seen.reasons),
             witness: None,
             open_because: open_because([counted, served], &readings, &pauses),
             readings,

@@ -61,14 +61,6 @@ impl ServerLog {
         self.rows.iter().filter(|row| (from..until).contains(&row.sent_ns)).count() as u64
     }
 
-    /// How many replies should have left before an end of the window and had done so after it.
-    pub(crate) fn across_the_ends(&self, (from, until): (u64, u64)) -> u64 {
-        let across = |row: &&Row| {
-            [from, until].iter().any(|end| row.departure_ns < *end && row.sent_ns >= *end)
-        };
-        self.rows.iter().filter(across).count() as u64
-    }
-
     /// The first arrival from an instant on.
     pub(crate) fn first_arrival_from(&self, instant_ns: u64) -> Option<u64> {
         self.rows.get(self.arrived_before(instant_ns)).map(|row| row.arrival_ns)
@@ -95,8 +87,6 @@ mod tests {
         assert_eq!(log.late((10, 20)).max(), 11);
         let replies = [(0, 500_000_022), (500_000_021, 500_000_022), (0, 500_000_021)];
         assert_eq!(replies.map(|window| log.replies_within(window)), [1, 1, 0]);
-        let across = [(0, 500_000_015), (1_000_000_025, 9), (0, 500_000_022)];
-        assert_eq!(across.map(|window| log.across_the_ends(window)), [1, 1, 0]);
         assert_eq!(log.first_arrival_from(11), Some(20));
         assert_eq!(log.first_arrival_from(21), None);
         assert_eq!((log.arrived_before(10), log.arrived_before(11)), (0, 1));
