@@ -27,7 +27,7 @@ pub struct ReportError {
 }
 
 #[derive(Serialize)]
-struct Page {
+struct ReportPage {
     title: String,
     run: RunPage,
     closing: &'static str,
@@ -166,7 +166,7 @@ fn render(
     }
     let title = view.title.clone();
     let run = run_page(run, view, BesideView::new(beside));
-    let page = Page { title, run, closing: CLOSING };
+    let page = ReportPage { title, run, closing: CLOSING };
     Ok(environment.get_template(template)?.render(Serde(&page))?)
 }
 

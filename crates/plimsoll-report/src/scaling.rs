@@ -19,7 +19,7 @@ const NOTE: &str = "Ratio: throughput over that of the first step. Efficiency: t
     in its report.";
 
 #[derive(Serialize)]
-struct Page {
+struct ScalingPage {
     title: String,
     subtitle: String,
     /// Named apart from the templates' own `chart` and `table`.
@@ -49,7 +49,7 @@ pub fn scaling_html(scaling: &Scaling) -> Result<String, ReportError> {
         let mut texts = [Some(step.limit.to_string()), step.limit_text.clone()].into_iter();
         Some((step.name.clone(), texts.find_map(|text| text.filter(|text| !text.is_empty()))?))
     };
-    let page = Page {
+    let page = ScalingPage {
         title: format!("{} over {}", scaling.suite, scaling.over),
         subtitle: format!("{} steps, a run for each", scaling.steps.len()),
         chart_of: chart("scaling", |frame| scaling_chart(frame, scaling)),
