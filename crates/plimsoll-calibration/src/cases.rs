@@ -7,16 +7,16 @@ use crate::queueing::stall::Stalled;
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{
-    ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic, Witness,
+    ClosedCase, CrossCheck, Floor, Judged, QueueCase, StallCase, Statistic,
 };
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
+use super::cross_check;
 use super::judge;
 use super::open::{Asked, keys, no_points, open_case, schedule};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
-use super::witness;
 use crate::trial::{Pattern, Seen, Trial};
 use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
@@ -54,9 +54,7 @@ const STALL_CLIENTS: u32 = 8;
 
 /// The way there and back.
 pub(crate) struct ThereAndBack {
-    /// For the certificate.
     pub(crate) floor: Floor,
-    /// To draw from.
     pub(crate) delays: Delays,
 }
 
@@ -171,7 +169,7 @@ pub(crate) fn closed(
     let pauses = Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
     let served_s = log.responses_s(seen.window_ns);
     let mut case = closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean));
-    case.witness = Some(witness::counts(seen, &log, seen.due()));
+    case.witness = Some(cross_check::counts(seen, &log, seen.due()));
     Ok(case)
 }
 
@@ -263,15 +261,15 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
         run: judge::run_verdict(&seen.reasons),
-        witness: Some(stall_witness(bench, seen, &log)),
+        witness: Some(stall_cross_check(bench, seen, &log)),
     })
 }
 
-fn stall_witness(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> Witness {
+fn stall_cross_check(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> CrossCheck {
     let due_ns = schedule((bench.seed(), Gaps::Uniform), STALL_OPS_PER_S, seen);
     let keys = keys(bench.proper(), bench.seed(), due_ns.len());
-    let plan = witness::Plan { wire: bench.proper(), due_ns: &due_ns, keys: keys.as_deref() };
-    witness::witness(&plan, seen, log)
+    let plan = cross_check::Plan { wire: bench.proper(), due_ns: &due_ns, keys: keys.as_deref() };
+    cross_check::cross_check(&plan, seen, log)
 }
 
 /// The only load point of a run.

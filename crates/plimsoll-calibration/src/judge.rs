@@ -1,10 +1,10 @@
-//! The limits, and who is held against them. Pure.
+//! The limits of the judgements. [`judge`] decides all that can be left open.
 //!
-//! [`judge`] decides. There are three kinds of judgements of times. The client's times are compared with the server's log of the same
-//! run. The server's times are compared with the same queue on the arrivals that the seed gives: a
-//! tool that waits for replies before it sends fails here. That schedule is compared with theory,
-//! within the simulated scatter of a run of its length. Delays of the host are measured and drawn
-//! from, reply by reply, because percentiles of delays cannot be added.
+//! Times are compared three times. The client's times are compared with the server's log of the
+//! same run. The server's times are compared with the same queue on the arrivals that the seed
+//! gives; a tool that waits for replies before it sends fails here. That schedule is compared with
+//! theory, within the simulated scatter of a run of its length. Delays of the host are measured and
+//! drawn from, reply by reply, because percentiles of delays cannot be added.
 
 use crate::queueing::family;
 use crate::queueing::finite::Loop;
@@ -18,11 +18,11 @@ use super::pauses::Pauses;
 
 /// Done over due, and served over due, may differ from 1 by this.
 const RATE_ERROR_MAX_RATIO: f64 = 0.005;
-/// Client and server may be this far apart …
+/// Client and server may differ by this …
 const TIGHT_ERROR_MAX_RATIO: f64 = 0.02;
-/// … or this far, on top of the floor: a histogram's width and a scheduler's tick.
+/// … or by this, beyond the floor: the width of a histogram's bucket and a scheduler's tick.
 const TIGHT_ERROR_MAX: Nanos = Nanos::from_micros(100);
-/// A floor above this share of what was served allows so much that to be within it says nothing.
+/// With a floor above this share of the served time, agreement says nothing.
 const TELLING_FLOOR_MAX_RATIO: f64 = 0.2;
 /// The server stamps a reply when the call that sends it has returned, and an arrival when it has
 /// read it. A client on another core may be earlier by what that takes.
@@ -32,8 +32,8 @@ const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
 const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 
-/// Held where two figures are no further apart than they may be, and left open where something
-/// else than the instrument explains up to `open`.
+/// Judges the distance of two figures: it holds up to `held`, and is left open up to `open`, which
+/// something else than the instrument explains.
 pub(crate) fn judge(apart: f64, held: f64, open: f64) -> Judged {
     match apart {
         apart if apart <= held => Judged::Held,
@@ -42,8 +42,8 @@ pub(crate) fn judge(apart: f64, held: f64, open: f64) -> Judged {
     }
 }
 
-/// How far done and due may be apart: a queue that is longer at one end of the window than at the
-/// other makes up for the rest.
+/// How far done and due may differ: the queue can be longer at one end of the window than at the
+/// other.
 pub(crate) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
     let inside = family::queue_length_max(utilisation, servers);
     RATE_ERROR_MAX_RATIO.max(inside / due.max(1) as f64)
@@ -54,7 +54,7 @@ pub(crate) const fn served_allowed_ratio() -> f64 {
     RATE_ERROR_MAX_RATIO
 }
 
-/// Is the number of ops right? Left open where a pause at an end of the window explains it.
+/// Judges a number of ops. Left open if a pause at an end of the window explains the difference.
 pub(crate) fn count(
     error_ratio: f64,
     allowed_ratio: f64,
@@ -80,7 +80,7 @@ pub(crate) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
 }
 
-/// What a run says of itself by the reasons that concern a load point.
+/// The verdict of a run, from the reasons that concern a load point.
 pub(crate) fn run_verdict(reasons: &[Rule]) -> RunVerdict {
     RunVerdict {
         held: reasons.iter().all(is_shown),
@@ -88,8 +88,8 @@ pub(crate) fn run_verdict(reasons: &[Rule]) -> RunVerdict {
     }
 }
 
-/// It says that the generator was not punctual, or that the server was not steady (it pauses on
-/// purpose): to be shown. What that does to the figures is what is judged here.
+/// The generator was not punctual, or the server not steady (it pauses on purpose). The effect on
+/// the figures is judged here, so the run holds.
 const fn is_shown(rule: &Rule) -> bool {
     matches!(
         rule,
@@ -100,25 +100,24 @@ const fn is_shown(rule: &Rule) -> bool {
     )
 }
 
-/// What something may be: `truth`, and all up to what delays on the way make of it.
+/// The values that a figure may have: `truth`, and more by the delays on the way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    /// Without any delay.
     pub(crate) truth: Nanos,
-    /// With all that are known.
+    /// With all known delays.
     pub(crate) delayed: Nanos,
-    /// The most that pauses of the host can have made of it.
+    /// With the longest delays that pauses of the host can have caused.
     pub(crate) paused: Nanos,
 }
 
 impl Span {
-    /// How far from the truth it may be, on the side where it is.
+    /// How far from the truth it may be, on its side of it.
     pub(crate) fn allowed(self, found: Nanos) -> Nanos {
         let strictly = self.strictly_allowed();
         if found < self.truth { strictly } else { strictly + self.delay() }
     }
 
-    /// How far it might be if nothing were delayed.
+    /// How far it may be without any delay.
     fn strictly_allowed(self) -> Nanos {
         Nanos((self.truth.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64).max(TIGHT_ERROR_MAX)
     }
@@ -127,8 +126,8 @@ impl Span {
         self.delayed.saturating_sub(self.truth)
     }
 
-    /// Is it close enough? Left open where it is only because delays are long, or where pauses of
-    /// the host alone may have made it too long.
+    /// Judges a figure. Left open if it is close only because delays are long, or if pauses of the
+    /// host alone can have made it too long.
     pub(crate) fn judge(self, found: Nanos) -> Judged {
         let allowed = self.allowed(found);
         let held = match telling(self.truth, self.delay()) {
@@ -144,7 +143,7 @@ impl Span {
     }
 }
 
-/// Does a judgement that allows this floor say anything?
+/// Is the floor short enough for agreement to mean something?
 fn telling(served: Nanos, floor: Nanos) -> bool {
     floor.0 as f64 <= served.0 as f64 * TELLING_FLOOR_MAX_RATIO
 }

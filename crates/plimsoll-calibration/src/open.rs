@@ -1,4 +1,4 @@
-//! One open load: what client and server wrote down of it, by its schedule.
+//! One open load: what client and server recorded, by its schedule.
 
 use crate::queueing::Queue;
 use crate::queueing::delayed::Delays;
@@ -12,12 +12,12 @@ use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_servers::log::{Scheduled, truths_ns};
 use plimsoll_servers::station::Station;
 
+use super::cross_check;
 use super::judge;
 use super::pauses::Pauses;
 use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;
-use super::witness;
 use crate::trial::Seen;
 use plimsoll_protocol::host::HostError;
 
@@ -62,8 +62,8 @@ pub(crate) fn open_case(
     case.queue = queue.map_or_else(|| service_name(spec.service), |queue| queue.name());
     case.ops_scheduled = Some(in_window(&schedule, seen).count() as u64);
     let keys = keys(wire, spec.seed, schedule.len());
-    let plan = witness::Plan { wire, due_ns: &schedule, keys: keys.as_deref() };
-    case.witness = Some(witness::witness(&plan, seen, log));
+    let plan = cross_check::Plan { wire, due_ns: &schedule, keys: keys.as_deref() };
+    case.witness = Some(cross_check::cross_check(&plan, seen, log));
     Ok(case)
 }
 

@@ -1,19 +1,18 @@
-//! When the host stood still: what it alone can have brought about is left open.
+//! Pauses of the host. A judgement that they alone can have broken is left open.
 
 use plimsoll_model::event::Times;
 use plimsoll_model::units::Nanos;
 
-/// A pause of the host that is no ordinary wakeup.
+/// Shorter delays are ordinary wakeups.
 const PAUSE_MIN: Nanos = Nanos::from_micros(500);
 
-/// When the host stood still for client or server, as both saw it in this very run.
+/// Pauses of the host, as client and server recorded them in the same run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pauses {
-    /// The longest.
     longest: Nanos,
     /// Share of the ops that one of them delayed.
     share: f64,
-    /// How much longer its effect lasts, the queue that it leaves having to drain.
+    /// How many times as long its effect lasts: the queue behind it has to drain.
     drain: f64,
 }
 
@@ -41,23 +40,22 @@ impl Pauses {
         )
     }
 
-    /// Ops at a rate that the longest may push over the edge of a window.
+    /// Ops of a load that the longest pause can move out of the window.
     pub(crate) fn ops(&self, rate_ops_per_s: f64) -> f64 {
         self.longest.as_secs_f64() * rate_ops_per_s
     }
 
-    /// Share of the ops that they may have delayed, those in the queues that they left included.
+    /// Share of the ops that they can have delayed, with those in the queues behind them.
     pub(crate) fn touched(&self) -> f64 {
         self.share * self.drain * 2.0
     }
 
-    /// How much longer they may have made an op, in seconds, those in the queues that they left
-    /// included.
+    /// How much longer they can have made an op, with the queue behind them.
     pub(crate) fn longest_s(&self) -> f64 {
         self.longest.as_secs_f64() * self.drain
     }
 
-    /// How much longer they may have made the mean of all ops.
+    /// How much longer they can have made the mean of all ops.
     pub(crate) fn mean_s(&self) -> f64 {
         self.touched() * self.longest.as_secs_f64()
     }

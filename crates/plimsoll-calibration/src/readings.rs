@@ -1,4 +1,4 @@
-//! Client, server, schedule, theory and what is stated, figure by figure.
+//! Client, server, schedule, theory and uncertainty intervals, statistic by statistic.
 
 use crate::queueing::Queue;
 use crate::queueing::delayed::{Delays, delayed};

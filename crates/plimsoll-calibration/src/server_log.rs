@@ -1,4 +1,4 @@
-//! What the calibrated server wrote down.
+//! The log of a calibrated server.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use plimsoll_protocol::host::HostError;
 /// A server's log.
 #[derive(Debug, Default)]
 pub struct ServerLog {
-    /// By arrival.
     rows: Vec<Row>,
     /// From and until when nothing was served.
     pub(crate) stall_ns: Option<(u64, u64)>,

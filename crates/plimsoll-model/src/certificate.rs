@@ -247,7 +247,7 @@ pub struct QueueCase {
     pub run: RunVerdict,
     /// What the server's log says of counts and times; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
     /// By statistic; those the sample does not support are absent.
     pub readings: Vec<Reading>,
 }
@@ -351,7 +351,7 @@ pub struct ClosedCase {
     pub run: RunVerdict,
     /// What the server's log says of counts; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
 }
 
 /// A server that pauses once.
@@ -380,7 +380,7 @@ pub struct StallCase {
     pub run: RunVerdict,
     /// What the server's log says of counts and times; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
 }
 
 /// How fast the program can send on time. Found, not judged.
@@ -425,13 +425,13 @@ impl QueueCase {
 }
 
 mod circumstances;
+mod cross_check;
 mod judgements;
 mod note;
-mod witness;
 
 pub use circumstances::Circumstances;
+pub use cross_check::{CheckedTime, CrossCheck};
 pub use judgements::{JudgedCase, Judgement, JudgementKind};
 pub use note::CertificateNote;
-pub use witness::{Witness, Witnessed};
 #[cfg(test)]
 mod tests;

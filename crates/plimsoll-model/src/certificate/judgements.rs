@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Certificate, ClosedCase, Judged, QueueCase, StallCase, Statistic, Witness};
+use super::{Certificate, ClosedCase, CrossCheck, Judged, QueueCase, StallCase, Statistic};
 
 /// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
 /// certificate.
@@ -172,8 +172,8 @@ impl<'c> JudgedCase<'c> {
     }
 
     /// What the server's log says.
-    fn witnessed(self, witness: Option<&Witness>) -> impl Iterator<Item = Judgement<'c>> {
-        let judged = witness.map(Witness::judged).unwrap_or_default().into_iter();
+    fn witnessed(self, witness: Option<&CrossCheck>) -> impl Iterator<Item = Judgement<'c>> {
+        let judged = witness.map(CrossCheck::judged).unwrap_or_default().into_iter();
         judged.map(move |(kind, judged)| self.judged(kind, judged))
     }
 }

@@ -154,16 +154,16 @@ fn a_stated_interval_that_misses_the_truth_is_named() {
     assert_eq!(broken(&off), ["M/M/4 over nfs at 0.9 mean interval"]);
 }
 
-fn witness() -> Witness {
-    let agree = Witnessed { judged: Judged::Held, ..Witnessed::default() };
-    Witness {
+fn witness() -> CrossCheck {
+    let agree = CheckedTime { judged: Judged::Held, ..CheckedTime::default() };
+    CrossCheck {
         recorded: Judged::Held,
         replies: Some(107_992),
         ended: Judged::Held,
         sent: Some(agree),
         arrived: Some(agree),
         sum: Judged::Held,
-        ..Witness::default()
+        ..CrossCheck::default()
     }
 }
 
@@ -171,10 +171,11 @@ fn witness() -> Witness {
 fn what_the_servers_log_does_not_bear_out_is_named() {
     let mut off = certificate();
     off.queues[0].readings.truncate(1);
-    off.queues[0].witness = Some(Witness { ended: Judged::Broken, ..witness() });
-    let late = Witnessed::default();
-    off.stall.witness = Some(Witness { sent: Some(late), recorded: Judged::Broken, ..witness() });
-    off.closed.witness = Some(Witness { sum: Judged::Broken, sent: None, ..witness() });
+    off.queues[0].witness = Some(CrossCheck { ended: Judged::Broken, ..witness() });
+    let late = CheckedTime::default();
+    off.stall.witness =
+        Some(CrossCheck { sent: Some(late), recorded: Judged::Broken, ..witness() });
+    off.closed.witness = Some(CrossCheck { sum: Judged::Broken, sent: None, ..witness() });
     let expected = [
         "M/M/4 at 0.9 ended",
         "closed loop think",
@@ -184,7 +185,7 @@ fn what_the_servers_log_does_not_bear_out_is_named() {
     ];
     assert_eq!(broken(&off), expected);
     off.closed.think = Judged::Held;
-    off.closed.witness = Some(Witness { replies: None, ended: Judged::Broken, ..witness() });
+    off.closed.witness = Some(CrossCheck { replies: None, ended: Judged::Broken, ..witness() });
     let all = broken(&off);
     assert!(!all.iter().any(|name| name.starts_with("closed")), "no log of replies: {all:?}");
 }
@@ -193,8 +194,8 @@ fn what_the_servers_log_does_not_bear_out_is_named() {
 fn a_server_that_was_always_late_bears_nothing_out() {
     let mut open = certificate();
     open.queues[0].readings.truncate(1);
-    let late = Some(Witnessed { judged: Judged::NotJudged, ..Witnessed::default() });
-    open.queues[0].witness = Some(Witness { sent: late, arrived: late, ..witness() });
+    let late = Some(CheckedTime { judged: Judged::NotJudged, ..CheckedTime::default() });
+    open.queues[0].witness = Some(CrossCheck { sent: late, arrived: late, ..witness() });
     let expected = ["enough judgements sent", "enough judgements arrived"];
     assert_eq!((broken(&open), left_open(&open)), (expected.map(String::from).to_vec(), 2));
 }

@@ -8,7 +8,7 @@ use crate::units::Nanos;
 /// The counts and the four times of the ops of one load, against schedule and server's log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Witness {
+pub struct CrossCheck {
     /// Response times that were recorded of ops due in the window.
     pub ops_recorded: u64,
     /// As many as came due in the window by the schedule; of a closed loop as many as it counts.
@@ -23,10 +23,10 @@ pub struct Witness {
     pub ended: Judged,
     /// Mean from due to sent, and from due to the arrival at the server; absent where the log does
     /// not tell which request is which op.
-    pub sent: Option<Witnessed>,
+    pub sent: Option<CheckedTime>,
     /// Mean from due to the reply's arrival by the kernel's stamps (response less receive lag), and
     /// from due to the reply handed to the kernel; absent also where stamps are bounds.
-    pub arrived: Option<Witnessed>,
+    pub arrived: Option<CheckedTime>,
     /// Service and send lag add up to the response, and without receive lag it is no shorter than
     /// without any delay of the generator.
     pub sum: Judged,
@@ -35,7 +35,7 @@ pub struct Witness {
 /// A mean time as the client has it, and a part of it by the server's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Witnessed {
+pub struct CheckedTime {
     /// By the client.
     pub client_ns: Nanos,
     /// By the server's log.
@@ -46,7 +46,7 @@ pub struct Witnessed {
     pub judged: Judged,
 }
 
-impl Witness {
+impl CrossCheck {
     /// What it judges, and what came of it.
     pub(super) fn judged(&self) -> Vec<(JudgementKind, Judged)> {
         let mut all =

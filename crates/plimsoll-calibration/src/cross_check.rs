@@ -1,11 +1,10 @@
-//! The client's counts and times, against schedule and server's log: each op once, at its place,
-//! with the times at which it did leave and its reply did come.
+//! Compares the client's counts and times with the schedule and the server's log: each op was
+//! recorded once, left when the client says, and its reply came when the client says.
 //!
-//! What the client says of its own lateness excuses nothing here: it is what is judged. So where
-//! other judgements make allowance for that lateness, it did happen. Only the server's own lateness,
-//! by its log, leaves one open.
+//! The client's own lateness excuses nothing here, because it is judged here. Other judgements can
+//! therefore allow for it. Only the server's lateness, by its log, leaves a judgement open.
 
-use plimsoll_model::certificate::{Judged, Witness, Witnessed};
+use plimsoll_model::certificate::{CheckedTime, CrossCheck, Judged};
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::log::{Row, Scheduled, joined};
@@ -34,7 +33,7 @@ const RESOLUTION_RATIO: f64 = 0.002;
 /// Sums of means may be apart by this, and by as much more.
 const SUM_ERROR_MAX: Nanos = Nanos::from_micros(2);
 
-/// What a schedule says of a load.
+/// The schedule of a load.
 pub(crate) struct Plan<'a> {
     pub(crate) wire: Wire,
     /// From the start of the point.
@@ -44,11 +43,11 @@ pub(crate) struct Plan<'a> {
 }
 
 /// Of an open load.
-pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness {
+pub(crate) fn cross_check(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> CrossCheck {
     let from_ns = seen.record.warm_up_ns.0;
     let until_ns = from_ns + seen.record.measured_ns.0;
     let expected = plan.due_ns.iter().filter(|due| (from_ns..until_ns).contains(due)).count();
-    let mut witness = counts(seen, log, expected as u64);
+    let mut checked = counts(seen, log, expected as u64);
     let origin_ns = seen.origin_ns();
     let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
     let scheduled: Vec<Scheduled> = plan
@@ -61,7 +60,7 @@ pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
         })
         .collect();
     // What the log does not know of has been judged as served, or not.
-    let Some(found) = joined(rows, &scheduled) else { return witness };
+    let Some(found) = joined(rows, &scheduled) else { return checked };
     let ops: Vec<(u64, Row)> = scheduled
         .iter()
         .zip(found)
@@ -70,7 +69,7 @@ pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
         .collect();
     let times = &seen.times;
     if times.send_lag.is_empty() || times.receive_lag.is_empty() || ops.is_empty() {
-        return witness;
+        return checked;
     }
     let mean = |of: &dyn Fn(u64, &Row) -> u64| {
         let sum: u64 = ops.iter().map(|(due_ns, row)| of(*due_ns, row)).sum();
@@ -91,7 +90,7 @@ pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
         // A server that is late reads late, never early.
         sent.judged = Judged::Broken;
     }
-    witness.sent = Some(sent);
+    checked.sent = Some(sent);
     // Of a bounded arrival only an earlier instant is known.
     if seen.record.totals.arrived_bounded == 0 {
         let handed_ns = mean(&|due_ns, row| row.sent_ns.saturating_sub(due_ns));
@@ -101,9 +100,9 @@ pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness 
             // However busy the host, some replies are read at once.
             arrived.judged = Judged::Broken;
         }
-        witness.arrived = Some(arrived);
+        checked.arrived = Some(arrived);
     }
-    witness
+    checked
 }
 
 /// How late a server is with reading that is late by `late_ns` with its replies. Who stands still
@@ -119,7 +118,7 @@ fn reads_late_ns(ops: &[(u64, Row)], late_ns: f64) -> f64 {
 }
 
 /// Mean send lag, and the mean time from due to the arrival at the server.
-fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
+fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> CheckedTime {
     let (strictly, excused) = match there_ns < lag_ns {
         true => (HANDED_OVER, 0.0),
         false => (way, late_ns * SERVER_LATE_TIMES),
@@ -128,16 +127,16 @@ fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
 }
 
 /// The mean time from due to the reply's arrival, and until it was handed to the kernel.
-fn arrived_by(reached_ns: f64, handed_ns: f64, late_ns: f64) -> Witnessed {
+fn arrived_by(reached_ns: f64, handed_ns: f64, late_ns: f64) -> CheckedTime {
     let excused = if reached_ns < handed_ns { late_ns * SERVER_LATE_TIMES } else { 0.0 };
     compare((reached_ns, handed_ns), WAY_BACK_MAX, excused)
 }
 
 /// Held where both are as close as they must be, left open where the server's lateness explains it.
-fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64) -> Witnessed {
+fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64) -> CheckedTime {
     let strictly_ns = client_ns.max(server_ns) * RESOLUTION_RATIO + strictly.0 as f64;
     let apart_ns = (client_ns - server_ns).abs();
-    Witnessed {
+    CheckedTime {
         client_ns: Nanos(client_ns.max(0.0) as u64),
         server_ns: Nanos(server_ns.max(0.0) as u64),
         allowed_ns: Nanos((strictly_ns + excused_ns) as u64),
@@ -153,14 +152,14 @@ fn quantile(values: &mut [u64]) -> u64 {
 }
 
 /// Counts, and what must add up.
-pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> Witness {
+pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> CrossCheck {
     let times = &seen.times;
     let recorded = times.response.len() + seen.record.totals.not_sent;
     let replies = log.replies_within(seen.window_ns);
     let rate_per_s = expected as f64 / seen.record.measured_ns.as_secs_f64().max(1e-9);
     let allowed = on_the_way(rate_per_s, Nanos(times.receive_lag.max()));
     let ended = replies.abs_diff(seen.record.totals.done_in_window) <= allowed;
-    Witness {
+    CrossCheck {
         ops_recorded: recorded,
         ops_expected: expected,
         recorded: Judged::from_held(recorded == expected),
