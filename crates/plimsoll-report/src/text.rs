@@ -33,7 +33,6 @@ impl TimeUnit {
         }
     }
 
-    /// Its length.
     fn nanos(self) -> f64 {
         match self {
             Self::Micros => 1e3,

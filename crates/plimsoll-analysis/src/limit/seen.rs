@@ -70,7 +70,6 @@ impl<'a> Seen<'a> {
         self.get(&format!("cgroup.{SERVER}.{column}"))
     }
 
-    /// Of its sockets.
     pub(super) fn sockets(&self, column: &str) -> Option<f64> {
         self.get(&format!("socket.{SERVER}.{column}"))
     }

@@ -14,11 +14,8 @@ const KEY_LINE: f64 = 20.0;
 const SWATCH: f64 = 11.0;
 const MARGIN: f64 = 50.0; // right of the axis, where lines have their names
 
-/// One load point.
 pub(super) struct Cell {
-    /// Its load.
     x: f64,
-    /// Of its colour.
     class: &'static str,
     label: String,
     tip: String,

@@ -50,7 +50,6 @@ pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of p
     benchmark methods. It is not affiliated with the owners of the original benchmarks, and its \
     figures are not comparable with official results of those benchmarks.";
 
-/// One run.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunView {
     pub(crate) title: String,

@@ -20,7 +20,6 @@ pub(crate) enum ServerPlace {
     Ours,
     /// On this host, placed by somebody else; what was found of it.
     SameHost(Option<Listening>),
-    /// On another host.
     Elsewhere,
 }
 
@@ -37,9 +36,7 @@ pub(crate) struct Placement {
     /// Cores of this program between load points, when it writes file sets: not the server's,
     /// wherever there is another.
     pub setup_cores: Vec<u32>,
-    /// Worker threads.
     pub workers: u32,
-    /// How they wait.
     pub pacing: Pacing,
     /// Each worker has a core that neither the server nor another worker was given.
     pub own_cores: bool,

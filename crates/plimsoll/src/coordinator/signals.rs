@@ -25,7 +25,6 @@ impl Signals {
         Ok(Self(asked))
     }
 
-    /// Nobody will ask.
     #[cfg(test)]
     pub(crate) fn unheard() -> Self {
         Self(Arc::default())
@@ -36,7 +35,6 @@ impl Signals {
         Arc::clone(&self.0)
     }
 
-    /// Somebody asked.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

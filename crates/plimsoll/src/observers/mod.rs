@@ -39,19 +39,15 @@ pub(crate) struct SecondView {
     pub phase: Phase,
     /// When it began, nanoseconds since the Unix epoch.
     pub start_unix_ns: u64,
-    /// When it ended.
     pub end_unix_ns: u64,
     /// Finished without error.
     pub ops_per_s: f64,
     /// Application bytes moved, both ways.
     pub bytes_per_s: f64,
-    /// Failed.
     pub errors: u64,
-    /// Median response.
     pub response_p50_ns: Option<u64>,
     /// 99th percentile of response.
     pub response_p99_ns: Option<u64>,
-    /// Busiest worker.
     pub generator_busy_ratio: f64,
 }
 
@@ -60,7 +56,6 @@ pub(crate) struct SecondView {
 pub(crate) struct BeginningPoint<'a> {
     /// Its place in the run, for a person.
     pub title: &'a str,
-    /// Which one.
     pub point: PointId,
     /// The load asked for, in the unit of the run's axis.
     pub requested: f64,
@@ -68,9 +63,7 @@ pub(crate) struct BeginningPoint<'a> {
 
 /// A load point that is in the bundle.
 pub(crate) struct FinishedPoint<'a> {
-    /// What was recorded.
     pub record: &'a PointRecord,
-    /// Its histograms.
     pub times: &'a PointTimes,
     /// Names of the ops, in the order of the histograms.
     pub op_names: &'a OpNames,

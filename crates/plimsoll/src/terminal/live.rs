@@ -55,7 +55,6 @@ impl Live {
         self.style
     }
 
-    /// A lasting line.
     pub(crate) fn line(&mut self, text: &str) {
         if self.mode == Mode::Silent || !self.lasting {
             return;

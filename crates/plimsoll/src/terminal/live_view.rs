@@ -11,7 +11,6 @@ use crate::observers::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
 const SECONDS_MAX: usize = 512;
-/// Before the pictures.
 const LABEL_COLUMNS: usize = 34;
 /// Share of a core from which the generator is shown as a worry.
 const BUSY_WORRY: f64 = 0.9;

@@ -43,7 +43,6 @@ pub(super) struct Board {
     /// By number, ascending.
     events: VecDeque<(u64, Kind, Bytes)>,
     last: u64,
-    /// Nothing more comes.
     pub(super) is_over: bool,
 }
 

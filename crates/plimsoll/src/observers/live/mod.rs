@@ -29,7 +29,6 @@ use crate::exit::Failure;
 /// A minute of seconds, should the thread that draws get no turn for so long.
 const MESSAGES_MAX: usize = 64;
 
-/// The coordinator's end.
 pub(super) struct LivePage {
     url: String,
     title: String,

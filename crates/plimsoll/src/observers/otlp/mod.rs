@@ -20,11 +20,9 @@ use wire::{KeyValue, Resource};
 use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::exit::Failure;
 
-/// One collector.
 struct OtlpExport {
     url: ExportUrl,
     delivery: Delivery,
-    /// The run.
     resource: Resource,
     /// Of the load point under way.
     point: Vec<KeyValue>,

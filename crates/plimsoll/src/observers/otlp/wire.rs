@@ -41,7 +41,6 @@ pub(super) struct ResourceMetrics {
     pub(super) scope_metrics: Vec<ScopeMetrics>,
 }
 
-/// The run.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Resource {
     #[prost(message, repeated, tag = "1")]
@@ -57,7 +56,6 @@ pub(super) struct ScopeMetrics {
     pub(super) metrics: Vec<Metric>,
 }
 
-/// The program.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InstrumentationScope {
     #[prost(string, tag = "1")]
@@ -66,7 +64,6 @@ pub(super) struct InstrumentationScope {
     pub(super) version: String,
 }
 
-/// An attribute.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KeyValue {
     #[prost(string, tag = "1")]
@@ -75,7 +72,6 @@ pub(super) struct KeyValue {
     pub(super) value: Option<AnyValue>,
 }
 
-/// Its value.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct AnyValue {
     #[prost(oneof = "Value", tags = "1, 3, 4, 5")]
@@ -153,7 +149,6 @@ pub(super) struct ExponentialHistogram {
     pub(super) aggregation_temporality: i32,
 }
 
-/// One number.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NumberDataPoint {
     #[prost(fixed64, tag = "2")]

@@ -23,7 +23,6 @@ const TRIED: [(usize, usize, usize); 11] = [
     (1, 1, 4),
     (1, 1, 3),
 ];
-/// The prompt's.
 const LINES_BELOW: usize = 1;
 /// Where the text of a finding begins.
 const INDENT: usize = 2;

@@ -21,7 +21,6 @@ const MINUTE_CHARS: usize = 16;
 /// A bundle, as far as it says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Run {
-    /// Where it is.
     pub(super) dir: PathBuf,
     /// Whether there is a result.
     pub(super) standing: Standing,
@@ -29,13 +28,11 @@ pub(super) struct Run {
     pub(super) started: Option<String>,
     /// Name of the suite.
     pub(super) suite: Option<String>,
-    /// Its profile.
     pub(super) profile: Option<String>,
     /// As given, without passwords.
     pub(super) targets: Vec<String>,
     /// The headline; `null` where no point counts.
     pub(super) value: Option<f64>,
-    /// Its unit.
     pub(super) unit: String,
     /// Exact, or at least.
     pub(super) bound: Bound,
@@ -51,16 +48,13 @@ pub(super) struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub(super) enum Standing {
-    /// It has.
     Judged,
     /// Not yet: so many load points are in its journal.
     Unfinished {
-        /// Finished load points.
         points: u64,
     },
     /// It cannot be read.
     Broken {
-        /// For a person.
         why: String,
     },
 }
