@@ -14,7 +14,7 @@ use plimsoll_model::units::{Nanos, span_text};
 
 use super::cross_check;
 use super::judge;
-use super::open::{Asked, keys, no_points, open_case, schedule};
+use super::open::{Asked, no_points, open_case, schedule, scheduled_ops};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
 use crate::trial::{Pattern, Seen, Trial};
@@ -40,7 +40,6 @@ const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Constant(Nanos::from_micros(500)), 1),
 ];
 const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
-/// Of the closed loop.
 const CLOSED_CLIENTS: u32 = 16;
 const CLOSED_SERVICE: Nanos = Nanos::from_millis(1);
 const CLOSED_SERVERS: u32 = 4;
@@ -64,15 +63,12 @@ pub(crate) fn there_and_back(
     bench: &dyn Bench,
     timing: &Timing,
 ) -> Result<ThereAndBack, HostError> {
-    let trial = Trial {
-        name: "floor".into(),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: vec![FLOOR_OPS_PER_S],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.floor,
-    };
+    let trial = Trial::new(
+        "floor",
+        bench.proper(),
+        (Pattern::Poisson, vec![FLOOR_OPS_PER_S]),
+        [timing.warm_up, timing.floor],
+    );
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
     let Seen { times, reasons, .. } = only(&seen)?;
@@ -81,7 +77,6 @@ pub(crate) fn there_and_back(
     Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
 
-/// How many queues there are.
 pub(crate) const fn queue_count() -> usize {
     QUEUES.len()
 }
@@ -101,15 +96,12 @@ pub(crate) fn queue(
     let (service, servers) = QUEUES[index];
     let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed() };
     let capacity = spec.capacity_ops_per_s().unwrap_or_default();
-    let trial = Trial {
-        name: format!("queue-{}", index + 1),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.window,
-    };
+    let trial = Trial::new(
+        format!("queue-{}", index + 1),
+        bench.proper(),
+        (Pattern::Poisson, UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect()),
+        [timing.warm_up, timing.window],
+    );
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
@@ -128,13 +120,13 @@ pub(crate) fn unread(
     way: &ThereAndBack,
 ) -> Result<QueueCase, HostError> {
     let trial = Trial {
-        name: "unread".into(),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: vec![UNREAD_OPS_PER_S],
         pacing: Some(Pacing::Coalesce),
-        warm_up: timing.warm_up,
-        window: timing.floor,
+        ..Trial::new(
+            "unread",
+            bench.proper(),
+            (Pattern::Poisson, vec![UNREAD_OPS_PER_S]),
+            [timing.warm_up, timing.floor],
+        )
     };
     let service = UNREAD_SERVICE;
     let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed() };
@@ -152,15 +144,12 @@ pub(crate) fn closed(
     timing: &Timing,
     floor: &Floor,
 ) -> Result<ClosedCase, HostError> {
-    let trial = Trial {
-        name: "closed".into(),
-        wire: bench.proper(),
-        load: Pattern::Closed,
-        points: vec![f64::from(CLOSED_CLIENTS)],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.closed,
-    };
+    let trial = Trial::new(
+        "closed",
+        bench.proper(),
+        (Pattern::Closed, vec![f64::from(CLOSED_CLIENTS)]),
+        [timing.warm_up, timing.closed],
+    );
     let service = ServiceLaw::Exponential(CLOSED_SERVICE);
     let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed() };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
@@ -220,15 +209,12 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
 
 /// A server that pauses: whatever was due meanwhile must show its wait.
 pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, HostError> {
-    let trial = Trial {
-        name: "stall".into(),
-        wire: bench.proper(),
-        load: Pattern::Even { clients: STALL_CLIENTS },
-        points: vec![STALL_OPS_PER_S],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.stall,
-    };
+    let trial = Trial::new(
+        "stall",
+        bench.proper(),
+        (Pattern::Even { clients: STALL_CLIENTS }, vec![STALL_OPS_PER_S]),
+        [timing.warm_up, timing.stall],
+    );
     let after = timing.warm_up + Nanos(timing.stall.0 / 4);
     let spec = format!(
         "service=const:{},servers=1,stall={}@{}",
@@ -266,10 +252,9 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
 }
 
 fn stall_cross_check(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> CrossCheck {
-    let due_ns = schedule((bench.seed(), Gaps::Uniform), STALL_OPS_PER_S, seen);
-    let keys = keys(bench.proper(), bench.seed(), due_ns.len());
-    let plan = cross_check::Plan { wire: bench.proper(), due_ns: &due_ns, keys: keys.as_deref() };
-    cross_check::cross_check(&plan, seen, log)
+    let (wire, seed) = (bench.proper(), bench.seed());
+    let schedule = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
+    cross_check::cross_check(wire, &scheduled_ops(wire, seed, &schedule, seen), seen, log)
 }
 
 /// The only load point of a run.

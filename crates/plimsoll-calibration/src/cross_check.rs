@@ -33,38 +33,22 @@ const RESOLUTION_RATIO: f64 = 0.002;
 /// Sums of means may be apart by this, and by as much more.
 const SUM_ERROR_MAX: Nanos = Nanos::from_micros(2);
 
-/// The schedule of a load.
-pub(crate) struct Plan<'a> {
-    pub(crate) wire: Wire,
-    /// From the start of the point.
-    pub(crate) due_ns: &'a [u64],
-    /// What the log calls each, where it has names.
-    pub(crate) keys: Option<&'a [u32]>,
-}
-
-/// Of an open load.
-pub(crate) fn cross_check(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> CrossCheck {
-    let from_ns = seen.record.warm_up_ns.0;
-    let until_ns = from_ns + seen.record.measured_ns.0;
-    let expected = plan.due_ns.iter().filter(|due| (from_ns..until_ns).contains(due)).count();
+pub(crate) fn cross_check(
+    wire: Wire,
+    scheduled: &[Scheduled],
+    seen: &Seen,
+    log: &ServerLog,
+) -> CrossCheck {
+    let (from_ns, until_ns) = seen.window_ns;
+    let in_window = |op: &Scheduled| (from_ns..until_ns).contains(&op.due_ns);
+    let expected = scheduled.iter().filter(|op| in_window(op)).count();
     let mut checked = counts(seen, log, expected as u64);
-    let origin_ns = seen.origin_ns();
-    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
-    let scheduled: Vec<Scheduled> = plan
-        .due_ns
-        .iter()
-        .enumerate()
-        .map(|(place, due_ns)| {
-            let key = plan.keys.and_then(|keys| keys.get(place).copied());
-            Scheduled { due_ns: origin_ns + due_ns, key }
-        })
-        .collect();
     // What the log does not know of has been judged as served, or not.
-    let Some(found) = joined(rows, &scheduled) else { return checked };
+    let Some(found) = joined(log.arrived_in_point(seen), scheduled) else { return checked };
     let ops: Vec<(u64, Row)> = scheduled
         .iter()
         .zip(found)
-        .filter(|(op, _)| (seen.window_ns.0..seen.window_ns.1).contains(&op.due_ns))
+        .filter(|(op, _)| in_window(op))
         .map(|(op, row)| (op.due_ns, *row))
         .collect();
     let times = &seen.times;
@@ -80,7 +64,7 @@ pub(crate) fn cross_check(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Cros
     let mut there: Vec<u64> =
         ops.iter().map(|(due_ns, row)| row.arrival_ns.saturating_sub(*due_ns)).collect();
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
-    let way = match plan.wire.its_own() {
+    let way = match wire.its_own() {
         Some(_) => WAY_MAX,
         None => WAY_WITH_WAKEUP_MAX,
     };

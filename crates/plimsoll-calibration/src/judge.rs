@@ -64,7 +64,6 @@ pub(crate) fn count(
     judge(error_ratio.abs(), allowed_ratio, allowed_ratio + paused_ratio)
 }
 
-/// Does the interactive law hold?
 pub(crate) fn closed_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= CLOSED_ERROR_MAX_RATIO
 }
@@ -104,7 +103,6 @@ const fn is_shown(rule: &Rule) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) truth: Nanos,
-    /// With all known delays.
     pub(crate) delayed: Nanos,
     /// With the longest delays that pauses of the host can have caused.
     pub(crate) paused: Nanos,

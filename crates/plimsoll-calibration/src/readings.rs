@@ -17,13 +17,10 @@ const RANKS: u32 = 16;
 
 /// What is known of the response times of one case.
 pub(crate) struct Sides<'a> {
-    /// As the client measured them.
     pub(crate) measured: &'a Times,
-    /// As the server computed them.
     pub(crate) served_s: Vec<f64>,
     /// What delays a request or its reply on the way.
     pub(crate) delays: &'a [&'a Delays],
-    /// When the host stood still.
     pub(crate) pauses: Pauses,
     /// As the schedule has them; none of a closed loop.
     pub(crate) schedule: Option<ScheduleSide<'a>>,

@@ -5,6 +5,7 @@ use std::path::Path;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::log::{Logged, Row};
 
+use crate::trial::{DRAIN, Seen};
 use plimsoll_protocol::host::HostError;
 
 /// A server's log.
@@ -37,6 +38,11 @@ impl ServerLog {
     /// The requests that arrived within a span, in that order.
     pub(crate) fn arrived_within(&self, (from, until): (u64, u64)) -> &[Row] {
         &self.rows[self.arrived_before(from)..self.arrived_before(until)]
+    }
+
+    /// The requests of a load point, those in its drain included.
+    pub(crate) fn arrived_in_point(&self, seen: &Seen) -> &[Row] {
+        self.arrived_within((seen.origin_ns(), seen.window_ns.1 + DRAIN.0))
     }
 
     /// Response times, in seconds, of the requests that arrived within a window.

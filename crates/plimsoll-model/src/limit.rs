@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core_user::CoreUser;
 
-pub use facts::{
-    DiskRate, EarlierService, LimitFacts, LoadShape, NearlyFull, ServerCores, UnknownBecause, Way,
-};
+pub use facts::{DiskRate, EarlierService, LimitFacts, LoadShape, NearlyFull, ServerCores, Way};
 
 /// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`]. In JSON with
 /// the text that [`std::fmt::Display`] makes.

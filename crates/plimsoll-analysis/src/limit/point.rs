@@ -1,7 +1,7 @@
 //! The limit of one load point.
 
 use plimsoll_model::disclosure::Disclosure;
-use plimsoll_model::limit::{Evidence, Limit, LimitFacts, UnknownBecause};
+use plimsoll_model::limit::{Evidence, Limit, LimitFacts};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::Suite;
 
@@ -68,18 +68,18 @@ fn changing(point: &PointResult) -> Option<Limit> {
         unit: found.unit.clone(),
         ..Evidence::default()
     });
-    let because = UnknownBecause::Swings { slow_ops_per_s: slow.mean, fast_ops_per_s: fast.mean };
-    Some(Limit::new(LimitFacts::Unknown { because }, evidence.into()))
+    let facts = LimitFacts::Swings { slow_ops_per_s: slow.mean, fast_ops_per_s: fast.mean };
+    Some(Limit::new(facts, evidence.into()))
 }
 
 fn unknown(scene: Option<&Scene<'_>>) -> Limit {
     let others = scene.and_then(|scene| scene.now.taken_by_others());
-    let because = match (scene, &others) {
-        (None, _) => UnknownBecause::NotWatched,
-        (Some(_), Some(_)) => UnknownBecause::OtherPrograms,
+    let facts = match (scene, &others) {
+        (None, _) => LimitFacts::NotWatched,
+        (Some(_), Some(_)) => LimitFacts::OtherPrograms,
         (Some(scene), None) => {
-            UnknownBecause::NothingFull { nearest: resources::nearly_full(&scene.now) }
+            LimitFacts::NothingFull { nearest: resources::nearly_full(&scene.now) }
         }
     };
-    Limit { others, ..Limit::new(LimitFacts::Unknown { because }, Vec::new()) }
+    Limit { others, ..Limit::new(facts, Vec::new()) }
 }

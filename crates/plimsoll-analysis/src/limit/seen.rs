@@ -60,12 +60,10 @@ impl<'a> Seen<'a> {
         self.point.resources.iter().filter(move |found| found.source.as_deref() == source)
     }
 
-    /// Of the server's processes.
     pub(super) fn process(&self, column: &str) -> Option<f64> {
         self.get(&format!("process.{SERVER}.{column}"))
     }
 
-    /// Of its control group.
     pub(super) fn group(&self, column: &str) -> Option<f64> {
         self.get(&format!("cgroup.{SERVER}.{column}"))
     }

@@ -9,7 +9,6 @@ use crate::price::{Peak, Priced};
 /// Marks a system of a file: `web-n440bx-1998/2-cpu-350-mhz`.
 const SEPARATOR: char = '/';
 
-/// One system of a file.
 struct System<'p> {
     /// As the source calls it.
     label: String,

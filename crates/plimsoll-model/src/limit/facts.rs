@@ -117,8 +117,21 @@ pub enum LimitFacts {
     NoneTooMuch,
     /// The server failed ops.
     ServerFailed,
-    /// The load was held back, and the resource is not known.
-    Unknown { because: UnknownBecause },
+    /// The load was held back, and nobody watched the server's host.
+    NotWatched,
+    /// The same; other programs had the server's cores: see [`Limit::others`].
+    OtherPrograms,
+    /// The same; nothing that was watched was full with a queue.
+    NothingFull {
+        /// What came nearest to it.
+        nearest: Option<NearlyFull>,
+    },
+    /// The same; throughput changed within a second, which averages do not show.
+    Swings {
+        /// In the slowest quarter of the time, and below in the fastest.
+        slow_ops_per_s: f64,
+        fast_ops_per_s: f64,
+    },
 }
 
 /// The cores that a server may use.
@@ -144,14 +157,11 @@ pub enum LoadShape {
 /// A rate to which a control group can limit a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub enum DiskRate {
-    /// Read requests.
     Reads,
-    /// Write requests.
     Writes,
-    /// Bytes read.
     Read,
-    /// Bytes written.
     Written,
 }
 
@@ -173,25 +183,6 @@ pub enum EarlierService {
     LowLoad,
     /// At the first ops of the only load.
     FirstOps,
-}
-
-/// Why the resource that held a load back is not known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "a field is the figure of its name")]
-pub enum UnknownBecause {
-    /// Nobody watched the server's host.
-    NotWatched,
-    /// Other programs had the server's cores: see [`Limit::others`].
-    OtherPrograms,
-    /// Nothing that was watched was full with a queue.
-    NothingFull { nearest: Option<NearlyFull> },
-    /// Throughput changed within a second, which averages do not show.
-    Swings {
-        /// In the slowest quarter of the time, and below in the fastest.
-        slow_ops_per_s: f64,
-        fast_ops_per_s: f64,
-    },
 }
 
 /// Cores that were nearly full.
@@ -230,7 +221,12 @@ impl LimitFacts {
             Self::Generator => LimitKind::Generator,
             Self::Cap { .. } => LimitKind::Cap,
             Self::Followed | Self::NoneFull | Self::NoneTooMuch => LimitKind::None,
-            Self::Unsaid | Self::ServerFailed | Self::Unknown { .. } => LimitKind::Unknown,
+            Self::Unsaid
+            | Self::ServerFailed
+            | Self::NotWatched
+            | Self::OtherPrograms
+            | Self::NothingFull { .. }
+            | Self::Swings { .. } => LimitKind::Unknown,
         }
     }
 }

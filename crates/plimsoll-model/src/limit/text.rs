@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DiskRate, EarlierService, Evidence, Limit, LimitFacts, LimitKind, LoadShape, NearlyFull,
-    OtherPrograms, ServerCores, UnknownBecause,
+    OtherPrograms, ServerCores,
 };
 use crate::units::{grouped, three_digits};
 
@@ -29,16 +29,6 @@ impl Limit {
         let all = std::iter::once(self).chain(&self.also).map(Self::to_string);
         let said: Vec<String> = all.filter(|text| !text.is_empty()).collect();
         said.join("; and ")
-    }
-
-    /// Why no resource is named, of a load that is known to be saturated.
-    pub fn unknown_text(&self) -> String {
-        match &self.facts {
-            LimitFacts::Unknown { because } => {
-                format!("which resource is not known: {}", self.because_text(because))
-            }
-            _ => self.to_string(),
-        }
     }
 
     #[allow(clippy::too_many_lines, reason = "a table: one text for each kind of facts")]
@@ -170,31 +160,34 @@ impl Limit {
             LimitFacts::ServerFailed => {
                 "the server failed ops; which resource is not known".to_owned()
             }
-            LimitFacts::Unknown { .. } => format!("saturated; {}", self.unknown_text()),
+            _ => format!("saturated; {}", self.unknown_text()),
         }
     }
 
-    fn because_text(&self, because: &UnknownBecause) -> String {
-        match because {
-            UnknownBecause::NotWatched => "the server's host was not watched".to_owned(),
-            UnknownBecause::OtherPrograms => {
+    /// Why no resource is named, of a load that is known to be saturated.
+    pub fn unknown_text(&self) -> String {
+        let because = match &self.facts {
+            LimitFacts::NotWatched => "the server's host was not watched".to_owned(),
+            LimitFacts::OtherPrograms => {
                 let ratio = self.others.as_ref().map_or(0.0, |others| others.cores_ratio);
                 let foremost = self.foremost_text();
                 format!("other programs had {} of the server's cores{foremost}", percent(ratio))
             }
-            UnknownBecause::NothingFull { nearest } => {
+            LimitFacts::NothingFull { nearest } => {
                 let nearest =
                     nearest.map_or_else(String::new, |it| format!("; nearest to it {it}"));
                 format!("none that was watched was full with a queue{nearest}")
             }
-            UnknownBecause::Swings { slow_ops_per_s, fast_ops_per_s } => format!(
+            LimitFacts::Swings { slow_ops_per_s, fast_ops_per_s } => format!(
                 "within a second throughput swings between {} ops/s, in the slowest quarter of \
                  the time, and {}, in the fastest: two resources take turns or one pauses, which \
                  averages over the window do not show",
                 grouped(slow_ops_per_s.round()),
                 grouped(fast_ops_per_s.round()),
             ),
-        }
+            _ => return self.to_string(),
+        };
+        format!("which resource is not known: {because}")
     }
 
     /// Whose work it was that a full core did.

@@ -146,6 +146,5 @@ pub(super) struct PanelArea {
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// Where the drawing ends.
     pub(super) edge: f64,
 }

@@ -29,7 +29,6 @@ const ROOM: f64 = 400.0;
 struct WindowArea {
     y: Scale,
     left: f64,
-    /// Of one load point.
     width: f64,
 }
 

@@ -109,7 +109,6 @@ const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const CHAR_WIDTH: f64 = 6.8; // of 12 px type
 const LABEL_GAP: f64 = 14.0;
 
-/// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
     let left = stack.panels.iter().map(|p| tick_room(&p.ticks())).fold(room, f64::max);

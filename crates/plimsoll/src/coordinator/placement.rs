@@ -23,7 +23,6 @@ pub(crate) enum ServerPlace {
     Elsewhere,
 }
 
-/// What the run uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// Cores of a server we start; empty leaves it to the system.
@@ -40,7 +39,6 @@ pub(crate) struct Placement {
     pub pacing: Pacing,
     /// Each worker has a core that neither the server nor another worker was given.
     pub own_cores: bool,
-    /// Why, for the disclosure.
     pub why: String,
 }
 

@@ -12,7 +12,6 @@ use crate::exit::{Exit, Failure};
 pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// Listens from now on.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

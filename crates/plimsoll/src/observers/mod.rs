@@ -35,7 +35,6 @@ pub(crate) struct ObserverWishes {
 pub(crate) struct SecondView {
     /// Counted from the start of the load point.
     pub second: u32,
-    /// What the ops were for.
     pub phase: Phase,
     /// When it began, nanoseconds since the Unix epoch.
     pub start_unix_ns: u64,
@@ -73,7 +72,6 @@ pub(crate) struct FinishedPoint<'a> {
     pub run: &'a RunResult,
 }
 
-/// Somebody who looks on.
 pub(crate) trait Observer: Send {
     /// What the user is to know before the run.
     fn greeting(&self) -> Option<String> {
@@ -81,7 +79,6 @@ pub(crate) trait Observer: Send {
     }
     /// The run begins; it has no load points yet.
     fn run_begins(&mut self, _run: &RunResult) {}
-    /// A load point begins.
     fn point_begins(&mut self, point: &BeginningPoint<'_>);
     /// A second of it is over. Called while load is sent: it must take no time.
     fn second(&mut self, second: &SecondView);
@@ -93,7 +90,6 @@ pub(crate) trait Observer: Send {
     fn end(self: Box<Self>) -> Vec<String>;
 }
 
-/// All who look on.
 #[derive(Default)]
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
@@ -113,7 +109,6 @@ impl Observers {
         self.0.iter().filter_map(|observer| observer.greeting())
     }
 
-    /// Tells each of them.
     pub(crate) fn tell(&mut self, mut what: impl FnMut(&mut dyn Observer)) {
         self.0.iter_mut().for_each(|observer| what(&mut **observer));
     }

@@ -22,7 +22,6 @@ enum Mode {
     Silent,
 }
 
-/// Progress of long work.
 #[derive(Debug)]
 pub(crate) struct Live {
     mode: Mode,
@@ -35,7 +34,6 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// As the user asked.
     pub(crate) fn new(progress: Progress) -> Self {
         let mode = match progress {
             Progress::None => Mode::Silent,

@@ -27,7 +27,6 @@ pub(crate) struct LiveView {
 }
 
 impl LiveView {
-    /// Nothing has happened yet.
     pub(crate) fn new(title: &str, metric: Metric) -> Self {
         let (title, lengths) = (title.to_owned(), String::new());
         Self { title, lengths, metric, seconds: Vec::new(), errors: 0 }

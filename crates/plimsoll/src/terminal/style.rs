@@ -38,7 +38,6 @@ impl Style {
         self.paint("1", text)
     }
 
-    /// Something that does not.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }

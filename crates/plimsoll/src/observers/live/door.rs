@@ -41,7 +41,6 @@ impl Door {
         Ok(Self { at, token, policy })
     }
 
-    /// Where the page is.
     pub(super) fn url(&self) -> String {
         format!("http://{}/{}/", self.at, self.token)
     }

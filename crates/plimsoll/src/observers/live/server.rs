@@ -45,7 +45,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const TOO_MANY: &str = "32 viewers look on already, and no more are let in; close one of them.\n";
 
-/// A socket that listens there.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // The run before this one may have had the same port.

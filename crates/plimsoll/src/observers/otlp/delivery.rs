@@ -30,9 +30,7 @@ const WORDS_MAX: usize = 200;
 /// What a message is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// A finished load point.
     Point,
-    /// A second of one.
     Second,
 }
 
@@ -63,7 +61,6 @@ impl Queue {
     }
 }
 
-/// What the thread tells.
 #[derive(Default)]
 struct Tally {
     given_up: AtomicBool,

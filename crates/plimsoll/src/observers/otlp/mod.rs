@@ -28,7 +28,6 @@ struct OtlpExport {
     point: Vec<KeyValue>,
 }
 
-/// One observer for each collector.
 pub(super) fn open(urls: &[ExportUrl]) -> Result<Vec<Box<dyn Observer>>, Failure> {
     if urls.is_empty() {
         return Ok(Vec::new());

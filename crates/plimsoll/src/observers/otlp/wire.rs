@@ -9,14 +9,12 @@ use prost::{Message, Oneof};
 /// `AGGREGATION_TEMPORALITY_DELTA`: each data point counts what happened since its start.
 pub(super) const DELTA: i32 = 1;
 
-/// Body of a request.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportMetricsServiceRequest {
     #[prost(message, repeated, tag = "1")]
     pub(super) resource_metrics: Vec<ResourceMetrics>,
 }
 
-/// Body of a reply.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportMetricsServiceResponse {
     #[prost(message, optional, tag = "1")]
@@ -32,7 +30,6 @@ pub(super) struct ExportMetricsPartialSuccess {
     pub(super) error_message: String,
 }
 
-/// Metrics of one run.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ResourceMetrics {
     #[prost(message, optional, tag = "1")]
@@ -47,7 +44,6 @@ pub(super) struct Resource {
     pub(super) attributes: Vec<KeyValue>,
 }
 
-/// Metrics of one program.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ScopeMetrics {
     #[prost(message, optional, tag = "1")]
@@ -91,7 +87,6 @@ pub(super) enum Value {
     Array(ArrayValue),
 }
 
-/// A list of values.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ArrayValue {
     #[prost(message, repeated, tag = "1")]

@@ -22,7 +22,6 @@ const MINUTE_CHARS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Run {
     pub(super) dir: PathBuf,
-    /// Whether there is a result.
     pub(super) standing: Standing,
     /// First instant of the run, RFC 3339.
     pub(super) started: Option<String>,
@@ -36,7 +35,6 @@ pub(super) struct Run {
     pub(super) unit: String,
     /// Exact, or at least.
     pub(super) bound: Bound,
-    /// Can the figures be trusted.
     pub(super) valid: bool,
     /// Rules that were broken, each once.
     pub(super) reasons: Vec<String>,
@@ -53,7 +51,6 @@ pub(super) enum Standing {
     Unfinished {
         points: u64,
     },
-    /// It cannot be read.
     Broken {
         why: String,
     },

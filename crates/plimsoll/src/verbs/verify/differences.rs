@@ -9,9 +9,7 @@ const VALUE_CHARS_MAX: usize = 60;
 pub(super) struct Difference {
     /// `points[2].response_ns.p99`; empty for the whole document.
     pub(super) path: String,
-    /// What the first says.
     pub(super) stored: String,
-    /// What the second says.
     pub(super) fresh: String,
 }
 
