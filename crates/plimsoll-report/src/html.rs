@@ -242,7 +242,6 @@ pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Opt
     chart_of(WIDE, id, draw)
 }
 
-/// One that stands beside another.
 fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     chart_of(HALF, id, draw)
 }

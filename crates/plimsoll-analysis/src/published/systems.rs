@@ -10,10 +10,8 @@ use crate::price::{Peak, Priced};
 const SEPARATOR: char = '/';
 
 struct System<'p> {
-    /// As the source calls it.
     label: String,
     peak: f64,
-    /// Its place in the source.
     place: &'p str,
     /// Load points as far as they are printed: load and throughput.
     points: Vec<(String, f64)>,

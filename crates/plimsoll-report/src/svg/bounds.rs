@@ -26,7 +26,6 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Those that the summary has.
     pub(super) fn of(run: &RunResult) -> Option<Self> {
         let shape = run.summary.curve.as_ref()?;
         let shown = |value: f64| match metric(run) {

@@ -83,7 +83,6 @@ pub(crate) fn place(
     }
 }
 
-/// Who may have which cores.
 struct Sides {
     /// Cores the generator may use, in the order in which workers get them.
     ours: Vec<u32>,

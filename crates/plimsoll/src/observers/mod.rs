@@ -21,7 +21,6 @@ pub(crate) use otlp::ExportUrl;
 
 use crate::exit::Failure;
 
-/// Who is to look on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObserverWishes {
     /// Where a page shows the run while it goes: an address of loopback.

@@ -102,7 +102,6 @@ impl Live {
         }
     }
 
-    /// Takes the passing line away.
     pub(crate) fn clear(&mut self) {
         if self.shown > 0 {
             let mut err = io::stderr().lock();

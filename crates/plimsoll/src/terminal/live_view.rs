@@ -42,7 +42,6 @@ impl LiveView {
         Self { lengths, ..self }
     }
 
-    /// Takes in one more second.
     pub(crate) fn see(&mut self, last: &SecondView) {
         self.errors += last.errors;
         self.seconds.push(*last);

@@ -37,7 +37,6 @@ pub(super) struct LivePage {
     thread: JoinHandle<Vec<String>>,
 }
 
-/// What the thread is told.
 enum Message {
     Begins(String),
     Second(String, SecondView),

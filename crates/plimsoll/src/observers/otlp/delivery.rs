@@ -34,7 +34,6 @@ pub(super) enum Kind {
     Second,
 }
 
-/// The way to one collector.
 pub(super) struct Delivery {
     points: Queue,
     seconds: Queue,
