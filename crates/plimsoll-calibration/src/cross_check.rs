@@ -24,10 +24,6 @@ const WAY_BACK_MAX: Nanos = Nanos::from_micros(60);
 /// A server that is late with replies is as late with reading, and with writing down that a reply
 /// has left; by chance more, but hardly thrice as much.
 const SERVER_LATE_TIMES: f64 = 3.0;
-/// Replies that are read at once, by a worker that looks on a grid too.
-const READ_AT_ONCE: f64 = 0.02;
-/// Ops that nothing delayed: this share of them at least.
-const EARLIEST: f64 = 0.1;
 /// A histogram's steps, on either side.
 const RESOLUTION_RATIO: f64 = 0.002;
 /// Sums of means may be apart by this, and by as much more.
@@ -61,30 +57,17 @@ pub(crate) fn cross_check(
     };
     let late_ns = mean(&|_, row| row.sent_ns.saturating_sub(row.departure_ns));
     let reads_late_ns = reads_late_ns(&ops, late_ns);
-    let mut there: Vec<u64> =
-        ops.iter().map(|(due_ns, row)| row.arrival_ns.saturating_sub(*due_ns)).collect();
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
     let way = match wire.its_own() {
         Some(_) => WAY_MAX,
         None => WAY_WITH_WAKEUP_MAX,
     };
-    let mut sent = sent(way, (times.send_lag.mean(), there_ns), reads_late_ns);
-    let [lag, arrived] = [times.send_lag.value_at_quantile(EARLIEST), quantile(&mut there)];
-    if lag as f64 > arrived as f64 * (1.0 + RESOLUTION_RATIO) + HANDED_OVER.0 as f64 {
-        // A server that is late reads late, never early.
-        sent.judged = Judged::Broken;
-    }
-    checked.sent = Some(sent);
+    checked.sent = Some(sent(way, (times.send_lag.mean(), there_ns), reads_late_ns));
     // Of a bounded arrival only an earlier instant is known.
     if seen.record.totals.arrived_bounded == 0 {
         let handed_ns = mean(&|due_ns, row| row.sent_ns.saturating_sub(due_ns));
         let reached_ns = times.response.mean() - times.receive_lag.mean();
-        let mut arrived = arrived_by(reached_ns, handed_ns, late_ns);
-        if times.receive_lag.value_at_quantile(READ_AT_ONCE) > WAY_MAX.0 {
-            // However busy the host, some replies are read at once.
-            arrived.judged = Judged::Broken;
-        }
-        checked.arrived = Some(arrived);
+        checked.arrived = Some(arrived_by(reached_ns, handed_ns, late_ns));
     }
     checked
 }
@@ -126,13 +109,6 @@ fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64)
         allowed_ns: Nanos((strictly_ns + excused_ns) as u64),
         judged: judge::judge(apart_ns, strictly_ns, strictly_ns + excused_ns),
     }
-}
-
-/// What a tenth of the ops, of which there are some, take at most.
-fn quantile(values: &mut [u64]) -> u64 {
-    values.sort_unstable();
-    let place = (values.len() as f64 * EARLIEST).ceil() as usize;
-    values[place.clamp(1, values.len()) - 1]
 }
 
 /// Counts, and what must add up.
@@ -215,7 +191,6 @@ mod tests {
         assert_eq!(judged(127.0, 38.0, 90.0), Judged::Broken, "sent passed for later");
         assert_eq!(judged(0.0, 265.0, 3.0), Judged::Broken, "due passed for sent");
         assert_eq!(judged(7.0, 265.0, 80.0), Judged::NotJudged, "the server reads late");
-        assert_eq!(quantile(&mut [5, 1, 9, 3, 2, 4, 6, 7, 8, 10, 11]), 2);
     }
 
     fn times(response: u64, service: u64, receive_lag: u64, low: u64) -> OpTimes {
