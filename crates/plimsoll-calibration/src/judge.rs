@@ -17,7 +17,7 @@ use plimsoll_model::units::Nanos;
 use super::pauses::Pauses;
 
 /// Done over due, and served over due, may differ from 1 by this.
-const RATE_ERROR_MAX_RATIO: f64 = 0.005;
+pub(crate) const RATE_ERROR_MAX_RATIO: f64 = 0.005;
 /// Client and server may differ by this …
 const TIGHT_ERROR_MAX_RATIO: f64 = 0.02;
 /// … or by this, beyond the floor: the width of a histogram's bucket and a scheduler's tick.
@@ -47,11 +47,6 @@ pub(crate) fn judge(apart: f64, held: f64, open: f64) -> Judged {
 pub(crate) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
     let inside = family::queue_length_max(utilisation, servers);
     RATE_ERROR_MAX_RATIO.max(inside / due.max(1) as f64)
-}
-
-/// How far served and due may be apart.
-pub(crate) const fn served_allowed_ratio() -> f64 {
-    RATE_ERROR_MAX_RATIO
 }
 
 /// Judges a number of ops. Left open if a pause at an end of the window explains the difference.

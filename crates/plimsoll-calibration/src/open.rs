@@ -115,7 +115,7 @@ impl Asked<'_> {
             0 => judge::count(rate_error_ratio, allowed, at),
             _ => Judged::Broken,
         };
-        let served = judge::count(served_error_ratio, judge::served_allowed_ratio(), at);
+        let served = judge::count(served_error_ratio, judge::RATE_ERROR_MAX_RATIO, at);
         let readings = readings(Sides {
             measured: &times.response,
             served_s,

@@ -4,7 +4,7 @@
 mod facts;
 mod text;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use facts::{
     Answers, CountRecord, CycleCount, EarlyAnswers, ErrorCause, Interruption, LostClients,
@@ -334,5 +334,52 @@ impl Rule {
     /// The finding of the load point at a position of the ladder.
     pub const fn at(self, position: u32) -> Finding {
         Finding { rule: self, point: Some(position) }
+    }
+}
+
+/// A finding as it stands in `result.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingJson<R> {
+    rule: String,
+    text: String,
+    facts: R,
+    point: Option<u32>,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { rule, point } = self;
+        let (name, text) = (rule.name().to_owned(), rule.to_string());
+        FindingJson { rule: name, text, facts: rule, point: *point }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Finding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let FindingJson { facts, point, .. } = FindingJson::<Rule>::deserialize(deserializer)?;
+        Ok(Self { rule: facts, point })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_in_json_has_the_name_the_text_and_the_facts_and_survives() {
+        let rule = Rule::Connections {
+            percentile: "p99".into(),
+            all_ns: Nanos::from_millis(4),
+            own_ns: Nanos::from_millis(1),
+            limit_ns: Nanos::from_millis(2),
+        };
+        let finding = rule.at(3);
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["rule"], "connections");
+        assert_eq!(json["facts"]["all_ns"], 4_000_000);
+        assert_eq!(json["point"], 3);
+        assert!(json["text"].as_str().unwrap().starts_with("ops waited for a free connection"));
+        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), finding);
     }
 }
