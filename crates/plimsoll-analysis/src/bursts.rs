@@ -18,7 +18,6 @@ const SENT_MIN_RATIO: f64 = 0.7;
 
 /// Names of what is told, among a point's resources: ops a second in the slowest quarter of ticks.
 pub(crate) const SLOW_RATE: &str = "load.slow_rate";
-/// In the fastest quarter.
 pub(crate) const FAST_RATE: &str = "load.fast_rate";
 
 /// How far apart slow and fast ticks are, if they are. `closed`: clients send when they are

@@ -15,7 +15,7 @@ mod story;
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::Rule;
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, clients, grouped, whole_percent};
@@ -85,7 +85,7 @@ pub(crate) fn limit_text(
             Some(missed) => missed_text(suite, points, missed),
         },
         LoadSpec::Closed { .. } if points.len() < 2 => {
-            points.first().filter(|p| p.limit.kind.is_resource()).map(|p| p.limit.text.clone())
+            points.first().filter(|p| p.limit.kind.is_resource()).map(|p| p.limit.to_string())
         }
         LoadSpec::Closed { .. } => closed_text(suite, points),
     }
@@ -186,8 +186,8 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     let cap_ms = suite.rules.response_cap_ms?;
     let above = points.iter().find(|point| point.not_counted == Some(NotCounted::Cap))?;
     let behind = points.iter().rev().find_map(|point| {
-        let resource = behind_cap(Some(point.limit.behind.as_deref()?));
-        Some(format!("{resource} at {}", load_text(suite, point)))
+        let resource = point.limit.behind.as_deref()?;
+        Some(format!("; behind it {resource} at {}", load_text(suite, point)))
     });
     Some(format!(
         "the suite's cap on response time: from {} on the mean service time is above {cap_ms} ms, \
@@ -197,26 +197,13 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     ))
 }
 
-/// The cap is the suite's; the resource that the server was short of follows, as a clause.
-fn behind_cap(resource: Option<&Limit>) -> String {
-    resource.map_or_else(String::new, |limit| format!("; behind it {}", limit.text))
-}
-
-/// The same of one point.
-fn cap_of(suite: &Suite) -> String {
-    let cap_ms = suite.rules.response_cap_ms.unwrap_or_default();
-    format!("the suite's cap on response time: the mean service time is above {cap_ms} ms")
-}
-
-/// The lowest load of the search above those it held. The closed probe asks for no load; a miss
-/// below a load that was held in the end was scatter, and so was one of a load that was held when it
-/// was tried again.
+/// The lowest load that the search could not hold. The closed probe asks for no load; a load that
+/// was held when it was tried again was held.
 fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
     let open = || probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
     let missed = |p: &&PointResult| {
         missed_load(p) || generator_limited(p) || failed(p) || p.not_counted.is_some()
     };
-    let verified = open().next_back().filter(|last| !missed(last)).map(|last| last.requested);
     let is_last_of_its_load = |p: &&PointResult| {
         let last = open().rfind(|other| other.requested == p.requested);
         last.is_some_and(|last| std::ptr::eq(last, *p))
@@ -224,7 +211,6 @@ fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
     open()
         .filter(is_last_of_its_load)
         .filter(missed)
-        .filter(|p| verified.is_none_or(|verified| p.requested > verified))
         .min_by(|a, b| a.requested.total_cmp(&b.requested))
 }
 
@@ -246,7 +232,7 @@ fn probes_text(suite: &Suite, points: &[PointResult], probes: &[PointResult]) ->
     }
     let all: Vec<&PointResult> = points.iter().chain(probes).collect();
     if let Some(limit) = clients_limit(missed, &all) {
-        return Some(limit.text);
+        return Some(limit.to_string());
     }
     // Too much load may bring less than the peak that was held.
     let came = missed.achieved_ops_per_s?;
@@ -267,7 +253,7 @@ fn missed_text(suite: &Suite, points: &[PointResult], missed: usize) -> Option<S
     let peak = points.iter().filter_map(|p| p.achieved_ops_per_s).reduce(f64::max)?;
     let all: Vec<&PointResult> = points.iter().collect();
     if let Some(limit) = clients_limit(&points[missed], &all) {
-        return Some(limit.text);
+        return Some(limit.to_string());
     }
     let before = missed.checked_sub(1).map(|i| &points[i]);
     // A queue that was never empty at the end means that the server got all it could take.
@@ -356,7 +342,7 @@ fn resource_text(suite: &Suite, climb: &[&PointResult]) -> String {
     match story::story(suite, climb) {
         Some(story) => format!("the limit is {story}"),
         None => match climb.iter().rev().find(|p| p.limit.kind == LimitKind::Unknown) {
-            Some(point) => point.limit.text.trim_start_matches("saturated; ").to_owned(),
+            Some(point) => point.limit.unknown_text(),
             None => "which resource is not known".to_owned(),
         },
     }

@@ -38,7 +38,6 @@ const RUNS_APART_RATIO: f64 = 0.02;
 /// slow the others would have been: the tail may go on, as steep as it was.
 const TAIL_SEEN: f64 = 0.5;
 
-/// The intervals of a point.
 #[derive(Debug, Default)]
 pub(crate) struct Stated {
     pub(crate) response: Option<TimeIntervals>,

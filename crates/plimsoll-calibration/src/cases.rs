@@ -7,16 +7,16 @@ use crate::queueing::stall::Stalled;
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{
-    ClosedCase, Floor, Judged, QueueCase, StallCase, Statistic, Witness,
+    ClosedCase, CrossCheck, Floor, Judged, QueueCase, StallCase, Statistic,
 };
 use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
+use super::cross_check;
 use super::judge;
-use super::open::{Asked, keys, no_points, open_case, schedule};
+use super::open::{Asked, no_points, open_case, schedule, scheduled_ops};
 use super::pauses::Pauses;
 use super::server_log::ServerLog;
-use super::witness;
 use crate::trial::{Pattern, Seen, Trial};
 use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
@@ -40,7 +40,6 @@ const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Constant(Nanos::from_micros(500)), 1),
 ];
 const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
-/// Of the closed loop.
 const CLOSED_CLIENTS: u32 = 16;
 const CLOSED_SERVICE: Nanos = Nanos::from_millis(1);
 const CLOSED_SERVERS: u32 = 4;
@@ -54,9 +53,7 @@ const STALL_CLIENTS: u32 = 8;
 
 /// The way there and back.
 pub(crate) struct ThereAndBack {
-    /// For the certificate.
     pub(crate) floor: Floor,
-    /// To draw from.
     pub(crate) delays: Delays,
 }
 
@@ -66,24 +63,20 @@ pub(crate) fn there_and_back(
     bench: &dyn Bench,
     timing: &Timing,
 ) -> Result<ThereAndBack, HostError> {
-    let trial = Trial {
-        name: "floor".into(),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: vec![FLOOR_OPS_PER_S],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.floor,
-    };
+    let trial = Trial::new(
+        "floor",
+        bench.proper(),
+        (Pattern::Poisson, vec![FLOOR_OPS_PER_S]),
+        [timing.warm_up, timing.floor],
+    );
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
     let (seen, _) = bench.run(&trial, &spec)?;
     let Seen { times, reasons, .. } = only(&seen)?;
-    let run = judge::run_verdict(reasons, &Pauses::default());
+    let run = judge::run_verdict(reasons);
     let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run);
     Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
 
-/// How many queues there are.
 pub(crate) const fn queue_count() -> usize {
     QUEUES.len()
 }
@@ -103,15 +96,12 @@ pub(crate) fn queue(
     let (service, servers) = QUEUES[index];
     let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed() };
     let capacity = spec.capacity_ops_per_s().unwrap_or_default();
-    let trial = Trial {
-        name: format!("queue-{}", index + 1),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect(),
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.window,
-    };
+    let trial = Trial::new(
+        format!("queue-{}", index + 1),
+        bench.proper(),
+        (Pattern::Poisson, UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect()),
+        [timing.warm_up, timing.window],
+    );
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
     let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
     pairs
@@ -130,13 +120,13 @@ pub(crate) fn unread(
     way: &ThereAndBack,
 ) -> Result<QueueCase, HostError> {
     let trial = Trial {
-        name: "unread".into(),
-        wire: bench.proper(),
-        load: Pattern::Poisson,
-        points: vec![UNREAD_OPS_PER_S],
         pacing: Some(Pacing::Coalesce),
-        warm_up: timing.warm_up,
-        window: timing.floor,
+        ..Trial::new(
+            "unread",
+            bench.proper(),
+            (Pattern::Poisson, vec![UNREAD_OPS_PER_S]),
+            [timing.warm_up, timing.floor],
+        )
     };
     let service = UNREAD_SERVICE;
     let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed() };
@@ -154,15 +144,12 @@ pub(crate) fn closed(
     timing: &Timing,
     floor: &Floor,
 ) -> Result<ClosedCase, HostError> {
-    let trial = Trial {
-        name: "closed".into(),
-        wire: bench.proper(),
-        load: Pattern::Closed,
-        points: vec![f64::from(CLOSED_CLIENTS)],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.closed,
-    };
+    let trial = Trial::new(
+        "closed",
+        bench.proper(),
+        (Pattern::Closed, vec![f64::from(CLOSED_CLIENTS)]),
+        [timing.warm_up, timing.closed],
+    );
     let service = ServiceLaw::Exponential(CLOSED_SERVICE);
     let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed() };
     let (seen, log) = bench.run(&trial, &spec.to_string())?;
@@ -171,7 +158,7 @@ pub(crate) fn closed(
     let pauses = Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
     let served_s = log.responses_s(seen.window_ns);
     let mut case = closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean));
-    case.witness = Some(witness::counts(seen, &log, seen.due()));
+    case.witness = Some(cross_check::counts(seen, &log, seen.due()));
     Ok(case)
 }
 
@@ -184,7 +171,9 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
     let error_ratio = ops_per_s * (response_s + think_s) / f64::from(CLOSED_CLIENTS) - 1.0;
     let response_ns = Nanos::from_secs_f64(response_s);
     let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
-    let span = served.map(|truth| judge::Span::of(truth, floor));
+    let paused = Nanos::from_secs_f64(pauses.mean_s());
+    let span =
+        served.map(|truth| judge::Span { truth, delayed: truth + floor, paused: truth + paused });
     let law = Loop {
         clients: CLOSED_CLIENTS,
         servers: CLOSED_SERVERS,
@@ -207,33 +196,25 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
         held: judge::closed_held(error_ratio) && seen.troubles() == 0,
         served_ns: served.unwrap_or_default(),
         allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
-        tight: span
-            .map_or(Judged::Broken, |span| span.judge_beside(response_ns, Statistic::Mean, pauses)),
+        tight: span.map_or(Judged::Broken, |span| span.judge(response_ns)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory: judge::throughput(
-            ops_per_s,
-            (low, high),
-            (served.unwrap_or_default(), floor, pauses),
-        ),
+        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
         think_allowed_ns: think_allowed,
         think: Judged::from_held(think_error <= think_allowed.0),
-        run: judge::run_verdict(&seen.reasons, pauses),
+        run: judge::run_verdict(&seen.reasons),
         witness: None,
     }
 }
 
 /// A server that pauses: whatever was due meanwhile must show its wait.
 pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, HostError> {
-    let trial = Trial {
-        name: "stall".into(),
-        wire: bench.proper(),
-        load: Pattern::Even { clients: STALL_CLIENTS },
-        points: vec![STALL_OPS_PER_S],
-        pacing: None,
-        warm_up: timing.warm_up,
-        window: timing.stall,
-    };
+    let trial = Trial::new(
+        "stall",
+        bench.proper(),
+        (Pattern::Even { clients: STALL_CLIENTS }, vec![STALL_OPS_PER_S]),
+        [timing.warm_up, timing.stall],
+    );
     let after = timing.warm_up + Nanos(timing.stall.0 / 4);
     let spec = format!(
         "service=const:{},servers=1,stall={}@{}",
@@ -265,16 +246,15 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
         troubles: seen.troubles(),
         // Without a pause in the server's log there is nothing to hold it against.
         held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
-        run: judge::run_verdict(&seen.reasons, &Pauses::default()),
-        witness: Some(stall_witness(bench, seen, &log)),
+        run: judge::run_verdict(&seen.reasons),
+        witness: Some(stall_cross_check(bench, seen, &log)),
     })
 }
 
-fn stall_witness(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> Witness {
-    let due_ns = schedule((bench.seed(), Gaps::Uniform), STALL_OPS_PER_S, seen);
-    let keys = keys(bench.proper(), bench.seed(), due_ns.len());
-    let plan = witness::Plan { wire: bench.proper(), due_ns: &due_ns, keys: keys.as_deref() };
-    witness::witness(&plan, seen, log)
+fn stall_cross_check(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> CrossCheck {
+    let (wire, seed) = (bench.proper(), bench.seed());
+    let schedule = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
+    cross_check::cross_check(wire, &scheduled_ops(wire, seed, &schedule, seen), seen, log)
 }
 
 /// The only load point of a run.

@@ -1,10 +1,10 @@
-//! The limits, and who is held against them. Pure.
+//! The limits of the judgements. [`judge`] decides all that can be left open.
 //!
-//! There are three judgements. The client's times are compared with the server's log of the same
-//! run. The server's times are compared with the same queue on the arrivals that the seed gives: a
-//! tool that waits for replies before it sends fails here. That schedule is compared with theory,
-//! within the simulated scatter of a run of its length. Delays of the host are measured and drawn
-//! from, reply by reply, because percentiles of delays cannot be added.
+//! Times are compared three times. The client's times are compared with the server's log of the
+//! same run. The server's times are compared with the same queue on the arrivals that the seed
+//! gives; a tool that waits for replies before it sends fails here. That schedule is compared with
+//! theory, within the simulated scatter of a run of its length. Delays of the host are measured and
+//! drawn from, reply by reply, because percentiles of delays cannot be added.
 
 use crate::queueing::family;
 use crate::queueing::finite::Loop;
@@ -17,46 +17,48 @@ use plimsoll_model::units::Nanos;
 use super::pauses::Pauses;
 
 /// Done over due, and served over due, may differ from 1 by this.
-const RATE_ERROR_MAX_RATIO: f64 = 0.005;
-/// Client and server may be this far apart …
+pub(crate) const RATE_ERROR_MAX_RATIO: f64 = 0.005;
+/// Client and server may differ by this …
 const TIGHT_ERROR_MAX_RATIO: f64 = 0.02;
-/// … or this far, on top of the floor: a histogram's width and a scheduler's tick.
+/// … or by this, beyond the floor: the width of a histogram's bucket and a scheduler's tick.
 const TIGHT_ERROR_MAX: Nanos = Nanos::from_micros(100);
-/// A floor above this share of what was served allows so much that to be within it says nothing.
+/// With a floor above this share of the served time, agreement says nothing.
 const TELLING_FLOOR_MAX_RATIO: f64 = 0.2;
+/// The server stamps a reply when the call that sends it has returned, and an arrival when it has
+/// read it. A client on another core may be earlier by what that takes.
+pub(crate) const HANDED_OVER: Nanos = Nanos::from_micros(20);
 /// X (R + Z) may differ from N by this.
 const CLOSED_ERROR_MAX_RATIO: f64 = 0.02;
 /// The p99 of a stall may differ from what it must be by this.
 const STALL_ERROR_MAX_RATIO: f64 = 0.05;
 
-/// How far done and due may be apart: a queue that is longer at one end of the window than at the
-/// other makes up for the rest.
+/// Judges the distance of two figures: it holds up to `held`, and is left open up to `open`, which
+/// something else than the instrument explains.
+pub(crate) fn judge(apart: f64, held: f64, open: f64) -> Judged {
+    match apart {
+        apart if apart <= held => Judged::Held,
+        apart if apart <= open => Judged::NotJudged,
+        _ => Judged::Broken,
+    }
+}
+
+/// How far done and due may differ: the queue can be longer at one end of the window than at the
+/// other.
 pub(crate) fn rate_allowed_ratio(utilisation: f64, servers: u32, due: u64) -> f64 {
     let inside = family::queue_length_max(utilisation, servers);
     RATE_ERROR_MAX_RATIO.max(inside / due.max(1) as f64)
 }
 
-/// How far served and due may be apart.
-pub(crate) const fn served_allowed_ratio() -> f64 {
-    RATE_ERROR_MAX_RATIO
-}
-
-/// Is the number of ops right? Left open where a pause at an end of the window explains it.
+/// Judges a number of ops. Left open if a pause at an end of the window explains the difference.
 pub(crate) fn count(
     error_ratio: f64,
     allowed_ratio: f64,
     (pauses, rate_ops_per_s, due): (&Pauses, f64, u64),
 ) -> Judged {
     let paused_ratio = pauses.ops(rate_ops_per_s) / due.max(1) as f64;
-    match error_ratio.abs() {
-        error if error <= allowed_ratio => Judged::Held,
-        error if error <= allowed_ratio + paused_ratio => Judged::NotJudged,
-        _ if pauses.decide_counts() => Judged::NotJudged,
-        _ => Judged::Broken,
-    }
+    judge(error_ratio.abs(), allowed_ratio, allowed_ratio + paused_ratio)
 }
 
-/// Does the interactive law hold?
 pub(crate) fn closed_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= CLOSED_ERROR_MAX_RATIO
 }
@@ -72,72 +74,43 @@ pub(crate) fn stall_held(error_ratio: f64) -> bool {
     error_ratio.abs() <= STALL_ERROR_MAX_RATIO
 }
 
-/// What a run says of itself by the reasons that concern a load point. A host that stood still may
-/// have kept the load from being offered.
-pub(crate) fn run_verdict(reasons: &[Rule], pauses: &Pauses) -> RunVerdict {
-    let excused = |rule: &Rule| is_shown(rule) || pauses.are_told() && is_of_pauses(rule);
+/// The verdict of a run, from the reasons that concern a load point.
+pub(crate) fn run_verdict(reasons: &[Rule]) -> RunVerdict {
     RunVerdict {
-        held: reasons.iter().all(excused),
+        held: reasons.iter().all(is_shown),
         reasons: reasons.iter().map(|rule| format!("{}: {rule}", rule.name())).collect(),
     }
 }
 
-/// It says that the generator was not punctual, or that the server was not steady (it pauses on
-/// purpose): to be shown. What that does to the figures is what is judged here.
+/// The generator was not punctual, or the server not steady (it pauses on purpose). The effect on
+/// the figures is judged here, so the run holds.
 const fn is_shown(rule: &Rule) -> bool {
     matches!(
         rule,
         Rule::GeneratorCpu { .. }
-            | Rule::SendLag { .. }
             | Rule::Monitors { .. }
             | Rule::NotSteady { .. }
             | Rule::DebugBuild
     )
 }
 
-/// A host that stands still breaks it by itself; what remains of it is judged here.
-const fn is_of_pauses(rule: &Rule) -> bool {
-    matches!(rule, Rule::Rate { .. } | Rule::ClosedLoop { .. } | Rule::ClosedLoopUnknown)
-}
-
-/// What something may be: `truth`, and all up to what delays on the way make of it.
+/// The values that a figure may have: `truth`, and more by the delays on the way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    /// Without any delay.
     pub(crate) truth: Nanos,
-    /// With all that are known.
     pub(crate) delayed: Nanos,
-    /// Where a percentile would lie if all ops that the host's pauses touched ended beyond it.
-    pub(crate) pushed: Nanos,
+    /// With the longest delays that pauses of the host can have caused.
+    pub(crate) paused: Nanos,
 }
 
 impl Span {
-    pub(crate) fn of(truth: Nanos, shift: Nanos) -> Self {
-        Self { truth, delayed: truth + shift, pushed: truth }
-    }
-
-    /// The same, left open where pauses of the host alone may have made it too far.
-    pub(crate) fn judge_beside(
-        self,
-        found: Nanos,
-        statistic: Statistic,
-        pauses: &Pauses,
-    ) -> Judged {
-        let apart = Nanos(found.0.abs_diff(self.truth.0));
-        match self.judge(found) {
-            Judged::Broken if pauses.decide(statistic, apart) => Judged::NotJudged,
-            Judged::Broken if (self.truth..=self.pushed).contains(&found) => Judged::NotJudged,
-            judged => judged,
-        }
-    }
-
-    /// How far from the truth it may be, on the side where it is.
+    /// How far from the truth it may be, on its side of it.
     pub(crate) fn allowed(self, found: Nanos) -> Nanos {
         let strictly = self.strictly_allowed();
         if found < self.truth { strictly } else { strictly + self.delay() }
     }
 
-    /// How far it might be if nothing were delayed.
+    /// How far it may be without any delay.
     fn strictly_allowed(self) -> Nanos {
         Nanos((self.truth.0 as f64 * TIGHT_ERROR_MAX_RATIO) as u64).max(TIGHT_ERROR_MAX)
     }
@@ -146,34 +119,36 @@ impl Span {
         self.delayed.saturating_sub(self.truth)
     }
 
-    /// Is it close enough? Left open where it is only because delays are long.
+    /// Judges a figure. Left open if it is close only because delays are long, or if pauses of the
+    /// host alone can have made it too long.
     pub(crate) fn judge(self, found: Nanos) -> Judged {
-        let apart = Nanos(found.0.abs_diff(self.truth.0));
-        match apart {
-            _ if apart > self.allowed(found) => Judged::Broken,
-            _ if telling(self.truth, self.delay()) || apart <= self.strictly_allowed() => {
-                Judged::Held
-            }
-            _ => Judged::NotJudged,
-        }
+        let allowed = self.allowed(found);
+        let held = match telling(self.truth, self.delay()) {
+            true => allowed,
+            false => self.strictly_allowed(),
+        };
+        let paused = match found < self.truth {
+            true => Nanos::ZERO,
+            false => self.paused.saturating_sub(self.truth),
+        };
+        let apart = found.0.abs_diff(self.truth.0) as f64;
+        judge(apart, held.0 as f64, allowed.max(paused).0 as f64)
     }
 }
 
-/// Does a judgement that allows this floor say anything?
+/// Is the floor short enough for agreement to mean something?
 fn telling(served: Nanos, floor: Nanos) -> bool {
     floor.0 as f64 <= served.0 as f64 * TELLING_FLOOR_MAX_RATIO
 }
 
 /// Is the throughput of a closed loop, whose mean response was `served`, within its interval? Left
-/// open where the floor makes that so wide that it would be with any response, or where the host
-/// stood still for so long that it decided.
+/// open where the floor makes that so wide that it would be with any response.
 pub(crate) fn throughput(
     ops_per_s: f64,
     (low, high): (f64, f64),
-    (served, floor, pauses): (Nanos, Nanos, &Pauses),
+    (served, floor): (Nanos, Nanos),
 ) -> Judged {
     match (low..=high).contains(&ops_per_s) {
-        false if pauses.decide_counts() => Judged::NotJudged,
         false => Judged::Broken,
         true if telling(served, floor) => Judged::Held,
         true => Judged::NotJudged,
@@ -237,17 +212,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_pauses_of_the_host_can_have_decided_is_left_open() {
-        let quiet = Pauses::of(&[&lags(&[(30, 1_000)])], 0.6);
-        let paused = Pauses::of(&[&lags(&[(30, 990), (8_000, 10)])], 0.6);
+    fn what_only_pauses_of_the_host_can_have_made_so_long_is_left_open() {
         let ms = Nanos::from_millis;
-        let span = Span::of(ms(2), Nanos::ZERO);
-        let judge = |found, statistic, pauses| span.judge_beside(found, statistic, pauses);
-        assert_eq!(judge(ms(5), Statistic::P99, &quiet), Judged::Broken);
-        assert_eq!(judge(ms(5), Statistic::P99, &paused), Judged::NotJudged);
-        assert_eq!(judge(ms(30), Statistic::P99, &paused), Judged::Broken, "longer than any");
-        assert_eq!(judge(ms(5), Statistic::P50, &paused), Judged::Broken, "one in a hundred ops");
-        assert!(paused.sentence().contains("1.0 % of the ops"), "{}", paused.sentence());
+        let judge = |found| Span { truth: ms(2), delayed: ms(2), paused: ms(22) }.judge(found);
+        assert_eq!((judge(ms(2)), judge(ms(5))), (Judged::Held, Judged::NotJudged));
+        assert_eq!(judge(ms(30)), Judged::Broken, "longer than any");
+        assert_eq!(judge(ms(1)), Judged::Broken, "pauses make nothing shorter");
     }
 
     #[test]
@@ -260,9 +230,7 @@ mod tests {
         assert_eq!(judge(0.004, &quiet), Judged::Held);
         assert_eq!(judge(-0.006, &quiet), Judged::Broken);
         assert_eq!(judge(-0.006, &paused), Judged::NotJudged, "12 ops are due in 20 ms");
-        assert_eq!(judge(-0.02, &paused), Judged::NotJudged, "it stood still all the time");
-        let seldom = Pauses::of(&[&lags(&[(30, 990), (20_000, 10)])], 0.3);
-        assert_eq!(judge(-0.02, &seldom), Judged::Broken);
+        assert_eq!(judge(-0.02, &paused), Judged::Broken);
     }
 
     #[test]
@@ -285,7 +253,9 @@ mod tests {
     #[test]
     fn a_judgement_that_only_a_high_floor_would_let_pass_is_left_open() {
         let (us, ms) = (Nanos::from_micros, Nanos::from_millis);
-        let tight = |client, served, delay: Nanos| Span::of(served, delay).judge(client);
+        let tight = |client, truth, delay: Nanos| {
+            Span { truth, delayed: truth + delay, paused: truth }.judge(client)
+        };
         // p99.9 of M/D/1 at 30 % on a host that was taken away for 8 ms now and then.
         assert_eq!(tight(ms(5), ms(2), ms(8)), Judged::NotJudged);
         assert_eq!(tight(ms(12), ms(2), ms(8)), Judged::Broken, "too far even for that");
@@ -299,22 +269,18 @@ mod tests {
 
     #[test]
     fn a_run_that_was_late_is_shown_and_one_of_another_load_does_not_hold() {
-        let quiet = Pauses::default();
         let late = Rule::Monitors { used_ratio: 0.02, limit_ratio: 0.01 };
-        let verdict = run_verdict(&[late, Rule::DebugBuild], &quiet);
+        let verdict = run_verdict(&[late, Rule::DebugBuild]);
         assert!(verdict.held);
         let starts = ["monitors: the monitors used 2 %", "debug_build: the program was built"];
         for (reason, start) in verdict.reasons.iter().zip(starts) {
             assert!(reason.starts_with(start), "{reason}");
         }
-        let paused = Pauses::of(&[&lags(&[(20_000, 10)])], 0.3);
-        let unheld = [Rule::ClosedLoopUnknown];
-        assert!(!run_verdict(&unheld, &quiet).held);
-        assert!(run_verdict(&unheld, &paused).held, "the host kept it from being offered");
-        for rule in [Rule::Corrupt { replies: 1 }, Rule::NotSent { not_sent_ops: 1, due_ops: 2 }] {
-            assert!(!run_verdict(&[rule], &paused).held);
+        let other = Rule::NotSent { not_sent_ops: 1, due_ops: 2 };
+        for rule in [Rule::Corrupt { replies: 1 }, Rule::ClosedLoopUnknown, other] {
+            assert!(!run_verdict(&[rule]).held);
         }
-        assert_eq!(run_verdict(&[], &quiet), RunVerdict { held: true, reasons: Vec::new() });
+        assert_eq!(run_verdict(&[]), RunVerdict { held: true, reasons: Vec::new() });
     }
 
     #[test]
@@ -325,10 +291,9 @@ mod tests {
         let of = |delay_s| Loop { delay_s, ..law }.throughput_per_s();
         assert!(low < of(180e-6) && of(0.0) < high, "{low} to {high}");
         assert!(of(3e-3) < low, "replies that are seen 3 ms late");
-        let quiet = Pauses::default();
-        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor, &quiet));
+        let judged = |x| throughput(x, (low, high), (Nanos::from_millis(1), floor));
         assert_eq!((judged(of(80e-6)), judged(of(3e-3))), (Judged::Held, Judged::Broken));
-        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10), &quiet);
+        let high_floor = (Nanos::from_millis(1), Nanos::from_millis(10));
         assert_eq!(throughput(of(80e-6), (low, high), high_floor), Judged::NotJudged);
     }
 }

@@ -1,17 +1,17 @@
-//! The instrument held against servers of known behaviour: queueing theory, the cases, what the
-//! client, the schedule and the server wrote down laid side by side, and judgement. Runs are made by
-//! whoever implements [`Bench`].
+//! Compares the figures of Plimsoll with servers of known behaviour. A case runs a load, compares
+//! what client, schedule and server recorded, and judges the differences. [`Bench`] makes the runs.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`queueing`] | what theory says of a server whose law is known |
+//! | [`queueing`] | queueing theory of servers with a known law |
 //! | `cases`, `over`, `punctual` | the cases: on the calibrated server, over other protocols, the highest rate on time |
-//! | `open`, `readings`, `witness` | one open load, its two sides joined, and what the server's log bears out |
-//! | `pauses` | what the host alone decided |
-//! | [`judge`] | how near is near enough |
-//! | [`trial`], [`wire`], [`server_log`] | a load, what it speaks, what the server wrote down |
+//! | `open`, `readings`, `cross_check` | one open load, its times by statistic, and the cross-check with the server's log |
+//! | `pauses` | what pauses of the host can have caused |
+//! | [`judge`] | the limits of the judgements |
+//! | [`trial`], [`wire`], [`server_log`] | a load, its protocol, the server's log |
 
 mod cases;
+mod cross_check;
 pub mod judge;
 mod open;
 mod over;
@@ -22,7 +22,6 @@ mod readings;
 pub mod server_log;
 pub mod trial;
 pub mod wire;
-mod witness;
 
 use std::path::Path;
 
@@ -52,7 +51,7 @@ pub trait Bench {
     fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, HostError>;
 }
 
-/// For how long each case is held.
+/// How long each case runs.
 pub struct Timing {
     pub(crate) warm_up: Nanos,
     pub(crate) floor: Nanos,
@@ -113,10 +112,10 @@ impl Timing {
     }
 }
 
-/// A quiet host stays below it, virtual machines included.
+/// Quiet hosts stay below it, also virtual machines.
 const FLOOR_P99_QUIET: Nanos = Nanos::from_millis(1);
 
-/// What all cases found.
+/// The results of all cases.
 pub struct Findings {
     /// The way there and back.
     pub floor: Floor,
@@ -130,7 +129,7 @@ pub struct Findings {
     pub punctual: PunctualRate,
 }
 
-/// All cases, one after the other.
+/// Runs all cases, one after the other; `say` is called with the name of each.
 pub fn find(
     bench: &dyn Bench,
     timing: &Timing,
@@ -160,7 +159,7 @@ pub fn find(
     Ok(Findings { floor: way.floor, queues, closed, stall, punctual })
 }
 
-/// What the findings themselves warn of.
+/// Warnings that follow from the results.
 pub fn concerns(findings: &Findings) -> Vec<String> {
     let mut concerns = Vec::new();
     if findings.floor.ops == 0 {

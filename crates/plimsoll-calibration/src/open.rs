@@ -1,4 +1,4 @@
-//! One open load: what client and server wrote down of it, by its schedule.
+//! One open load: what client and server recorded, by its schedule.
 
 use crate::queueing::Queue;
 use crate::queueing::delayed::Delays;
@@ -12,16 +12,16 @@ use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_servers::log::{Scheduled, truths_ns};
 use plimsoll_servers::station::Station;
 
+use super::cross_check;
 use super::judge;
 use super::pauses::Pauses;
 use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;
-use super::witness;
 use crate::trial::Seen;
 use plimsoll_protocol::host::HostError;
 
-/// What was asked for.
+/// A load, open or closed, and its server.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) wire: Wire,
@@ -36,7 +36,7 @@ pub(crate) fn open_case(
     seen: &Seen,
     (log, way): (&ServerLog, &Delays),
 ) -> Result<QueueCase, HostError> {
-    let Asked { wire, spec, load: (utilisation, rate) } = asked;
+    let Asked { wire, spec, load: (_, rate) } = asked;
     // Where nobody waits there is no queue to say anything of.
     let queue = Queue::of(rate, spec.service, spec.servers);
     let waits = matches!(spec.service, ServiceLaw::Exponential(_) | ServiceLaw::Lognormal { .. });
@@ -56,21 +56,27 @@ pub(crate) fn open_case(
         let responses_s = scheduled_s(spec, &schedule, (seen, log));
         ScheduleSide { responses_s, queue, scatter }
     });
-    let stated = seen.stated.zip(truths_s(wire, spec.seed, &schedule, (seen, log)));
-    let case = Case { wire, spec, load: (utilisation, rate) };
-    let mut case = case.of(seen, (log, way), schedule_side, stated);
+    let ops = scheduled_ops(wire, spec.seed, &schedule, seen);
+    let stated = seen.stated.zip(truths_s(&schedule, &ops, (seen, log)));
+    let mut case = asked.case(seen, (log, way), schedule_side, stated);
     case.queue = queue.map_or_else(|| service_name(spec.service), |queue| queue.name());
     case.ops_scheduled = Some(in_window(&schedule, seen).count() as u64);
-    let keys = keys(wire, spec.seed, schedule.len());
-    let plan = witness::Plan { wire, due_ns: &schedule, keys: keys.as_deref() };
-    case.witness = Some(witness::witness(&plan, seen, log));
+    case.witness = Some(cross_check::cross_check(wire, &ops, seen, log));
     Ok(case)
 }
 
-/// What the server's log calls the ops of a schedule, where it has names.
-pub(crate) fn keys(wire: Wire, seed: u64, ops: usize) -> Option<Vec<u32>> {
-    let key = wire.its_own()?.key;
-    Some((0..ops as u64).map(|place| key(seed, place)).collect())
+/// The ops of a schedule, on the clock of the server's log, with the names that it has for them.
+pub(crate) fn scheduled_ops(
+    wire: Wire,
+    seed: u64,
+    schedule: &[u64],
+    seen: &Seen,
+) -> Vec<Scheduled> {
+    let origin_ns = seen.origin_ns();
+    let key = |place: usize| wire.its_own().map(|proper| (proper.key)(seed, place as u64));
+    let op =
+        |(place, due_ns): (usize, &u64)| Scheduled { due_ns: origin_ns + due_ns, key: key(place) };
+    schedule.iter().enumerate().map(op).collect()
 }
 
 /// `constant 1.00 ms`, `0.80 to 1.20 ms`.
@@ -83,17 +89,9 @@ pub(crate) fn service_name(service: ServiceLaw) -> String {
     }
 }
 
-/// A load, open or closed.
-pub(crate) struct Case<'a> {
-    pub(crate) wire: Wire,
-    pub(crate) spec: &'a CalibratedSpec,
-    /// Utilisation and rate.
-    pub(crate) load: (f64, f64),
-}
-
-impl Case<'_> {
+impl Asked<'_> {
     /// Both sides, by what they wrote down in the same window.
-    pub(crate) fn of(
+    pub(crate) fn case(
         &self,
         seen: &Seen,
         (log, way): (&ServerLog, &Delays),
@@ -117,7 +115,7 @@ impl Case<'_> {
             0 => judge::count(rate_error_ratio, allowed, at),
             _ => Judged::Broken,
         };
-        let served = judge::count(served_error_ratio, judge::served_allowed_ratio(), at);
+        let served = judge::count(served_error_ratio, judge::RATE_ERROR_MAX_RATIO, at);
         let readings = readings(Sides {
             measured: &times.response,
             served_s,
@@ -144,7 +142,7 @@ impl Case<'_> {
             rate: counted,
             served_error_ratio,
             served,
-            run: judge::run_verdict(&seen.reasons, &pauses),
+            run: judge::run_verdict(&seen.reasons),
             witness: None,
             open_because: open_because([counted, served], &readings, &pauses),
             readings,
@@ -193,18 +191,11 @@ fn scheduled_s(
 /// Times from due to the reply handed to the kernel, of the ops that were due in the window;
 /// `None` when the server's log has other ops than the schedule.
 fn truths_s(
-    wire: Wire,
-    seed: u64,
     schedule: &[u64],
+    ops: &[Scheduled],
     (seen, log): (&Seen, &ServerLog),
 ) -> Option<Vec<f64>> {
-    let origin_ns = seen.origin_ns();
-    let key = |place: usize| wire.its_own().map(|proper| (proper.key)(seed, place as u64));
-    let op =
-        |(place, due_ns): (usize, &u64)| Scheduled { due_ns: origin_ns + due_ns, key: key(place) };
-    let schedule_ns: Vec<Scheduled> = schedule.iter().enumerate().map(op).collect();
-    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
-    let truths = truths_ns(rows, &schedule_ns)?;
+    let truths = truths_ns(log.arrived_in_point(seen), ops)?;
     Some(in_window(schedule, seen).map(|place| truths[place] as f64 / 1e9).collect())
 }
 

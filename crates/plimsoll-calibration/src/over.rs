@@ -1,5 +1,5 @@
-//! The other protocols: the reference servers behind a queue of known law. A constant delay, held
-//! against the way there and back of the calibrated server, and a queue, held against what that
+//! The other protocols: their reference servers behind a queue of known law. A constant delay is
+//! compared with the way there and back of the calibrated server, and a queue with what that
 //! constant delay showed of the way over this protocol.
 
 use crate::queueing::delayed::Delays;
@@ -8,10 +8,10 @@ use plimsoll_model::certificate::QueueCase;
 use plimsoll_model::units::Nanos;
 
 use super::cases::{ThereAndBack, only};
-use super::open::{Asked, Case, open_case, service_name};
+use super::cross_check;
+use super::open::{Asked, open_case, service_name};
 use super::server_log::ServerLog;
 use super::wire::Wire;
-use super::witness;
 use crate::trial::{Pattern, Seen, Trial};
 use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
@@ -37,15 +37,9 @@ pub(crate) fn cases(
 ) -> Result<Vec<QueueCase>, HostError> {
     let constant = spec(ServiceLaw::Constant(CONSTANT), CONSTANT_SERVERS, bench);
     let run = |name: &str, spec: &CalibratedSpec, point: f64, window: Nanos| {
-        let trial = Trial {
-            name: format!("{}-{name}", wire.name()),
-            wire,
-            load: Pattern::OfSuite,
-            points: vec![point],
-            pacing: None,
-            warm_up: timing.over_warm_up,
-            window,
-        };
+        let name = format!("{}-{name}", wire.name());
+        let spans = [timing.over_warm_up, window];
+        let trial = Trial::new(name, wire, (Pattern::OfSuite, vec![point]), spans);
         bench.run(&trial, &spec.to_string())
     };
     let is_closed = wire.waits();
@@ -96,12 +90,12 @@ fn closed_case(
     let rate = seen.record.totals.done_in_window as f64 / seconds;
     let utilisation = rate * spec.service.mean_s() / f64::from(spec.servers);
     let load = ((utilisation * 100.0).round() / 100.0, rate);
-    let mut case = Case { wire, spec, load }.of(seen, sides, None, None);
+    let mut case = Asked { wire, spec, load }.case(seen, sides, None, None);
     let log = sides.0;
-    let mut witness = witness::counts(seen, log, seen.due());
+    let mut checked = cross_check::counts(seen, log, seen.due());
     // When a reply of the SMB server is handed to the kernel is not seen.
-    witness.replies = None;
-    case.witness = Some(witness);
+    checked.replies = None;
+    case.witness = Some(checked);
     case.queue = match spec.service {
         ServiceLaw::Constant(_) => service_name(spec.service),
         _ => format!("M/M/{}//{clients}", spec.servers),

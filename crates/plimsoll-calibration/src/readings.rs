@@ -1,4 +1,4 @@
-//! Client, server, schedule, theory and what is stated, figure by figure.
+//! Client, server, schedule, theory and uncertainty intervals, statistic by statistic.
 
 use crate::queueing::Queue;
 use crate::queueing::delayed::{Delays, delayed};
@@ -9,24 +9,18 @@ use plimsoll_model::event::Times;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
-use super::judge::{Span, client_ns, supported};
+use super::judge::{HANDED_OVER, Span, client_ns, supported};
 use super::pauses::Pauses;
 
-/// The server stamps a reply when the call that sends it has returned; the kernel has it as the
-/// call begins, and a client on another core may have read it before.
-const HANDED_OVER: Nanos = Nanos::from_micros(20);
 /// Ranks at which the effect of delays on a percentile is looked at.
 const RANKS: u32 = 16;
 
 /// What is known of the response times of one case.
 pub(crate) struct Sides<'a> {
-    /// As the client measured them.
     pub(crate) measured: &'a Times,
-    /// As the server computed them.
     pub(crate) served_s: Vec<f64>,
     /// What delays a request or its reply on the way.
     pub(crate) delays: &'a [&'a Delays],
-    /// When the host stood still.
     pub(crate) pauses: Pauses,
     /// As the schedule has them; none of a closed loop.
     pub(crate) schedule: Option<ScheduleSide<'a>>,
@@ -56,7 +50,7 @@ pub(crate) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
         let scheduled = match (&sides.schedule, &scheduled) {
             (Some(side), Some(moved)) => {
                 let ends = (side, moved.span(statistic, &sides.pauses)?);
-                Some(schedule_reading(statistic, ends, span.truth, &sides.pauses)?)
+                Some(schedule_reading(statistic, ends, span.truth)?)
             }
             _ => None,
         };
@@ -65,7 +59,7 @@ pub(crate) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
             client_ns: client,
             served_ns: span.truth,
             allowed_ns: span.allowed(client),
-            tight: span.judge_beside(client, statistic, &sides.pauses),
+            tight: span.judge(client),
             schedule: scheduled,
             stated: sides
                 .stated
@@ -80,13 +74,12 @@ fn schedule_reading(
     statistic: Statistic,
     (side, scheduled): (&ScheduleSide<'_>, Span),
     served: Nanos,
-    pauses: &Pauses,
 ) -> Option<ScheduleReading> {
     let (low, high) = side.scatter.interval_s(statistic)?;
     let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
     Some(ScheduleReading {
         scheduled_ns: scheduled.truth,
-        on_schedule: scheduled.judge_beside(served, statistic, pauses),
+        on_schedule: scheduled.judge(served),
         theory_ns: Nanos::from_secs_f64(side.queue.response_s(statistic)),
         theory_interval_ns: interval,
         theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
@@ -140,14 +133,17 @@ impl Moved {
     /// A statistic without the delays, and with all that they may make of it: which ops they hit is
     /// chance, so the ranks just above count too.
     fn span(&self, statistic: Statistic, pauses: &Pauses) -> Option<Span> {
-        let ns = Nanos::from_secs_f64;
+        let of = |truth_s: f64, shift_s: f64, paused_s: f64| {
+            let ns = Nanos::from_secs_f64;
+            Some(Span { truth: ns(truth_s), delayed: ns(truth_s + shift_s), paused: ns(paused_s) })
+        };
         let n = self.plain_s.len();
         if n == 0 {
             return None;
         }
         let Some(share) = statistic.share() else {
             let mean_s = self.plain_s.iter().sum::<f64>() / n as f64;
-            return Some(Span::of(ns(mean_s), ns(self.mean_shift_s)));
+            return of(mean_s, self.mean_shift_s, mean_s + pauses.mean_s());
         };
         let at = |values: &[f64], share: f64| {
             values[((share * n as f64).ceil() as usize).clamp(1, n) - 1]
@@ -158,10 +154,13 @@ impl Moved {
             .map(|rank| at(&self.delayed_s, rank) - at(&self.plain_s, rank))
             .fold(0.0, f64::max);
         let truth_s = at(&self.plain_s, share);
+        // All ops that a pause touched may have ended beyond the percentile.
         let untouched = 1.0 - pauses.touched();
-        let pushed_s =
-            if untouched > share { at(&self.plain_s, share / untouched) } else { truth_s };
-        Some(Span { pushed: ns(pushed_s), ..Span::of(ns(truth_s), ns(shift_s)) })
+        let paused_s = match untouched > share {
+            true => at(&self.plain_s, share / untouched),
+            false => truth_s + pauses.longest_s(),
+        };
+        of(truth_s, shift_s, paused_s)
     }
 }
 

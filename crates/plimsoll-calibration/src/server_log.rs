@@ -1,16 +1,16 @@
-//! What the calibrated server wrote down.
+//! The log of a calibrated server.
 
 use std::path::Path;
 
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::log::{Logged, Row};
 
+use crate::trial::{DRAIN, Seen};
 use plimsoll_protocol::host::HostError;
 
 /// A server's log.
 #[derive(Debug, Default)]
 pub struct ServerLog {
-    /// By arrival.
     rows: Vec<Row>,
     /// From and until when nothing was served.
     pub(crate) stall_ns: Option<(u64, u64)>,
@@ -40,6 +40,11 @@ impl ServerLog {
         &self.rows[self.arrived_before(from)..self.arrived_before(until)]
     }
 
+    /// The requests of a load point, those in its drain included.
+    pub(crate) fn arrived_in_point(&self, seen: &Seen) -> &[Row] {
+        self.arrived_within((seen.origin_ns(), seen.window_ns.1 + DRAIN.0))
+    }
+
     /// Response times, in seconds, of the requests that arrived within a window.
     pub(crate) fn responses_s(&self, window_ns: (u64, u64)) -> Vec<f64> {
         let rows = self.arrived_within(window_ns).iter();
@@ -59,14 +64,6 @@ impl ServerLog {
     /// How many replies were handed to the kernel within a window.
     pub(crate) fn replies_within(&self, (from, until): (u64, u64)) -> u64 {
         self.rows.iter().filter(|row| (from..until).contains(&row.sent_ns)).count() as u64
-    }
-
-    /// How many replies should have left before an end of the window and had done so after it.
-    pub(crate) fn across_the_ends(&self, (from, until): (u64, u64)) -> u64 {
-        let across = |row: &&Row| {
-            [from, until].iter().any(|end| row.departure_ns < *end && row.sent_ns >= *end)
-        };
-        self.rows.iter().filter(across).count() as u64
     }
 
     /// The first arrival from an instant on.
@@ -95,8 +92,6 @@ mod tests {
         assert_eq!(log.late((10, 20)).max(), 11);
         let replies = [(0, 500_000_022), (500_000_021, 500_000_022), (0, 500_000_021)];
         assert_eq!(replies.map(|window| log.replies_within(window)), [1, 1, 0]);
-        let across = [(0, 500_000_015), (1_000_000_025, 9), (0, 500_000_022)];
-        assert_eq!(across.map(|window| log.across_the_ends(window)), [1, 1, 0]);
         assert_eq!(log.first_arrival_from(11), Some(20));
         assert_eq!(log.first_arrival_from(21), None);
         assert_eq!((log.arrived_before(10), log.arrived_before(11)), (0, 1));

@@ -30,6 +30,18 @@ pub struct Trial {
     pub window: Nanos,
 }
 
+impl Trial {
+    /// A load at some points, with warm-up and window.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        wire: Wire,
+        (load, points): (Pattern, Vec<f64>),
+        [warm_up, window]: [Nanos; 2],
+    ) -> Self {
+        Self { name: name.into(), wire, load, points, pacing: None, warm_up, window }
+    }
+}
+
 /// How ops arrive.
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern {

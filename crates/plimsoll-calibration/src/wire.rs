@@ -1,4 +1,4 @@
-//! What a case speaks: a server of ours behind a queue of known law, and the suite that asks it.
+//! The protocol of a case: a reference server behind a queue of known law, and the suite of its load.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

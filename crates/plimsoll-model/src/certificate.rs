@@ -18,14 +18,12 @@ pub const CERTIFICATE_FORMAT: u32 = 2;
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct Certificate {
-    /// Version of this format.
     pub format: u32,
     /// When the calibration ended, nanoseconds since the Unix epoch.
     pub made_unix_ns: u64,
-    /// Where.
     pub host: CertifiedHost,
-    /// What was calibrated.
     pub instrument: Instrument,
     /// Schedule and service times follow from it.
     pub seed: u64,
@@ -46,7 +44,6 @@ pub struct Certificate {
     pub punctual: PunctualRate,
     /// What a reader must know, for a person.
     pub warnings: Vec<String>,
-    /// Every judgement holds.
     pub all_held: bool,
 }
 
@@ -247,7 +244,7 @@ pub struct QueueCase {
     pub run: RunVerdict,
     /// What the server's log says of counts and times; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
     /// By statistic; those the sample does not support are absent.
     pub readings: Vec<Reading>,
 }
@@ -313,12 +310,10 @@ impl Reading {
 /// the theory of a queue with a finite source whether the throughput is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct ClosedCase {
-    /// Clients.
     pub clients: u32,
-    /// Ops per second.
     pub ops_per_s: f64,
-    /// Mean response time.
     pub response_ns: Nanos,
     /// Mean think time that was drawn.
     pub think_ns: Nanos,
@@ -344,31 +339,28 @@ pub struct ClosedCase {
     /// How far the mean think time may be from what was asked for, by chance.
     #[serde(default)]
     pub think_allowed_ns: Nanos,
-    /// It is no further.
     #[serde(default)]
     pub think: Judged,
     /// What the run says of itself.
     pub run: RunVerdict,
     /// What the server's log says of counts; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
 }
 
 /// A server that pauses once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct StallCase {
-    /// Length of the pause.
     pub stall_ns: Nanos,
     /// Ops per second, evenly spaced.
     pub rate_ops_per_s: f64,
-    /// Ops in the window.
     pub ops: u64,
     /// What the client measured, from due to done.
     pub p99_ns: Nanos,
     /// The same from sent to done: what a tool that times from the send would show.
     pub service_p99_ns: Nanos,
-    /// What it must be.
     pub expected_p99_ns: Nanos,
     /// Measured over expected, less one.
     pub error_ratio: f64,
@@ -380,7 +372,7 @@ pub struct StallCase {
     pub run: RunVerdict,
     /// What the server's log says of counts and times; absent in certificates from before.
     #[serde(default)]
-    pub witness: Option<Witness>,
+    pub witness: Option<CrossCheck>,
 }
 
 /// How fast the program can send on time. Found, not judged.
@@ -424,24 +416,14 @@ impl QueueCase {
     }
 }
 
-impl Judged {
-    /// Whether it holds; `None` when it was left open.
-    pub const fn held(self) -> Option<bool> {
-        match self {
-            Self::Held => Some(true),
-            Self::Broken => Some(false),
-            Self::NotJudged => None,
-        }
-    }
-}
-
 mod circumstances;
+mod cross_check;
 mod judgements;
 mod note;
-mod witness;
 
 pub use circumstances::Circumstances;
+pub use cross_check::{CheckedTime, CrossCheck};
+pub use judgements::{JudgedCase, Judgement, JudgementKind};
 pub use note::CertificateNote;
-pub use witness::{Witness, Witnessed};
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 mod facts;
 mod text;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use facts::{
     Answers, CountRecord, CycleCount, EarlyAnswers, ErrorCause, Interruption, LostClients,
@@ -26,28 +26,17 @@ pub struct Finding {
 /// Every rule, with the facts that its text is made of. Ratios are parts of 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[expect(missing_docs, reason = "a field is the fact of its name; limit_… is the most it may be")]
 pub enum Rule {
     // Of a load point: reasons.
     /// A worker of the generator panicked.
-    Panic {
-        /// What it said.
-        message: String,
-    },
+    Panic { message: String },
     /// The point ended before its window did.
-    EndedEarly {
-        /// Why.
-        cause: String,
-    },
+    EndedEarly { cause: String },
     /// The interval logs are missing.
-    Intervals {
-        /// Name of the point's files.
-        files: String,
-    },
+    Intervals { files: String },
     /// Not one op was done in the window.
-    NothingDone {
-        /// How far the ops came.
-        progress: Progress,
-    },
+    NothingDone { progress: Progress },
     /// Replies held other data than they must.
     Corrupt {
         /// How many, in warm-up too.
@@ -55,11 +44,8 @@ pub enum Rule {
     },
     /// Two counts of the same ops differ.
     Counts {
-        /// What holds the first count.
         record: CountRecord,
-        /// The first count.
         recorded_ops: u64,
-        /// That of the totals.
         total_ops: u64,
         /// Ops of the totals that had no reply.
         without_reply_ops: u64,
@@ -68,40 +54,27 @@ pub enum Rule {
     GeneratorCpu {
         /// Its work and the time it was kept from its core.
         wanted_ratio: f64,
-        /// How much it may want.
         limit_ratio: f64,
-        /// Its work alone.
         busy_ratio: f64,
         /// The time it was kept from its core.
         waiting_ratio: f64,
-        /// What became of the core.
         core: WorkerCore,
     },
     /// The generator's own delays are a large part of a figure.
     GeneratorError {
-        /// Of what.
         part_of: PartOf,
-        /// The delays.
         own_ns: Nanos,
-        /// The figure.
         of_ns: Nanos,
-        /// Their ratio.
         ratio: f64,
-        /// What it may be.
         limit_ratio: f64,
         /// What became of the worker's core.
         core: WorkerCore,
     },
     /// A rule could not be checked.
-    MissingEvidence {
-        /// What is not known.
-        missing: Missing,
-    },
+    MissingEvidence { missing: Missing },
     /// More ops failed than may.
     Errors {
-        /// How many.
         failed_ops: u64,
-        /// Of how many.
         due_ops: u64,
         /// What part of them may fail.
         limit_ratio: f64,
@@ -112,28 +85,22 @@ pub enum Rule {
     },
     /// Clients left before the window ended.
     ClientsLost {
-        /// Clients of the load.
         clients: u32,
         /// Those that stayed to the end of the window.
         stayed: u32,
         /// Those that left, after the window too.
         left: u32,
-        /// Why the first one left.
         cause: Option<String>,
         /// What it means for the load point.
         consequence: LostClients,
     },
     /// Throughput, response time and think time do not account for the clients of a closed load.
     ClosedLoop {
-        /// What was counted.
         counted: CycleCount,
-        /// Clients that are accounted for.
         present: f64,
-        /// Clients of the load.
         clients: u32,
         /// What part of them is missing, or too much.
         off_ratio: f64,
-        /// What part may be.
         limit_ratio: f64,
     },
     /// No op ended in the window of a closed load.
@@ -144,103 +111,46 @@ pub enum Rule {
         op: String,
         /// Its share of the ops done, in percent.
         percent: f64,
-        /// The suite's share, in percent.
         wanted_percent: f64,
         /// How many percentage points it may be off.
         limit_points: f64,
     },
     /// One target did more or less than an equal part.
-    TargetShares {
-        /// Which one.
-        target: String,
-        /// Its ops.
-        ops: u64,
-        /// An equal part.
-        equal_ops: u64,
-        /// How far it is off.
-        off_ratio: f64,
-        /// How far it may be.
-        limit_ratio: f64,
-    },
+    TargetShares { target: String, ops: u64, equal_ops: u64, off_ratio: f64, limit_ratio: f64 },
     /// More was counted than the network links can carry.
-    LinkCapacity {
-        /// What was counted.
-        used_mbit_per_s: f64,
-        /// What they can carry.
-        limit_mbit_per_s: f64,
-    },
+    LinkCapacity { used_mbit_per_s: f64, limit_mbit_per_s: f64 },
     /// Throughput changed from one half of the window to the other.
-    NotSteady {
-        /// Of the first half.
-        first_ops_per_s: f64,
-        /// Of the second half.
-        second_ops_per_s: f64,
-        /// By what part.
-        change_ratio: f64,
-        /// By what part it may.
-        limit_ratio: f64,
-    },
+    NotSteady { first_ops_per_s: f64, second_ops_per_s: f64, change_ratio: f64, limit_ratio: f64 },
     /// The monitors used too much CPU time.
-    Monitors {
-        /// Of one core.
-        used_ratio: f64,
-        /// What they may use.
-        limit_ratio: f64,
-    },
+    Monitors { used_ratio: f64, limit_ratio: f64 },
     /// The window or its warm-up was shorter than the profile wants.
     Duration {
-        /// Which of them.
         phase: ShortPhase,
-        /// How long it was.
         length_ns: Nanos,
         /// How long it should have been.
         wanted_ns: Nanos,
-        /// Name of the profile.
         profile: String,
     },
     /// Fewer ops came due than were asked for, in the longest time that the window may take.
-    TooFewOps {
-        /// How many came due.
-        due_ops: u64,
-        /// How many were asked for.
-        wanted_ops: u64,
-        /// The longest time.
-        limit_ns: Nanos,
-    },
+    TooFewOps { due_ops: u64, wanted_ops: u64, limit_ns: Nanos },
     /// The wall clock was set during the point.
-    ClockStepped {
-        /// By how much.
-        step_ns: Nanos,
-        /// By how much it may.
-        limit_ns: Nanos,
-    },
+    ClockStepped { step_ns: Nanos, limit_ns: Nanos },
 
     // Of a load point: why the headline leaves it out.
     /// An open load was not sustained.
     Rate {
-        /// Ops done per second.
         achieved_ops_per_s: f64,
-        /// Ops due per second.
         scheduled_ops_per_s: f64,
         /// What part of the ops was not done in time.
         off_ratio: f64,
-        /// What part may be.
         limit_ratio: f64,
-        /// What became of the ops.
         ops: OpsLeft,
     },
     /// Ops of an open load that was sustained were never sent.
-    NotSent {
-        /// How many.
-        not_sent_ops: u64,
-        /// Of how many.
-        due_ops: u64,
-    },
+    NotSent { not_sent_ops: u64, due_ops: u64 },
     /// Ops had neither a reply nor an error when the drain ended.
     Unfinished {
-        /// How many.
         unfinished_ops: u64,
-        /// Of how many.
         due_ops: u64,
         /// What part of them may be.
         limit_ratio: f64,
@@ -248,21 +158,14 @@ pub enum Rule {
         silence: Option<Silence>,
     },
     /// The mean service time is above the suite's cap.
-    ResponseCap {
-        /// The mean.
-        mean_ms: f64,
-        /// The cap.
-        cap_ms: f64,
-    },
+    ResponseCap { mean_ms: f64, cap_ms: f64 },
 
     // Of a load point: warnings.
     /// The server refused or closed connections.
     ConnectionsLost {
         /// Ops that got no reply for it.
         before_reply_ops: u64,
-        /// Ops whose reply broke off.
         within_reply_ops: u64,
-        /// Of how many ops.
         due_ops: u64,
         /// Clients left, whose ops are among them.
         clients: LostWith,
@@ -272,38 +175,23 @@ pub enum Rule {
         early: Option<EarlyAnswers>,
     },
     /// Other threads had a worker's core for long.
-    CoreTaken {
-        /// Who, and for how long.
-        core: WorkerCore,
-    },
+    CoreTaken { core: WorkerCore },
     /// Other programs used the processors of the generator's host.
-    OtherWork {
-        /// How many cores' time.
-        used_cores: f64,
-        /// Cores of the host.
-        cores: u32,
-    },
+    OtherWork { used_cores: f64, cores: u32 },
     /// The hypervisor gave the processors to other machines.
-    Stolen {
-        /// Share of their time.
-        ratio: f64,
-    },
+    Stolen { ratio: f64 },
     /// A window of less than half a second would break this rule.
     ShortWindow {
-        /// How long it was.
         window_ns: Nanos,
         /// From which length on the rule is a reason.
         limit_ns: Nanos,
-        /// The rule.
         breaks: Box<Rule>,
     },
     /// Ops were sent late, by the generator's own doing.
     SendLag {
         /// Which percentile of the send lag: `p99`.
         percentile: String,
-        /// Without waits for a connection.
         own_ns: Nanos,
-        /// What it may be.
         limit_ns: Nanos,
         /// What became of the worker's core.
         core: WorkerCore,
@@ -312,110 +200,60 @@ pub enum Rule {
     Connections {
         /// Which percentile of the send lag: `p99`.
         percentile: String,
-        /// With waits for a connection.
         all_ns: Nanos,
-        /// The generator's own part.
         own_ns: Nanos,
-        /// What it may be.
         limit_ns: Nanos,
     },
     /// Ops failed before the window.
-    WarmUpErrors {
-        /// How many.
-        failed_ops: u64,
-    },
+    WarmUpErrors { failed_ops: u64 },
     /// Requests were sent again.
     Retransmissions {
-        /// How many.
         requests: u64,
-        /// For how many ops.
         due_ops: u64,
         /// How many per op may be.
         limit_ratio: f64,
     },
     /// Ops were sent again although the first try may have worked.
-    Ambiguous {
-        /// How many.
-        ops: u64,
-    },
+    Ambiguous { ops: u64 },
     /// The mean response time changed within the window.
-    ResponseDrift {
-        /// Of the first half.
-        first_ns: Nanos,
-        /// Of the second half.
-        second_ns: Nanos,
-    },
+    ResponseDrift { first_ns: Nanos, second_ns: Nanos },
     /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
-    Score {
-        /// How many clients.
-        idle_clients: u32,
-        /// Of how many.
-        clients: u32,
-    },
+    Score { idle_clients: u32, clients: u32 },
 
     // Of the whole run.
     /// Fewer load points were finished than the ladder has.
-    Incomplete {
-        /// How many.
-        finished_points: u32,
-        /// Of how many.
-        planned_points: u32,
-    },
+    Incomplete { finished_points: u32, planned_points: u32 },
     /// The journal does not say that a run began.
     NotStarted,
     /// The run did not go on to its end.
-    Interrupted {
-        /// How it ended.
-        how: Interruption,
-    },
+    Interrupted { how: Interruption },
     /// The run could not continue.
-    Aborted {
-        /// Why.
-        cause: String,
-    },
+    Aborted { cause: String },
     /// The generator was built with debug assertions.
     DebugBuild,
     /// The run was resumed.
-    Resumed {
-        /// How often.
-        times: u32,
-    },
+    Resumed { times: u32 },
     /// No load point counts.
-    NothingCounts {
-        /// Why the first does not.
-        because: Option<Box<Rule>>,
-    },
+    NothingCounts { because: Option<Box<Rule>> },
     /// The suite's cap lies within the uncertainty of some load points.
     NearCap {
-        /// The cap.
         cap_ms: f64,
         /// Mean service times as the report shows them, with the positions of their points.
         points: Vec<(String, u32)>,
     },
     /// The ladder missed a load that the search had sustained.
-    NotRepeated {
-        /// What the search sustained.
-        verified_ops_per_s: f64,
-        /// What the ladder missed.
-        missed_ops_per_s: f64,
-    },
+    NotRepeated { verified_ops_per_s: f64, missed_ops_per_s: f64 },
     /// The search for a capacity found none.
     NoCapacity {
         /// Why; `None` where it has not ended.
         cause: Option<String>,
     },
     /// Replies differ from their specification and mean the same.
-    Nonconformities {
-        /// Which, and how often.
-        replies: Nonconformities,
-    },
+    Nonconformities { replies: Nonconformities },
     /// The curve was measured by another program.
     ForeignCurve,
     /// A figure of a curve from elsewhere is 0.
-    CurvePoint {
-        /// Name of its column.
-        column: String,
-    },
+    CurvePoint { column: String },
 }
 
 impl Rule {
@@ -496,5 +334,52 @@ impl Rule {
     /// The finding of the load point at a position of the ladder.
     pub const fn at(self, position: u32) -> Finding {
         Finding { rule: self, point: Some(position) }
+    }
+}
+
+/// A finding as it stands in `result.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingJson<R> {
+    rule: String,
+    text: String,
+    facts: R,
+    point: Option<u32>,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { rule, point } = self;
+        let (name, text) = (rule.name().to_owned(), rule.to_string());
+        FindingJson { rule: name, text, facts: rule, point: *point }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Finding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let FindingJson { facts, point, .. } = FindingJson::<Rule>::deserialize(deserializer)?;
+        Ok(Self { rule: facts, point })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_in_json_has_the_name_the_text_and_the_facts_and_survives() {
+        let rule = Rule::Connections {
+            percentile: "p99".into(),
+            all_ns: Nanos::from_millis(4),
+            own_ns: Nanos::from_millis(1),
+            limit_ns: Nanos::from_millis(2),
+        };
+        let finding = rule.at(3);
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["rule"], "connections");
+        assert_eq!(json["facts"]["all_ns"], 4_000_000);
+        assert_eq!(json["point"], 3);
+        assert!(json["text"].as_str().unwrap().starts_with("ops waited for a free connection"));
+        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), finding);
     }
 }

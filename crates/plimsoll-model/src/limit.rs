@@ -1,29 +1,43 @@
-//! What held a load point back: a resource with its place and evidence, or why none is named.
+//! What held a load point back: a resource with its place and evidence, or why none is named. The
+//! words are made in `text`, from the facts.
+
+mod facts;
+mod text;
 
 use serde::{Deserialize, Serialize};
 
 use crate::core_user::CoreUser;
 
-/// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`].
+pub use facts::{DiskRate, EarlierService, LimitFacts, LoadShape, NearlyFull, ServerCores, Way};
+
+/// What held a load point back. Never absent: *not saturated* is [`LimitKind::None`]. In JSON with
+/// the text that [`std::fmt::Display`] makes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(into = "text::LimitJson", from = "text::LimitJson")]
 pub struct Limit {
     /// Which kind of thing.
     pub kind: LimitKind,
-    /// Where: `core 1`, `vda`, `veth0`, `service threads`; `null` where the kind says it all.
+    /// Where: `core 1`, `vda`, `veth0`, `service threads`; `None` where the kind says it all.
     pub place: Option<String>,
-    /// For a person.
-    pub text: String,
+    /// What its text is made of.
+    pub facts: LimitFacts,
     /// The figures it rests on.
     pub evidence: Vec<Evidence>,
     /// What held it back as much, at the same load.
     pub also: Vec<Limit>,
     /// Of the suite's cap: the resource that was full behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<Box<Limit>>,
     /// Who else had the server's cores, where that is a part of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<OtherPrograms>,
+    /// There is no other load: a higher one might bring more.
+    pub only_load: bool,
+}
+
+impl Limit {
+    /// The limit that facts make, with the figures that show it.
+    pub fn new(facts: LimitFacts, evidence: Vec<Evidence>) -> Self {
+        Self { kind: facts.kind(), place: facts.place(), facts, evidence, ..Self::default() }
+    }
 }
 
 /// Programs other than the server on the server's cores.

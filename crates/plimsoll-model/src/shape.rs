@@ -64,14 +64,12 @@ pub struct Peak {
 /// X(N) = γ N / (1 + α (N − 1) + β N (N − 1)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct Scalability {
-    /// Throughput of one client.
     pub gamma: f64,
-    /// Contention.
     pub alpha: f64,
     /// Its interval at 95 %, low and high.
     pub alpha_interval: [f64; 2],
-    /// Cost of coherency.
     pub beta: f64,
     /// Its interval at 95 %, low and high.
     pub beta_interval: [f64; 2],

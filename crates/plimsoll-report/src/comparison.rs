@@ -27,7 +27,7 @@ const NOTE: &str = "Ratios are those of geometric means to the first group. In b
 const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
 
 #[derive(Serialize)]
-struct Page {
+struct ComparisonPage {
     title: String,
     subtitle: String,
     forced_lead: &'static str,
@@ -56,7 +56,7 @@ struct Other {
     values: Table,
 }
 
-impl Page {
+impl ComparisonPage {
     fn new(it: &Comparison) -> Self {
         let others = 0..it.groups.len().saturating_sub(1);
         let splits = it.groups.iter().flat_map(|group| {
@@ -114,13 +114,14 @@ pub fn comparison_html(comparison: &Comparison) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("comparison.html", include_str!("../templates/comparison.html"))?;
     let prices = comparison.prices.as_ref().map(price_comparison_html).transpose()?;
-    let page = minijinja::value::Serde(Page { prices, ..Page::new(comparison) });
+    let page =
+        minijinja::value::Serde(ComparisonPage { prices, ..ComparisonPage::new(comparison) });
     Ok(environment.get_template("comparison.html")?.render(page)?)
 }
 
 /// Renders it as Markdown with tables (GitHub's dialect).
 pub fn comparison_markdown(comparison: &Comparison) -> String {
-    let (it, mut page) = (Page::new(comparison), MarkdownPage::default());
+    let (it, mut page) = (ComparisonPage::new(comparison), MarkdownPage::default());
     page.title(&it.title);
     page.emphasised(&it.subtitle);
     if !it.forced.is_empty() {

@@ -226,7 +226,7 @@ fn points(run: &RunResult) -> Sheet {
         row.extend([text(lag.p50), text(lag.p99), headline_bound(run, kind)]);
         row.extend([p.response_interval_ns, p.service_interval_ns].into_iter().flat_map(intervals));
         let limit = &p.limit;
-        row.extend([limit_kind(limit), text(limit.place.as_ref()), limit.text.clone()]);
+        row.extend([limit_kind(limit), text(limit.place.as_ref()), limit.to_string()]);
         row.push(text(p.censored.map(|censored| censored.unfinished)));
         row.push(text(p.censored.map(|censored| censored.response_exact_to_ns)));
         row.extend(further.cells(p));

@@ -27,7 +27,7 @@ pub struct ReportError {
 }
 
 #[derive(Serialize)]
-struct Page {
+struct ReportPage {
     title: String,
     run: RunPage,
     closing: &'static str,
@@ -166,7 +166,7 @@ fn render(
     }
     let title = view.title.clone();
     let run = run_page(run, view, BesideView::new(beside));
-    let page = Page { title, run, closing: CLOSING };
+    let page = ReportPage { title, run, closing: CLOSING };
     Ok(environment.get_template(template)?.render(Serde(&page))?)
 }
 
@@ -242,7 +242,6 @@ pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Opt
     chart_of(WIDE, id, draw)
 }
 
-/// One that stands beside another.
 fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     chart_of(HALF, id, draw)
 }

@@ -12,7 +12,7 @@ use crate::html::ReportError;
 use crate::view::ratios;
 
 #[derive(Serialize)]
-struct Page {
+struct JunitFile {
     tests: usize,
     failures: usize,
     suites: Vec<Suite>,
@@ -64,7 +64,7 @@ pub fn comparison_junit(comparison: &Comparison) -> Result<String, ReportError> 
 }
 
 fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
-    let page = Page {
+    let file = JunitFile {
         tests: suites.iter().map(|suite| suite.cases.len()).sum(),
         failures: suites.iter().map(|suite| suite.failures).sum(),
         suites,
@@ -72,7 +72,7 @@ fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("junit.xml", include_str!("../templates/junit.xml"))?;
-    Ok(environment.get_template("junit.xml")?.render(Value::from(Serde(page)))?)
+    Ok(environment.get_template("junit.xml")?.render(Value::from(Serde(file)))?)
 }
 
 fn suite(run: &RunResult) -> Suite {

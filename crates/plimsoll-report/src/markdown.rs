@@ -28,7 +28,7 @@ pub fn markdown_with_charts(run: &RunResult, beside: &Beside, place: &str) -> St
 }
 
 fn page(run: &RunResult, beside: &Beside, pictures: &[String]) -> String {
-    let mut page = Page::default();
+    let mut page = MarkdownText::default();
     page.run(&RunView::new(run), &BesideView::new(beside), pictures);
     page.line("---");
     page.line(CLOSING);
@@ -36,7 +36,7 @@ fn page(run: &RunResult, beside: &Beside, pictures: &[String]) -> String {
 }
 
 #[derive(Default)]
-struct Page {
+struct MarkdownText {
     text: String,
 }
 
@@ -56,7 +56,7 @@ fn pictures_of(run: &RunResult, place: &str) -> Vec<String> {
     drawn.map(|(file, title)| format!("![{title}](<{place}/{file}>)")).collect()
 }
 
-impl Page {
+impl MarkdownText {
     fn line(&mut self, line: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -297,7 +297,7 @@ impl Page {
 
 /// A page of another kind, in the same dialect. All text is escaped.
 #[derive(Default)]
-pub(crate) struct MarkdownPage(Page);
+pub(crate) struct MarkdownPage(MarkdownText);
 
 impl MarkdownPage {
     pub(crate) fn title(&mut self, title: &str) {
@@ -332,7 +332,6 @@ impl MarkdownPage {
         self.0.table(table);
     }
 
-    /// The whole text.
     pub(crate) fn end(mut self, closing: &str) -> String {
         self.0.line("---");
         self.0.line(closing);

@@ -8,7 +8,7 @@ use crate::svg::load_chart;
 use crate::view::CLOSING;
 
 #[derive(Serialize)]
-struct Page {
+struct OverviewPage {
     title: String,
     subtitle: String,
     runs: Vec<Run>,
@@ -38,7 +38,7 @@ pub fn overview_html(title: &str, runs: &[(String, &RunResult)]) -> Result<Strin
         limit: result.summary.limit.clone().map(sentence).unwrap_or_default(),
         chart_of: chart(&format!("load-{bundle}"), |frame| load_chart(frame, result)),
     };
-    let page = Page {
+    let page = OverviewPage {
         title: title.to_owned(),
         subtitle: format!("{} runs; each title leads to its report", runs.len()),
         runs: runs.iter().map(run).collect(),

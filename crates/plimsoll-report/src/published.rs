@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::view::{CLOSING, PriceView, PublishedView, comparison_tables, price_comparison_table};
 
 #[derive(Serialize)]
-struct Page {
+struct PublishedReport {
     title: String,
     /// Named apart from the templates' own words.
     report: PublishedView,
@@ -23,7 +23,7 @@ struct Page {
 /// When the embedded template does not render, which no report should be able to cause.
 pub fn published_html(page: &PublishedPage) -> Result<String, ReportError> {
     let report = PublishedView::new(page);
-    let page = Page { title: report.title.clone(), report, closing: CLOSING };
+    let page = PublishedReport { title: report.title.clone(), report, closing: CLOSING };
     let mut environment = environment()?;
     let template = include_str!("../templates/published_page.html");
     environment.add_template("published_page.html", template)?;

@@ -19,7 +19,7 @@ const NOTE: &str = "Ratio: throughput over that of the first step. Efficiency: t
     in its report.";
 
 #[derive(Serialize)]
-struct Page {
+struct ScalingPage {
     title: String,
     subtitle: String,
     /// Named apart from the templates' own `chart` and `table`.
@@ -46,11 +46,10 @@ pub fn scaling_html(scaling: &Scaling) -> Result<String, ReportError> {
     let link = |step: &ScalingStep| Link { name: step.name.clone(), bundle: step.bundle.clone() };
     let limit = |step: &ScalingStep| {
         // What the table names in a word; the run's sentence where no load point says it.
-        let texts = [Some(&step.limit.text), step.limit_text.as_ref()].into_iter().flatten();
-        let text = texts.into_iter().find(|text| !text.is_empty())?;
-        Some((step.name.clone(), text.clone()))
+        let mut texts = [Some(step.limit.to_string()), step.limit_text.clone()].into_iter();
+        Some((step.name.clone(), texts.find_map(|text| text.filter(|text| !text.is_empty()))?))
     };
-    let page = Page {
+    let page = ScalingPage {
         title: format!("{} over {}", scaling.suite, scaling.over),
         subtitle: format!("{} steps, a run for each", scaling.steps.len()),
         chart_of: chart("scaling", |frame| scaling_chart(frame, scaling)),

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::text::ABSENT;
 
-/// A table of text cells.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -129,12 +128,10 @@ fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
     items.retain(|_| keep.next().copied().unwrap_or(true));
 }
 
-/// A column of words.
 pub(crate) fn words(name: &str) -> Column {
     Column { name: name.to_owned(), unit: String::new(), numeric: false }
 }
 
-/// A column of numbers.
 pub(crate) fn figures(name: &str, unit: &str) -> Column {
     Column { name: name.to_owned(), unit: unit.to_owned(), numeric: true }
 }

@@ -33,7 +33,6 @@ impl TimeUnit {
         }
     }
 
-    /// Its length.
     fn nanos(self) -> f64 {
         match self {
             Self::Micros => 1e3,
@@ -50,7 +49,6 @@ impl TimeUnit {
         nanos.map_or_else(|| ABSENT.to_owned(), |n| three_digits(self.of(n)))
     }
 
-    /// A figure with its interval.
     pub(crate) fn stated(self, figure: Option<Stated>) -> String {
         figure.map_or_else(|| ABSENT.to_owned(), |figure| figure.text_in(self.nanos()))
     }
@@ -138,7 +136,6 @@ pub(crate) fn count(value: Option<u64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |v| grouped(v as f64))
 }
 
-/// A ratio as a percentage.
 pub(crate) fn percent(ratio: Option<f64>) -> String {
     ratio
         .filter(|r| r.is_finite())

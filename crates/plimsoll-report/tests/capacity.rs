@@ -10,7 +10,6 @@ use plimsoll_model::capacity::{
     Capacity, CapacityAsked, CapacitySearch, CapacityTry, LimitFigure, TryReason, TryStanding,
 };
 use plimsoll_model::finding::Rule;
-use plimsoll_model::limit::{Limit, LimitKind};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::Nanos;
 
@@ -52,11 +51,7 @@ fn searched(found: bool) -> RunResult {
         passed: 5,
         tries: 5,
         users: Some(30_012.4),
-        limit: Limit {
-            kind: LimitKind::Core,
-            text: "core 1 of the server".to_owned(),
-            ..Limit::default()
-        },
+        limit: fixture::watched::core(),
     });
     let tries = vec![attempt(2, 1_260.0, 61.3), attempt(1, 1_200.0, 41.0)];
     run.summary.capacity_search =
@@ -74,7 +69,7 @@ fn the_claim_stands_above_the_tries_with_their_figures() {
     assert!(text.contains(CLAIM), "{text}");
     for part in [
         "5 of 5 re-runs stayed within the limits",
-        "core 1 of the server",
+        "one core of the server (core 1",
         "so it was found",
         "61.3 ms (55.2 ms–67.4 ms)",
     ] {

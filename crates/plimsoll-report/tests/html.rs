@@ -277,7 +277,7 @@ fn each_point_has_a_cell_with_its_limit_below_the_curve() {
     for text in [
         ">not saturated</text>",
         ">core 1</text>",
-        "<title>point 8, 28,000 ops/s: core 1; one core of the server is full",
+        "<title>point 8, 28,000 ops/s: core 1; one core of the server (core 1",
         "The figures that say so, of load points that a resource held back",
         "server: processor, cores used",
         "0.987\u{a0}cores",

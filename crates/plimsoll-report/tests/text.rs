@@ -250,7 +250,7 @@ fn each_point_says_what_limited_it_in_every_text() {
         reads[2..],
         ["disk: nvme0n1", "disk nvme0n1: reads", "798\u{a0}1/s", "800\u{a0}1/s", "95.0\u{a0}1/s"]
     );
-    assert!(text.contains("- Points 8–10: the disk does the 800 reads"), "{text}");
+    assert!(text.contains("- Points 8–10: the disk nvme0n1: 798 reads a second, of 800"), "{text}");
 
     let files = plimsoll_report::csv(&run);
     let of = |name: &str| &files.iter().find(|(file, _)| file == name).unwrap().1;
@@ -258,7 +258,7 @@ fn each_point_says_what_limited_it_in_every_text() {
     let last = ",limit_kind,limit_place,limit_text,unfinished_ops,response_exact_to_ns";
     assert!(header.ends_with(last), "{header}");
     let eighth = of("points.csv").lines().nth(8).unwrap();
-    assert!(eighth.contains(",disk,nvme0n1,the disk does"), "{eighth}");
+    assert!(eighth.contains(",disk,nvme0n1,\"the disk nvme0n1: 798 reads"), "{eighth}");
     let limits: Vec<&str> =
         of("limits.csv").lines().filter(|l| l.starts_with("ladder,8,")).collect();
     assert_eq!(limits.len(), 3, "{limits:?}");

@@ -40,7 +40,6 @@ pub(crate) const fn priority_word(priority: Priority) -> &'static str {
     }
 }
 
-/// As it is written.
 pub(crate) fn json(certificate: &Certificate) -> String {
     let mut text = serde_json::to_string_pretty(certificate)
         .expect("a certificate holds only what JSON can say: finite numbers, string keys");
@@ -48,7 +47,6 @@ pub(crate) fn json(certificate: &Certificate) -> String {
     text
 }
 
-/// What this host calls itself.
 pub(crate) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

@@ -2,18 +2,15 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time since a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// From now on.
     #[allow(clippy::disallowed_methods, reason = "progress and bounded waits need a real clock")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Until now.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }

@@ -16,10 +16,8 @@ use crate::secrets::hidden;
 
 /// Threads of the kernel's NFS server, where it runs.
 const NFSD_THREADS: &str = "/proc/fs/nfsd/threads";
-/// Where it listens.
 const NFSD_PORT: u16 = 2_049;
 
-/// This program.
 pub(crate) fn tool() -> Tool {
     Tool {
         name: "plimsoll".into(),

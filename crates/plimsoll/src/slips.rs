@@ -59,7 +59,6 @@ const FLAGS: [(&[&str], &str); 35] = [
     (&["--latency-correction"], "nothing: times count from when a request was due"),
 ];
 
-/// Verbs that make a load.
 const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
 /// Words that other tools have for `run`.
 const RUN_WORDS: [&str; 6] = ["bench", "benchmark", "test", "load", "start", "attack"];

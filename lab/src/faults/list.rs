@@ -1,13 +1,15 @@
 //! The faults: what each breaks, and the judgements that must see it.
 
+use plimsoll_model::certificate::{JudgedCase, Judgement, JudgementKind};
+
 /// A fault, as a patch in `lab/faults/`.
 pub struct Fault {
     /// Of its patch file.
     pub name: &'static str,
     /// In the table.
     pub what: &'static str,
-    /// Kinds of judgements that must not hold: the last words of their names.
-    pub expected: &'static [&'static str],
+    /// Kinds of judgements that must not hold.
+    pub expected: &'static [JudgementKind],
 }
 
 /// Eight kinds of faults, some in more than one place.
@@ -15,64 +17,78 @@ pub const FAULTS: [Fault; 12] = [
     Fault {
         name: "due-skipped",
         what: "due ops skipped: an op that is late, or finds nobody free, is left out",
-        expected: &["recorded", "stall"],
+        expected: &[JudgementKind::Recorded, JudgementKind::Stall],
     },
     Fault {
         name: "stamp-late-due",
         what: "stamp late: due is taken from sent",
-        expected: &["sent", "stall"],
+        expected: &[JudgementKind::Sent, JudgementKind::Stall],
     },
     Fault {
         name: "stamp-late-sent",
         what: "stamp late: sent is taken 0.12 ms after the op has left",
-        expected: &["sent"],
+        expected: &[JudgementKind::Sent],
     },
     Fault {
         name: "stamp-late-done",
         what: "stamp late: done is taken 0.3 ms after the reply was read",
-        expected: &["arrived"],
+        expected: &[JudgementKind::Arrived],
     },
     Fault {
         name: "tail-dropped",
         what: "tail dropped: responses above 8 ms are not recorded",
-        expected: &["recorded"],
+        expected: &[JudgementKind::Recorded],
     },
     Fault {
         name: "wrong-merge-lost",
         what: "wrong merge: what finished in the drain is lost",
-        expected: &["recorded"],
+        expected: &[JudgementKind::Recorded],
     },
     Fault {
         name: "wrong-merge-place",
         what: "wrong merge: responses are merged into those without the generator's part",
-        expected: &["sum"],
+        expected: &[JudgementKind::Sum],
     },
     Fault {
         name: "window-off",
         what: "window off by a slice (0.1 s): other ops are due in it",
-        expected: &["due", "recorded"],
+        expected: &[JudgementKind::Due, JudgementKind::Recorded],
     },
     Fault {
         name: "window-off-done",
         what: "window off by a slice (0.1 s): other ops are done in it",
-        expected: &["ended"],
+        expected: &[JudgementKind::Ended],
     },
     Fault {
         name: "think-shortened",
         what: "think time shortened by a tenth",
-        expected: &["think"],
+        expected: &[JudgementKind::Think],
     },
     Fault {
         name: "counted-twice",
         what: "reply counted twice: one in 300",
-        expected: &["recorded"],
+        expected: &[JudgementKind::Recorded],
     },
     Fault {
         name: "receive-lag-zeroed",
         what: "receive lag zeroed: done passes for arrived",
-        expected: &["arrived"],
+        expected: &[JudgementKind::Arrived],
     },
 ];
+
+/// A judgement that did not hold.
+pub struct Broken {
+    pub name: String,
+    /// `None`: too few were made, which a host that is never quiet brings about.
+    pub kind: Option<JudgementKind>,
+}
+
+impl Broken {
+    pub fn of(judgement: &Judgement<'_>) -> Self {
+        let made = judgement.case != JudgedCase::Enough;
+        Self { name: judgement.to_string(), kind: made.then_some(judgement.kind) }
+    }
+}
 
 impl Fault {
     /// Its patch, from the root of the workspace.
@@ -81,20 +97,15 @@ impl Fault {
     }
 
     /// Kinds of judgements that had to see it, and of which none did.
-    pub fn unseen(&self, broken: &[String]) -> Vec<&'static str> {
-        let seen: Vec<_> = self.seen(broken).collect();
-        self.expected.iter().filter(|kind| !seen.contains(kind)).copied().collect()
+    pub fn unseen(&self, broken: &[Broken]) -> Vec<&'static str> {
+        let unseen = self.expected.iter().filter(|kind| !self.seen(broken).any(|it| it == **kind));
+        unseen.map(|kind| kind.as_str()).collect()
     }
 
     /// Kinds of judgements that had to see it and did.
-    pub fn seen<'a>(&self, broken: &'a [String]) -> impl Iterator<Item = &'static str> + 'a {
-        let is_of = |kind: &str, name: &String| {
-            name.strip_suffix(kind).is_some_and(|place| place.is_empty() || place.ends_with(' '))
-        };
+    pub fn seen<'a>(&self, broken: &'a [Broken]) -> impl Iterator<Item = JudgementKind> + 'a {
         let kinds = self.expected.iter().copied();
-        // A host that was never quiet leaves judgements open; that there were too few is no sight.
-        let named = broken.iter().filter(|name| !name.starts_with("enough "));
-        kinds.filter(move |kind| named.clone().any(|name| is_of(kind, name)))
+        kinds.filter(move |kind| broken.iter().any(|it| it.kind == Some(*kind)))
     }
 }
 
@@ -102,6 +113,8 @@ impl Fault {
 mod tests {
     use std::collections::BTreeSet;
     use std::fs;
+
+    use plimsoll_model::certificate::Judged;
 
     use super::super::scratch::check;
     use super::*;
@@ -131,11 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_judgement_is_told_by_the_last_words_of_its_name() {
-        let fault = Fault { name: "", what: "", expected: &["due", "stall"] };
-        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(fault.unseen(&names(&["M/M/4 at 0.3 due", "stall"])), [""; 0]);
-        let others = ["stall run", "M/D/1 at 0.9 overdue", "enough judgements due"];
-        assert_eq!(fault.unseen(&names(&others)), ["due", "stall"]);
+    fn that_too_few_judgements_were_made_is_no_sight_of_a_fault() {
+        let expected = &[JudgementKind::Tight, JudgementKind::Stall];
+        let fault = Fault { name: "", what: "", expected };
+        let broken = |case, kind| {
+            let judged = Judged::Broken;
+            Broken::of(&Judgement { case, statistic: None, kind, judged })
+        };
+        let stall = || broken(JudgedCase::Certificate, JudgementKind::Stall);
+        let tight = |case| broken(case, JudgementKind::Tight);
+        assert_eq!(fault.unseen(&[stall(), tight(JudgedCase::Enough)]), ["tight"]);
+        assert_eq!(fault.unseen(&[tight(JudgedCase::ClosedLoop), stall()]), [""; 0]);
     }
 }

@@ -16,7 +16,7 @@ use xtask::verb::Result;
 use xtask::{command, workspace};
 
 use crate::page::Table;
-use list::{FAULTS, Fault};
+use list::{Broken, FAULTS, Fault};
 use scratch::Scratch;
 
 const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "faults" };
@@ -49,7 +49,7 @@ fn named(name: &str) -> Result<&'static Fault> {
 struct Outcome {
     what: &'static str,
     /// Judgements that did not hold.
-    broken: Vec<String>,
+    broken: Vec<Broken>,
     tries: u32,
     /// It was as it must be; else what was missing.
     right: Result<()>,
@@ -119,7 +119,7 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
         outcome.broken = calibrate(program)?;
         let unseen = fault.unseen(&outcome.broken);
         // Those that saw it come first.
-        outcome.broken.sort_by_key(|name| !fault.expected.iter().any(|kind| name.ends_with(kind)));
+        outcome.broken.sort_by_key(|it| !it.kind.is_some_and(|it| fault.expected.contains(&it)));
         outcome.right = match unseen[..] {
             [] => return Ok(outcome),
             _ => Err(format!("must not hold: {}", unseen.join(", "))),
@@ -130,7 +130,7 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
 }
 
 /// Judgements of a certificate made now that do not hold.
-fn calibrate(program: &Path) -> Result<Vec<String>> {
+fn calibrate(program: &Path) -> Result<Vec<Broken>> {
     let state = workspace::target().join("faults/state");
     let mut calibrate = Command::new(program);
     calibrate.args(CALIBRATE).env("XDG_STATE_HOME", state);
@@ -145,8 +145,7 @@ fn calibrate(program: &Path) -> Result<Vec<String>> {
     }
     let certificate: Certificate = serde_json::from_slice(&ended.stdout)
         .map_err(|e| format!("{}: no certificate: {e}", command::shown(&calibrate)))?;
-    let judgements = certificate.judgements().into_iter();
-    Ok(judgements.filter(|(_, held)| !held).map(|(name, _)| name).collect())
+    Ok(certificate.broken().iter().map(Broken::of).collect())
 }
 
 impl Outcome {
@@ -155,7 +154,8 @@ impl Outcome {
     }
 
     fn judgements(&self) -> String {
-        let named = &self.broken[..self.broken.len().min(NAMED_MAX)];
+        let named = self.broken.iter().take(NAMED_MAX).map(|it| it.name.as_str());
+        let named: Vec<&str> = named.collect();
         let more = match self.broken.len() - named.len() {
             0 => String::new(),
             more => format!(", and {more} more"),

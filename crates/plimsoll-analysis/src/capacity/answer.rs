@@ -3,7 +3,7 @@
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{Capacity, CapacityAsked, CapacitySearch, CapacityTry, TryStanding};
 use plimsoll_model::event::Bound;
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{Limit, LimitFacts};
 use plimsoll_model::result::{OverallResponse, PointResult, Summary};
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::units::grouped;
@@ -98,7 +98,7 @@ fn limit_text(
     unit: &str,
 ) -> Option<String> {
     let high = answer.high.filter(|_| answer.bound == Bound::Exact)?;
-    let named = Some(limit(tries, answer, points).text).filter(|text| !text.is_empty());
+    let named = Some(limit(tries, answer, points).to_string()).filter(|text| !text.is_empty());
     let why = || Some(beyond(tries, high)?.why());
     named.or_else(|| Some(format!("{} {unit} was too much: {}", grouped(high), why()?)))
 }
@@ -106,11 +106,7 @@ fn limit_text(
 /// What held back the lowest load that was too much.
 fn limit(tries: &[CapacityTry], answer: &Answer, points: &[PointResult]) -> Limit {
     let Some(high) = answer.high else {
-        return Limit {
-            kind: LimitKind::None,
-            text: "no load that was tried was too much".to_owned(),
-            ..Limit::default()
-        };
+        return Limit::new(LimitFacts::NoneTooMuch, Vec::new());
     };
     beyond(tries, high)
         .and_then(|attempt| point_of(attempt, points))

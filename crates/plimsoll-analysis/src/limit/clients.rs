@@ -1,8 +1,8 @@
 //! Were there too few clients for the load?
 
-use plimsoll_model::limit::{Evidence, Limit, LimitKind};
+use plimsoll_model::limit::{EarlierService, Evidence, Limit, LimitFacts};
 use plimsoll_model::result::PointResult;
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::units::Nanos;
 
 /// Share of the clients' time under way from which the clients are all busy.
 const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
@@ -14,16 +14,17 @@ const SLOWER_MIN_RATIO: f64 = 1.5;
 /// nothing is known of the server's.
 pub(super) fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
     let service = |p: &PointResult| p.service_ns?.mean;
-    let (clients, achieved) = (f64::from(point.clients_requested?), point.achieved_ops_per_s?);
+    let (requested, achieved) = (point.clients_requested?, point.achieved_ops_per_s?);
+    let clients = f64::from(requested);
     let now = service(point)?;
     let lowest = all
         .iter()
         .copied()
         .filter(|p| p.offered_ops_per_s.is_some())
         .min_by(|a, b| a.requested.total_cmp(&b.requested))?;
-    let (low, when) = match lowest.requested < point.requested {
-        true => (service(lowest)?, "at low load"),
-        false => (point.first_service_ns?, "at the first ops"),
+    let (low, earlier) = match lowest.requested < point.requested {
+        true => (service(lowest)?, EarlierService::LowLoad),
+        false => (point.first_service_ns?, EarlierService::FirstOps),
     };
     let busy = achieved * now / 1e9;
     if busy < CLIENTS_BUSY_MIN_RATIO * clients || now > SLOWER_MIN_RATIO * low {
@@ -37,21 +38,16 @@ pub(super) fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option
         low_load_value,
         ..Evidence::default()
     };
-    Some(Limit {
-        kind: LimitKind::Clients,
-        text: format!(
-            "the clients: all {clients} were busy while the server answered as fast as {when} \
-             ({} an op, {} then); {clients} clients of {} an op carry no more than {} ops/s: add \
-             clients (--set load.clients=N) to see what the server can do",
-            time(now),
-            time(low),
-            time(now),
-            grouped((clients * 1e9 / now).round()),
-        ),
-        evidence: vec![
-            evidence("clients", clients, "clients", None),
-            evidence("service_ns.mean", now, "ns", Some(low)),
-        ],
-        ..Limit::default()
-    })
+    let facts = LimitFacts::Clients {
+        clients: requested,
+        service_ns: time(now),
+        earlier_ns: time(low),
+        earlier,
+        most_ops_per_s: clients * 1e9 / now,
+    };
+    let evidence = vec![
+        evidence("clients", clients, "clients", None),
+        evidence("service_ns.mean", now, "ns", Some(low)),
+    ];
+    Some(Limit::new(facts, evidence))
 }

@@ -9,8 +9,7 @@ mod network;
 mod storage;
 mod threads;
 
-use plimsoll_model::limit::{Evidence, Limit, LimitKind};
-use plimsoll_model::units::whole_percent as percent;
+use plimsoll_model::limit::{Evidence, Limit, LimitFacts};
 
 use super::seen::Scene;
 pub(super) use cpu::nearly_full;
@@ -26,6 +25,8 @@ const IDLE_MAX_RATIO: f64 = 0.7;
 /// Bytes of requests that nobody reads.
 const UNREAD_MIN_BYTES: f64 = 1.0;
 const QUEUE_MIN: f64 = 1.0;
+/// CPU time of an op that has grown by this much since the lowest load.
+pub(super) const DEMAND_GROWTH_MIN_RATIO: f64 = 1.25;
 /// Share of the time in which some thread of the host waited for storage.
 const STORAGE_STALL_MIN_RATIO: f64 = 0.4;
 
@@ -39,7 +40,7 @@ pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     }
     if !found.is_empty() {
         return match memory(scene).filter(|_| found.iter().all(|limit| caused(scene, limit))) {
-            Some(memory) => vec![with_symptoms(memory, found)],
+            Some(memory) => vec![filling(memory, found)],
             None => found,
         };
     }
@@ -47,32 +48,26 @@ pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     if !by_turns.is_empty() {
         return by_turns;
     }
-    let waits = [memory, waited_disk, unsent];
     // Of two that take turns averages say that both had room.
-    let waits_in_spite_of_room = if scene.now.swings() { &[][..] } else { &[lock, unread] };
-    let likely = waits.iter().chain(waits_in_spite_of_room);
-    likely.filter_map(|judge| judge(scene)).take(1).collect()
+    let likely = if scene.now.swings() {
+        &[memory, unsent][..]
+    } else {
+        &[memory, waited_disk, unsent, lock, unread]
+    };
+    likely.iter().filter_map(|judge| judge(scene)).take(1).collect()
 }
 
-fn limit(
-    kind: LimitKind,
-    place: Option<String>,
-    text: String,
-    evidence: impl IntoIterator<Item = Option<Evidence>>,
-) -> Limit {
-    let evidence = evidence.into_iter().flatten().collect();
-    Limit { kind, place, text, evidence, ..Limit::default() }
+fn limit(facts: LimitFacts, evidence: impl IntoIterator<Item = Option<Evidence>>) -> Limit {
+    Limit::new(facts, evidence.into_iter().flatten().collect())
 }
 
-/// What memory filled is told with it, and is no limit of its own.
-fn with_symptoms(memory: Limit, symptoms: Vec<Limit>) -> Limit {
-    let mut evidence = memory.evidence;
-    let mut text = memory.text;
-    for symptom in symptoms {
-        text = format!("{text}, which fills {}", symptom.text);
-        evidence.extend(symptom.evidence);
+/// What memory filled is reported with it, and is no limit of its own.
+fn filling(mut memory: Limit, full: Vec<Limit>) -> Limit {
+    if let LimitFacts::Memory { fills, .. } = &mut memory.facts {
+        *fills = full;
+        memory.evidence.extend(fills.iter_mut().flat_map(|it| std::mem::take(&mut it.evidence)));
     }
-    Limit { text, evidence, ..memory }
+    memory
 }
 
 /// Does anybody wait for the disks? Writes in the background keep a disk busy and nobody waiting.
@@ -85,20 +80,6 @@ fn waits_for_disk(scene: &Scene<'_>) -> bool {
             waiting.is_some_and(|threads| threads >= QUEUE_MIN)
                 || stalled.is_some_and(|share| share >= STORAGE_STALL_MIN_RATIO)
         }
-    }
-}
-
-fn cores_text(cores: f64) -> String {
-    match cores {
-        1.0 => "1 core".to_owned(),
-        _ => format!("{} cores", digits(cores)),
-    }
-}
-
-fn digits(value: f64) -> String {
-    match value.fract() {
-        0.0 => format!("{value:.0}"),
-        _ => format!("{value:.2}"),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{CoreUser, ResourceUse};
-use plimsoll_model::limit::{Evidence, OtherPrograms};
+use plimsoll_model::limit::{Evidence, OtherPrograms, ServerCores};
 use plimsoll_model::result::PointResult;
 
 use crate::bursts::SLOW_RATE;
 
-/// Other programs on the server's cores are worth a word from this share on.
+/// Other programs on the server's cores are named from this share on.
 const TAKEN_MIN_RATIO: f64 = 0.3;
 /// The foremost of them is named where it used this part of what they had, at least.
 const FOREMOST_MIN_RATIO: f64 = 0.5;
@@ -60,17 +60,14 @@ impl<'a> Seen<'a> {
         self.point.resources.iter().filter(move |found| found.source.as_deref() == source)
     }
 
-    /// Of the server's processes.
     pub(super) fn process(&self, column: &str) -> Option<f64> {
         self.get(&format!("process.{SERVER}.{column}"))
     }
 
-    /// Of its control group.
     pub(super) fn group(&self, column: &str) -> Option<f64> {
         self.get(&format!("cgroup.{SERVER}.{column}"))
     }
 
-    /// Of its sockets.
     pub(super) fn sockets(&self, column: &str) -> Option<f64> {
         self.get(&format!("socket.{SERVER}.{column}"))
     }
@@ -103,13 +100,14 @@ impl<'a> Seen<'a> {
         self.process("cores_busy").or_else(of_host)
     }
 
-    /// The only core that the server may use.
-    pub(super) fn only_core(&self) -> Option<u32> {
+    /// These `count` cores, with the number of a single one.
+    pub(super) fn named_cores(&self, count: f64) -> ServerCores {
         let seen = self.process("core").map(|core| core as u32);
-        match self.placed {
+        let number = match self.placed {
             [core] => seen.or(Some(*core)),
             _ => seen,
-        }
+        };
+        ServerCores { count, number: number.filter(|_| count <= 1.0) }
     }
 
     /// Throughput changes a lot within a second.
@@ -179,15 +177,6 @@ impl Scene<'_> {
     pub(super) fn slower(&self) -> Option<f64> {
         let mean = |point: &PointResult| point.service_ns?.mean;
         Some(mean(self.now.point)? / mean(self.low?.point)?)
-    }
-}
-
-/// `, most of all NAME (process N)`; empty where no program is known.
-pub(super) fn foremost_text(others: &OtherPrograms) -> String {
-    match &others.foremost {
-        Some(user) if user.own => ", most of all this program".to_owned(),
-        Some(user) => format!(", most of all {} (process {})", user.name, user.pid),
-        None => String::new(),
     }
 }
 

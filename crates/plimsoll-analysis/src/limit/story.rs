@@ -4,10 +4,8 @@ use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::Suite;
 
+use super::resources::DEMAND_GROWTH_MIN_RATIO;
 use super::{by_load, generator_limited, lowest_missed, place_text};
-
-/// CPU time of an op that has grown by this much along the ladder is worth a word.
-const DEMAND_GROWTH_MIN_RATIO: f64 = 1.25;
 
 /// Tells which limit held from which load on; `climb` are the points by rising load. Nothing where
 /// no resource is named. Points above the named ones that name nothing do not undo it.
@@ -17,14 +15,8 @@ pub(super) fn story(suite: &Suite, climb: &[&PointResult]) -> Option<String> {
         return None;
     }
     let told = chapters.iter().enumerate().map(|(index, point)| {
-        let limit = &point.limit;
-        let also: Vec<&str> = limit.also.iter().map(|also| also.text.as_str()).collect();
-        let also = match also.as_slice() {
-            [] => String::new(),
-            texts => format!("; and {}", texts.join("; and ")),
-        };
         let then = if index == 0 { "" } else { "then " };
-        format!("{then}{}{also}, from {} on", limit.text, place_text(suite, point))
+        format!("{then}{}, from {} on", point.limit.sentence(), place_text(suite, point))
     });
     let mut told = told.collect::<Vec<_>>().join("; ");
     if let Some(first) = unknown_at_the_end(climb) {

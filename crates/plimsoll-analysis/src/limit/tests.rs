@@ -50,7 +50,9 @@ fn a_single_load_is_held_against_its_own_first_ops() {
     let clients = single(95);
     assert_eq!(clients.kind, LimitKind::Clients);
     assert_eq!((clients.evidence[0].value, clients.evidence[1].low_load_value), (64.0, Some(95e6)));
-    assert!(clients.text.contains("64 clients of 100 ms an op carry no more than 640 ops/s"));
+    assert!(
+        clients.to_string().contains("64 clients of 100 ms an op carry no more than 640 ops/s")
+    );
     assert_ne!(single(10).kind, LimitKind::Clients, "ten times slower than at first");
 }
 
@@ -172,7 +174,7 @@ fn throughput_that_changes_within_a_second_is_said_where_nothing_else_is_known()
         PointBuilder::closed(16),
     ];
     let mut run = RunBuilder::of(points);
-    let text = |run: &RunBuilder| analyse(&run.raw()).points[1].limit.text.clone();
+    let text = |run: &RunBuilder| analyse(&run.raw()).points[1].limit.to_string();
     assert!(!text(&run).contains("within a second"), "{}", text(&run));
     let record = run.finished_mut(1);
     let ticks = (0..60).map(|tick| if tick / 2 % 2 == 0 { 100 } else { 20 });

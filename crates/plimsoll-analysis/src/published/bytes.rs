@@ -90,7 +90,6 @@ impl ByteCurve {
         (!self.prices.is_empty()).then_some(Priced { peak_bytes_per_s, price })
     }
 
-    /// Where its parts stand.
     pub(super) fn places(&self) -> impl Iterator<Item = &str> {
         let own = [&self.place, &self.prices_place, &self.printed_price_place];
         let of_rival = self.rival.as_ref().map(|rival| &rival.place);

@@ -9,12 +9,9 @@ use crate::price::{Peak, Priced};
 /// Marks a system of a file: `web-n440bx-1998/2-cpu-350-mhz`.
 const SEPARATOR: char = '/';
 
-/// One system of a file.
 struct System<'p> {
-    /// As the source calls it.
     label: String,
     peak: f64,
-    /// Its place in the source.
     place: &'p str,
     /// Load points as far as they are printed: load and throughput.
     points: Vec<(String, f64)>,

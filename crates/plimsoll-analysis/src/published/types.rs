@@ -173,7 +173,6 @@ impl Published {
         configured.or_else(|| listed().map(|result| result.peak_ops_per_s))
     }
 
-    /// What does not fit together.
     pub(super) fn inconsistency(&self) -> Option<String> {
         for configuration in &self.configurations {
             let points = &configuration.points_ops_per_s;
@@ -204,7 +203,6 @@ impl Published {
         self.byte_curves.iter().find_map(ByteCurve::mistake)
     }
 
-    /// Where everything in it stands.
     fn places(&self) -> impl Iterator<Item = &str> {
         let results = (!self.results.is_empty()).then_some(self.results_place.as_str());
         let single = [self.places.as_str(), self.method_place.as_str()].into_iter().chain(results);

@@ -114,7 +114,6 @@ struct Lag {
     limit: Nanos,
     /// With waits for a connection.
     all: Nanos,
-    /// The generator's own.
     own: Nanos,
 }
 

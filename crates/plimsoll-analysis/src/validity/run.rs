@@ -27,9 +27,7 @@ pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Rule> {
 pub(crate) fn check_run(suite: &Suite, view: &RunView, points: &[PointResult]) -> Verdict {
     let unfinished = [incomplete(suite, view, points), stopped(view)];
     let finished = unfinished.iter().all(Option::is_none);
-    let own = unfinished.into_iter().chain([debug_build(view)]);
-    let mut reasons: Vec<Finding> = own.flatten().map(Rule::of_run).collect();
-    let mut warnings: Vec<Finding> = resumed(view).map(Rule::of_run).into_iter().collect();
+    let (mut reasons, mut warnings) = of_run(view, unfinished);
     // A searched ladder that outgrew the generator ends, as far as it counts, before that.
     let searched = view.peak.is_some();
     for point in points {
@@ -45,10 +43,8 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView, points: &[PointResult]) -
     if reasons.is_empty() {
         reasons.extend(nothing_counts(points).map(Rule::of_run));
     }
-    // It explains the others.
-    warnings.sort_by_key(|warning| !matches!(warning.rule, Rule::ConnectionsLost { .. }));
-    let valid = reasons.is_empty() && !points.is_empty();
-    Verdict { valid, reasons, warnings }
+    let verdict = verdict(reasons, warnings);
+    Verdict { valid: verdict.valid && !points.is_empty(), ..verdict }
 }
 
 /// Replies that differ from their specification were measured all the same.
@@ -68,14 +64,26 @@ pub(crate) fn check_capacity<'p>(
     let nothing = || Rule::NoCapacity { cause: view.capacity.clone() };
     // Why it stopped says enough.
     let ended = stopped(view).or_else(|| (!found).then(nothing));
-    let reasons: Vec<Finding> =
-        [ended, debug_build(view)].into_iter().flatten().map(Rule::of_run).collect();
-    let mut warnings: Vec<Finding> = resumed(view).map(Rule::of_run).into_iter().collect();
+    let (reasons, mut warnings) = of_run(view, [ended]);
     for warning in points.flat_map(|point| point.reasons.iter().chain(&point.warnings)) {
         if !warnings.iter().any(|known| known.rule.is_same(&warning.rule)) {
             warnings.push(warning.clone());
         }
     }
+    verdict(reasons, warnings)
+}
+
+/// Reasons and warnings of the run itself; `ended` is why it has no end or no answer.
+fn of_run(
+    view: &RunView,
+    ended: impl IntoIterator<Item = Option<Rule>>,
+) -> (Vec<Finding>, Vec<Finding>) {
+    let reasons = ended.into_iter().chain([debug_build(view)]).flatten();
+    (reasons.map(Rule::of_run).collect(), resumed(view).map(Rule::of_run).into_iter().collect())
+}
+
+fn verdict(reasons: Vec<Finding>, mut warnings: Vec<Finding>) -> Verdict {
+    // Lost connections explain the others.
     warnings.sort_by_key(|warning| !matches!(warning.rule, Rule::ConnectionsLost { .. }));
     Verdict { valid: reasons.is_empty(), reasons, warnings }
 }

@@ -10,7 +10,6 @@ pub struct Markov {
     /// μ: services per second of one server.
     service_rate_per_s: f64,
     servers: u32,
-    /// Probability that an arrival waits.
     wait_probability: f64,
 }
 

@@ -1,105 +1,228 @@
 //! What a certificate says holds, breaks, or is left open.
 
-use super::witness::{ARRIVED, SENT};
-use super::{Certificate, Judged, QueueCase, Witness};
+use std::fmt;
 
-const TIGHT: &str = "tight";
-const ON_SCHEDULE: &str = "on schedule";
+use super::{Certificate, ClosedCase, CrossCheck, Judged, QueueCase, StallCase, Statistic};
+
 /// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
 /// certificate.
 const MADE_MIN_RATIO: f64 = 0.25;
+/// Kinds of judgements of open loads that pauses of the host can leave open everywhere.
+const OFTEN_OPEN: [JudgementKind; 4] =
+    [JudgementKind::Tight, JudgementKind::OnSchedule, JudgementKind::Sent, JudgementKind::Arrived];
+
+/// One judgement of a certificate. Its name is what [`fmt::Display`] makes: `M/M/4 at 0.9 p99
+/// tight`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement<'c> {
+    /// What it is about.
+    pub case: JudgedCase<'c>,
+    /// The figure that was compared, where there are several.
+    pub statistic: Option<Statistic>,
+    /// What must hold.
+    pub kind: JudgementKind,
+    /// What came of it.
+    pub judged: Judged,
+}
+
+/// What a judgement is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum JudgedCase<'c> {
+    /// The certificate.
+    Certificate,
+    /// The way there and back.
+    ThereAndBack,
+    /// One open load.
+    Queue(&'c QueueCase),
+    /// All open loads: were enough judgements of a kind made?
+    Enough,
+    /// Clients that wait and think.
+    ClosedLoop,
+    /// A server that pauses.
+    Stall,
+}
+
+/// What must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "docs/calibration.md explains the judgements by these names")]
+pub enum JudgementKind {
+    /// Each case had its whole time.
+    Length,
+    Run,
+    Due,
+    Rate,
+    Served,
+    Recorded,
+    Sum,
+    Ended,
+    Sent,
+    Arrived,
+    Tight,
+    OnSchedule,
+    Theory,
+    Interval,
+    Count,
+    /// One judgement at least of a closed loop's response and throughput was made.
+    Response,
+    Think,
+    Stall,
+}
 
 impl Certificate {
-    /// Every judgement that was made: what it is about, and whether it holds. Where nothing could
-    /// be compared, that is a judgement that does not hold.
-    pub fn judgements(&self) -> Vec<(String, bool)> {
-        let mut all = Vec::new();
-        if self.time_share < 1.0 {
-            all.push(("length".to_owned(), false));
-        }
-        all.push(("there and back run".to_owned(), self.floor.run.held));
-        self.queues.iter().for_each(|case| case.judgements(&mut all));
-        for side in [TIGHT, ON_SCHEDULE, SENT, ARRIVED] {
-            all.extend(self.too_few(side).then(|| (format!("enough judgements {side}"), false)));
-        }
-        let Self { closed, stall, .. } = self;
-        all.push(("closed loop run".to_owned(), closed.run.held));
-        all.push(("closed loop count".to_owned(), closed.held));
-        let compared =
-            [("closed loop mean tight", closed.tight), ("closed loop theory", closed.theory)];
-        if compared.iter().all(|(_, judged)| *judged == Judged::NotJudged) {
-            all.push(("closed loop response".to_owned(), false));
-        }
-        let judged = |(name, judged): (&str, Judged)| Some((name.to_owned(), judged.held()?));
-        all.extend(compared.into_iter().filter_map(judged));
-        all.push(("stall run".to_owned(), stall.run.held));
-        all.push(("stall".to_owned(), stall.held));
-        all.extend(
-            closed.witness.as_ref().and_then(|_| judged(("closed loop think", closed.think))),
-        );
-        for (at, witness) in [("closed loop", &closed.witness), ("stall", &stall.witness)] {
-            let all_of = witness.iter().flat_map(Witness::judged);
-            all.extend(all_of.filter_map(|(what, of)| judged((&format!("{at} {what}"), of))));
-        }
+    /// Every judgement, those left open included. Where nothing could be compared, that is a
+    /// judgement that does not hold.
+    pub fn judgements(&self) -> Vec<Judgement<'_>> {
+        let of = JudgedCase::Certificate;
+        let length =
+            (self.time_share < 1.0).then(|| of.judged(JudgementKind::Length, Judged::Broken));
+        let way = JudgedCase::ThereAndBack.held(JudgementKind::Run, self.floor.run.held);
+        let queues: Vec<Judgement<'_>> =
+            self.queues.iter().flat_map(QueueCase::judgements).collect();
+        let too_few = OFTEN_OPEN.into_iter().filter(|kind| too_few(&queues, &[*kind]));
+        let too_few: Vec<_> =
+            too_few.map(|kind| JudgedCase::Enough.judged(kind, Judged::Broken)).collect();
+        let all = length.into_iter().chain([way]).chain(queues).chain(too_few);
+        all.chain(self.closed.judgements()).chain(self.stall.judgements()).collect()
+    }
+
+    /// Those that do not hold.
+    pub fn broken(&self) -> Vec<Judgement<'_>> {
+        let mut all = self.judgements();
+        all.retain(|judgement| judgement.judged == Judged::Broken);
         all
-    }
-
-    /// Were most judgements of this kind left open, or none made?
-    fn too_few(&self, side: &str) -> bool {
-        let all = self.queues.iter().flat_map(QueueCase::judged);
-        let of_side: Vec<_> = all.filter(|(what, _)| what.ends_with(side)).collect();
-        let made = of_side.iter().filter(|(_, judged)| *judged != Judged::NotJudged).count();
-        (made as f64) < of_side.len() as f64 * MADE_MIN_RATIO
-    }
-
-    /// How many judgements were left open.
-    pub fn not_judged(&self) -> usize {
-        let judged = self.queues.iter().flat_map(QueueCase::judged).map(|(_, judged)| judged);
-        let witnesses = [&self.closed.witness, &self.stall.witness].into_iter().flatten();
-        let all = judged
-            .chain([self.closed.tight, self.closed.theory])
-            .chain(witnesses.flat_map(Witness::judged).map(|(_, judged)| judged));
-        all.filter(|judged| *judged == Judged::NotJudged).count()
     }
 }
 
+/// Were most judgements of these kinds left open?
+fn too_few(all: &[Judgement<'_>], kinds: &[JudgementKind]) -> bool {
+    let of_kinds = all.iter().filter(|judgement| kinds.contains(&judgement.kind));
+    let made = of_kinds.clone().filter(|judgement| judgement.judged != Judged::NotJudged).count();
+    (made as f64) < of_kinds.count() as f64 * MADE_MIN_RATIO
+}
+
 impl QueueCase {
-    /// Everything that may be left open: what it is about, and what came of it.
-    fn judged(&self) -> Vec<(String, Judged)> {
-        let mut all = vec![("rate".to_owned(), self.rate), ("served".to_owned(), self.served)];
-        all.extend(self.witness.iter().flat_map(Witness::judged));
+    fn judgements(&self) -> Vec<Judgement<'_>> {
+        let of = JudgedCase::Queue(self);
+        let mut all = vec![of.held(JudgementKind::Run, self.run.held)];
+        let counted = self.ops_scheduled.map(|scheduled| scheduled == self.ops_due);
+        all.extend(counted.map(|counted| of.held(JudgementKind::Due, counted)));
+        if self.readings.is_empty() {
+            // Nothing to compare is no good evidence.
+            all.push(of.judged(JudgementKind::Tight, Judged::Broken));
+        }
+        all.push(of.judged(JudgementKind::Rate, self.rate));
+        all.push(of.judged(JudgementKind::Served, self.served));
+        all.extend(of.witnessed(self.witness.as_ref()));
         for reading in &self.readings {
-            let name = reading.statistic.name();
-            let mut add = |side: &str, judged| all.push((format!("{name} {side}"), judged));
-            add(TIGHT, reading.tight);
+            let mut add = |kind, judged| {
+                all.push(Judgement {
+                    statistic: Some(reading.statistic),
+                    ..of.judged(kind, judged)
+                });
+            };
+            add(JudgementKind::Tight, reading.tight);
             if let Some(schedule) = &reading.schedule {
-                add(ON_SCHEDULE, schedule.on_schedule);
-                add("theory", Judged::from_held(schedule.theory_held));
+                add(JudgementKind::OnSchedule, schedule.on_schedule);
+                add(JudgementKind::Theory, Judged::from_held(schedule.theory_held));
             }
             if let Some(stated) = &reading.stated {
-                add("interval", stated.interval);
+                add(JudgementKind::Interval, stated.interval);
             }
         }
         all
     }
+}
 
-    fn judgements(&self, all: &mut Vec<(String, bool)>) {
-        let at = self.place();
-        all.push((format!("{at} run"), self.run.held));
-        let counted = self.ops_scheduled.map(|scheduled| scheduled == self.ops_due);
-        all.extend(counted.map(|counted| (format!("{at} due"), counted)));
-        if self.readings.is_empty() {
-            // Nothing to compare is no good evidence.
-            all.push((format!("{at} {TIGHT}"), false));
+impl ClosedCase {
+    fn judgements(&self) -> Vec<Judgement<'_>> {
+        let of = JudgedCase::ClosedLoop;
+        let tight = of.judged(JudgementKind::Tight, self.tight);
+        let mut all = vec![
+            of.held(JudgementKind::Run, self.run.held),
+            of.held(JudgementKind::Count, self.held),
+            Judgement { statistic: Some(Statistic::Mean), ..tight },
+            of.judged(JudgementKind::Theory, self.theory),
+        ];
+        if too_few(&all, &[JudgementKind::Tight, JudgementKind::Theory]) {
+            all.push(of.judged(JudgementKind::Response, Judged::Broken));
         }
-        let made =
-            |(what, judged): (String, Judged)| Some((format!("{at} {what}"), judged.held()?));
-        all.extend(self.judged().into_iter().filter_map(made));
+        all.extend(self.witness.as_ref().map(|_| of.judged(JudgementKind::Think, self.think)));
+        all.extend(of.witnessed(self.witness.as_ref()));
+        all
+    }
+}
+
+impl StallCase {
+    fn judgements(&self) -> Vec<Judgement<'_>> {
+        let of = JudgedCase::Stall;
+        let own = JudgedCase::Certificate.held(JudgementKind::Stall, self.held);
+        let mut all = vec![of.held(JudgementKind::Run, self.run.held), own];
+        all.extend(of.witnessed(self.witness.as_ref()));
+        all
+    }
+}
+
+impl<'c> JudgedCase<'c> {
+    const fn judged(self, kind: JudgementKind, judged: Judged) -> Judgement<'c> {
+        Judgement { case: self, statistic: None, kind, judged }
+    }
+
+    const fn held(self, kind: JudgementKind, held: bool) -> Judgement<'c> {
+        self.judged(kind, Judged::from_held(held))
+    }
+
+    /// What the server's log says.
+    fn witnessed(self, witness: Option<&CrossCheck>) -> impl Iterator<Item = Judgement<'c>> {
+        let judged = witness.map(CrossCheck::judged).unwrap_or_default().into_iter();
+        judged.map(move |(kind, judged)| self.judged(kind, judged))
+    }
+}
+
+impl fmt::Display for Judgement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.case {
+            JudgedCase::Certificate => Ok(()),
+            JudgedCase::ThereAndBack => f.write_str("there and back "),
+            JudgedCase::Queue(case) => write!(f, "{} ", case.place()),
+            JudgedCase::Enough => f.write_str("enough judgements "),
+            JudgedCase::ClosedLoop => f.write_str("closed loop "),
+            JudgedCase::Stall => f.write_str("stall "),
+        }?;
+        if let Some(statistic) = self.statistic {
+            write!(f, "{} ", statistic.name())?;
+        }
+        f.write_str(self.kind.as_str())
+    }
+}
+
+impl JudgementKind {
+    /// As `docs/calibration.md` names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Run => "run",
+            Self::Due => "due",
+            Self::Rate => "rate",
+            Self::Served => "served",
+            Self::Recorded => "recorded",
+            Self::Sum => "sum",
+            Self::Ended => "ended",
+            Self::Sent => "sent",
+            Self::Arrived => "arrived",
+            Self::Tight => "tight",
+            Self::OnSchedule => "on schedule",
+            Self::Theory => "theory",
+            Self::Interval => "interval",
+            Self::Count => "count",
+            Self::Response => "response",
+            Self::Think => "think",
+            Self::Stall => "stall",
+        }
     }
 }
 
 impl Judged {
-    /// Of what can be told.
+    /// Of a judgement that was made.
     pub const fn from_held(held: bool) -> Self {
         if held { Self::Held } else { Self::Broken }
     }

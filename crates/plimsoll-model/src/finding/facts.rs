@@ -8,12 +8,10 @@ use crate::units::Nanos;
 /// How far the ops of a window without a good one came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub enum Progress {
-    /// None was due.
     NoneDue,
-    /// None had a reply.
     NoReply,
-    /// All failed.
     AllFailed,
 }
 
@@ -176,14 +174,12 @@ pub enum ShortPhase {
 /// What became of the ops of an open load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct OpsLeft {
-    /// Due in the window.
     pub due: u64,
-    /// Of these, never sent.
     pub not_sent: u64,
     /// Of these, without a reply when the drain ended.
     pub unfinished: u64,
-    /// Of these, failed.
     pub failed: u64,
 }
 

@@ -1,16 +1,14 @@
 //! The words of findings: cause, measured value, limit, remedy.
 
-mod load;
+mod parts;
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::{
-    CountRecord, Finding, Interruption, Missing, PartOf, Progress, Rule, ShortPhase, WorkerCore,
+use super::{CountRecord, CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhase};
+use crate::units::{grouped, percent, three_digits};
+use parts::{
+    clause, lost_clients_text, lost_connections_text, most_of_them, part, resume, unanswered,
 };
-use crate::core_user::{CoreUser, CoreUserKind};
-use crate::units::{grouped, percent};
 
 fn count(n: u64) -> String {
     grouped(n as f64)
@@ -34,32 +32,27 @@ impl From<String> for Text {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Text { cause, advice } = self.words();
-        f.write_str(&cause)?;
-        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+        f.write_str(&self.text("DIR"))
     }
 }
 
 impl Rule {
+    /// What happened and what to do about it; `bundle` is the directory that `plimsoll resume`
+    /// continues.
+    pub fn text(&self, bundle: &str) -> String {
+        let Text { cause, advice } = self.words(bundle);
+        if advice.is_empty() { cause } else { format!("{cause}; {advice}") }
+    }
+
     /// The text without what to do about it.
     pub fn cause(&self) -> String {
-        self.words().cause
+        self.words("").cause
     }
 
-    fn words(&self) -> Text {
-        self.record_text()
-            .or_else(|| self.generator_text())
-            .or_else(|| self.load_text())
-            .or_else(|| self.server_text())
-            .or_else(|| self.host_text())
-            .or_else(|| self.run_text())
-            .unwrap_or_else(|| self.name().to_owned().into())
-    }
-
-    /// Is what was written down whole and right?
     #[allow(clippy::too_many_lines, reason = "a table: one text for each rule")]
-    fn record_text(&self) -> Option<Text> {
-        Some(match self {
+    fn words(&self, bundle: &str) -> Text {
+        match self {
+            // Is what was written down whole and right?
             Self::Panic { message } => advised(
                 format!("a worker of the generator panicked: {message}"),
                 "this is a bug, please report it",
@@ -130,14 +123,7 @@ impl Rule {
                 ),
                 "let the clock settle (chrony, ntpd) and run the point again",
             ),
-            _ => return None,
-        })
-    }
-
-    /// Did the generator measure the server, or itself?
-    #[allow(clippy::too_many_lines, reason = "a table: one text for each rule")]
-    fn generator_text(&self) -> Option<Text> {
-        Some(match self {
+            // Did the generator measure the server, or itself?
             Self::GeneratorCpu { wanted_ratio, limit_ratio, busy_ratio, waiting_ratio, core } => {
                 let [wanted, limit, busy, waiting] =
                     [wanted_ratio, limit_ratio, busy_ratio, waiting_ratio].map(|it| percent(*it));
@@ -211,13 +197,178 @@ impl Rule {
                 ),
                 "watch fewer hosts and processes, or measure for longer",
             ),
-            _ => return None,
-        })
-    }
-
-    /// What else went on at the generator's host.
-    fn host_text(&self) -> Option<Text> {
-        Some(match self {
+            // Was the load that was asked for the load that was offered?
+            Self::ClientsLost { clients, stayed, left, cause, consequence } => {
+                lost_clients_text([*clients, *stayed, *left], cause.as_deref(), *consequence)
+            }
+            Self::ClosedLoop { counted, present, clients, off_ratio, limit_ratio } => {
+                let account = match counted {
+                    CycleCount::Iterations => "throughput, response and think time account for",
+                    CycleCount::Ops => {
+                        "no iteration was finished in the window, and its ops account for"
+                    }
+                };
+                advised(
+                    format!(
+                        "{account} {present:.1} of {} clients, {} off (limit {})",
+                        count(u64::from(*clients)),
+                        percent(*off_ratio),
+                        percent(*limit_ratio),
+                    ),
+                    "clients stood still outside the server: measure longer or add a worker",
+                )
+            }
+            Self::ClosedLoopUnknown => advised(
+                "neither an iteration nor an op was finished in the window, so the closed loop \
+                 cannot be checked",
+                "measure longer",
+            ),
+            Self::OpMix { op, percent, wanted_percent, limit_points } => advised(
+                format!(
+                    "op {op} is {percent:.2} % of the ops done, the method wants \
+                     {wanted_percent:.2} %: {:.2} points off (limit {limit_points})",
+                    (percent - wanted_percent).abs(),
+                ),
+                "the work is not the method's: look for an op that fails or stalls",
+            ),
+            Self::TargetShares { target, ops, equal_ops, off_ratio, limit_ratio } => advised(
+                format!(
+                    "target {target} did {} ops where an equal part is {}: {} off (limit {})",
+                    count(*ops),
+                    count(*equal_ops),
+                    percent(*off_ratio),
+                    percent(*limit_ratio),
+                ),
+                "make the number of clients a multiple of the targets, and see whether one of them \
+                 is slower",
+            ),
+            Self::Rate { achieved_ops_per_s, scheduled_ops_per_s, off_ratio, limit_ratio, ops } => {
+                advised(
+                    format!(
+                        "load not held: achieved {} of {} ops/s scheduled, {} off (limit {}){}",
+                        grouped(*achieved_ops_per_s),
+                        grouped(*scheduled_ops_per_s),
+                        percent(*off_ratio),
+                        percent(*limit_ratio),
+                        unanswered(ops),
+                    ),
+                    "ask for less, give the server more resources, or add clients",
+                )
+            }
+            Self::NotSent { not_sent_ops, due_ops } => advised(
+                format!(
+                    "{} of {} ops were never sent (limit 0): every connection was busy and the \
+                     queue full or not empty at the end",
+                    count(*not_sent_ops),
+                    count(*due_ops),
+                ),
+                "lower the rate, or add clients",
+            ),
+            Self::Score { idle_clients, clients } => {
+                let who = match (idle_clients, clients) {
+                    (1, 1) => "the only client".to_owned(),
+                    (idle, clients) => format!("{idle} of {clients} clients"),
+                };
+                advised(
+                    format!(
+                        "{who} finished no transaction that counts (of a weight above 0) in the \
+                         window, so the score of the mix is 0"
+                    ),
+                    "look at the errors and the weights, or measure longer (--set \
+                     profiles.NAME.measure=…)",
+                )
+            }
+            // What did the server do to the ops?
+            Self::Errors { failed_ops, due_ops, limit_ratio, most, cause } => advised(
+                format!(
+                    "{} of {} ops failed, {} (limit {}){}",
+                    count(*failed_ops),
+                    count(*due_ops),
+                    part(*failed_ops, *due_ops),
+                    percent(*limit_ratio),
+                    most_of_them(most.as_ref()),
+                ),
+                cause,
+            ),
+            Self::Unfinished { unfinished_ops, due_ops, limit_ratio, silence } => advised(
+                format!(
+                    "{} of {} ops had neither a reply nor an error when the drain ended, {} (limit \
+                     {}){}",
+                    count(*unfinished_ops),
+                    count(*due_ops),
+                    part(*unfinished_ops, *due_ops),
+                    percent(*limit_ratio),
+                    clause(*silence),
+                ),
+                "see whether the server hangs, or give it a longer drain",
+            ),
+            Self::ResponseCap { mean_ms, cap_ms } => format!(
+                "mean service time {} ms is above the suite's cap of {cap_ms} ms: the point is \
+                 shown but not counted",
+                three_digits(*mean_ms),
+            )
+            .into(),
+            Self::ConnectionsLost {
+                before_reply_ops,
+                within_reply_ops,
+                due_ops,
+                clients,
+                silence,
+                early,
+            } => {
+                let ops = [*before_reply_ops, *within_reply_ops, *due_ops];
+                lost_connections_text(ops, *clients, *silence, early.as_ref())
+            }
+            Self::WarmUpErrors { failed_ops } => advised(
+                format!("{} ops failed in warm-up, before the window", count(*failed_ops)),
+                "see the server's log",
+            ),
+            Self::Retransmissions { requests, due_ops, limit_ratio } => advised(
+                format!(
+                    "{} requests were sent again for {} ops, {} (limit {})",
+                    count(*requests),
+                    count(*due_ops),
+                    part(*requests, *due_ops),
+                    percent(*limit_ratio),
+                ),
+                "datagrams are lost or replies very late: enlarge the socket buffers on both \
+                 sides, or compare with TCP",
+            ),
+            Self::Ambiguous { ops } => advised(
+                format!(
+                    "{} ops that change something were sent again although the first try may have \
+                     worked",
+                    count(*ops)
+                ),
+                "an answer that this explains (a name already gone) is not counted as an error",
+            ),
+            Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
+                advised(
+                    format!(
+                        "throughput changed by {} from the first half of the window ({} ops/s) to \
+                         the second ({} ops/s) (limit {})",
+                        percent(*change_ratio),
+                        grouped(*first_ops_per_s),
+                        grouped(*second_ops_per_s),
+                        percent(*limit_ratio),
+                    ),
+                    "warm up longer, or look for what came and went on the server",
+                )
+            }
+            Self::ResponseDrift { first_ns, second_ns } => advised(
+                format!(
+                    "mean response time went from {first_ns} in the first half of the window to \
+                     {second_ns} in the second"
+                ),
+                match second_ns > first_ns {
+                    true => "a queue grew, or the server slowed down: measure longer and compare",
+                    false => {
+                        "the server was still warming up, or a queue went away: warm up longer and \
+                         compare"
+                    }
+                },
+            ),
+            // What else went on at the generator's host?
             Self::LinkCapacity { used_mbit_per_s, limit_mbit_per_s } => advised(
                 format!(
                     "{used_mbit_per_s:.0} Mbit/s is more than the links of this host carry \
@@ -243,31 +394,24 @@ impl Rule {
                 "what that delays is in the figures: run on a host of its own, or repeat the run \
                  and compare",
             ),
-            _ => return None,
-        })
-    }
-
-    #[allow(clippy::too_many_lines, reason = "a table: one text for each rule")]
-    fn run_text(&self) -> Option<Text> {
-        const CONTINUE: &str = "`plimsoll resume DIR` continues the run";
-        Some(match self {
+            // The whole run.
             Self::Incomplete { finished_points, planned_points } => advised(
                 format!("{finished_points} of {planned_points} load points were finished"),
-                "`plimsoll resume DIR` continues after the last",
+                format!("`plimsoll resume {bundle}` continues after the last"),
             ),
             Self::NotStarted => advised(
                 "the journal does not say that a run began",
                 "the bundle is empty or damaged",
             ),
             Self::Interrupted { how: Interruption::Stopped } => {
-                advised("the run was interrupted", CONTINUE)
+                advised("the run was interrupted", resume(bundle))
             }
             Self::Interrupted { how: Interruption::Killed } => {
-                advised("the journal breaks off: the program was killed", CONTINUE)
+                advised("the journal breaks off: the program was killed", resume(bundle))
             }
             Self::Aborted { cause } => advised(
                 format!("the run could not continue: {cause}"),
-                "mend that, then `plimsoll resume DIR`",
+                format!("mend that, then `plimsoll resume {bundle}`"),
             ),
             Self::DebugBuild => advised(
                 "the program was built with debug assertions, its figures are not a measurement",
@@ -320,112 +464,12 @@ impl Rule {
                 format!("{column} is 0, which nobody can have measured"),
                 "mend the line or leave it out",
             ),
-            _ => return None,
-        })
-    }
-}
-
-/// Who had the core, and what can be done about it.
-impl fmt::Display for WorkerCore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Taken { user, ratio } => {
-                let CoreUser { name, pid, .. } = user;
-                let had = format!("had a worker's core for {} of the time", percent(*ratio));
-                match user.kind() {
-                    CoreUserKind::Own => {
-                        write!(f, "other threads of this program {had}: give it another core")
-                    }
-                    CoreUserKind::Server => write!(
-                        f,
-                        "the server itself ({name}, process {pid}) {had}: give them different \
-                         cores (taskset) or hosts, or lower the load"
-                    ),
-                    CoreUserKind::Kernel => write!(
-                        f,
-                        "{name}, a thread of the kernel, {had}. It cannot be ended. Move \
-                         interrupts to another core (/proc/irq/*/smp_affinity, irqbalance), or \
-                         start Plimsoll on other cores (taskset)"
-                    ),
-                    CoreUserKind::Other => {
-                        write!(f, "{name} (process {pid}) {had}: end it or keep it off that core")
-                    }
-                }
-            }
-            Self::TakenByUnknown { ratio } => write!(
-                f,
-                "other programs had a worker's core for {} of the time: end them or keep them off \
-                 it",
-                percent(*ratio)
-            ),
-            Self::Stolen { ratio } => write!(
-                f,
-                "the hypervisor kept {} of the processors' time: measure on a host that has its \
-                 own",
-                percent(*ratio)
-            ),
-            Self::Paused { ratio, longest_ns } => write!(
-                f,
-                "the worker's core was paused below the system for {} of the time, {longest_ns} at \
-                 the longest, as a hypervisor does: measure on a host of your own",
-                percent(*ratio)
-            ),
-            Self::Slept => f.write_str(
-                "the worker had its core and was not busy: it woke late; use --pacing spin, or a \
-                 host that sleeps less deeply",
-            ),
-            Self::UsedUp => f.write_str("add a worker or a core, or lower the load"),
         }
-    }
-}
-
-/// A finding as it stands in `result.json`.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FindingJson<R> {
-    rule: String,
-    text: String,
-    facts: R,
-    point: Option<u32>,
-}
-
-impl Serialize for Finding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { rule, point } = self;
-        let (name, text) = (rule.name().to_owned(), rule.to_string());
-        FindingJson { rule: name, text, facts: rule, point: *point }.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Finding {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let FindingJson { facts, point, .. } = FindingJson::<Rule>::deserialize(deserializer)?;
-        Ok(Self { rule: facts, point })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::units::Nanos;
-
-    #[test]
-    fn a_finding_in_json_has_the_name_the_text_and_the_facts_and_survives() {
-        let rule = Rule::Connections {
-            percentile: "p99".into(),
-            all_ns: Nanos::from_millis(4),
-            own_ns: Nanos::from_millis(1),
-            limit_ns: Nanos::from_millis(2),
-        };
-        let finding = rule.at(3);
-        let json = serde_json::to_value(&finding).unwrap();
-        assert_eq!(json["rule"], "connections");
-        assert_eq!(json["facts"]["all_ns"], 4_000_000);
-        assert_eq!(json["point"], 3);
-        assert!(json["text"].as_str().unwrap().starts_with("ops waited for a free connection"));
-        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), finding);
-    }
-
     #[test]
     fn every_rule_is_explained_to_users() {
         let document = include_str!("../../../../docs/validity.md");

@@ -44,18 +44,15 @@ pub struct SystemPrices {
 
 /// One line of a price.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct PriceItem {
-    /// What it is.
     pub name: String,
     /// The seller's number of it.
     pub part_number: Option<String>,
-    /// Who quoted the price.
     pub source: String,
-    /// Of the quote.
     pub date: Date,
     /// From when on anybody can buy it; absent where it is on sale.
     pub available: Option<Date>,
-    /// How many.
     pub quantity: u32,
     /// Of one, before the discount.
     pub unit_price: UnitPrice,
@@ -65,7 +62,6 @@ pub struct PriceItem {
     pub price: Money,
     /// Maintenance of the whole line.
     pub maintenance: Option<Maintenance>,
-    /// Price and maintenance.
     pub total: Money,
 }
 

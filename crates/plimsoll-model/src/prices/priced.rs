@@ -6,16 +6,14 @@ use super::Money;
 
 /// A system with what its throughput costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct PricedSystem {
-    /// Its label.
     pub name: String,
     /// ISO 4217 code of every amount.
     pub currency: String,
     /// Years of rent in it.
     pub period_years: u32,
-    /// Its lines.
     pub lines: Vec<PricedLine>,
-    /// Their sum.
     pub total: Money,
     /// First and last day of its quotes.
     pub dates: [String; 2],
@@ -31,30 +29,23 @@ pub struct PricedSystem {
 
 /// One line, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct PricedLine {
-    /// What it is.
     pub name: String,
     /// The seller's number; `null` without one.
     pub part_number: Option<String>,
-    /// Who quoted it.
     pub source: String,
-    /// When.
     pub date: String,
-    /// How many.
     pub quantity: u32,
     /// Of one: once, or for an hour.
     pub unit_price: f64,
     /// It is paid by the hour.
     pub hourly: bool,
-    /// Off the price.
     pub discount_percent: f64,
-    /// All of them.
     pub price: Money,
     /// Years of maintenance, where it is paid.
     pub maintenance_years: Option<u32>,
-    /// Its price.
     pub maintenance_price: Option<Money>,
-    /// Share of the total.
     pub share_ratio: f64,
 }
 
@@ -109,12 +100,10 @@ pub struct PriceComparison {
 
 /// One system by one figure, held against the first system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "the names without a comment say it")]
 pub struct PriceRow {
-    /// Its label.
     pub name: String,
-    /// Sum of its lines.
     pub total: Money,
-    /// The figure.
     pub figure: PriceFigure,
     /// Its total over the first's.
     pub price_ratio: f64,

@@ -3,11 +3,11 @@
 use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::published::{Placed, PublishedComparison};
 
-use super::{Page, code, escaped};
+use super::{MarkdownText, code, escaped};
 use crate::published::PublishedCompared;
 use crate::view::{BesideView, PriceView, PublishedView, price_comparison_table};
 
-impl Page {
+impl MarkdownText {
     pub(super) fn beside(&mut self, beside: &BesideView) {
         if let Some(price) = &beside.price {
             self.heading(1, "Price/performance");
@@ -62,7 +62,7 @@ fn placed(text: &Placed) -> String {
 /// Two published systems side by side.
 pub fn published_comparison_markdown(all: &PublishedComparison) -> String {
     let compared = PublishedCompared::new(all);
-    let mut page = Page::default();
+    let mut page = MarkdownText::default();
     page.heading(0, &compared.title);
     page.list(compared.sources.iter().map(|source| escaped(source)));
     compared.tables.iter().for_each(|table| page.table(table));

@@ -26,7 +26,6 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Those that the summary has.
     pub(super) fn of(run: &RunResult) -> Option<Self> {
         let shape = run.summary.curve.as_ref()?;
         let shown = |value: f64| match metric(run) {
@@ -43,53 +42,53 @@ impl Bounds {
     }
 
     /// Draws what lies behind the curve: to be called before it.
-    pub(super) fn draw(&self, drawing: &mut Drawing, place: &Place) {
+    pub(super) fn draw(&self, drawing: &mut Drawing, area: &PanelArea) {
         if let Some([load, low, high]) = self.knee {
-            let (from, to) = (place.x.at(low), place.x.at(high));
+            let (from, to) = (area.x.at(low), area.x.at(high));
             let width = (to - from).max(2.0);
-            drawing.rect("band", (from, place.top), (width, place.bottom - place.top));
-            let x = place.x.at(load);
-            drawing.line("knee", (x, place.top), (x, place.bottom));
+            drawing.rect("band", (from, area.top), (width, area.bottom - area.top));
+            let x = area.x.at(load);
+            drawing.line("knee", (x, area.top), (x, area.bottom));
         }
         if let Some((per_load, ceiling)) = self.asymptotes.filter(|found| found.0 > 0.0) {
             let end = match self.queueing_from {
                 Some(load) => load,
-                None => place.x.max(),
+                None => area.x.max(),
             };
-            let end = end.min(place.y.max() / per_load).min(place.x.max());
-            let corner = (place.x.at(end), place.y.at(end * per_load));
-            drawing.line("guide", (place.left, place.bottom), corner);
+            let end = end.min(area.y.max() / per_load).min(area.x.max());
+            let corner = (area.x.at(end), area.y.at(end * per_load));
+            drawing.line("guide", (area.left, area.bottom), corner);
             if self.queueing_from.is_some() {
-                let level = place.y.at(ceiling);
-                drawing.line("guide", (corner.0, level), (place.right, level));
-                drawing.line("guide", corner, (corner.0, place.bottom));
+                let level = area.y.at(ceiling);
+                drawing.line("guide", (corner.0, level), (area.right, level));
+                drawing.line("guide", corner, (corner.0, area.bottom));
             }
         }
         if let Some(load) = self.not_followed_from {
-            let x = place.x.at(load);
-            drawing.line("guide", (x, place.top), (x, place.bottom));
+            let x = area.x.at(load);
+            drawing.line("guide", (x, area.top), (x, area.bottom));
         }
     }
 
     /// Draws the words: to be called after the curve.
-    pub(super) fn label(&self, drawing: &mut Drawing, place: &Place) {
+    pub(super) fn label(&self, drawing: &mut Drawing, area: &PanelArea) {
         let mut words: Vec<(f64, &str)> = [
             (self.queueing_from, "queueing"),
             (self.knee.map(|[load, ..]| load), "knee"),
             (self.not_followed_from, "no longer followed"),
         ]
         .into_iter()
-        .filter_map(|(load, word)| Some((place.x.at(load?), word)))
+        .filter_map(|(load, word)| Some((area.x.at(load?), word)))
         .collect();
         words.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut foot = place.bottom - 6.0;
+        let mut foot = area.bottom - 6.0;
         let mut before: Option<f64> = None;
         for (x, word) in words {
             if before.is_some_and(|before| x - before < ROOM) {
                 foot -= 15.0;
             }
             before = Some(x);
-            let (at, anchor) = match x > place.right - ROOM {
+            let (at, anchor) = match x > area.right - ROOM {
                 true => ((x - 4.0, foot), Anchor::End),
                 false => ((x + 4.0, foot), Anchor::Start),
             };
@@ -138,14 +137,13 @@ pub(super) fn peak(run: &RunResult) -> Option<u32> {
     rates.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, position)| position)
 }
 
-/// Where a panel stands.
-pub(super) struct Place {
+/// The part of the drawing that a panel takes, with its scales.
+pub(super) struct PanelArea {
     pub(super) x: Scale,
     pub(super) y: Scale,
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    /// Where the drawing ends.
     pub(super) edge: f64,
 }

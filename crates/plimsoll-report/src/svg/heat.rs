@@ -14,7 +14,6 @@ const HEIGHT: f64 = 220.0;
 const TOP: f64 = 26.0;
 /// Narrower columns are drawn as one.
 const COLUMN_MIN: f64 = 2.0;
-/// Between load points.
 const GAP: f64 = 2.0;
 const RIGHT: f64 = 10.0;
 /// Each shade has a quarter of the ops of the one before; the last has all that is below.
@@ -26,11 +25,10 @@ const DIGIT_WIDTH: f64 = 7.6; // of 12 px type
 /// What the whole title and the key need.
 const ROOM: f64 = 400.0;
 
-/// Where the windows stand.
-struct Place {
+/// The part of the drawing that the windows take.
+struct WindowArea {
     y: Scale,
     left: f64,
-    /// Of one load point.
     width: f64,
 }
 
@@ -53,8 +51,8 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let right = frame.width - RIGHT;
     let bottom = TOP + HEIGHT;
     let y = log_scale(&y_ticks, bottom, TOP);
-    let place = Place { y, left, width: (right - left) / points.len() as f64 };
-    let columns_max = ((place.width - GAP) / COLUMN_MIN).floor().max(1.0) as usize;
+    let area = WindowArea { y, left, width: (right - left) / points.len() as f64 };
+    let columns_max = ((area.width - GAP) / COLUMN_MIN).floor().max(1.0) as usize;
     let columns: Vec<Vec<Column>> =
         points.iter().map(|(_, heat)| columns(heat, columns_max)).collect();
     let all = columns.iter().flatten().flat_map(|column| &column.rates);
@@ -68,11 +66,11 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     upright(&mut drawing, (y, &y_ticks), (left, right));
     for (number, shade) in SHADES.into_iter().enumerate() {
         let areas: Vec<_> = (0..points.len())
-            .flat_map(|i| areas(&place, (i, points[i].1), &columns[i], (number, most)))
+            .flat_map(|i| areas(&area, (i, points[i].1), &columns[i], (number, most)))
             .collect();
         drawing.areas(shade, &areas, "");
     }
-    loads(&mut drawing, &place, &points, (bottom, frame.width));
+    loads(&mut drawing, &area, &points, (bottom, frame.width));
     let name = format!("{}; each window from left to right", axis_name(&run.axis));
     drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &name);
     let desc = "Ops by the response time they had, second by second of each load point; darker \
@@ -102,16 +100,16 @@ fn columns(heat: &ResponseOverTime, columns_max: usize) -> Vec<Column> {
 
 /// The areas of one shade; neighbours in one bucket as one.
 fn areas(
-    place: &Place,
+    area: &WindowArea,
     (point, heat): (usize, &ResponseOverTime),
     columns: &[Column],
     (shade, most): (usize, f64),
 ) -> Vec<Area> {
-    let begin = place.left + place.width * point as f64 + GAP / 2.0;
-    let width = place.width - GAP;
+    let begin = area.left + area.width * point as f64 + GAP / 2.0;
+    let width = area.width - GAP;
     let mut areas: Vec<Area> = Vec::new();
     for (bucket, edges) in heat.edges_ns.windows(2).enumerate() {
-        let (top, bottom) = (place.y.at(edges[1] as f64), place.y.at(edges[0].max(1) as f64));
+        let (top, bottom) = (area.y.at(edges[1] as f64), area.y.at(edges[0].max(1) as f64));
         let is_shade = |column: &Column| {
             shade_of(column.rates.get(bucket).copied().unwrap_or(0.0), most) == Some(shade)
         };
@@ -133,13 +131,13 @@ fn shade_of(rate: f64, most: f64) -> Option<usize> {
 /// The load of each point below it, where there is room.
 fn loads(
     drawing: &mut Drawing,
-    place: &Place,
+    area: &WindowArea,
     points: &[(&PointResult, &ResponseOverTime)],
     (bottom, edge): (f64, f64),
 ) {
     let mut free = 0.0;
     for (i, (point, _)) in points.iter().enumerate() {
-        let at = place.left + place.width * (i as f64 + 0.5);
+        let at = area.left + area.width * (i as f64 + 0.5);
         let (class, text) = match Mark::of(point) {
             Mark::Invalid => ("value", format!("✗\u{a0}{}", number(Some(point.requested)))),
             Mark::Sound | Mark::NotCounted => ("tick", number(Some(point.requested))),
@@ -194,9 +192,9 @@ mod tests {
     #[test]
     fn neighbours_of_one_shade_are_one_area() {
         let heat = heat(30);
-        let place = Place { y: Scale::log((64.0, 128.0), 100.0, 0.0), left: 0.0, width: 302.0 };
+        let area = WindowArea { y: Scale::log((64.0, 128.0), 100.0, 0.0), left: 0.0, width: 302.0 };
         let columns = columns(&heat, 100);
-        let area = |shade| areas(&place, (0, &heat), &columns, (shade, 0.1));
+        let area = |shade| areas(&area, (0, &heat), &columns, (shade, 0.1));
         assert_eq!(area(0).len(), 1, "{:?}", area(0));
         assert!((area(0)[0].1.0 - 300.0).abs() < 0.01);
         assert_eq!((1..SHADES.len()).map(|shade| area(shade).len()).sum::<usize>(), 1);

@@ -18,13 +18,11 @@ const HEADROOM: f64 = 1.5;
 /// A response cap further than this multiple of the largest counted mean is left out, for the same
 /// reason.
 const CAP_SHOWN_MAX: f64 = 6.0;
-/// Stands at its line.
 pub(super) const CAP: &str = "cap: not counted above";
 
 /// One point has no course over load; the tables say what there is to say of it.
 const POINTS_MIN: usize = 2;
 
-/// What stands below the throughput.
 const STRIP: &str = "What limited each load point";
 
 /// Achieved rate over load, with what limited each point.

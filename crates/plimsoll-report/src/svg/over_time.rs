@@ -10,7 +10,6 @@ const SAMPLES_MIN: usize = 2;
 const DISK_MIN_RATIO: f64 = 0.02;
 const NETWORK_MIN_BYTES_PER_S: f64 = 1e5;
 
-/// One panel.
 pub(super) struct Used {
     pub(super) title: String,
     /// Second of the window and value.

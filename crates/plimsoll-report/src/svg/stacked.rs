@@ -1,13 +1,12 @@
 //! Panels one above the other on one axis of load.
 
 use super::Frame;
-use super::bounds::{Bounds, Place};
+use super::bounds::{Bounds, PanelArea};
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, log_ticks, spread, tick_room, tick_text, ticks, time_tick_text};
 use super::strip::{Cell, draw_strip};
 use crate::table::Mark;
 
-/// One measured value.
 #[derive(Clone, Debug)]
 pub(super) struct Dot {
     pub(super) x: f64,
@@ -30,7 +29,6 @@ pub(super) struct Series {
 pub(super) enum Guide {
     /// Where y equals x.
     Diagonal(&'static str),
-    /// A limit.
     Level(f64, &'static str),
 }
 
@@ -40,7 +38,6 @@ impl Guide {
     }
 }
 
-/// One panel.
 #[derive(Default)]
 pub(super) struct Panel {
     /// Quantity and unit.
@@ -112,7 +109,6 @@ const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const CHAR_WIDTH: f64 = 6.8; // of 12 px type
 const LABEL_GAP: f64 = 14.0;
 
-/// Draws the panels in order.
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
     let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
     let left = stack.panels.iter().map(|p| tick_room(&p.ticks())).fold(room, f64::max);
@@ -129,14 +125,14 @@ pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
         let y_ticks = panel.ticks();
         let bottom = top + panel.height;
         let y = panel.scale(&y_ticks, bottom, top);
-        let place = Place { x, y, left, right, top, bottom, edge: frame.width };
+        let area = PanelArea { x, y, left, right, top, bottom, edge: frame.width };
         let class = if panel.is_low() { "panel small" } else { "panel" };
         if let Some(bounds) = &panel.bounds {
-            bounds.draw(&mut drawing, &place);
+            bounds.draw(&mut drawing, &area);
         }
         drawing.text(class, (0.0, top - 11.0), Anchor::Start, &panel.title);
-        axes(&mut drawing, &place, (&x_ticks, &y_ticks));
-        draw_panel(&mut drawing, &place, panel);
+        axes(&mut drawing, &area, (&x_ticks, &y_ticks));
+        draw_panel(&mut drawing, &area, panel);
         top = bottom + GAP;
     }
     let mut bottom = top - GAP;
@@ -166,58 +162,58 @@ pub(super) fn upright(
     }
 }
 
-fn axes(drawing: &mut Drawing, place: &Place, (x_ticks, y_ticks): (&[f64], &[(f64, String)])) {
-    upright(drawing, (place.y, y_ticks), (place.left, place.right));
+fn axes(drawing: &mut Drawing, area: &PanelArea, (x_ticks, y_ticks): (&[f64], &[(f64, String)])) {
+    upright(drawing, (area.y, y_ticks), (area.left, area.right));
     for tick in x_ticks {
-        let x = place.x.at(*tick);
-        drawing.line("base", (x, place.bottom), (x, place.bottom + 4.0));
+        let x = area.x.at(*tick);
+        drawing.line("base", (x, area.bottom), (x, area.bottom + 4.0));
     }
 }
 
-fn draw_panel(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+fn draw_panel(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     for guide in &panel.guides {
-        draw_guide(drawing, place, guide);
+        draw_guide(drawing, area, guide);
     }
     for series in &panel.series {
-        for piece in inside(series, place.y.max()) {
+        for piece in inside(series, area.y.max()) {
             let points: Vec<_> =
-                piece.iter().map(|(x, y)| (place.x.at(*x), place.y.at(*y))).collect();
+                piece.iter().map(|(x, y)| (area.x.at(*x), area.y.at(*y))).collect();
             drawing.polyline(&format!("curve {}", series.class), &points);
         }
     }
     for series in &panel.series {
         for dot in &series.dots {
-            draw_dot(drawing, place, series, dot);
+            draw_dot(drawing, area, series, dot);
         }
     }
-    label_ends(drawing, place, panel);
-    label_beyond(drawing, place, panel);
-    label_peak(drawing, place, panel);
+    label_ends(drawing, area, panel);
+    label_beyond(drawing, area, panel);
+    label_peak(drawing, area, panel);
     if let Some(bounds) = &panel.bounds {
-        bounds.label(drawing, place);
+        bounds.label(drawing, area);
     }
     // Beside a limit's line there is no room for words; the shape says it there.
     if !panel.is_low() && !panel.guides.iter().any(Guide::is_level) {
-        label_marked(drawing, place, panel, (Mark::Invalid, "invalid"));
-        label_marked(drawing, place, panel, (Mark::NotCounted, "not counted"));
+        label_marked(drawing, area, panel, (Mark::Invalid, "invalid"));
+        label_marked(drawing, area, panel, (Mark::NotCounted, "not counted"));
     }
 }
 
-fn draw_guide(drawing: &mut Drawing, place: &Place, guide: &Guide) {
+fn draw_guide(drawing: &mut Drawing, area: &PanelArea, guide: &Guide) {
     match guide {
         Guide::Diagonal(label) => {
-            let end = place.x.max().min(place.y.max());
-            let at = (place.x.at(end), place.y.at(end));
-            drawing.line("guide", (place.left, place.bottom), at);
+            let end = area.x.max().min(area.y.max());
+            let at = (area.x.at(end), area.y.at(end));
+            drawing.line("guide", (area.left, area.bottom), at);
             // At its end it would stand in the way of the peak's name.
-            let middle = (place.x.at(end * 0.55), place.y.at(end * 0.55));
+            let middle = (area.x.at(end * 0.55), area.y.at(end * 0.55));
             let anchor = (middle.0 - 10.0, middle.1 - 2.0);
             drawing.text("guide-name", anchor, Anchor::End, label);
         }
         Guide::Level(level, label) => {
-            let y = place.y.at(*level);
-            drawing.line("limit", (place.left, y), (place.right, y));
-            drawing.text("guide-name", (place.left + 6.0, y + 15.0), Anchor::Start, label);
+            let y = area.y.at(*level);
+            drawing.line("limit", (area.left, y), (area.right, y));
+            drawing.text("guide-name", (area.left + 6.0, y + 15.0), Anchor::Start, label);
         }
     }
 }
@@ -231,12 +227,12 @@ fn tip(series: &Series, dot: &Dot) -> String {
     format!("point {}{judged}: {} {}", dot.position, series.label, dot.text)
 }
 
-fn draw_dot(drawing: &mut Drawing, place: &Place, series: &Series, dot: &Dot) {
-    let at = (place.x.at(dot.x), place.y.at(dot.y));
+fn draw_dot(drawing: &mut Drawing, area: &PanelArea, series: &Series, dot: &Dot) {
+    let at = (area.x.at(dot.x), area.y.at(dot.y));
     let tip = tip(series, dot);
-    if dot.y > place.y.max() {
+    if dot.y > area.y.max() {
         let class = format!("beyond {}", series.class);
-        drawing.arrow(&class, (at.0, place.top - 1.0), &tip);
+        drawing.arrow(&class, (at.0, area.top - 1.0), &tip);
         return;
     }
     match dot.mark {
@@ -270,15 +266,15 @@ fn inside(series: &Series, max: f64) -> Vec<Vec<(f64, f64)>> {
     pieces
 }
 
-fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+fn label_ends(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     let ends: Vec<_> = panel
         .series
         .iter()
-        .filter_map(|s| s.dots.iter().rfind(|dot| dot.y <= place.y.max()).map(|dot| (s, dot)))
-        .map(|(s, dot)| (s, place.x.at(dot.x), place.y.at(dot.y)))
+        .filter_map(|s| s.dots.iter().rfind(|dot| dot.y <= area.y.max()).map(|dot| (s, dot)))
+        .map(|(s, dot)| (s, area.x.at(dot.x), area.y.at(dot.y)))
         .collect();
     let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| y + 4.0).collect();
-    let placed = spread(&wanted, LABEL_GAP, place.top + 4.0, place.bottom);
+    let placed = spread(&wanted, LABEL_GAP, area.top + 4.0, area.bottom);
     for ((series, x, _), y) in ends.iter().zip(placed) {
         let class = format!("name {}", series.class);
         drawing.text(&class, (x + 10.0, y), Anchor::Start, &series.label);
@@ -287,52 +283,57 @@ fn label_ends(drawing: &mut Drawing, place: &Place, panel: &Panel) {
 
 /// The values of the highest series beyond the axis: each beside its arrow, or first and last of
 /// neighbours that stand too close for that.
-fn label_beyond(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+fn label_beyond(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     const ROOM: f64 = 84.0;
     let Some(series) = panel.series.last() else { return };
-    let beyond = series.dots.iter().filter(|dot| dot.y > place.y.max());
+    let beyond = series.dots.iter().filter(|dot| dot.y > area.y.max());
     let mut named = false;
-    for group in neighbours(beyond, place, ROOM) {
+    for group in neighbours(beyond, area, ROOM) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let name = if named { "" } else { series.label.as_str() };
         named = true;
-        let x = place.x.at(last.x);
+        let x = area.x.at(last.x);
         if group.len() == 1 {
             let label = format!("{name} {}", first.text);
-            let at = (x - 8.0, place.top + 8.0);
+            let at = (x - 8.0, area.top + 8.0);
             drawing.text("value", at, Anchor::End, label.trim_start());
         } else {
             let label = format!("{name} {} … {}", first.text, last.text);
-            let end = (x + 70.0).min(place.edge);
+            let end = (x + 70.0).min(area.edge);
             let free = end - label.chars().count() as f64 * CHAR_WIDTH
                 > panel.title.chars().count() as f64 * NAME_DIGIT_WIDTH;
             // Beside the panel's title, or else below the arrows.
-            let at = (end, if free { place.top - 9.0 } else { place.top + 20.0 });
+            let at = (end, if free { area.top - 9.0 } else { area.top + 20.0 });
             drawing.text("value", at, Anchor::End, label.trim_start());
         }
     }
 }
 
 /// Marks the highest throughput, above which there is room.
-fn label_peak(drawing: &mut Drawing, place: &Place, panel: &Panel) {
+fn label_peak(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     let Some((series, position)) = panel.series.first().zip(panel.peak) else { return };
     let Some(dot) = series.dots.iter().find(|dot| dot.position == position) else { return };
-    let at = (place.x.at(dot.x), place.y.at(dot.y));
+    let at = (area.x.at(dot.x), area.y.at(dot.y));
     drawing.ring_around(&format!("peak {}", series.class), at, 7.0);
     drawing.text("guide-name", (at.0, at.1 - 11.0), Anchor::Middle, "peak");
 }
 
 /// Says a mark in words, one label for neighbours that stand too close for one each.
-fn label_marked(drawing: &mut Drawing, place: &Place, panel: &Panel, (mark, word): (Mark, &str)) {
+fn label_marked(
+    drawing: &mut Drawing,
+    area: &PanelArea,
+    panel: &Panel,
+    (mark, word): (Mark, &str),
+) {
     const ROOM: f64 = 62.0;
     let Some(series) = panel.series.first() else { return };
-    let marked = series.dots.iter().filter(|d| d.mark == mark && d.y <= place.y.max());
-    for group in neighbours(marked, place, ROOM) {
+    let marked = series.dots.iter().filter(|d| d.mark == mark && d.y <= area.y.max());
+    for group in neighbours(marked, area, ROOM) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let lowest = group.iter().map(|d| d.y).fold(f64::INFINITY, f64::min);
-        let x = f64::midpoint(place.x.at(first.x), place.x.at(last.x));
-        let below = place.y.at(lowest) + 20.0;
-        let y = if below < place.bottom - 4.0 { below } else { place.y.at(lowest) - 12.0 };
+        let x = f64::midpoint(area.x.at(first.x), area.x.at(last.x));
+        let below = area.y.at(lowest) + 20.0;
+        let y = if below < area.bottom - 4.0 { below } else { area.y.at(lowest) - 12.0 };
         let text = match group.len() {
             1 => word.to_owned(),
             _ => format!("{}–{} {word}", first.position, last.position),
@@ -345,12 +346,12 @@ fn label_marked(drawing: &mut Drawing, place: &Place, panel: &Panel, (mark, word
 /// Dots in groups of those closer to the one before than `room` pixels.
 fn neighbours<'a>(
     dots: impl Iterator<Item = &'a Dot>,
-    place: &Place,
+    area: &PanelArea,
     room: f64,
 ) -> Vec<Vec<&'a Dot>> {
     let mut groups: Vec<Vec<&Dot>> = Vec::new();
     for dot in dots {
-        let near = |before: &&Dot| place.x.at(dot.x) - place.x.at(before.x) < room;
+        let near = |before: &&Dot| area.x.at(dot.x) - area.x.at(before.x) < room;
         match groups.last_mut() {
             Some(group) if group.last().is_some_and(near) => group.push(dot),
             _ => groups.push(vec![dot]),

@@ -14,11 +14,8 @@ const KEY_LINE: f64 = 20.0;
 const SWATCH: f64 = 11.0;
 const MARGIN: f64 = 50.0; // right of the axis, where lines have their names
 
-/// One load point.
 pub(super) struct Cell {
-    /// Its load.
     x: f64,
-    /// Of its colour.
     class: &'static str,
     label: String,
     tip: String,
@@ -41,11 +38,10 @@ pub(super) fn cells(run: &RunResult) -> Vec<Cell> {
 
 fn cell(run: &RunResult, point: &PointResult) -> Cell {
     let label = limit_name(&point.limit);
-    let mut tip =
-        format!("point {}, {}: {label}", point.position, load(point.requested, &run.axis));
-    if !point.limit.text.is_empty() {
-        tip = format!("{tip}; {}", point.limit.text);
-    }
+    let load = load(point.requested, &run.axis);
+    let said = Some(point.limit.to_string()).filter(|text| !text.is_empty());
+    let said = said.map_or_else(String::new, |text| format!("; {text}"));
+    let tip = format!("point {}, {load}: {label}{said}", point.position);
     Cell { x: point.requested, class: class(point.limit.kind), label, tip }
 }
 

@@ -16,12 +16,10 @@ pub struct Beside {
     pub published: Vec<PublishedPage>,
 }
 
-/// The same as text.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct BesideView {
     pub(crate) price: Option<PriceView>,
     pub(crate) published: Vec<PublishedView>,
-    /// Said before the published results.
     pub(crate) context: &'static str,
 }
 

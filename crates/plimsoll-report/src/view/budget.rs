@@ -6,7 +6,6 @@ use plimsoll_model::units::{grouped, three_digits, time_unit};
 use super::headline::headline_point;
 use crate::table::{Table, figures, words};
 
-/// Said below the table.
 pub(super) const NOTE: &str = "Each column says how far the truth may lie from the measured \
     figure through that part alone, at 95 %. Generator: its own late sends and late reads. Sample: \
     what other seconds of the same length might have shown. Other runs: how far runs of one closed \

@@ -40,7 +40,7 @@ pub(super) fn view(run: &RunResult) -> Option<CapacityView> {
             }
             None => format!("No load within {} was found.", search.asked.within),
         },
-        limit: capacity.map(|capacity| capacity.limit.text.clone()).unwrap_or_default(),
+        limit: capacity.map(|capacity| capacity.limit.to_string()).unwrap_or_default(),
         how: search.how.clone().unwrap_or_default(),
         tries: tries(run, search),
         note: NOTE,

@@ -11,13 +11,13 @@ use serde::Serialize;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Section {
     pub(crate) title: String,
-    pub(crate) settings: Vec<Entry>,
+    pub(crate) settings: Vec<DisclosedSetting>,
     /// Name and content of a file.
     pub(crate) file: Option<(String, String)>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct DisclosedSetting {
     pub(crate) name: String,
     pub(crate) value: String,
     /// The default and why it was changed.
@@ -75,14 +75,14 @@ fn kernel(host: &Host, whose: &str) -> Vec<Section> {
     let Some(judged) = host.kernel_settings_judged else { return Vec::new() };
     let (changed, open): (Vec<_>, Vec<_>) =
         host.kernel_settings.iter().partition(|setting| setting.default.is_some());
-    let mut settings: Vec<Entry> = changed.iter().map(|s| kernel_entry(s)).collect();
+    let mut settings: Vec<DisclosedSetting> = changed.iter().map(|s| kernel_entry(s)).collect();
     let same = u64::from(judged).saturating_sub(changed.len() as u64);
-    settings.push(Entry {
+    settings.push(DisclosedSetting {
         name: "as the kernel has them".into(),
         value: format!("{same} of {judged} settings that were compared"),
         note: String::new(),
     });
-    let open: Vec<Entry> = open.iter().map(|s| kernel_entry(s)).collect();
+    let open: Vec<DisclosedSetting> = open.iter().map(|s| kernel_entry(s)).collect();
     let titled =
         |title: &str, settings| Section { title: format!("{title}{whose}"), settings, file: None };
     vec![
@@ -91,7 +91,7 @@ fn kernel(host: &Host, whose: &str) -> Vec<Section> {
     ]
 }
 
-fn kernel_entry(setting: &KernelSetting) -> Entry {
+fn kernel_entry(setting: &KernelSetting) -> DisclosedSetting {
     let KernelSetting { name, value, default, depends_on, meaning, unit } = setting;
     let value = if unit.is_empty() { value.clone() } else { format!("{value} {unit}") };
     let default = match (default, depends_on) {
@@ -99,7 +99,7 @@ fn kernel_entry(setting: &KernelSetting) -> Entry {
         (None, Some(on)) => format!("default depends on {on}"),
         (None, None) => "default not known".to_owned(),
     };
-    Entry { name: name.clone(), value, note: format!("{default}; {meaning}") }
+    DisclosedSetting { name: name.clone(), value, note: format!("{default}; {meaning}") }
 }
 
 /// The host of an inventory that was given to the run.
@@ -278,8 +278,12 @@ fn section(title: &str, settings: &[Setting]) -> Section {
     Section { title: title.to_owned(), settings, file: None }
 }
 
-fn entry(setting: &Setting) -> Entry {
+fn entry(setting: &Setting) -> DisclosedSetting {
     let default = setting.default.as_ref().map(|d| format!("default {d}"));
     let notes: Vec<String> = default.into_iter().chain(setting.why.clone()).collect();
-    Entry { name: setting.name.clone(), value: setting.value.clone(), note: notes.join("; ") }
+    DisclosedSetting {
+        name: setting.name.clone(),
+        value: setting.value.clone(),
+        note: notes.join("; "),
+    }
 }

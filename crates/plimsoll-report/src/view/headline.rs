@@ -28,7 +28,6 @@ const ALONE_NOTE: &str = " A range is the 95 % interval of that figure, not the 
     where it is wide, it stands alone.";
 /// Of the score of a mix and of a ladder.
 const SCORE_UNIT: &str = "tps";
-/// What the score is.
 const SCORE_NOTE: &str = " The score of a load point is the harmonic mean of its clients' \
     transactions per second times the number of clients; the score of the run is the weighted \
     harmonic mean of those.";

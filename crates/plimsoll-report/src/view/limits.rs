@@ -100,9 +100,7 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
     if !has_limits(run) {
         return Vec::new();
     }
-    let same = |a: &PointResult, b: &PointResult| {
-        a.limit.text == b.limit.text && limit_name(&a.limit) == limit_name(&b.limit)
-    };
+    let same = |a: &PointResult, b: &PointResult| said_of(&a.limit) == said_of(&b.limit);
     let groups = run.points.chunk_by(same);
     let said = groups.filter_map(|group| {
         let (first, last) = (group.first()?, group.last()?);
@@ -117,9 +115,8 @@ pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
 
 /// What is said of a limit and of those beside it; their names where nothing is.
 fn said_of(limit: &Limit) -> String {
-    let all = std::iter::once(limit).chain(&limit.also).map(|it| it.text.as_str());
-    let texts: Vec<&str> = all.filter(|text| !text.is_empty()).collect();
-    if texts.is_empty() { limit_name(limit) } else { texts.join("; and ") }
+    let said = limit.sentence();
+    if said.is_empty() { limit_name(limit) } else { said }
 }
 
 #[cfg(test)]

@@ -50,7 +50,6 @@ pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of p
     benchmark methods. It is not affiliated with the owners of the original benchmarks, and its \
     figures are not comparable with official results of those benchmarks.";
 
-/// One run.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunView {
     pub(crate) title: String,
@@ -66,7 +65,6 @@ pub(crate) struct RunView {
     /// Connections that the server refused or dropped, before all that follows from it.
     pub(crate) connections: Findings,
     pub(crate) reasons: Findings,
-    /// Said before the reasons.
     pub(crate) reasons_lead: &'static str,
     pub(crate) warnings: Findings,
     /// What became of the conditions under which the run fails, with a sign.
@@ -136,7 +134,6 @@ pub(crate) struct Findings {
 /// More than these are folded.
 const FINDINGS_SHOWN_MAX: usize = 3;
 
-/// A reason or warning.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingView {
     pub(crate) rule: String,

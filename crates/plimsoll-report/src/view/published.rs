@@ -14,7 +14,6 @@ pub(crate) const CONTEXT: &str = "Figures that others printed for the method thi
     with their year. They are context and no comparison: servers, networks, clients and software \
     of that time are not those of this run, and nothing here is ranked.";
 
-/// One report.
 #[derive(Debug, Serialize)]
 pub(crate) struct PublishedView {
     /// Year in front.

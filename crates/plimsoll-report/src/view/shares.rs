@@ -7,7 +7,6 @@ use super::moved::ops_unit;
 use crate::table::{Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number};
 
-/// One table for each point.
 pub(super) fn ops_tables(run: &RunResult) -> Vec<Table> {
     run.points.iter().filter(|p| !p.ops.is_empty()).map(|p| ops_table(run, p)).collect()
 }

@@ -28,7 +28,6 @@ const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 600..=1023;
 /// Bytes one read takes.
 const READ_BYTES: usize = 256 * 1024;
 
-/// The sockets of this host.
 #[derive(Clone, Debug)]
 pub(crate) struct SystemDial {
     signals: Signals,

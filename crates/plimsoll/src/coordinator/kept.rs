@@ -20,7 +20,6 @@ pub(super) struct KeptSlices {
 }
 
 impl KeptSlices {
-    /// Keeps one more.
     pub(super) fn keep(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         let packed = self.packer.pack(slice)?;
         self.bytes += packed.memory_bytes();

@@ -20,11 +20,9 @@ pub(crate) enum ServerPlace {
     Ours,
     /// On this host, placed by somebody else; what was found of it.
     SameHost(Option<Listening>),
-    /// On another host.
     Elsewhere,
 }
 
-/// What the run uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// Cores of a server we start; empty leaves it to the system.
@@ -37,13 +35,10 @@ pub(crate) struct Placement {
     /// Cores of this program between load points, when it writes file sets: not the server's,
     /// wherever there is another.
     pub setup_cores: Vec<u32>,
-    /// Worker threads.
     pub workers: u32,
-    /// How they wait.
     pub pacing: Pacing,
     /// Each worker has a core that neither the server nor another worker was given.
     pub own_cores: bool,
-    /// Why, for the disclosure.
     pub why: String,
 }
 
@@ -88,7 +83,6 @@ pub(crate) fn place(
     }
 }
 
-/// Who may have which cores.
 struct Sides {
     /// Cores the generator may use, in the order in which workers get them.
     ours: Vec<u32>,

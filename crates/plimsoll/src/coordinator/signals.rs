@@ -12,7 +12,6 @@ use crate::exit::{Exit, Failure};
 pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// Listens from now on.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -25,7 +24,6 @@ impl Signals {
         Ok(Self(asked))
     }
 
-    /// Nobody will ask.
     #[cfg(test)]
     pub(crate) fn unheard() -> Self {
         Self(Arc::default())
@@ -36,7 +34,6 @@ impl Signals {
         Arc::clone(&self.0)
     }
 
-    /// Somebody asked.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -15,7 +15,6 @@ use plimsoll_protocol::host::{Registration, Target};
 use super::{server_status, sources};
 use crate::exit::Failure;
 
-/// Resource use of one point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PointUse {
     /// CPU time of the generator process in the window.
@@ -24,7 +23,6 @@ pub(super) struct PointUse {
     pub monitor_cpu_ns: u64,
     /// Wall clock minus monotonic clock moved by this much during the point.
     pub clock_step_ns: i64,
-    /// What the monitors saw.
     pub resources: Vec<ResourceUse>,
     /// Who else used the workers' cores.
     pub core_users: Option<Vec<CoreUser>>,

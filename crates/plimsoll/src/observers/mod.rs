@@ -21,7 +21,6 @@ pub(crate) use otlp::ExportUrl;
 
 use crate::exit::Failure;
 
-/// Who is to look on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObserverWishes {
     /// Where a page shows the run while it goes: an address of loopback.
@@ -35,23 +34,18 @@ pub(crate) struct ObserverWishes {
 pub(crate) struct SecondView {
     /// Counted from the start of the load point.
     pub second: u32,
-    /// What the ops were for.
     pub phase: Phase,
     /// When it began, nanoseconds since the Unix epoch.
     pub start_unix_ns: u64,
-    /// When it ended.
     pub end_unix_ns: u64,
     /// Finished without error.
     pub ops_per_s: f64,
     /// Application bytes moved, both ways.
     pub bytes_per_s: f64,
-    /// Failed.
     pub errors: u64,
-    /// Median response.
     pub response_p50_ns: Option<u64>,
     /// 99th percentile of response.
     pub response_p99_ns: Option<u64>,
-    /// Busiest worker.
     pub generator_busy_ratio: f64,
 }
 
@@ -60,7 +54,6 @@ pub(crate) struct SecondView {
 pub(crate) struct BeginningPoint<'a> {
     /// Its place in the run, for a person.
     pub title: &'a str,
-    /// Which one.
     pub point: PointId,
     /// The load asked for, in the unit of the run's axis.
     pub requested: f64,
@@ -68,9 +61,7 @@ pub(crate) struct BeginningPoint<'a> {
 
 /// A load point that is in the bundle.
 pub(crate) struct FinishedPoint<'a> {
-    /// What was recorded.
     pub record: &'a PointRecord,
-    /// Its histograms.
     pub times: &'a PointTimes,
     /// Names of the ops, in the order of the histograms.
     pub op_names: &'a OpNames,
@@ -80,7 +71,6 @@ pub(crate) struct FinishedPoint<'a> {
     pub run: &'a RunResult,
 }
 
-/// Somebody who looks on.
 pub(crate) trait Observer: Send {
     /// What the user is to know before the run.
     fn greeting(&self) -> Option<String> {
@@ -88,7 +78,6 @@ pub(crate) trait Observer: Send {
     }
     /// The run begins; it has no load points yet.
     fn run_begins(&mut self, _run: &RunResult) {}
-    /// A load point begins.
     fn point_begins(&mut self, point: &BeginningPoint<'_>);
     /// A second of it is over. Called while load is sent: it must take no time.
     fn second(&mut self, second: &SecondView);
@@ -100,7 +89,6 @@ pub(crate) trait Observer: Send {
     fn end(self: Box<Self>) -> Vec<String>;
 }
 
-/// All who look on.
 #[derive(Default)]
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
@@ -120,7 +108,6 @@ impl Observers {
         self.0.iter().filter_map(|observer| observer.greeting())
     }
 
-    /// Tells each of them.
     pub(crate) fn tell(&mut self, mut what: impl FnMut(&mut dyn Observer)) {
         self.0.iter_mut().for_each(|observer| what(&mut **observer));
     }

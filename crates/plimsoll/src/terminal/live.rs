@@ -22,7 +22,6 @@ enum Mode {
     Silent,
 }
 
-/// Progress of long work.
 #[derive(Debug)]
 pub(crate) struct Live {
     mode: Mode,
@@ -35,7 +34,6 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// As the user asked.
     pub(crate) fn new(progress: Progress) -> Self {
         let mode = match progress {
             Progress::None => Mode::Silent,
@@ -55,7 +53,6 @@ impl Live {
         self.style
     }
 
-    /// A lasting line.
     pub(crate) fn line(&mut self, text: &str) {
         if self.mode == Mode::Silent || !self.lasting {
             return;
@@ -105,7 +102,6 @@ impl Live {
         }
     }
 
-    /// Takes the passing line away.
     pub(crate) fn clear(&mut self) {
         if self.shown > 0 {
             let mut err = io::stderr().lock();

@@ -11,7 +11,6 @@ use crate::observers::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
 const SECONDS_MAX: usize = 512;
-/// Before the pictures.
 const LABEL_COLUMNS: usize = 34;
 /// Share of a core from which the generator is shown as a worry.
 const BUSY_WORRY: f64 = 0.9;
@@ -28,7 +27,6 @@ pub(crate) struct LiveView {
 }
 
 impl LiveView {
-    /// Nothing has happened yet.
     pub(crate) fn new(title: &str, metric: Metric) -> Self {
         let (title, lengths) = (title.to_owned(), String::new());
         Self { title, lengths, metric, seconds: Vec::new(), errors: 0 }
@@ -44,7 +42,6 @@ impl LiveView {
         Self { lengths, ..self }
     }
 
-    /// Takes in one more second.
     pub(crate) fn see(&mut self, last: &SecondView) {
         self.errors += last.errors;
         self.seconds.push(*last);

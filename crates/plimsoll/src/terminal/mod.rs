@@ -52,12 +52,10 @@ fn colours_wanted(is_terminal: bool) -> bool {
     is_terminal && !refused && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Style for standard output.
 pub(crate) fn stdout_style() -> Style {
     style_of(&io::stdout())
 }
 
-/// Style for standard error.
 pub(crate) fn stderr_style() -> Style {
     style_of(&io::stderr())
 }

@@ -30,32 +30,26 @@ impl Style {
         self.screen
     }
 
-    /// Whether it paints.
     pub(crate) const fn is_painted(self) -> bool {
         self.painted
     }
 
-    /// Something that matters.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// Something that does not.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// Good news.
     pub(crate) fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// Bad news.
     pub(crate) fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// Mixed news.
     pub(crate) fn mixed(self, text: &str) -> String {
         self.paint("33", text)
     }

@@ -170,16 +170,6 @@ fn elsewhere(first: &Finding, findings: &[Finding]) -> String {
     }
 }
 
-/// The text of a rule, with the directory where it names the command that continues the run.
-fn words(rule: &Rule, bundle: Option<&Path>) -> String {
-    match bundle.filter(|_| rule.is_resumable()) {
-        None => rule.to_string(),
-        Some(dir) => {
-            format!("{}; `plimsoll resume {}` continues the run", rule.cause(), dir.display())
-        }
-    }
-}
-
 fn push_findings(
     out: &mut String,
     findings: &[Finding],
@@ -190,6 +180,10 @@ fn push_findings(
     if findings.is_empty() {
         return;
     }
+    let words = |rule: &Rule| match bundle {
+        Some(bundle) => rule.text(&bundle.display().to_string()),
+        None => rule.to_string(),
+    };
     let first_of_rule = |(at, finding): &(usize, &Finding)| {
         !findings[..*at].iter().any(|earlier| earlier.rule.is_same(&finding.rule))
     };
@@ -204,8 +198,7 @@ fn push_findings(
     let _ = writeln!(out, "{}  {title}{note}", extent.gap());
     for finding in rules.iter().take(extent.findings_max) {
         let point = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        let text =
-            format!("- {point}{}{}", words(&finding.rule, bundle), elsewhere(finding, findings));
+        let text = format!("- {point}{}{}", words(&finding.rule), elsewhere(finding, findings));
         // A command that is cut cannot be given.
         let whole = extent.columns.is_none() || finding.rule.is_resumable();
         let _ = writeln!(out, "  {}", if whole { text } else { extent.finding(&text) });

@@ -91,7 +91,6 @@ pub(super) fn compared(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comp
     compare(groups, wishes).map_err(|error| Failure::wrong(error.to_string()))
 }
 
-/// Prints it.
 pub(super) fn show(comparison: &Comparison, json: bool) {
     let text = comparison_text(comparison);
     if json {
@@ -108,7 +107,6 @@ pub(super) fn json_text(comparison: &Comparison) -> String {
     text.expect("numbers and text become JSON") + "\n"
 }
 
-/// Its page.
 pub(super) fn page(comparison: &Comparison) -> Result<String, Failure> {
     comparison_html(comparison).map_err(|e| cannot_render(&e))
 }

@@ -11,7 +11,6 @@ use crate::exit::Failure;
 
 /// A group as it was named.
 pub(super) struct Named {
-    /// What the user calls it.
     pub label: Option<String>,
     /// Bundles, directories of them, or the stem of repeats.
     pub runs: Vec<String>,

@@ -13,7 +13,6 @@ use crate::exit::{Exit, Failure};
 use crate::host_inventory;
 use crate::terminal;
 
-/// Prints it.
 pub(crate) fn perform(args: &InventoryArgs) -> Result<Exit, Failure> {
     let mounted: Vec<(String, PathBuf)> = plimsoll_monitor::mounted(&Root::default())
         .into_iter()

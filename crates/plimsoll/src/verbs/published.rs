@@ -16,7 +16,6 @@ use crate::terminal;
 /// Before the name of a published result where a bundle may stand too.
 const PREFIX: &str = "published:";
 
-/// Lists them, or shows one.
 pub(crate) fn perform(args: &PublishedArgs) -> Result<Exit, Failure> {
     match &args.action {
         None | Some(PublishedAction::List) => {
@@ -59,15 +58,11 @@ pub(crate) fn pair<S: AsRef<str>>(targets: &[S]) -> Result<Option<[&str; 2]>, Fa
 /// Where a comparison goes besides the terminal.
 #[derive(Default)]
 pub(crate) struct Wanted<'w> {
-    /// JSON on standard output.
     pub json: bool,
-    /// HTML file to write.
     pub html: Option<&'w Path>,
-    /// Markdown file to write.
     pub md: Option<&'w Path>,
 }
 
-/// Compares two published results.
 pub(crate) fn compare([first, second]: [&str; 2], wanted: &Wanted<'_>) -> Result<Exit, Failure> {
     let comparison = published::compare(first, second).map_err(failure)?;
     terminal::print(&match wanted.json {

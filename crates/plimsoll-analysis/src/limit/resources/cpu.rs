@@ -1,13 +1,9 @@
 //! Processors: what the hypervisor keeps, a quota, the cores a server may use.
 
-use plimsoll_model::limit::{Limit, LimitKind, OtherPrograms};
-use plimsoll_model::units::three_digits;
+use plimsoll_model::limit::{Limit, LimitFacts, LoadShape, NearlyFull};
 
-use super::{
-    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, cores_text, digits, limit,
-    percent, waits_for_disk,
-};
-use crate::limit::seen::{Scene, Seen, foremost_text};
+use super::{FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, limit, waits_for_disk};
+use crate::limit::seen::{Scene, Seen};
 
 /// A core that ops wait for is full whenever they come, though a load that comes in bursts leaves it
 /// idle between them: from this share on.
@@ -17,14 +13,10 @@ const WAITING_MIN_RATIO: f64 = 0.5;
 /// Of the busy time of the server's cores, the part that must be the server's own, unless it wanted
 /// them all the time.
 const OWN_MIN_RATIO: f64 = 0.6;
-/// A program that is known is worth a word from this share of the server's cores on.
-const OTHERS_SAID_MIN_RATIO: f64 = 0.1;
 /// Time that threads were ready to run and had no core, in cores, to call it a queue.
 const RUN_DELAY_MIN_CORES: f64 = 0.05;
 /// A service that takes so much longer than at the lowest load has a queue somewhere.
 const SLOWER_MIN_RATIO: f64 = 1.3;
-/// Time that a quota kept threads from running, in cores.
-const THROTTLED_MIN_CORES: f64 = 0.02;
 /// Time that the hypervisor kept a core, of one core.
 const STEAL_MIN_RATIO: f64 = 0.1;
 
@@ -34,13 +26,9 @@ pub(super) fn hypervisor(scene: &Scene<'_>) -> Option<Limit> {
     let (cores, busy) = (now.cores()?, now.cores_busy()?);
     let steal = now.process("cores_steal").or_else(|| Some(now.get("host.cpu_steal")? * cores))?;
     (steal >= STEAL_MIN_RATIO * cores && busy + steal >= FULL_MIN_RATIO * cores).then(|| {
-        let text = format!(
-            "the hypervisor: it kept {} of the time of the server's {}",
-            percent(steal / cores),
-            cores_text(cores)
-        );
         let evidence = ["process.server.cores_steal", "host.cpu_steal"];
-        limit(LimitKind::Hypervisor, None, text, evidence.map(|name| scene.evidence(name, None)))
+        let facts = LimitFacts::Hypervisor { kept_ratio: steal / cores, cores };
+        limit(facts, evidence.map(|name| scene.evidence(name, None)))
     })
 }
 
@@ -49,18 +37,14 @@ pub(super) fn quota(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let (quota, used) = (now.group("quota")?, now.process("cpu")?);
     let throttled = now.group("throttled")?;
-    (used >= FULL_MIN_RATIO * quota && throttled >= THROTTLED_MIN_CORES).then(|| {
-        let text = format!(
-            "the CPU quota: the server used {} of the {} its control group is allowed, and was \
-             held back for {throttled:.2} core-seconds a second",
-            digits(used),
-            cores_text(quota)
-        );
+    (used >= FULL_MIN_RATIO * quota && throttled > 0.0).then(|| {
         let evidence = [
             scene.evidence("process.server.cpu", Some(quota)),
             scene.evidence("cgroup.server.throttled", None),
         ];
-        limit(LimitKind::Quota, Some(cores_text(quota)), text, evidence)
+        let facts =
+            LimitFacts::Quota { used_cores: used, quota_cores: quota, throttled_cores: throttled };
+        limit(facts, evidence)
     })
 }
 
@@ -86,43 +70,18 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     let is_own = own.is_none_or(|own| own >= OWN_MIN_RATIO * busy);
     let full = (!in_bursts || is_waited_for(now, busy / cores))
         && (is_own || is_wanted_all_the_time(scene));
-    let named = |others: &OtherPrograms| {
-        others.cores_ratio >= OTHERS_SAID_MIN_RATIO && others.foremost.is_some()
-    };
-    let others = now.others().filter(named).or_else(|| now.taken_by_others());
-    let own = own.map_or(String::new(), |own| shares_text(own / busy, others.as_ref()));
-    let waited = match in_bursts {
-        true => ", and ops spent most of their time waiting",
-        false => "",
-    };
-    if full && cores > 1.0 {
-        let text = format!(
-            "the processors: the {} the server may use were {} busy{own}{waited}",
-            cores_text(cores),
-            percent(busy / cores),
-        );
-        let place = Some(cores_text(cores));
-        let limit = limit(LimitKind::Processor, place, text, evidence(cores));
-        return Some(Limit { others, ..limit });
-    }
     if full {
-        let place = core_name(now);
-        let text = format!(
-            "one core of the server ({place}, all it may use): {} busy{own}{waited}",
-            percent(busy),
-        );
-        return Some(Limit { others, ..limit(LimitKind::Core, Some(place), text, evidence(1.0)) });
+        let facts = LimitFacts::Cores {
+            cores: now.named_cores(cores),
+            busy_ratio: busy / cores,
+            own_ratio: own.map(|own| own / busy),
+            load: if in_bursts { LoadShape::Bursts } else { LoadShape::Steady },
+        };
+        return Some(Limit { others: now.taken_by_others(), ..limit(facts, evidence(cores)) });
     }
-    let thread = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
-    let text = format!(
-        "one core: a thread of the server was busy for {} of the time, while the {} it may use \
-         were {} busy",
-        percent(thread),
-        cores_text(cores),
-        percent(busy / cores)
-    );
-    let place = Some("one thread of the server".to_owned());
-    Some(limit(LimitKind::Core, place, text, evidence(cores)))
+    let busy_ratio = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
+    let facts = LimitFacts::Thread { busy_ratio, cores, cores_busy_ratio: busy / cores };
+    Some(limit(facts, evidence(cores)))
 }
 
 /// Beside other programs: threads of the server ran on its cores or were ready to at all times, and
@@ -138,23 +97,6 @@ fn is_wanted_all_the_time(scene: &Scene<'_>) -> bool {
         && !waits_for_disk(scene)
 }
 
-/// Whose work it was that a full core did.
-fn shares_text(own_ratio: f64, others: Option<&OtherPrograms>) -> String {
-    let own_ratio = own_ratio.min(1.0);
-    let own = format!(", {} of it with the server itself", percent(own_ratio));
-    let Some(others) = others else { return own };
-    let who = match others.foremost {
-        Some(_) => "with other programs",
-        None => "with other programs or the kernel",
-    };
-    format!("{own} and {} {who}{}", percent(1.0 - own_ratio), foremost_text(others))
-}
-
-/// The only core that the server may use.
-fn core_name(seen: &Seen<'_>) -> String {
-    seen.only_core().map_or_else(|| "one core".to_owned(), |number| format!("core {number}"))
-}
-
 /// Do ops spend most of their time at the server ready to run, waiting for a core?
 fn is_waited_for(seen: &Seen<'_>, busy_ratio: f64) -> bool {
     let waiting = seen.process("run_delay").unwrap_or_default();
@@ -167,28 +109,20 @@ fn is_waited_for(seen: &Seen<'_>, busy_ratio: f64) -> bool {
 /// Threads waited for a core, requests for a thread, or a service takes longer than it did.
 fn has_cpu_queue(scene: &Scene<'_>) -> bool {
     scene.rose(|seen| seen.process("run_delay"), RUN_DELAY_MIN_CORES)
-        || scene.rose(|seen| seen.get("host.runnable"), 2.0)
         || scene.rose(|seen| seen.sockets("receive_queue"), UNREAD_MIN_BYTES)
         || scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO)
 }
 
 /// How far the server's cores were from full, where they did not idle.
-pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<String> {
-    let (cores, busy) = (seen.cores()?, seen.cores_busy()?);
-    let waiting = seen.process("run_delay")?;
-    let is_near = (IDLE_MAX_RATIO..FULL_MIN_RATIO).contains(&(busy / cores));
-    is_near.then(|| {
-        let name = match cores {
-            1.0 => core_name(seen),
-            _ => format!("the {} it may use", cores_text(cores)),
-        };
-        format!(
-            "{name}: {} busy, of {} that count as full, with {} threads waiting on average",
-            percent(busy / cores),
-            percent(FULL_MIN_RATIO),
-            three_digits(waiting)
-        )
-    })
+pub(in crate::limit) fn nearly_full(seen: &Seen<'_>) -> Option<NearlyFull> {
+    let cores = seen.cores()?;
+    let near = NearlyFull {
+        cores: seen.named_cores(cores),
+        busy_ratio: seen.cores_busy()? / cores,
+        full_ratio: FULL_MIN_RATIO,
+        waiting_threads: seen.process("run_delay")?,
+    };
+    (IDLE_MAX_RATIO..FULL_MIN_RATIO).contains(&near.busy_ratio).then_some(near)
 }
 
 /// The server's processors had room, whoever else used them.

@@ -1,9 +1,9 @@
 //! Links, and what waits to be sent.
 
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{Limit, LimitFacts, Way};
 
 use super::cpu::cpu_is_idle;
-use super::{FULL_MIN_RATIO, limit, percent};
+use super::{FULL_MIN_RATIO, limit};
 use crate::limit::seen::Scene;
 
 /// Bytes that wait in the server's sockets for the network.
@@ -11,20 +11,19 @@ const SEND_QUEUE_MIN_BYTES: f64 = 64.0 * 1024.0;
 
 /// A link that carries all it can.
 pub(super) fn link(scene: &Scene<'_>) -> Option<Limit> {
-    for way in ["sent", "received"] {
-        for key in scene.now.keys("network", &format!("{way}_share")) {
-            let name = format!("network.{key}.{way}_share");
-            let share = scene.now.get(&name)?;
-            if share >= FULL_MIN_RATIO {
-                let text =
-                    format!("the network: {key} {way} {} of what its link carries", percent(share));
+    for way in [Way::Sent, Way::Received] {
+        let column = format!("{}_share", way.as_str());
+        for interface in scene.now.keys("network", &column) {
+            let name = format!("network.{interface}.{column}");
+            let share_ratio = scene.now.get(&name)?;
+            if share_ratio >= FULL_MIN_RATIO {
                 let evidence = [
                     scene.evidence(&name, Some(1.0)),
                     scene.evidence("socket.server.send_queue", None),
                     scene.evidence("host.tcp_retransmits", None),
                 ];
-                let place = key.rsplit(':').next().unwrap_or(key).to_owned();
-                return Some(limit(LimitKind::Network, Some(place), text, evidence));
+                let interface = interface.to_owned();
+                return Some(limit(LimitFacts::Link { interface, way, share_ratio }, evidence));
             }
         }
     }
@@ -33,7 +32,7 @@ pub(super) fn link(scene: &Scene<'_>) -> Option<Limit> {
 
 /// What the server has written waits in its sockets, while it has processors left.
 pub(super) fn unsent(scene: &Scene<'_>) -> Option<Limit> {
-    let waiting = scene.now.sockets("send_queue")?;
+    let waiting_bytes = scene.now.sockets("send_queue")?;
     let rose = scene.rose(|seen| seen.sockets("send_queue"), SEND_QUEUE_MIN_BYTES);
     if !(rose && cpu_is_idle(&scene.now)) {
         return None;
@@ -46,18 +45,12 @@ pub(super) fn unsent(scene: &Scene<'_>) -> Option<Limit> {
     let busiest = |all: Vec<&str>| {
         all.into_iter().max_by(|a, b| rate(a).total_cmp(&rate(b))).map(str::to_owned)
     };
-    let place = busiest(inside.collect()).or_else(|| busiest(outside.collect()))?;
-    let text = format!(
-        "the network: {:.0} KiB that the server had written waited in its sockets, while it had \
-         processors left; {place} sent {:.1} MB/s",
-        waiting / 1024.0,
-        rate(&place.as_str()) / 1e6,
-    );
+    let interface = busiest(inside.collect()).or_else(|| busiest(outside.collect()))?;
+    let sent_bytes_per_s = rate(&interface.as_str());
     let evidence = [
         scene.evidence("socket.server.send_queue", None),
-        scene.evidence(&format!("network.{place}.sent"), None),
+        scene.evidence(&format!("network.{interface}.sent"), None),
         scene.evidence("host.tcp_retransmits", None),
     ];
-    let place = place.rsplit(':').next().unwrap_or(&place).to_owned();
-    Some(limit(LimitKind::Network, Some(place), text, evidence))
+    Some(limit(LimitFacts::Unsent { waiting_bytes, interface, sent_bytes_per_s }, evidence))
 }

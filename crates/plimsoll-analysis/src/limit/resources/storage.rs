@@ -1,56 +1,42 @@
 //! Disks and memory.
 
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{DiskRate, Limit, LimitFacts};
 
 use super::cpu::cpu_is_idle;
 use super::{
-    FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, cores_text, limit, percent, waits_for_disk,
+    DEMAND_GROWTH_MIN_RATIO, FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, limit,
+    waits_for_disk,
 };
 use crate::limit::seen::{Scene, Seen};
 
-/// Requests that wait in the queue of a disk, and for a thread.
-const DISK_QUEUE_MIN: f64 = 1.5;
 /// The end of a disk may differ by this share from what low load predicts.
 const PREDICTION_MAX_RATIO: f64 = 0.15;
 /// Share of its limit from which memory is full.
 const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 /// Pages that are read again, per op.
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
-/// An op whose pages are read again takes so much more CPU time than at low load.
-const CAUSED_MIN_RATIO: f64 = 1.25;
-/// A disk that is one of two that take turns is waited for half of the time.
-const STALL_OF_SWINGS_MIN_RATIO: f64 = 0.7;
 /// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
 const TURNS_MIN_RATIO: f64 = 0.15;
 const TURNS_CORRELATION_MAX: f64 = -0.5;
 
 /// A disk at a rate that a control group holds it to.
 pub(super) fn held_disk(scene: &Scene<'_>) -> Option<Limit> {
-    const RATES: [(&str, &str, &str); 4] = [
-        ("reads", "reads_max", "reads"),
-        ("writes", "writes_max", "writes"),
-        ("read", "read_max", "bytes read"),
-        ("written", "written_max", "bytes written"),
-    ];
-    for (rate, max, words) in RATES {
-        for key in scene.now.keys("storage", max) {
-            let name = format!("storage.{key}.{rate}");
-            let ceiling = scene.now.get(&format!("storage.{key}.{max}"))?;
-            let Some(seen) = scene.now.get(&name) else { continue };
-            if seen < FULL_MIN_RATIO * ceiling {
+    for rate in DiskRate::ALL {
+        let max = format!("{}_max", rate.as_str());
+        for key in scene.now.keys("storage", &max) {
+            let name = format!("storage.{key}.{}", rate.as_str());
+            let limit_per_s = scene.now.get(&format!("storage.{key}.{max}"))?;
+            let Some(per_s) = scene.now.get(&name) else { continue };
+            if per_s < FULL_MIN_RATIO * limit_per_s {
                 continue;
             }
-            let disk = key.rsplit(':').next().unwrap_or(key);
-            let text = format!(
-                "the disk {disk}: {seen:.0} {words} a second, of {ceiling:.0} that the server's \
-                 control group is held to"
-            );
             let evidence = [
-                scene.evidence(&name, Some(ceiling)),
+                scene.evidence(&name, Some(limit_per_s)),
                 scene.evidence("process.server.threads_waiting_for_disk", None),
                 scene.evidence("host.pressure_io_some", None),
             ];
-            return Some(limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence));
+            let disk = key.rsplit(':').next().unwrap_or(key).to_owned();
+            return Some(limit(LimitFacts::GroupRate { disk, rate, per_s, limit_per_s }, evidence));
         }
     }
     None
@@ -58,22 +44,18 @@ pub(super) fn held_disk(scene: &Scene<'_>) -> Option<Limit> {
 
 /// A disk without time left, with a queue that rose.
 pub(super) fn busy_disk(scene: &Scene<'_>) -> Option<Limit> {
-    let (disk, busy) = busiest_disk(&scene.now)?;
+    let (disk, busy_ratio) = busiest_disk(&scene.now)?;
     let queue = format!("disk.{disk}.queue_mean");
-    let queued = scene.now.get(&queue).filter(|queue| *queue >= DISK_QUEUE_MIN)?;
-    let rose = scene.rose(|seen| seen.get(&queue), DISK_QUEUE_MIN);
+    let queued = scene.now.get(&queue).filter(|queue| *queue >= QUEUE_MIN)?;
+    let rose = scene.rose(|seen| seen.get(&queue), QUEUE_MIN);
     let predicted = is_predicted(scene, &format!("disk.{disk}.busy"));
-    (busy >= FULL_MIN_RATIO && rose && predicted && waits_for_disk(scene)).then(|| {
-        let text = format!(
-            "the disk {disk}: it was {} busy with {queued:.1} requests in its queue",
-            percent(busy)
-        );
+    (busy_ratio >= FULL_MIN_RATIO && rose && predicted && waits_for_disk(scene)).then(|| {
         let evidence = [
             scene.evidence(&format!("disk.{disk}.busy"), Some(1.0)),
             scene.evidence(&queue, None),
             scene.evidence(&format!("disk.{disk}.per_read"), None),
         ];
-        limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence)
+        limit(LimitFacts::BusyDisk { disk: disk.to_owned(), busy_ratio, queued }, evidence)
     })
 }
 
@@ -90,26 +72,18 @@ fn is_predicted(scene: &Scene<'_>, busy: &str) -> bool {
 
 /// Threads that wait for a disk of which no ceiling is known, on processors that have room.
 pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
-    let (disk, busy) = busiest_disk(&scene.now)?;
+    let (disk, busy_ratio) = busiest_disk(&scene.now)?;
     let waiting = scene.rose(|seen| seen.process("threads_waiting_for_disk"), QUEUE_MIN);
-    let stalled = scene.now.get("host.pressure_io_some")?;
-    let least = match scene.now.swings() {
-        true => STALL_OF_SWINGS_MIN_RATIO,
-        false => STORAGE_STALL_MIN_RATIO,
-    };
-    (waiting && stalled >= least && cpu_is_idle(&scene.now)).then(|| {
-        let text = format!(
-            "the disk {disk}: threads waited for storage {} of the time, while the processors had \
-             room; its own queue was {} of the time busy",
-            percent(stalled),
-            percent(busy)
-        );
+    let stalled_ratio = scene.now.get("host.pressure_io_some")?;
+    let stalled = stalled_ratio >= STORAGE_STALL_MIN_RATIO;
+    (waiting && stalled && cpu_is_idle(&scene.now)).then(|| {
         let evidence = [
             scene.evidence("host.pressure_io_some", None),
             scene.evidence("process.server.threads_waiting_for_disk", None),
             scene.evidence(&format!("disk.{disk}.busy"), None),
         ];
-        limit(LimitKind::Disk, Some(disk.to_owned()), text, evidence)
+        let disk = disk.to_owned();
+        limit(LimitFacts::WaitedDisk { disk, stalled_ratio, busy_ratio }, evidence)
     })
 }
 
@@ -128,35 +102,34 @@ pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
     let full = used >= MEMORY_FULL_MIN_RATIO * max && refaults >= REFAULTS_MIN_PER_OP * rate;
     let rose = scene.rose(|seen| seen.group("refaults"), REFAULTS_MIN_PER_OP * rate);
     (full && rose).then(|| {
-        let text = format!(
-            "memory: the server's control group used {} of its {:.0} MiB, and {:.1} pages an op \
-             were read again that had no room",
-            percent(used / max),
-            max / (1024.0 * 1024.0),
-            refaults / rate
-        );
+        let facts = LimitFacts::Memory {
+            used_ratio: used / max,
+            limit_bytes: max,
+            pages_per_op: refaults / rate,
+            fills: Vec::new(),
+        };
         let evidence = [
             scene.evidence("cgroup.server.memory", Some(max)),
             scene.evidence("cgroup.server.refaults", None),
             scene.evidence("host.pressure_memory_some", None),
             scene.evidence("host.pressure_io_some", None),
         ];
-        limit(LimitKind::Memory, None, text, evidence)
+        limit(facts, evidence)
     })
 }
 
 /// Is it only full because pages without room are read again? The rate that a group is held to,
 /// a quota and a link are limits of their own.
 pub(super) fn caused(scene: &Scene<'_>, limit: &Limit) -> bool {
-    match limit.kind {
-        LimitKind::Core | LimitKind::Processor => {
+    match limit.facts {
+        LimitFacts::Cores { .. } | LimitFacts::Thread { .. } => {
             let cpu_per_op =
                 |seen: &Seen<'_>| Some(seen.process("cpu")? / seen.point.achieved_ops_per_s?);
             let low = scene.low.as_ref().and_then(cpu_per_op);
             let grown = cpu_per_op(&scene.now).zip(low).map(|(now, low)| now / low);
-            grown.is_some_and(|grown| grown >= CAUSED_MIN_RATIO)
+            grown.is_some_and(|grown| grown >= DEMAND_GROWTH_MIN_RATIO)
         }
-        LimitKind::Disk => limit.evidence.iter().all(|seen| !seen.name.starts_with("storage.")),
+        LimitFacts::BusyDisk { .. } => true,
         _ => false,
     }
 }
@@ -170,23 +143,12 @@ pub(super) fn turns(scene: &Scene<'_>) -> Vec<Limit> {
     let (Some(cores), true) = (now.cores(), apart && cpu.min(storage) >= TURNS_MIN_RATIO) else {
         return Vec::new();
     };
-    let (kind, place) = match now.only_core() {
-        Some(core) => (LimitKind::Core, format!("core {core}")),
-        None => (LimitKind::Processor, cores_text(cores)),
-    };
     let evidence = |names: [&str; 2]| names.map(|name| scene.evidence(name, Some(1.0)));
-    let text = format!(
-        "by turns of less than a second {place}, full in {} of the samples of 50 ms",
-        percent(cpu)
-    );
-    let names = ["host.turns_cpu_full", "host.turns_correlation"];
-    let cpu = limit(kind, Some(place), text, evidence(names));
+    let full = LimitFacts::CoresByTurns { cores: now.named_cores(cores), full_ratio: cpu };
     let disk = busiest_disk(now).map(|(disk, _)| disk.to_owned());
-    let text = format!(
-        "{}, for which somebody waited in {}",
-        disk.as_ref().map_or_else(|| "storage".to_owned(), |disk| format!("the disk {disk}")),
-        percent(storage)
-    );
-    let names = ["host.turns_storage_stalled", "host.pressure_io_some"];
-    vec![cpu, limit(LimitKind::Disk, disk, text, evidence(names))]
+    let waited = LimitFacts::StorageByTurns { disk, stalled_ratio: storage };
+    vec![
+        limit(full, evidence(["host.turns_cpu_full", "host.turns_correlation"])),
+        limit(waited, evidence(["host.turns_storage_stalled", "host.pressure_io_some"])),
+    ]
 }

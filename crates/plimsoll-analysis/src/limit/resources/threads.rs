@@ -1,14 +1,14 @@
 //! Threads of the server: a pool that is full, a lock.
 
-use plimsoll_model::limit::{Limit, LimitKind};
+use plimsoll_model::limit::{Limit, LimitFacts};
 
 use super::cpu::cpu_is_idle;
 use super::storage::busiest_disk;
-use super::{IDLE_MAX_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, UNREAD_MIN_BYTES, limit};
+use super::{
+    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, UNREAD_MIN_BYTES, limit,
+};
 use crate::limit::seen::{Scene, Seen};
 
-/// The same of service threads that a server counts itself.
-const THREADS_FULL_MIN_RATIO: f64 = 0.95;
 /// Share of a server's threads, or of the ops under way, that wait for another thread.
 const LOCKED_MIN_RATIO: f64 = 0.5;
 /// A server with more ops under way for each thread has no thread for each.
@@ -19,7 +19,7 @@ const OPS_PER_THREAD_MAX: f64 = 8.0;
 pub(super) fn threads(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let Threads { all, busy, queue } = Threads::of(now)?;
-    let full = busy >= THREADS_FULL_MIN_RATIO * all && queue >= QUEUE_MIN;
+    let full = busy >= FULL_MIN_RATIO * all && queue >= QUEUE_MIN;
     let rose = scene.low.as_ref().and_then(Threads::of).is_none_or(|low| queue > low.queue);
     let syncing = now.get("server.threads_in_fdatasync").unwrap_or_default();
     let stalled = now.get("host.pressure_io_some").unwrap_or_default();
@@ -28,21 +28,14 @@ pub(super) fn threads(scene: &Scene<'_>) -> Option<Limit> {
     if !(full && rose && at_work && idle) {
         return None;
     }
-    if contending(now).unwrap_or_default() >= LOCKED_MIN_RATIO * all {
-        return None;
-    }
-    let text = format!(
-        "the service threads: {:.1} of {all} were busy and {queue:.1} requests waited for one, \
-         while the server's processors and disks had room",
-        busy.min(all)
-    );
     let evidence = [
         scene.evidence("server.threads_busy_mean", Some(all)),
         scene.evidence("server.threads_busy", Some(all)),
         scene.evidence("server.queue_mean", None),
         scene.evidence("process.server.cpu", now.cores()),
     ];
-    Some(limit(LimitKind::Pool, Some("service threads".to_owned()), text, evidence))
+    let busy = busy.min(all);
+    Some(limit(LimitFacts::ServiceThreads { threads: all, busy, queued: queue }, evidence))
 }
 
 struct Threads {
@@ -74,15 +67,11 @@ pub(super) fn lock(scene: &Scene<'_>) -> Option<Limit> {
     let a_thread_an_op = in_flight <= OPS_PER_THREAD_MAX * threads;
     let rose = scene.rose(contending, QUEUE_MIN);
     (contend >= half && rose && a_thread_an_op && cpu_is_idle(now)).then(|| {
-        let text = format!(
-            "a lock in the server: about {contend:.0} of its {threads:.0} threads waited for \
-             each other with an op to do, while its processors and disks had room"
-        );
         let evidence = [
             scene.evidence("process.server.threads_waiting_for_lock", Some(threads)),
             scene.evidence("process.server.cpu", now.cores()),
         ];
-        limit(LimitKind::Lock, None, text, evidence)
+        limit(LimitFacts::Lock { waiting: contend, threads }, evidence)
     })
 }
 
@@ -100,19 +89,16 @@ pub(super) fn unread(scene: &Scene<'_>) -> Option<Limit> {
     let unread = scene.rose(|seen| seen.sockets("receive_queue"), UNREAD_MIN_BYTES)
         || scene.rose(|seen| seen.sockets("accept_queue"), QUEUE_MIN);
     (unread && cpu_is_idle(now)).then(|| {
-        let text = format!(
-            "the server's threads or processes: requests lay unread in its sockets ({:.0} bytes, \
-             {:.0} connections not accepted), while its processors and disks had room",
-            now.sockets("receive_queue").unwrap_or_default(),
-            now.sockets("accept_queue").unwrap_or_default(),
-        );
+        let facts = LimitFacts::Unread {
+            unread_bytes: now.sockets("receive_queue").unwrap_or_default(),
+            not_accepted: now.sockets("accept_queue").unwrap_or_default(),
+        };
         let evidence = [
             scene.evidence("socket.server.receive_queue", None),
             scene.evidence("socket.server.accept_queue", None),
             scene.evidence("process.server.threads", None),
             scene.evidence("process.server.cpu", now.cores()),
         ];
-        let place = Some("threads or processes of the server".to_owned());
-        limit(LimitKind::Pool, place, text, evidence)
+        limit(facts, evidence)
     })
 }

@@ -43,12 +43,10 @@ pub(super) struct Board {
     /// By number, ascending.
     events: VecDeque<(u64, Kind, Bytes)>,
     last: u64,
-    /// Nothing more comes.
     pub(super) is_over: bool,
 }
 
 impl Board {
-    /// Nothing has happened yet.
     pub(super) fn begin() -> (watch::Sender<Self>, watch::Receiver<Self>) {
         watch::channel(Self::default())
     }
@@ -74,7 +72,6 @@ impl Board {
     }
 }
 
-/// Writes on the board.
 pub(super) struct Writer(watch::Sender<Board>);
 
 impl Writer {
@@ -82,7 +79,6 @@ impl Writer {
         Self(board)
     }
 
-    /// A load point begins.
     pub(super) fn begins(&mut self, title: &str) {
         self.0.send_modify(|board| board.put(Kind::Point, &json!({ "title": title })));
     }
@@ -103,7 +99,6 @@ impl Writer {
         self.0.send_modify(|board| board.put(Kind::Second, &news));
     }
 
-    /// A load point is over.
     pub(super) fn finished(&mut self, title: &str, run: &RunResult) -> Result<(), ReportError> {
         let html = plimsoll_report::html_body_so_far(run)?;
         let news = json!({ "said": format!("{title}: finished"), "html": html });

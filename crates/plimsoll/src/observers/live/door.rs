@@ -26,7 +26,6 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
 const NOT_HERE: &str = "This page answers to the names of loopback only, as 127.0.0.1 and \
     localhost; from elsewhere it is reached through ssh -L.\n";
 
-/// The way in.
 #[derive(Clone)]
 pub(super) struct Door {
     at: SocketAddr,
@@ -42,7 +41,6 @@ impl Door {
         Ok(Self { at, token, policy })
     }
 
-    /// Where the page is.
     pub(super) fn url(&self) -> String {
         format!("http://{}/{}/", self.at, self.token)
     }

@@ -29,7 +29,6 @@ use crate::exit::Failure;
 /// A minute of seconds, should the thread that draws get no turn for so long.
 const MESSAGES_MAX: usize = 64;
 
-/// The coordinator's end.
 pub(super) struct LivePage {
     url: String,
     title: String,
@@ -38,7 +37,6 @@ pub(super) struct LivePage {
     thread: JoinHandle<Vec<String>>,
 }
 
-/// What the thread is told.
 enum Message {
     Begins(String),
     Second(String, SecondView),

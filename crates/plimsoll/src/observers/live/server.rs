@@ -45,7 +45,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const TOO_MANY: &str = "32 viewers look on already, and no more are let in; close one of them.\n";
 
-/// A socket that listens there.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // The run before this one may have had the same port.
@@ -58,9 +57,9 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// What the routes share.
+/// What every route of the live page reads.
 #[derive(Clone)]
-struct Shared {
+struct LiveState {
     page: Bytes,
     board: watch::Receiver<Board>,
     seats: Arc<Semaphore>,
@@ -75,9 +74,9 @@ pub(super) async fn serve(
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let seats = Arc::new(Semaphore::new(VIEWERS_MAX));
-    let shared = Shared { page: page.into(), board: board.clone(), seats: Arc::clone(&seats) };
+    let state = LiveState { page: page.into(), board: board.clone(), seats: Arc::clone(&seats) };
     let connections = GracefulShutdown::new();
-    let routes = routes(&door, shared);
+    let routes = routes(&door, state);
     let over_and_told = async {
         let mut board = board;
         // Nobody writes any more: it is over as well.
@@ -93,14 +92,14 @@ pub(super) async fn serve(
     Ok(())
 }
 
-fn routes(door: &Door, shared: Shared) -> Router {
+fn routes(door: &Door, state: LiveState) -> Router {
     let (way_in, home) = (door.path(""), door.path(""));
     let redirect = move || async move { (StatusCode::PERMANENT_REDIRECT, [(LOCATION, home)]) };
     Router::new()
         .route(way_in.trim_end_matches('/'), get(redirect))
         .route(&way_in, get(page))
         .route(&door.path("events"), get(events))
-        .with_state(shared)
+        .with_state(state)
         .layer(axum::middleware::from_fn_with_state(door.clone(), guard))
 }
 
@@ -131,15 +130,15 @@ async fn accept(
     }
 }
 
-async fn page(State(shared): State<Shared>) -> Response {
-    ([(CONTENT_TYPE, "text/html; charset=utf-8")], shared.page).into_response()
+async fn page(State(state): State<LiveState>) -> Response {
+    ([(CONTENT_TYPE, "text/html; charset=utf-8")], state.page).into_response()
 }
 
-async fn events(State(shared): State<Shared>) -> Response {
-    let Ok(seat) = shared.seats.try_acquire_owned() else {
+async fn events(State(state): State<LiveState>) -> Response {
+    let Ok(seat) = state.seats.try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, TOO_MANY).into_response();
     };
-    let viewer = Viewer { board: shared.board, seen: 0, _seat: seat };
+    let viewer = Viewer { board: state.board, seen: 0, _seat: seat };
     let body = Body::from_stream(stream::unfold(viewer, Viewer::next));
     ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
 }

@@ -30,13 +30,10 @@ const WORDS_MAX: usize = 200;
 /// What a message is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// A finished load point.
     Point,
-    /// A second of one.
     Second,
 }
 
-/// The way to one collector.
 pub(super) struct Delivery {
     points: Queue,
     seconds: Queue,
@@ -63,7 +60,6 @@ impl Queue {
     }
 }
 
-/// What the thread tells.
 #[derive(Default)]
 struct Tally {
     given_up: AtomicBool,

@@ -17,7 +17,6 @@ pub(super) const BUCKETS_MAX: usize = 42 * 128;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Exponential {
     pub(super) scale: i32,
-    /// Times of no length.
     pub(super) zeros: u64,
     /// Index of the first of `counts`.
     pub(super) offset: i32,

@@ -34,7 +34,6 @@ const SUMS: [(&str, &str, CountOf); 2] = [
     ("plimsoll.ops", "Ops due in the window that ended, however", |op| op.count),
     ("plimsoll.errors", "Of those, failed", |op| op.errors),
 ];
-/// Figures of the load point.
 const GAUGES: [(&str, &str, &str, FigureOf); 5] = [
     ("plimsoll.throughput.requested", "{op}/s", "Ops due in the window", |point| {
         point.offered_ops_per_s
@@ -53,7 +52,6 @@ const GAUGES: [(&str, &str, &str, FigureOf); 5] = [
     }),
 ];
 
-/// Figures of a second.
 const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 4] = [
     ("plimsoll.second.throughput", "{op}/s", "Ops done without error", |second| {
         Some(second.ops_per_s)

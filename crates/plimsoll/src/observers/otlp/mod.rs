@@ -20,17 +20,14 @@ use wire::{KeyValue, Resource};
 use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::exit::Failure;
 
-/// One collector.
 struct OtlpExport {
     url: ExportUrl,
     delivery: Delivery,
-    /// The run.
     resource: Resource,
     /// Of the load point under way.
     point: Vec<KeyValue>,
 }
 
-/// One observer for each collector.
 pub(super) fn open(urls: &[ExportUrl]) -> Result<Vec<Box<dyn Observer>>, Failure> {
     if urls.is_empty() {
         return Ok(Vec::new());

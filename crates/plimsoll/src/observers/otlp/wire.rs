@@ -9,14 +9,12 @@ use prost::{Message, Oneof};
 /// `AGGREGATION_TEMPORALITY_DELTA`: each data point counts what happened since its start.
 pub(super) const DELTA: i32 = 1;
 
-/// Body of a request.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportMetricsServiceRequest {
     #[prost(message, repeated, tag = "1")]
     pub(super) resource_metrics: Vec<ResourceMetrics>,
 }
 
-/// Body of a reply.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportMetricsServiceResponse {
     #[prost(message, optional, tag = "1")]
@@ -32,7 +30,6 @@ pub(super) struct ExportMetricsPartialSuccess {
     pub(super) error_message: String,
 }
 
-/// Metrics of one run.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ResourceMetrics {
     #[prost(message, optional, tag = "1")]
@@ -41,14 +38,12 @@ pub(super) struct ResourceMetrics {
     pub(super) scope_metrics: Vec<ScopeMetrics>,
 }
 
-/// The run.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Resource {
     #[prost(message, repeated, tag = "1")]
     pub(super) attributes: Vec<KeyValue>,
 }
 
-/// Metrics of one program.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ScopeMetrics {
     #[prost(message, optional, tag = "1")]
@@ -57,7 +52,6 @@ pub(super) struct ScopeMetrics {
     pub(super) metrics: Vec<Metric>,
 }
 
-/// The program.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InstrumentationScope {
     #[prost(string, tag = "1")]
@@ -66,7 +60,6 @@ pub(super) struct InstrumentationScope {
     pub(super) version: String,
 }
 
-/// An attribute.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KeyValue {
     #[prost(string, tag = "1")]
@@ -75,7 +68,6 @@ pub(super) struct KeyValue {
     pub(super) value: Option<AnyValue>,
 }
 
-/// Its value.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct AnyValue {
     #[prost(oneof = "Value", tags = "1, 3, 4, 5")]
@@ -95,7 +87,6 @@ pub(super) enum Value {
     Array(ArrayValue),
 }
 
-/// A list of values.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ArrayValue {
     #[prost(message, repeated, tag = "1")]
@@ -153,7 +144,6 @@ pub(super) struct ExponentialHistogram {
     pub(super) aggregation_temporality: i32,
 }
 
-/// One number.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct NumberDataPoint {
     #[prost(fixed64, tag = "2")]

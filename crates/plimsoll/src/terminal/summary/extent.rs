@@ -23,17 +23,13 @@ const TRIED: [(usize, usize, usize); 11] = [
     (1, 1, 4),
     (1, 1, 3),
 ];
-/// The prompt's.
 const LINES_BELOW: usize = 1;
 /// Where the text of a finding begins.
 const INDENT: usize = 2;
 
-/// How much of each part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Findings of each kind.
     pub findings_max: usize,
-    /// Rows of the table.
     pub rows_max: usize,
     /// The distribution of response times, of a run of one point.
     pub distribution: bool,

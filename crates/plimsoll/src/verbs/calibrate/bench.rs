@@ -35,7 +35,6 @@ const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
 /// Readings of both clocks, of which the least disturbed counts.
 const CLOCK_READINGS: u32 = 5;
 
-/// The bench.
 pub(super) struct Bench<'a> {
     /// Bundles and logs go here.
     pub(super) dir: &'a Path,

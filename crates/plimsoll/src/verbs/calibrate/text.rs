@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use plimsoll_model::certificate::{
-    Certificate, ClosedCase, Instrument, Judged, QueueCase, Reading, RunVerdict, StallCase, Witness,
+    Certificate, ClosedCase, CrossCheck, Instrument, Judged, QueueCase, Reading, RunVerdict,
+    StallCase,
 };
 use plimsoll_model::units::{Nanos, grouped};
 
@@ -103,7 +104,7 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
         case.server_late_p99_ns
     );
     run(out, &case.run, style);
-    witness(out, case.witness.as_ref(), style);
+    cross_check(out, case.witness.as_ref(), style);
     let scheduled = case.readings.iter().any(|reading| reading.schedule.is_some());
     let stated = case.readings.iter().any(|reading| reading.stated.is_some());
     let mut titles = "          measured     served     apart  allowed           ".to_owned();
@@ -229,7 +230,7 @@ fn closed(out: &mut String, closed: &ClosedCase, style: Style) {
             tight(closed.think, style).trim_end()
         );
     }
-    witness(out, closed.witness.as_ref(), style);
+    cross_check(out, closed.witness.as_ref(), style);
 }
 
 fn stall(out: &mut String, stall: &StallCase, style: Style) {
@@ -247,27 +248,27 @@ fn stall(out: &mut String, stall: &StallCase, style: Style) {
         stall.service_p99_ns
     );
     run(out, &stall.run, style);
-    witness(out, stall.witness.as_ref(), style);
+    cross_check(out, stall.witness.as_ref(), style);
 }
 
 /// What schedule and server's log say of counts and times.
-fn witness(out: &mut String, witness: Option<&Witness>, style: Style) {
-    let Some(witness) = witness else { return };
+fn cross_check(out: &mut String, checked: Option<&CrossCheck>, style: Style) {
+    let Some(checked) = checked else { return };
     let judged = |judged: Judged| tight(judged, style).trim_end().to_owned();
     let mut parts = vec![format!(
         "recorded {} of {} {}",
-        grouped(witness.ops_recorded as f64),
-        grouped(witness.ops_expected as f64),
-        judged(witness.recorded)
+        grouped(checked.ops_recorded as f64),
+        grouped(checked.ops_expected as f64),
+        judged(checked.recorded)
     )];
-    if let Some(replies) = witness.replies {
-        let (replies, ended) = (grouped(replies as f64), judged(witness.ended));
-        parts.push(format!("{replies} replies left (± {}) {ended}", witness.replies_allowed));
+    if let Some(replies) = checked.replies {
+        let (replies, ended) = (grouped(replies as f64), judged(checked.ended));
+        parts.push(format!("{replies} replies left (± {}) {ended}", checked.replies_allowed));
     }
-    parts.push(format!("sum {}", judged(witness.sum)));
+    parts.push(format!("sum {}", judged(checked.sum)));
     let all = [
-        ("send lag", "to the server", &witness.sent),
-        ("until the reply came", "until it left", &witness.arrived),
+        ("send lag", "to the server", &checked.sent),
+        ("until the reply came", "until it left", &checked.arrived),
     ];
     for (what, of, seen) in all {
         let Some(seen) = seen else { continue };
@@ -291,28 +292,29 @@ fn troubles(count: u64) -> String {
 }
 
 fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
-    let judgements = certificate.judgements();
-    let broken: Vec<&str> =
-        judgements.iter().filter(|(_, held)| !held).map(|(name, _)| name.as_str()).collect();
+    let all = certificate.judgements();
+    let broken: Vec<String> = certificate.broken().iter().map(ToString::to_string).collect();
+    let open = all.iter().filter(|judgement| judgement.judged == Judged::NotJudged).count();
+    let made = all.len() - open;
     let named = &broken[..broken.len().min(BROKEN_NAMED_MAX)];
     let more = match broken.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more, marked above"),
     };
-    let open = match certificate.not_judged() {
+    let open = match open {
         0 => String::new(),
         1 => "; 1 was left open, the host's own pauses being in the way".to_owned(),
         n => format!("; {n} were left open, the host's own pauses being in the way"),
     };
     let _ = match broken[..] {
         [] => {
-            let all = format!("All {} judgements hold", judgements.len());
+            let all = format!("All {made} judgements hold");
             writeln!(out, "{}{open}.", style.good(&all))
         }
         _ => writeln!(
             out,
             "{}: {}{more}{open}",
-            style.bad(&format!("{} of {} judgements do not hold", broken.len(), judgements.len())),
+            style.bad(&format!("{} of {made} judgements do not hold", broken.len())),
             named.join("; ")
         ),
     };

@@ -18,7 +18,6 @@ pub(super) fn beside(asked: &str) -> Vec<Wire> {
     wires.filter(|wire| wire.proper.is_none()).map(Wire).collect()
 }
 
-/// Every protocol there is.
 const ALL: &str = "all";
 
 /// What was spoken, by the names of suites' protocols, that of the calibrated server first.

@@ -21,25 +21,20 @@ const MINUTE_CHARS: usize = 16;
 /// A bundle, as far as it says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Run {
-    /// Where it is.
     pub(super) dir: PathBuf,
-    /// Whether there is a result.
     pub(super) standing: Standing,
     /// First instant of the run, RFC 3339.
     pub(super) started: Option<String>,
     /// Name of the suite.
     pub(super) suite: Option<String>,
-    /// Its profile.
     pub(super) profile: Option<String>,
     /// As given, without passwords.
     pub(super) targets: Vec<String>,
     /// The headline; `null` where no point counts.
     pub(super) value: Option<f64>,
-    /// Its unit.
     pub(super) unit: String,
     /// Exact, or at least.
     pub(super) bound: Bound,
-    /// Can the figures be trusted.
     pub(super) valid: bool,
     /// Rules that were broken, each once.
     pub(super) reasons: Vec<String>,
@@ -51,16 +46,12 @@ pub(super) struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub(super) enum Standing {
-    /// It has.
     Judged,
     /// Not yet: so many load points are in its journal.
     Unfinished {
-        /// Finished load points.
         points: u64,
     },
-    /// It cannot be read.
     Broken {
-        /// For a person.
         why: String,
     },
 }

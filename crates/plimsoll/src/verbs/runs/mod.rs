@@ -24,7 +24,6 @@ const WIDTHS: [usize; 5] = [16, 13, 16, 14, 7];
 const LIMIT_WIDTH: usize = COLUMNS - 5 - 16 - 13 - 16 - 14 - 7;
 const TITLES: [&str; 6] = ["started (UTC)", "suite", "target", "headline", "verdict", "limit"];
 
-/// Lists them.
 pub(crate) fn perform(args: &RunsArgs) -> Result<Exit, Failure> {
     for dir in &args.dirs {
         if !dir.is_dir() {

@@ -5,14 +5,11 @@ use serde_json::Value;
 /// Longer values are cut where they are shown.
 const VALUE_CHARS_MAX: usize = 60;
 
-/// One place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// `points[2].response_ns.p99`; empty for the whole document.
     pub(super) path: String,
-    /// What the first says.
     pub(super) stored: String,
-    /// What the second says.
     pub(super) fresh: String,
 }
 

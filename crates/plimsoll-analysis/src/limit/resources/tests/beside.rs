@@ -65,7 +65,7 @@ fn a_core_that_the_server_wants_all_the_time_is_its_limit_and_the_other_program_
     assert_eq!(others.foremost.as_ref().unwrap().pid, 77);
     let shares = "99 % busy, 45 % of it with the server itself and 55 % with other programs, most \
                   of all backup (process 77)";
-    assert!(limit.text.contains(shares), "{}", limit.text);
+    assert!(limit.to_string().contains(shares), "{limit}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_core_that_the_server_did_not_want_all_the_time_is_not_its_limit() {
         let limit = &result.points[2].limit;
         assert_eq!(limit.kind, LimitKind::Unknown, "{limit:?}");
         let who = "other programs had 54 % of the server's cores, most of all backup (process 77)";
-        assert!(limit.text.contains(who), "{}", limit.text);
+        assert!(limit.to_string().contains(who), "{limit}");
         assert!(limit.others.is_some());
     }
 }
@@ -91,7 +91,10 @@ fn a_core_that_the_server_did_not_want_all_the_time_is_not_its_limit() {
 fn a_program_that_does_not_explain_what_others_had_is_not_named() {
     let result = run([LOW, NOT_WANTED, NOT_WANTED], 0.05);
     let limit = &result.points[2].limit;
-    assert!(limit.text.ends_with("other programs had 54 % of the server's cores"), "{limit:?}");
+    assert!(
+        limit.to_string().ends_with("other programs had 54 % of the server's cores"),
+        "{limit:?}"
+    );
     assert_eq!(limit.others.as_ref().unwrap().foremost, None);
 }
 

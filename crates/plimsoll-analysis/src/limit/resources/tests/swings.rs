@@ -5,18 +5,19 @@ use super::*;
 #[test]
 fn two_that_take_turns_are_both_named_though_each_is_half_used() {
     let of = |correlation| {
-        idle_and(&[
+        [
+            ("process.server.cores_allowed", 1.0),
             ("host.turns_correlation", correlation),
             ("host.turns_cpu_full", 0.4),
             ("host.turns_storage_stalled", 0.35),
             ("disk.vda.busy", 0.2),
-        ])
+        ]
     };
     let result = |high: &[(&str, f64)]| {
         let low: Seen<'_> = &[];
         run(&[(800, low), (990, high), (1_000, high)], here(), None).points[2].limit.clone()
     };
-    let limit = result(&[of(-0.9).as_slice(), &[("process.server.core", 1.0)]].concat());
+    let limit = result(&of(-0.9));
     assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
     assert_eq!(
         (limit.also[0].kind, limit.also[0].place.as_deref()),
@@ -58,12 +59,12 @@ fn a_core_that_ops_wait_for_is_full_though_the_load_comes_in_bursts() {
     // 32 ops are under way.
     let limit = last(&of(0.9, 20.0));
     assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
-    assert!(limit.text.ends_with("and ops spent most of their time waiting"), "{limit:?}");
+    assert!(limit.to_string().ends_with("and ops spent most of their time waiting"), "{limit:?}");
     let limit = last(&of(0.9, 10.0));
     assert_eq!(limit.kind, LimitKind::Unknown);
     let nearest = "nearest to it core 1: 90 % busy, of 93 % that count as full, with 10.0 threads \
                    waiting on average";
-    assert!(limit.text.ends_with(nearest), "{}", limit.text);
+    assert!(limit.to_string().ends_with(nearest), "{limit}");
     assert_eq!(last(&of(0.75, 20.0)).kind, LimitKind::Unknown);
-    assert!(!last(&of(0.5, 0.1)).text.contains("nearest"));
+    assert!(!last(&of(0.5, 0.1)).to_string().contains("nearest"));
 }

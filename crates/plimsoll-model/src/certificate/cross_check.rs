@@ -2,16 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Judged;
+use super::{Judged, JudgementKind};
 use crate::units::Nanos;
-
-pub(super) const SENT: &str = "sent";
-pub(super) const ARRIVED: &str = "arrived";
 
 /// The counts and the four times of the ops of one load, against schedule and server's log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Witness {
+pub struct CrossCheck {
     /// Response times that were recorded of ops due in the window.
     pub ops_recorded: u64,
     /// As many as came due in the window by the schedule; of a closed loop as many as it counts.
@@ -26,10 +23,10 @@ pub struct Witness {
     pub ended: Judged,
     /// Mean from due to sent, and from due to the arrival at the server; absent where the log does
     /// not tell which request is which op.
-    pub sent: Option<Witnessed>,
+    pub sent: Option<CheckedTime>,
     /// Mean from due to the reply's arrival by the kernel's stamps (response less receive lag), and
     /// from due to the reply handed to the kernel; absent also where stamps are bounds.
-    pub arrived: Option<Witnessed>,
+    pub arrived: Option<CheckedTime>,
     /// Service and send lag add up to the response, and without receive lag it is no shorter than
     /// without any delay of the generator.
     pub sum: Judged,
@@ -38,7 +35,7 @@ pub struct Witness {
 /// A mean time as the client has it, and a part of it by the server's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Witnessed {
+pub struct CheckedTime {
     /// By the client.
     pub client_ns: Nanos,
     /// By the server's log.
@@ -49,14 +46,14 @@ pub struct Witnessed {
     pub judged: Judged,
 }
 
-impl Witness {
-    /// What it is about, and what came of it.
-    pub(super) fn judged(&self) -> Vec<(String, Judged)> {
-        let mut all = vec![("recorded".to_owned(), self.recorded), ("sum".to_owned(), self.sum)];
-        all.extend(self.replies.map(|_| ("ended".to_owned(), self.ended)));
-        for (name, seen) in [(SENT, &self.sent), (ARRIVED, &self.arrived)] {
-            all.extend(seen.iter().map(|seen| (name.to_owned(), seen.judged)));
-        }
+impl CrossCheck {
+    /// What it judges, and what came of it.
+    pub(super) fn judged(&self) -> Vec<(JudgementKind, Judged)> {
+        let mut all =
+            vec![(JudgementKind::Recorded, self.recorded), (JudgementKind::Sum, self.sum)];
+        all.extend(self.replies.map(|_| (JudgementKind::Ended, self.ended)));
+        all.extend(self.sent.map(|sent| (JudgementKind::Sent, sent.judged)));
+        all.extend(self.arrived.map(|arrived| (JudgementKind::Arrived, arrived.judged)));
         all
     }
 }

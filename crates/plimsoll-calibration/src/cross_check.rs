@@ -1,22 +1,20 @@
-//! The client's counts and times, against schedule and server's log: each op once, at its place,
-//! with the times at which it did leave and its reply did come.
+//! Compares the client's counts and times with the schedule and the server's log: each op was
+//! recorded once, left when the client says, and its reply came when the client says.
 //!
-//! What the client says of its own lateness excuses nothing here: it is what is judged. So where
-//! other judgements make allowance for that lateness, it did happen. Only the server's own lateness,
-//! by its log, leaves one open.
+//! The client's own lateness excuses nothing here, because it is judged here. Other judgements can
+//! therefore allow for it. Only the server's lateness, by its log, leaves a judgement open.
 
-use plimsoll_model::certificate::{Judged, Witness, Witnessed};
+use plimsoll_model::certificate::{CheckedTime, CrossCheck, Judged};
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::log::{Row, Scheduled, joined};
 
+use super::judge::{self, HANDED_OVER};
 use super::server_log::ServerLog;
 use super::wire::Wire;
+use crate::queueing::family;
 use crate::trial::Seen;
 
-/// The server stamps an arrival when it has read it, the client an op before it is sent: a mean of
-/// the first can be no shorter but for what both clocks' readings differ by.
-const HANDED_OVER: Nanos = Nanos::from_micros(20);
 /// What the way to a server that looks without sleeping costs at most, and to one that wakes up.
 const WAY_MAX: Nanos = Nanos::from_micros(120);
 const WAY_WITH_WAKEUP_MAX: Nanos = Nanos::from_micros(300);
@@ -26,153 +24,108 @@ const WAY_BACK_MAX: Nanos = Nanos::from_micros(60);
 /// A server that is late with replies is as late with reading, and with writing down that a reply
 /// has left; by chance more, but hardly thrice as much.
 const SERVER_LATE_TIMES: f64 = 3.0;
-/// Replies that are read at once, by a worker that looks on a grid too.
-const READ_AT_ONCE: f64 = 0.02;
-/// Ops that nothing delayed: this share of them at least.
-const EARLIEST: f64 = 0.1;
 /// A histogram's steps, on either side.
 const RESOLUTION_RATIO: f64 = 0.002;
 /// Sums of means may be apart by this, and by as much more.
 const SUM_ERROR_MAX: Nanos = Nanos::from_micros(2);
-/// Chance of fewer than one in 5,000.
-const DEVIATIONS: f64 = 3.8;
 
-/// What a schedule says of a load.
-pub(crate) struct Plan<'a> {
-    pub(crate) wire: Wire,
-    /// From the start of the point.
-    pub(crate) due_ns: &'a [u64],
-    /// What the log calls each, where it has names.
-    pub(crate) keys: Option<&'a [u32]>,
-}
-
-/// Of an open load.
-pub(crate) fn witness(plan: &Plan<'_>, seen: &Seen, log: &ServerLog) -> Witness {
-    let from_ns = seen.record.warm_up_ns.0;
-    let until_ns = from_ns + seen.record.measured_ns.0;
-    let expected = plan.due_ns.iter().filter(|due| (from_ns..until_ns).contains(due)).count();
-    let mut witness = counts(seen, log, expected as u64);
-    let origin_ns = seen.origin_ns();
-    let rows = log.arrived_within((origin_ns, seen.window_ns.1 + crate::trial::DRAIN.0));
-    let scheduled: Vec<Scheduled> = plan
-        .due_ns
-        .iter()
-        .enumerate()
-        .map(|(place, due_ns)| {
-            let key = plan.keys.and_then(|keys| keys.get(place).copied());
-            Scheduled { due_ns: origin_ns + due_ns, key }
-        })
-        .collect();
+pub(crate) fn cross_check(
+    wire: Wire,
+    scheduled: &[Scheduled],
+    seen: &Seen,
+    log: &ServerLog,
+) -> CrossCheck {
+    let (from_ns, until_ns) = seen.window_ns;
+    let in_window = |op: &Scheduled| (from_ns..until_ns).contains(&op.due_ns);
+    let expected = scheduled.iter().filter(|op| in_window(op)).count();
+    let mut checked = counts(seen, log, expected as u64);
     // What the log does not know of has been judged as served, or not.
-    let Some(found) = joined(rows, &scheduled) else { return witness };
+    let Some(found) = joined(log.arrived_in_point(seen), scheduled) else { return checked };
     let ops: Vec<(u64, Row)> = scheduled
         .iter()
         .zip(found)
-        .filter(|(op, _)| (seen.window_ns.0..seen.window_ns.1).contains(&op.due_ns))
+        .filter(|(op, _)| in_window(op))
         .map(|(op, row)| (op.due_ns, *row))
         .collect();
     let times = &seen.times;
     if times.send_lag.is_empty() || times.receive_lag.is_empty() || ops.is_empty() {
-        return witness;
+        return checked;
     }
     let mean = |of: &dyn Fn(u64, &Row) -> u64| {
         let sum: u64 = ops.iter().map(|(due_ns, row)| of(*due_ns, row)).sum();
         sum as f64 / ops.len() as f64
     };
-    let late = |row: &Row| row.sent_ns.saturating_sub(row.departure_ns) as f64;
-    let late_ns = mean(&|_, row| late(row) as u64);
-    // Who stands still for L is late by L with what is in service, and by L / 2 with all that comes
-    // meanwhile: by so much more as the pause is longer than a service.
-    let service_ns = mean(&|_, row| row.departure_ns.saturating_sub(row.arrival_ns)).max(1.0);
-    let squares = ops.iter().map(|(_, row)| late(row).powi(2)).sum::<f64>() / ops.len() as f64;
-    let reads_late_ns = late_ns + squares / (2.0 * service_ns);
-    let mut there: Vec<u64> =
-        ops.iter().map(|(due_ns, row)| row.arrival_ns.saturating_sub(*due_ns)).collect();
+    let late_ns = mean(&|_, row| row.sent_ns.saturating_sub(row.departure_ns));
+    let reads_late_ns = reads_late_ns(&ops, late_ns);
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
-    let way = match plan.wire.its_own() {
+    let way = match wire.its_own() {
         Some(_) => WAY_MAX,
         None => WAY_WITH_WAKEUP_MAX,
     };
-    let mut sent = sent(way, (times.send_lag.mean(), there_ns), reads_late_ns);
-    let [lag, arrived] = [times.send_lag.value_at_quantile(EARLIEST), quantile(&mut there)];
-    if lag as f64 > arrived as f64 * (1.0 + RESOLUTION_RATIO) + HANDED_OVER.0 as f64 {
-        // A server that is late reads late, never early.
-        sent.judged = Judged::Broken;
-    }
-    witness.sent = Some(sent);
+    checked.sent = Some(sent(way, (times.send_lag.mean(), there_ns), reads_late_ns));
     // Of a bounded arrival only an earlier instant is known.
     if seen.record.totals.arrived_bounded == 0 {
         let handed_ns = mean(&|due_ns, row| row.sent_ns.saturating_sub(due_ns));
         let reached_ns = times.response.mean() - times.receive_lag.mean();
-        let mut arrived = arrived_by(reached_ns, handed_ns, late_ns);
-        if times.receive_lag.value_at_quantile(READ_AT_ONCE) > WAY_MAX.0 {
-            // However busy the host, some replies are read at once.
-            arrived.judged = Judged::Broken;
-        }
-        witness.arrived = Some(arrived);
+        checked.arrived = Some(arrived_by(reached_ns, handed_ns, late_ns));
     }
-    witness
+    checked
+}
+
+/// How late a server is with reading that is late by `late_ns` with its replies. Who stands still
+/// for L is late by L with what is in service, and by L / 2 with all that comes meanwhile: by so
+/// much more as the pause is longer than a service.
+fn reads_late_ns(ops: &[(u64, Row)], late_ns: f64) -> f64 {
+    let mean = |of: &dyn Fn(&Row) -> f64| {
+        ops.iter().map(|(_, row)| of(row)).sum::<f64>() / ops.len() as f64
+    };
+    let squares = mean(&|row| (row.sent_ns.saturating_sub(row.departure_ns) as f64).powi(2));
+    let service_ns = mean(&|row| row.departure_ns.saturating_sub(row.arrival_ns) as f64).max(1.0);
+    late_ns + squares / (2.0 * service_ns)
 }
 
 /// Mean send lag, and the mean time from due to the arrival at the server.
-fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> Witnessed {
+fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> CheckedTime {
     let (strictly, excused) = match there_ns < lag_ns {
         true => (HANDED_OVER, 0.0),
         false => (way, late_ns * SERVER_LATE_TIMES),
     };
-    judge((lag_ns, there_ns), strictly, excused)
+    compare((lag_ns, there_ns), strictly, excused)
 }
 
 /// The mean time from due to the reply's arrival, and until it was handed to the kernel.
-fn arrived_by(reached_ns: f64, handed_ns: f64, late_ns: f64) -> Witnessed {
+fn arrived_by(reached_ns: f64, handed_ns: f64, late_ns: f64) -> CheckedTime {
     let excused = if reached_ns < handed_ns { late_ns * SERVER_LATE_TIMES } else { 0.0 };
-    judge((reached_ns, handed_ns), WAY_BACK_MAX, excused)
+    compare((reached_ns, handed_ns), WAY_BACK_MAX, excused)
 }
 
 /// Held where both are as close as they must be, left open where the server's lateness explains it.
-fn judge((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64) -> Witnessed {
+fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64) -> CheckedTime {
     let strictly_ns = client_ns.max(server_ns) * RESOLUTION_RATIO + strictly.0 as f64;
-    let judged = match (client_ns - server_ns).abs() {
-        apart if apart <= strictly_ns => Judged::Held,
-        apart if apart <= strictly_ns + excused_ns => Judged::NotJudged,
-        _ => Judged::Broken,
-    };
-    Witnessed {
+    let apart_ns = (client_ns - server_ns).abs();
+    CheckedTime {
         client_ns: Nanos(client_ns.max(0.0) as u64),
         server_ns: Nanos(server_ns.max(0.0) as u64),
         allowed_ns: Nanos((strictly_ns + excused_ns) as u64),
-        judged,
+        judged: judge::judge(apart_ns, strictly_ns, strictly_ns + excused_ns),
     }
 }
 
-/// What a tenth of the ops, of which there are some, take at most.
-fn quantile(values: &mut [u64]) -> u64 {
-    values.sort_unstable();
-    let place = (values.len() as f64 * EARLIEST).ceil() as usize;
-    values[place.clamp(1, values.len()) - 1]
-}
-
 /// Counts, and what must add up.
-pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> Witness {
+pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> CrossCheck {
     let times = &seen.times;
     let recorded = times.response.len() + seen.record.totals.not_sent;
     let replies = log.replies_within(seen.window_ns);
     let rate_per_s = expected as f64 / seen.record.measured_ns.as_secs_f64().max(1e-9);
     let allowed = on_the_way(rate_per_s, Nanos(times.receive_lag.max()));
-    let apart = replies.abs_diff(seen.record.totals.done_in_window);
-    let ended = match apart {
-        apart if apart <= allowed => Judged::Held,
-        // They left at some time between when they should have and when that was written down.
-        apart if apart <= allowed + log.across_the_ends(seen.window_ns) => Judged::NotJudged,
-        _ => Judged::Broken,
-    };
-    Witness {
+    let ended = replies.abs_diff(seen.record.totals.done_in_window) <= allowed;
+    CrossCheck {
         ops_recorded: recorded,
         ops_expected: expected,
         recorded: Judged::from_held(recorded == expected),
         replies: Some(replies),
         replies_allowed: allowed,
-        ended,
+        ended: Judged::from_held(ended),
         sent: None,
         arrived: None,
         sum: Judged::from_held(adds_up(times)),
@@ -182,7 +135,7 @@ pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> Witness {
 /// Replies that may be between the server's stamp and the client's at either end of a window.
 fn on_the_way(rate_per_s: f64, longest: Nanos) -> u64 {
     let mean = 2.0 * rate_per_s * (longest + WAY_MAX).as_secs_f64();
-    (mean + DEVIATIONS * mean.sqrt() + 1.0).ceil() as u64
+    (mean + family::deviate() * mean.sqrt() + 1.0).ceil() as u64
 }
 
 /// Service and send lag are the response where no op failed; the response without the generator's
@@ -218,6 +171,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_stands_still_for_long_reads_later_than_it_replies() {
+        // One of 100 services of 0.5 ms ended in a pause of 8 ms, in which 16 others came.
+        let row = |late_ns| {
+            let (arrival_ns, departure_ns) = (0, 500_000);
+            Row { arrival_ns, departure_ns, sent_ns: departure_ns + late_ns, key: None }
+        };
+        let mut ops = vec![(0, row(0)); 99];
+        ops.push((0, row(8_000_000)));
+        assert!((reads_late_ns(&ops, 80.0 * US) - 720.0 * US).abs() < 1.0);
+    }
+
+    #[test]
     fn an_op_does_not_arrive_before_it_is_sent_nor_long_after() {
         let judged = |lag_us: f64, there_us: f64, late_us: f64| {
             sent(WAY_MAX, (lag_us * US, there_us * US), late_us * US).judged
@@ -226,7 +191,6 @@ mod tests {
         assert_eq!(judged(127.0, 38.0, 90.0), Judged::Broken, "sent passed for later");
         assert_eq!(judged(0.0, 265.0, 3.0), Judged::Broken, "due passed for sent");
         assert_eq!(judged(7.0, 265.0, 80.0), Judged::NotJudged, "the server reads late");
-        assert_eq!(quantile(&mut [5, 1, 9, 3, 2, 4, 6, 7, 8, 10, 11]), 2);
     }
 
     fn times(response: u64, service: u64, receive_lag: u64, low: u64) -> OpTimes {
