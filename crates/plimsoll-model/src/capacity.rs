@@ -83,11 +83,6 @@ impl ConditionFigure for LoadFigure {
             Self::Errors => LimitUnit::Share,
         }
     }
-
-    /// Each is held against every load that is tried.
-    fn is_of_point(self) -> bool {
-        false
-    }
 }
 
 /// One limit that a load must stay below.
@@ -130,13 +125,10 @@ impl FromStr for Within {
     }
 }
 
-fn upper_bound(limit: LoadLimit) -> Result<LoadLimit, ConditionError> {
-    let is_share = limit.figure == LoadFigure::Errors;
-    let possible = !is_share || (limit.limit > 0.0 && limit.limit <= 100.0);
-    match limit.side == Side::Below && possible {
-        true => Ok(limit),
-        false => Err(ConditionError::NoUpperBound(LoadFigure::EXAMPLES)),
-    }
+fn upper_bound(it: LoadLimit) -> Result<LoadLimit, ConditionError> {
+    let possible = it.figure != LoadFigure::Errors || (it.limit > 0.0 && it.limit <= 100.0);
+    let limit = (it.side == Side::Below && possible).then_some(it);
+    limit.ok_or(ConditionError::NoUpperBound(LoadFigure::EXAMPLES))
 }
 
 impl fmt::Display for Within {

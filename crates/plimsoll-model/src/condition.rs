@@ -27,7 +27,9 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
     fn unit(self) -> LimitUnit;
 
     /// Each load point has its own, so that a condition may name one.
-    fn is_of_point(self) -> bool;
+    fn is_of_point(self) -> bool {
+        false
+    }
 }
 
 /// A figure held against a limit.
