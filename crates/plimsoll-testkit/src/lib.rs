@@ -21,7 +21,9 @@ pub mod nfs_peers;
 pub mod peers;
 pub mod pipeline;
 pub mod processes;
+pub mod program;
 mod relay;
+pub mod shared_files;
 pub mod sim;
 pub mod skips;
 #[cfg(feature = "servers")]

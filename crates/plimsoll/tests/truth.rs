@@ -3,10 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-#[path = "program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -21,7 +17,7 @@ use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Exchange, Waiting
 use plimsoll_testkit::peers;
 use rustix::process::{Pid, Signal, kill_process};
 
-use self::support::{Judged, one_is_right, wait_until};
+use plimsoll_testkit::program::{Judged, one_is_right, wait_until};
 
 /// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not asked here:
 /// on a busy machine a run may rightly be refused, and its figures must be true all the same.

@@ -11,7 +11,7 @@ use plimsoll_app::wire::{HELLO_BYTES, Refusal, Welcome};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 

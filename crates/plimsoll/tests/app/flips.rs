@@ -11,7 +11,9 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::bad_days::Served;
-use crate::support::{Ended, broken_rules, command, result, short, wait_for, wait_until};
+use plimsoll_testkit::program::{
+    Ended, broken_rules, command, result, short, wait_for, wait_until,
+};
 
 /// Of the protocol, written down apart from the code under test: the greeting's length, then the
 /// header of a reply (`docs/app-protocol.md`).

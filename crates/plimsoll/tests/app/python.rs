@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use plimsoll_testkit::peers::require_peer;
 use serde_json::Value;
 
-use crate::support::{Ended, plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, plimsoll, result, short};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/app_server.py");
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 /// Mean of a resource at the last point.
 fn mean(result: &Value, name: &str) -> Option<f64> {

@@ -3,19 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-#[path = "../program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_model::certificate::Certificate;
 use plimsoll_model::disclosure::Disclosure;
+use plimsoll_testkit::program::{command, short, signal, wait_for};
 use plimsoll_testkit::skips::skip_always;
 use rustix::process::Signal;
-use support::{command, short, signal, wait_for};
 
 /// The program with state and temporary files below `place`.
 fn calibrate(place: &Path, arguments: &[&str]) -> Command {

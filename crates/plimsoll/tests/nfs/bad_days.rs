@@ -12,7 +12,7 @@ use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
 
 use crate::served::Served;
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 

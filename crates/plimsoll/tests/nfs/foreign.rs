@@ -2,7 +2,7 @@
 
 use plimsoll_testkit::nfs_peers::go_nfs;
 
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 /// go-nfs keeps 1,024 handles and answers older ones with `NFS3ERR_STALE`, removed names counted: a
 /// small set leaves room.

@@ -4,7 +4,7 @@ use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use serde_json::Value;
 
 use crate::served::Served;
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 /// Percentage points by which an op's share may differ from the method's in 1,800 ops or more. The
 /// suites' own rule is one point, of the far more ops of a real load point.

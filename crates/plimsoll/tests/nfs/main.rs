@@ -7,10 +7,6 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
-#[path = "../program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 mod bad_days;
 mod foreign;
 mod ladder;

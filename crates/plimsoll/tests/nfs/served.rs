@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::support::command;
+use plimsoll_testkit::program::command;
 
 /// A reference server, stopped when dropped.
 pub struct Served {

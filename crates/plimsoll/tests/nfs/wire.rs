@@ -8,7 +8,7 @@ use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
 use serde_json::Value;
 
 use crate::served::Served;
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 /// A small set, the same for every command of a test.
 const SMALL_SET: [&str; 2] = ["--set", "workload.mib_per_op_per_s=0.01"];

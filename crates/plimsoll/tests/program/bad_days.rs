@@ -10,7 +10,7 @@ use plimsoll_protocol::marker::Marker as _;
 use plimsoll_testkit::fault_server::{Fault, FaultServer, RequestFacts};
 use serde_json::{Value, json};
 
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, broken_rules, command, plimsoll, points_finished, result, short, wait_for, wait_until,
 };
 

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::listening::Listening;
-use crate::support::{
+use plimsoll_testkit::program::{
     command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 

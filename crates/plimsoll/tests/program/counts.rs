@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Ended, plimsoll, result};
 use crate::web_peers::WebPeer;
+use plimsoll_testkit::program::{Ended, plimsoll, result};
 
 /// A run of web-url with these flags; its bundle's result.
 #[track_caller]

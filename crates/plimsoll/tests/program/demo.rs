@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::support::{command, points_finished, result, signal, wait_for, wait_until};
+use plimsoll_testkit::program::{command, points_finished, result, signal, wait_for, wait_until};
 
 /// All four suites take a minute of a test's time, one of them a quarter of that; that Ctrl-C ends
 /// the tour and not only the suite is worth a test itself.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use serde_json::Value;
 
-use crate::support::{Ended, Judged, command, one_is_right, plimsoll, result, wait_for};
 use crate::web_peers::{CLIENT, Seen, WebPeer};
+use plimsoll_testkit::program::{Ended, Judged, command, one_is_right, plimsoll, result, wait_for};
 
 /// Of most runs here.
 const N: u64 = 20;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_testkit::fault_server::{Fault, FaultServer};
 
 use crate::listening::Listening;
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 /// The runs of these tests are not valid: a build with debug assertions measures nothing. What a
 /// gate came to is in the result all the same.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use plimsoll_testkit::peers::require_peer;
 
-use crate::support::plimsoll;
+use plimsoll_testkit::program::plimsoll;
 
 #[test]
 fn every_verb_has_a_manual_page_that_man_takes() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use plimsoll_testkit::fault_server::{Fault, FaultServer, Ignore, RequestFacts, Sockets};
 
-use crate::support::{Judged, one_is_right, plimsoll, result};
+use plimsoll_testkit::program::{Judged, one_is_right, plimsoll, result};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

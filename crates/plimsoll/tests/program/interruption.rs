@@ -7,7 +7,7 @@ use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{
+use plimsoll_testkit::program::{
     command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 

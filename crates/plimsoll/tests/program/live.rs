@@ -11,7 +11,7 @@ use serde_json::Value;
 use socket2::{Domain, Socket, Type};
 
 use crate::listening::Listening;
-use crate::support::{command, plimsoll, short, signal, wait_for};
+use plimsoll_testkit::program::{command, plimsoll, short, signal, wait_for};
 
 /// Besides the one who stands still.
 const VIEWERS: usize = 7;
@@ -161,7 +161,7 @@ fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
     assert!(seated.iter().all(|(status, _)| status == "200"));
     assert_eq!(enter().0, "503");
     seated.pop();
-    crate::support::wait_until("a seat is free", || enter().0 == "200");
+    plimsoll_testkit::program::wait_until("a seat is free", || enter().0 == "200");
     drop(seated);
     signal(&run, Signal::INT);
     wait_for(run);

@@ -26,7 +26,6 @@ mod secrets;
 mod signatures;
 mod storage;
 mod streams;
-mod support;
 mod systems;
 mod told_figures;
 mod tour;

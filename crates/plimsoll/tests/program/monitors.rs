@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
 };
 
@@ -179,7 +179,7 @@ fn a_resumed_run_watches_the_same_sources() {
     let more = ["--points", "100,110,120,130", "--monitor", "ssh://127.0.0.1"];
     let mut child =
         with_ssh(ssh.path(), &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap();
-    wait_until("a point is there", || crate::support::points_finished(&bundle) > 0);
+    wait_until("a point is there", || plimsoll_testkit::program::points_finished(&bundle) > 0);
     child.kill().unwrap();
     child.wait().unwrap();
     let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
@@ -272,7 +272,7 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        crate::support::signal(&self.child, Signal::TERM);
+        plimsoll_testkit::program::signal(&self.child, Signal::TERM);
         let _ = self.child.wait();
     }
 }
@@ -308,7 +308,7 @@ struct Peer(Child);
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        crate::support::signal(&self.0, Signal::TERM);
+        plimsoll_testkit::program::signal(&self.0, Signal::TERM);
         let _ = self.0.wait();
     }
 }

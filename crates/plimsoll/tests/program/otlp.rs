@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex};
 use plimsoll_testkit::peers::require_peer;
 use serde_json::Value;
 
-use crate::support::{Ended, command, plimsoll, points_finished, result, short, wait_for};
+use plimsoll_testkit::program::{
+    Ended, command, plimsoll, points_finished, result, short, wait_for,
+};
 
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/otlp");
 const SERVICE: &str = "opentelemetry/proto/collector/metrics/v1/metrics_service.proto";

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use plimsoll_servers::cores;
 
-use crate::support::{plimsoll, short, wait_for, wait_until};
+use plimsoll_testkit::program::{plimsoll, short, wait_for, wait_until};
 
 /// Names of a process's threads, with the cores each may run on. The first thread bears the
 /// program's name.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 const PRICES: &str = "format = 1\ncurrency = \"EUR\"\n\
     [[systems]]\nname = \"small\"\ntotal = 1000\n\

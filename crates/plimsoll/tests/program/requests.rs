@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::listening::Listening;
-use crate::support::{Ended, command, plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, command, plimsoll, result, short};
 
 /// A run of web-url with these flags, all of whose requests must succeed.
 #[track_caller]

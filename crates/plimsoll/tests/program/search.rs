@@ -6,7 +6,9 @@ use std::process::{Child, Stdio};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{command, plimsoll, points_finished, result, signal, wait_for, wait_until};
+use plimsoll_testkit::program::{
+    command, plimsoll, points_finished, result, signal, wait_for, wait_until,
+};
 
 /// A search on a tenth of a second a step. Few clients, and rules that a busy machine keeps: what
 /// is tested is the way from the probes to the ladder, not this machine.

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use crate::listening::Listening;
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, short, signal, wait_for, wait_until,
 };
 

@@ -7,7 +7,7 @@ use minisign::KeyPair;
 use plimsoll_testkit::peers::require_peer;
 
 use crate::listening::Listening;
-use crate::support::{command, plimsoll, short, wait_for};
+use plimsoll_testkit::program::{command, plimsoll, short, wait_for};
 
 const MANIFEST: &str = "manifest.json";
 const SIGNATURE: &str = "manifest.json.minisig";

@@ -7,7 +7,7 @@ use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use plimsoll_testkit::peers::{require_peer, require_root};
 use plimsoll_testkit::skips::skip;
 
-use crate::support::{plimsoll, points_finished, short};
+use plimsoll_testkit::program::{plimsoll, points_finished, short};
 
 /// A small file system of its own; `None`, after [`skip`], where this user may not mount one.
 struct SmallDisk<'a>(&'a Path);

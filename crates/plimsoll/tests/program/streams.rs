@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Judged, one_is_right, plimsoll, result, short};
+use plimsoll_testkit::program::{Judged, one_is_right, plimsoll, result, short};
 
 /// Before the first event, and between events.
 const PAUSE: Duration = Duration::from_millis(40);

@@ -8,7 +8,7 @@ use plimsoll_testkit::peers;
 use serde_json::{Value, json};
 
 use crate::listening::Listening;
-use crate::support::{plimsoll, result, short};
+use plimsoll_testkit::program::{plimsoll, result, short};
 
 fn disclosure(bundle: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(bundle.join("disclosure.json")).unwrap()).unwrap()

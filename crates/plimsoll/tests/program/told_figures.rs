@@ -10,7 +10,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Judged, one_is_right, plimsoll, result, short, signal, wait_until};
+use plimsoll_testkit::program::{
+    Judged, one_is_right, plimsoll, result, short, signal, wait_until,
+};
 
 fn mean(result: &Value, name: &str, source: Option<&str>) -> Option<f64> {
     let resources = result["points"][0]["resources"].as_array()?;

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{broken_rules, command, plimsoll, result, short, signal};
+use plimsoll_testkit::program::{broken_rules, command, plimsoll, result, short, signal};
 
 /// Room for work and its replies on a machine that stands still now and then.
 const ROOMY: [&str; 4] =

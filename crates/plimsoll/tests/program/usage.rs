@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_model::result::RunResult;
 
-use crate::support::{plimsoll, short};
+use plimsoll_testkit::program::{plimsoll, short};
 
 fn check_suite(change: impl Fn(String) -> String, parts: &[&str]) {
     let place = tempfile::tempdir().unwrap();
@@ -132,7 +132,8 @@ fn the_first_line_says_how_long_a_point_will_take() {
     let out = place.path().join("b");
     let mut arguments = vec!["run", "web-url", "builtin:", "--out", out.to_str().unwrap()];
     arguments.extend(["--rate", "0.1k", "--warm-up", "100ms", "--for", "200ms"]);
-    let first = |ended: &crate::support::Ended| ended.err.lines().next().unwrap().to_owned();
+    let first =
+        |ended: &plimsoll_testkit::program::Ended| ended.err.lines().next().unwrap().to_owned();
     assert_eq!(first(&plimsoll(&arguments)), "100 ops/s, 100 ms warm-up + 200 ms");
 }
 

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{signal, wait_until};
+use plimsoll_testkit::program::{signal, wait_until};
 
 /// Common name of the client that the servers know.
 pub const CLIENT: &str = "ann";

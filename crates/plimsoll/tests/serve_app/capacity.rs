@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::served::Served;
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
 

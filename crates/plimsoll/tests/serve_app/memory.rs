@@ -10,7 +10,7 @@ use plimsoll_app::wire::{
 use plimsoll_testkit::peers::require_root;
 
 use crate::served::{Served, request, serve};
-use crate::support::{plimsoll, wait_until};
+use plimsoll_testkit::program::{plimsoll, wait_until};
 
 const MIB: u64 = 1 << 20;
 

@@ -4,7 +4,7 @@ use plimsoll_app::wire::{RequestType, Status};
 use rustix::process::Signal;
 
 use crate::served::{Served, request};
-use crate::support::{command, plimsoll, result, short, signal, wait_for};
+use plimsoll_testkit::program::{command, plimsoll, result, short, signal, wait_for};
 
 fn is_empty(directory: &std::path::Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()

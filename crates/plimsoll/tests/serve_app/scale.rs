@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Ended, plimsoll, result};
+use plimsoll_testkit::program::{Ended, plimsoll, result};
 
 fn scale(over: &str, out: &Path, more: &[&str]) -> Ended {
     let mut arguments = vec!["scale", "transactions-processor", "builtin:", "--over", over];

@@ -10,7 +10,7 @@ use plimsoll_app::wire::{
     Welcome,
 };
 
-use crate::support::{Ended, command, wait_for};
+use plimsoll_testkit::program::{Ended, command, wait_for};
 
 /// Longest a reply may take, on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use plimsoll_testkit::smb_peers::samba_as;
 use serde_json::Value;
 
 use crate::served::{Served, brief, check_as_expected, check_ended, gist, ops_done};
-use crate::support::{plimsoll, result};
+use plimsoll_testkit::program::{plimsoll, result};
 
 /// Two points, of one client and of four. Rules about time are for machines that do nothing else.
 #[track_caller]

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::served::{
     brief, check_as_expected, check_ended, command_of, gist, ops_done, reasons, warnings,
 };
-use crate::support::{Ended, command, points_finished, result, wait_for, wait_until};
+use plimsoll_testkit::program::{Ended, command, points_finished, result, wait_for, wait_until};
 
 /// A point long enough for its mischief, however busy the machine.
 const LONG: [&str; 2] = ["--set", "profiles.quick.measure=6s"];

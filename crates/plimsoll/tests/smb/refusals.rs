@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use plimsoll_testkit::smb_peers::samba;
 
 use crate::served::{PASSWORD, PASSWORD_VARIABLE, Served, brief, check_ended};
-use crate::support::{command, plimsoll};
+use plimsoll_testkit::program::{command, plimsoll};
 
 #[track_caller]
 fn refused(url: &str, parts: &[&str], code: i32) {

@@ -8,7 +8,7 @@ use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
 
 use crate::losses::in_mid_point;
 use crate::served::{Served, brief, check_as_expected, check_ended, gist, warnings};
-use crate::support::{plimsoll, result};
+use plimsoll_testkit::program::{plimsoll, result};
 
 const MIB: u64 = 1 << 20;
 

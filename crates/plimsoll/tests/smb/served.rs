@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use plimsoll_servers::Login;
 use serde_json::Value;
 
-use crate::support::{Ended, command, short};
+use plimsoll_testkit::program::{Ended, command, short};
 
 /// Where the program looks for a password that no URL has.
 pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::served::{
     PASSWORD, PASSWORD_VARIABLE, Served, brief, check_as_expected, check_ended, gist,
 };
-use crate::support::{
+use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
 

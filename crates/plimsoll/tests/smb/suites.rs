@@ -6,7 +6,7 @@ use plimsoll_testkit::smb_peers::samba;
 use serde_json::Value;
 
 use crate::served::{Served, brief, check_as_expected, check_ended, gist, ops_done};
-use crate::support::{plimsoll, result};
+use plimsoll_testkit::program::{plimsoll, result};
 
 /// Runs a suite with these flags; the points of its result.
 #[track_caller]

@@ -7,18 +7,11 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
-#[path = "../smb_judges/share.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod share;
-#[path = "../program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_testkit::smb_peers::samba;
 
-use self::share::{SharedFiles, run};
+use plimsoll_testkit::shared_files::{SharedFiles, run};
 
 const CLIENTS: u64 = 500;
 

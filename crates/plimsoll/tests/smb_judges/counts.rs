@@ -7,8 +7,8 @@ use plimsoll_testkit::peers::{require_peer, require_root};
 use plimsoll_testkit::smb_peers::samba;
 use serde_json::Value;
 
-use crate::share::{SharedFiles, disk_mix, has_begun, run};
-use crate::support::{plimsoll, result, wait_for, wait_until};
+use plimsoll_testkit::program::{plimsoll, result, wait_for, wait_until};
+use plimsoll_testkit::shared_files::{SharedFiles, disk_mix, has_begun, run};
 
 /// Three small workspaces, the same for `prepare`, which has no profile, and for a run.
 const WORKSPACES: [&str; 2] = ["--set", "workload.workspace_mib=1"];

@@ -2,7 +2,7 @@
 
 use plimsoll_testkit::hostile_smb::{HostileSmb, Recipe, Trick, command};
 
-use crate::share::{SharedFiles, run};
+use plimsoll_testkit::shared_files::{SharedFiles, run};
 
 /// Bytes of a header, and of a READ reply before its data.
 const HEADER_BYTES: usize = 64;

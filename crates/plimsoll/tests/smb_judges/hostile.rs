@@ -3,8 +3,8 @@
 
 use plimsoll_testkit::hostile_smb::{HostileSmb, Recipe, Trick, command};
 
-use crate::share::{Finished, SharedFiles, disk_mix, run};
-use crate::support::wait_for;
+use plimsoll_testkit::program::wait_for;
+use plimsoll_testkit::shared_files::{Finished, SharedFiles, disk_mix, run};
 
 /// Clients of each point.
 const CLIENTS: u64 = 3;

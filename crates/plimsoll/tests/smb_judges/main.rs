@@ -7,13 +7,8 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
-#[path = "../program/support.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod support;
-
 mod counts;
 mod flips;
 mod hostile;
 #[allow(dead_code, reason = "the crowd uses the rest")]
-mod share;
 mod sharing;

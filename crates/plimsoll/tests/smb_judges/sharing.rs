@@ -13,7 +13,7 @@ use plimsoll_smb::wire::header::{Command, Header, Parts};
 use plimsoll_smb::wire::{CreateRequest, Text, frame, status};
 use plimsoll_testkit::smb_peers::{samba_as, share_of};
 
-use crate::share::{PASSWORD, run};
+use plimsoll_testkit::shared_files::{PASSWORD, run};
 
 const SEED_FILES: &str = "plimsoll-files/client00000/seed";
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Ended, command, result, wait_for, wait_until};
+use crate::program::{Ended, command, result, wait_for, wait_until};
 
 /// Password of [`SharedFiles::with_user`].
 pub const PASSWORD: &str = "a pass-word 5";
@@ -98,7 +98,9 @@ pub fn disk_mix(url: &str, bundle: &Path, more: &[&str]) -> Command {
 /// A run to its end, with what it left.
 #[derive(Debug)]
 pub struct Finished {
+    /// How the program ended.
     pub ended: Ended,
+    /// `result.json` of its bundle.
     pub result: Value,
 }
 

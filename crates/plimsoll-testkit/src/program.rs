@@ -1,11 +1,13 @@
-//! Runs the binary and looks at what it leaves behind.
+//! Runs the program and looks at what it leaves behind. For tests of the package `plimsoll`: cargo
+//! builds the program for them only.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
+
+use crate::skips::skip_always;
 
 /// Longest any of these runs may take, on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(180);
@@ -15,8 +17,11 @@ const DISTURBED_MAX: usize = 3;
 /// How the program ended.
 #[derive(Debug)]
 pub struct Ended {
+    /// The exit code; absent where a signal ended it.
     pub code: Option<i32>,
+    /// What it wrote to standard output.
     pub out: String,
+    /// What it wrote to standard error.
     pub err: String,
 }
 
@@ -32,9 +37,15 @@ impl Ended {
     }
 }
 
+/// The binary: cargo puts a test into a folder beside it.
+fn binary() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(2).unwrap().join("plimsoll")
+}
+
 /// The binary with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(binary());
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
 }
@@ -86,7 +97,9 @@ pub fn broken_rules(result: &Value) -> Vec<String> {
 
 /// What a measurement shows, and how it differs from what it should show.
 pub enum Judged {
+    /// What it should show.
     Right,
+    /// Something else, and how that differs.
     Wrong(String),
     /// Other programs used so much of this machine that the run says so.
     Disturbed(String),
