@@ -51,6 +51,12 @@ fn a_negative_load_is_refused() {
 }
 
 #[test]
+fn a_target_of_another_protocol_is_refused() {
+    plimsoll(&["run", "web-static", "smb://h/share"])
+        .check(2, &["protocol http has no scheme \"smb\"", "write http:// or https://"]);
+}
+
+#[test]
 fn the_ladder_of_the_command_line_replaces_the_files_whole() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("mine.toml");
