@@ -32,7 +32,8 @@ const CRATES: [Crate; 2] = [
     },
     Crate {
         name: "plimsoll-analysis",
-        files: "validity/*.rs times.rs blocks.rs stated.rs climb.rs search.rs search/*.rs overall.rs",
+        files: "validity/*.rs times.rs blocks.rs stated.rs climb.rs search.rs search/*.rs \
+                overall.rs",
         tests: "--lib -- --skip queueing:: --skip simulation:: --skip compare::",
     },
 ];
