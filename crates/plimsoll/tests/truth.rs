@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -82,22 +81,17 @@ fn judged(point: &PointResult, differs: impl IntoIterator<Item = String>) -> Jud
 }
 
 const OPEN_LOAD: [&str; 8] =
-    ["--rate", "1000", "--for", "4s", "--set", "load.clients=100", "--set", "load.gaps=uniform"];
-
-/// What is claimed of an open load, each with why a measurement missed it.
-type Misses = BTreeMap<&'static str, String>;
+    ["--rate", "1000", "--for", "10s", "--set", "load.clients=100", "--set", "load.gaps=uniform"];
+/// A pause of the machine can be a miss; what is wrong in the instrument is missed every time.
+const TRIES: usize = 3;
 
 #[test]
 fn an_open_load_holds_its_rate_and_reports_the_delays_the_server_imposed() {
     let _alone = alone();
-    // Beyond the p99 lie 40 ops, and 20 that are not done in time are too many for the rate: one
-    // pause of 50 ms is a miss, and on some machines few runs are without. What is wrong in the
-    // instrument is missed every time, so each claim is to be hit once.
-    let mut open = vec!["rate", "p50", "p95", "p99"];
-    one_is_right(12, || {
+    // Beyond the p99 lie 100 ops: a pause of 100 ms is a miss.
+    one_is_right(TRIES, || {
         let (point, misses) = compare_with_imposed_delays();
-        open.retain(|claim| misses.contains_key(claim));
-        judged(&point, open.iter().map(|claim| format!("{claim}: {}", misses[claim])))
+        judged(&point, misses)
     });
 }
 
@@ -106,7 +100,8 @@ const DELAY_MIN_US: u64 = 10_000;
 /// A floor as high as the delays would pass anything.
 const FLOOR_NS_MAX: u64 = DELAY_MIN_US * 1_000;
 
-fn compare_with_imposed_delays() -> (PointResult, Misses) {
+/// A point, and what it claims that is not so.
+fn compare_with_imposed_delays() -> (PointResult, Vec<String>) {
     // The machine's own floor: a reply without delay, under the same load.
     let prompt = delay_server(|_| Duration::ZERO);
     let floor = response(&measure(&prompt.url(), &OPEN_LOAD));
@@ -115,11 +110,11 @@ fn compare_with_imposed_delays() -> (PointResult, Misses) {
     // 10 to 40 ms, every percentile known.
     let server = delay_server(|index| Duration::from_micros(DELAY_MIN_US + index * 7_919 % 30_000));
     let point = measure(&server.url(), &OPEN_LOAD);
-    let mut misses = Misses::new();
+    let mut misses = Vec::new();
     let offered = point.offered_ops_per_s.unwrap();
     let achieved = point.achieved_ops_per_s.unwrap();
     if (achieved / offered - 1.0).abs() >= 0.005 {
-        misses.insert("rate", format!("achieved {achieved} of {offered}"));
+        misses.push(format!("rate: achieved {achieved} of {offered}"));
     }
     let exchanges = server.exchanges();
     let sorted = |delay_ns: fn(&Exchange) -> u64| {
@@ -143,10 +138,9 @@ fn compare_with_imposed_delays() -> (PointResult, Misses) {
         let allowed_ns =
             least_ns - tolerance_ns(least_ns)..=most_ns + tolerance_ns(most_ns) + floor_ns;
         if floor_ns > FLOOR_NS_MAX || !allowed_ns.contains(&measured_ns) {
-            misses.insert(
-                name,
-                format!("measured {measured_ns}, allowed {allowed_ns:?}, floor {floor_ns}"),
-            );
+            misses.push(format!(
+                "{name}: measured {measured_ns}, allowed {allowed_ns:?}, floor {floor_ns}"
+            ));
         }
     }
     (point, misses)
@@ -165,13 +159,11 @@ fn stopped_p99(seconds: f64, stop: Duration) -> f64 {
 
 const STOPPED_LOAD: [&str; 6] = ["--rate", "100", "--for", "11s", "--set", "load.gaps=uniform"];
 const STOP: Duration = Duration::from_millis(1_400);
-/// A pause of 60 ms next to the stop is a miss.
-const STOP_TRIES: usize = 3;
 
 #[test]
 fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_due() {
     let _alone = alone();
-    one_is_right(STOP_TRIES, || {
+    one_is_right(TRIES, || {
         let server = delay_server(|_| Duration::from_millis(1));
         let url = server.url();
         let (point, stood_still) = thread::scope(|scope| {
@@ -193,7 +185,7 @@ fn a_real_nginx_under_sigstop_shows_the_same() {
     std::fs::write(root.path().join("index.html"), "hello").unwrap();
     let Some(nginx) = peers::nginx(root.path(), &[]) else { return };
     let url = format!("{}index.html", nginx.url());
-    one_is_right(STOP_TRIES, || {
+    one_is_right(TRIES, || {
         let place = tempfile::tempdir().unwrap();
         let bundle = place.path().join("run");
         let (point, stood_still) = thread::scope(|scope| {
