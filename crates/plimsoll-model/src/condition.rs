@@ -123,7 +123,7 @@ pub enum ConditionError {
     Limit(String, &'static str),
     /// No upper bound that a load can keep; one that is.
     #[error(
-        "a limit is an upper bound, of errors above 0 % and up to 100 %; write for example {0}"
+        "a limit is an upper bound (for errors: above 0 %, at most 100 %); write for example {0}"
     )]
     NoUpperBound(&'static str),
     /// A second limit of this figure.

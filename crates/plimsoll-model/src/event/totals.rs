@@ -9,7 +9,7 @@ use super::{CoarseTimes, CutOff, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
 use crate::nonconformity::Nonconformities;
 use crate::outcome::ClientCounts;
-use crate::units::Nanos;
+use crate::units::{Nanos, keep_least};
 
 adds_up! {
     /// Counts of one op kind over the window.
@@ -65,10 +65,10 @@ with_counters! {
         /// The least age, at the end of the drain, of an op that was not sent or not finished:
         /// response times up to it are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub response_age_min: Option<Nanos> => least,
+        pub response_age_min: Option<Nanos> => keep_least,
         /// The least time since it was sent of an op that was not finished.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub service_age_min: Option<Nanos> => least,
+        pub service_age_min: Option<Nanos> => keep_least,
         /// The first ops of the point: those sent before a quarter of the clients were busy.
         #[serde(default)]
         pub first_ops: u64 => sum,
@@ -217,10 +217,6 @@ fn sum<N: AddAssign>(sum: &mut N, part: N) {
 
 /// Every part has the same.
 fn alike<T>(_: &mut T, _: T) {}
-
-fn least(least: &mut Option<Nanos>, part: Option<Nanos>) {
-    *least = least.iter().copied().chain(part).min();
-}
 
 fn latest(latest: &mut Nanos, part: Nanos) {
     *latest = (*latest).max(part);

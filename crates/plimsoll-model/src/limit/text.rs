@@ -8,7 +8,7 @@ use super::{
     DiskRate, EarlierService, Evidence, Limit, LimitFacts, LimitKind, LoadShape, NearlyFull,
     OtherPrograms, ServerCores,
 };
-use crate::units::{grouped, three_digits};
+use crate::units::{grouped, three_digits, whole_percent};
 
 /// What is true of a limit that is named although its ceiling is not known.
 const HAD_ROOM: &str = "while its processors and disks had room";
@@ -37,7 +37,7 @@ impl Limit {
             LimitFacts::Unsaid => String::new(),
             LimitFacts::Hypervisor { kept_ratio, cores } => format!(
                 "the hypervisor: it kept {} of the time of the server's {}",
-                percent(*kept_ratio),
+                whole_percent(*kept_ratio),
                 cores_text(*cores),
             ),
             LimitFacts::Quota { used_cores, quota_cores, throttled_cores } => format!(
@@ -52,7 +52,7 @@ impl Limit {
                     LoadShape::Steady => "",
                     LoadShape::Bursts => ", and ops spent most of their time waiting",
                 };
-                let busy = percent(*busy_ratio);
+                let busy = whole_percent(*busy_ratio);
                 match cores.count > 1.0 {
                     true => format!(
                         "the processors: the {} the server may use were {busy} busy{own}{waited}",
@@ -67,9 +67,9 @@ impl Limit {
             LimitFacts::Thread { busy_ratio, cores, cores_busy_ratio } => format!(
                 "one core: a thread of the server was busy for {} of the time, while the {} it \
                  may use were {} busy",
-                percent(*busy_ratio),
+                whole_percent(*busy_ratio),
                 cores_text(*cores),
-                percent(*cores_busy_ratio),
+                whole_percent(*cores_busy_ratio),
             ),
             LimitFacts::GroupRate { disk, rate, per_s, limit_per_s } => format!(
                 "the disk {disk}: {per_s:.0} {} a second, of {limit_per_s:.0} that the server's \
@@ -83,27 +83,27 @@ impl Limit {
             ),
             LimitFacts::BusyDisk { disk, busy_ratio, queued } => format!(
                 "the disk {disk}: it was {} busy with {queued:.1} requests in its queue",
-                percent(*busy_ratio),
+                whole_percent(*busy_ratio),
             ),
             LimitFacts::WaitedDisk { disk, stalled_ratio, busy_ratio } => format!(
                 "the disk {disk}: threads waited for storage {} of the time, while the processors \
                  had room; its own queue was {} of the time busy",
-                percent(*stalled_ratio),
-                percent(*busy_ratio),
+                whole_percent(*stalled_ratio),
+                whole_percent(*busy_ratio),
             ),
             LimitFacts::Memory { used_ratio, limit_bytes, pages_per_op, fills } => {
                 let fills: String = fills.iter().map(|it| format!(", which fills {it}")).collect();
                 format!(
                     "memory: the server's control group used {} of its {:.0} MiB, and \
                      {pages_per_op:.1} pages an op were read again that had no room{fills}",
-                    percent(*used_ratio),
+                    whole_percent(*used_ratio),
                     limit_bytes / (1024.0 * 1024.0),
                 )
             }
             LimitFacts::Link { interface, way, share_ratio } => format!(
                 "the network: {interface} {} {} of what its link carries",
                 way.as_str(),
-                percent(*share_ratio),
+                whole_percent(*share_ratio),
             ),
             LimitFacts::Unsent { waiting_bytes, interface, sent_bytes_per_s } => format!(
                 "the network: {:.0} KiB that the server had written waited in its sockets, while \
@@ -126,12 +126,12 @@ impl Limit {
             LimitFacts::CoresByTurns { cores, full_ratio } => format!(
                 "by turns of less than a second {}, full in {} of the samples of 50 ms",
                 cores.place(),
-                percent(*full_ratio),
+                whole_percent(*full_ratio),
             ),
             LimitFacts::StorageByTurns { disk, stalled_ratio } => format!(
                 "{}, for which somebody waited in {}",
                 disk.as_ref().map_or("storage".to_owned(), |disk| format!("the disk {disk}")),
-                percent(*stalled_ratio),
+                whole_percent(*stalled_ratio),
             ),
             LimitFacts::Clients { clients, service_ns, earlier_ns, earlier, most_ops_per_s } => {
                 let when = match earlier {
@@ -171,7 +171,10 @@ impl Limit {
             LimitFacts::OtherPrograms => {
                 let ratio = self.others.as_ref().map_or(0.0, |others| others.cores_ratio);
                 let foremost = self.foremost_text();
-                format!("other programs had {} of the server's cores{foremost}", percent(ratio))
+                format!(
+                    "other programs had {} of the server's cores{foremost}",
+                    whole_percent(ratio)
+                )
             }
             LimitFacts::NothingFull { nearest } => {
                 let nearest =
@@ -193,13 +196,13 @@ impl Limit {
     /// Whose work it was that a full core did.
     fn shares_text(&self, own_ratio: f64) -> String {
         let own_ratio = own_ratio.min(1.0);
-        let own = format!(", {} of it with the server itself", percent(own_ratio));
+        let own = format!(", {} of it with the server itself", whole_percent(own_ratio));
         let Some(others) = &self.others else { return own };
         let who = match others.foremost {
             Some(_) => "with other programs",
             None => "with other programs or the kernel",
         };
-        format!("{own} and {} {who}{}", percent(1.0 - own_ratio), self.foremost_text())
+        format!("{own} and {} {who}{}", whole_percent(1.0 - own_ratio), self.foremost_text())
     }
 
     /// `, most of all NAME (process N)`; empty where no program is known.
@@ -254,8 +257,8 @@ impl fmt::Display for NearlyFull {
         write!(
             f,
             ": {} busy, of {} that count as full, with {} threads waiting on average",
-            percent(self.busy_ratio),
-            percent(self.full_ratio),
+            whole_percent(self.busy_ratio),
+            whole_percent(self.full_ratio),
             three_digits(self.waiting_threads),
         )
     }
@@ -273,11 +276,6 @@ fn digits(value: f64) -> String {
         0.0 => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }
-}
-
-/// Whole percents: what is full or not is told by them.
-fn percent(ratio: f64) -> String {
-    format!("{:.0} %", ratio * 100.0)
 }
 
 /// A limit as it is in `result.json`. Results of older programs have no facts.

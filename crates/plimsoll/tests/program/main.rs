@@ -17,6 +17,7 @@ mod interruption;
 mod listening;
 mod live;
 mod monitors;
+mod old_bundles;
 mod otlp;
 mod own_way;
 mod priced;

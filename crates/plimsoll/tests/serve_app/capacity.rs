@@ -159,12 +159,15 @@ fn what_cannot_be_searched_is_refused_before_a_packet_is_sent() {
         plimsoll(&all).check(2, parts);
     };
     let within = ["--within", "p99<50ms"];
-    refused(&["web-static", "--within", "p99<50"], &["\"50\" is no span of time", "p99<50ms"]);
+    refused(
+        &["web-static", "--within", "p99<50"],
+        &["\"50\" is no span of time", "for example 50ms"],
+    );
     refused(&["web-static"], &["--within"]);
     for (within, said) in [
         ("p99<", "write one with its unit"),
-        ("foo<1ms", "\"foo\" cannot be limited; write one of mean, p50"),
-        ("errors<200%", "no share above 0 %, up to 100 %"),
+        ("foo<1ms", "\"foo\" is no figure of a load that can be limited; known are mean, p50"),
+        ("errors<200%", "above 0 %, at most 100 %"),
     ] {
         refused(&["web-static", "--within", within], &[said]);
     }
