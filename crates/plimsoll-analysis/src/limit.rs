@@ -197,13 +197,15 @@ fn cap_text(suite: &Suite, points: &[PointResult]) -> Option<String> {
     ))
 }
 
-/// The lowest load that the search could not hold. The closed probe asks for no load; a load that
-/// was held when it was tried again was held.
+/// The lowest load of the search above those it held. The closed probe asks for no load; a miss
+/// below a load that was held in the end was scatter, and so was one of a load that was held when it
+/// was tried again.
 fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
     let open = || probes.iter().filter(|probe| probe.offered_ops_per_s.is_some());
     let missed = |p: &&PointResult| {
         missed_load(p) || generator_limited(p) || failed(p) || p.not_counted.is_some()
     };
+    let verified = open().next_back().filter(|last| !missed(last)).map(|last| last.requested);
     let is_last_of_its_load = |p: &&PointResult| {
         let last = open().rfind(|other| other.requested == p.requested);
         last.is_some_and(|last| std::ptr::eq(last, *p))
@@ -211,6 +213,7 @@ fn lowest_missed(probes: &[PointResult]) -> Option<&PointResult> {
     open()
         .filter(is_last_of_its_load)
         .filter(missed)
+        .filter(|p| verified.is_none_or(|verified| p.requested > verified))
         .min_by(|a, b| a.requested.total_cmp(&b.requested))
 }
 
