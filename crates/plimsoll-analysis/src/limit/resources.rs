@@ -25,8 +25,6 @@ const IDLE_MAX_RATIO: f64 = 0.7;
 /// Bytes of requests that nobody reads.
 const UNREAD_MIN_BYTES: f64 = 1.0;
 const QUEUE_MIN: f64 = 1.0;
-/// CPU time of an op that has grown by this much since the lowest load.
-pub(super) const DEMAND_GROWTH_MIN_RATIO: f64 = 1.25;
 /// Share of the time in which some thread of the host waited for storage.
 const STORAGE_STALL_MIN_RATIO: f64 = 0.4;
 
@@ -48,13 +46,11 @@ pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
     if !by_turns.is_empty() {
         return by_turns;
     }
+    let waits = [memory, waited_disk, unsent];
     // Of two that take turns averages say that both had room.
-    let likely = if scene.now.swings() {
-        &[memory, unsent][..]
-    } else {
-        &[memory, waited_disk, unsent, lock, unread]
-    };
-    likely.iter().filter_map(|judge| judge(scene)).take(1).collect()
+    let waits_in_spite_of_room = if scene.now.swings() { &[][..] } else { &[lock, unread] };
+    let likely = waits.iter().chain(waits_in_spite_of_room);
+    likely.filter_map(|judge| judge(scene)).take(1).collect()
 }
 
 fn limit(facts: LimitFacts, evidence: impl IntoIterator<Item = Option<Evidence>>) -> Limit {

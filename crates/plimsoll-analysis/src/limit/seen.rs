@@ -7,7 +7,7 @@ use plimsoll_model::result::PointResult;
 
 use crate::bursts::SLOW_RATE;
 
-/// Other programs on the server's cores are named from this share on.
+/// Other programs on the server's cores are worth a word from this share on.
 const TAKEN_MIN_RATIO: f64 = 0.3;
 /// The foremost of them is named where it used this part of what they had, at least.
 const FOREMOST_MIN_RATIO: f64 = 0.5;

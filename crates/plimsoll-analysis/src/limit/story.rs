@@ -4,8 +4,10 @@ use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
 use plimsoll_model::result::PointResult;
 use plimsoll_model::suite::Suite;
 
-use super::resources::DEMAND_GROWTH_MIN_RATIO;
 use super::{by_load, generator_limited, lowest_missed, place_text};
+
+/// CPU time of an op that has grown by this much along the ladder is worth a word.
+const DEMAND_GROWTH_MIN_RATIO: f64 = 1.25;
 
 /// Tells which limit held from which load on; `climb` are the points by rising load. Nothing where
 /// no resource is named. Points above the named ones that name nothing do not undo it.

@@ -1,6 +1,6 @@
 //! Processors: what the hypervisor keeps, a quota, the cores a server may use.
 
-use plimsoll_model::limit::{Limit, LimitFacts, LoadShape, NearlyFull};
+use plimsoll_model::limit::{Limit, LimitFacts, LoadShape, NearlyFull, OtherPrograms};
 
 use super::{FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, UNREAD_MIN_BYTES, limit, waits_for_disk};
 use crate::limit::seen::{Scene, Seen};
@@ -13,10 +13,14 @@ const WAITING_MIN_RATIO: f64 = 0.5;
 /// Of the busy time of the server's cores, the part that must be the server's own, unless it wanted
 /// them all the time.
 const OWN_MIN_RATIO: f64 = 0.6;
+/// A program that is known is worth a word from this share of the server's cores on.
+const OTHERS_SAID_MIN_RATIO: f64 = 0.1;
 /// Time that threads were ready to run and had no core, in cores, to call it a queue.
 const RUN_DELAY_MIN_CORES: f64 = 0.05;
 /// A service that takes so much longer than at the lowest load has a queue somewhere.
 const SLOWER_MIN_RATIO: f64 = 1.3;
+/// Time that a quota kept threads from running, in cores.
+const THROTTLED_MIN_CORES: f64 = 0.02;
 /// Time that the hypervisor kept a core, of one core.
 const STEAL_MIN_RATIO: f64 = 0.1;
 
@@ -37,7 +41,7 @@ pub(super) fn quota(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let (quota, used) = (now.group("quota")?, now.process("cpu")?);
     let throttled = now.group("throttled")?;
-    (used >= FULL_MIN_RATIO * quota && throttled > 0.0).then(|| {
+    (used >= FULL_MIN_RATIO * quota && throttled >= THROTTLED_MIN_CORES).then(|| {
         let evidence = [
             scene.evidence("process.server.cpu", Some(quota)),
             scene.evidence("cgroup.server.throttled", None),
@@ -70,6 +74,10 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
     let is_own = own.is_none_or(|own| own >= OWN_MIN_RATIO * busy);
     let full = (!in_bursts || is_waited_for(now, busy / cores))
         && (is_own || is_wanted_all_the_time(scene));
+    let named = |others: &OtherPrograms| {
+        others.cores_ratio >= OTHERS_SAID_MIN_RATIO && others.foremost.is_some()
+    };
+    let others = now.others().filter(named).or_else(|| now.taken_by_others());
     if full {
         let facts = LimitFacts::Cores {
             cores: now.named_cores(cores),
@@ -77,7 +85,7 @@ pub(super) fn processors(scene: &Scene<'_>) -> Option<Limit> {
             own_ratio: own.map(|own| own / busy),
             load: if in_bursts { LoadShape::Bursts } else { LoadShape::Steady },
         };
-        return Some(Limit { others: now.taken_by_others(), ..limit(facts, evidence(cores)) });
+        return Some(Limit { others, ..limit(facts, evidence(cores)) });
     }
     let busy_ratio = now.process("busiest_thread").filter(|busy| *busy >= FULL_MIN_RATIO)?;
     let facts = LimitFacts::Thread { busy_ratio, cores, cores_busy_ratio: busy / cores };
@@ -109,6 +117,7 @@ fn is_waited_for(seen: &Seen<'_>, busy_ratio: f64) -> bool {
 /// Threads waited for a core, requests for a thread, or a service takes longer than it did.
 fn has_cpu_queue(scene: &Scene<'_>) -> bool {
     scene.rose(|seen| seen.process("run_delay"), RUN_DELAY_MIN_CORES)
+        || scene.rose(|seen| seen.get("host.runnable"), 2.0)
         || scene.rose(|seen| seen.sockets("receive_queue"), UNREAD_MIN_BYTES)
         || scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO)
 }

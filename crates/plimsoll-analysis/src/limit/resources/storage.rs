@@ -3,18 +3,21 @@
 use plimsoll_model::limit::{DiskRate, Limit, LimitFacts};
 
 use super::cpu::cpu_is_idle;
-use super::{
-    DEMAND_GROWTH_MIN_RATIO, FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, limit,
-    waits_for_disk,
-};
+use super::{FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, limit, waits_for_disk};
 use crate::limit::seen::{Scene, Seen};
 
+/// Requests that wait in the queue of a disk, and for a thread.
+const DISK_QUEUE_MIN: f64 = 1.5;
 /// The end of a disk may differ by this share from what low load predicts.
 const PREDICTION_MAX_RATIO: f64 = 0.15;
 /// Share of its limit from which memory is full.
 const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 /// Pages that are read again, per op.
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
+/// An op whose pages are read again takes so much more CPU time than at low load.
+const CAUSED_MIN_RATIO: f64 = 1.25;
+/// A disk that is one of two that take turns is waited for half of the time.
+const STALL_OF_SWINGS_MIN_RATIO: f64 = 0.7;
 /// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
 const TURNS_MIN_RATIO: f64 = 0.15;
 const TURNS_CORRELATION_MAX: f64 = -0.5;
@@ -46,8 +49,8 @@ pub(super) fn held_disk(scene: &Scene<'_>) -> Option<Limit> {
 pub(super) fn busy_disk(scene: &Scene<'_>) -> Option<Limit> {
     let (disk, busy_ratio) = busiest_disk(&scene.now)?;
     let queue = format!("disk.{disk}.queue_mean");
-    let queued = scene.now.get(&queue).filter(|queue| *queue >= QUEUE_MIN)?;
-    let rose = scene.rose(|seen| seen.get(&queue), QUEUE_MIN);
+    let queued = scene.now.get(&queue).filter(|queue| *queue >= DISK_QUEUE_MIN)?;
+    let rose = scene.rose(|seen| seen.get(&queue), DISK_QUEUE_MIN);
     let predicted = is_predicted(scene, &format!("disk.{disk}.busy"));
     (busy_ratio >= FULL_MIN_RATIO && rose && predicted && waits_for_disk(scene)).then(|| {
         let evidence = [
@@ -75,8 +78,11 @@ pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
     let (disk, busy_ratio) = busiest_disk(&scene.now)?;
     let waiting = scene.rose(|seen| seen.process("threads_waiting_for_disk"), QUEUE_MIN);
     let stalled_ratio = scene.now.get("host.pressure_io_some")?;
-    let stalled = stalled_ratio >= STORAGE_STALL_MIN_RATIO;
-    (waiting && stalled && cpu_is_idle(&scene.now)).then(|| {
+    let least = match scene.now.swings() {
+        true => STALL_OF_SWINGS_MIN_RATIO,
+        false => STORAGE_STALL_MIN_RATIO,
+    };
+    (waiting && stalled_ratio >= least && cpu_is_idle(&scene.now)).then(|| {
         let evidence = [
             scene.evidence("host.pressure_io_some", None),
             scene.evidence("process.server.threads_waiting_for_disk", None),
@@ -127,7 +133,7 @@ pub(super) fn caused(scene: &Scene<'_>, limit: &Limit) -> bool {
                 |seen: &Seen<'_>| Some(seen.process("cpu")? / seen.point.achieved_ops_per_s?);
             let low = scene.low.as_ref().and_then(cpu_per_op);
             let grown = cpu_per_op(&scene.now).zip(low).map(|(now, low)| now / low);
-            grown.is_some_and(|grown| grown >= DEMAND_GROWTH_MIN_RATIO)
+            grown.is_some_and(|grown| grown >= CAUSED_MIN_RATIO)
         }
         LimitFacts::BusyDisk { .. } => true,
         _ => false,

@@ -363,12 +363,6 @@ fn a_lock_and_a_pool_that_tells_nothing_are_told_apart() {
     let pool = at(LimitKind::Pool, "threads or processes of the server");
     assert_eq!(last(&of(12.0, 0.0), &of(0.0, 900.0)), pool);
     assert_eq!(last(&of(12.0, 0.0), &of(2.0, 0.0)).0, LimitKind::Unknown);
-    // Two threads with 16 ops for each: a thread that waits is no op that waits.
-    let few = |locked| {
-        let waiting = ("process.server.threads_waiting_for_lock", locked);
-        idle_and(&[("process.server.threads", 2.0), waiting])
-    };
-    assert_eq!(last(&few(0.0), &few(2.0)).0, LimitKind::Unknown);
 }
 
 #[test]

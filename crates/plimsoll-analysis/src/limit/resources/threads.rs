@@ -4,11 +4,11 @@ use plimsoll_model::limit::{Limit, LimitFacts};
 
 use super::cpu::cpu_is_idle;
 use super::storage::busiest_disk;
-use super::{
-    FULL_MIN_RATIO, IDLE_MAX_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, UNREAD_MIN_BYTES, limit,
-};
+use super::{IDLE_MAX_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, UNREAD_MIN_BYTES, limit};
 use crate::limit::seen::{Scene, Seen};
 
+/// The same of service threads that a server counts itself.
+const THREADS_FULL_MIN_RATIO: f64 = 0.95;
 /// Share of a server's threads, or of the ops under way, that wait for another thread.
 const LOCKED_MIN_RATIO: f64 = 0.5;
 /// A server with more ops under way for each thread has no thread for each.
@@ -19,13 +19,16 @@ const OPS_PER_THREAD_MAX: f64 = 8.0;
 pub(super) fn threads(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let Threads { all, busy, queue } = Threads::of(now)?;
-    let full = busy >= FULL_MIN_RATIO * all && queue >= QUEUE_MIN;
+    let full = busy >= THREADS_FULL_MIN_RATIO * all && queue >= QUEUE_MIN;
     let rose = scene.low.as_ref().and_then(Threads::of).is_none_or(|low| queue > low.queue);
     let syncing = now.get("server.threads_in_fdatasync").unwrap_or_default();
     let stalled = now.get("host.pressure_io_some").unwrap_or_default();
     let at_work = syncing <= 0.5 * busy && stalled <= STORAGE_STALL_MIN_RATIO;
     let idle = busiest_disk(now).is_none_or(|(_, busy)| busy <= IDLE_MAX_RATIO) && cpu_is_idle(now);
     if !(full && rose && at_work && idle) {
+        return None;
+    }
+    if contending(now).unwrap_or_default() >= LOCKED_MIN_RATIO * all {
         return None;
     }
     let evidence = [
