@@ -84,5 +84,7 @@ fn bundles_of_an_older_version_are_compared_and_repeated() {
         points.map(|point| point["requested"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(points(&web), points(&again));
-    plimsoll(&["compare", old, "--against", new]).check(0, &["web-url"]);
+    let compare = ["compare", old, "--against", new];
+    plimsoll(&compare).check(2, &["versions of plimsoll differ", "--force"]);
+    plimsoll(&[&compare[..], &["--force"]].concat()).check(0, &["p99"]);
 }
