@@ -1,4 +1,4 @@
-//! The limits of the judgements. [`judge`] decides all that can be left open.
+//! The limits of the judgements. `judge` decides all that can be left open.
 //!
 //! Times are compared three times. The client's times are compared with the server's log of the
 //! same run. The server's times are compared with the same queue on the arrivals that the seed
