@@ -111,7 +111,7 @@ impl Course {
 pub struct Bracket<'l, T> {
     /// The highest load that held below the lowest that did not.
     pub held: Option<f64>,
-    /// The lowest load that did not hold, and who set that ceiling.
+    /// The lowest load that did not hold, and what made it fail.
     pub missed: Option<(&'l Level<'l, T>, Ceiling)>,
 }
 
@@ -136,7 +136,7 @@ pub trait Policy {
         f64::midpoint(held, missed)
     }
 
-    /// How close these must be to end the climb.
+    /// The climb ends when held and missed are this close, as a share of the missed load.
     fn resolution_ratio(&self, _ceiling: Ceiling) -> f64 {
         self.course().resolution_ratio
     }
@@ -151,7 +151,7 @@ pub trait Policy {
         0
     }
 
-    /// No further load is tried, after so many.
+    /// Whether the climb ends after this number of loads.
     fn is_over(&self, loads: u32, _so_far: &Bracket<'_, Self::Try>, steps_left: u32) -> bool {
         steps_left <= self.reserve() || loads >= self.course().loads_max
     }
@@ -166,7 +166,7 @@ pub enum Next<'l, T> {
     Known(Bracket<'l, T>),
 }
 
-/// The next load where so many more have time, or what is known.
+/// The next load to try, or what is known when no load is left or there is no time for one.
 pub fn next<'l, P: Policy>(
     policy: &P,
     levels: &'l [Level<'l, P::Try>],

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 pub(crate) const NORMAL_95: f64 = 1.96;
 /// Steps of the integral; quantiles are right to four digits.
 const STEPS: usize = 2_000;
-/// Beyond so many the distribution is normal to three digits.
+/// Above this number of degrees of freedom the distribution is normal to three digits.
 const DEGREES_MAX: f64 = 1_000.0;
 /// Degrees of freedom from 1 for which Student's t differs from the normal distribution.
 const SMALL_DEGREES: usize = 29;

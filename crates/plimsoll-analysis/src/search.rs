@@ -92,7 +92,7 @@ pub struct FoundPeak {
     pub held_back: Option<HeldBack>,
     /// It was held when it was verified.
     pub verified: bool,
-    /// The lowest load above it that was not held, and who set that ceiling.
+    /// The lowest load above it that was not held, and what made it fail.
     pub missed: Option<(f64, Ceiling)>,
 }
 

@@ -337,7 +337,7 @@ impl Rule {
     }
 }
 
-/// A finding as it stands in `result.json`.
+/// The JSON form of a finding in `result.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FindingJson<R> {

@@ -192,7 +192,7 @@ impl SmbWorkload {
 }
 
 impl Parameters for SmbWorkload {
-    /// Keys of other patterns may stand in a file, and say nothing of a run.
+    /// A suite file may have keys of other patterns. They do not affect the run.
     fn concerns(&self, key: &str) -> bool {
         let pattern = self.pattern;
         match key {

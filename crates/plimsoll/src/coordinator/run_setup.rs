@@ -202,7 +202,7 @@ impl RunSetup {
     }
 }
 
-/// Leaves a server so many of its cores.
+/// Reduces the cores of a server to the number that was asked for.
 fn narrow(cores: &mut Vec<u32>, wanted: Option<u32>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     if cores.len() < wanted as usize {
