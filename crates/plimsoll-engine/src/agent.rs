@@ -74,35 +74,55 @@ pub fn event_queue(
     sync_channel(room.max(EVENTS_MIN * workers.max(1) as usize))
 }
 
+/// When the clock of a load point starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// As soon as the workers can be ready.
+    Soon,
+    /// At an instant of this host's monotonic clock. Workers that are not ready by then send their
+    /// first ops late, and are judged by that.
+    At(Nanos),
+}
+
+impl Origin {
+    /// The instant on the monotonic clock, and on the wall clock.
+    fn instants(self, clients: u32) -> (Nanos, u64) {
+        // One right after the other: what is written down of the origin on the wall clock must not
+        // be later than the origin is.
+        let (now, wall) = (clock::monotonic(), clock::wall());
+        let origin = match self {
+            Self::Soon => now + START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * u64::from(clients)),
+            Self::At(origin) => origin,
+        };
+        (origin, (wall + origin).saturating_sub(now).0)
+    }
+}
+
 /// Works on one load point and reports through `events`; returns when every worker has drained.
 /// Setting `stop` ends the point early, within milliseconds.
 pub fn run_point(
     assignment: &Assignment,
     workload: &dyn Workload,
-    events: &SyncSender<AgentEvent>,
-    stop: &AtomicBool,
+    origin: Origin,
+    (events, stop): (&SyncSender<AgentEvent>, &AtomicBool),
 ) -> Result<(), AgentError> {
-    raise_descriptor_limit(assignment.load.clients())?;
-    let clients = u64::from(assignment.load.clients());
-    let start_delay = START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * clients);
-    // One right after the other: what is written down of the origin on the wall clock must not be
-    // later than the origin is.
-    let origin = clock::monotonic() + start_delay;
-    let at_unix_ns = (clock::wall() + start_delay).0;
-    let workers = assignment.workers.max(1);
-    let instances = (0..workers)
-        .map(|_| EpollDriver::instance())
-        .collect::<io::Result<Vec<_>>>()
-        .map_err(|source| AgentError::Host {
-        doing: "make an epoll instance",
-        source,
-        remedy: "raise the limit of open files (`ulimit -n`)",
-    })?;
+    let clients = assignment.own_clients();
+    raise_descriptor_limit(clients)?;
+    let (origin, at_unix_ns) = origin.instants(clients);
+    let workers = assignment.own_workers();
+    let instances =
+        workers.clone().map(|_| EpollDriver::instance()).collect::<io::Result<Vec<_>>>().map_err(
+            |source| AgentError::Host {
+                doing: "make an epoll instance",
+                source,
+                remedy: "raise the limit of open files (`ulimit -n`)",
+            },
+        )?;
     let _ = events.send(AgentEvent::Started { at_unix_ns });
     thread::scope(|scope| {
         let handles = instances
             .into_iter()
-            .zip(0..)
+            .zip(workers)
             .map(|(instance, worker)| {
                 let (supplier, fresh) = FreshTimes::supplied(workload.op_names().0.len());
                 let thread = thread::Builder::new().name(format!("histograms {worker}"));
@@ -155,7 +175,8 @@ impl Drop for StopOnPanic<'_> {
 /// Pins the thread and sets its timers.
 fn settle_in(assignment: &Assignment, worker: u32) {
     if !assignment.cores.is_empty() {
-        let core = assignment.cores[worker as usize % assignment.cores.len()];
+        let place = worker - assignment.own_workers().start;
+        let core = assignment.cores[place as usize % assignment.cores.len()];
         let mut set = CpuSet::new();
         set.set(core as usize);
         // A core that has gone away leaves the thread where it is; the disclosure names the cores

@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_engine::agent::run_point;
+use plimsoll_engine::agent::{Origin, run_point};
 use plimsoll_engine::driver::epoll::EpollDriver;
 use plimsoll_engine::driver::{
     Datagrams, Driver as _, LocalPort, Ready, Received, Route, Slot, Wait,
@@ -200,12 +200,13 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
+        crew: None,
     }
 }
 
 fn run(pipeline: &Pipeline, assignment: &Assignment) -> Vec<WorkerTotals> {
     let (events, received) = sync_channel(10_000);
-    run_point(assignment, pipeline, &events, &AtomicBool::new(false)).unwrap();
+    run_point(assignment, pipeline, Origin::Soon, (&events, &AtomicBool::new(false))).unwrap();
     drop(events);
     let finished = |event| match event {
         AgentEvent::WorkerFinished(totals) => Some(*totals),

@@ -9,7 +9,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_engine::agent::run_point;
+use plimsoll_engine::agent::{Origin, run_point};
 use plimsoll_engine::driver::epoll::EpollDriver;
 use plimsoll_engine::driver::{Driver as _, Wait};
 use plimsoll_model::assignment::{
@@ -65,6 +65,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
+        crew: None,
     }
 }
 
@@ -91,7 +92,7 @@ fn closed(clients: u32) -> Load {
 
 fn run(assignment: &Assignment) -> Vec<WorkerTotals> {
     let (events, received) = sync_channel(10_000);
-    run_point(assignment, &Echo, &events, &AtomicBool::new(false)).unwrap();
+    run_point(assignment, &Echo, Origin::Soon, (&events, &AtomicBool::new(false))).unwrap();
     drop(events);
     let finished = |event| match event {
         AgentEvent::WorkerFinished(totals) => Some(*totals),
@@ -139,7 +140,7 @@ fn health(pacing: Pacing, own_cores: bool) -> WorkerHealth {
     let mut task = longer(assignment(echo_server(usize::MAX), open(2_000.0), 1));
     (task.pacing, task.own_cores) = (pacing, own_cores);
     let (events, received) = sync_channel(10_000);
-    run_point(&task, &Echo, &events, &AtomicBool::new(false)).unwrap();
+    run_point(&task, &Echo, Origin::Soon, (&events, &AtomicBool::new(false))).unwrap();
     drop(events);
     let mut sum = WorkerHealth { run_delay_ns: Some(0), ..WorkerHealth::default() };
     for event in received {
@@ -206,7 +207,7 @@ fn the_stop_flag_ends_a_point_at_once() {
     let (events, received) = sync_channel(10_000);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let point = scope.spawn(|| run_point(&task, &Echo, &events, &stop));
+        let point = scope.spawn(|| run_point(&task, &Echo, Origin::Soon, (&events, &stop)));
         thread::sleep(Duration::from_millis(50));
         stop.store(true, Ordering::Relaxed);
         point.join().unwrap().unwrap();

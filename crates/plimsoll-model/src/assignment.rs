@@ -1,6 +1,7 @@
 //! What the coordinator asks of an agent for one load point.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +21,14 @@ pub struct Assignment {
     pub phases: Phases,
     /// Schedule, op choice and data all follow from this and the client's number.
     pub seed: u64,
-    /// Worker threads, one loop each.
+    /// Worker threads of the load point over all agents, one loop each. Clients, schedules and ops
+    /// are dealt to workers by their numbers, so the work is the same for any number of agents.
     pub workers: u32,
-    /// Cores the workers are pinned to, worker i to `cores[i % n]`; empty leaves it to the kernel.
+    /// The workers that this agent runs; all of them where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crew: Option<Crew>,
+    /// Cores of this agent's workers, its i-th worker on `cores[i % n]`; empty leaves it to the
+    /// kernel.
     pub cores: Vec<u32>,
     /// How a worker waits.
     pub pacing: Pacing,
@@ -55,6 +61,34 @@ pub struct Assignment {
     /// What each client got done is counted too ([`crate::event::WorkerTotals::per_client`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_clients: bool,
+}
+
+/// Some of the workers of a load point: those of one agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crew {
+    /// Number of the first.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Assignment {
+    /// Numbers of the workers that this agent runs.
+    pub fn own_workers(&self) -> Range<u32> {
+        let all = self.workers.max(1);
+        match self.crew {
+            Some(Crew { first, count }) => first.min(all)..first.saturating_add(count).min(all),
+            None => 0..all,
+        }
+    }
+
+    /// Clients of the load point that this agent's workers simulate: client i belongs to worker
+    /// i mod n.
+    pub fn own_clients(&self) -> u32 {
+        let (clients, all) = (self.load.clients(), self.workers.max(1));
+        self.own_workers().map(|worker| clients / all + u32::from(worker < clients % all)).sum()
+    }
 }
 
 /// A server address the clients use.

@@ -2,6 +2,7 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
+mod agent_point;
 mod asked;
 mod cut_off;
 mod resources;
@@ -19,6 +20,7 @@ use crate::outcome::ErrorSample;
 use crate::units::Nanos;
 
 pub use crate::core_user::{CoreUser, CoreUserKind};
+pub use agent_point::{AgentPoint, ClockOffset};
 pub use asked::{Asked, InARow, LoadFileAsked, ServerLimits};
 pub use cut_off::CutOff;
 pub use resources::{ResourceUse, WorkerHealth};
@@ -266,4 +268,7 @@ pub struct PointRecord {
     /// How many ops the window was asked to have, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
+    /// The agents, in the order of their workers; empty where this program made the load alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentPoint>,
 }

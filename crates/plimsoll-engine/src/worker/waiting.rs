@@ -148,7 +148,7 @@ impl Waiting {
     pub(super) fn new(assignment: &Assignment) -> Self {
         let auto = assignment.pacing == Pacing::Auto;
         let open = matches!(assignment.load, Load::Open { .. });
-        let is_pinned = assignment.cores.len() >= assignment.workers as usize;
+        let is_pinned = assignment.cores.len() >= assignment.own_workers().len();
         let polls = match assignment.own_cores {
             _ if !auto => Polls::Never,
             true if open => Polls::WhileNobodyTakesTheCore(Turns::alone()),

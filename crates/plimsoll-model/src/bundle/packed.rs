@@ -5,13 +5,14 @@ use std::fmt::Display;
 use std::io;
 
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::IntervalSlice;
 use crate::event::{OpTimes, Phase, TimeKind};
 use crate::units::Nanos;
 
-/// An interval slice that is kept until there is time to write it.
-#[derive(Clone, Debug)]
+/// An interval slice that is kept, or sent by an agent, until there is time to write it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PackedSlice {
     second: u32,
     start: Nanos,
@@ -20,8 +21,12 @@ pub struct PackedSlice {
     ops: usize,
     /// Histograms that hold anything: op, kind, length in `bytes`.
     parts: Vec<(u32, TimeKind, u32)>,
+    #[serde(with = "serde_bytes")]
     bytes: Vec<u8>,
 }
+
+/// No workload has more kinds of ops: what comes from elsewhere may not ask for memory for more.
+const OPS_MAX: usize = 256;
 
 /// Packs slices, one after the other.
 #[derive(Default)]
@@ -49,6 +54,9 @@ impl PackedSlice {
     /// The slice as it was.
     pub fn unpack(&self) -> io::Result<IntervalSlice> {
         let &Self { second, start, length, phase, .. } = self;
+        if self.ops > OPS_MAX {
+            return Err(broken("a packed slice has too many kinds of ops"));
+        }
         let mut ops: Vec<OpTimes> = (0..self.ops).map(|_| OpTimes::new()).collect();
         let mut rest = self.bytes.as_slice();
         let mut reader = Deserializer::new();
@@ -57,7 +65,8 @@ impl PackedSlice {
                 .split_at_checked(packed as usize)
                 .ok_or_else(|| broken("a packed histogram is cut"))?;
             let times = reader.deserialize(&mut io::Cursor::new(part)).map_err(broken)?;
-            *kind.of_mut(&mut ops[op as usize]) = times;
+            let op = ops.get_mut(op as usize).ok_or_else(|| broken("a packed op has no place"))?;
+            *kind.of_mut(op) = times;
             rest = after;
         }
         Ok(IntervalSlice { second, start, length, phase, ops })

@@ -1,6 +1,7 @@
 //! Histograms of the times of ops.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// Longest time a histogram holds; an op that takes longer counts as this long.
 pub const HISTOGRAM_NS_MAX: u64 = 3_600 * crate::units::NANOS_PER_SECOND;
@@ -67,7 +68,7 @@ pub struct OpTimes {
 }
 
 /// Which of an op's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TimeKind {
     /// done − due.
     Response,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_analysis::{Analysis, PointTimes};
-use plimsoll_engine::agent;
+use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::{BundleWriter, IntervalSlice, PointLog};
@@ -121,7 +121,7 @@ impl PointDesk<'_, '_> {
             if ready.recv().is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
-            let agent_end = agent::run_point(assignment, workload, &events, stop);
+            let agent_end = agent::run_point(assignment, workload, Origin::Soon, (&events, stop));
             drop(events);
             let heard = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             agent_end.map_err(|e| Failure::unusable(e.to_string()))?;
@@ -250,6 +250,7 @@ impl PointDesk<'_, '_> {
             resources: point_use.resources,
             core_users: point_use.core_users,
             server_core_users: point_use.server_core_users,
+            agents: Vec::new(),
             ops: assignment.phases.ops,
         };
         self.bundle.finish_point(log, record.clone())?;
@@ -431,6 +432,7 @@ mod tests {
             nonce: 0,
             on_client_failure,
             counts_clients: false,
+            crew: None,
         }
     }
 

@@ -90,6 +90,7 @@ pub fn assignment(load: Load) -> Assignment {
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
+        crew: None,
     }
 }
 

@@ -43,6 +43,7 @@ fn record() -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        agents: Vec::new(),
         ops: None,
     }
 }

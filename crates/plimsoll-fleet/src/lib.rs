@@ -1,0 +1,20 @@
+//! Many agents under one controller. An agent is `plimsoll agent`, a child process that speaks on
+//! its standard input and output; a launcher that people already have (ssh, Slurm, Kubernetes, any
+//! command) starts it. Nothing of ours listens on the network.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`message`] | what controller and agent say to each other |
+//! | [`frame`] | messages as bytes |
+//! | [`clock`] | the offset between two monotonic clocks, with its bound |
+//! | [`controller`], [`agent`] | the two state machines; time is passed in, nothing waits |
+//! | [`launcher`] | `--agents`: which program starts an agent, and its child process |
+
+#![warn(unreachable_pub)]
+
+pub mod agent;
+pub mod clock;
+pub mod controller;
+pub mod frame;
+pub mod launcher;
+pub mod message;
