@@ -22,6 +22,7 @@
 
 #![warn(unreachable_pub)]
 
+mod agents;
 mod analyse;
 mod blocks;
 mod bursts;

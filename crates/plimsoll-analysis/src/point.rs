@@ -9,6 +9,7 @@ use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, TargetResult};
 
+use crate::agents::agent_results;
 use crate::bursts::bursts;
 use crate::health::generator_result;
 use crate::heat::response_over_time;
@@ -57,6 +58,7 @@ pub(crate) fn point_result(
         first_service_ns: first_service_ns(totals),
         arrived_stamped_ratio: arrived_stamped_ratio(totals),
         nonconformities: totals.nonconformities.clone(),
+        agents: agent_results(record),
         generator: generator_result(record),
         timeline: timeline(record, times),
         per_target: per_target(record),

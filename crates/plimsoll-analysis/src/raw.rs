@@ -157,6 +157,19 @@ pub(crate) struct RunView {
     pub resumed_debug: bool,
     /// Where replies differ from their specification, in set-up.
     pub nonconformities: Nonconformities,
+    /// Agents that were lost, each once.
+    pub lost_agents: Vec<LostAgent>,
+}
+
+/// An agent that was lost.
+#[derive(Clone, Debug)]
+pub(crate) struct LostAgent {
+    pub agent: String,
+    pub host: String,
+    /// Why, the first time.
+    pub reason: String,
+    /// How many load points it took with it.
+    pub points: u32,
 }
 
 /// Profile of that name.
@@ -174,6 +187,19 @@ impl RunView {
             resumed: 0,
             resumed_debug: false,
             nonconformities: Nonconformities::default(),
+            lost_agents: Vec::new(),
+        }
+    }
+
+    fn lose(&mut self, agent: &str, host: &str, reason: &str) {
+        match self.lost_agents.iter_mut().find(|known| known.agent == agent) {
+            Some(known) => known.points += 1,
+            None => self.lost_agents.push(LostAgent {
+                agent: agent.to_owned(),
+                host: host.to_owned(),
+                reason: reason.to_owned(),
+                points: 1,
+            }),
         }
     }
 
@@ -190,6 +216,7 @@ impl RunView {
                 self.resumed += 1;
                 self.resumed_debug |= *debug_build;
             }
+            JournalRecord::AgentLost { agent, host, reason, .. } => self.lose(agent, host, reason),
             JournalRecord::SetupNonconformities { seen } => self.nonconformities.add(seen),
             JournalRecord::PeakFound { how, bound, held_back, .. } => {
                 let (how, held_back) = (how.clone(), held_back.clone());

@@ -177,6 +177,8 @@ pub struct SecondTotals {
     pub start: Nanos,
     /// End, from the start of the load point.
     pub end: Nanos,
+    /// For how long it was counted: a second, or the part of it that a phase fills.
+    pub length: Nanos,
     /// Ops that ended.
     pub done: u64,
     /// Ops of these that failed.
@@ -187,6 +189,20 @@ pub struct SecondTotals {
     pub response: CoarseTimes,
     /// The busiest worker's share of the second at work.
     pub busy_ratio_max: f64,
+}
+
+impl SecondTotals {
+    /// Adds the same second of another agent.
+    pub fn add(&mut self, other: &Self) {
+        self.start = self.start.min(other.start);
+        self.end = self.end.max(other.end);
+        self.length = self.length.max(other.length);
+        self.done += other.done;
+        self.errors += other.errors;
+        self.bytes += other.bytes;
+        self.response.add(&other.response);
+        self.busy_ratio_max = self.busy_ratio_max.max(other.busy_ratio_max);
+    }
 }
 
 /// Everything of a load point that an agent counted, histograms apart.

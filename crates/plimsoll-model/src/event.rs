@@ -167,6 +167,17 @@ pub enum JournalRecord {
         /// Why.
         reason: String,
     },
+    /// An agent was lost during a load point, which did not happen.
+    AgentLost {
+        /// Which point.
+        point: PointId,
+        /// As the user named the agent.
+        agent: String,
+        /// Name of its host.
+        host: String,
+        /// Why, for a person.
+        reason: String,
+    },
     /// A load point is complete and its interval logs are on disk.
     PointFinished(Box<PointRecord>),
     /// The search for the peak ended.

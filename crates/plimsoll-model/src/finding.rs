@@ -174,6 +174,17 @@ pub enum Rule {
         /// The server answered while requests were still being sent.
         early: Option<EarlyAnswers>,
     },
+    /// An agent broke a rule on the generator.
+    OfAgent {
+        /// As the user named it.
+        agent: String,
+        host: String,
+        /// How many other agents broke it too.
+        others: u32,
+        rule: Box<Self>,
+    },
+    /// An agent's clock is not known well enough.
+    AgentClock { bound_ns: Nanos, limit_ns: Nanos, drift_ns: i64 },
     /// Other threads had a worker's core for long.
     CoreTaken { core: WorkerCore },
     /// Other programs used the processors of the generator's host.
@@ -233,6 +244,8 @@ pub enum Rule {
     DebugBuild,
     /// The run was resumed.
     Resumed { times: u32 },
+    /// A load point was made again because an agent was lost.
+    AgentLost { agent: String, host: String, cause: String, points: u32 },
     /// No load point counts.
     NothingCounts { because: Option<Box<Rule>> },
     /// The suite's cap lies within the uncertainty of some load points.
@@ -259,7 +272,7 @@ pub enum Rule {
 impl Rule {
     /// Stable name: `rate`, `errors`, `generator_cpu` … Rules that say the same of other evidence
     /// share one.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Panic { .. } => "panic",
             Self::EndedEarly { .. } => "ended_early",
@@ -285,6 +298,9 @@ impl Rule {
             Self::Unfinished { .. } => "unfinished",
             Self::ResponseCap { .. } => "response_cap",
             Self::ConnectionsLost { .. } => "connections_lost",
+            Self::OfAgent { rule, .. } => rule.name(),
+            Self::AgentClock { .. } => "agent_clock",
+            Self::AgentLost { .. } => "agent_lost",
             Self::CoreTaken { .. } => "core_taken",
             Self::OtherWork { .. } => "other_work",
             Self::Stolen { .. } => "stolen",
@@ -317,8 +333,11 @@ impl Rule {
     }
 
     /// The generator set the figure, not the server.
-    pub const fn is_generators(&self) -> bool {
-        matches!(self, Self::GeneratorCpu { .. } | Self::GeneratorError { .. })
+    pub fn is_generators(&self) -> bool {
+        match self {
+            Self::OfAgent { rule, .. } => rule.is_generators(),
+            _ => matches!(self, Self::GeneratorCpu { .. } | Self::GeneratorError { .. }),
+        }
     }
 
     /// `plimsoll resume` finishes the run.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
-use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
+use crate::event::{Bound, ClockOffset, CoreUser, ResourceUse, UnexpectedCount};
 use crate::finding::Finding;
 use crate::gate::GateResult;
 use crate::hint::{Hint, RunHint};
@@ -277,6 +277,9 @@ with_counters! {
         /// Where replies differ from their specification and mean the same.
         #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
         pub nonconformities: Nonconformities,
+        /// The agents; empty where one program made the load.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub agents: Vec<AgentResult>,
         /// The generator's own health.
         pub generator: GeneratorResult,
         /// One entry a second.
@@ -431,6 +434,33 @@ pub struct GeneratorResult {
     pub monitor_cpu_ratio: Option<f64>,
     /// Pacing the workers used.
     pub pacing: Option<String>,
+}
+
+/// An agent in a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentResult {
+    /// As the user named it.
+    pub name: String,
+    /// Name of its host.
+    pub host: String,
+    /// Its workers.
+    pub workers: u32,
+    /// Ops that its clients finished in the window, per second.
+    pub achieved_ops_per_s: Option<f64>,
+    /// These as a share of all agents'.
+    pub share_ratio: Option<f64>,
+    /// Ops of its clients that failed.
+    pub errors: u64,
+    /// Its busiest worker, mean over the window.
+    pub cpu_busy_ratio_max: Option<f64>,
+    /// Largest share of the window in which one of its workers was ready to run while another
+    /// thread had its core.
+    pub run_delay_ratio_max: Option<f64>,
+    /// Its load started so much later than the first agent's, as far as the clocks tell.
+    pub start_skew_ns: u64,
+    /// Its monotonic clock against the controller's.
+    pub clock: ClockOffset,
 }
 
 /// One second of a point.

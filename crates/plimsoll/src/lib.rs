@@ -3,11 +3,13 @@
 
 #![warn(unreachable_pub)]
 
+mod agent;
 mod certificates;
 mod cli;
 mod clock;
 mod coordinator;
 mod derive;
+mod dial;
 mod exit;
 mod host_inventory;
 mod load_file;
@@ -15,6 +17,7 @@ mod observers;
 mod protocols;
 mod secrets;
 mod signature;
+mod signals;
 mod slips;
 mod suite_source;
 mod systems;

@@ -5,6 +5,7 @@ use plimsoll_model::event::Phase;
 use plimsoll_model::finding::{CountRecord, Missing, Progress, Rule, ShortPhase};
 use plimsoll_model::units::Nanos;
 
+use super::agents::of_each;
 use super::Evidence;
 use crate::raw::profile_named;
 
@@ -111,6 +112,10 @@ pub(super) fn duration(e: &Evidence<'_>) -> Option<Rule> {
 
 /// A stepped clock tears the run's time stamps from those of the server and the monitors.
 pub(super) fn clock_stepped(e: &Evidence<'_>) -> Option<Rule> {
+    of_each(e, stepped_here)
+}
+
+fn stepped_here(e: &Evidence<'_>) -> Option<Rule> {
     let step_ns = Nanos(e.view.record.clock_step_ns.unsigned_abs());
     let stepped = step_ns > CLOCK_STEP_MAX;
     stepped.then_some(Rule::ClockStepped { step_ns, limit_ns: CLOCK_STEP_MAX })

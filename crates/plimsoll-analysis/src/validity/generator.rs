@@ -5,6 +5,7 @@ use plimsoll_model::finding::{Missing, PartOf, Rule};
 use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
+use super::agents::of_each;
 use super::host::worker_core;
 use super::{Evidence, SHORT_WINDOW};
 use crate::health::{
@@ -27,7 +28,7 @@ const MONITOR_CPU_ALLOWED: Nanos = Nanos::from_millis(10);
 /// A worker that asks for more than its core gives reads replies late, in open and closed loads
 /// alike. What it asks for is its work and the time it was ready and another thread had the core.
 pub(super) fn generator_cpu(e: &Evidence<'_>) -> Option<Rule> {
-    if e.window_is_short() { None } else { asked_too_much(e) }
+    if e.window_is_short() { None } else { of_each(e, asked_too_much) }
 }
 
 /// The generator's own delays may be all there is to a figure: then it says nothing of the server.
@@ -38,7 +39,7 @@ pub(super) fn generator_error(e: &Evidence<'_>) -> Option<Rule> {
 /// In a window of a few requests connections are opened and one pause of the host is a large part:
 /// the intervals are as wide as that makes them, and the point stays valid.
 pub(super) fn short_window(e: &Evidence<'_>) -> Option<Rule> {
-    let breaks = asked_too_much(e).or_else(|| own_part_too_large(e));
+    let breaks = of_each(e, asked_too_much).or_else(|| own_part_too_large(e));
     let breaks = breaks.filter(|_| e.window_is_short())?;
     Some(Rule::ShortWindow {
         window_ns: e.view.record.measured_ns,
@@ -140,6 +141,10 @@ pub(crate) fn lateness_limit(suite: &Suite, times: &OpTimes) -> Nanos {
 
 /// Watching must not change what is watched.
 pub(super) fn monitors(e: &Evidence<'_>) -> Option<Rule> {
+    of_each(e, watched_too_much)
+}
+
+fn watched_too_much(e: &Evidence<'_>) -> Option<Rule> {
     let record = e.view.record;
     let used_ratio = record.monitor_cpu_ns as f64 / (record.measured_ns.0 as f64).max(1.0);
     let too_much =

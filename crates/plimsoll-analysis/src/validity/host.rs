@@ -7,6 +7,7 @@ use plimsoll_model::finding::{Rule, WorkerCore};
 use plimsoll_model::units::Nanos;
 
 use super::Evidence;
+use super::agents::of_each;
 use crate::health::{busy_ratio_max, gaps, run_delay_ratio_max};
 
 /// A hundredth of the time lost is enough to make one op in a hundred late.
@@ -29,6 +30,10 @@ pub(super) fn worker_core(e: &Evidence<'_>) -> WorkerCore {
 
 /// A worker's core was taken for more than a tenth of the time.
 pub(super) fn core_taken(e: &Evidence<'_>) -> Option<Rule> {
+    of_each(e, taken_for_long)
+}
+
+fn taken_for_long(e: &Evidence<'_>) -> Option<Rule> {
     run_delay_ratio_max(e.view.record).filter(|ratio| *ratio >= SAID_MIN_RATIO)?;
     Some(Rule::CoreTaken { core: taken_by(e)? })
 }
@@ -68,6 +73,10 @@ const STOLEN_MIN_RATIO: f64 = 0.02;
 
 /// Other programs used the host's processors during the window. The usual cause of lateness.
 pub(super) fn other_work(e: &Evidence<'_>) -> Option<Rule> {
+    of_each(e, others_at_work)
+}
+
+fn others_at_work(e: &Evidence<'_>) -> Option<Rule> {
     let resource = |name: &str| mean(e, name);
     let ours = ["process.generator.cpu", "process.server.cpu"];
     if same_host_server(e) && resource(ours[1]).is_none() {
@@ -83,6 +92,10 @@ pub(super) fn other_work(e: &Evidence<'_>) -> Option<Rule> {
 
 /// The hypervisor gave the host's processors to others.
 pub(super) fn stolen(e: &Evidence<'_>) -> Option<Rule> {
+    of_each(e, stolen_here)
+}
+
+fn stolen_here(e: &Evidence<'_>) -> Option<Rule> {
     let ratio = mean(e, "host.cpu_steal").filter(|ratio| *ratio >= STOLEN_MIN_RATIO)?;
     Some(Rule::Stolen { ratio })
 }

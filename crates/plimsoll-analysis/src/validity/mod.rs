@@ -6,6 +6,7 @@
 //! Rules run after the run, on the bundle. They see everything, can be improved later, and cannot
 //! slow the generator down.
 
+mod agents;
 mod connections;
 mod data;
 mod generator;
@@ -87,12 +88,13 @@ const COUNTED: [(NotCounted, Check); 5] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 12] = [
+const WARNINGS: [Check; 13] = [
     connections::connections_lost,
     connections::clients_lost,
     host::core_taken,
     host::other_work,
     host::stolen,
+    agents::clock,
     generator::short_window,
     generator::send_lag,
     generator::connections,

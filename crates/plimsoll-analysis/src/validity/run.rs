@@ -79,7 +79,8 @@ fn of_run(
     ended: impl IntoIterator<Item = Option<Rule>>,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let reasons = ended.into_iter().chain([debug_build(view)]).flatten();
-    (reasons.map(Rule::of_run).collect(), resumed(view).map(Rule::of_run).into_iter().collect())
+    let warnings = resumed(view).into_iter().chain(lost_agents(view));
+    (reasons.map(Rule::of_run).collect(), warnings.map(Rule::of_run).collect())
 }
 
 fn verdict(reasons: Vec<Finding>, mut warnings: Vec<Finding>) -> Verdict {
@@ -152,6 +153,15 @@ fn debug_build(view: &RunView) -> Option<Rule> {
 fn resumed(view: &RunView) -> Option<Rule> {
     let times = view.resumed;
     (times > 0).then_some(Rule::Resumed { times })
+}
+
+fn lost_agents(view: &RunView) -> impl Iterator<Item = Rule> {
+    view.lost_agents.iter().cloned().map(|lost| Rule::AgentLost {
+        agent: lost.agent,
+        host: lost.host,
+        cause: lost.reason,
+        points: lost.points,
+    })
 }
 
 #[cfg(test)]

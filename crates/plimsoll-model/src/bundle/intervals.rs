@@ -36,6 +36,17 @@ pub struct IntervalSlice {
     pub ops: Vec<OpTimes>,
 }
 
+impl IntervalSlice {
+    /// Adds the same slice of another agent.
+    pub fn merge(&mut self, other: &Self) {
+        self.length = self.length.max(other.length);
+        if self.ops.len() < other.ops.len() {
+            self.ops.resize_with(other.ops.len(), OpTimes::new);
+        }
+        self.ops.iter_mut().zip(&other.ops).for_each(|(sum, times)| sum.add(times));
+    }
+}
+
 /// One histogram of an interval log. Empty ones are not written.
 #[derive(Clone, Debug)]
 pub struct IntervalEntry {

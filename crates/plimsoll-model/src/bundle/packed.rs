@@ -72,6 +72,11 @@ impl PackedSlice {
         Ok(IntervalSlice { second, start, length, phase, ops })
     }
 
+    /// Where it belongs among the slices of its load point.
+    pub const fn key(&self) -> (Nanos, Phase) {
+        (self.start, self.phase)
+    }
+
     /// Memory it takes.
     pub fn memory_bytes(&self) -> usize {
         let parts = self.parts.capacity() * size_of::<(u32, TimeKind, u32)>();

@@ -17,7 +17,8 @@ pub fn new_coarse_histogram() -> Histogram<u32> {
         .expect("the bounds are constants that the histogram accepts")
 }
 
-/// Counts of times in nanoseconds, each within 6 %: the middle of a bucket and its count, in order.
+/// Counts of times in nanoseconds: the middle of a bucket and its count, in order. Buckets are those
+/// of the histogram that counted; of [`new_coarse_histogram`] each is within 6 %.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CoarseTimes(pub Vec<(u64, u64)>);
@@ -49,11 +50,16 @@ impl CoarseTimes {
 
     /// Median; `None` without times.
     pub fn median_ns(&self) -> Option<u64> {
-        let half = self.n().div_ceil(2);
+        self.quantile_ns(0.5)
+    }
+
+    /// The time that this share of the times does not exceed; `None` without times.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let rank = ((self.n() as f64 * share).ceil() as u64).max(1);
         let mut below = 0;
         let reached = self.0.iter().find(|(_, count)| {
             below += count;
-            below >= half
+            below >= rank
         });
         reached.map(|(ns, _)| *ns)
     }

@@ -5,7 +5,7 @@ mod parts;
 use std::fmt;
 
 use super::{CountRecord, CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhase};
-use crate::units::{grouped, percent, three_digits};
+use crate::units::{Nanos, grouped, percent, three_digits};
 use parts::{
     clause, lost_clients_text, lost_connections_text, most_of_them, part, resume, unanswered,
 };
@@ -173,6 +173,23 @@ impl Rule {
                  {limit_ns}): {breaks}"
             )
             .into(),
+            Self::OfAgent { agent, host, others, rule } => {
+                let Text { cause, advice } = rule.words(bundle);
+                let more = match others {
+                    0 => String::new(),
+                    1 => " (and one more agent)".to_owned(),
+                    others => format!(" (and {others} more agents)"),
+                };
+                Text { cause: format!("agent {agent} on {host}{more}: {cause}"), advice }
+            }
+            Self::AgentClock { bound_ns, limit_ns, drift_ns } => advised(
+                format!(
+                    "its clock is known within {bound_ns} only (limit {limit_ns}), of which {} is \
+                     drift; its load may have started so much earlier or later than the others'",
+                    Nanos(drift_ns.unsigned_abs())
+                ),
+                "use a launcher with a shorter round trip, or longer windows",
+            ),
             Self::SendLag { percentile, own_ns, limit_ns, core } => advised(
                 format!(
                     "generator late: send lag {percentile} = {own_ns} (limit {limit_ns}), waits \
@@ -422,6 +439,16 @@ impl Rule {
                 advised(
                     format!("the run was resumed {times}"),
                     "its points were not measured in one go",
+                )
+            }
+            Self::AgentLost { agent, host, cause, points } => {
+                let points = match points {
+                    1 => "a load point was made again".to_owned(),
+                    points => format!("{points} load points were made again"),
+                };
+                advised(
+                    format!("agent {agent} on {host} was lost ({cause}); {points}"),
+                    "`plimsoll agents check` tells how an agent is reached",
                 )
             }
             Self::NothingCounts { because } => advised(

@@ -1,5 +1,6 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
+mod agents;
 mod beside;
 mod budget;
 mod capacity;
@@ -102,6 +103,8 @@ pub(crate) struct RunView {
     pub(crate) generator_note: String,
     /// The same of each point of a ladder.
     pub(crate) generator: Table,
+    /// What each agent did.
+    pub(crate) agents: Table,
     /// Each point has its limit.
     pub(crate) limited: bool,
     /// The figures that say what limited a point, of points limited by a resource.
@@ -197,6 +200,7 @@ impl RunView {
             points,
             generator_note: points::generator_note(run),
             generator: points::generator_table(run),
+            agents: agents::table(run),
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),

@@ -1,20 +1,18 @@
 //! Conducts a run: finds the targets, starts servers, climbs the ladder, keeps the bundle.
 
+mod book;
 mod conditioning;
-pub(crate) mod dial;
 mod disclose;
 mod jitter;
-mod kept;
 pub(crate) mod ladder;
-mod merge;
 pub(crate) mod placement;
+mod parts;
 mod point;
 mod run;
 mod run_setup;
 mod server_status;
 mod servers;
 pub(crate) mod setup;
-pub(crate) mod signals;
 pub(crate) mod sources;
 mod watcher;
 

@@ -26,7 +26,7 @@ use super::ladder::{self, LadderPlan};
 use super::point::{PointDesk, PointEnd};
 use super::run_setup::{RunRequest, RunSetup};
 use super::setup::setup_shower;
-use super::signals::Signals;
+use crate::signals::Signals;
 use super::watcher::Watcher;
 use super::{conditioning, disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};

@@ -22,11 +22,11 @@ use plimsoll_servers::listener::Listening;
 use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
-use super::dial::SystemDial;
+use crate::dial::SystemDial;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers;
-use super::signals::Signals;
+use crate::signals::Signals;
 use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
 use crate::observers::ObserverWishes;

@@ -6,7 +6,7 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::{Registration, ServerWish, Target, reach};
 
 use super::setup::setup_shower;
-use super::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::Failure;
 use crate::protocols;
 use crate::terminal::Live;

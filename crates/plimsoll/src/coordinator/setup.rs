@@ -3,7 +3,7 @@
 use plimsoll_model::units::grouped;
 use plimsoll_protocol::net::{GoOn, SetupProgress};
 
-use super::signals::Signals;
+use crate::signals::Signals;
 use crate::clock::Stopwatch;
 use crate::terminal::{Live, left_at_this_rate};
 

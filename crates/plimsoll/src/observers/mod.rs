@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use plimsoll_analysis::PointTimes;
+use plimsoll_fleet::message::SecondTotals;
 use plimsoll_model::assignment::PointId;
 use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::outcome::OpNames;
@@ -47,6 +48,26 @@ pub(crate) struct SecondView {
     /// 99th percentile of response.
     pub response_p99_ns: Option<u64>,
     pub generator_busy_ratio: f64,
+}
+
+impl SecondView {
+    /// Of a load point that began at that time.
+    pub(crate) fn of(totals: &SecondTotals, started_unix_ns: u64) -> Self {
+        let seconds = totals.length.as_secs_f64();
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        Self {
+            second: totals.second,
+            phase: totals.phase,
+            start_unix_ns: started_unix_ns.saturating_add(totals.start.0),
+            end_unix_ns: started_unix_ns.saturating_add(totals.end.0),
+            ops_per_s: per_second(totals.done.saturating_sub(totals.errors)),
+            bytes_per_s: per_second(totals.bytes),
+            errors: totals.errors,
+            response_p50_ns: totals.response.quantile_ns(0.5),
+            response_p99_ns: totals.response.quantile_ns(0.99),
+            generator_busy_ratio: totals.busy_ratio_max,
+        }
+    }
 }
 
 /// A load point that is about to begin.

@@ -8,7 +8,7 @@ use super::run::{request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
 use crate::cli::{CapacityArgs, Reported, RunArgs};
 use crate::coordinator::RunRequest;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
 
 /// What an open load of web-url begins as; the search names its loads itself.

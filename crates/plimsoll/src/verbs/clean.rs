@@ -8,9 +8,9 @@ use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
 
 use crate::cli::CleanArgs;
-use crate::coordinator::dial::SystemDial;
+use crate::dial::SystemDial;
 use crate::coordinator::setup::setup_shower;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::protocols;
 use crate::terminal::{self, Live};

@@ -10,7 +10,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 
 use crate::cli::DemoArgs;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::coordinator::{RunRequest, cores_of_program, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};

@@ -12,10 +12,10 @@ use plimsoll_protocol::net::{Dial as _, SetupError};
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::{DEFAULT_SEED, PrepareArgs};
-use crate::coordinator::dial::SystemDial;
+use crate::dial::SystemDial;
 use crate::coordinator::ladder;
 use crate::coordinator::setup::setup_shower;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 use crate::{protocols, suite_source};

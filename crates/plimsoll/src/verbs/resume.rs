@@ -2,7 +2,7 @@
 
 use crate::cli::ResumeArgs;
 use crate::coordinator::resume;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::Live;
 use crate::verbs::run::show_end;

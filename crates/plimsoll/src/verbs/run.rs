@@ -14,7 +14,7 @@ use toml::Value;
 
 use crate::cli::{FailIf, Output, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};

@@ -13,7 +13,7 @@ use plimsoll_report::{scaling_html, scaling_markdown};
 
 use super::run::{default_out, request_of};
 use crate::cli::{Over, Reported, ScaleArgs};
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};

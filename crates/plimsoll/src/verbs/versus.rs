@@ -18,7 +18,7 @@ use super::compare::{compared, json_text, page, show, write_junit};
 use super::groups;
 use super::run::{default_out, request_of};
 use crate::cli::{FailIf, Reported, RunArgs, VersusArgs, YesNo};
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};

@@ -22,7 +22,7 @@ use super::wires;
 use crate::cli::Progress;
 use crate::clock::wall_ahead_of_monotonic_ns;
 use crate::coordinator::placement::Placement;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};

@@ -16,7 +16,7 @@ use crate::cli::CalibrateArgs;
 use crate::clock::{Stopwatch, unix_ns};
 use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::terminal::{self, Live};
 use bench::Bench;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::cli::{Cli, Progress, Verb};
 use crate::coordinator::run;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::terminal::Live;
 use crate::verbs::run::request_of;
 

@@ -13,7 +13,7 @@ use plimsoll_protocol::net::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::signals::Signals;
+use crate::signals::Signals;
 use crate::clock::unix_ns;
 
 /// Where a password may stand that is not to be in a URL.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_fleet::message::SecondTotals;
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, add_times, new_times,
+    CoarseTimes, Interval, OpTimes, Phase, SecondRecord, Times, WorkerHealth, add_times, new_times,
 };
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
-
-use crate::observers::SecondView;
 
 /// Slices that may wait for a slow worker; each holds some hundred KiB per op.
 const WAITING_SLICES_MAX: usize = 60;
@@ -22,8 +21,6 @@ pub(super) struct Slices {
     records: Vec<Second>,
     health: Vec<Vec<WorkerHealth>>,
     live: Option<LiveSecond>,
-    /// Zero until [`Slices::started`] says it.
-    started_unix_ns: u64,
 }
 
 /// A second's record and what it spans.
@@ -41,7 +38,7 @@ struct Joined {
     busy_ratio_max: f64,
 }
 
-/// The second of the live line, up to now.
+/// The second under way, for those who look on.
 #[derive(Debug)]
 struct LiveSecond {
     record: SecondRecord,
@@ -56,27 +53,20 @@ struct LiveSecond {
 pub(super) struct FullSlice {
     /// For the interval log and the analysis.
     pub slice: IntervalSlice,
-    /// For the live line, when a second has ended.
-    pub view: Option<SecondView>,
+    /// The second that has ended with it.
+    pub second: Option<SecondTotals>,
 }
 
 impl Slices {
     /// Of a point with so many workers.
-    pub(super) fn new(workers: u32) -> Self {
-        let workers = workers as usize;
+    pub(super) fn new(workers: usize) -> Self {
         Self {
             reached: vec![Nanos::ZERO; workers],
             waiting: BTreeMap::new(),
             records: Vec::new(),
             health: vec![Vec::new(); workers],
             live: None,
-            started_unix_ns: 0,
         }
-    }
-
-    /// The load point has begun.
-    pub(super) fn started(&mut self, at_unix_ns: u64) {
-        self.started_unix_ns = at_unix_ns;
     }
 
     /// Takes in one worker's slice; answers with those that are now full, in order.
@@ -123,7 +113,7 @@ impl Slices {
     }
 
     fn finish(&mut self, joined: Joined) -> FullSlice {
-        let view = self.show(&joined);
+        let ended = self.add_to_second(&joined);
         let Interval { start, end, mut record, ops, .. } = joined.interval;
         let length = end.saturating_sub(start);
         record.length_ns = length.0;
@@ -135,20 +125,20 @@ impl Slices {
             Some(known) => known.add(&record, start, end),
             None => self.records.push(Second { record, start, end }),
         }
-        FullSlice { slice, view }
+        FullSlice { slice, second: ended }
     }
 
-    /// Adds a slice to the second of the live line; answers with that second when it has ended, or
-    /// with the one before when it ended without saying so.
-    fn show(&mut self, joined: &Joined) -> Option<SecondView> {
+    /// Adds a slice to the second under way; answers with that second when it has ended, or with the
+    /// one before when it ended without saying so.
+    fn add_to_second(&mut self, joined: &Joined) -> Option<SecondTotals> {
         let key = |record: &SecondRecord| (record.second, record.phase);
         let other = self.live.take_if(|live| key(&live.record) != key(&joined.interval.record));
-        let before = other.map(|live| live.view(self.started_unix_ns));
+        let before = other.map(LiveSecond::totals);
         let live = self.live.get_or_insert_with(|| LiveSecond::new(&joined.interval));
         live.add(joined);
         let second_end = (u64::from(joined.interval.record.second) + 1) * NANOS_PER_SECOND;
         match joined.interval.end.0 >= second_end {
-            true => self.live.take().map(|live| live.view(self.started_unix_ns)),
+            true => self.live.take().map(LiveSecond::totals),
             false => before,
         }
     }
@@ -198,23 +188,19 @@ impl LiveSecond {
         }
     }
 
-    /// Of a load point that began at that time.
-    fn view(&self, started_unix_ns: u64) -> SecondView {
+    fn totals(self) -> SecondTotals {
         let Self { record, start, end, response, busy_ratio_max } = self;
-        let quantile = |q: f64| (!response.is_empty()).then(|| response.value_at_quantile(q));
-        let seconds = Nanos(record.length_ns).as_secs_f64();
-        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        SecondView {
+        SecondTotals {
             second: record.second,
             phase: record.phase,
-            start_unix_ns: started_unix_ns.saturating_add(start.0),
-            end_unix_ns: started_unix_ns.saturating_add(end.0),
-            ops_per_s: per_second(record.done.saturating_sub(record.errors)),
-            bytes_per_s: per_second(record.bytes_read + record.bytes_written),
+            start,
+            end,
+            length: Nanos(record.length_ns),
+            done: record.done,
             errors: record.errors,
-            response_p50_ns: quantile(0.5),
-            response_p99_ns: quantile(0.99),
-            generator_busy_ratio: *busy_ratio_max,
+            bytes: record.bytes_read + record.bytes_written,
+            response: CoarseTimes::of(&response),
+            busy_ratio_max,
         }
     }
 }
@@ -250,8 +236,8 @@ mod tests {
         let full = seconds.add(interval(1, 0, 7));
         assert_eq!(full.len(), 1);
         assert_eq!(full[0].slice.ops[0].response.len(), 12);
-        let view = full[0].view.unwrap();
-        assert_eq!((view.ops_per_s, view.generator_busy_ratio), (12.0, 0.5));
+        let second = full[0].second.as_ref().unwrap();
+        assert_eq!((second.done, second.response.n(), second.busy_ratio_max), (12, 12, 0.5));
         assert_eq!(seconds.ended().len(), 1, "what one worker reported before another died");
         let (records, health) = seconds.into_records();
         assert_eq!(records.iter().map(|r| r.done).collect::<Vec<_>>(), [12, 5]);
@@ -267,17 +253,19 @@ mod tests {
             ..interval(0, 0, 5)
         };
         let mut slices = Slices::new(2);
-        let mut views = Vec::new();
+        let mut seconds = Vec::new();
         for at in (0..2_000).step_by(250) {
             let phase = if at < 500 { Phase::WarmUp } else { Phase::Measure };
             assert!(slices.add(quarter(at, phase)).is_empty());
             let full = slices.add(Interval { worker: 1, ..quarter(at, phase) });
             assert_eq!(full.len(), 1, "two workers, one slice");
             assert_eq!(full[0].slice.length, Nanos::from_millis(250));
-            views.extend(full[0].view);
+            seconds.extend(full[0].second.clone());
         }
-        let told: Vec<_> = views.iter().map(|view| (view.phase, view.ops_per_s)).collect();
-        let expected = [(Phase::WarmUp, 40.0), (Phase::Measure, 40.0), (Phase::Measure, 40.0)];
+        let told: Vec<_> = seconds.iter().map(|s| (s.phase, s.length.0, s.done)).collect();
+        let half = 500_000_000;
+        let expected =
+            [(Phase::WarmUp, half, 20), (Phase::Measure, half, 20), (Phase::Measure, 2 * half, 40)];
         assert_eq!(told, expected, "the warm-up's half second, then the rest of it, then one");
         let (records, health) = slices.into_records();
         let lengths: Vec<_> = records.iter().map(|r| (r.second, r.length_ns, r.done)).collect();

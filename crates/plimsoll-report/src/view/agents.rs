@@ -1,0 +1,58 @@
+//! The agents of each load point: what each did, and how it fared.
+
+use plimsoll_model::result::{AgentResult, RunResult};
+use plimsoll_model::units::{Nanos, three_digits};
+
+use crate::table::{Table, figures, words};
+use crate::text::{ABSENT, count, number};
+
+/// One agent of one load point a row; empty where one program made the load.
+pub(super) fn table(run: &RunResult) -> Table {
+    let mut table = Table::new(
+        "The agents at each load point. The start is that after the first agent's; the clock \
+         bound is how far it may be off."
+            .to_owned(),
+        vec![
+            figures("point", ""),
+            words("agent"),
+            words("host"),
+            figures("workers", ""),
+            figures("throughput", "ops/s"),
+            figures("share", "%"),
+            figures("errors", ""),
+            figures("busiest worker", "%"),
+            figures("waiting for a core", "%"),
+            figures("start", "µs"),
+            figures("clock bound", "µs"),
+            figures("drift", "µs"),
+        ],
+    );
+    for point in &run.points {
+        for agent in &point.agents {
+            table.push(row(point.position, agent));
+        }
+    }
+    table
+}
+
+fn row(position: u32, agent: &AgentResult) -> Vec<String> {
+    let percent =
+        |ratio: Option<f64>| ratio.map_or(ABSENT.to_owned(), |it| three_digits(it * 100.0));
+    let micros = |time: Nanos| three_digits(time.0 as f64 / 1e3);
+    let drift = micros(Nanos(agent.clock.drift_ns.unsigned_abs()));
+    let sign = if agent.clock.drift_ns < 0 { "−" } else { "" };
+    vec![
+        position.to_string(),
+        agent.name.clone(),
+        agent.host.clone(),
+        agent.workers.to_string(),
+        number(agent.achieved_ops_per_s),
+        percent(agent.share_ratio),
+        count(Some(agent.errors)),
+        percent(agent.cpu_busy_ratio_max),
+        percent(agent.run_delay_ratio_max),
+        micros(Nanos(agent.start_skew_ns)),
+        micros(agent.clock.bound),
+        format!("{sign}{drift}"),
+    ]
+}

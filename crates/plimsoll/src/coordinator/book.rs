@@ -1,0 +1,221 @@
+//! What is kept of the load point that runs: its log, its samples, and whether it goes on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+
+use plimsoll_analysis::PointTimes;
+use plimsoll_fleet::message::SecondTotals;
+use plimsoll_model::assignment::Assignment;
+use plimsoll_model::bundle::{IntervalSlice, PackedSlice, PointLog};
+use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::suite::OnClientFailure;
+use plimsoll_model::units::Nanos;
+
+use super::parts::Part;
+use crate::clock::unix_ns;
+use crate::exit::Failure;
+use crate::observers::SecondView;
+
+/// Samples kept per error class and point: enough to see a pattern.
+const SAMPLES_PER_CLASS_MAX: u32 = 5;
+/// Samples kept per point, whatever their class.
+const SAMPLES_MAX: u32 = 40;
+/// Lost clients that are named one by one; their number is in the totals.
+const LOST_NAMED_MAX: u32 = 20;
+
+/// A load point so far, as the coordinator has it.
+pub(super) struct PointBook {
+    pub assignment: Assignment,
+    pub log: PointLog,
+    pub times: PointTimes,
+    samples: SampleBudget,
+    lost: u32,
+    /// There is nothing more to wait for.
+    pub is_over: bool,
+    /// The window was cut short; why.
+    pub ended_early: Option<String>,
+    pub started_unix_ns: u64,
+    /// Full seconds that have not been shown yet.
+    pub views: VecDeque<SecondView>,
+}
+
+impl PointBook {
+    pub(super) fn begin(assignment: &Assignment, log: PointLog) -> Self {
+        Self {
+            assignment: assignment.clone(),
+            log,
+            times: PointTimes::default(),
+            samples: SampleBudget::default(),
+            lost: 0,
+            is_over: false,
+            ended_early: None,
+            started_unix_ns: unix_ns(),
+            views: VecDeque::new(),
+        }
+    }
+
+    /// Whether this failure is to be in the journal.
+    pub(super) fn keeps(&mut self, sample: &ErrorSample) -> bool {
+        self.samples.keep(sample)
+    }
+
+    /// A client has left at `at`: does the point go on? True if the loss is to be in the journal.
+    pub(super) fn lose(&mut self, client: u32, reason: &str, at: Nanos) -> bool {
+        self.lost += 1;
+        if let Some(why) = end_by_loss(&self.assignment, self.lost, client, reason) {
+            self.is_over = true;
+            // After the window nothing is counted that could be missed.
+            if at < self.assignment.phases.window_end() {
+                self.ended_early.get_or_insert(why);
+            }
+        }
+        self.lost <= LOST_NAMED_MAX
+    }
+
+    /// A second is over.
+    pub(super) fn show(&mut self, second: &SecondTotals) {
+        self.views.push_back(SecondView::of(second, self.started_unix_ns));
+    }
+
+    /// Writes the slices of all parts, those of one time as one, in order of time.
+    pub(super) fn write_all(&mut self, parts: &mut [Part]) -> Result<(), Failure> {
+        while let Some(key) = parts.iter().filter_map(|part| part.slices.next_key()).min() {
+            let mut sum: Option<IntervalSlice> = None;
+            for part in parts.iter_mut().filter(|part| part.slices.next_key() == Some(key)) {
+                let Some(packed) = part.slices.take_oldest() else { continue };
+                let slice = packed.unpack().map_err(|e| cannot_keep(&e))?;
+                match &mut sum {
+                    Some(sum) => sum.merge(&slice),
+                    None => sum = Some(slice),
+                }
+            }
+            if let Some(slice) = sum {
+                self.write(slice)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a slice that is whole.
+    pub(super) fn write_packed(&mut self, packed: &PackedSlice) -> Result<(), Failure> {
+        self.write(packed.unpack().map_err(|e| cannot_keep(&e))?)
+    }
+
+    fn write(&mut self, slice: IntervalSlice) -> Result<(), Failure> {
+        self.log.write(&slice)?;
+        let start = to_the_millisecond(slice.start);
+        self.times.add(&IntervalSlice { start, ..slice });
+        Ok(())
+    }
+}
+
+/// As an interval log has it: the result is the same when it is derived from the bundle.
+fn to_the_millisecond(start: Nanos) -> Nanos {
+    Nanos::from_millis((start.0 + 500_000) / 1_000_000)
+}
+
+pub(super) fn cannot_keep(error: &io::Error) -> Failure {
+    Failure::unusable(format!("cannot keep the times of a load point in memory: {error}"))
+}
+
+/// Why the point ends now that `lost` clients have left, `client` the last of them.
+fn end_by_loss(assignment: &Assignment, lost: u32, client: u32, reason: &str) -> Option<String> {
+    match assignment.on_client_failure {
+        OnClientFailure::Abort => Some(format!(
+            "client {client} could go no further ({reason}), and the suite ends the point at the \
+             first that fails"
+        )),
+        OnClientFailure::Drop if lost >= assignment.load.clients() => {
+            Some(format!("no client is left; the last, client {client}, gave up: {reason}"))
+        }
+        OnClientFailure::Drop => None,
+    }
+}
+
+/// Which error samples to keep.
+#[derive(Debug, Default)]
+struct SampleBudget {
+    by_class: BTreeMap<String, u32>,
+    kept: u32,
+}
+
+impl SampleBudget {
+    fn keep(&mut self, sample: &ErrorSample) -> bool {
+        if self.kept >= SAMPLES_MAX {
+            return false;
+        }
+        let of_class = self.by_class.entry(sample.class.clone()).or_default();
+        let keep = *of_class < SAMPLES_PER_CLASS_MAX;
+        *of_class += u32::from(keep);
+        self.kept += u32::from(keep);
+        keep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::assignment::{Load, Pacing, Phases, PointId, Priority, Purpose};
+    use plimsoll_model::suite::{Think, ThinkDistribution};
+
+    use super::*;
+
+    fn desktops(on_client_failure: OnClientFailure) -> Assignment {
+        let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+        let load =
+            Load::Closed { clients: 3, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None };
+        Assignment {
+            point: PointId { ordinal: 1, purpose: Purpose::Ladder },
+            load,
+            phases: Phases {
+                warm_up_ns: Nanos::from_secs(1),
+                measure_ns: Nanos::from_secs(3),
+                ramp_down_ns: Nanos::from_secs(1),
+                drain_ns: Nanos::from_secs(1),
+                ops: None,
+            },
+            seed: 1,
+            workers: 1,
+            cores: Vec::new(),
+            pacing: Pacing::Precise,
+            own_cores: false,
+            priority: Priority::Normal,
+            op_timeout: Nanos::from_secs(1),
+            endpoints: Vec::new(),
+            sources: Vec::new(),
+            reserved_ports: false,
+            nonce: 0,
+            on_client_failure,
+            counts_clients: false,
+            crew: None,
+        }
+    }
+
+    #[test]
+    fn a_point_ends_with_its_last_client_or_with_the_first_that_fails() {
+        let drop = desktops(OnClientFailure::Drop);
+        let end = |assignment: &Assignment, lost| end_by_loss(assignment, lost, 7, "link broken");
+        assert_eq!((end(&drop, 1), end(&drop, 2)), (None, None));
+        let all = end(&drop, 3).unwrap();
+        assert!(all.contains("no client is left") && all.contains("link broken"), "{all}");
+        let abort = end(&desktops(OnClientFailure::Abort), 1).unwrap();
+        assert!(abort.contains("client 7 could go no further (link broken)"), "{abort}");
+    }
+
+    #[test]
+    fn samples_are_bounded_by_class_and_in_all() {
+        let mut budget = SampleBudget::default();
+        let mut kept = 0;
+        for class in 0..20 {
+            for _ in 0..10 {
+                let sample = ErrorSample {
+                    op: "get".into(),
+                    class: format!("status:{}", 400 + class),
+                    detail: String::new(),
+                    at_ns: 0,
+                };
+                kept += u32::from(budget.keep(&sample));
+            }
+        }
+        assert_eq!(kept, SAMPLES_MAX);
+    }
+}

@@ -1,0 +1,165 @@
+//! What each agent brought of a load point, and the record of all.
+
+use plimsoll_fleet::message::PointReport;
+use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord};
+use plimsoll_model::units::Nanos;
+
+use super::book::PointBook;
+use super::watcher::PointUse;
+use crate::agent::KeptSlices;
+
+/// What an agent brought.
+pub(super) struct Part {
+    pub report: PointReport,
+    /// Slices that are not written yet.
+    pub slices: KeptSlices,
+    /// Who it was; `None` for this program.
+    pub agent: Option<AgentPoint>,
+}
+
+impl Part {
+    /// Adds what monitors of this program saw of it.
+    pub(super) fn see(&mut self, seen: &PointUse) {
+        let report = &mut self.report;
+        report.process_cpu_ns = seen.process_cpu_ns;
+        report.monitor_cpu_ns = seen.monitor_cpu_ns;
+        report.clock_step_ns = seen.clock_step_ns;
+        report.resources.clone_from(&seen.resources);
+        report.core_users.clone_from(&seen.core_users);
+    }
+}
+
+/// The record of a load point, from its parts. What was seen of the servers is left out.
+pub(super) fn record_of(book: &PointBook, parts: Vec<Part>) -> PointRecord {
+    let assignment = &book.assignment;
+    let agents = parts.iter().filter_map(agent_of).collect();
+    let reports = parts.into_iter().map(|part| part.report);
+    let sum = reports.reduce(joined).unwrap_or_default();
+    // A point cut short, or ended by the number of its ops, held each phase for as long as its
+    // seconds tell.
+    let planned_length = book.ended_early.is_none() && assignment.phases.ops.is_none();
+    let length = |phase: Phase, planned: Nanos| match planned_length {
+        true => planned,
+        false => planned.min(held(&sum.seconds, phase)),
+    };
+    PointRecord {
+        point: assignment.point,
+        load: assignment.load.clone(),
+        pacing: assignment.pacing,
+        started_unix_ns: book.started_unix_ns,
+        warm_up_ns: length(Phase::WarmUp, assignment.phases.warm_up_ns),
+        measured_ns: length(Phase::Measure, assignment.phases.measure_ns),
+        clock_step_ns: sum.clock_step_ns,
+        totals: sum.totals,
+        seconds: sum.seconds,
+        workers: sum.workers,
+        process_cpu_ns: sum.process_cpu_ns,
+        monitor_cpu_ns: sum.monitor_cpu_ns,
+        panic: sum.panic,
+        ended_early: book.ended_early.clone(),
+        resources: sum.resources,
+        core_users: sum.core_users,
+        server_core_users: None,
+        ops: assignment.phases.ops,
+        agents,
+    }
+}
+
+/// The agent of a part, with what its report says of it.
+fn agent_of(part: &Part) -> Option<AgentPoint> {
+    let (report, agent) = (&part.report, part.agent.clone()?);
+    Some(AgentPoint {
+        workers: report.workers.len() as u32,
+        done: report.totals.done_in_window,
+        errors: report.totals.errors.values().sum(),
+        started_unix_ns: report.started_unix_ns,
+        clock_step_ns: report.clock_step_ns,
+        process_cpu_ns: report.process_cpu_ns,
+        monitor_cpu_ns: report.monitor_cpu_ns,
+        core_users: report.core_users.clone(),
+        ..agent
+    })
+}
+
+/// Two reports of one load point as one.
+fn joined(mut sum: PointReport, part: PointReport) -> PointReport {
+    sum.seconds = joined_seconds(sum.seconds, part.seconds);
+    sum.workers.extend(part.workers);
+    sum.totals.add(part.totals);
+    sum.panic = sum.panic.or(part.panic);
+    sum.process_cpu_ns += part.process_cpu_ns;
+    sum.monitor_cpu_ns += part.monitor_cpu_ns;
+    if part.clock_step_ns.unsigned_abs() > sum.clock_step_ns.unsigned_abs() {
+        sum.clock_step_ns = part.clock_step_ns;
+    }
+    sum.resources.extend(part.resources);
+    sum.core_users = joined_users(sum.core_users, part.core_users);
+    sum
+}
+
+fn joined_seconds(mut sum: Vec<SecondRecord>, part: Vec<SecondRecord>) -> Vec<SecondRecord> {
+    let key = |second: &SecondRecord| (second.second, second.phase);
+    for second in part {
+        match sum.iter_mut().rev().find(|known| key(known) == key(&second)) {
+            Some(known) => {
+                let length_ns = known.length_ns.max(second.length_ns);
+                known.add(second);
+                known.length_ns = length_ns;
+            }
+            None => sum.push(second),
+        }
+    }
+    sum.sort_by_key(key);
+    sum
+}
+
+/// Of all hosts, the largest first; nobody looked unless every agent did.
+fn joined_users(
+    sum: Option<Vec<CoreUser>>,
+    part: Option<Vec<CoreUser>>,
+) -> Option<Vec<CoreUser>> {
+    let mut users = sum?;
+    users.extend(part?);
+    users.sort_by_key(|user| std::cmp::Reverse(user.cpu_ns));
+    Some(users)
+}
+
+/// For how long a phase was held.
+fn held(seconds: &[SecondRecord], phase: Phase) -> Nanos {
+    let lengths = seconds.iter().filter(|record| record.phase == phase);
+    Nanos(lengths.map(|record| record.length_ns).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: u32, phase: Phase, length_ns: u64, done: u64) -> SecondRecord {
+        SecondRecord { second, phase, length_ns, done, ..SecondRecord::default() }
+    }
+
+    #[test]
+    fn a_phase_was_held_for_as_long_as_its_seconds_tell() {
+        let seconds = [
+            second(0, Phase::WarmUp, 1_000, 0),
+            second(1, Phase::Measure, 1_000, 0),
+            second(2, Phase::Measure, 400, 0),
+        ];
+        assert_eq!(held(&seconds, Phase::Measure), Nanos(1_400));
+        assert_eq!(held(&seconds, Phase::Drain), Nanos::ZERO);
+    }
+
+    #[test]
+    fn seconds_of_agents_add_up_by_second_and_phase() {
+        let first = vec![second(0, Phase::WarmUp, 500, 3), second(0, Phase::Measure, 500, 4)];
+        let other = vec![second(0, Phase::Measure, 400, 5), second(1, Phase::Measure, 900, 6)];
+        let sum = joined_seconds(first, other);
+        let told: Vec<_> = sum.iter().map(|s| (s.second, s.phase, s.length_ns, s.done)).collect();
+        let expected = [
+            (0, Phase::WarmUp, 500, 3),
+            (0, Phase::Measure, 500, 9),
+            (1, Phase::Measure, 900, 6),
+        ];
+        assert_eq!(told, expected);
+    }
+}
