@@ -21,7 +21,7 @@ use crate::units::Nanos;
 
 pub use crate::core_user::{CoreUser, CoreUserKind};
 pub use agent_point::{AgentPoint, ClockOffset};
-pub use asked::{Asked, InARow, LoadFileAsked, ServerLimits};
+pub use asked::{AgentsAsked, Asked, InARow, LoadFileAsked, ServerLimits};
 pub use cut_off::CutOff;
 pub use resources::{ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};

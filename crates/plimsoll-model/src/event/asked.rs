@@ -2,6 +2,7 @@
 //! repeated.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -29,9 +30,35 @@ pub struct Asked {
     /// URLs of `--monitor`, without communities.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<String>,
+    /// Who makes the load; absent where this program does it alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsAsked>,
+    /// Address that the servers of the run listen on, where it is not loopback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_on: Option<IpAddr>,
+    /// Addresses that clients of this program connect from, in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<IpAddr>,
     /// Limits of the servers that the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_limits: Option<ServerLimits>,
+}
+
+/// The agents of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentsAsked {
+    /// Values of `--agents`.
+    pub at: Vec<String>,
+    /// The run begins with as few if the others are not there in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<u32>,
+    /// How long they may take to be there.
+    #[serde(rename = "wait_ns")]
+    pub wait: Nanos,
+    /// The program is copied to hosts that do not have it.
+    #[serde(default)]
+    pub deploy: bool,
 }
 
 /// A load file.

@@ -1,5 +1,6 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
+mod agents;
 mod calibrate;
 mod capacity;
 mod compare;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::{Override, Peak};
 
+pub(crate) use agents::AgentArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};

@@ -11,7 +11,7 @@ use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
     parse_span_arg, parse_span_or_none_arg,
 };
-use super::{DEFAULT_SEED, FailIf, ObserverArgs, Output};
+use super::{AgentArgs, DEFAULT_SEED, FailIf, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -66,6 +66,8 @@ pub(crate) struct RunArgs {
     /// How workers stand to other programs of this host
     #[arg(long, value_enum, default_value_t = PriorityArg::Auto, value_name = "HOW")]
     pub priority: PriorityArg,
+    #[command(flatten)]
+    pub agents: AgentArgs,
     #[command(flatten)]
     pub observers: ObserverArgs,
     #[command(flatten)]

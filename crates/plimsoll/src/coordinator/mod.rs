@@ -10,6 +10,7 @@ mod parts;
 mod point;
 mod run;
 mod run_setup;
+mod seats;
 mod server_status;
 mod servers;
 pub(crate) mod setup;

@@ -142,6 +142,9 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
             Priority::Auto => base.asked.priority,
             other => other,
         },
+        agents: args.agents.asked(),
+        listen_on: args.agents.listen_on,
+        sources: args.agents.source.clone(),
         ..Asked::default()
     };
     Ok(RunRequest {
