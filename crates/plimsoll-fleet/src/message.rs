@@ -12,6 +12,7 @@ use plimsoll_model::bundle::PackedSlice;
 use plimsoll_model::event::{
     CoarseTimes, CoreUser, Phase, ResourceUse, SecondRecord, WorkerHealth, WorkerTotals,
 };
+use plimsoll_model::host::Host;
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
@@ -95,7 +96,7 @@ pub enum FromAgent {
 }
 
 /// Who an agent is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Greeting {
     /// Version of its program.
     pub version: String,
@@ -113,8 +114,8 @@ pub struct Greeting {
     pub open_files_max: Option<u64>,
     /// It may bind ports below 1024.
     pub reserves_ports: bool,
-    /// Facts of its host for the disclosure: name and value.
-    pub facts: Vec<(String, String)>,
+    /// Its host, for the disclosure.
+    pub inventory: Host,
 }
 
 /// Everything that an agent makes workloads from. It reads no file and no variable for them.

@@ -55,6 +55,9 @@ pub struct Assignment {
     /// one for a repetition of one from before. Decides nothing else.
     #[serde(default)]
     pub nonce: u64,
+    /// Files of the data set that the agent finds on the servers, where the load does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_files: Option<u32>,
     /// What a client that can go no further means for the point.
     #[serde(default)]
     pub on_client_failure: OnClientFailure,

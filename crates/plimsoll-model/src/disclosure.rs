@@ -32,12 +32,25 @@ pub struct Disclosure {
     /// Which host does what, at which addresses, over which links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub topology: Vec<Setting>,
+    /// Hosts of agents, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_hosts: Vec<AgentHost>,
     /// Inventories of other hosts (`--system FILE.json`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<SystemInventory>,
     /// What can only be stated (`--system FILE.toml`), given or not; absent in older bundles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Stated>,
+}
+
+/// A host on which agents make load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentHost {
+    /// Names of its agents.
+    pub agents: Vec<String>,
+    /// The host.
+    pub host: Host,
 }
 
 /// One server as far as the program or its user knows it.

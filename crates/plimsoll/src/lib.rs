@@ -11,6 +11,7 @@ mod coordinator;
 mod derive;
 mod dial;
 mod exit;
+mod fleet;
 mod host_inventory;
 mod load_file;
 mod observers;
@@ -81,6 +82,8 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Scale(args) => verbs::scale::perform(&args),
         Verb::Resume(args) => verbs::resume::perform(&args),
         Verb::Calibrate(args) => verbs::calibrate::perform(&args),
+        Verb::Agent(args) => verbs::agent::perform(&args),
+        Verb::Agents(verb) => verbs::agent::perform_agents(&verb),
         Verb::Prepare(args) => verbs::prepare::perform(&args),
         Verb::Clean(args) => verbs::clean::perform(&args),
         Verb::Serve(args) => verbs::serve::perform(&args),

@@ -1,7 +1,7 @@
 //! What is needed to repeat the run, in the order of the source reports.
 
 use plimsoll_model::certificate::CertificateNote;
-use plimsoll_model::disclosure::{Host, KernelSetting, Setting, TargetDisclosure};
+use plimsoll_model::disclosure::{AgentHost, Host, KernelSetting, Setting, TargetDisclosure};
 use plimsoll_model::inventory::{Inventory, ServerSoftware, Stated, SystemInventory};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
@@ -33,6 +33,7 @@ pub(super) fn sections(run: &RunResult) -> Vec<Section> {
     let setup: Vec<Setting> = setup.into_iter().cloned().collect();
     let mut sections = vec![section("Topology", &disclosure.topology)];
     sections.extend(disclosure.targets.iter().map(target));
+    sections.extend(disclosure.agent_hosts.iter().flat_map(agent_host));
     sections.extend(disclosure.systems.iter().flat_map(system));
     let [host, storage, processor] = host(generator);
     sections.extend([host, section("Setup of the generator", &setup)]);
@@ -100,6 +101,21 @@ fn kernel_entry(setting: &KernelSetting) -> DisclosedSetting {
         (None, None) => "default not known".to_owned(),
     };
     DisclosedSetting { name: name.clone(), value, note: format!("{default}; {meaning}") }
+}
+
+/// A host on which agents made load.
+fn agent_host(of: &AgentHost) -> Vec<Section> {
+    let name = of.host.name.as_deref().unwrap_or("not named");
+    let whose = format!(" (agents' host {name})");
+    let mut facts = vec![Setting::new("agents", of.agents.join(", "))];
+    facts.extend(host_facts(&of.host));
+    let mut sections = vec![
+        section(&format!("Agents' host {name}"), &facts),
+        section(&format!("Disks, file systems, network{whose}"), &storage(&of.host)),
+        section(&format!("Clocks{whose}"), &of.host.clocks),
+    ];
+    sections.extend(kernel(&of.host, &whose));
+    sections
 }
 
 /// The host of an inventory that was given to the run.

@@ -45,6 +45,11 @@ impl KeptSlices {
         self.slices.extend(packed);
     }
 
+    /// All of them, in order.
+    pub(crate) fn into_packed(self) -> Vec<PackedSlice> {
+        self.slices.into()
+    }
+
     /// Gives the oldest back.
     pub(crate) fn take_oldest(&mut self) -> Option<PackedSlice> {
         let packed = self.slices.pop_front()?;

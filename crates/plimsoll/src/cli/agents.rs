@@ -1,11 +1,13 @@
 //! Flags of who makes the load.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use plimsoll_model::event::AgentsAsked;
 use plimsoll_model::units::Nanos;
 
+use super::Progress;
 use super::values::parse_span_arg;
 
 /// Agents, and what is theirs.
@@ -43,5 +45,42 @@ impl AgentArgs {
             wait: self.agents_wait,
             deploy: self.deploy,
         })
+    }
+}
+
+/// `plimsoll agent`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentServeArgs {
+    /// File of what controllers may ask for: targets, rates, cores
+    #[arg(long, value_name = "FILE")]
+    pub allow: Option<PathBuf>,
+}
+
+/// `plimsoll agents`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AgentsVerb {
+    /// Start each agent, without any load, and print what it can use
+    Check(AgentsCheckArgs),
+}
+
+/// `plimsoll agents check`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentsCheckArgs {
+    /// As for --agents
+    #[arg(required = true, value_name = "WHERE")]
+    pub agents: Vec<String>,
+    /// How long agents may take to be there
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = parse_span_arg)]
+    pub agents_wait: Nanos,
+    /// How to show progress
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub progress: Progress,
+}
+
+impl AgentsCheckArgs {
+    /// The agents to start.
+    pub(crate) fn asked(&self) -> AgentsAsked {
+        let (at, wait) = (self.agents.clone(), self.agents_wait);
+        AgentsAsked { at, wait, ..AgentsAsked::default() }
     }
 }

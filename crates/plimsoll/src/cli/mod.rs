@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::{Override, Peak};
 
-pub(crate) use agents::AgentArgs;
+pub(crate) use agents::{AgentArgs, AgentServeArgs, AgentsCheckArgs, AgentsVerb};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
@@ -62,6 +62,11 @@ pub(crate) enum Verb {
     Clean(CleanArgs),
     /// Hold the instrument against servers of known behaviour on this host; five minutes
     Calibrate(CalibrateArgs),
+    /// Make load for a controller at the other end of standard input and output; started by --agents
+    Agent(AgentServeArgs),
+    /// Try agents before a run
+    #[command(subcommand)]
+    Agents(AgentsVerb),
     /// Run a reference server
     #[command(subcommand)]
     Serve(ServeArgs),

@@ -52,7 +52,7 @@ pub(crate) struct RunArgs {
     /// content, may be given often
     #[arg(long, value_name = "FILE")]
     pub system: Vec<PathBuf>,
-    /// Another host to watch besides this one: ssh://user@host, http://host:9100/metrics
+    /// Another host to watch besides this one: agents (those of --agents), ssh://user@host, http://host:9100/metrics
     /// (node_exporter, windows_exporter) or snmp://community@host; may be given often.
     /// PLIMSOLL_SNMP_COMMUNITY holds a community, or the variable in snmp://env:VARIABLE@host
     #[arg(long, value_name = "URL")]

@@ -3,16 +3,19 @@
 use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
 use plimsoll_model::certificate::Circumstances;
-use plimsoll_model::disclosure::{Disclosure, Host, Setting, TargetDisclosure};
+use plimsoll_model::disclosure::{AgentHost, Disclosure, Host, Setting, TargetDisclosure};
 use plimsoll_model::inventory::{ConfigurationFile, SystemInventory};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
+use plimsoll_servers::cores;
 use plimsoll_servers::software::{configuration_file, running};
 
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup, cores_of_program};
 use super::server_status;
+use crate::agent::own_sha256;
 use crate::certificates;
+use crate::fleet::{Fleet, Member};
 use crate::host_inventory;
 use crate::secrets::{HEADER_FACT, hidden, kept_headers};
 use crate::systems;
@@ -22,7 +25,11 @@ use plimsoll_protocol::host::{Target, who_listens};
 const DISCLOSURE_FORMAT: u32 = 1;
 
 /// Collects it.
-pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
+pub(super) fn disclosure(
+    request: &RunRequest,
+    setup: &RunSetup,
+    fleet: Option<&Fleet>,
+) -> Disclosure {
     let served = setup.targets.iter().filter_map(Target::serves);
     let mut paths = vec![("bundle", request.out.as_path())];
     paths.extend(served.map(|path| ("served files", path)));
@@ -48,7 +55,8 @@ pub(super) fn disclosure(request: &RunRequest, setup: &RunSetup) -> Disclosure {
     Disclosure {
         format: DISCLOSURE_FORMAT,
         tool: host_inventory::tool(),
-        setup: settled(request, setup),
+        setup: settled(request, setup, fleet),
+        agent_hosts: fleet.map(agent_hosts).unwrap_or_default(),
         statements: request.statements.clone(),
         not_verified: not_verified(setup, &targets, &systems),
         topology: topology(&host, &setup.targets, &request.monitors),
@@ -142,16 +150,60 @@ fn link_text(host: &Host, interface: Option<&str>) -> String {
     text
 }
 
-fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
+/// The hosts of the agents, each once.
+fn agent_hosts(fleet: &Fleet) -> Vec<AgentHost> {
+    let mut hosts: Vec<(&str, AgentHost)> = Vec::new();
+    for (_, member) in fleet.living() {
+        let Some(greeting) = &member.greeting else { continue };
+        match hosts.iter_mut().find(|(boot_id, _)| *boot_id == greeting.boot_id) {
+            Some((_, host)) => host.agents.push(member.spec.name.clone()),
+            None => {
+                let (agents, mut host) =
+                    (vec![member.spec.name.clone()], greeting.inventory.clone());
+                hidden::file_systems(&mut host.file_systems);
+                hosts.push((&greeting.boot_id, AgentHost { agents, host }));
+            }
+        }
+    }
+    hosts.into_iter().map(|(_, host)| host).collect()
+}
+
+/// What each agent may use, and what of it differs from this program.
+fn of_agents(fleet: &Fleet) -> Vec<Setting> {
+    let own = own_sha256();
+    let of_agent = |member: &Member| {
+        let (greeting, seat) = (member.greeting.as_ref()?, &member.seat);
+        let ports = if greeting.reserves_ports { "" } else { ", no reserved ports" };
+        let program = match own.as_ref() == Some(&greeting.program_sha256) {
+            true => "the same program",
+            false => "another build of the program",
+        };
+        let mut text = format!(
+            "{}, kernel {}; {} workers on cores {}; {program}{ports}",
+            greeting.host,
+            greeting.system,
+            seat.workers,
+            cores::list(&seat.cores)
+        );
+        if !seat.sources.is_empty() {
+            let sources: Vec<String> = seat.sources.iter().map(ToString::to_string).collect();
+            text.push_str(&format!("; connects from {}", sources.join(", ")));
+        }
+        Some(Setting::new(format!("agent {}", member.spec.name), text))
+    };
+    fleet.living().filter_map(|(_, member)| of_agent(member)).collect()
+}
+
+fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec<Setting> {
     let placement = &setup.placement;
-    let cores = |cores: &[u32]| match cores {
+    let named = |cores: &[u32]| match cores {
         [] => "left to the system".to_owned(),
         cores => cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
     let mut settings = vec![
         Setting::new("workers", placement.workers.to_string()),
-        Setting::new("cores of the generator", cores(&placement.generator_cores)),
-        Setting::new("cores of coordinator and monitors", cores(&placement.rest_cores)),
+        Setting::new("cores of the generator", named(&placement.generator_cores)),
+        Setting::new("cores of coordinator and monitors", named(&placement.rest_cores)),
         Setting::new("placement", placement.why.clone()),
         Setting::new("pacing", placement.pacing.as_str()),
         Setting::new(
@@ -163,6 +215,7 @@ fn settled(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
         ),
         Setting::new("driver", "epoll"),
     ];
+    settings.extend(fleet.map(of_agents).unwrap_or_default());
     if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
         settings.push(Setting::new("source addresses", format!("{first} to {last}")));
     }

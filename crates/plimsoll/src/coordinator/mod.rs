@@ -3,6 +3,7 @@
 mod book;
 mod conditioning;
 mod disclose;
+mod fleet_point;
 mod jitter;
 pub(crate) mod ladder;
 pub(crate) mod placement;
@@ -10,7 +11,6 @@ mod parts;
 mod point;
 mod run;
 mod run_setup;
-mod seats;
 mod server_status;
 mod servers;
 pub(crate) mod setup;

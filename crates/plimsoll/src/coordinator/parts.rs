@@ -21,6 +21,9 @@ impl Part {
     /// Adds what monitors of this program saw of it.
     pub(super) fn see(&mut self, seen: &PointUse) {
         let report = &mut self.report;
+        if self.agent.is_some() {
+            return;
+        }
         report.process_cpu_ns = seen.process_cpu_ns;
         report.monitor_cpu_ns = seen.monitor_cpu_ns;
         report.clock_step_ns = seen.clock_step_ns;

@@ -16,6 +16,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
 
 use super::book::{PointBook, cannot_keep};
+use super::fleet_point::{Brought, FleetHeard, FleetPoint};
 use super::parts::{Part, record_of};
 use super::placement::Placement;
 use super::watcher::{PointUse, Watcher};
@@ -39,6 +40,16 @@ pub(super) enum PointEnd {
     },
     /// The user asked for the end; the point did not happen.
     Interrupted,
+    /// An agent was lost, or refused; the point did not happen.
+    Lost(Failure),
+}
+
+/// Who makes the load of a point.
+pub(super) enum Makers<'f> {
+    /// This program.
+    Own,
+    /// Agents.
+    Fleet(FleetPoint<'f>),
 }
 
 /// What a load point needs besides its assignment.
@@ -65,26 +76,41 @@ impl PointDesk<'_, '_> {
         mut self,
         assignment: &Assignment,
         workload: &dyn Workload,
+        makers: Makers<'_>,
     ) -> Result<PointEnd, Failure> {
         let at_unix_ns = unix_ns();
         self.record(JournalRecord::PointStarted { assignment: assignment.clone(), at_unix_ns })?;
         let log = self.bundle.begin_point(assignment.point, &workload.op_names())?;
         let mut book = PointBook::begin(assignment, log);
-        let driven = self.drive(&mut book, workload);
+        let driven = match makers {
+            Makers::Own => self.drive(&mut book, workload).map(|part| Brought::Parts(vec![part])),
+            Makers::Fleet(fleet) => self.drive_fleet(&mut book, fleet),
+        };
         if assignment.phases.ops.is_some() {
             self.watcher.window(assignment, book.started_unix_ns, unix_ns());
         }
         let point_use = self.watcher.end_point();
-        let mut part = driven?;
+        let brought = driven?;
         // Between load points nobody is in the way, and set-up wants what it can get.
         cores::pin_current_thread(&self.placement.setup_cores)
             .map_err(|e| Failure::unusable(format!("cannot go back to the other cores: {e}")))?;
         if self.signals.is_asked() {
             return Ok(PointEnd::Interrupted);
         }
-        name_statuses(&mut part.report.totals, workload);
-        part.see(&point_use);
-        self.finish(book, vec![part], point_use)
+        let mut parts = match brought {
+            Brought::Parts(parts) => parts,
+            Brought::Lost { agent, host, why } => {
+                let (point, reason) = (assignment.point, why.to_string());
+                let failure = Failure::unusable(format!("agent {agent} on {host}: {reason}"));
+                self.record(JournalRecord::AgentLost { point, agent, host, reason })?;
+                return Ok(PointEnd::Lost(failure));
+            }
+        };
+        for part in &mut parts {
+            name_statuses(&mut part.report.totals, workload);
+            part.see(&point_use);
+        }
+        self.finish(book, parts, point_use)
     }
 
     /// Runs the agent on this thread, which then waits for the workers, and listens on one of
@@ -127,6 +153,49 @@ impl PointDesk<'_, '_> {
         })?;
         self.watcher.begin_point(assignment, threads);
         let _ = done.send(());
+        Ok(())
+    }
+
+    /// Has the agents of a fleet make the load, and listens to them.
+    fn drive_fleet(
+        &mut self,
+        book: &mut PointBook,
+        point: FleetPoint<'_>,
+    ) -> Result<Brought, Failure> {
+        let (out_of_the_way, _ready) = channel();
+        self.step_aside(&book.assignment.clone(), out_of_the_way)?;
+        let mut listening = point.begin();
+        let mut first_failure = None;
+        loop {
+            if self.signals.is_asked() || first_failure.is_some() || book.is_over {
+                listening.stop();
+            }
+            let brought = match listening.next() {
+                Some(FleetHeard::End(brought)) => Some(brought),
+                Some(heard) => {
+                    let heard = self.hear_fleet(book, heard);
+                    first_failure = first_failure.or(heard.err());
+                    None
+                }
+                None => None,
+            };
+            (self.on_look_up)(book.views.pop_front());
+            match (brought, first_failure.take()) {
+                (Some(_), Some(failure)) => return Err(failure),
+                (Some(brought), None) => return Ok(brought),
+                (None, failure) => first_failure = failure,
+            }
+        }
+    }
+
+    fn hear_fleet(&mut self, book: &mut PointBook, heard: FleetHeard) -> Result<(), Failure> {
+        match heard {
+            FleetHeard::Started { at_unix_ns } => self.started(book, at_unix_ns),
+            FleetHeard::Second(second) => book.show(&second),
+            FleetHeard::Sample(sample) => self.sample(book, sample)?,
+            FleetHeard::ClientLost { client, reason, at } => self.lose(book, client, reason, at)?,
+            FleetHeard::End(_) => {}
+        }
         Ok(())
     }
 

@@ -23,7 +23,8 @@ use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
 
 use super::ladder::{self, LadderPlan};
-use super::point::{PointDesk, PointEnd};
+use super::fleet_point::{FleetPoint, crews};
+use super::point::{Makers, PointDesk, PointEnd};
 use super::run_setup::{RunRequest, RunSetup};
 use super::setup::setup_shower;
 use crate::signals::Signals;
@@ -32,6 +33,7 @@ use super::{conditioning, disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};
 use crate::derive;
 use crate::exit::{Exit, Failure};
+use crate::fleet::Fleet;
 use crate::observers::{BeginningPoint, FinishedPoint, Observers, SecondView};
 use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
@@ -68,14 +70,16 @@ pub(crate) fn run(
         live.clear();
         note(&greeting);
     }
-    let setup = RunSetup::prepare(request, None, signals, live)?;
-    let disclosure = disclose::disclosure(request, &setup);
+    let mut fleet = launch(request, signals, live)?;
+    let setup = RunSetup::prepare(request, None, fleet.as_mut(), (signals, live))?;
+    let disclosure = disclose::disclosure(request, &setup, fleet.as_ref());
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
-    let started = run_started(request, &setup);
+    let started = run_started(request, &setup, fleet.as_ref());
     let analysis = Analysis::begin(&request.suite, started.clone(), Some(disclosure.clone()));
     let parts = (setup, sources, observers);
     let mut run = Run::new(request, parts, (bundle, disclosure, analysis), signals)?;
+    run.fleet = fleet;
     run.disclose_sources()?;
     run.record_durably(JournalRecord::RunStarted(started))?;
     let begun = run.analysis.finish();
@@ -97,17 +101,19 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
     let highest = found.and_then(|loads| loads.iter().copied().reduce(f64::max));
     let sources = sources::open(&request.monitors)?;
     let observers = Observers::open(&request.observers)?;
-    let setup = RunSetup::prepare(&request, highest, signals, live)?;
+    let mut fleet = launch(&request, signals, live)?;
+    let setup = RunSetup::prepare(&request, highest, fleet.as_mut(), (signals, live))?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
-        None => disclose::disclosure(&request, &setup),
+        None => disclose::disclosure(&request, &setup, fleet.as_ref()),
     };
     bundle.write_disclosure(&disclosure)?;
     let mut analysis = earlier.ok_or_else(|| not_begun(dir))?;
     analysis.disclose(disclosure.clone());
     let parts = (setup, sources, observers);
     let mut run = Run::new(&request, parts, (bundle, disclosure, analysis), signals)?;
+    run.fleet = fleet;
     run.records = reader.journal().records.clone();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let debug_build = cfg!(debug_assertions);
@@ -147,6 +153,8 @@ struct Run<'a> {
     signals: &'a Signals,
     watcher: Watcher,
     observers: Observers,
+    /// Who makes the load; `None` where this program does it alone.
+    fleet: Option<Fleet>,
     /// Of what the journal has so far.
     analysis: Analysis<'a>,
 }
@@ -171,6 +179,7 @@ impl<'a> Run<'a> {
             signals,
             watcher,
             observers,
+            fleet: None,
             analysis,
         })
     }
@@ -223,7 +232,8 @@ impl<'a> Run<'a> {
             Err(failure) => JournalRecord::Aborted { at_unix_ns, reason: failure.to_string() },
         };
         let recorded = noted.and(self.record_durably(last));
-        let Self { bundle, watcher, setup, mut observers, analysis, .. } = self;
+        let Self { bundle, watcher, setup, fleet, mut observers, analysis, .. } = self;
+        drop(fleet);
         let watched = watcher.stop();
         drop(setup);
         let dir = bundle.dir();
@@ -278,12 +288,37 @@ impl<'a> Run<'a> {
         Ok(Stop::Finished)
     }
 
-    /// Runs one load point; `None` when the user asked for the end.
+    /// Runs one load point, and once more where an agent was lost; `None` when the user asked for
+    /// the end.
     fn point(&mut self, point: &Planned, live: &mut Live) -> Result<Option<JudgedPoint>, Failure> {
-        if !self.wait_for_targets(live)? {
-            return Ok(None);
+        match self.try_point(point, live)? {
+            Tried::Judged(judged) => Ok(Some(*judged)),
+            Tried::Interrupted => Ok(None),
+            Tried::Lost(failure) => {
+                live.clear();
+                note(&format!("{failure}; the load point is made again"));
+                self.enough_agents(failure)?;
+                match self.try_point(point, live)? {
+                    Tried::Judged(judged) => Ok(Some(*judged)),
+                    Tried::Interrupted => Ok(None),
+                    Tried::Lost(failure) => Err(failure),
+                }
+            }
         }
-        let assignment = self.assignment(point);
+    }
+
+    /// Those that are left may go on without the one that was lost.
+    fn enough_agents(&self, failure: Failure) -> Result<(), Failure> {
+        let wanted = self.request.asked.agents.as_ref().and_then(|asked| asked.min).unwrap_or(1);
+        let left = self.fleet.as_ref().map_or(0, |fleet| fleet.living().count());
+        if left >= wanted as usize { Ok(()) } else { Err(failure) }
+    }
+
+    fn try_point(&mut self, point: &Planned, live: &mut Live) -> Result<Tried, Failure> {
+        if !self.wait_for_targets(live)? {
+            return Ok(Tried::Interrupted);
+        }
+        let mut assignment = self.assignment(point);
         let Planned { title, countdown, .. } = point;
         let workload = match &mut self.setup.plan.work {
             Work::Fixed(workload) => workload.clone(),
@@ -291,8 +326,11 @@ impl<'a> Run<'a> {
                 let mut show = setup_shower(title, self.signals, live);
                 let ready = preparation.ready(&point.load, &self.setup.dial, &mut show);
                 match ready {
-                    Err(SetupError::Stopped) => return Ok(None),
-                    ready => ready?,
+                    Err(SetupError::Stopped) => return Ok(Tried::Interrupted),
+                    ready => {
+                        assignment.data_files = preparation.files(&point.load);
+                        ready?
+                    }
                 }
             }
         };
@@ -324,8 +362,18 @@ impl<'a> Run<'a> {
             placement: &self.setup.placement,
             on_look_up: &mut on_look_up,
         };
-        match desk.run(&assignment, &*workload)? {
-            PointEnd::Interrupted => Ok(None),
+        let makers = match &mut self.fleet {
+            None => Makers::Own,
+            Some(fleet) => {
+                let seats = fleet.living().map(|(id, member)| (id, member.seat.clone()));
+                let crews = crews(&assignment, seats);
+                let watches = self.request.monitors_agents;
+                Makers::Fleet(FleetPoint { fleet, crews, watches })
+            }
+        };
+        match desk.run(&assignment, &*workload, makers)? {
+            PointEnd::Interrupted => Ok(Tried::Interrupted),
+            PointEnd::Lost(failure) => Ok(Tried::Lost(failure)),
             PointEnd::Finished { record, times } => {
                 let judged = self.judge(&record, &times, &workload.op_names());
                 let (result, style) = (&judged.result, live.style());
@@ -335,7 +383,10 @@ impl<'a> Run<'a> {
                     (None, Purpose::Ladder) => live.line(&finished_line(title, result, style)),
                     (None, _) => live.line(&search_line(title, result, style)),
                 }
-                Ok(self.put_back(point, live)?.then_some(judged))
+                Ok(match self.put_back(point, live)? {
+                    true => Tried::Judged(Box::new(judged)),
+                    false => Tried::Interrupted,
+                })
             }
         }
     }
@@ -360,7 +411,7 @@ impl<'a> Run<'a> {
             load: point.load.clone(),
             phases: self.phases(point.purpose),
             seed: self.seed_of(ordinal),
-            workers: placement.workers.min(point.load.clients().max(1)),
+            workers: self.workers().min(point.load.clients().max(1)),
             cores: placement.generator_cores.clone(),
             pacing: placement.pacing,
             own_cores: placement.own_cores,
@@ -372,7 +423,16 @@ impl<'a> Run<'a> {
             reserved_ports: self.setup.plan.reserved_ports,
             on_client_failure: self.request.suite.load.on_client_failure(),
             crew: None,
+            data_files: None,
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
+        }
+    }
+
+    /// Workers over all agents that are there.
+    fn workers(&self) -> u32 {
+        match &self.fleet {
+            None => self.setup.placement.workers,
+            Some(fleet) => fleet.living().map(|(_, member)| member.seat.workers).sum(),
         }
     }
 
@@ -441,6 +501,25 @@ impl<'a> Run<'a> {
             None => ladder::phases(self.profile, purpose),
         }
     }
+}
+
+/// Starts the agents of a run that has any.
+fn launch(
+    request: &RunRequest,
+    signals: &Signals,
+    live: &mut Live,
+) -> Result<Option<Fleet>, Failure> {
+    let asked = request.asked.agents.as_ref();
+    asked.map(|asked| Fleet::launch(asked, signals, live)).transpose()
+}
+
+/// What became of a load point.
+enum Tried {
+    Judged(Box<JudgedPoint>),
+    /// The user asked for the end.
+    Interrupted,
+    /// An agent was lost.
+    Lost(Failure),
 }
 
 /// Lets those who looked on go, and tells what went wrong with them.

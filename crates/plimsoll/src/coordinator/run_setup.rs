@@ -22,6 +22,7 @@ use plimsoll_servers::listener::Listening;
 use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
+use super::fleet_point::place_agents;
 use crate::dial::SystemDial;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
@@ -29,6 +30,7 @@ use super::servers;
 use crate::signals::Signals;
 use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
+use crate::fleet::Fleet;
 use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
@@ -56,6 +58,8 @@ pub(crate) struct RunRequest {
     pub loadfile: Option<InputFile>,
     /// What is watched besides this host.
     pub monitors: Vec<MonitorUrl>,
+    /// What agents see of their hosts is told in full.
+    pub monitors_agents: bool,
     /// Who looks on while the run goes.
     pub observers: ObserverWishes,
     /// What the user states for the disclosure.
@@ -83,6 +87,7 @@ impl RunRequest {
             asked: Asked::default(),
             loadfile: None,
             monitors: Vec::new(),
+            monitors_agents: false,
             observers: ObserverWishes::default(),
             statements: Vec::new(),
             systems: Systems::default(),
@@ -123,8 +128,8 @@ impl RunSetup {
     pub(super) fn prepare(
         request: &RunRequest,
         found_ops_per_s: Option<f64>,
-        signals: &Signals,
-        live: &mut Live,
+        mut fleet: Option<&mut Fleet>,
+        (signals, live): (&Signals, &mut Live),
     ) -> Result<Self, Failure> {
         let suite = &request.suite;
         let registration = protocols::of(suite)?;
@@ -135,7 +140,7 @@ impl RunSetup {
         };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, registration, suite)?;
-        let mut placement = settle_placement(request, &addresses)?;
+        let mut placement = settle_placement(request, &addresses, fleet.as_deref_mut())?;
         let limits = request.asked.server_limits.unwrap_or_default();
         narrow(&mut placement.server_cores, limits.cores)?;
         let profile = suite.profiles.get(request.profile);
@@ -176,7 +181,10 @@ impl RunSetup {
                 target.resolved.address = *address;
             }
         }
-        let sources = (registration.sources)(suite, &targets);
+        let sources = match request.asked.sources.is_empty() {
+            true => (registration.sources)(suite, &targets),
+            false => request.asked.sources.clone(),
+        };
         Ok(Self {
             registration,
             targets,
@@ -239,6 +247,7 @@ pub(crate) fn cores_of_program() -> Result<&'static [u32], Failure> {
 fn settle_placement(
     request: &RunRequest,
     addresses: &[Option<ResolvedTarget>],
+    fleet: Option<&mut Fleet>,
 ) -> Result<Placement, Failure> {
     let cores = cores_of_program()?;
     let server = if addresses.iter().any(Option::is_none) {
@@ -248,7 +257,11 @@ fn settle_placement(
     } else {
         ServerPlace::Elsewhere
     };
-    let placement = place(cores, &server, request.asked.workers, request.asked.pacing);
+    let (workers, pacing) = (request.asked.workers, request.asked.pacing);
+    let placement = match fleet {
+        None => place(cores, &server, workers, pacing),
+        Some(fleet) => place_agents(fleet, cores, &server, (workers, pacing)),
+    };
     cores::pin_current_thread(&placement.setup_cores)
         .map_err(|e| Failure::unusable(format!("cannot pin to cores of its own: {e}")))?;
     Ok(placement)

@@ -1,5 +1,6 @@
 //! One file per verb of the command line.
 
+pub(crate) mod agent;
 pub(crate) mod analyse;
 pub(crate) mod calibrate;
 pub(crate) mod capacity;

@@ -27,6 +27,8 @@ use crate::verbs::url_flags;
 
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
+/// The value of `--monitor` that means the agents' hosts.
+const MONITOR_AGENTS: &str = "agents";
 /// Default place of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -132,6 +134,12 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     };
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
+    let (of_agents, others): (Vec<_>, Vec<_>) =
+        args.monitor.iter().cloned().partition(|url| url == MONITOR_AGENTS);
+    let monitors_agents = !of_agents.is_empty();
+    if monitors_agents && args.agents.agents.is_empty() {
+        return Err(Failure::wrong("--monitor agents: there are none; name them with --agents"));
+    }
     let asked = Asked {
         workers: args.workers.or(base.asked.workers),
         pacing: match args.pacing.into() {
@@ -152,7 +160,8 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         out: args.out.clone().unwrap_or_else(|| default_out(&base.suite.name)),
         asked,
         loadfile: loadfile.or(base.loadfile),
-        monitors: sources::parse(&args.monitor)?,
+        monitors: sources::parse(&others)?,
+        monitors_agents,
         observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
         systems: systems::read(&args.system)?,

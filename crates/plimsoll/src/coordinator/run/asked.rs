@@ -15,6 +15,7 @@ use super::super::sources;
 use super::tries;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
+use crate::fleet::Fleet;
 use crate::load_file;
 use crate::protocols::{parse_suite, shipped};
 use crate::secrets::separate;
@@ -135,8 +136,12 @@ fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
 }
 
 /// The journal's first record.
-pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted {
-    let method = parameters(request, setup);
+pub(super) fn run_started(
+    request: &RunRequest,
+    setup: &RunSetup,
+    fleet: Option<&Fleet>,
+) -> RunStarted {
+    let method = parameters(request, setup, fleet);
     RunStarted {
         format: JOURNAL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -158,11 +163,18 @@ pub(super) fn run_started(request: &RunRequest, setup: &RunSetup) -> RunStarted 
 }
 
 /// Every parameter of the run beside the method's.
-pub(super) fn parameters(request: &RunRequest, setup: &RunSetup) -> Vec<Parameter> {
+pub(super) fn parameters(
+    request: &RunRequest,
+    setup: &RunSetup,
+    fleet: Option<&Fleet>,
+) -> Vec<Parameter> {
     let mut practices = setup.plan.practices.clone();
     practices.extend(beside_the_suite(request));
-    if setup.targets.iter().any(|target| target.is_here) {
-        practices.push(Practice::new(method::HOSTS, method::SERVERS_HOST));
+    let is_here = setup.targets.iter().any(|target| target.is_here);
+    match fleet {
+        Some(fleet) => practices.push(Practice::new(method::HOSTS, fleet.hosts_text(is_here))),
+        None if is_here => practices.push(Practice::new(method::HOSTS, method::SERVERS_HOST)),
+        None => {}
     }
     let name = &request.suite.name;
     let shipped = setup.shipped.get_or_init(|| parse_suite(name, shipped(name)?, &[]).ok());

@@ -46,7 +46,7 @@ impl Run<'_> {
             };
             if let Some(how) = how {
                 live.line(&how);
-                let method = parameters(self.request, &self.setup);
+                let method = parameters(self.request, &self.setup, self.fleet.as_ref());
                 let departures = departures(&method);
                 self.record_durably(JournalRecord::CapacitySearched { how, departures, method })?;
                 return Ok(Stop::Finished);

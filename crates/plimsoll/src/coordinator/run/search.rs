@@ -83,7 +83,7 @@ impl Run<'_> {
         let highest = if highest >= 100.0 { highest.floor() } else { highest };
         let loads = Ladder::evenly(highest, steps);
         self.settle(highest, live)?;
-        let method = parameters(self.request, &self.setup);
+        let method = parameters(self.request, &self.setup, self.fleet.as_ref());
         let departures = departures(&method);
         let planned = JournalRecord::LadderPlanned { loads: loads.clone(), departures, method };
         self.record_durably(planned)?;
@@ -204,11 +204,12 @@ impl Run<'_> {
         }
         // Stopped first: the new servers want the same cores and the room of the old file set.
         self.setup.targets.clear();
-        self.setup = RunSetup::prepare(self.request, Some(highest), self.signals, live)?;
+        let fleet = self.fleet.as_mut();
+        self.setup = RunSetup::prepare(self.request, Some(highest), fleet, (self.signals, live))?;
         self.endpoints = self.setup.endpoints();
         let dir = self.bundle.dir().join(MONITORS_DIR);
         self.watcher.restart(&dir, self.setup.registration, &self.setup.targets)?;
-        self.disclosure = disclose::disclosure(self.request, &self.setup);
+        self.disclosure = disclose::disclosure(self.request, &self.setup, self.fleet.as_ref());
         self.disclose()?;
         self.disclose_sources()
     }

@@ -1,7 +1,9 @@
 //! Which cores of its host each agent uses, and with how many workers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
+use plimsoll_fleet::launcher::spec::Settings;
 use plimsoll_fleet::message::Greeting;
 
 /// Workers of an agent that nobody asked for, as in a local run.
@@ -9,27 +11,39 @@ const WORKERS_DEFAULT_MAX: usize = 16;
 
 /// What an agent may use, and what was asked of it.
 #[derive(Clone, Debug)]
-pub(super) struct SeatWish<'a> {
+pub(crate) struct SeatWish<'a> {
     pub greeting: &'a Greeting,
-    /// Cores that the user gave it.
-    pub cores: Option<&'a [u32]>,
+    /// What the user gave it.
+    pub settings: &'a Settings,
     /// Workers that the user wants of it.
     pub workers: Option<u32>,
 }
 
+impl SeatWish<'_> {
+    /// Cores that it may use.
+    fn cores(&self) -> &[u32] {
+        match &self.settings.cores[..] {
+            [] => &self.greeting.cores,
+            cores => cores,
+        }
+    }
+}
+
 /// What an agent gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct AgentSeat {
+pub(crate) struct AgentSeat {
     /// Cores of its workers; no other agent has them unless there are too few.
     pub cores: Vec<u32>,
     pub workers: u32,
+    /// Addresses that its clients connect from.
+    pub sources: Vec<IpAddr>,
     /// Neither another agent nor the system needs them.
     pub own_cores: bool,
 }
 
 /// Divides the cores of each host among its agents. `taken` are cores of the host with this boot
 /// id that a server or this program needs.
-pub(super) fn seats(wishes: &[SeatWish<'_>], (boot_id, taken): (&str, &[u32])) -> Vec<AgentSeat> {
+pub(crate) fn seats(wishes: &[SeatWish<'_>], (boot_id, taken): (&str, &[u32])) -> Vec<AgentSeat> {
     let mut by_host: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, wish) in wishes.iter().enumerate() {
         by_host.entry(&wish.greeting.boot_id).or_default().push(index);
@@ -54,10 +68,10 @@ fn divide(agents: &[usize], wishes: &[SeatWish<'_>], taken: &[u32], seats: &mut 
         for &agent in agents {
             let (wish, seat) = (&wishes[agent], &mut seats[agent]);
             let most = wish.workers.map_or(WORKERS_DEFAULT_MAX, |workers| workers as usize);
-            let may = wish.cores.unwrap_or(&wish.greeting.cores);
+            let may = wish.cores();
             // The first core, where most systems handle their interrupts, is taken last.
             let next = may.iter().skip(1).chain(may.first()).find(|core| !given.contains(core));
-            let room = wish.cores.is_some() || all.difference(&given).count() > spares;
+            let room = !wish.settings.cores.is_empty() || all.difference(&given).count() > spares;
             if let Some(core) = next.filter(|_| room && seat.cores.len() < most) {
                 given.insert(*core);
                 seat.cores.push(*core);
@@ -71,10 +85,11 @@ fn divide(agents: &[usize], wishes: &[SeatWish<'_>], taken: &[u32], seats: &mut 
     for (place, &agent) in agents.iter().enumerate() {
         let (wish, seat) = (&wishes[agent], &mut seats[agent]);
         if seat.cores.is_empty() {
-            seat.cores.extend(shared(&wish.greeting.cores, taken, place));
+            seat.cores.extend(shared(wish.cores(), taken, place));
         }
         seat.cores.sort_unstable();
         seat.workers = wish.workers.unwrap_or(seat.cores.len().max(1) as u32);
+        seat.sources.clone_from(&wish.settings.sources);
         seat.own_cores = !is_crowded && seat.cores.len() >= seat.workers as usize;
     }
 }
@@ -95,7 +110,8 @@ mod tests {
     }
 
     fn plain(greetings: &[Greeting], here: (&str, &[u32])) -> Vec<(Vec<u32>, u32, bool)> {
-        let wish = |greeting| SeatWish { greeting, cores: None, workers: None };
+        let settings = &Settings::default();
+        let wish = |greeting| SeatWish { greeting, settings, workers: None };
         let wishes: Vec<_> = greetings.iter().map(wish).collect();
         let seats = seats(&wishes, here);
         seats.into_iter().map(|seat| (seat.cores, seat.workers, seat.own_cores)).collect()
@@ -133,8 +149,10 @@ mod tests {
     #[test]
     fn what_the_user_asks_of_an_agent_decides() {
         let greeting = greeting("a", &[0, 1, 2, 3]);
-        let wish = SeatWish { greeting: &greeting, cores: Some(&[3]), workers: Some(2) };
+        let settings = Settings { cores: vec![3], ..Settings::default() };
+        let wish = SeatWish { greeting: &greeting, settings: &settings, workers: Some(2) };
         let seats = seats(&[wish], ("here", &[]));
-        assert_eq!(seats, [AgentSeat { cores: vec![3], workers: 2, own_cores: false }]);
+        let expected = AgentSeat { cores: vec![3], workers: 2, ..AgentSeat::default() };
+        assert_eq!(seats, [expected]);
     }
 }

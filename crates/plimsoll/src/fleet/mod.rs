@@ -1,0 +1,9 @@
+//! The program's side of many agents: their processes, their cores, and what they plan from.
+
+mod crew;
+mod order;
+mod seats;
+
+pub(crate) use crew::{Fleet, Member};
+pub(crate) use order::{AgentDial, order_of, plan_of};
+pub(crate) use seats::AgentSeat;
