@@ -7,6 +7,7 @@
 //! | [`message`] | what controller and agent say to each other |
 //! | [`frame`] | messages as bytes |
 //! | [`clock`] | the offset between two monotonic clocks, with its bound |
+//! | [`pulse`] | how often both sides show that they live, and how long one may be silent |
 //! | [`controller`], [`agent`] | the two state machines; time is passed in, nothing waits |
 //! | [`launcher`] | `--agents`: which program starts an agent, and its child process |
 
@@ -18,3 +19,6 @@ pub mod controller;
 pub mod frame;
 pub mod launcher;
 pub mod message;
+pub mod pulse;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,103 @@
+//! What the controller knows of one agent.
+
+use plimsoll_model::units::Nanos;
+
+use super::news::{Asked, Loss};
+use crate::clock::Exchanges;
+
+/// What an agent is doing, as far as the controller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Absent,
+    Greeted,
+    Idle,
+    Planning,
+    Preparing,
+    Ready,
+    Running,
+    Reported,
+    Leaving { said_goodbye: bool },
+    Gone,
+}
+
+impl Stage {
+    /// For a person: "while …".
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Absent => "it should greet",
+            Self::Greeted | Self::Idle => "it had no order",
+            Self::Planning => "making a plan",
+            Self::Preparing => "getting ready",
+            Self::Ready => "waiting for the start",
+            Self::Running => "running a load point",
+            Self::Reported => "its report had been sent",
+            Self::Leaving { .. } | Self::Gone => "leaving",
+        }
+    }
+
+    /// A load point was begun, and its end was not reported.
+    pub(super) const fn owes_an_end(self) -> bool {
+        matches!(self, Self::Preparing | Self::Ready | Self::Running)
+    }
+
+    /// It is expected to show that it lives, and waits for us to show it.
+    pub(super) const fn has_a_pulse(self) -> bool {
+        !matches!(self, Self::Absent | Self::Leaving { .. } | Self::Gone)
+    }
+}
+
+/// Until when something was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub(super) at: Nanos,
+    pub(super) within: Nanos,
+    pub(super) asked: Asked,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) stage: Stage,
+    /// When a byte came from it last.
+    pub(super) heard: Nanos,
+    /// When something was sent to it last.
+    pub(super) spoke: Nanos,
+    pub(super) due: Option<Due>,
+    /// The question for its clock that is under way. Its answer may come after the measurement was
+    /// given up.
+    pub(super) clock_asked: Option<Nanos>,
+    /// The measurement of its clock that is under way.
+    pub(super) round: Option<Exchanges>,
+    /// Why it is gone.
+    pub(super) loss: Option<Loss>,
+}
+
+impl Member {
+    pub(super) const fn new(now: Nanos) -> Self {
+        Self {
+            stage: Stage::Absent,
+            heard: now,
+            spoke: now,
+            due: None,
+            clock_asked: None,
+            round: None,
+            loss: None,
+        }
+    }
+
+    /// It has nothing more to do until it is asked.
+    pub(super) fn rest(&mut self) {
+        self.stage = Stage::Idle;
+        self.due = None;
+        self.round = None;
+    }
+
+    /// Why it is lost by now, if time is the reason.
+    pub(super) fn overdue(&self, now: Nanos, silence: Nanos, judged_at: impl Fn(Nanos) -> Nanos) -> Option<Loss> {
+        if self.stage.has_a_pulse() && judged_at(self.heard.saturating_add(silence)) <= now {
+            return Some(Loss::Silent(silence));
+        }
+        let due = self.due.filter(|due| judged_at(due.at) <= now)?;
+        Some(Loss::Overdue { asked: due.asked, within: due.within })
+    }
+}

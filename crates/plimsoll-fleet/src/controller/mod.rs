@@ -1,0 +1,415 @@
+//! The controller of a run's agents: events in, actions out, time passed in. Threads and pipes
+//! drive it in the program, a simulator in tests.
+//!
+//! | the run is | until |
+//! | --- | --- |
+//! | gathering | all agents greeted and had their clocks measured, or `wait` has passed |
+//! | idle | a command |
+//! | planning | each agent has planned, refused, or is lost |
+//! | attaching | each agent of the load point is ready |
+//! | timing | the clocks of all are measured; then the order to start goes to all at once |
+//! | running | each agent has reported and had its clock measured again |
+//! | settling | (an agent failed, or the load point was stopped before its start) each other one has said that its part is over |
+//! | finishing | each agent has said goodbye and ended, or was given the time of a silence |
+//! | finished | |
+//!
+//! | an agent is | and may say, besides that it lives and what its clock shows |
+//! | --- | --- |
+//! | absent | `Hello` |
+//! | greeted, idle | nothing |
+//! | planning | `Planned`, `Refused` |
+//! | preparing | `Ready`, `Refused` |
+//! | ready | `Refused`, after it was told to stop |
+//! | running | `Second`, `Sample`, `ClientLost`, `Slices`; at the end `Finished` or `Refused` |
+//! | reported | nothing; its clock is measured again |
+//! | leaving | `Goodbye`; all else is of before |
+//! | gone | |
+//!
+//! A load point ends for an agent with exactly one `Finished` or `Refused`, also one that it was
+//! told to stop: what comes before that is of the load point that was lost, what comes after is not.
+
+mod member;
+mod news;
+mod point;
+mod said;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use plimsoll_model::assignment::Assignment;
+use plimsoll_model::units::{Nanos, keep_least};
+
+use crate::message::{PlanOrder, ToAgent};
+use crate::pulse::Awake;
+use member::{Due, Member, Stage};
+use point::{Point, Progress};
+
+pub use news::{
+    Action, AgentId, AgentReport, Asked, Command, Failure, Input, Loss, News, Settings,
+};
+
+/// The state machine.
+#[derive(Debug)]
+pub struct Controller {
+    settings: Settings,
+    members: Vec<Member>,
+    run: Run,
+    now: Nanos,
+    awake: Awake,
+    actions: VecDeque<Action>,
+}
+
+/// What the run is doing.
+#[derive(Debug)]
+enum Run {
+    Gathering { until: Nanos },
+    Idle,
+    Planning { failed: Vec<(AgentId, Failure)> },
+    Point(Box<Point>),
+    Finishing { until: Nanos },
+    Finished,
+}
+
+impl Controller {
+    /// For so many agents, whose processes are being started.
+    pub fn new(agents: usize, settings: Settings, now: Nanos) -> Self {
+        Self {
+            members: (0..agents).map(|_| Member::new(now)).collect(),
+            run: Run::Gathering { until: now.saturating_add(settings.wait) },
+            now,
+            awake: Awake::new(settings.pulse, now),
+            actions: VecDeque::new(),
+            settings,
+        }
+    }
+
+    /// Takes in an event. `now` is read after the event has come.
+    pub fn handle(&mut self, now: Nanos, input: Input) {
+        self.now = self.now.max(now);
+        self.awake.turn(self.now);
+        match input {
+            Input::Said(agent, message) => self.said(agent, message),
+            Input::Heard(agent) => self.heard(agent),
+            Input::Broken(agent, error) => self.lose(agent, Loss::Unreadable(error)),
+            Input::Ended(agent, why) => self.ended(agent, why),
+            Input::Command(command) => self.command(command),
+            Input::Tick => {}
+        }
+        self.judge_time();
+        while self.advance() {}
+        self.show_life();
+    }
+
+    /// What to do next; to be asked after each event until there is nothing.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When to come back with [`Input::Tick`].
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let Settings { pulse, .. } = &self.settings;
+        let mut next = match self.run {
+            Run::Finished => return None,
+            Run::Gathering { until } | Run::Finishing { until } => {
+                Some(self.awake.judged_at(until))
+            }
+            _ => None,
+        };
+        for member in &self.members {
+            if member.stage.has_a_pulse() {
+                let silent = member.heard.saturating_add(pulse.silence);
+                keep_least(&mut next, member.spoke.saturating_add(pulse.alive_every));
+                keep_least(&mut next, self.awake.judged_at(silent));
+            }
+            keep_least(&mut next, member.due.map(|due| self.awake.judged_at(due.at)));
+        }
+        next
+    }
+
+    /// Agents that greeted and are not lost.
+    pub fn living(&self) -> Vec<AgentId> {
+        self.agents(|member| member.stage.has_a_pulse())
+    }
+
+    fn agents(&self, which: impl Fn(&Member) -> bool) -> Vec<AgentId> {
+        let of = |(at, member)| which(member).then_some(AgentId(at));
+        self.members.iter().enumerate().filter_map(of).collect()
+    }
+
+    fn send(&mut self, agent: AgentId, message: ToAgent) {
+        if let Some(member) = self.members.get_mut(agent.0) {
+            member.spoke = self.now;
+            self.actions.push_back(Action::Send(agent, message));
+        }
+    }
+
+    fn tell(&mut self, news: News) {
+        self.actions.push_back(Action::Tell(news));
+    }
+
+    /// Puts an agent into a stage, with something to do until `within` from now.
+    fn ask(&mut self, agent: AgentId, stage: Stage, (asked, within): (Asked, Nanos)) {
+        if let Some(member) = self.members.get_mut(agent.0) {
+            member.stage = stage;
+            member.due = Some(Due { at: self.now.saturating_add(within), within, asked });
+        }
+    }
+
+    fn stage(&self, agent: AgentId) -> Stage {
+        self.members.get(agent.0).map_or(Stage::Gone, |member| member.stage)
+    }
+}
+
+/// Ends and losses.
+impl Controller {
+    fn ended(&mut self, agent: AgentId, why: String) {
+        match self.stage(agent) {
+            Stage::Leaving { said_goodbye: true } => self.members[agent.0].stage = Stage::Gone,
+            _ => self.lose(agent, Loss::Ended(why)),
+        }
+    }
+
+    fn lose(&mut self, agent: AgentId, why: Loss) {
+        if self.stage(agent) == Stage::Gone {
+            return;
+        }
+        let member = &mut self.members[agent.0];
+        (member.stage, member.due, member.round) = (Stage::Gone, None, None);
+        member.loss = Some(why.clone());
+        self.actions.push_back(Action::End(agent));
+        self.tell(News::AgentLost { agent, why: why.clone() });
+        self.plan_failed(agent, Failure::Lost(why.clone()));
+        self.spoil(agent, Failure::Lost(why));
+    }
+
+    fn plan_failed(&mut self, agent: AgentId, why: Failure) {
+        if let Run::Planning { failed } = &mut self.run {
+            failed.push((agent, why));
+        }
+    }
+
+    /// The load point under way does not count because of one of its agents; the others stop.
+    fn spoil(&mut self, agent: AgentId, why: Failure) {
+        let Run::Point(point) = &mut self.run else { return };
+        if point.part_mut(agent).is_none() {
+            return;
+        }
+        point.spoil(agent, why);
+        for agent in point.agents() {
+            if self.stage(agent) == Stage::Reported {
+                self.members[agent.0].rest();
+            }
+        }
+        self.stop();
+    }
+
+    /// Tells every agent of the load point under way to stop that has not ended it.
+    fn stop(&mut self) {
+        let Run::Point(point) = &mut self.run else { return };
+        if std::mem::replace(&mut point.stopped, true) {
+            return;
+        }
+        for agent in point.agents() {
+            let stage = self.stage(agent);
+            if stage.owes_an_end() {
+                self.members[agent.0].round = None;
+                self.send(agent, ToAgent::Stop);
+            }
+            // Getting ready may take its time, as it may without a stop.
+            if matches!(stage, Stage::Ready | Stage::Running) {
+                self.ask(agent, stage, (Asked::Stop, self.settings.report));
+            }
+        }
+    }
+
+    fn judge_time(&mut self) {
+        let (now, awake, silence) = (self.now, self.awake, self.settings.pulse.silence);
+        for agent in (0..self.members.len()).map(AgentId) {
+            let judged_at = |deadline| awake.judged_at(deadline);
+            if let Some(loss) = self.members[agent.0].overdue(now, silence, judged_at) {
+                self.lose(agent, loss);
+            }
+        }
+        match self.run {
+            Run::Gathering { until } if awake.judged_at(until) <= now => {
+                let late = |stage| matches!(stage, Stage::Absent | Stage::Greeted);
+                for agent in self.agents(|member| late(member.stage)) {
+                    self.lose(agent, Loss::Absent(self.settings.wait));
+                }
+            }
+            Run::Finishing { until } if awake.judged_at(until) <= now => {
+                for agent in self.agents(|member| member.stage != Stage::Gone) {
+                    self.lose(agent, Loss::Silent(silence));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn show_life(&mut self) {
+        let Self { now, settings, .. } = self;
+        let (now, every) = (*now, settings.pulse.alive_every);
+        let quiet = |member: &Member| member.spoke.saturating_add(every) <= now;
+        for agent in self.agents(|member| member.stage.has_a_pulse() && quiet(member)) {
+            self.send(agent, ToAgent::Alive);
+        }
+    }
+}
+
+/// Commands, and what follows when all agents have done something.
+impl Controller {
+    fn command(&mut self, command: Command) {
+        match (command, &self.run) {
+            (_, Run::Finishing { .. } | Run::Finished) => {}
+            (Command::Plan(order), Run::Idle) => self.plan(order),
+            (Command::Point(assignments), Run::Idle) => self.begin_point(assignments),
+            (Command::Stop, _) => self.stop(),
+            (Command::Finish, _) => self.finish(),
+            (Command::Plan(_) | Command::Point(_), _) => {
+                self.tell(News::Refused("the command before it has not ended"));
+            }
+        }
+    }
+
+    fn plan(&mut self, order: Box<PlanOrder>) {
+        self.run = Run::Planning { failed: Vec::new() };
+        let all = self.living();
+        for agent in &all {
+            self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
+            self.members[agent.0].spoke = self.now;
+        }
+        self.actions.push_back(Action::SendAll(all, ToAgent::Plan(order)));
+    }
+
+    fn begin_point(&mut self, assignments: Vec<(AgentId, Assignment)>) {
+        let Some(point) = Point::new(&assignments) else {
+            return self.tell(News::Refused("a load point needs an agent"));
+        };
+        let mut agents = point.agents();
+        agents.sort();
+        agents.dedup();
+        if agents.len() < assignments.len() || agents.iter().any(|id| id.0 >= self.members.len()) {
+            return self.tell(News::Refused("a load point has each of its agents once"));
+        }
+        let gone = agents.iter().find_map(|id| Some((*id, self.members[id.0].loss.clone()?)));
+        if let Some((agent, why)) = gone {
+            return self.tell(News::PointLost { agent, why: Failure::Lost(why) });
+        }
+        self.run = Run::Point(Box::new(point));
+        for (agent, assignment) in assignments {
+            self.ask(agent, Stage::Preparing, (Asked::Prepare, self.settings.answer));
+            self.send(agent, ToAgent::Point(Box::new(assignment)));
+        }
+    }
+
+    fn finish(&mut self) {
+        for agent in self.agents(|member| member.stage == Stage::Absent) {
+            self.members[agent.0].stage = Stage::Gone;
+            self.actions.push_back(Action::End(agent));
+        }
+        for agent in self.living() {
+            self.send(agent, ToAgent::Goodbye);
+            let member = &mut self.members[agent.0];
+            member.rest();
+            member.stage = Stage::Leaving { said_goodbye: false };
+        }
+        self.run = Run::Finishing { until: self.now.saturating_add(self.settings.pulse.silence) };
+    }
+
+    /// Goes on to what follows, if every agent has done its part of what is under way.
+    fn advance(&mut self) -> bool {
+        let any = |of: &[Stage]| self.members.iter().any(|member| of.contains(&member.stage));
+        match &mut self.run {
+            Run::Gathering { .. } => self.gather(),
+            Run::Planning { failed } if !any(&[Stage::Planning]) => {
+                let failed = std::mem::take(failed);
+                self.run = Run::Idle;
+                let failed = Some(failed).filter(|failed| !failed.is_empty());
+                self.tell(failed.map_or(News::Planned, News::PlanFailed));
+                true
+            }
+            Run::Point(_) => self.advance_point(),
+            Run::Finishing { .. } if self.members.iter().all(|m| m.stage == Stage::Gone) => {
+                self.run = Run::Finished;
+                self.tell(News::Finished);
+                true
+            }
+            Run::Planning { .. } | Run::Idle | Run::Finishing { .. } | Run::Finished => false,
+        }
+    }
+
+    fn gather(&mut self) -> bool {
+        let coming = |member: &Member| matches!(member.stage, Stage::Absent | Stage::Greeted);
+        let there = self.agents(|member| member.stage == Stage::Idle).len();
+        let coming = self.agents(coming).len();
+        if there + coming < self.settings.agents_min.max(1) {
+            let reason = |agent: AgentId| Some((agent, self.members[agent.0].loss.clone()?));
+            let all = self.agents(|_| true);
+            let reasons = all.into_iter().filter_map(reason).collect();
+            self.tell(News::TooFew(reasons));
+            self.finish();
+            return true;
+        }
+        if coming == 0 {
+            self.run = Run::Idle;
+            self.tell(News::Gathered);
+        }
+        coming == 0
+    }
+
+    fn advance_point(&mut self) -> bool {
+        let Run::Point(point) = &mut self.run else { return false };
+        let all = |stage| {
+            point.parts.iter().all(|part| self.members[part.agent.0].stage == stage)
+        };
+        let agents = point.agents();
+        let settled = || !agents.iter().any(|agent| self.members[agent.0].stage.owes_an_end());
+        let end = match point.progress {
+            _ if point.loss.is_some() && settled() => {
+                point.loss.take().map(|(agent, why)| News::PointLost { agent, why })
+            }
+            Progress::Attaching | Progress::Timing if point.stopped && settled() => {
+                Some(News::PointStopped)
+            }
+            _ if point.loss.is_some() => None,
+            Progress::Attaching if !point.stopped && all(Stage::Ready) => {
+                point.progress = Progress::Timing;
+                self.tell(News::Ready);
+                agents.into_iter().for_each(|agent| self.measure_clock(agent));
+                return true;
+            }
+            Progress::Timing
+                if !point.stopped && point.parts.iter().all(|part| part.before.is_some()) =>
+            {
+                self.start();
+                return true;
+            }
+            Progress::Running => point.reports().map(News::PointFinished),
+            Progress::Attaching | Progress::Timing => None,
+        };
+        let Some(news) = end else { return false };
+        self.run = Run::Idle;
+        self.tell(news);
+        true
+    }
+
+    fn start(&mut self) {
+        let Run::Point(point) = &mut self.run else { return };
+        point.progress = Progress::Running;
+        let lead = self.settings.start_lead;
+        let at = self.now.saturating_add(lead);
+        let load = point.phases.load_end().saturating_add(point.phases.drain_ns);
+        let within = lead.saturating_add(load).saturating_add(self.settings.report);
+        let starts: Vec<(AgentId, u64)> = point
+            .parts
+            .iter()
+            .filter_map(|part| Some((part.agent, part.before?.there(at))))
+            .collect();
+        for (agent, at_ns) in starts {
+            self.ask(agent, Stage::Running, (Asked::Run, within));
+            self.send(agent, ToAgent::Start { at_ns });
+        }
+        self.tell(News::Started { at });
+    }
+}
