@@ -17,7 +17,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 30] = [
+const PEERS: [Peer; 32] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -119,9 +119,11 @@ const PEERS: [Peer; 30] = [
     Peer {
         program: "ssh",
         packages: &["openssh-client"],
-        tests: "a host watched through a real ssh: keys taken and refused",
+        tests: "a host watched, and agents started, through a real ssh: keys taken and refused",
     },
     Peer { program: "sshd", packages: &["openssh-server"], tests: "the same" },
+    Peer { program: "srun", packages: &["slurm-wlm"], tests: "agents started by a real Slurm" },
+    Peer { program: "munged", packages: &["munge"], tests: "the same" },
     Peer {
         program: "prometheus-node-exporter",
         packages: &["prometheus-node-exporter"],

@@ -26,6 +26,8 @@ mod relay;
 pub mod shared_files;
 pub mod sim;
 pub mod skips;
+pub mod slurm;
 #[cfg(feature = "servers")]
 pub mod smb_peers;
+pub mod sshd;
 pub mod tls;

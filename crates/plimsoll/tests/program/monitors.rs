@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plimsoll_testkit::peers::{require_peer, require_root};
+use plimsoll_testkit::peers::require_peer;
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use plimsoll_testkit::program::{
     Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
 };
+use plimsoll_testkit::sshd::Sshd;
 
 /// Points long enough for whole samples.
 const LONG: [&str; 4] =
@@ -209,79 +210,16 @@ fn a_source_that_cannot_be_is_refused_and_its_community_never_shown() {
     assert!(!bundle.exists());
 }
 
-/// A real sshd of this test's own, which lets one key in. Ends when dropped.
-struct Sshd {
-    child: Child,
-    port: u16,
-    place: TempDir,
-}
-
-impl Sshd {
-    fn start() -> Option<Self> {
-        let sshd = require_peer("sshd")?;
-        require_peer("ssh")?;
-        let keygen = require_peer("ssh-keygen")?;
-        require_root("an sshd of one's own")?;
-        let place = TempDir::new().unwrap();
-        let at = |name: &str| place.path().join(name).display().to_string();
-        for name in ["host", "user", "wrong"] {
-            let made = Command::new(&keygen)
-                .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(name)])
-                .status();
-            assert!(made.unwrap().success());
-        }
-        fs::copy(at("user.pub"), at("authorized")).unwrap();
-        fs::create_dir_all("/run/sshd").unwrap();
-        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let settings = [
-            format!("ListenAddress 127.0.0.1:{port}"),
-            format!("HostKey {}", at("host")),
-            format!("AuthorizedKeysFile {}", at("authorized")),
-            format!("PidFile {}", at("pid")),
-            "StrictModes no".to_owned(),
-            "PermitRootLogin yes".to_owned(),
-            "PasswordAuthentication no".to_owned(),
-            "UsePAM no".to_owned(),
-        ];
-        fs::write(place.path().join("config"), settings.join("\n")).unwrap();
-        let child = Command::new(sshd)
-            .args(["-D", "-e", "-f", &at("config")])
-            .stderr(fs::File::create(place.path().join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let it = Self { child, port, place };
-        wait_until("sshd listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(it)
-    }
-
-    /// The system's ssh with a key of this test, and nothing of the user's.
-    fn ssh_with(&self, key: &str) -> TempDir {
-        let place = self.place.path().display();
-        ssh_of(&format!(
-            "exec /usr/bin/ssh -F /dev/null -i {place}/{key} -o IdentitiesOnly=yes \
-             -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={place}/known \"$@\""
-        ))
-    }
-
-    fn url(&self) -> String {
-        format!("ssh://root@127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        plimsoll_testkit::program::signal(&self.child, Signal::TERM);
-        let _ = self.child.wait();
-    }
+/// The system's ssh with a key of this sshd's.
+fn ssh_with(sshd: &Sshd, key: &str) -> TempDir {
+    ssh_of(&format!("exec /usr/bin/ssh -F {} \"$@\"", sshd.client(key).display()))
 }
 
 #[test]
 fn a_real_sshd_lets_a_run_watch_its_host_at_little_cost() {
     let _alone = alone();
     let Some(sshd) = Sshd::start() else { return };
-    let ssh = sshd.ssh_with("user");
+    let ssh = ssh_with(&sshd, "user");
     let url = sshd.url();
     let monitor = ["--points", "300", "--monitor", &url];
     let alike = [("host.cpu_busy", 0.05), ("process.server.cpu", 0.05)];
@@ -297,7 +235,7 @@ fn a_wrong_key_is_told_before_any_load() {
     let Some(sshd) = Sshd::start() else { return };
     let place = TempDir::new().unwrap();
     let bundle = place.path().join("run");
-    let ssh = sshd.ssh_with("wrong");
+    let ssh = ssh_with(&sshd, "wrong");
     let ended = run(&bundle, ssh.path(), &["--monitor", &sshd.url()]);
     ended.check(3, &["Permission denied (publickey", "must work without a password"]);
     assert!(!bundle.exists());

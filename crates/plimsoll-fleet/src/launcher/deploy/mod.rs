@@ -1,0 +1,230 @@
+//! `--deploy`: sends this program, as it is, to a host that lacks it, the way the agent is started
+//! there. It goes into the user's cache directory, under its version and hash: what is there
+//! already is not sent again, and no other version is touched.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use plimsoll_model::bundle::sha256_of;
+use thiserror::Error;
+
+use super::child::{AgentProcess, ChildEvent, NotSent, StartError};
+use super::command::LaunchCommand;
+use super::explain::explain;
+use super::lines::printable;
+use super::spec::AgentSpec;
+
+/// What follows was printed by a script of ours, and not by a shell's start-up files.
+const MARK: &str = "plimsoll-deploy";
+/// Of the program's hash in the name of its folder.
+const HASH_DIGITS: usize = 16;
+/// Until a host has answered: a connection, a queue, a shell.
+const LOOK_WAIT: Duration = Duration::from_secs(60);
+/// Until a program of some 30 MB has arrived over 1 Mbit/s.
+const SEND_WAIT: Duration = Duration::from_secs(300);
+/// Some lines are due.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// What is sent.
+#[derive(Clone)]
+pub struct Parcel {
+    /// The program's file.
+    content: Arc<[u8]>,
+    /// Of the content, in hexadecimal.
+    sha256: String,
+    /// What `plimsoll --version` must print there, among other words.
+    version: String,
+    /// As `uname -m` names it.
+    machine: String,
+}
+
+/// Where the program is on an agent's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deployed {
+    /// Its path there: [`super::spec::Settings::program`] of its agents.
+    pub program: String,
+    /// It was not there before.
+    pub was_sent: bool,
+}
+
+/// Why the program cannot run on an agent's host.
+#[derive(Debug, Error)]
+pub enum DeployError {
+    /// The launcher is not there.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The launcher ended before all was done.
+    #[error("{0}")]
+    Ended(String),
+    /// Nothing came.
+    #[error("no answer within {} s: is a password or a queue in the way?", .0.as_secs())]
+    Silent(Duration),
+    /// Something else came.
+    #[error("what came is no answer of a POSIX shell: {0:?}")]
+    Unreadable(String),
+    /// This program is for another kind of machine.
+    #[error(
+        "the host is a {there}, and this program is for {own}: install there a program built for \
+         it, of the same version, and name its path (`program` in a file of --agents)"
+    )]
+    Machine {
+        /// This one.
+        own: String,
+        /// That one.
+        there: String,
+    },
+    /// It arrived as something else.
+    #[error(
+        "what arrived there is not what was sent: SHA-256 {found} instead of {sent}; is its disk \
+         full, or sha256sum missing?"
+    )]
+    Hash {
+        /// Of this program.
+        sent: String,
+        /// Of the file there.
+        found: String,
+    },
+    /// It arrived, and does not run.
+    #[error(
+        "{program} arrived and does not run there: {said:?}; does the file system forbid it \
+         (noexec), or has the host another C library?"
+    )]
+    DoesNotRun {
+        /// Where it is.
+        program: String,
+        /// What it said instead of its version.
+        said: String,
+    },
+}
+
+impl Parcel {
+    /// Of this program's own file.
+    pub fn read(own_program: &Path, version: &str) -> io::Result<Self> {
+        let sha256 = sha256_of(&mut File::open(own_program)?)?;
+        let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
+        let content = std::fs::read(own_program)?.into();
+        Ok(Self { content, sha256, version: version.to_owned(), machine })
+    }
+
+    /// Its folder and path, as variables of a shell script.
+    fn place(&self) -> String {
+        let (version, hash) = (&self.version, &self.sha256[..HASH_DIGITS]);
+        format!(
+            "d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/plimsoll/{version}-{hash}\"\n\
+             p=\"$d/plimsoll\"\n"
+        )
+    }
+
+    /// Prints system, machine, path, and the hash of what is there.
+    fn look(&self) -> String {
+        let place = self.place();
+        format!(
+            "echo {MARK}\nuname -s\nuname -m\n{place}echo \"$p\"\n\
+             if test -x \"$p\"; then sha256sum < \"$p\"; fi\n"
+        )
+    }
+
+    /// Stores its standard input; prints the hash of what arrived, and the version. What arrived
+    /// broken never has the program's name.
+    fn store(&self) -> String {
+        let (place, sha256) = (self.place(), &self.sha256);
+        format!(
+            "{place}umask 077\nmkdir -p \"$d\" && t=\"$d/sent.$$\" || exit\n\
+             trap 'rm -f \"$t\"' EXIT\n\
+             cat > \"$t\" && chmod 755 \"$t\" || exit\n\
+             echo {MARK}\nh=$(sha256sum < \"$t\")\necho \"${{h%% *}}\"\n\
+             test \"${{h%% *}}\" = {sha256} || exit 0\n\
+             mv \"$t\" \"$p\" || exit\n\
+             \"$p\" --version < /dev/null 2>&1\nexit 0\n"
+        )
+    }
+}
+
+/// Makes sure that the program is on the agent's host.
+pub fn deploy(spec: &AgentSpec, parcel: &Parcel) -> Result<Deployed, DeployError> {
+    let run = |script: &str, input: &Arc<[u8]>, wait| {
+        let command = LaunchCommand::script(spec, script);
+        Step::start(&command, input)?.finish(spec, wait)
+    };
+    let nothing: Arc<[u8]> = Arc::from([].as_slice());
+    let lines = run(&parcel.look(), &nothing, LOOK_WAIT)?;
+    let [system, machine, program, hash @ ..] = &lines[..] else {
+        return Err(DeployError::Unreadable(lines.join("\n")));
+    };
+    if system != "Linux" || *machine != parcel.machine {
+        let own = format!("Linux {}", parcel.machine);
+        return Err(DeployError::Machine { own, there: format!("{system} {machine}") });
+    }
+    let program = program.clone();
+    if hash.first().is_some_and(|hash| hash.starts_with(&parcel.sha256)) {
+        return Ok(Deployed { program, was_sent: false });
+    }
+    let lines = run(&parcel.store(), &parcel.content, SEND_WAIT)?;
+    match lines.split_first() {
+        Some((hash, said)) if *hash == parcel.sha256 => {
+            let said = said.join("\n");
+            if said.contains(&parcel.version) {
+                return Ok(Deployed { program, was_sent: true });
+            }
+            Err(DeployError::DoesNotRun { program, said })
+        }
+        found => {
+            let found = found.map(|(hash, _)| hash.clone()).unwrap_or_default();
+            Err(DeployError::Hash { sent: parcel.sha256.clone(), found })
+        }
+    }
+}
+
+/// A script that runs on the agent's host.
+struct Step {
+    events: Receiver<ChildEvent>,
+    process: AgentProcess,
+}
+
+impl Step {
+    fn start(command: &LaunchCommand, input: &Arc<[u8]>) -> Result<Self, DeployError> {
+        let (sender, events) = sync_channel(16);
+        // Whoever waits no longer needs no event.
+        let sink = Box::new(move |event| drop(sender.send(event)));
+        let mut process = AgentProcess::start(command, sink)?;
+        match process.send(Arc::clone(input)) {
+            // Where it has ended already its end says why.
+            Ok(()) | Err(NotSent::Closed | NotSent::Stalled) => process.close(),
+        }
+        Ok(Self { events, process })
+    }
+
+    /// The lines that the script printed.
+    fn finish(self, spec: &AgentSpec, wait: Duration) -> Result<Vec<String>, DeployError> {
+        let mut answer = Vec::new();
+        let end = loop {
+            match self.events.recv_timeout(wait) {
+                Ok(ChildEvent::Bytes(bytes)) => {
+                    answer.extend(bytes);
+                    if answer.len() > ANSWER_BYTES_MAX {
+                        answer.truncate(HASH_DIGITS);
+                        return Err(DeployError::Unreadable(printable(&answer)));
+                    }
+                }
+                Ok(ChildEvent::Line(_)) => {}
+                Ok(ChildEvent::Ended(end)) => break end,
+                Err(_) => return Err(DeployError::Silent(wait)),
+            }
+        };
+        drop(self.process);
+        let text = String::from_utf8_lossy(&answer);
+        let mut lines = text.lines().map(|line| printable(line.as_bytes()));
+        let is_marked = lines.any(|line| line == MARK);
+        if !end.status.success() || !is_marked {
+            return Err(DeployError::Ended(explain(&spec.launcher, &end)));
+        }
+        Ok(lines.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use super::super::spec;
+use super::*;
+
+/// A host with folders of its own, reached by `env`, and a program that is a shell script.
+struct Host {
+    place: tempfile::TempDir,
+    spec: AgentSpec,
+    parcel: Parcel,
+}
+
+fn host(program: &str) -> Host {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("own program");
+    fs::write(&file, program).unwrap();
+    let parcel = Parcel::read(&file, "1.2.3").unwrap();
+    let cache = place.path().join("ca che");
+    let value = format!("exec:env 'XDG_CACHE_HOME={}'", cache.display());
+    let nothing = |_: &Path| Err(io::Error::other("no file"));
+    let spec = spec::parse(&[value], &nothing).unwrap().agents.remove(0);
+    Host { place, spec, parcel }
+}
+
+impl Host {
+    fn deploy(&self) -> Result<Deployed, DeployError> {
+        deploy(&self.spec, &self.parcel)
+    }
+
+    /// Everything in the cache there.
+    fn files(&self) -> Vec<PathBuf> {
+        let Ok(folders) = fs::read_dir(self.place.path().join("ca che/plimsoll")) else {
+            return Vec::new();
+        };
+        let inside = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
+        folders.flat_map(|folder| inside(folder.unwrap().path())).collect()
+    }
+}
+
+const GOOD: &str = "#!/bin/sh\necho plimsoll 1.2.3\n";
+
+#[test]
+fn the_program_is_sent_once_and_runs() {
+    let host = host(GOOD);
+    let first = host.deploy().unwrap();
+    assert!(first.was_sent);
+    assert_eq!(fs::read_to_string(&first.program).unwrap(), GOOD);
+    assert_eq!(fs::metadata(&first.program).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(host.files(), [PathBuf::from(&first.program)]);
+    let again = host.deploy().unwrap();
+    assert_eq!(again, Deployed { was_sent: false, ..first.clone() });
+    fs::write(&first.program, "another").unwrap();
+    assert_eq!(host.deploy().unwrap(), first);
+}
+
+#[test]
+fn a_program_for_another_machine_is_not_sent() {
+    let mut host = host(GOOD);
+    host.parcel.machine = "vax".to_owned();
+    let error = host.deploy().unwrap_err();
+    assert!(matches!(error, DeployError::Machine { .. }), "{error}");
+    assert!(error.to_string().contains("for Linux vax"), "{error}");
+    assert!(host.files().is_empty());
+}
+
+#[test]
+fn what_arrives_broken_is_not_kept() {
+    let mut host = host(GOOD);
+    host.parcel.sha256 = "0".repeat(64);
+    let error = host.deploy().unwrap_err();
+    assert!(matches!(&error, DeployError::Hash { found, .. } if found.len() == 64), "{error}");
+    assert!(host.files().is_empty());
+}
+
+#[test]
+fn a_program_that_does_not_run_is_told_with_its_words() {
+    let host = host("#!/bin/sh\necho no such library\nexit 1\n");
+    let error = host.deploy().unwrap_err();
+    assert!(matches!(&error, DeployError::DoesNotRun { .. }), "{error}");
+    assert!(error.to_string().contains("no such library"), "{error}");
+}
+
+#[test]
+fn a_host_that_cannot_store_it_says_why() {
+    let mut host = host(GOOD);
+    fs::write(host.place.path().join("ca che"), "a file").unwrap();
+    let error = host.deploy().unwrap_err();
+    assert!(matches!(&error, DeployError::Ended(_)), "{error}");
+    assert!(error.to_string().contains("Not a directory"), "{error}");
+    host.spec.launcher = spec::Launcher::Exec { words: vec!["false".to_owned()] };
+    assert!(matches!(host.deploy(), Err(DeployError::Ended(_))));
+    host.spec.launcher = spec::Launcher::Exec { words: vec!["no-such-program".to_owned()] };
+    assert!(matches!(host.deploy(), Err(DeployError::Start(_))));
+}

@@ -1,0 +1,191 @@
+//! What the end of a launcher means, and what to do about it.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use super::child::End;
+use super::spec::Launcher;
+
+/// Words of a launcher, and what they mean.
+type Meanings = &'static [(&'static str, &'static str)];
+
+const NOT_FOUND: &str = "the program is not there: install it, name its path (`program` in a file \
+                         of --agents), or let --deploy send this one";
+
+const SSH: Meanings = &[
+    (
+        "Permission denied",
+        "this user is not let in without a password: make a key, with ssh-copy-id; `ssh -o \
+         BatchMode=yes` to this host must work",
+    ),
+    (
+        "Host key verification failed",
+        "the host's key is unknown or has changed: log on once by hand and compare it",
+    ),
+    ("Could not resolve hostname", "the host's name is unknown here: look for a wrong letter"),
+    ("Connection refused", "no sshd listens there: start it, or name its port"),
+    ("Connection timed out", "the host does not answer: does it run, and is a firewall between?"),
+    ("No route to host", "the host does not answer: does it run, and is a firewall between?"),
+    ("Timeout, server", "the host fell silent: the network was cut, or the host has stopped"),
+    (
+        "kex_exchange_identification",
+        "sshd turned the connection away before the log-on: does MaxStartups there allow for eight \
+         at once?",
+    ),
+];
+const SLURM: Meanings = &[
+    ("execve()", NOT_FOUND),
+    (
+        "Requested nodes are busy",
+        "no processor is free: ask for fewer agents, or wait for the other jobs (squeue)",
+    ),
+    (
+        "More processors requested than permitted",
+        "the allocation is too small: ask for fewer agents or for a larger allocation",
+    ),
+    ("Unable to contact slurm controller", "slurmctld does not answer: try sinfo"),
+    ("Invalid partition", "there is no such partition: give it as options = [\"-pNAME\"]"),
+    ("Job credential", "munge does not agree between the hosts: try munge -n | unmunge"),
+    ("CANCELLED", "the job was cancelled or ran out of its time (scontrol show job)"),
+];
+const POD: Meanings = &[
+    ("executable file not found", NOT_FOUND),
+    ("no such file or directory", NOT_FOUND),
+    ("command not found", NOT_FOUND),
+    ("(NotFound)", "there is no such pod or container any more: kubectl get pods"),
+    ("container not found", "there is no such container: give it as options = [\"-c\", \"NAME\"]"),
+    ("(Forbidden)", "this user may not run commands in pods: ask for the verb create of pods/exec"),
+    ("Unable to connect to the server", "the API server does not answer: try kubectl version"),
+    ("connection refused", "the API server does not answer: try kubectl version"),
+];
+const COMMAND: Meanings = &[("No such file or directory", NOT_FOUND), ("not found", NOT_FOUND)];
+
+/// Longest part of the launcher's own words.
+const WORDS_CHARS_MAX: usize = 400;
+
+/// For a person: how the launcher ended, what that means, and what to do next.
+pub fn explain(launcher: &Launcher, end: &End) -> String {
+    let name = match launcher {
+        Launcher::Ssh { .. } => "ssh",
+        Launcher::Slurm { .. } => "srun",
+        Launcher::Pod { .. } => "kubectl",
+        Launcher::Local => "the agent",
+        Launcher::Exec { words } => words.first().map_or("the command", String::as_str),
+    };
+    let how = match (end.status.code(), end.status.signal()) {
+        (Some(code), _) => format!("status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no status".to_owned(),
+    };
+    let mut text = format!("{name} ended with {how}");
+    if !end.last_lines.is_empty() {
+        let said = end.last_lines.join(" / ");
+        // The last words tell why.
+        let skipped = said.chars().count().saturating_sub(WORDS_CHARS_MAX);
+        text.extend([": ", if skipped > 0 { "…" } else { "" }]);
+        text.extend(said.chars().skip(skipped));
+    }
+    if let Some(meaning) = meaning(launcher, end) {
+        text.extend(["; ", meaning]);
+    }
+    text
+}
+
+fn meaning(launcher: &Launcher, end: &End) -> Option<&'static str> {
+    let by_words = match launcher {
+        Launcher::Ssh { .. } => SSH,
+        Launcher::Slurm { .. } => SLURM,
+        Launcher::Pod { .. } => POD,
+        Launcher::Local | Launcher::Exec { .. } => COMMAND,
+    };
+    let said = |words: &str| end.last_lines.iter().any(|line| line.contains(words));
+    let code = end.status.code();
+    // Status 0 with an old warning in the lines is no fault of which they tell.
+    let known = by_words.iter().find(|(words, _)| code != Some(0) && said(words));
+    known.map(|(_, meaning)| *meaning).or_else(|| by_status(launcher, end))
+}
+
+/// Statuses of shells, which launchers pass on: 127 where a program is missing, 126 where it
+/// cannot run, 128 + n where a signal ended it.
+fn by_status(launcher: &Launcher, end: &End) -> Option<&'static str> {
+    const KILLED: &str = "something killed the agent: a person, a limit, or a lack of memory \
+                          (journalctl -k there)";
+    match (launcher, end.status.code()) {
+        (_, Some(127)) => Some(NOT_FOUND),
+        (_, Some(126)) => Some(
+            "the program cannot run there: is it executable, and built for that \
+                                machine?",
+        ),
+        (Launcher::Ssh { .. }, Some(255)) => Some(
+            "the connection failed or broke, or the agent was killed there: ssh has one status for \
+             all",
+        ),
+        (Launcher::Pod { .. }, Some(1)) => {
+            Some("the connection to the pod broke: kubectl get pods")
+        }
+        (Launcher::Pod { .. }, Some(0)) => Some(
+            "kubectl also ends so when the kubelet dies or the pod goes: kubectl get nodes,pods",
+        ),
+        (_, Some(137 | 143)) => Some(KILLED),
+        (Launcher::Local | Launcher::Exec { .. }, None) => Some(KILLED),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::ExitStatus;
+
+    use super::super::spec;
+    use super::*;
+
+    fn said(value: &str, status: i32, lines: &[&str]) -> String {
+        let nothing = |_: &Path| Err(std::io::Error::other("no file"));
+        let launcher = match value {
+            "k8s" => Launcher::Pod { namespace: None, pod: "p".to_owned() },
+            value => {
+                let mut wanted = spec::parse(&[value.to_owned()], &nothing).unwrap();
+                wanted.agents.remove(0).launcher
+            }
+        };
+        let last_lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        explain(&launcher, &End { status: ExitStatus::from_raw(status), last_lines })
+    }
+
+    #[test]
+    fn every_end_says_what_it_means() {
+        let code = |code: i32| code << 8;
+        for (launcher, status, lines, parts) in [
+            ("ssh://a", code(255), &[][..], &["ssh ended with status 255", "one status for"][..]),
+            ("ssh://a", code(255), &["a: Permission denied (publickey)."], &["ssh-copy-id"]),
+            ("ssh://a", code(127), &["sh: 1: exec: plimsoll: not found"], &["--deploy", "install"]),
+            ("slurm:1", code(1), &["srun: error: x: Requested nodes are busy"], &["fewer agents"]),
+            (
+                "slurm:1",
+                code(2),
+                &["slurmstepd: error: execve(): plimsoll: No such file or directory"],
+                &["--deploy"],
+            ),
+            ("slurm:1", code(137), &[], &["lack of memory"]),
+            ("k8s", code(1), &[], &["connection to the pod broke"]),
+            ("k8s", code(0), &["old warning: connection refused"], &["kubelet dies"]),
+            ("k8s", code(126), &["exec: \"plimsoll\": executable file not found"], &["--deploy"]),
+            ("local", 9, &[], &["the agent ended with signal 9", "lack of memory"]),
+            ("exec:env", code(127), &["env: 'x': No such file or directory"], &["--deploy"]),
+            ("exec:env", code(0), &[], &["env ended with status 0"]),
+        ] {
+            let text = said(launcher, status, lines);
+            for part in parts {
+                assert!(text.contains(part), "{part:?} is not in: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_many_words_the_last_are_shown() {
+        let long = "x".repeat(1_000);
+        let text = said("local", 9, &[&long, "why"]);
+        assert!(text.contains(": …xxx") && text.contains("x / why;"), "{text}");
+        assert!(text.chars().count() < 600);
+    }
+}

@@ -1,0 +1,115 @@
+//! A real Slurm of a test's own: munge, a controller, and this host as its one node.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::peers::{require_peer, require_root};
+use crate::processes::wait_until;
+use crate::program::signal;
+
+/// Ends when dropped, with its jobs.
+pub struct Slurm {
+    /// In the order of their start.
+    daemons: Vec<Child>,
+    place: TempDir,
+}
+
+impl Slurm {
+    /// With so many processors; `None`, after a skip, where Slurm, munge or root is missing.
+    pub fn start(processors: u32) -> Option<Self> {
+        let daemons = ["munged", "slurmctld", "slurmd"].map(require_peer);
+        let [Some(munged), Some(slurmctld), Some(slurmd)] = daemons else { return None };
+        require_peer("srun")?;
+        require_root("a Slurm of one's own")?;
+        let place = TempDir::new().unwrap();
+        make_files(place.path(), processors);
+        let mut it = Self { daemons: Vec::new(), place };
+        let at = it.place.path().display().to_string();
+        let file = |name: &str, path: &str| format!("--{name}={at}/munge/{path}");
+        let munge = ["--foreground".into(), "--force".into(), file("key-file", "key")];
+        let more = [file("socket", "sock"), file("pid-file", "pid"), file("seed-file", "seed")];
+        it.run(&munged, &[&munge[..], &more].concat());
+        let socket = it.place.path().join("munge/sock");
+        wait_until("munged listens", || socket.exists());
+        it.run(&slurmctld, &["-D".to_owned()]);
+        it.run(&slurmd, &["-D".to_owned()]);
+        wait_until("the node is idle", || it.ask("sinfo", &["-h", "-o", "%t"]) == "idle");
+        Some(it)
+    }
+
+    /// Value of `SLURM_CONF`.
+    pub fn configuration(&self) -> PathBuf {
+        self.place.path().join("slurm.conf")
+    }
+
+    /// Waits until no job is left: a processor is free only some time after a job's end.
+    pub fn wait_until_idle(&self) {
+        wait_until("no job is left", || self.ask("squeue", &["-h"]).is_empty());
+    }
+
+    fn ask(&self, program: &str, arguments: &[&str]) -> String {
+        let mut command = Command::new(program);
+        let output = command.args(arguments).env("SLURM_CONF", self.configuration()).output();
+        String::from_utf8_lossy(&output.unwrap().stdout).trim().to_owned()
+    }
+
+    fn run(&mut self, program: &Path, arguments: &[String]) {
+        let name = program.file_name().unwrap().to_string_lossy().into_owned();
+        let log = fs::File::create(self.place.path().join(format!("log/{name}.out"))).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).env("SLURM_CONF", self.configuration());
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.daemons.push(command.spawn().unwrap());
+    }
+}
+
+fn make_files(place: &Path, processors: u32) {
+    for folder in ["munge", "state", "spool", "log"] {
+        fs::create_dir(place.join(folder)).unwrap();
+    }
+    // munged wants its socket within reach of everybody.
+    for folder in ["", "munge"] {
+        fs::set_permissions(place.join(folder), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let key = place.join("munge/key");
+    fs::write(&key, [b'k'; 1_024]).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let hold = [(); 2].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
+    let [controller, node] = hold.each_ref().map(|free| free.local_addr().unwrap().port());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = host.split('.').next().unwrap();
+    let at = place.display();
+    let settings = format!(
+        "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\n\
+         SlurmctldPort={controller}\nSlurmdPort={node}\n\
+         CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n\
+         AuthType=auth/munge\nAuthInfo=socket={at}/munge/sock\n\
+         StateSaveLocation={at}/state\nSlurmdSpoolDir={at}/spool\n\
+         SlurmctldPidFile={at}/slurmctld.pid\nSlurmdPidFile={at}/slurmd.pid\n\
+         SlurmctldLogFile={at}/log/slurmctld\nSlurmdLogFile={at}/log/slurmd\n\
+         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
+         JobAcctGatherType=jobacct_gather/none\nMpiDefault=none\n\
+         SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+         SchedulerParameters=bf_interval=1,sched_interval=2\n\
+         ReturnToService=2\nKillWait=5\nInactiveLimit=10\n\
+         NodeName={host} NodeAddr=127.0.0.1 CPUs={processors} RealMemory=500 State=UNKNOWN\n\
+         PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"
+    );
+    fs::write(place.join("slurm.conf"), settings).unwrap();
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        self.ask("scancel", &["-u", "root"]);
+        for daemon in self.daemons.iter_mut().rev() {
+            signal(daemon, Signal::TERM);
+            let _ = daemon.wait();
+        }
+    }
+}

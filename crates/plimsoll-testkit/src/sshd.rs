@@ -1,0 +1,92 @@
+//! A real sshd of a test's own, with keys made for it. Who logs on is root in a home directory of
+//! the test's: start-up files of the machine's shells play no part.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::peers::{require_peer, require_root};
+use crate::processes::wait_until;
+use crate::program::signal;
+
+/// Ends when dropped.
+pub struct Sshd {
+    child: Child,
+    port: u16,
+    place: TempDir,
+}
+
+impl Sshd {
+    /// `None`, after a skip, where there is no OpenSSH or no root.
+    pub fn start() -> Option<Self> {
+        let sshd = require_peer("sshd")?;
+        require_peer("ssh")?;
+        let keygen = require_peer("ssh-keygen")?;
+        require_root("an sshd of one's own")?;
+        let place = TempDir::new().unwrap();
+        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        make_files(place.path(), &keygen, port);
+        fs::create_dir_all("/run/sshd").unwrap();
+        let child = Command::new(sshd)
+            .args(["-D", "-e", "-f"])
+            .arg(place.path().join("config"))
+            .stderr(fs::File::create(place.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let it = Self { child, port, place };
+        wait_until("sshd listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(it)
+    }
+
+    /// `ssh://root@127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("ssh://root@127.0.0.1:{}", self.port)
+    }
+
+    /// Home directory of who logs on.
+    pub fn home(&self) -> PathBuf {
+        self.place.path().join("home")
+    }
+
+    /// For `ssh -F`: logs on with a key, `user` or `wrong`, and nothing of the machine's user.
+    pub fn client(&self, key: &str) -> PathBuf {
+        self.place.path().join(format!("client-{key}"))
+    }
+}
+
+fn make_files(place: &Path, keygen: &Path, port: u16) {
+    let at = place.display();
+    for name in ["host", "user", "wrong"] {
+        let file = place.join(name);
+        let mut make = Command::new(keygen);
+        let made = make.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file).status();
+        assert!(made.unwrap().success());
+        let client = format!(
+            "IdentityFile {at}/{name}\nIdentitiesOnly yes\nStrictHostKeyChecking accept-new\n\
+             UserKnownHostsFile {at}/known\n"
+        );
+        fs::write(place.join(format!("client-{name}")), client).unwrap();
+    }
+    fs::create_dir(place.join("home")).unwrap();
+    let key = fs::read_to_string(place.join("user.pub")).unwrap();
+    fs::write(place.join("authorized"), format!("environment=\"HOME={at}/home\" {key}")).unwrap();
+    let settings = format!(
+        "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\n\
+         PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
+         PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n"
+    );
+    fs::write(place.join("config"), settings).unwrap();
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        signal(&self.child, Signal::TERM);
+        let _ = self.child.wait();
+    }
+}
