@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use plimsoll_http::server::caddy::{self, CaddyRequest};
-use plimsoll_testkit::peers::{curl, require_peer};
+use plimsoll_servers::programs::LOOPBACK;
+use plimsoll_testkit::peers::{curl, listens_on, require_peer};
 use plimsoll_testkit::processes::is_alive;
 
 #[test]
@@ -13,13 +14,17 @@ fn it_serves_a_directory_on_its_core_and_leaves_nothing_behind() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("file"), "from caddy").unwrap();
     let cores = vec![plimsoll_servers::cores::available().unwrap()[0]];
-    let mut server = caddy::start(&CaddyRequest {
+    let request = |listen_on| CaddyRequest {
+        listen_on,
         root: root.path().to_owned(),
         cores: cores.clone(),
         search: None,
         remove_when_killed: None,
-    })
-    .unwrap();
+    };
+    for ip in ["127.0.0.2", "::1"].map(|ip| ip.parse().unwrap()) {
+        assert_eq!(listens_on(&caddy::start(&request(ip)).unwrap()), [ip]);
+    }
+    let mut server = caddy::start(&request(LOOPBACK)).unwrap();
     let pids = server.pids().unwrap();
     for pid in &pids {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 
 use plimsoll_http::server::TlsSource;
 use plimsoll_http::server::nginx::{self, NginxRequest};
+use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{ServerProcess, ServerState};
-use plimsoll_testkit::peers::{curl, require_peer};
+use plimsoll_testkit::peers::{curl, listens_on, require_peer};
 use plimsoll_testkit::processes::{is_alive, kill, wait_until};
 
 fn document_root() -> tempfile::TempDir {
@@ -18,12 +19,21 @@ fn document_root() -> tempfile::TempDir {
     root
 }
 
-fn start(root: &Path, tls: Option<TlsSource>) -> Option<ServerProcess> {
+/// What nobody minds.
+fn request(root: &Path) -> NginxRequest {
+    NginxRequest {
+        listen_on: LOOPBACK,
+        root: root.to_owned(),
+        cores: vec![plimsoll_servers::cores::available().unwrap()[0]],
+        tls: None,
+        search: None,
+        remove_when_killed: None,
+    }
+}
+
+fn start(root: &Path) -> Option<ServerProcess> {
     require_peer("nginx")?;
-    let cores = vec![plimsoll_servers::cores::available().unwrap()[0]];
-    let request =
-        NginxRequest { root: root.to_owned(), cores, tls, search: None, remove_when_killed: None };
-    Some(nginx::start(&request).unwrap())
+    Some(nginx::start(&request(root)).unwrap())
 }
 
 /// The temporary directory, as nginx's own command line names it (`-p DIR`).
@@ -37,7 +47,7 @@ fn scratch(server: &ServerProcess) -> PathBuf {
 #[test]
 fn it_serves_a_directory_and_leaves_nothing_behind() {
     let root = document_root();
-    let Some(mut server) = start(root.path(), None) else { return };
+    let Some(mut server) = start(root.path()) else { return };
     let (scratch, pids) = (scratch(&server), server.pids().unwrap());
     assert!(scratch.join("nginx.conf").exists());
     assert_eq!(pids.len(), 2, "a master and one worker");
@@ -61,7 +71,7 @@ fn it_serves_a_directory_and_leaves_nothing_behind() {
 #[test]
 fn its_workers_stay_on_the_given_core() {
     let root = document_root();
-    let Some(server) = start(root.path(), None) else { return };
+    let Some(server) = start(root.path()) else { return };
     for pid in server.pids().unwrap() {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
@@ -71,18 +81,27 @@ fn its_workers_stay_on_the_given_core() {
 }
 
 #[test]
-fn tls_works_with_a_certificate_made_now() {
+fn a_certificate_made_now_is_for_the_address_it_listens_on() {
     let root = document_root();
-    let Some(server) = start(root.path(), Some(TlsSource::SelfSigned)) else { return };
-    if let Some(reply) = curl(&["--insecure", &format!("{}file", server.url())]) {
-        assert_eq!((reply.exit, reply.output.as_slice()), (0, b"from nginx".as_slice()));
+    if require_peer("nginx").is_none() {
+        return;
+    }
+    for listen_on in ["127.0.0.1", "127.0.0.2", "::1"].map(|ip| ip.parse().unwrap()) {
+        let tls = Some(TlsSource::SelfSigned);
+        let server = nginx::start(&NginxRequest { listen_on, tls, ..request(root.path()) });
+        let server = server.unwrap();
+        assert_eq!(listens_on(&server), [listen_on]);
+        let certificate = scratch(&server).join("certificate.pem");
+        let url = format!("{}file", server.url());
+        let Some(reply) = curl(&["--cacert", certificate.to_str().unwrap(), &url]) else { return };
+        assert_eq!((reply.exit, reply.output.as_slice()), (0, b"from nginx".as_slice()), "{url}");
     }
 }
 
 #[test]
 fn a_killed_nginx_is_reported_and_its_orphaned_worker_ended() {
     let root = document_root();
-    let Some(mut server) = start(root.path(), None) else { return };
+    let Some(mut server) = start(root.path()) else { return };
     let pids = server.pids().unwrap();
     kill(server.pid(), "KILL");
     wait_until("the master ends", || server.state().unwrap() != ServerState::Running);
@@ -99,13 +118,7 @@ fn a_configuration_it_refuses_is_reported_with_its_own_words() {
     }
     let not_pem = root.path().join("file");
     let tls = TlsSource::Files { certificate: not_pem.clone(), key: not_pem };
-    let request = NginxRequest {
-        root: root.path().to_owned(),
-        cores: vec![],
-        tls: Some(tls),
-        search: None,
-        remove_when_killed: None,
-    };
+    let request = NginxRequest { tls: Some(tls), ..request(root.path()) };
     let message = nginx::start(&request).unwrap_err().to_string();
     assert!(message.contains("ended by itself (exit status: 1)"), "{message}");
     assert!(message.contains("cannot load certificate"), "{message}");
@@ -116,9 +129,7 @@ fn a_missing_document_root_is_named() {
     if require_peer("nginx").is_none() {
         return;
     }
-    let root = PathBuf::from("/nowhere/at/all");
-    let request =
-        NginxRequest { root, cores: vec![], tls: None, search: None, remove_when_killed: None };
+    let request = request(Path::new("/nowhere/at/all"));
     let message = nginx::start(&request).unwrap_err().to_string();
     assert!(message.starts_with("cannot serve the directory /nowhere/at/all: "), "{message}");
 }
@@ -128,7 +139,7 @@ fn a_missing_document_root_is_named() {
 #[ignore = "only run by a_killed_parent_leaves_no_nginx_behind"]
 fn parent_to_be_killed() {
     let root = std::env::var_os("PLIMSOLL_TEST_ROOT").unwrap();
-    let Some(server) = start(Path::new(&root), None) else { return };
+    let Some(server) = start(Path::new(&root)) else { return };
     let pids: Vec<String> = server.pids().unwrap().iter().map(u32::to_string).collect();
     println!("\nstarted {} {}", scratch(&server).display(), pids.join(" "));
     std::thread::sleep(std::time::Duration::from_secs(60));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use plimsoll_servers::{Builtin, ServerError, ServerProcess, ServerState};
-use plimsoll_testkit::peers::curl;
+use plimsoll_testkit::peers::{curl, listens_on};
 use plimsoll_testkit::processes::{is_alive, kill, wait_until};
 
 /// The example that cargo builds next to the tests.
@@ -44,6 +44,17 @@ fn tls_is_announced() {
     let server = start(&["--tls"], vec![]).unwrap();
     assert!(server.url().starts_with("https://127.0.0.1:"));
     assert!(server.configuration.ends_with("--stop-with-stdin --tls"), "{}", server.configuration);
+}
+
+#[test]
+fn it_listens_on_the_address_it_is_given_alone() {
+    for ip in ["127.0.0.2", "::1"].map(|ip| ip.parse().unwrap()) {
+        let server = Builtin::new("web", program(), &[]).listening_on(ip).start().unwrap();
+        assert_eq!((listens_on(&server), server.address.ip()), (vec![ip], ip));
+        if let Some(reply) = curl(&[&format!("{}bytes/100", server.url())]) {
+            assert_eq!((reply.exit, reply.output.len()), (0, 100));
+        }
+    }
 }
 
 #[test]

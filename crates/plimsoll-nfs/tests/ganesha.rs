@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_nfs::server::ganesha::GaneshaRequest;
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha, ganesha_as, libnfs, libnfs_url};
+use plimsoll_testkit::peers::listens_on;
 use plimsoll_testkit::processes::{is_alive, kill, wait_until};
 
 fn first_core() -> Vec<u32> {
@@ -29,7 +30,11 @@ fn cores_of(pid: u32) -> String {
 
 #[test]
 fn it_exports_a_directory_and_leaves_nothing_behind() {
-    let Some(mut server) = ganesha(&first_core()) else { return };
+    let ip = "127.0.0.2".parse().unwrap();
+    let listen_on = Some(ip);
+    let request = GaneshaRequest { cores: first_core(), listen_on, ..GaneshaRequest::default() };
+    let Some(mut server) = ganesha_as(&request) else { return };
+    assert_eq!((listens_on(&server), server.address.ip()), (vec![ip], ip));
     let (export, pids) = (export_of(&server), server.pids().unwrap());
     assert_eq!(pids.len(), 2, "Ganesha and its portmapper");
     assert!(server.software.to_string().starts_with("NFS-Ganesha "), "{}", server.software);
@@ -51,9 +56,12 @@ fn it_exports_a_directory_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn it_answers_over_udp_too() {
-    let Some(server) = ganesha(&[]) else { return };
-    let client = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+fn it_answers_over_udp_and_version_6_too() {
+    let ip = "::1".parse().unwrap();
+    let request = GaneshaRequest { listen_on: Some(ip), ..GaneshaRequest::default() };
+    let Some(server) = ganesha_as(&request) else { return };
+    assert_eq!(listens_on(&server), [ip]);
+    let client = std::net::UdpSocket::bind((ip, 0)).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // RFC 5531 §9: xid, CALL, RPC 2, NFS version 3, NULL, no credential, no verifier.
     let call = [7_u32, 0, 2, 100_003, 3, 0, 0, 0, 0, 0].map(u32::to_be_bytes).concat();

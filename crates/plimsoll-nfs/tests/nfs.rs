@@ -18,7 +18,7 @@ use plimsoll_nfs::wire::record;
 use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::{Decode as _, Encode, Name, Path, XdrIn, mount, portmap, v3};
 use plimsoll_servers::Builtin;
-use plimsoll_testkit::peers::require_peer;
+use plimsoll_testkit::peers::{listens_on, require_peer};
 use plimsoll_testkit::processes::{is_alive, wait_until};
 
 fn judge(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
@@ -236,9 +236,11 @@ fn program() -> PathBuf {
 #[test]
 fn a_process_of_its_own_announces_its_url_and_stops() {
     let core = plimsoll_servers::cores::available().unwrap()[0];
-    let server = Builtin::new("nfs", program(), &[core]).start().unwrap();
+    let ip = "127.0.0.2".parse().unwrap();
+    let server = Builtin::new("nfs", program(), &[core]).listening_on(ip).start().unwrap();
     let port = server.address.port();
-    assert_eq!(server.url(), format!("nfs://127.0.0.1:{port}/export?mountport={port}"));
+    assert_eq!(server.url(), format!("nfs://127.0.0.2:{port}/export?mountport={port}"));
+    assert_eq!(listens_on(&server), [ip]);
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
     assert_eq!(allowed.split_whitespace().last().unwrap(), core.to_string());

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use crate::process::{Facts, Launch, Login, ParentWatch, Process};
+use crate::programs::LOOPBACK;
 use crate::{ServerError, ServerProcess, Software, cores};
 
 /// What a reference server writes to standard output, followed by its URL, once it listens.
@@ -25,14 +26,16 @@ pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// How long a reference server may take until it listens.
 const START_WAIT: Duration = Duration::from_secs(15);
 
-/// A reference server to start: `serve VERB` of a program, on a free port of 127.0.0.1.
+/// A reference server to start: `serve VERB` of a program, on a free port.
 #[derive(Clone, Debug)]
 pub struct Builtin {
     /// What follows `serve`.
     pub verb: &'static str,
     /// The program; normally [`std::env::current_exe`].
     pub program: PathBuf,
-    /// Arguments after `serve VERB --listen 127.0.0.1:0 --stop-with-stdin [--cores LIST]
+    /// Address it listens on.
+    pub listen_on: IpAddr,
+    /// Arguments after `serve VERB --listen ADDR:0 --stop-with-stdin [--cores LIST]
     /// [--user NAME] [--temporary-root DIR]`.
     pub arguments: Vec<OsString>,
     /// Cores to pin it to, one thread each where it has threads of its own; empty: anywhere.
@@ -54,11 +57,18 @@ impl Builtin {
         self
     }
 
-    /// A server of `program` on `cores`, of this version, without arguments of its own.
+    /// It listens on `ip`.
+    #[must_use]
+    pub fn listening_on(self, ip: IpAddr) -> Self {
+        Self { listen_on: ip, ..self }
+    }
+
+    /// A server of `program` on `cores` and loopback, of this version, without arguments of its own.
     pub fn new(verb: &'static str, program: PathBuf, cores: &[u32]) -> Self {
         Self {
             verb,
             program,
+            listen_on: LOOPBACK,
             arguments: Vec::new(),
             cores: cores.to_vec(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -99,10 +109,9 @@ impl Builtin {
     }
 
     fn all_arguments(&self, scratch: Option<&TempDir>) -> Vec<OsString> {
+        let listen = SocketAddr::new(self.listen_on, 0).to_string();
         let mut all: Vec<OsString> =
-            ["serve", self.verb, "--listen", "127.0.0.1:0", "--stop-with-stdin"]
-                .map(Into::into)
-                .into();
+            ["serve", self.verb, "--listen", &listen, "--stop-with-stdin"].map(Into::into).into();
         if !self.cores.is_empty() {
             all.extend(["--cores".into(), cores::list(&self.cores).into()]);
         }

@@ -1,7 +1,7 @@
 //! Why a server cannot be started or kept.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -17,6 +17,16 @@ pub enum ServerError {
     Listen {
         /// Address asked for.
         address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Servers of a run are to listen on an address that is not of this host.
+    #[error(
+        "cannot listen on {address}: {source}; `ip address` shows which addresses this host has"
+    )]
+    NotHere {
+        /// Address asked for.
+        address: IpAddr,
         /// What the system said.
         source: io::Error,
     },

@@ -1,11 +1,26 @@
 //! Programs of servers that others wrote: where they are, what their configurations can hold, and
-//! free ports of loopback for them. They bind what their configuration says, and another process may
-//! take it between our looking and that.
+//! free ports for them. They bind what their configuration says, and another process may take it
+//! between our looking and that.
+//!
+//! And the address that servers of a run listen on.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use crate::{ServerError, ServerProcess};
+
+/// Where servers listen unless clients on other hosts must reach them.
+pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// [`ServerError::NotHere`] unless `ip` is an address of this host that clients can connect to.
+pub fn refuse_foreign(ip: IpAddr) -> Result<(), ServerError> {
+    let bound = match ip.is_unspecified() || ip.is_multicast() {
+        true => Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no single host")),
+        false => TcpListener::bind((ip, 0)).map(drop),
+    };
+    bound.map_err(|source| ServerError::NotHere { address: ip, source })
+}
 
 /// Directories in which a program is looked for.
 pub fn search_path(asked: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
@@ -36,11 +51,12 @@ fn is_executable(path: &Path) -> bool {
 /// Starts of a server whose ports somebody else took.
 const TRIES: u32 = 3;
 
-/// Starts a server on a port that nobody has, and on another one where somebody was faster.
+/// Starts a server on a port of `ip` that nobody has, and on another one where somebody was faster.
 pub fn on_a_free_port(
+    ip: IpAddr,
     start: impl Fn(SocketAddr) -> Result<ServerProcess, ServerError>,
 ) -> Result<ServerProcess, ServerError> {
-    on_free_ports(free_address, |address| TcpListener::bind(address).is_ok(), start)
+    on_free_ports(|| free_address(ip), |address| TcpListener::bind(address).is_ok(), start)
 }
 
 /// The same for a server that needs more than one.
@@ -60,8 +76,34 @@ pub fn on_free_ports<P: Copy>(
     }
 }
 
-fn free_address() -> Result<SocketAddr, ServerError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+fn free_address(ip: IpAddr) -> Result<SocketAddr, ServerError> {
+    TcpListener::bind((ip, 0))
         .and_then(|listener| listener.local_addr())
         .map_err(|source| ServerError::System { doing: "find a free port", source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_another_host_is_refused_with_the_next_move() {
+        for own in ["127.0.0.1", "127.0.0.2"] {
+            refuse_foreign(own.parse().unwrap()).unwrap();
+        }
+        // RFC 5737: the last is nobody's.
+        for (foreign, why) in [
+            ("0.0.0.0", "no single host"),
+            ("ff02::1", "no single host"),
+            ("203.0.113.9", "assign"),
+        ] {
+            let message = refuse_foreign(foreign.parse().unwrap()).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("cannot listen on {foreign}: ")), "{message}");
+            assert!(message.contains(why), "{message}");
+            assert!(
+                message.ends_with("`ip address` shows which addresses this host has"),
+                "{message}"
+            );
+        }
+    }
 }

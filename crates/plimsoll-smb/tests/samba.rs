@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use plimsoll_servers::{Login, ServerProcess, ServerState};
 use plimsoll_smb::server::samba::{self, SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_testkit::nfs_peers::Said;
-use plimsoll_testkit::peers::require_peer;
+use plimsoll_testkit::peers::{listens_on, require_peer};
 use plimsoll_testkit::processes::{is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of, smbclient};
 
@@ -31,8 +31,11 @@ fn listing(server: &ServerProcess) -> Option<String> {
 fn it_shares_a_directory_and_leaves_nothing_behind() {
     let core = plimsoll_servers::cores::available().unwrap()[0];
     let login = Some(Login::with_new_password("ann").unwrap());
-    let request = SambaRequest { cores: vec![core], login, ..SambaRequest::default() };
+    let ip = "127.0.0.2".parse().unwrap();
+    let (cores, listen_on) = (vec![core], Some(ip));
+    let request = SambaRequest { cores, listen_on, login, ..SambaRequest::default() };
     let Some(mut server) = samba_as(&request) else { return };
+    assert_eq!((listens_on(&server), server.address.ip()), (vec![ip], ip));
     let (share, pids) = (share_of(&server), server.pids().unwrap());
     assert!(server.software.to_string().starts_with("Samba "), "{}", server.software);
     // Samba starts children that soon end by themselves; its first process stays.
@@ -66,6 +69,14 @@ fn nobody_gets_in_without_the_password() {
         let Some(said) = smbclient(&format!("smb://{who}{share}"), &[], "ls") else { return };
         assert!(!said.success, "{who}: {}", text(&said));
     }
+}
+
+#[test]
+fn it_listens_on_version_6_too() {
+    let ip = "::1".parse().unwrap();
+    let request = SambaRequest { listen_on: Some(ip), ..SambaRequest::default() };
+    let Some(server) = samba_as(&request) else { return };
+    assert_eq!(listens_on(&server), [ip]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_servers::{Builtin, Login, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::Said;
+use plimsoll_testkit::peers::listens_on;
 use plimsoll_testkit::processes::{is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{smbclient, smbtorture};
 
@@ -72,6 +73,9 @@ fn files_go_there_and_come_back_in_every_dialect() {
     let pid = server.pid();
     server.stop().unwrap();
     assert!(!is_alive(pid));
+    let ip = "127.0.0.2".parse().unwrap();
+    let server = Builtin::new("smb", program(), &[]).listening_on(ip).start().unwrap();
+    assert_eq!((listens_on(&server), server.address.ip()), (vec![ip], ip));
 }
 
 #[test]

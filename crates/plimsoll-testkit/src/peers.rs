@@ -1,6 +1,8 @@
 //! Real programs that tests measure ours against: foreign servers and foreign judges.
 
 #[cfg(feature = "servers")]
+use std::net::IpAddr;
+#[cfg(feature = "servers")]
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +11,7 @@ use std::time::Duration;
 #[cfg(feature = "servers")]
 use plimsoll_http::server::nginx::{self, NginxRequest};
 #[cfg(feature = "servers")]
-use plimsoll_servers::ServerProcess;
+use plimsoll_servers::{ServerProcess, listener, programs::LOOPBACK};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::skips::skip;
@@ -45,6 +47,7 @@ pub fn require_root(what: &str) -> Option<()> {
 pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     require_peer("nginx")?;
     let request = NginxRequest {
+        listen_on: LOOPBACK,
         root: root.to_owned(),
         cores: cores.to_vec(),
         tls: None,
@@ -52,6 +55,19 @@ pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
         remove_when_killed: None,
     };
     Some(nginx::start(&request).unwrap())
+}
+
+/// Addresses of this network namespace on which a server's processes take TCP connections.
+#[cfg(feature = "servers")]
+pub fn listens_on(server: &ServerProcess) -> Vec<IpAddr> {
+    let pids = server.pids().unwrap();
+    let mut found: Vec<IpAddr> = listener::all()
+        .into_iter()
+        .filter(|socket| socket.holder.as_ref().is_some_and(|(pid, _)| pids.contains(pid)))
+        .map(|socket| socket.address.ip().to_canonical())
+        .collect();
+    found.dedup();
+    found
 }
 
 /// Stops processes with SIGSTOP, for example the `pids()` of a server, and lets them go on after

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use plimsoll_http::server::TlsSource;
 use plimsoll_http::server::nginx::{self, NginxRequest};
 use plimsoll_model::result::RunResult;
+use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_testkit::tls::TestCertificate;
 
 /// `plimsoll serve web` with a certificate. Ends with its standard input.
@@ -100,6 +101,7 @@ fn nginx_is_measured_over_https_just_the_same() {
     };
     let root = root.path().to_owned();
     let request = NginxRequest {
+        listen_on: LOOPBACK,
         root,
         cores: Vec::new(),
         tls: Some(tls),

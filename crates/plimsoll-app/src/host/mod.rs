@@ -50,7 +50,7 @@ pub const REGISTRATION: Registration = Registration {
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let mut server = builtin(own_program()?, wish.cores);
+    let mut server = builtin(own_program()?, wish.cores).listening_on(wish.listen_on);
     let threads = wish.threads.map(|count| ["--threads".into(), count.to_string().into()]);
     server.arguments = threads.into_iter().flatten().collect();
     Ok(Started::at_its_url(server.with_work(wish.work).start()?))

@@ -17,6 +17,7 @@ use plimsoll_protocol::host::{
 };
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::{OnProgress, Room, SetupProgress};
+use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Builtin, ServerError, ServerProcess};
 
 use crate::fileset::{FileSetId, FileSetMarker, MARKER};
@@ -86,7 +87,7 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
         arguments.extend(["--directories".into(), set.directories.to_string().into()]);
     }
     let server = Builtin { arguments, ..Builtin::new("web", own_program()?, wish.cores) };
-    let process = server.with_work(wish.work).start()?;
+    let process = server.listening_on(wish.listen_on).with_work(wish.work).start()?;
     let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
@@ -94,7 +95,7 @@ fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
 
 /// A server with a certificate made for it.
 fn with_certificate(program: PathBuf, cores: &[u32], dir: &Path) -> Result<Builtin, HostError> {
-    let pem = self_signed()?;
+    let pem = self_signed(LOOPBACK)?;
     let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
     for (path, text) in [(&cert, &pem.certificate), (&key, &pem.key)] {
         std::fs::write(path, text).map_err(|e| {
@@ -108,6 +109,7 @@ fn with_certificate(program: PathBuf, cores: &[u32], dir: &Path) -> Result<Built
 fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
     start_with_files(wish, progress, |root| {
         nginx::start(&NginxRequest {
+            listen_on: wish.listen_on,
             root: root.clone(),
             cores: wish.cores.to_vec(),
             tls: None,
@@ -120,6 +122,7 @@ fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<S
 fn start_caddy(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
     start_with_files(wish, progress, |root| {
         caddy::start(&CaddyRequest {
+            listen_on: wish.listen_on,
             root: root.clone(),
             cores: wish.cores.to_vec(),
             search: None,

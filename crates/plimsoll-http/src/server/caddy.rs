@@ -1,7 +1,7 @@
 //! `managed:caddy`.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,6 +17,8 @@ const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 /// What a managed Caddy is to serve, and how.
 #[derive(Clone, Debug)]
 pub struct CaddyRequest {
+    /// Address it listens on.
+    pub listen_on: IpAddr,
     /// Document root.
     pub root: PathBuf,
     /// Cores to pin it to; empty: wherever the system puts it.
@@ -42,7 +44,9 @@ pub fn start(request: &CaddyRequest) -> Result<ServerProcess, ServerError> {
     })?;
     let version = version_of(&program)?;
     let root = document_root("Caddy", &request.root)?;
-    on_a_free_port(|address| start_at(address, (&program, &version), &root, request))
+    on_a_free_port(request.listen_on, |address| {
+        start_at(address, (&program, &version), &root, request)
+    })
 }
 
 fn start_at(
@@ -131,11 +135,14 @@ http://:{port} {{
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_servers::programs::LOOPBACK;
+
     use super::*;
 
     #[test]
     fn a_missing_caddy_says_how_to_get_it() {
         let request = CaddyRequest {
+            listen_on: LOOPBACK,
             root: ".".into(),
             cores: vec![],
             search: Some(vec![]),

@@ -60,7 +60,8 @@ impl WebServer {
     /// Listens. Connections queue up in the kernel until [`WebServer::serve_until`].
     pub fn bind(config: &WebConfig) -> Result<Self, ServerError> {
         let listen_error = |source| ServerError::Listen { address: config.listen, source };
-        let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+        let acceptor = |source| tls::acceptor(source, config.listen.ip());
+        let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let connections = Connections::new(content::Answers::new(&config.content)?, tls);
         let listener = TcpListener::bind(config.listen).map_err(listen_error)?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,6 +30,8 @@ const SOCKET_PATH_BYTES_MAX: usize = 108;
 /// What a managed web server is to serve, and how.
 #[derive(Clone, Debug)]
 pub struct NginxRequest {
+    /// Address it listens on.
+    pub listen_on: IpAddr,
     /// Document root.
     pub root: PathBuf,
     /// Cores to pin it to, one worker each; empty: one worker, wherever the system puts it.
@@ -61,7 +63,7 @@ pub fn start(request: &NginxRequest) -> Result<ServerProcess, ServerError> {
     let build = build_of(&program)?;
     let root = document_root("nginx", &request.root)?;
     let served = Served { request, root: &root };
-    on_a_free_port(|address| start_at(address, &program, &build, &served))
+    on_a_free_port(request.listen_on, |address| start_at(address, &program, &build, &served))
 }
 
 /// What to serve: the request, with its document root resolved.
@@ -176,7 +178,7 @@ fn configuration(
     let pins = worker_pins(&request.cores);
     let (tls, tls_files) = match &request.tls {
         None => ("", String::new()),
-        Some(source) => (" ssl", tls_directives(source, scratch)?),
+        Some(source) => (" ssl", tls_directives(source, address.ip(), scratch)?),
     };
     let root = served.root;
     Ok(format!(
@@ -227,11 +229,11 @@ fn worker_pins(cores: &[u32]) -> String {
     line + ";\n"
 }
 
-fn tls_directives(source: &TlsSource, scratch: &Path) -> Result<String, ServerError> {
+fn tls_directives(source: &TlsSource, ip: IpAddr, scratch: &Path) -> Result<String, ServerError> {
     let (certificate, key) = match source {
         TlsSource::Files { certificate, key } => (resolved(certificate)?, resolved(key)?),
         TlsSource::SelfSigned => {
-            let pem = self_signed()?;
+            let pem = self_signed(ip)?;
             write(&scratch.join("certificate.pem"), &pem.certificate)?;
             write(&scratch.join("key.pem"), &pem.key)?;
             (PathBuf::from("certificate.pem"), PathBuf::from("key.pem"))
@@ -255,6 +257,8 @@ fn resolved(path: &Path) -> Result<PathBuf, ServerError> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_servers::programs::LOOPBACK;
+
     use super::*;
 
     #[test]
@@ -275,6 +279,7 @@ mod tests {
     #[test]
     fn a_missing_nginx_says_how_to_get_it() {
         let request = NginxRequest {
+            listen_on: LOOPBACK,
             root: ".".into(),
             cores: vec![],
             tls: None,

@@ -1,5 +1,6 @@
 //! Certificates of the servers that Plimsoll starts.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use plimsoll_servers::ServerError;
 /// Where a server's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSource {
-    /// Made now, for `localhost`, `127.0.0.1` and `::1`; nobody trusts it.
+    /// Made now, as [`self_signed`] does; nobody trusts it.
     SelfSigned,
     /// PEM files: certificate chain and private key.
     Files {
@@ -34,18 +35,22 @@ pub struct Pem {
     pub key: String,
 }
 
-/// Makes a self-signed certificate for `localhost`, `127.0.0.1` and `::1`.
-pub fn self_signed() -> Result<Pem, ServerError> {
-    let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
+/// Makes a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and the address `ip` that its
+/// server listens on.
+pub fn self_signed(ip: IpAddr) -> Result<Pem, ServerError> {
+    let mut names = ["localhost", "127.0.0.1", "::1"].map(String::from).to_vec();
+    if !names.contains(&ip.to_string()) {
+        names.push(ip.to_string());
+    }
     let made = rcgen::generate_simple_self_signed(names)
         .map_err(|error| CertificateError::Tls(error.to_string()))?;
     Ok(Pem { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() })
 }
 
-pub(super) fn acceptor(source: &TlsSource) -> Result<TlsAcceptor, ServerError> {
+pub(super) fn acceptor(source: &TlsSource, ip: IpAddr) -> Result<TlsAcceptor, ServerError> {
     let (chain, key) = match source {
         TlsSource::SelfSigned => {
-            let pem = self_signed()?;
+            let pem = self_signed(ip)?;
             let here = Path::new("(made now)");
             (chain_from(here, pem.certificate.as_bytes())?, key_from(here, pem.key.as_bytes())?)
         }

@@ -49,12 +49,13 @@ pub const REGISTRATION: Registration = Registration {
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let server = Builtin::new("nfs", own_program()?, wish.cores);
+    let server = Builtin::new("nfs", own_program()?, wish.cores).listening_on(wish.listen_on);
     Ok(Started::at_its_url(server.with_work(wish.work).start()?))
 }
 
 fn start_ganesha(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let request = GaneshaRequest { cores: wish.cores.to_vec(), ..GaneshaRequest::default() };
+    let (cores, listen_on) = (wish.cores.to_vec(), Some(wish.listen_on));
+    let request = GaneshaRequest { cores, listen_on, ..GaneshaRequest::default() };
     Ok(Started::at_its_url(ganesha::start(&request)?))
 }
 

@@ -4,18 +4,19 @@
 //! host must not hear of a server that lives for a minute, and two servers must not fight over one.
 //! So each gets a portmapper of its own, in a network namespace of its own: both meet at
 //! `/run/rpcbind.sock`, which lies on a `/run` that only the two of them see. The namespaces go
-//! with their last process, so nothing has to be undone.
+//! with their last process, so nothing has to be undone. Clients on other hosts need no portmapper:
+//! the URL has both ports.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_free_ports, plain, search_path};
+use plimsoll_servers::programs::{LOOPBACK, find_program, on_free_ports, plain, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -64,6 +65,8 @@ struct Ports {
 /// the server does, also after `kill -9` of this process.
 #[derive(Clone, Debug, Default)]
 pub struct GaneshaRequest {
+    /// Address it listens on; `None`: loopback.
+    pub listen_on: Option<IpAddr>,
     /// Cores to pin it to; empty: wherever the system puts it.
     pub cores: Vec<u32>,
     /// Size of the export, which then lies in memory; `None`: on the file system of the temporary
@@ -81,9 +84,12 @@ pub fn start(request: &GaneshaRequest) -> Result<ServerProcess, ServerError> {
         return Err(ServerError::NeedsRoot { name: NAME, why });
     }
     let version = version_of(&programs.ganesha)?;
-    on_free_ports(free_ports, Ports::are_free, |ports| {
-        start_at(ports, &programs, &version, request)
-    })
+    let ip = request.listen_on.unwrap_or(LOOPBACK);
+    on_free_ports(
+        || free_ports(ip),
+        Ports::are_free,
+        |ports| start_at(ports, &programs, &version, request),
+    )
 }
 
 fn find(search: Option<&[PathBuf]>) -> Result<Programs, ServerError> {
@@ -189,7 +195,7 @@ fn configuration(ports: Ports, scratch: &Scratch) -> String {
         "NFS_CORE_PARAM {{
     NFS_Port = {nfs};
     MNT_Port = {mount};
-    Bind_addr = 127.0.0.1;
+    Bind_addr = {ip};
     Protocols = 3;
     Enable_UDP = true;
     Enable_NLM = false;
@@ -208,6 +214,7 @@ EXPORT_DEFAULTS {{
 EXPORT {{ Export_Id = 77; Path = \"{export}\"; Pseudo = /export; FSAL {{ Name = VFS; }} }}
 ",
         nfs = ports.nfs.port(),
+        ip = ports.nfs.ip(),
         mount = ports.mount.port(),
     )
 }
@@ -240,11 +247,11 @@ fn is_free(address: SocketAddr) -> bool {
     TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
 }
 
-fn free_ports() -> Result<Ports, ServerError> {
+fn free_ports(ip: IpAddr) -> Result<Ports, ServerError> {
     let (mut found, mut held) = (Vec::new(), Vec::new());
     let failed = |source| ServerError::System { doing: "find a free port", source };
     for _ in 0..PORT_TRIES {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        let listener = TcpListener::bind((ip, 0)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         // Held until both are found, or the system might offer the same port again.
         held.push(listener);
@@ -358,7 +365,7 @@ mod tests {
 
     #[test]
     fn two_free_ports_are_two() {
-        let ports = free_ports().unwrap();
+        let ports = free_ports(LOOPBACK).unwrap();
         assert_ne!(ports.nfs, ports.mount);
     }
 

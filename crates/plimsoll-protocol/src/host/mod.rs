@@ -116,6 +116,8 @@ pub struct ServerWish<'a> {
     pub work: Option<Nanos>,
     /// The file set it must hold.
     pub file_set: Option<FileSetId>,
+    /// Address of this host that it listens on.
+    pub listen_on: IpAddr,
 }
 
 /// A server that was started.

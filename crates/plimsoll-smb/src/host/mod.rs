@@ -51,13 +51,13 @@ pub const REGISTRATION: Registration = Registration {
 };
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let server = Builtin::new("smb", own_program()?, wish.cores);
+    let server = Builtin::new("smb", own_program()?, wish.cores).listening_on(wish.listen_on);
     Ok(started(Builtin { login: login(wish.suite)?, ..server }.with_work(wish.work).start()?))
 }
 
 fn start_samba(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let (cores, login) = (wish.cores.to_vec(), login(wish.suite)?);
-    Ok(started(samba::start(&SambaRequest { cores, login, ..SambaRequest::default() })?))
+    let (cores, login, listen_on) = (wish.cores.to_vec(), login(wish.suite)?, Some(wish.listen_on));
+    Ok(started(samba::start(&SambaRequest { cores, login, listen_on, ..SambaRequest::default() })?))
 }
 
 /// Who is let in; `None`: guests.

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::Permissions;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use plimsoll_servers::programs::{find_program, on_a_free_port, plain, search_path};
+use plimsoll_servers::programs::{LOOPBACK, find_program, on_a_free_port, plain, search_path};
 
 use super::probe;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
@@ -54,6 +54,8 @@ struct Programs {
 /// server does, also after `kill -9` of this process.
 #[derive(Clone, Debug, Default)]
 pub struct SambaRequest {
+    /// Address it listens on; `None`: loopback.
+    pub listen_on: Option<IpAddr>,
     /// Cores to pin it to; empty: wherever the system puts it.
     pub cores: Vec<u32>,
     /// Who may log on; `None`: guests, and only they.
@@ -110,7 +112,8 @@ pub fn start(request: &SambaRequest) -> Result<ServerProcess, ServerError> {
         return Err(ServerError::BadUser { user: login.user.clone() });
     }
     let version = version_of(&programs.smbd)?;
-    on_a_free_port(|address| start_at(address, &programs, &version, request))
+    let ip = request.listen_on.unwrap_or(LOOPBACK);
+    on_a_free_port(ip, |address| start_at(address, &programs, &version, request))
 }
 
 fn find(request: &SambaRequest) -> Result<Programs, ServerError> {
@@ -266,6 +269,7 @@ fn configuration(
 ) -> String {
     let (root, netbios_name, port) =
         (scratch.root.display(), &scratch.netbios_name, address.port());
+    let interface = interface(address.ip());
     let signing = match request.signing {
         SmbSigning::Offered => "auto",
         SmbSigning::Required => "mandatory",
@@ -292,7 +296,7 @@ fn configuration(
     server role = standalone server
     netbios name = {netbios_name}
     smb ports = {port}
-    interfaces = 127.0.0.1
+    interfaces = {interface}
     bind interfaces only = yes
     disable netbios = yes
     disable spoolss = yes
@@ -322,6 +326,14 @@ fn configuration(
     directory mask = 0777
 "
     )
+}
+
+/// Without its network Samba takes only an address that an interface has; of loopback that is one.
+fn interface(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) if ip.is_loopback() => format!("{ip}/8"),
+        _ => ip.to_string(),
+    }
 }
 
 /// Lets `login` in, as the user this process runs as.

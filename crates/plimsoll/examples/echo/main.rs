@@ -92,7 +92,8 @@ struct ServeEchoArgs {
 }
 
 fn start(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    Ok(Started::at_its_url(Builtin::new("echo", own_program()?, wish.cores).start()?))
+    let server = Builtin::new("echo", own_program()?, wish.cores);
+    Ok(Started::at_its_url(server.listening_on(wish.listen_on).start()?))
 }
 
 fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {

@@ -19,6 +19,7 @@ use plimsoll_protocol::host::{
 use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
+use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
@@ -146,8 +147,9 @@ impl RunSetup {
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
-        let wish =
-            ServerWish { suite, cores, threads: limits.threads, work: limits.work, file_set };
+        let ServerLimits { threads, work, .. } = limits;
+        let listen_on = request.asked.listen_on.unwrap_or(LOOPBACK);
+        let wish = ServerWish { suite, cores, threads, work, file_set, listen_on };
         let ServerLimits { quota_cores, memory_bytes, .. } = limits;
         let confinement = Confinement { quota_cores, memory_bytes };
         let mut targets = Vec::new();

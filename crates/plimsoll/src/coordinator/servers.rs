@@ -4,6 +4,7 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::{Registration, ServerWish, Target, reach};
+use plimsoll_servers::programs::refuse_foreign;
 
 use super::setup::setup_shower;
 use crate::signals::Signals;
@@ -68,6 +69,9 @@ pub(super) fn start(
             "threads: the number of {spec}'s is not ours to choose; scale the reference server of \
              transactions (plimsoll scale transactions builtin: --over threads=1,4), or cores"
         )));
+    }
+    if place.is_none() {
+        refuse_foreign(wish.listen_on)?;
     }
     let started = match (spec, place) {
         (TargetSpec::Url(_), Some(resolved)) => {

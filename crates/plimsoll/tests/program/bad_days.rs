@@ -36,6 +36,32 @@ fn check_errors(fault: Fault, class: &str) {
 }
 
 #[test]
+fn servers_of_a_run_listen_on_an_address_of_this_host_that_was_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("away");
+    let run = |suite, bundle, ip| {
+        plimsoll(&short(suite, "builtin:", bundle, &["--listen-on", ip, "--points", "2"]))
+    };
+    // RFC 5737: nobody's.
+    run("transactions", &bundle, "203.0.113.9")
+        .check(3, &["cannot listen on 203.0.113.9: ", "`ip address` shows"]);
+    assert!(!bundle.exists());
+    for (suite, ip) in [
+        ("transactions", "127.0.0.2"),
+        ("nfs-v3", "127.0.0.2"),
+        ("web-static", "127.0.0.2"),
+        ("disk-mix", "::1"),
+    ] {
+        let bundle = place.path().join(suite);
+        let ended = run(suite, &bundle, ip);
+        // A busy machine may make it invalid.
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let topology = result(&bundle)["disclosure"]["topology"].to_string();
+        assert!(topology.contains(ip), "{topology}");
+    }
+}
+
+#[test]
 fn a_host_that_cannot_be_resolved_ends_with_3_before_any_bundle() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
