@@ -9,6 +9,7 @@ mod clock;
 mod coordinator;
 mod derive;
 mod exit;
+mod fleet;
 mod host_inventory;
 mod load_file;
 mod observers;

@@ -433,6 +433,7 @@ mod tests {
             on_client_failure,
             counts_clients: false,
             crew: None,
+            files: None,
         }
     }
 

@@ -372,6 +372,7 @@ impl<'a> Run<'a> {
             reserved_ports: self.setup.plan.reserved_ports,
             on_client_failure: self.request.suite.load.on_client_failure(),
             crew: None,
+            files: None,
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
         }
     }

@@ -13,11 +13,12 @@ use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::{Confinement, cores};
 
@@ -155,7 +156,7 @@ impl RunSetup {
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
-        let dial = SystemDial::new(signals.clone());
+        let (dial, files) = (SystemDial::new(signals.clone()), HostFiles::default());
         let plan = (protocol.plan)(&PlanRequest {
             suite: &request.headers.put_into(suite),
             profile,
@@ -163,8 +164,10 @@ impl RunSetup {
             highest_ops_per_s: highest,
             targets: &resolved,
             file_set: held,
+            files: &files,
             loadfile: request.loadfile.as_ref(),
             dial: &dial,
+            planner: Planner::Controller,
         })?;
         if let Some(score) = &suite.score {
             score
