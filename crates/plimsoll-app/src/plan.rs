@@ -173,16 +173,7 @@ mod tests {
             PROTOCOL.parse_suite(name, PROTOCOL.shipped(name).unwrap(), &overrides).unwrap();
         let url = TargetUrl::parse("app://127.0.0.1:7415").unwrap();
         let targets = [ResolvedTarget::at(url, ([127, 0, 0, 1], 7_415).into())];
-        plan(&PlanRequest {
-            suite: &suite,
-            profile: suite.profiles.get(profile),
-            seed: 1,
-            highest_ops_per_s: None,
-            targets: &targets,
-            file_set: None,
-            loadfile: None,
-            dial: host,
-        })
+        plan(&PlanRequest::plain(&suite, suite.profiles.get(profile), &targets, host))
     }
 
     #[test]
@@ -252,17 +243,9 @@ mod tests {
         let suite =
             PROTOCOL.parse_suite("t", PROTOCOL.shipped("transactions").unwrap(), &[]).unwrap();
         let url = TargetUrl::parse("app://h:1").unwrap();
-        let target = ResolvedTarget::at(url, ([127, 0, 0, 1], 1).into());
-        let request = PlanRequest {
-            suite: &suite,
-            profile: suite.profiles.get(ProfileName::Full),
-            seed: 1,
-            highest_ops_per_s: None,
-            targets: &[target],
-            file_set: None,
-            loadfile: None,
-            dial: &Offline,
-        };
+        let targets = [ResolvedTarget::at(url, ([127, 0, 0, 1], 1).into())];
+        let profile = suite.profiles.get(ProfileName::Full);
+        let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
         let failed = plan(&request).err().unwrap().to_string();
         assert!(failed.contains("app://h:1") && failed.contains("server runs there"), "{failed}");
     }

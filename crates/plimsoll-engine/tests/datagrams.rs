@@ -201,6 +201,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
         crew: None,
+        files: None,
     }
 }
 

@@ -66,6 +66,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
         crew: None,
+        files: None,
     }
 }
 

@@ -139,6 +139,8 @@ pub struct PlanOrder {
     pub load_file: Option<OrderedFile>,
     /// The user's password.
     pub password: Option<String>,
+    /// User and group that file servers are told of: those who wrote the files.
+    pub user: (u32, u32),
 }
 
 impl fmt::Debug for PlanOrder {

@@ -1,16 +1,18 @@
 //! The `[workload]` table of suites with `protocol = "http"`.
 
-use plimsoll_model::suite::{Parameters, SuiteError, TableReader, percents};
+use std::fmt;
+
+use plimsoll_model::suite::{AsTable as _, Parameters, SuiteError, TableReader, percents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
-use super::headers::with_headers;
+use super::headers::{Header, LEFT_OUT, with_headers};
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
 /// Parameters of an HTTP workload, every default explicit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["requests"]))]
 pub struct HttpWorkload {
@@ -185,6 +187,15 @@ impl HttpWorkload {
 }
 
 impl Parameters for HttpWorkload {}
+
+/// Values of header fields may be secrets.
+impl fmt::Debug for HttpWorkload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |field: &str| Header::read(field).map_or(LEFT_OUT.into(), |one| one.shown());
+        let shown = self.with_headers(&mut |field| Ok(shown(field)))?;
+        f.debug_tuple("HttpWorkload").field(&shown.as_table()).finish()
+    }
+}
 
 impl Default for HttpWorkload {
     /// The target's own URL; a suite says what it asks for.

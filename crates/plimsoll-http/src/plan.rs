@@ -19,14 +19,14 @@ use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Identity, Trust};
 use super::urls::{self, UrlLine};
-use super::warm::Warming;
+use super::warm::{Warming, channel};
 use super::wire::request::RequestText;
 use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts, TlsLoad};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -64,13 +64,17 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(workload, request.targets)?) } else { None };
+    let tls = if secure { Some(tls_load(workload, request)?) } else { None };
     let load = HttpLoad { sites, scripts, tls, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
     }
-    if workload.file_set.is_none() && workload.first_check {
-        look(&load, request)?;
+    match request.planner {
+        Planner::Controller if workload.file_set.is_none() && workload.first_check => {
+            look(&load, request)?;
+        }
+        Planner::Controller => {}
+        Planner::Agent => reach(request)?,
     }
     Ok(Plan::fixed(Arc::new(load), plan.practices, plan.facts))
 }
@@ -96,6 +100,12 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
         is_warm: false,
     };
     Ok(Plan::per_point(preparation, names, shares, draft.practices, draft.facts))
+}
+
+/// Connects to each target and sends nothing.
+fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
+    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
+    channels.try_for_each(|channel| channel.map(drop))
 }
 
 /// Asks each target for the first request of its list.
@@ -125,17 +135,18 @@ fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
     }
 }
 
-fn tls_load(workload: &HttpWorkload, targets: &[ResolvedTarget]) -> Result<TlsLoad, PlanError> {
+fn tls_load(workload: &HttpWorkload, request: &PlanRequest<'_>) -> Result<TlsLoad, PlanError> {
     let trust = match workload.tls_verify {
         true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
         false => Trust::Anyone,
     };
-    let names = targets.iter().map(|t| tls::server_name(&t.url.host)).collect::<Result<_, _>>()?;
+    let names = request.targets.iter().map(|target| tls::server_name(&target.url.host));
+    let names = names.collect::<Result<_, _>>()?;
     let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
         certificate: Path::new(certificate),
         key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
     });
-    let config = tls::client_config(trust, identity)?;
+    let config = tls::client_config(trust, identity, request.files)?;
     Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
@@ -346,9 +357,13 @@ impl<'a> Draft<'a> {
         let workload = self.workload;
         let body = match (&workload.body, &workload.body_file) {
             (Some(text), _) => Template::parse(text).map_err(HttpPlanError::Body)?,
-            (None, Some(file)) => Template::fixed(&std::fs::read(file).map_err(|e| {
-                HttpPlanError::BodyFile { file: file.clone(), reason: e.to_string() }
-            })?),
+            (None, Some(file)) => {
+                let bytes = self.request.files.read(Path::new(file));
+                Template::fixed(&bytes.map_err(|e| HttpPlanError::BodyFile {
+                    file: file.clone(),
+                    reason: e.to_string(),
+                })?)
+            }
             (None, None) => Template::default(),
         };
         Ok(RequestText { body, ..RequestText::plain(workload.method, "/") })

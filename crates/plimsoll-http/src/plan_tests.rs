@@ -31,14 +31,8 @@ fn plan(
 ) -> Result<Plan, PlanError> {
     let targets = targets(&["http://127.0.0.1:8080/"]);
     let mut request = PlanRequest {
-        suite,
-        profile: suite.profiles.get(profile),
-        seed: 1,
         highest_ops_per_s: Some(1_000.0),
-        targets: &targets,
-        file_set: None,
-        loadfile: None,
-        dial: &Offline,
+        ..PlanRequest::plain(suite, suite.profiles.get(profile), &targets, &Offline)
     };
     change(&mut request);
     (PROTOCOL.plan)(&request)
@@ -147,16 +141,8 @@ fn the_handshakes_of_https_are_disclosed() {
     let fact = |set: &[&str]| {
         let suite = suite("web-url", set).unwrap();
         let targets = targets(&["https://127.0.0.1:8443/"]);
-        let request = PlanRequest {
-            suite: &suite,
-            profile: suite.profiles.get(ProfileName::Quick),
-            seed: 1,
-            highest_ops_per_s: None,
-            targets: &targets,
-            file_set: None,
-            loadfile: None,
-            dial: &Offline,
-        };
+        let profile = suite.profiles.get(ProfileName::Quick);
+        let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
         let facts = (PROTOCOL.plan)(&request).unwrap().facts;
         facts.into_iter().find(|fact| fact.name == "TLS resumption").unwrap().value
     };
@@ -184,16 +170,7 @@ fn targets_that_cannot_work_are_refused() {
     let refusal = |urls: &[&str]| {
         let targets = targets(urls);
         let profile = suite.profiles.get(ProfileName::Quick);
-        let request = PlanRequest {
-            suite: &suite,
-            profile,
-            seed: 1,
-            highest_ops_per_s: None,
-            targets: &targets,
-            file_set: None,
-            loadfile: None,
-            dial: &Offline,
-        };
+        let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
         (PROTOCOL.plan)(&request).err().map(|e| e.to_string()).unwrap_or_default()
     };
     assert!(refusal(&["http://h/", "https://h/"]).contains("mix http and https"));

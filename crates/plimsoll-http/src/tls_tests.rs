@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::seam::{Link, Session};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
+use plimsoll_protocol::files::HostFiles;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
@@ -43,7 +44,7 @@ impl Server {
 }
 
 fn client(site: Rc<WorkerSite>, trust: Trust<'_>) -> Bench<Tls<HttpSession>> {
-    let config = client_config(trust, None).unwrap();
+    let config = client_config(trust, None, &HostFiles::default()).unwrap();
     let tls = TlsSite::new(config, server_name("localhost").unwrap());
     Bench::of(Tls::new(HttpSession::new(site, OP_TIMEOUT), tls))
 }
@@ -219,7 +220,7 @@ fn a_kept_connection_that_a_fin_ends_before_the_reply_is_tried_again() {
 fn sessions_are_resumed_only_where_the_workload_says_so() {
     for (resumes, expected) in [(false, HandshakeKind::Full), (true, HandshakeKind::Resumed)] {
         let made = Server::new();
-        let full = client_config(Trust::Anyone, None).unwrap();
+        let full = client_config(Trust::Anyone, None, &HostFiles::default()).unwrap();
         let config = if resumes { resuming(&full) } else { full };
         let tls = TlsSite::new(config, server_name("localhost").unwrap());
         let session = HttpSession::new(file_site(PerRequest), OP_TIMEOUT);
@@ -261,7 +262,7 @@ fn a_certificate_of_the_ca_file_is_trusted_and_a_bad_file_refused() {
     let request = exchange(&mut bench, link, &mut server, 1000);
     assert!(request.starts_with(b"GET "), "{}", bench.io.detail);
     std::fs::write(file.path(), "nothing").unwrap();
-    let refused = client_config(Trust::Authorities(Some(file.path())), None);
+    let refused = client_config(Trust::Authorities(Some(file.path())), None, &HostFiles::default());
     assert!(matches!(refused, Err(TlsError::CaFile { .. })));
 }
 
@@ -316,7 +317,7 @@ fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
         .unwrap();
     let config = Arc::new(config);
     let ends = |identity: Option<Identity<'_>>| {
-        let config_here = client_config(Trust::Anyone, identity).unwrap();
+        let config_here = client_config(Trust::Anyone, identity, &HostFiles::default()).unwrap();
         let tls = TlsSite::new(config_here, server_name("localhost").unwrap());
         let mut bench =
             Bench::of(Tls::new(HttpSession::new(file_site(KeepAlive), OP_TIMEOUT), tls));
@@ -328,6 +329,6 @@ fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
     assert_eq!(ends(Some(Identity { certificate: &certificate, key: &key })), (true, Some(1)));
     assert_eq!(ends(None), (false, None));
     let missing = Identity { certificate: &key, key: &key };
-    let refused = client_config(Trust::Anyone, Some(missing)).unwrap_err();
+    let refused = client_config(Trust::Anyone, Some(missing), &HostFiles::default()).unwrap_err();
     assert!(refused.to_string().contains("no certificate in it"), "{refused}");
 }

@@ -65,6 +65,15 @@ impl PointPreparation for Warming {
         }
         Ok(Arc::clone(&self.load) as Arc<dyn Workload>)
     }
+
+    fn attach(
+        &mut self,
+        _: &Load,
+        _: Option<u32>,
+        _: &dyn Dial,
+    ) -> Result<Arc<dyn Workload>, SetupError> {
+        Ok(Arc::clone(&self.load) as Arc<dyn Workload>)
+    }
 }
 
 impl Warming {
@@ -147,7 +156,8 @@ impl Warming {
     }
 }
 
-fn channel(target: &ResolvedTarget, dial: &dyn Dial) -> Result<Box<dyn Channel>, SetupError> {
+/// A connection to a target.
+pub(crate) fn channel(target: &ResolvedTarget, dial: &dyn Dial) -> Result<Box<dyn Channel>, SetupError> {
     let dialled = match &target.unix {
         Some(path) => dial.dial_unix(path),
         None => dial.dial(target.address, LinkKind::Stream, SourcePort::Any),

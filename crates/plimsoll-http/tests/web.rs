@@ -12,6 +12,7 @@ use bytes::Bytes;
 use plimsoll_http::fileset::{FileSet, FileSetMarker, files_of_directory};
 use plimsoll_http::server::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_http::tls::{Trust, client_config};
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::delay::{DelayConfig, DelayLaw};
 use plimsoll_servers::{ServerError, Stop};
@@ -163,7 +164,7 @@ fn what_tls_says_when_it_closes_is_no_part_of_the_last_reply() {
     let server = Running::serve(WebServer::bind(&config).unwrap().delayed_by(Arc::clone(&law)));
     let address = server.url.trim_start_matches("https://").trim_end_matches('/');
     let name = "localhost".try_into().unwrap();
-    let client = client_config(Trust::Anyone, None).unwrap();
+    let client = client_config(Trust::Anyone, None, &HostFiles::default()).unwrap();
     let mut tls = rustls::ClientConnection::new(client, name).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let mut stream = rustls::Stream::new(&mut tls, &mut stream);

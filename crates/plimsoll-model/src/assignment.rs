@@ -27,6 +27,9 @@ pub struct Assignment {
     /// The workers that this agent runs; all of them where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crew: Option<Crew>,
+    /// Files of the data set on the servers, where the load does not say how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
     /// Cores of this agent's workers, its i-th worker on `cores[i % n]`; empty leaves it to the
     /// kernel.
     pub cores: Vec<u32>,
@@ -55,9 +58,6 @@ pub struct Assignment {
     /// one for a repetition of one from before. Decides nothing else.
     #[serde(default)]
     pub nonce: u64,
-    /// Files of the data set that the agent finds on the servers, where the load does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data_files: Option<u32>,
     /// What a client that can go no further means for the point.
     #[serde(default)]
     pub on_client_failure: OnClientFailure,

@@ -176,6 +176,17 @@ impl TargetUrl {
         }
     }
 
+    /// With the password, for those who are to log on with it; [`TargetUrl::parse`] reads it back.
+    pub fn with_password(&self) -> String {
+        let shown = self.to_string();
+        match (&self.user, &self.password) {
+            (Some(user), Some(password)) => {
+                shown.replacen(&format!("{user}@"), &format!("{user}:{password}@"), 1)
+            }
+            _ => shown,
+        }
+    }
+
     /// Value of `key` in the query.
     pub fn query_value(&self, key: &str) -> Option<&str> {
         let pairs = self.query.as_deref()?.split('&');
@@ -279,10 +290,20 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn a_password_is_never_shown_and_goes_only_where_it_is_asked_for() {
         let it = url("smb://ann:secret@h/share");
         assert_eq!(it.to_string(), "smb://ann@h/share");
         assert!(!format!("{it:?}").contains("secret"));
+        for text in [
+            "smb://ann:secret@h/share",
+            "smb://a:b:c@d@[::1]:445/share/a@b?c=d",
+            "smb://:secret@h/",
+            "smb://ann@h/share?",
+            "http://h/ann@",
+        ] {
+            assert_eq!(url(text).with_password(), text);
+            assert_eq!(url(&url(text).with_password()), url(text));
+        }
     }
 
     #[test]

@@ -133,6 +133,24 @@ pub fn check_seed<T: Tree>(tree: &T, held: u64, seed: u64) -> Result<(), SetupEr
     )))
 }
 
+/// Our directory and its marker, as another host has brought them here.
+pub fn prepared<T: Tree, M: Marker>(tree: &mut T) -> Result<(T::Root, M), SetupError> {
+    match look(tree)? {
+        Standing::Ours(root, Some(marker)) => Ok((root, marker)),
+        Standing::Ours(_, None) | Standing::Absent => Err(not_prepared(tree)),
+    }
+}
+
+/// What another host should have brought here is not all there.
+pub fn not_prepared<T: Tree>(tree: &T) -> SetupError {
+    SetupError::Unusable(format!(
+        "{}: what the controller has brought into {ROOT} there is not what this agent finds; see \
+         whether both reach the same server and {}",
+        tree.place(),
+        T::WORDS.elsewhere
+    ))
+}
+
 /// Makes the directory where it is missing, and brings its marker to `marker`.
 pub fn open<T: Tree, M: Marker + PartialEq>(
     tree: &mut T,

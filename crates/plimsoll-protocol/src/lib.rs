@@ -6,6 +6,7 @@
 //! | [`net`] | channels that set-up asks a server through; the program opens them |
 //! | [`blocking`] | a session that set-up drives over such a channel |
 //! | [`channel_pool`] | several channels at work on one server |
+//! | [`files`] | files that a suite names |
 //! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
 //! | [`data_set`] | our directory on a server, and room in it |
 //! | [`draw`] | draws that keep their shares |
@@ -27,6 +28,7 @@ use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{self, Changes, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
+use crate::files::{InputFiles, KnownFiles};
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
 
 pub mod blocking;
@@ -34,6 +36,7 @@ pub mod channel_pool;
 pub mod content;
 pub mod data_set;
 pub mod draw;
+pub mod files;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod marker;
@@ -155,10 +158,48 @@ pub struct PlanRequest<'a> {
     pub targets: &'a [ResolvedTarget],
     /// What the servers hold, where their description could be read.
     pub file_set: Option<FileSetId>,
+    /// Reads the files that the suite names.
+    pub files: &'a dyn InputFiles,
     /// The `--loadfile`.
     pub loadfile: Option<&'a InputFile>,
     /// Opens channels, for protocols that must ask the server before they can plan.
     pub dial: &'a dyn Dial,
+    /// Who plans.
+    pub planner: Planner,
+}
+
+impl<'a> PlanRequest<'a> {
+    /// The controller's, with the default seed and none of what a request may lack.
+    pub fn plain(
+        suite: &'a Suite,
+        profile: &'a Profile,
+        targets: &'a [ResolvedTarget],
+        dial: &'a dyn Dial,
+    ) -> Self {
+        static NO_FILES: KnownFiles = KnownFiles::NONE;
+        Self {
+            suite,
+            profile,
+            seed: DEFAULT_SEED,
+            highest_ops_per_s: None,
+            targets,
+            file_set: None,
+            files: &NO_FILES,
+            loadfile: None,
+            dial,
+            planner: Planner::Controller,
+        }
+    }
+}
+
+/// Who plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planner {
+    /// Leads the run: tries the servers before any load.
+    Controller,
+    /// Works on servers that the controller has tried. Sends none of the requests that are
+    /// measured while it plans, so that a server's log holds the load alone.
+    Agent,
 }
 
 /// A server and where it is.

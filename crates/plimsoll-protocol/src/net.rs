@@ -230,6 +230,20 @@ pub trait PointPreparation: Send {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<dyn Workload>, SetupError>;
+    /// Files of the data set that `ready` has brought for `load`, where the load itself does not
+    /// say: what [`PointPreparation::attach`] is told.
+    fn files(&self, load: &Load) -> Option<u32> {
+        let _ = load;
+        None
+    }
+    /// On another host than `ready`, after it: finds what it has brought and answers with the same
+    /// workload. Writes nothing.
+    fn attach(
+        &mut self,
+        load: &Load,
+        files: Option<u32>,
+        dial: &dyn Dial,
+    ) -> Result<Arc<dyn Workload>, SetupError>;
     /// The point under `load` has ended and is on disk; `last` when the run holds no further one.
     /// Puts back on the servers what the method wants put back. Not called after a point that was
     /// cut short by the user.

@@ -10,6 +10,8 @@ pub mod capture;
 pub mod clock;
 pub mod cut_proxy;
 pub mod delay_server;
+#[cfg(feature = "servers")]
+pub mod dial_driver;
 pub mod echo;
 pub mod fault_server;
 pub mod flip_proxy;

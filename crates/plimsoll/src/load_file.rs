@@ -1,7 +1,8 @@
-//! `--loadfile FILE`: the file read once, with the checksum by which a resumed run knows it again.
+//! `--loadfile FILE`: the file read once, with the checksum by which a resumed run knows it again,
+//! and by which an agent does.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use plimsoll_model::event::LoadFileAsked;
@@ -29,16 +30,22 @@ pub(crate) fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
 }
 
 fn open(path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
-    let file = File::open(path).map_err(|e| {
-        Failure::wrong(format!("{}: cannot read the load file: {e}", path.display()))
-    })?;
+    let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+    read_from(file, path, its)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::wrong(format!("{}: cannot read the load file: {error}", path.display()))
+}
+
+fn read_from(file: impl Read, path: &Path, its: LoadFiles) -> Result<InputFile, Failure> {
     let mut bytes = Summed { file, hasher: Sha256::new() };
     let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, &mut bytes);
     let content = (its.read)(&mut reader, &path.display().to_string())?;
     let sum = bytes.hasher.finalize();
     Ok(InputFile {
         path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
-        sha256: sum.iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: hexadecimal(&sum),
         content,
     })
 }
@@ -60,14 +67,36 @@ pub(crate) fn read_again(asked: &LoadFileAsked, suite: &Suite) -> Result<InputFi
     )))
 }
 
+/// The bytes of a file that was read before; another content would be another load.
+pub(crate) fn bytes_of(file: &InputFile) -> Result<Vec<u8>, Failure> {
+    let InputFile { path, sha256, .. } = file;
+    let bytes = std::fs::read(path).map_err(|e| unreadable(path, &e))?;
+    match hexadecimal(&Sha256::digest(&bytes)) == *sha256 {
+        true => Ok(bytes),
+        false => Err(Failure::wrong(format!(
+            "{}: the load file has changed since it was read; run again with a file that stays",
+            path.display()
+        ))),
+    }
+}
+
+/// The load file that came with an order.
+pub(crate) fn from_bytes(bytes: &[u8], name: &str, its: LoadFiles) -> Result<InputFile, Failure> {
+    read_from(bytes, Path::new(name), its)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A file whose bytes are summed as they are read.
-struct Summed {
-    file: File,
+struct Summed<R> {
+    file: R,
     hasher: Sha256,
 }
 
-impl Read for Summed {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read(buffer)?;
         self.hasher.update(&buffer[..n]);
         Ok(n)
@@ -87,7 +116,7 @@ mod tests {
         let suite = protocols::parse_suite("disk-mix.toml", text, &[]).unwrap();
         let source = read(&path, &suite).unwrap();
         let sum = Sha256::digest(std::fs::read(&path).unwrap());
-        assert_eq!(source.sha256, sum.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        assert_eq!(source.sha256, hexadecimal(&sum));
         let asked = LoadFileAsked { path: source.path.clone(), sha256: source.sha256.clone() };
         let again = read_again(&asked, &suite).unwrap();
         assert_eq!(again.sha256, source.sha256);

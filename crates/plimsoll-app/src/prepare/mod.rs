@@ -127,12 +127,28 @@ impl PointPreparation for AppPreparation {
             }
             self.filled = self.filled.max(clients);
         }
+        Ok(self.load(load))
+    }
+
+    fn attach(
+        &mut self,
+        load: &Load,
+        _: Option<u32>,
+        _: &dyn Dial,
+    ) -> Result<Arc<dyn Workload>, SetupError> {
+        Ok(self.load(load))
+    }
+}
+
+impl AppPreparation {
+    /// What the clients ask for follows from the load alone.
+    fn load(&self, load: &Load) -> Arc<dyn Workload> {
         let plan = ScriptPlan::new(self.seed, load, &self.workload, self.data.segment);
-        Ok(Arc::new(AppLoad {
+        Arc::new(AppLoad {
             site: Arc::clone(&self.data),
             plan: Arc::new(plan),
             shares: self.workload.mix.shares(),
-        }))
+        })
     }
 }
 

@@ -1,16 +1,17 @@
 use std::net::SocketAddr;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::{Think, ThinkDistribution};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::units::{Nanos, OpsPerSec};
 
 use super::*;
 use crate::parameters::AppWorkload;
 use crate::peer::PeerHost;
 use crate::segment::content_key;
 use crate::session::segment_of;
-use crate::wire::{Refusal, Status};
+use crate::wire::{HELLO_BYTES, Refusal, RequestHeader, Status};
 use plimsoll_protocol::content::ContentTable;
+use plimsoll_testkit::dial_driver::{assignment, crews, sent_by};
 use plimsoll_protocol::net::{GoOn, PointPreparation, SetupProgress};
 
 /// Data segments of 128 KiB.
@@ -159,4 +160,67 @@ fn a_calibrated_server_has_no_segments_to_fill() {
     let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 1).unwrap_err();
     assert!(said.contains("is calibrated"), "{said}");
     assert!(greet(&site(1), &host).unwrap().calibrated);
+}
+
+fn open_load(clients: u32, arrivals: Arrivals) -> Load {
+    let (rate_ops_per_s, gaps) = (OpsPerSec::new(400.0).unwrap(), Gaps::Exponential);
+    Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 1_000 }
+}
+
+#[test]
+fn an_agent_asks_nothing_when_it_attaches_and_its_clients_do_the_same() {
+    let host = PeerHost::default();
+    let workload = AppWorkload::default();
+    for load in [load(3), open_load(3, Arrivals::PerClient), open_load(3, Arrivals::Shared)] {
+        let mut first = preparation(&workload, 1);
+        let prepared = first.ready(&load, &host, &mut |_| GoOn::Yes).unwrap();
+        let before = host.set(|peer| (peer.hellos.len(), peer.writes));
+        let attached = preparation(&workload, 1).attach(&load, first.files(&load), &host).unwrap();
+        assert_eq!(host.set(|peer| (peer.hellos.len(), peer.writes)), before);
+        let task = assignment(load);
+        let sent = sent_by(&*prepared, (&task, None), &host);
+        assert!(sent.len() == 3 && sent.iter().all(|(_, bytes)| bytes.len() > 1_000));
+        assert!(sent_by(&*attached, (&task, None), &host) == sent);
+    }
+}
+
+/// Of the requests that a client sent, what a server's log has of them.
+fn logged(mut bytes: &[u8]) -> Vec<(u8, u64, u32)> {
+    bytes = &bytes[HELLO_BYTES..];
+    let mut requests = Vec::new();
+    while let Some((header, rest)) = bytes.split_first_chunk() {
+        let header = RequestHeader::decode(header).unwrap();
+        requests.push((header.kind as u8, header.offset, header.seed));
+        bytes = &rest[header.payload_bytes as usize..];
+    }
+    requests
+}
+
+#[test]
+fn transactions_are_the_same_for_any_number_of_workers_and_agents() {
+    let host = PeerHost::default();
+    let workload = AppWorkload::default();
+    for load in [load(6), open_load(6, Arrivals::PerClient), open_load(6, Arrivals::Shared)] {
+        let attached = preparation(&workload, 1).attach(&load, None, &host).unwrap();
+        let is_shared = matches!(load, Load::Open { arrivals: Arrivals::Shared, .. });
+        let mut all = Vec::new();
+        for (workers, agents) in [(1, 1), (4, 1), (4, 2), (4, 4), (2, 2)] {
+            let mut task = assignment(load.clone());
+            task.workers = workers;
+            let of_crew = |crew| sent_by(&*attached, (&task, crew), &host);
+            let sent = crews(workers, agents).flat_map(of_crew);
+            let mut requests: Vec<_> =
+                sent.map(|(client, bytes)| (client, logged(&bytes))).collect();
+            requests.sort();
+            if is_shared {
+                // Which client sends one is nobody's choice.
+                let mut pool: Vec<_> = requests.into_iter().flat_map(|(_, sent)| sent).collect();
+                pool.sort_unstable();
+                requests = vec![(None, pool)];
+            }
+            all.push(requests);
+        }
+        assert!(all[0].iter().all(|(_, requests)| requests.len() > 20));
+        assert!(all.iter().all(|one| *one == all[0]), "{load:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The whole schedule on a simulated clock and target: every time is known exactly.
 
-use plimsoll_model::assignment::{Assignment, Load, Pacing};
+use plimsoll_model::assignment::{Assignment, Crew, Load, Pacing};
 use plimsoll_model::event::WorkerTotals;
 use plimsoll_model::outcome::ClientCounts;
 use plimsoll_model::suite::{Arrivals, Gaps};
@@ -78,22 +78,62 @@ fn a_stall_delays_every_op_that_was_due_in_it() {
     assert!(response.value_at_quantile(0.85) < 50_000_000);
 }
 
+/// What all workers of all agents send, each on a clock of its own: the workers are shared out to
+/// the agents evenly.
+fn sent_by(task: &Assignment, agents: u32) -> Vec<u64> {
+    let count = task.workers / agents;
+    let crew = |agent| Some(Crew { first: agent * count, count });
+    let of_agent = |agent| {
+        let task = Assignment { crew: crew(agent), ..task.clone() };
+        let workers = task.own_workers();
+        workers.flat_map(move |worker| {
+            run(&task, worker, &mut SimDriver::new(|now: Nanos| Some(now + MS))).requests
+        })
+    };
+    let mut sent: Vec<u64> = (0..agents).flat_map(of_agent).collect();
+    sent.sort_unstable();
+    sent
+}
+
 #[test]
-fn two_workers_and_one_send_the_same_ops() {
+fn any_number_of_workers_and_agents_send_the_same_ops() {
+    for (load, ops) in [
+        (open(2_000.0, 16, Arrivals::PerClient, Gaps::Exponential), None),
+        (open(2_000.0, 16, Arrivals::PerClient, Gaps::Uniform), None),
+        (open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential), None),
+        (open(2_000.0, 16, Arrivals::Shared, Gaps::Uniform), None),
+        (open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential), Some(15_001)),
+        (closed(16, 5 * MS), None),
+    ] {
+        let mut task = assignment(load);
+        if ops.is_some() {
+            // Without a warm-up a worker's part of the ops is that of the schedule's first.
+            (task.phases.warm_up_ns, task.phases.ops) = (Nanos::ZERO, ops);
+        }
+        let one = sent_by(&task, 1);
+        assert!(one.len() > 15_000);
+        assert!(ops.is_none_or(|ops| one.len() as u64 == ops));
+        for (workers, agents) in [(2, 1), (2, 2), (4, 1), (4, 2), (4, 4), (16, 2)] {
+            task.workers = workers;
+            let many = sent_by(&task, agents);
+            assert!(many == one, "{:?}, {workers} workers, {agents} agents", task.load);
+        }
+    }
+}
+
+#[test]
+fn a_number_of_ops_is_shared_out_whole_to_any_number_of_agents() {
     for load in [
         open(2_000.0, 16, Arrivals::PerClient, Gaps::Exponential),
         open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential),
+        closed(16, MS),
     ] {
-        let reply = |now: Nanos| Some(now + MS);
-        let mut one = run(&assignment(load.clone()), 0, &mut SimDriver::new(reply)).requests;
         let mut task = assignment(load);
-        task.workers = 2;
-        let mut two = run(&task, 0, &mut SimDriver::new(reply)).requests;
-        two.extend(run(&task, 1, &mut SimDriver::new(reply)).requests);
-        one.sort_unstable();
-        two.sort_unstable();
-        assert!(one.len() > 20_000);
-        assert_eq!(one, two);
+        (task.phases.warm_up_ns, task.phases.ops) = (Nanos::ZERO, Some(1_003));
+        for (workers, agents) in [(1, 1), (4, 1), (4, 2), (4, 4)] {
+            task.workers = workers;
+            assert_eq!(sent_by(&task, agents).len(), 1_003, "{:?} {agents}", task.load);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::wire::request::{Frame, Method, request};
 use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
 use plimsoll_protocol::ResolvedTarget;
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::HostError;
 use plimsoll_protocol::host::reach::{self, Socket};
 
@@ -81,7 +82,7 @@ impl Server<'_> {
         let trust =
             if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
         let config =
-            tls::client_config(trust, None).map_err(|e| HostError::unusable(e.to_string()))?;
+            tls::client_config(trust, None, &HostFiles::default()).map_err(|e| HostError::unusable(e.to_string()))?;
         let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
         let connection =
             ClientConnection::new(config, name).map_err(|e| self.refused(&io::Error::other(e)))?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plimsoll_protocol::files::InputFiles;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -63,12 +64,13 @@ pub struct Identity<'a> {
 pub fn client_config(
     trust: Trust<'_>,
     identity: Option<Identity<'_>>,
+    files: &dyn InputFiles,
 ) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
     let builder = match trust {
-        Trust::Authorities(file) => builder.with_root_certificates(roots(file)?),
+        Trust::Authorities(file) => builder.with_root_certificates(roots(file, files)?),
         Trust::Anyone => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
         }
@@ -76,7 +78,7 @@ pub fn client_config(
     let mut config = match identity {
         None => builder.with_no_client_auth(),
         Some(identity) => {
-            let (chain, key) = identity.read()?;
+            let (chain, key) = identity.read(files)?;
             builder.with_client_auth_cert(chain, key)?
         }
     };
@@ -94,26 +96,32 @@ pub fn resuming(config: &ClientConfig) -> Arc<ClientConfig> {
 }
 
 impl Identity<'_> {
-    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    fn read(
+        &self,
+        files: &dyn InputFiles,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
         let refused =
             |path: &Path, reason: String| TlsError::Identity { path: path.into(), reason };
-        let chain = CertificateDer::pem_file_iter(self.certificate).and_then(Iterator::collect);
-        let chain: Vec<_> = chain.map_err(|e| refused(self.certificate, e.to_string()))?;
+        let read = |path| files.read(path).map_err(|e| refused(path, e.to_string()));
+        let chain: Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(&read(self.certificate)?).collect();
+        let chain = chain.map_err(|e| refused(self.certificate, e.to_string()))?;
         if chain.is_empty() {
             return Err(refused(self.certificate, "there is no certificate in it".to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_file(self.key);
+        let key = PrivateKeyDer::from_pem_slice(&read(self.key)?);
         Ok((chain, key.map_err(|e| refused(self.key, e.to_string()))?))
     }
 }
 
-fn roots(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
+fn roots(file: Option<&Path>, files: &dyn InputFiles) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let Some(path) = file else { return Ok(roots) };
     let refused = |reason: String| TlsError::CaFile { path: path.to_owned(), reason };
     let mut count = 0;
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))? {
+    let pem = files.read(path).map_err(|e| refused(e.to_string()))?;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
         let certificate = certificate.map_err(|e| refused(e.to_string()))?;
         roots.add(certificate).map_err(|e| refused(e.to_string()))?;
         count += 1;

@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `ours` | our directory on an export, for what data sets share, and the room a set needs |
 //! | `directory` | the work on one directory, pipelined |
+//! | `finding` | the set as another host has brought it there |
 //! | `clean` | the way back |
 //! | `points` | what happens before each load point, and the workload it hands over |
 
 mod clean;
 mod directory;
+mod finding;
 mod ours;
 mod points;
 

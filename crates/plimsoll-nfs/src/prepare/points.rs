@@ -17,7 +17,7 @@ use plimsoll_protocol::net::{
 };
 
 use super::ours::{Export, need};
-use super::{CHANNELS, CHUNK_BYTES_MAX, DATAGRAM_CHUNK_BYTES, Known, Order};
+use super::{CHANNELS, CHUNK_BYTES_MAX, DATAGRAM_CHUNK_BYTES, Known, Order, finding};
 use crate::fileset::{Content, FileSet};
 use crate::handles::Handles;
 use crate::mounting::Mounted;
@@ -104,6 +104,15 @@ impl NfsPreparation {
         }
     }
 
+    fn plan(&self, set: FileSet, load: &Load) -> Result<ScriptPlan, SetupError> {
+        ScriptPlan::new(&self.workload, set, self.seed, load.clients())
+            .map_err(|error| SetupError::Wrong(error.to_string()))
+    }
+
+    fn load(&self, sites: Vec<NfsSite>, plan: ScriptPlan) -> Arc<dyn Workload> {
+        Arc::new(NfsLoad { sites, plan: Arc::new(plan), workload: self.workload.clone() })
+    }
+
     fn servers(&self) -> f64 {
         self.sites.len().max(1) as f64
     }
@@ -156,8 +165,7 @@ impl PointPreparation for NfsPreparation {
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<dyn Workload>, SetupError> {
         let set = self.set_for(load);
-        let plan = ScriptPlan::new(&self.workload, set, self.seed, load.clients())
-            .map_err(|error| SetupError::Wrong(error.to_string()))?;
+        let plan = self.plan(set, load)?;
         let growth = self.growth(self.ops_per_s(load));
         let order = Order { set, content: &self.content, growth, channels: CHANNELS };
         let sites = self
@@ -169,8 +177,31 @@ impl PointPreparation for NfsPreparation {
                 Ok(site.for_sessions(handles, &self.content))
             })
             .collect::<Result<_, SetupError>>()?;
-        let workload = self.workload.clone();
-        Ok(Arc::new(NfsLoad { sites, plan: Arc::new(plan), workload }))
+        Ok(self.load(sites, plan))
+    }
+
+    fn files(&self, load: &Load) -> Option<u32> {
+        Some(self.set_for(load).files())
+    }
+
+    fn attach(
+        &mut self,
+        load: &Load,
+        files: Option<u32>,
+        dial: &dyn Dial,
+    ) -> Result<Arc<dyn Workload>, SetupError> {
+        let set = files.map_or_else(|| self.set_for(load), FileSet::new);
+        let (plan, seed) = (self.plan(set, load)?, self.content.seed());
+        let sites = self
+            .sites
+            .iter_mut()
+            .map(|site| {
+                let known = finding::find(&site.mounted, dial, (set, seed), site.known.as_ref())?;
+                let handles = Arc::clone(&site.known.insert(known).handles);
+                Ok(site.for_sessions(handles, &self.content))
+            })
+            .collect::<Result<_, SetupError>>()?;
+        Ok(self.load(sites, plan))
     }
 }
 

@@ -21,7 +21,7 @@ fn workload() -> NfsWorkload {
     }
 }
 
-fn open_load(rate: f64, clients: u32) -> Load {
+pub(super) fn open_load(rate: f64, clients: u32) -> Load {
     Load::Open {
         rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
         arrivals: Arrivals::PerClient,

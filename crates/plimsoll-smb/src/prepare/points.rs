@@ -132,6 +132,14 @@ impl SmbPreparation {
         }
     }
 
+    /// Size of a workspace, and how many of so many clients have one, by the marker of a share.
+    fn workspaces(&self, clients: u32) -> (Workspace, u32) {
+        match self.needs {
+            Needs::Workspaces { workspace, .. } => (workspace, clients),
+            _ => (Workspace::new(self.workload.workspace_mib, 1.0), 0),
+        }
+    }
+
     fn ready_at(
         &mut self,
         at: usize,
@@ -140,16 +148,13 @@ impl SmbPreparation {
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
         let places = self.places(at, clients);
-        let (workspace, is_workspaces) = match self.needs {
-            Needs::Workspaces { workspace, .. } => (workspace, true),
-            _ => (Workspace::new(self.workload.workspace_mib, 1.0), false),
-        };
-        let clients_here = if is_workspaces { places.len() as u64 } else { 0 };
+        let (workspace, clients) = self.workspaces(clients);
+        let clients_here = if clients > 0 { places.len() as u64 } else { 0 };
         let order = Order {
             places: &places,
             table: &self.table,
             workspace,
-            clients: if is_workspaces { clients } else { 0 },
+            clients,
             growth: Bytes(clients_here * WORK_BYTES),
             channels: CHANNELS,
         };
@@ -231,6 +236,23 @@ impl PointPreparation for SmbPreparation {
                 self.validate(validate::logons(), &self.sites[at], dial)?;
                 self.sites[at].is_validated = true;
             }
+        }
+        (self.make)(load)
+    }
+
+    fn attach(
+        &mut self,
+        load: &Load,
+        _: Option<u32>,
+        dial: &dyn Dial,
+    ) -> Result<Arc<dyn Workload>, SetupError> {
+        if self.needs != Needs::Nothing {
+            let held = self.workspaces(load.clients());
+            self.sites.iter().try_for_each(|site| {
+                on_site(&site.target, &self.offer, &self.table, dial, |share| {
+                    set::find(share, &self.table, held)
+                })
+            })?;
         }
         (self.make)(load)
     }

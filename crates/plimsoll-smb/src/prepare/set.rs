@@ -81,6 +81,20 @@ pub(super) fn open(
     Ok(Opened { surveys, held })
 }
 
+/// Finds what another host has brought into order for so many clients.
+pub(super) fn find(
+    site: &Site<'_>,
+    table: &ContentTable,
+    (workspace, clients): (Workspace, u32),
+) -> Result<(), SetupError> {
+    let mut share = site.connection()?;
+    let here = &mut OnShare(&mut *share, site);
+    let ((), marker): (_, ShareMarker) = data_set::prepared(here)?;
+    data_set::check_seed(here, marker.seed(), table.seed())?;
+    let has_all = marker.is_of(table.seed(), workspace) && marker.clients() >= clients;
+    if has_all || clients == 0 { Ok(()) } else { Err(data_set::not_prepared(here)) }
+}
+
 /// Brings the places into order.
 pub(super) fn write(
     site: &Site<'_>,

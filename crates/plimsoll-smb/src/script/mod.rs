@@ -84,6 +84,9 @@ impl Script for SmbScript {
 
     fn on_issued(&mut self, ticket: Ticket) {
         match &mut self.acts {
+            // In an open load the clients of a worker share the script: each takes what it has
+            // room for.
+            Acts::Logons(_) | Acts::Echo(_) if self.pacing == Pacing::Open => {}
             Acts::DiskMix(script) => script.on_issued(ticket),
             Acts::Nic(script) => script.on_issued(ticket),
             Acts::Logons(script) => script.on_issued(ticket),
@@ -94,6 +97,7 @@ impl Script for SmbScript {
 
     fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
         match &mut self.acts {
+            Acts::Logons(_) | Acts::Echo(_) if self.pacing == Pacing::Open => {}
             Acts::DiskMix(script) => script.on_outcome(ticket, outcome, now),
             Acts::Nic(script) => script.on_outcome(ticket, outcome, now),
             Acts::Logons(script) => script.on_outcome(ticket, outcome, now),

@@ -107,7 +107,7 @@ impl<S: Fn(LoadEvent)> Worksite<S> {
         let workload = match &mut plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
-                preparation.attach(&assignment.load, assignment.data_files, dial)?
+                preparation.attach(&assignment.load, assignment.files, dial)?
             }
         };
         self.ready = Some((assignment, workload));

@@ -187,6 +187,7 @@ mod tests {
             on_client_failure,
             counts_clients: false,
             crew: None,
+            files: None,
         }
     }
 

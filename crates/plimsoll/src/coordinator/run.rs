@@ -328,7 +328,7 @@ impl<'a> Run<'a> {
                 match ready {
                     Err(SetupError::Stopped) => return Ok(Tried::Interrupted),
                     ready => {
-                        assignment.data_files = preparation.files(&point.load);
+                        assignment.files = preparation.files(&point.load);
                         ready?
                     }
                 }
@@ -423,7 +423,7 @@ impl<'a> Run<'a> {
             reserved_ports: self.setup.plan.reserved_ports,
             on_client_failure: self.request.suite.load.on_client_failure(),
             crew: None,
-            data_files: None,
+            files: None,
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
         }
     }

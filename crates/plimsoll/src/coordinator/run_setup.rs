@@ -13,11 +13,12 @@ use plimsoll_model::gate::Gates;
 use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::MonitorUrl;
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Confinement, cores};
@@ -31,7 +32,7 @@ use super::servers;
 use crate::signals::Signals;
 use crate::cli::DEFAULT_SEED;
 use crate::exit::{Exit, Failure};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, order_of};
 use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
@@ -162,17 +163,24 @@ impl RunSetup {
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
-        let dial = SystemDial::new(signals.clone());
-        let plan = (protocol.plan)(&PlanRequest {
-            suite: &request.headers.put_into(suite),
+        let (dial, files) = (SystemDial::new(signals.clone()), HostFiles::default());
+        let sent = request.headers.put_into(suite);
+        let asked = PlanRequest {
+            suite: &sent,
             profile,
             seed: request.seed,
             highest_ops_per_s: highest,
             targets: &resolved,
             file_set: held,
+            files: &files,
             loadfile: request.loadfile.as_ref(),
             dial: &dial,
-        })?;
+            planner: Planner::Controller,
+        };
+        let plan = (protocol.plan)(&asked)?;
+        if let Some(fleet) = fleet {
+            fleet.plan(order_of(&asked, request.profile, &files.known())?, signals)?;
+        }
         if let Some(score) = &suite.score {
             score
                 .refuse_ops(&plan.op_names)

@@ -9,9 +9,10 @@ use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::host::{Registration, reach};
 use plimsoll_protocol::net::{Dial as _, SetupError};
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
-use crate::cli::{DEFAULT_SEED, PrepareArgs};
+use crate::cli::PrepareArgs;
 use crate::dial::SystemDial;
 use crate::coordinator::ladder;
 use crate::coordinator::setup::setup_shower;
@@ -107,14 +108,9 @@ fn through_server(
     let signals = Signals::listen()?;
     let dial = SystemDial::new(signals.clone());
     let plan = (protocol.plan)(&PlanRequest {
-        suite,
-        profile,
-        seed: DEFAULT_SEED,
         highest_ops_per_s: is_open.then_some(peak),
-        targets: &targets,
-        file_set: None,
-        loadfile: None,
-        dial: &dial,
+        files: &HostFiles::default(),
+        ..PlanRequest::plain(suite, profile, &targets, &dial)
     })?;
     let Work::PerPoint(mut preparation) = plan.work else {
         return Err(Failure::wrong(format!("suite {} needs no file set", suite.name)));

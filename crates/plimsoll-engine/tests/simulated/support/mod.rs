@@ -91,6 +91,7 @@ pub fn assignment(load: Load) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         counts_clients: false,
         crew: None,
+        files: None,
     }
 }
 

@@ -303,3 +303,32 @@ fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
     }
     assert_eq!(memory.content("plimsoll-files\\nic.dat").unwrap().len(), 1 << 20);
 }
+
+#[test]
+fn an_agent_finds_what_is_complete_and_changes_nothing() {
+    let mut memory = Memory::new(ROOMY);
+    let find = |memory: &Memory, seed, workspace, clients| {
+        let (stop, table) = (Arc::default(), ContentTable::new(seed));
+        let open = |stop: &Arc<AtomicBool>| memory.open(stop);
+        let site = Site { name: "smb://server/share", stop: &stop, open: &open };
+        set::find(&site, &table, (workspace, clients)).map_err(|error| error.to_string())
+    };
+    let lacks = |found: Result<(), String>| {
+        let refused = found.unwrap_err();
+        assert!(refused.contains("what the controller has brought"), "{refused}");
+    };
+    memory.is_read_only = true;
+    lacks(find(&memory, SEED, small(), 0));
+    memory.is_read_only = false;
+    Run::new(&memory).prepare(3).unwrap();
+    let (paths, marker) = (memory.paths(), memory.content("plimsoll-files\\.plimsoll"));
+    memory.is_read_only = true;
+    for clients in [0, 1, 3] {
+        find(&memory, SEED, small(), clients).unwrap();
+    }
+    lacks(find(&memory, SEED, small(), 4));
+    lacks(find(&memory, SEED, Workspace::new(20.0, 1.0), 3));
+    assert!(find(&memory, SEED + 1, small(), 3).unwrap_err().contains("of seed 5, not 6"));
+    assert_eq!(memory.paths(), paths);
+    assert_eq!(memory.content("plimsoll-files\\.plimsoll"), marker);
+}

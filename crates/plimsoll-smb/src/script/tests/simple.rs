@@ -99,6 +99,21 @@ fn logons_think_before_each_and_echoes_never() {
 }
 
 #[test]
+fn the_clients_of_an_open_load_do_not_wait_for_each_other() {
+    for pattern in [Pattern::Logons, Pattern::Echo] {
+        let workload = SmbWorkload { pattern, outstanding_max: 1, ..SmbWorkload::default() };
+        let mut plan = ScriptPlan::new(7, 64, workload, 1.0);
+        plan.pacing = Pacing::Open;
+        let mut shared = Client::new(&Arc::new(plan), 0).script;
+        for _ in 0..64 {
+            let step = shared.next(Turn { index: 0, now: Nanos(0) });
+            assert!(matches!(step, Step::Issue(_)), "{pattern:?}: {step:?}");
+            shared.on_issued(Ticket(0));
+        }
+    }
+}
+
+#[test]
 fn an_open_load_never_thinks() {
     for pattern in [Pattern::Logons, Pattern::Nic, Pattern::DiskMix] {
         let mut workload = SmbWorkload { pattern, ..SmbWorkload::default() };

@@ -1,0 +1,159 @@
+//! Another host works on what a first one has brought to the server.
+
+use std::sync::{Mutex, PoisonError};
+
+use plimsoll_engine::workload::Workload;
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::{Conditioning, Think, ThinkDistribution};
+use plimsoll_model::units::Nanos;
+use plimsoll_nfs::parameters::{MixOp, NfsWorkload};
+use plimsoll_nfs::prepare::{NfsPreparation, PreparationRequest, clean_target};
+use plimsoll_nfs::wire::rpc::Call;
+use plimsoll_protocol::net::PointPreparation;
+use plimsoll_testkit::dial_driver::{assignment, crews, sent_by};
+
+use super::points::open_load;
+use super::*;
+
+/// Programs and procedures that a server was asked for.
+type Asked = Arc<Mutex<Vec<(u32, u32)>>>;
+
+/// A host that writes down what it is asked for.
+fn watched() -> (Host, Asked) {
+    let asked = Asked::default();
+    let seen = Arc::clone(&asked);
+    let host = Host::new(ROOMY).with_deceit(move |request, _| {
+        let Call { program, procedure, .. } = request.call;
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push((program, procedure));
+        None
+    });
+    (host, asked)
+}
+
+/// Of these, those of NFS that change something (RFC 1094 §2.2, RFC 1813 §3).
+fn changes(asked: &Asked, version: NfsVersion) -> Vec<u32> {
+    const NFS: u32 = 100_003;
+    let changing: &[u32] = match version {
+        NfsVersion::V2 => &[2, 8, 9, 10, 11, 12, 13, 14, 15],
+        NfsVersion::V3 => &[2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21],
+    };
+    let asked = asked.lock().unwrap();
+    let of_nfs = asked.iter().filter(|(program, _)| *program == NFS).map(|(_, of)| *of);
+    of_nfs.filter(|procedure| changing.contains(procedure)).collect()
+}
+
+fn preparation(host: &Host, version: NfsVersion, kind: LinkKind) -> NfsPreparation {
+    let mix = [(MixOp::Lookup, 4.0), (MixOp::Read, 3.0), (MixOp::Write, 2.0), (MixOp::Create, 1.0)];
+    let more = [(MixOp::Remove, 1.0), (MixOp::ReadLink, 1.0), (MixOp::ReadDir, 1.0)];
+    NfsPreparation::new(PreparationRequest {
+        mounts: vec![mounted(host, version, kind)],
+        workload: NfsWorkload {
+            version,
+            reserved_port: false,
+            file_set_seed: 5,
+            mix: mix.into_iter().chain(more).collect(),
+            ..NfsWorkload::default()
+        },
+        scale: 0.1,
+        point: Nanos::from_secs(4),
+        seed: 1,
+        conditioning: Conditioning::AsFound,
+    })
+}
+
+fn ready(preparation: &mut NfsPreparation, load: &Load, host: &Host) -> Arc<dyn Workload> {
+    preparation.ready(load, host, &mut |_| GoOn::Yes).unwrap()
+}
+
+#[test]
+fn an_agent_changes_nothing_when_it_attaches_and_its_clients_do_the_same() {
+    for (version, kind) in EVERYWHERE {
+        let (host, asked) = watched();
+        let mut first = preparation(&host, version, kind);
+        let mut second = preparation(&host, version, kind);
+        for rate in [60.0, 240.0, 100.0] {
+            let load = open_load(rate, 4);
+            let prepared = ready(&mut first, &load, &host);
+            asked.lock().unwrap().clear();
+            let attached = second.attach(&load, first.files(&load), &host).unwrap();
+            assert_eq!(changes(&asked, version), [0; 0], "{version:?} {kind:?}");
+            let task = assignment(load.clone());
+            let sent = sent_by(&*prepared, (&task, None), &host);
+            assert!(sent.len() == 4 && sent.iter().all(|(_, bytes)| bytes.len() > 1_000));
+            assert!(!changes(&asked, version).is_empty(), "the load itself writes");
+            // As a load point finds it.
+            ready(&mut first, &load, &host);
+            assert!(sent_by(&*attached, (&task, None), &host) == sent, "{version:?} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn clients_do_the_same_whoever_runs_them() {
+    let (host, _) = watched();
+    let mut first = preparation(&host, NfsVersion::V3, LinkKind::Stream);
+    let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+    let closed =
+        Load::Closed { clients: 6, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None };
+    for load in [open_load(300.0, 6), closed] {
+        let mut task = assignment(load.clone());
+        let mut sent = Vec::new();
+        for (workers, agents) in [(1, 1), (4, 1), (4, 2), (4, 4), (2, 2)] {
+            task.workers = workers;
+            let workload = ready(&mut first, &load, &host);
+            let of_crew = |crew| sent_by(&*workload, (&task, crew), &host);
+            let mut all: Vec<_> = crews(workers, agents).flat_map(of_crew).collect();
+            all.sort();
+            sent.push(all);
+        }
+        assert_eq!(sent[0].len(), 6);
+        assert!(sent.iter().all(|all| *all == sent[0]), "{load:?}");
+    }
+}
+
+#[test]
+fn an_agent_takes_only_what_the_controller_has_brought() {
+    let (host, asked) = watched();
+    let (version, kind) = (NfsVersion::V3, LinkKind::Stream);
+    let mut agent = preparation(&host, version, kind);
+    let load = open_load(60.0, 4);
+    let refused = |agent: &mut NfsPreparation, files| {
+        let refused = agent.attach(&load, files, &host).err().unwrap().to_string();
+        assert!(refused.contains("what the controller has brought"), "{refused}");
+        assert_eq!(changes(&asked, version), [0; 0]);
+    };
+    refused(&mut agent, None);
+    let mut controller = preparation(&host, version, kind);
+    ready(&mut controller, &load, &host);
+    asked.lock().unwrap().clear();
+    let files = controller.files(&load).unwrap();
+    refused(&mut agent, Some(files + 1));
+    agent.attach(&load, Some(files), &host).unwrap();
+
+    let target = ResolvedTarget::at(
+        TargetUrl::parse("nfs://server/export").unwrap(),
+        SocketAddr::new(HOST, PORT),
+    );
+    clean_target(&target, &host, &mut |_| GoOn::Yes).unwrap();
+    let mut controller = preparation(&host, version, kind);
+    let prepared = ready(&mut controller, &load, &host);
+    let attached = agent.attach(&load, Some(files), &host).unwrap();
+    let task = assignment(load.clone());
+    let sent = sent_by(&*prepared, (&task, None), &host);
+    ready(&mut controller, &load, &host);
+    assert!(sent_by(&*attached, (&task, None), &host) == sent, "the set is another one");
+}
+
+#[test]
+fn a_closed_load_has_the_files_of_the_controller_wherever_room_is_short() {
+    let (host, _) = watched();
+    let (version, kind) = (NfsVersion::V3, LinkKind::Stream);
+    let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+    let load = Load::Closed { clients: 3, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None };
+    let mut controller = preparation(&host, version, kind);
+    controller.room(&host).unwrap();
+    let mut agent = preparation(&host, version, kind);
+    assert_ne!(controller.files(&load), agent.files(&load), "it has not asked for room");
+    ready(&mut controller, &load, &host);
+    agent.attach(&load, controller.files(&load), &host).unwrap();
+}

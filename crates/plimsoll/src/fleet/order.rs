@@ -1,0 +1,149 @@
+//! What agents plan from: the controller's request as a message, and the plan that follows from it
+//! on another host, where no file and no variable is read for it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_engine::rng;
+use plimsoll_fleet::message::{OrderedFile, OrderedTarget, PlanOrder};
+use plimsoll_model::suite::ProfileName;
+use plimsoll_model::target::TargetUrl;
+use plimsoll_protocol::files::KnownFiles;
+use plimsoll_protocol::net::{
+    Caller, Channel, ChannelError, Dial, LinkKind, NonconformityLog, Secret, SourcePort,
+};
+use plimsoll_protocol::{FileSetId, Plan, PlanRequest, Planner, ResolvedTarget};
+
+use crate::dial::SystemDial;
+use crate::exit::Failure;
+use crate::{load_file, protocols};
+
+/// The request as a message; `files` are those that its plan has read.
+pub(crate) fn order_of(
+    request: &PlanRequest<'_>,
+    profile: ProfileName,
+    files: &KnownFiles,
+) -> Result<PlanOrder, Failure> {
+    let ordered = |name: &Path, bytes: Vec<u8>| match name.to_str() {
+        Some(name) => Ok(OrderedFile { name: name.to_owned(), bytes }),
+        None => Err(Failure::wrong(format!("{}: its name is not UTF-8; rename it", name.display()))),
+    };
+    let load_file = request.loadfile.map(|file| ordered(&file.path, load_file::bytes_of(file)?));
+    let files = files.iter().map(|(name, bytes)| ordered(name, bytes.to_vec()));
+    let caller = request.dial.caller();
+    Ok(PlanOrder {
+        suite: request.suite.to_toml(),
+        profile,
+        seed: request.seed,
+        highest_ops_per_s: request.highest_ops_per_s,
+        targets: request.targets.iter().map(ordered_target).collect::<Result<_, _>>()?,
+        file_set: request.file_set.map(|held| (held.seed, held.directories)),
+        files: files.collect::<Result<_, _>>()?,
+        load_file: load_file.transpose()?,
+        password: caller.password.map(|secret| secret.0),
+        user: (caller.uid, caller.gid),
+    })
+}
+
+fn ordered_target(target: &ResolvedTarget) -> Result<OrderedTarget, Failure> {
+    match &target.unix {
+        None => Ok(OrderedTarget { url: target.url.with_password(), address: target.address }),
+        Some(_) => Err(Failure::wrong(format!(
+            "{}: {} is a socket of this host, which agents elsewhere do not reach; use an address, \
+             or agents of this host alone",
+            target.url,
+            target.place()
+        ))),
+    }
+}
+
+/// The plan of an order, and what its load points are attached through.
+pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, AgentDial), Failure> {
+    // Without the line of a mistake: it may hold a secret.
+    let suite = protocols::parse_suite("the controller's suite", &order.suite, &[])
+        .map_err(|error| Failure::wrong(error.to_string()))?;
+    let protocol = protocols::of(&suite)?.protocol;
+    let targets: Vec<ResolvedTarget> = order
+        .targets
+        .iter()
+        .map(|OrderedTarget { url, address }| {
+            Ok(ResolvedTarget::at(TargetUrl::parse(url)?, *address))
+        })
+        .collect::<Result<_, Failure>>()?;
+    let known = |file: &OrderedFile| (PathBuf::from(&file.name), file.bytes.clone());
+    let files: KnownFiles = order.files.iter().map(known).collect();
+    let load_file = order.load_file.as_ref().zip(protocol.load_files);
+    let load_file =
+        load_file.map(|(file, its)| load_file::from_bytes(&file.bytes, &file.name, its));
+    let load_file = load_file.transpose()?;
+    let dial = AgentDial::new(dial, order);
+    let plan = (protocol.plan)(&PlanRequest {
+        suite: &suite,
+        profile: suite.profiles.get(order.profile),
+        seed: order.seed,
+        highest_ops_per_s: order.highest_ops_per_s,
+        targets: &targets,
+        file_set: order.file_set.map(|(seed, directories)| FileSetId { seed, directories }),
+        files: &files,
+        loadfile: load_file.as_ref(),
+        dial: &dial,
+        planner: Planner::Agent,
+    })?;
+    Ok((plan, dial))
+}
+
+/// Sockets of this host, for the user of an order.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentDial {
+    system: SystemDial,
+    caller: Caller,
+}
+
+impl AgentDial {
+    fn new(system: SystemDial, order: &PlanOrder) -> Self {
+        let own = system.caller();
+        let (uid, gid) = order.user;
+        let caller = Caller {
+            uid,
+            gid,
+            nonce: unlike_others(own.nonce, &own.host),
+            password: order.password.clone().map(Secret),
+            ..own
+        };
+        Self { system, caller }
+    }
+}
+
+/// Agents that start at the same instant differ by their hosts, and on one host by their processes.
+fn unlike_others(nonce: u64, host: &str) -> u64 {
+    let own = rng::key(&[nonce, u64::from(std::process::id())]);
+    host.bytes().fold(own, |sum, byte| rng::key(&[sum, u64::from(byte)]))
+}
+
+impl Dial for AgentDial {
+    fn dial(
+        &self,
+        address: SocketAddr,
+        kind: LinkKind,
+        source: SourcePort,
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        self.system.dial(address, kind, source)
+    }
+
+    fn caller(&self) -> Caller {
+        self.caller.clone()
+    }
+
+    fn stop(&self) -> Arc<AtomicBool> {
+        self.system.stop()
+    }
+
+    fn nonconformities(&self) -> NonconformityLog {
+        self.system.nonconformities()
+    }
+}
+
+#[cfg(test)]
+mod tests;
