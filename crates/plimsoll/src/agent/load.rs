@@ -45,7 +45,8 @@ impl Loader {
     /// Starts the thread; what it has to say goes to `say`.
     pub(super) fn start(
         signals: &Signals,
-        say: impl Fn(LoadEvent) + Send + 'static,
+        cores: Vec<u32>,
+        say: impl Fn(LoadEvent) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let (jobs, asked) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -56,6 +57,7 @@ impl Loader {
         let monitor = Monitor::start(monitor).map_err(|e| Failure::unusable(e.to_string()))?;
         let work = Worksite {
             signals: signals.clone(),
+            cores,
             monitor,
             plan: None,
             ready: None,
@@ -72,6 +74,8 @@ impl Loader {
 
 struct Worksite<S> {
     signals: Signals,
+    /// Cores that this program may use.
+    cores: Vec<u32>,
     monitor: Monitor,
     plan: Option<(Plan, AgentDial)>,
     ready: Option<(Assignment, Arc<dyn Workload>)>,
@@ -79,7 +83,7 @@ struct Worksite<S> {
     say: S,
 }
 
-impl<S: Fn(LoadEvent)> Worksite<S> {
+impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
     fn perform(mut self, asked: &Receiver<Job>) {
         for job in asked {
             match job {
@@ -139,19 +143,17 @@ impl<S: Fn(LoadEvent)> Worksite<S> {
         assignment: &Assignment,
         workload: &dyn Workload,
         at: Nanos,
-    ) -> Result<PointReport, Failure>
-    where
-        S: Fn(LoadEvent),
-    {
+    ) -> Result<PointReport, Failure> {
         let (events, heard) = agent::event_queue(workload.op_names().0.len(), assignment.workers);
         let (out_of_the_way, ready) = channel();
+        let (monitor, say, cores) = (&self.monitor, &self.say, &self.cores[..]);
         thread::scope(|scope| {
             let listener = thread::Builder::new()
                 .name("plimsoll-listen".into())
                 .spawn_scoped(scope, move || {
-                    self.step_aside(assignment)?;
+                    step_aside(monitor, cores, assignment)?;
                     let _ = out_of_the_way.send(());
-                    self.listen(assignment, &heard)
+                    listen(monitor, say, assignment, &heard)
                 })
                 .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
             if ready.recv().is_err() {
@@ -165,48 +167,49 @@ impl<S: Fn(LoadEvent)> Worksite<S> {
             report
         })
     }
+}
 
-    /// Takes every thread of this program off the workers' cores, wherever there is another core.
-    fn step_aside(&self, assignment: &Assignment) -> Result<(), Failure> {
-        let _ = cores::lower_priority();
-        let unusable = |e: io::Error| Failure::unusable(format!("cannot keep to cores: {e}"));
-        let all = cores::available().map_err(unusable)?;
-        let others = all.iter().copied().filter(|core| !assignment.cores.contains(core));
-        let others: Vec<u32> = others.collect();
-        let rest = if others.is_empty() { &all } else { &others };
-        let own_threads = cores::pin_all_threads(rest).map_err(unusable)?;
-        self.monitor.point_started(&assignment.point.stem());
-        self.monitor.point_cores(WatchedCores { cores: assignment.cores.clone(), own_threads });
-        Ok(())
-    }
+/// Takes every thread of this program off the workers' cores, wherever it may use another core.
+fn step_aside(monitor: &Monitor, cores: &[u32], assignment: &Assignment) -> Result<(), Failure> {
+    let _ = cores::lower_priority();
+    let others = cores.iter().copied().filter(|core| !assignment.cores.contains(core));
+    let others: Vec<u32> = others.collect();
+    let rest = if others.is_empty() { cores } else { &others };
+    let own_threads = cores::pin_all_threads(rest)
+        .map_err(|e| Failure::unusable(format!("cannot keep to cores: {e}")))?;
+    monitor.point_started(&assignment.point.stem());
+    monitor.point_cores(WatchedCores { cores: assignment.cores.clone(), own_threads });
+    Ok(())
+}
 
-    fn listen(
-        &self,
-        assignment: &Assignment,
-        heard: &Receiver<AgentEvent>,
-    ) -> Result<PointReport, Failure> {
-        let kept = |e: io::Error| Failure::unusable(format!("cannot keep times in memory: {e}"));
-        let mut tally = Tally::new(assignment);
-        for event in heard {
-            match tally.hear(event).map_err(kept)? {
-                Heard::Counted => {}
-                Heard::Started { at_unix_ns } => {
-                    let from = at_unix_ns + assignment.phases.warm_up_ns.0;
-                    let to = at_unix_ns + assignment.phases.window_end().0;
-                    self.monitor.point_window(from, to);
-                }
-                Heard::Sample(sample) => (self.say)(LoadEvent::Sample(sample)),
-                Heard::ClientLost { client, reason, at } => {
-                    (self.say)(LoadEvent::ClientLost { client, reason, at });
-                }
+/// Counts what the workers say until they have ended.
+fn listen(
+    monitor: &Monitor,
+    say: &impl Fn(LoadEvent),
+    assignment: &Assignment,
+    heard: &Receiver<AgentEvent>,
+) -> Result<PointReport, Failure> {
+    let kept = |e: io::Error| Failure::unusable(format!("cannot keep times in memory: {e}"));
+    let mut tally = Tally::new(assignment);
+    for event in heard {
+        match tally.hear(event).map_err(kept)? {
+            Heard::Counted => {}
+            Heard::Started { at_unix_ns } => {
+                let from = at_unix_ns + assignment.phases.warm_up_ns.0;
+                let to = at_unix_ns + assignment.phases.window_end().0;
+                monitor.point_window(from, to);
             }
-            while let Some(second) = tally.next_second() {
-                (self.say)(LoadEvent::Second(Box::new(second)));
+            Heard::Sample(sample) => say(LoadEvent::Sample(sample)),
+            Heard::ClientLost { client, reason, at } => {
+                say(LoadEvent::ClientLost { client, reason, at });
             }
         }
-        tally.end().map_err(kept)?;
-        let (report, slices) = tally.into_report();
-        (self.say)(LoadEvent::Slices(slices.into_packed()));
-        Ok(report)
+        while let Some(second) = tally.next_second() {
+            say(LoadEvent::Second(Box::new(second)));
+        }
     }
+    tally.end().map_err(kept)?;
+    let (report, slices) = tally.into_report();
+    say(LoadEvent::Slices(slices.into_packed()));
+    Ok(report)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_engine::clock;
 use plimsoll_fleet::agent::{Action, Agent, AgentEnd, Input, LoadEvent};
 use plimsoll_fleet::frame::{Decoder, encode};
-use plimsoll_fleet::launcher::allow::Allowed;
+use plimsoll_fleet::launcher::allow::Allowance;
 use plimsoll_fleet::message::Greeting;
 use plimsoll_fleet::pulse::Pulse;
 use plimsoll_model::units::Nanos;
@@ -37,7 +37,7 @@ enum Event {
 /// Serves a controller until it goes.
 pub(crate) fn serve(
     greeting: Greeting,
-    allowed: Option<Allowed>,
+    allowed: Option<Allowance>,
     signals: &Signals,
 ) -> Result<AgentEnd, Failure> {
     let (events, heard) = channel();
@@ -55,7 +55,7 @@ pub(crate) fn serve(
     let say = move |event| {
         let _ = events.send(Event::Load(event));
     };
-    let loader = Loader::start(signals, say)?;
+    let loader = Loader::start(signals, greeting.cores.clone(), say)?;
     let machine = Agent::new(greeting, Pulse::default(), clock::monotonic());
     let driver = Driver { machine, decoder: Decoder::default(), frames, loader, allowed };
     let end = driver.run(&heard, signals);
@@ -98,7 +98,7 @@ struct Driver {
     decoder: Decoder,
     frames: Sender<Vec<u8>>,
     loader: Loader,
-    allowed: Option<Allowed>,
+    allowed: Option<Allowance>,
 }
 
 impl Driver {

@@ -60,8 +60,9 @@ pub(super) fn place_agents(
     (workers, pacing): (Option<u32>, Pacing),
 ) -> Placement {
     let own = boot_id();
-    let mut greetings = fleet.living().filter_map(|(_, member)| member.greeting.as_ref());
-    let are_here = greetings.any(|greeting| greeting.boot_id == own);
+    let are_here = fleet.living().any(|(_, member)| {
+        member.greeting.as_ref().is_some_and(|greeting| greeting.boot_id == own)
+    });
     let beside = place(cores, server, None, pacing);
     let taken = match server {
         ServerPlace::Ours => beside.server_cores.clone(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use plimsoll_fleet::launcher::command::LaunchCommand;
 use plimsoll_fleet::launcher::explain::explain;
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
-use plimsoll_fleet::message::{Greeting, PlanOrder};
+use plimsoll_fleet::message::{Greeting, PlanOrder, ToAgent};
 use plimsoll_model::event::AgentsAsked;
 use plimsoll_model::units::Nanos;
 
@@ -78,7 +79,7 @@ impl Fleet {
             .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))?;
         let (events, heard) = channel();
         let mut fleet = Self {
-            controller: Controller::new(wanted, settings),
+            controller: Controller::new(wanted, settings, clock::monotonic()),
             gate: StartGate::new(&specs),
             members: specs.into_iter().map(Member::new).collect(),
             program,
@@ -287,16 +288,8 @@ impl Fleet {
         while let Some(action) = self.controller.next_action() {
             match action {
                 Action::Tell(news) => self.news.push_back(news),
-                Action::Send(id, message) => {
-                    let Some(process) = &self.members[id.0].process else { continue };
-                    let sent = encode(&message).map_err(|e| e.to_string());
-                    let sent = sent.and_then(|frame| {
-                        process.send(frame.into()).map_err(|error| error.to_string())
-                    });
-                    if let Err(why) = sent {
-                        self.controller.handle(clock::monotonic(), Input::Ended(id, why));
-                    }
-                }
+                Action::Send(id, message) => self.send(&[id], &message),
+                Action::SendAll(ids, message) => self.send(&ids, &message),
                 Action::End(id) => {
                     if let Some(mut process) = self.members[id.0].process.take() {
                         process.close();
@@ -305,6 +298,20 @@ impl Fleet {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    /// Encoded once. Who cannot be told is as good as gone.
+    fn send(&mut self, ids: &[AgentId], message: &ToAgent) {
+        let frame = encode(message).map(Arc::<[u8]>::from).map_err(|error| error.to_string());
+        for &id in ids {
+            let Some(process) = &self.members[id.0].process else { continue };
+            let sent = frame.clone().and_then(|frame| {
+                process.send(frame).map_err(|error| error.to_string())
+            });
+            if let Err(why) = sent {
+                self.controller.handle(clock::monotonic(), Input::Ended(id, why));
             }
         }
     }

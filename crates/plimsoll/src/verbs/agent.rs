@@ -1,9 +1,11 @@
 //! `plimsoll agent`, which a launcher starts, and `plimsoll agents`.
 
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 
 use plimsoll_fleet::agent::AgentEnd;
-use plimsoll_fleet::launcher::allow::Allowed;
+use plimsoll_fleet::launcher::allow::Allowance;
 
 use crate::agent::{greeting, serve};
 use crate::cli::{AgentServeArgs, AgentsCheckArgs, AgentsVerb};
@@ -23,10 +25,15 @@ pub(crate) fn perform(args: &AgentServeArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn read_allowed(path: &Path) -> Result<Allowed, Failure> {
+fn read_allowed(path: &Path) -> Result<Allowance, Failure> {
     let wrong = |why: String| Failure::wrong(format!("--allow {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-    Allowed::parse(&text).map_err(|e| wrong(e.to_string()))
+    Allowance::parse(&text, &addresses).map_err(|e| wrong(e.to_string()))
+}
+
+/// Addresses of a name in the file.
+fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
+    Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }
 
 /// Tries agents without any load.
@@ -45,7 +52,7 @@ fn check(args: &AgentsCheckArgs) -> Result<Exit, Failure> {
     for (_, member) in fleet.living() {
         let Some(greeting) = &member.greeting else { continue };
         let clock = member.clock.map_or_else(String::new, |clock| {
-            format!(", clock within {}, round trip {}", clock.bound, clock.round_trip())
+            format!(", clock within {}", clock.bound)
         });
         let files = greeting.open_files_max.map_or("any number of".to_owned(), |n| n.to_string());
         let ports = if greeting.reserves_ports { "" } else { ", no ports below 1024" };

@@ -7,7 +7,7 @@ use plimsoll_protocol::net::Offline;
 use plimsoll_testkit::tls::TestCertificate;
 
 use super::*;
-use crate::coordinator::signals::Signals;
+use crate::signals::Signals;
 use crate::secrets;
 
 fn suite(name: &str, set: &[&str]) -> Suite {
