@@ -148,7 +148,7 @@ impl AgentProcess {
         }
         if self.has_ended_within(GRACE) {
             // The reader may wait for its sink: the child is not left to it.
-            reap(&self.child);
+            let _ = reap(&self.child);
         }
     }
 
