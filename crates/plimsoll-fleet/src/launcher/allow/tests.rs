@@ -1,9 +1,10 @@
-use plimsoll_model::assignment::{Crew, Endpoint, Pacing, Phases, PointId, Priority, Purpose};
-use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think};
+use plimsoll_model::assignment::{Crew, Endpoint};
+use plimsoll_model::suite::{Arrivals, Gaps, Think};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing;
 
 fn resolve(name: &str) -> io::Result<Vec<IpAddr>> {
     match name {
@@ -18,31 +19,13 @@ fn allowed(text: &str) -> Allowance {
 
 /// The first two of four workers.
 fn assignment(load: Load, address: &str) -> Assignment {
-    let (second, address) = (Nanos::from_millis(1_000), address.parse().unwrap());
+    let address = address.parse().unwrap();
     Assignment {
-        point: PointId { ordinal: 1, purpose: Purpose::Ladder },
         load,
-        phases: Phases {
-            warm_up_ns: second,
-            measure_ns: second,
-            ramp_down_ns: Nanos(0),
-            drain_ns: second,
-            ops: None,
-        },
-        seed: 1,
         workers: 4,
         crew: Some(Crew { first: 0, count: 2 }),
-        cores: Vec::new(),
-        pacing: Pacing::Auto,
-        own_cores: false,
-        priority: Priority::Auto,
-        op_timeout: second,
         endpoints: vec![Endpoint { target: "http://server/".to_owned(), address, unix: None }],
-        sources: Vec::new(),
-        reserved_ports: false,
-        nonce: 0,
-        on_client_failure: OnClientFailure::default(),
-        counts_clients: false,
+        ..testing::assignment(1)
     }
 }
 
