@@ -45,6 +45,16 @@ struct Connection {
     ended: bool,
 }
 
+impl Connection {
+    /// A read of a stream takes all that there is.
+    fn put(&mut self, message: Vec<u8>) {
+        match self.inbox.back_mut().filter(|_| self.kind == LinkKind::Stream) {
+            Some(stream) => stream.extend(message),
+            None => self.inbox.push_back(message),
+        }
+    }
+}
+
 impl<'a> DialDriver<'a> {
     /// Time zero, nothing connected.
     pub fn new(dial: &'a dyn Dial) -> Self {
@@ -85,7 +95,7 @@ impl Driver for DialDriver<'_> {
         loop {
             let mut reply = Vec::new();
             match connection.channel.receive(&mut reply, Duration::ZERO) {
-                Ok(()) => connection.inbox.push_back(reply),
+                Ok(()) => connection.put(reply),
                 Err(ChannelError::Timeout) => break,
                 Err(_) => {
                     connection.ended = true;

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use plimsoll_model::assignment::Load;
+use plimsoll_model::assignment::{Assignment, Load};
 use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
@@ -162,6 +162,20 @@ fn a_calibrated_server_has_no_segments_to_fill() {
     assert!(greet(&site(1), &host).unwrap().calibrated);
 }
 
+/// One whose processor work a test has time for.
+fn light() -> AppWorkload {
+    AppWorkload { work: 1, ..AppWorkload::default() }
+}
+
+/// A load point in which each client does some hundred transactions.
+fn task(load: &Load) -> Assignment {
+    let mut task = assignment(load.clone());
+    if matches!(load, Load::Closed { .. }) {
+        (task.phases.warm_up_ns, task.phases.measure_ns) = (Nanos::ZERO, Nanos::from_millis(20));
+    }
+    task
+}
+
 fn open_load(clients: u32, arrivals: Arrivals) -> Load {
     let (rate_ops_per_s, gaps) = (OpsPerSec::new(400.0).unwrap(), Gaps::Exponential);
     Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 1_000 }
@@ -170,14 +184,14 @@ fn open_load(clients: u32, arrivals: Arrivals) -> Load {
 #[test]
 fn an_agent_asks_nothing_when_it_attaches_and_its_clients_do_the_same() {
     let host = PeerHost::default();
-    let workload = AppWorkload::default();
+    let workload = light();
     for load in [load(3), open_load(3, Arrivals::PerClient), open_load(3, Arrivals::Shared)] {
         let mut first = preparation(&workload, 1);
         let prepared = first.ready(&load, &host, &mut |_| GoOn::Yes).unwrap();
         let before = host.set(|peer| (peer.hellos.len(), peer.writes));
         let attached = preparation(&workload, 1).attach(&load, first.files(&load), &host).unwrap();
         assert_eq!(host.set(|peer| (peer.hellos.len(), peer.writes)), before);
-        let task = assignment(load);
+        let task = task(&load);
         let sent = sent_by(&*prepared, (&task, None), &host);
         assert!(sent.len() == 3 && sent.iter().all(|(_, bytes)| bytes.len() > 1_000));
         assert!(sent_by(&*attached, (&task, None), &host) == sent);
@@ -199,15 +213,15 @@ fn logged(mut bytes: &[u8]) -> Vec<(u8, u64, u32)> {
 #[test]
 fn transactions_are_the_same_for_any_number_of_workers_and_agents() {
     let host = PeerHost::default();
-    let workload = AppWorkload::default();
     for load in [load(6), open_load(6, Arrivals::PerClient), open_load(6, Arrivals::Shared)] {
-        let attached = preparation(&workload, 1).attach(&load, None, &host).unwrap();
+        let mut preparation = preparation(&light(), 1);
+        let workload = preparation.ready(&load, &host, &mut |_| GoOn::Yes).unwrap();
         let is_shared = matches!(load, Load::Open { arrivals: Arrivals::Shared, .. });
         let mut all = Vec::new();
         for (workers, agents) in [(1, 1), (4, 1), (4, 2), (4, 4), (2, 2)] {
-            let mut task = assignment(load.clone());
+            let mut task = task(&load);
             task.workers = workers;
-            let of_crew = |crew| sent_by(&*attached, (&task, crew), &host);
+            let of_crew = |crew| sent_by(&*workload, (&task, crew), &host);
             let sent = crews(workers, agents).flat_map(of_crew);
             let mut requests: Vec<_> =
                 sent.map(|(client, bytes)| (client, logged(&bytes))).collect();

@@ -103,7 +103,7 @@ fn any_number_of_workers_and_agents_send_the_same_ops() {
         (open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential), None),
         (open(2_000.0, 16, Arrivals::Shared, Gaps::Uniform), None),
         (open(2_000.0, 16, Arrivals::Shared, Gaps::Exponential), Some(15_001)),
-        (closed(16, 5 * MS), None),
+        (closed(16, Nanos::from_millis(5)), None),
     ] {
         let mut task = assignment(load);
         if ops.is_some() {
