@@ -157,7 +157,10 @@ impl Warming {
 }
 
 /// A connection to a target.
-pub(crate) fn channel(target: &ResolvedTarget, dial: &dyn Dial) -> Result<Box<dyn Channel>, SetupError> {
+pub(crate) fn channel(
+    target: &ResolvedTarget,
+    dial: &dyn Dial,
+) -> Result<Box<dyn Channel>, SetupError> {
     let dialled = match &target.unix {
         Some(path) => dial.dial_unix(path),
         None => dial.dial(target.address, LinkKind::Stream, SourcePort::Any),

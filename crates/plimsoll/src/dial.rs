@@ -13,8 +13,8 @@ use plimsoll_protocol::net::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::signals::Signals;
 use crate::clock::unix_ns;
+use crate::signals::Signals;
 
 /// Where a password may stand that is not to be in a URL.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";

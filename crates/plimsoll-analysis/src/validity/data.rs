@@ -5,8 +5,8 @@ use plimsoll_model::event::Phase;
 use plimsoll_model::finding::{CountRecord, Missing, Progress, Rule, ShortPhase};
 use plimsoll_model::units::Nanos;
 
-use super::agents::of_each;
 use super::Evidence;
+use super::agents::of_each;
 use crate::raw::profile_named;
 
 /// Classes of errors that mean the server sent other data than it was given.

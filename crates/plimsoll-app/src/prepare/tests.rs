@@ -11,8 +11,8 @@ use crate::segment::content_key;
 use crate::session::segment_of;
 use crate::wire::{HELLO_BYTES, Refusal, RequestHeader, Status};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_testkit::dial_driver::{assignment, crews, sent_by};
 use plimsoll_protocol::net::{GoOn, PointPreparation, SetupProgress};
+use plimsoll_testkit::dial_driver::{assignment, crews, sent_by};
 
 /// Data segments of 128 KiB.
 const SCALE: f64 = 1.0 / 128.0;

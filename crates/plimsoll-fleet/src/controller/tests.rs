@@ -106,10 +106,14 @@ fn a_point_starts_at_one_instant_of_every_clock() {
     fleet.said(1, FromAgent::Ready { ordinal: 4 });
     let told = fleet.told();
     let [News::Ready, News::Started { at }] = told[..] else { panic!("{told:?}") };
-    let starts: Vec<u64> = fleet.sent.iter().filter_map(|(_, message)| match message {
-        ToAgent::Start { at_ns } => Some(*at_ns),
-        _ => None,
-    }).collect();
+    let starts: Vec<u64> = fleet
+        .sent
+        .iter()
+        .filter_map(|(_, message)| match message {
+            ToAgent::Start { at_ns } => Some(*at_ns),
+            _ => None,
+        })
+        .collect();
     let expected: Vec<u64> = (0..3).map(|hours| at.0 + hours * HOUR_NS + 10_000).collect();
     assert_eq!(starts, expected);
     assert_eq!(at, fleet.now + Nanos::from_millis(300));
@@ -153,7 +157,9 @@ fn a_point_without_one_of_its_agents_is_lost_and_the_others_can_begin_another() 
     fleet.begin(3);
     [0, 2].iter().for_each(|agent| fleet.said(*agent, FromAgent::Ready { ordinal: 4 }));
     [0, 2].iter().for_each(|agent| fleet.said(*agent, finished(7)));
-    assert!(matches!(fleet.told().last(), Some(News::PointFinished(reports)) if reports.len() == 2));
+    assert!(
+        matches!(fleet.told().last(), Some(News::PointFinished(reports)) if reports.len() == 2)
+    );
 }
 
 #[test]
@@ -303,12 +309,8 @@ fn the_answer_to_a_question_of_a_lost_point_counts_in_the_next() {
 fn samples_beyond_what_a_point_can_have_are_counted() {
     let mut fleet = Fleet::running(1);
     fleet.told();
-    let sample = ErrorSample {
-        op: String::new(),
-        class: String::new(),
-        detail: String::new(),
-        at_ns: 0,
-    };
+    let sample =
+        ErrorSample { op: String::new(), class: String::new(), detail: String::new(), at_ns: 0 };
     (0..2_000).for_each(|_| fleet.said(0, FromAgent::Sample(sample.clone())));
     (0..100).for_each(|_| fleet.said(0, FromAgent::Second(Box::default())));
     let told = fleet.told().len();

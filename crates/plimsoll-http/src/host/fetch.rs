@@ -81,8 +81,8 @@ impl Server<'_> {
     ) -> Result<StreamOwned<ClientConnection, Socket>, HostError> {
         let trust =
             if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
-        let config =
-            tls::client_config(trust, None, &HostFiles::default()).map_err(|e| HostError::unusable(e.to_string()))?;
+        let config = tls::client_config(trust, None, &HostFiles::default())
+            .map_err(|e| HostError::unusable(e.to_string()))?;
         let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
         let connection =
             ClientConnection::new(config, name).map_err(|e| self.refused(&io::Error::other(e)))?;

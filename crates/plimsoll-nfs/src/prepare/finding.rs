@@ -47,7 +47,8 @@ pub(super) fn find(
         find_directory(remote, &root, (set, *dir), window(mounted.kind))
             .map_err(|e| e.unable_to(&format!("look up {ROOT}/{}", dir.name()), mounted.place()))
     };
-    let pool = ChannelPool { open: &|stop| mounted.remote(dial, Arc::clone(stop)), channels: CHANNELS };
+    let pool =
+        ChannelPool { open: &|stop| mounted.remote(dial, Arc::clone(stop)), channels: CHANNELS };
     let (tally, total) = (&Tally::default(), jobs.len() as u64);
     // Whoever stops raises the flag of `dial`.
     let progress = &mut |_| GoOn::Yes;

@@ -18,10 +18,10 @@ use plimsoll_monitor::{Monitor, MonitorConfig, WatchedCores, WatchedProcess};
 use plimsoll_protocol::{Plan, Work};
 use plimsoll_servers::cores;
 
-use crate::fleet::{AgentDial, plan_of};
 use super::tally::{Heard, Tally};
 use crate::dial::SystemDial;
 use crate::exit::Failure;
+use crate::fleet::{AgentDial, plan_of};
 use crate::signals::Signals;
 
 /// Something to do for the load thread.

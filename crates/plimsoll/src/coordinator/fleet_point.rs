@@ -43,11 +43,17 @@ pub(super) enum Brought {
 
 /// What is heard of the agents.
 pub(super) enum FleetHeard {
-    Started { at_unix_ns: u64 },
+    Started {
+        at_unix_ns: u64,
+    },
     /// Of all agents.
     Second(SecondTotals),
     Sample(ErrorSample),
-    ClientLost { client: u32, reason: String, at: Nanos },
+    ClientLost {
+        client: u32,
+        reason: String,
+        at: Nanos,
+    },
     End(Brought),
 }
 

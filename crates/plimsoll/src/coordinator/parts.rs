@@ -117,10 +117,7 @@ fn joined_seconds(mut sum: Vec<SecondRecord>, part: Vec<SecondRecord>) -> Vec<Se
 }
 
 /// Of all hosts, the largest first; nobody looked unless every agent did.
-fn joined_users(
-    sum: Option<Vec<CoreUser>>,
-    part: Option<Vec<CoreUser>>,
-) -> Option<Vec<CoreUser>> {
+fn joined_users(sum: Option<Vec<CoreUser>>, part: Option<Vec<CoreUser>>) -> Option<Vec<CoreUser>> {
     let mut users = sum?;
     users.extend(part?);
     users.sort_by_key(|user| std::cmp::Reverse(user.cpu_ns));
@@ -158,11 +155,8 @@ mod tests {
         let other = vec![second(0, Phase::Measure, 400, 5), second(1, Phase::Measure, 900, 6)];
         let sum = joined_seconds(first, other);
         let told: Vec<_> = sum.iter().map(|s| (s.second, s.phase, s.length_ns, s.done)).collect();
-        let expected = [
-            (0, Phase::WarmUp, 500, 3),
-            (0, Phase::Measure, 500, 9),
-            (1, Phase::Measure, 900, 6),
-        ];
+        let expected =
+            [(0, Phase::WarmUp, 500, 3), (0, Phase::Measure, 500, 9), (1, Phase::Measure, 900, 6)];
         assert_eq!(told, expected);
     }
 }

@@ -265,7 +265,9 @@ impl PointDesk<'_, '_> {
     fn sample(&mut self, book: &mut PointBook, sample: ErrorSample) -> Result<(), Failure> {
         // What was under way at Ctrl-C failed through nobody.
         match !self.signals.is_asked() && book.keeps(&sample) {
-            true => self.record(JournalRecord::ErrorSample { point: book.assignment.point, sample }),
+            true => {
+                self.record(JournalRecord::ErrorSample { point: book.assignment.point, sample })
+            }
             false => Ok(()),
         }
     }

@@ -22,12 +22,11 @@ use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
 
-use super::ladder::{self, LadderPlan};
 use super::fleet_point::{FleetPoint, crews};
+use super::ladder::{self, LadderPlan};
 use super::point::{Makers, PointDesk, PointEnd};
 use super::run_setup::{RunRequest, RunSetup};
 use super::setup::setup_shower;
-use crate::signals::Signals;
 use super::watcher::Watcher;
 use super::{conditioning, disclose, sources};
 use crate::clock::{Stopwatch, unix_ns};
@@ -35,6 +34,7 @@ use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::fleet::Fleet;
 use crate::observers::{BeginningPoint, FinishedPoint, Observers, SecondView};
+use crate::signals::Signals;
 use crate::terminal::{
     Countdown, Live, LiveView, LoadUnit, finished_line, note, opening_line, search_line,
 };

@@ -25,17 +25,17 @@ use plimsoll_servers::{Confinement, cores};
 
 use super::conditioning;
 use super::fleet_point::place_agents;
-use crate::dial::SystemDial;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
 use super::servers;
-use crate::signals::Signals;
 use crate::cli::DEFAULT_SEED;
+use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{Fleet, order_of};
 use crate::observers::ObserverWishes;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
+use crate::signals::Signals;
 use crate::systems::Systems;
 use crate::terminal::Live;
 

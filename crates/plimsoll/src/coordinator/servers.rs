@@ -7,9 +7,9 @@ use plimsoll_protocol::host::{Registration, ServerWish, Target, reach};
 use plimsoll_servers::programs::refuse_foreign;
 
 use super::setup::setup_shower;
-use crate::signals::Signals;
 use crate::exit::Failure;
 use crate::protocols;
+use crate::signals::Signals;
 use crate::terminal::Live;
 
 /// Addresses of the targets that run already, in order; those to be started have none yet.

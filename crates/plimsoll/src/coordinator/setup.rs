@@ -3,8 +3,8 @@
 use plimsoll_model::units::grouped;
 use plimsoll_protocol::net::{GoOn, SetupProgress};
 
-use crate::signals::Signals;
 use crate::clock::Stopwatch;
+use crate::signals::Signals;
 use crate::terminal::{Live, left_at_this_rate};
 
 /// Before this a rate says little.

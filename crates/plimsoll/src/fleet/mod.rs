@@ -2,6 +2,7 @@
 
 mod crew;
 mod order;
+mod pump;
 mod seats;
 
 pub(crate) use crew::{Fleet, Member};

@@ -28,7 +28,9 @@ pub(crate) fn order_of(
 ) -> Result<PlanOrder, Failure> {
     let ordered = |name: &Path, bytes: Vec<u8>| match name.to_str() {
         Some(name) => Ok(OrderedFile { name: name.to_owned(), bytes }),
-        None => Err(Failure::wrong(format!("{}: its name is not UTF-8; rename it", name.display()))),
+        None => {
+            Err(Failure::wrong(format!("{}: its name is not UTF-8; rename it", name.display())))
+        }
     };
     let load_file = request.loadfile.map(|file| ordered(&file.path, load_file::bytes_of(file)?));
     let files = files.iter().map(|(name, bytes)| ordered(name, bytes.to_vec()));

@@ -51,9 +51,9 @@ fn check(args: &AgentsCheckArgs) -> Result<Exit, Failure> {
     drop(live);
     for (_, member) in fleet.living() {
         let Some(greeting) = &member.greeting else { continue };
-        let clock = member.clock.map_or_else(String::new, |clock| {
-            format!(", clock within {}", clock.bound)
-        });
+        let clock = member
+            .clock
+            .map_or_else(String::new, |clock| format!(", clock within {}", clock.bound));
         let files = greeting.open_files_max.map_or("any number of".to_owned(), |n| n.to_string());
         let ports = if greeting.reserves_ports { "" } else { ", no ports below 1024" };
         terminal::print(&format!(

@@ -8,8 +8,8 @@ use super::run::{request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
 use crate::cli::{CapacityArgs, Reported, RunArgs};
 use crate::coordinator::RunRequest;
-use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 
 /// What an open load of web-url begins as; the search names its loads itself.
 const ANY_RATE: f64 = 1.0;

@@ -8,11 +8,11 @@ use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
 
 use crate::cli::CleanArgs;
-use crate::dial::SystemDial;
 use crate::coordinator::setup::setup_shower;
-use crate::signals::Signals;
+use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
 use crate::protocols;
+use crate::signals::Signals;
 use crate::terminal::{self, Live};
 
 /// Removes what carries our marker and nothing else.

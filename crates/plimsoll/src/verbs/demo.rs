@@ -10,10 +10,10 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 
 use crate::cli::DemoArgs;
-use crate::signals::Signals;
 use crate::coordinator::{RunRequest, cores_of_program, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::suite_source;
 use crate::terminal::{self, Live};
 use crate::verbs::run::{default_out, show_end};

@@ -7,17 +7,17 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Peak, Profile, ProfileName, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
+use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::{Registration, reach};
 use plimsoll_protocol::net::{Dial as _, SetupError};
-use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
 
 use crate::cli::PrepareArgs;
-use crate::dial::SystemDial;
 use crate::coordinator::ladder;
 use crate::coordinator::setup::setup_shower;
-use crate::signals::Signals;
+use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::terminal::{self, Live};
 use crate::{protocols, suite_source};
 

@@ -2,8 +2,8 @@
 
 use crate::cli::ResumeArgs;
 use crate::coordinator::resume;
-use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::terminal::Live;
 use crate::verbs::run::show_end;
 

@@ -14,12 +14,12 @@ use toml::Value;
 
 use crate::cli::{FailIf, Output, Reported, RunArgs, YesNo};
 use crate::clock::{unix_ns, utc_stamp};
-use crate::signals::Signals;
 use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::load_file;
 use crate::secrets::{command_line, separate};
+use crate::signals::Signals;
 use crate::suite_source;
 use crate::systems;
 use crate::terminal::{self, Live};

@@ -13,9 +13,9 @@ use plimsoll_report::{scaling_html, scaling_markdown};
 
 use super::run::{default_out, request_of};
 use crate::cli::{Over, Reported, ScaleArgs};
-use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::terminal::{self, Live};
 
 /// What was measured, as text, as a document and as a page; each step's bundle has the rest.

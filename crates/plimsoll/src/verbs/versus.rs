@@ -18,9 +18,9 @@ use super::compare::{compared, json_text, page, show, write_junit};
 use super::groups;
 use super::run::{default_out, request_of};
 use crate::cli::{FailIf, Reported, RunArgs, VersusArgs, YesNo};
-use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::terminal::{self, Live};
 
 /// The comparison as a page, as text and as a document, beside the bundles.

@@ -7,8 +7,8 @@ use plimsoll_protocol::net::Offline;
 use plimsoll_testkit::tls::TestCertificate;
 
 use super::*;
-use crate::signals::Signals;
 use crate::secrets;
+use crate::signals::Signals;
 
 fn suite(name: &str, set: &[&str]) -> Suite {
     let set: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();

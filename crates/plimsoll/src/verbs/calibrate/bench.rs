@@ -22,11 +22,11 @@ use super::wires;
 use crate::cli::Progress;
 use crate::clock::wall_ahead_of_monotonic_ns;
 use crate::coordinator::placement::Placement;
-use crate::signals::Signals;
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::protocols::parse_suite;
+use crate::signals::Signals;
 use crate::terminal::Live;
 
 /// The wall clock may move this much against the monotonic one during a run: by way of the wall

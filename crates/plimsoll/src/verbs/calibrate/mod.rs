@@ -16,8 +16,8 @@ use crate::cli::CalibrateArgs;
 use crate::clock::{Stopwatch, unix_ns};
 use crate::coordinator::cores_of_program;
 use crate::coordinator::placement::{Placement, ServerPlace, place};
-use crate::signals::Signals;
 use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
 use crate::terminal::{self, Live};
 use bench::Bench;
 

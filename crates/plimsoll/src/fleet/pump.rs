@@ -1,0 +1,167 @@
+//! The thread that drives the controller's state machine: agents are heard, and hear that this
+//! program lives, whatever the coordinator is doing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plimsoll_engine::clock;
+use plimsoll_fleet::controller::{Action, AgentId, Command, Controller, Input, News};
+use plimsoll_fleet::frame::{Decoder, encode};
+use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent};
+use plimsoll_fleet::launcher::command::LaunchCommand;
+use plimsoll_fleet::launcher::explain::explain;
+use plimsoll_fleet::launcher::gate::StartGate;
+use plimsoll_fleet::launcher::spec::AgentSpec;
+use plimsoll_fleet::message::ToAgent;
+use plimsoll_model::units::Nanos;
+
+use crate::terminal::note;
+
+/// Longest wait for something to happen.
+const LOOK_UP: Duration = Duration::from_millis(200);
+
+/// What happens to the pump.
+pub(super) enum Event {
+    /// An agent's process did something, at that instant.
+    Child(AgentId, Nanos, ChildEvent),
+    /// The coordinator wants something.
+    Command(Command),
+}
+
+/// The controller with the processes of its agents.
+pub(super) struct Pump {
+    pub controller: Controller,
+    pub links: Vec<Link>,
+    pub gate: StartGate,
+    /// This program's file.
+    pub program: PathBuf,
+    pub events: Sender<Event>,
+    pub news: Sender<News>,
+    /// Processes that are being ended.
+    pub endings: Vec<JoinHandle<()>>,
+}
+
+/// An agent's process.
+pub(super) struct Link {
+    spec: AgentSpec,
+    process: Option<AgentProcess>,
+    decoder: Decoder,
+}
+
+impl Link {
+    pub(super) fn new(spec: &AgentSpec) -> Self {
+        Self { spec: spec.clone(), process: None, decoder: Decoder::default() }
+    }
+}
+
+impl Pump {
+    /// Starts the agents, and serves them until all are gone.
+    pub(super) fn run(mut self, heard: &Receiver<Event>) {
+        self.start_more();
+        while let Some(deadline) = self.controller.next_deadline() {
+            let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
+            match heard.recv_timeout(wait.min(LOOK_UP)) {
+                Ok(Event::Child(id, at, event)) => self.take(id, at, event),
+                Ok(Event::Command(command)) => {
+                    self.controller.handle(clock::monotonic(), Input::Command(command));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.controller.handle(clock::monotonic(), Input::Tick);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.act();
+        }
+        for link in &mut self.links {
+            link.process = None;
+        }
+        for ending in self.endings {
+            let _ = ending.join();
+        }
+    }
+
+    fn start_more(&mut self) {
+        for index in self.gate.start() {
+            let id = AgentId(index);
+            let command = LaunchCommand::agent(&self.links[index].spec, &self.program);
+            let events = self.events.clone();
+            let sink = move |event| {
+                let _ = events.send(Event::Child(id, clock::monotonic(), event));
+            };
+            match AgentProcess::start(&command, Box::new(sink)) {
+                Ok(process) => self.links[index].process = Some(process),
+                Err(error) => {
+                    let input = Input::Ended(id, error.to_string());
+                    self.controller.handle(clock::monotonic(), input);
+                }
+            }
+        }
+        self.act();
+    }
+
+    fn take(&mut self, id: AgentId, at: Nanos, event: ChildEvent) {
+        let link = &mut self.links[id.0];
+        match event {
+            ChildEvent::Line(line) => note(&format!("agent {}: {line}", link.spec.name)),
+            ChildEvent::Ended(end) => {
+                let why = explain(&link.spec.launcher, &end);
+                self.controller.handle(at, Input::Ended(id, why));
+            }
+            ChildEvent::Bytes(bytes) => {
+                link.decoder.push(&bytes);
+                loop {
+                    let input = match link.decoder.next() {
+                        Ok(Some(message)) => Input::Said(id, message),
+                        Ok(None) => Input::Heard(id),
+                        Err(error) => Input::Broken(id, error),
+                    };
+                    let more = matches!(input, Input::Said(..));
+                    self.controller.handle(at, input);
+                    if !more {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn act(&mut self) {
+        while let Some(action) = self.controller.next_action() {
+            match action {
+                Action::Tell(news) => {
+                    if let News::Greeted(id, _) | News::AgentLost { agent: id, .. } = &news {
+                        self.gate.settle(id.0);
+                        self.start_more();
+                    }
+                    // Nobody listens to the news of the end.
+                    let _ = self.news.send(news);
+                }
+                Action::Send(id, message) => self.send(&[id], &message),
+                Action::SendAll(ids, message) => self.send(&ids, &message),
+                Action::End(id) => {
+                    if let Some(mut process) = self.links[id.0].process.take() {
+                        process.close();
+                        self.endings.extend(thread::Builder::new().spawn(move || process.end()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Encoded once. Who cannot be told is as good as gone.
+    fn send(&mut self, ids: &[AgentId], message: &ToAgent) {
+        let frame = encode(message).map(Arc::<[u8]>::from).map_err(|error| error.to_string());
+        for &id in ids {
+            let Some(process) = &self.links[id.0].process else { continue };
+            let sent = frame
+                .clone()
+                .and_then(|frame| process.send(frame).map_err(|error| error.to_string()));
+            if let Err(why) = sent {
+                self.controller.handle(clock::monotonic(), Input::Ended(id, why));
+            }
+        }
+    }
+}
