@@ -68,8 +68,7 @@ pub fn encode<M: Serialize>(message: &M) -> Result<Vec<u8>, FrameError> {
     let mut frame = Vec::from(MAGIC);
     frame.extend(FRAME_VERSION.to_be_bytes());
     frame.extend([0; 4]);
-    let mut codec =
-        rmp_serde::Serializer::new(&mut frame).with_struct_map().with_human_readable();
+    let mut codec = rmp_serde::Serializer::new(&mut frame).with_struct_map().with_human_readable();
     message.serialize(&mut codec).map_err(|e| FrameError::Broken { why: e.to_string() })?;
     let bytes = frame.len() - HEADER_BYTES;
     if bytes > FRAME_BYTES_MAX {

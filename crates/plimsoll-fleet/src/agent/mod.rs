@@ -119,7 +119,9 @@ pub enum AgentEnd {
     #[error("{0}; `plimsoll agent` is started by `plimsoll run --agents`")]
     Unreadable(FrameError),
     /// The controller has another program.
-    #[error("the controller runs Plimsoll {theirs}, this is {ours}; install the same release on both")]
+    #[error(
+        "the controller runs Plimsoll {theirs}, this is {ours}; install the same release on both"
+    )]
     Version {
         /// Version of the controller.
         theirs: String,

@@ -93,7 +93,12 @@ impl Member {
     }
 
     /// Why it is lost by now, if time is the reason.
-    pub(super) fn overdue(&self, now: Nanos, silence: Nanos, judged_at: impl Fn(Nanos) -> Nanos) -> Option<Loss> {
+    pub(super) fn overdue(
+        &self,
+        now: Nanos,
+        silence: Nanos,
+        judged_at: impl Fn(Nanos) -> Nanos,
+    ) -> Option<Loss> {
         if self.stage.has_a_pulse() && judged_at(self.heard.saturating_add(silence)) <= now {
             return Some(Loss::Silent(silence));
         }

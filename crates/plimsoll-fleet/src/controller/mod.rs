@@ -360,9 +360,7 @@ impl Controller {
 
     fn advance_point(&mut self) -> bool {
         let Run::Point(point) = &mut self.run else { return false };
-        let all = |stage| {
-            point.parts.iter().all(|part| self.members[part.agent.0].stage == stage)
-        };
+        let all = |stage| point.parts.iter().all(|part| self.members[part.agent.0].stage == stage);
         let agents = point.agents();
         let settled = || !agents.iter().any(|agent| self.members[agent.0].stage.owes_an_end());
         let end = match point.progress {

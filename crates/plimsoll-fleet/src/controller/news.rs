@@ -204,7 +204,9 @@ pub enum Loss {
         ours: String,
     },
     /// It did not appear in time.
-    #[error("it did not answer within {0}; see whether its launcher works by hand, or raise --agents-wait")]
+    #[error(
+        "it did not answer within {0}; see whether its launcher works by hand, or raise --agents-wait"
+    )]
     Absent(Nanos),
     /// What it said cannot be read.
     #[error(transparent)]

@@ -110,7 +110,8 @@ impl Controller {
         let member = &mut self.members[agent.0];
         let Some(sent) = member.clock_asked.take().filter(|sent| sent.0 == sent_ns) else {
             let said = "the answer to another question for its clock";
-            return self.lose(agent, Loss::OutOfTurn { said, stage: member.stage.as_str() });
+            let stage = member.stage.as_str();
+            return self.lose(agent, Loss::OutOfTurn { said, stage });
         };
         let Some(round) = &mut member.round else { return };
         round.take(Exchange { sent, at_ns, received: self.now });

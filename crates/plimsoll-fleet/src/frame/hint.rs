@@ -19,10 +19,7 @@ const KNOWN: [(&[&str], &str); 5] = [
         &["usage:", "unrecognized", "unknown option", "invalid option", "unexpected argument"],
         "another program answered, or a release without `plimsoll agent`; check the path of the program on that host",
     ),
-    (
-        &["0: plms"],
-        "srun puts the number of the task before each line; start it without --label",
-    ),
+    (&["0: plms"], "srun puts the number of the task before each line; start it without --label"),
 ];
 
 const SHELL: &str = "does a shell start-up file of that host print? Put `case $- in *i*) ;; *) return;; esac` before whatever prints in it";

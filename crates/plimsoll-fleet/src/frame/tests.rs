@@ -1,6 +1,6 @@
 use plimsoll_model::assignment::{Assignment, Load, Phases, PointId, Purpose};
 use plimsoll_model::suite::{Arrivals, Gaps};
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::units::OpsPerSec;
 use proptest::prelude::*;
 
 use super::*;
@@ -96,10 +96,7 @@ fn text_between_messages_is_refused_and_nothing_after_it_is_read() {
 #[test]
 fn a_frame_of_two_gibibytes_is_refused_before_any_of_it_arrives() {
     let header = [b"PLMS\0\x01".as_slice(), &(2_u32 << 30).to_be_bytes()].concat();
-    assert_eq!(
-        decoded::<FromAgent>(&header).unwrap_err(),
-        FrameError::TooLong { bytes: 2 << 30 }
-    );
+    assert_eq!(decoded::<FromAgent>(&header).unwrap_err(), FrameError::TooLong { bytes: 2 << 30 });
     let longest = [b"PLMS\0\x01".as_slice(), &(FRAME_BYTES_MAX as u32).to_be_bytes()].concat();
     let mut decoder = Decoder::default();
     decoder.push(&longest);

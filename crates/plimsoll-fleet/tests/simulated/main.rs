@@ -1,0 +1,95 @@
+//! Whole fleet runs in virtual time: 1 to 16 agents with clocks of their own, delays, stalls, lost
+//! and dying agents, controllers that die and others that go on. Everything follows from a seed.
+//!
+//! | checked | where |
+//! | --- | --- |
+//! | each load point is finished exactly once, over all controllers | `coordinator.rs`, `run` |
+//! | a finished load point was run whole by each of its agents, and their reports add up to it | `check.rs` |
+//! | true starts and true offsets of clocks lie within the stated bounds | `check.rs` |
+//! | without a controller load ends within 4 s, after the end of the stream within 1 s | `host.rs` |
+//! | a silent agent is lost in its fourth second, whatever the others do | `fleet.rs` |
+//! | every process ends | `fleet.rs` |
+
+#![allow(missing_docs, reason = "a test has no readers of its documentation")]
+
+mod check;
+mod clock;
+mod coordinator;
+mod faults;
+mod fleet;
+mod host;
+mod link;
+mod process;
+mod random;
+mod work;
+
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use coordinator::Coordinator;
+use fleet::Fleet;
+use random::Random;
+
+/// Runs of a test without a wish.
+const SEEDS: u64 = 1_000;
+/// Controllers that things go wrong for. The one after them has a good day.
+const CONTROLLERS_MAX: usize = 3;
+
+#[test]
+fn no_load_point_is_lost_doubled_or_wrongly_valid_and_every_run_ends() {
+    let (next, end) = seeds();
+    let next = AtomicU64::new(next);
+    let failed = Mutex::new(Vec::new());
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || !failed.lock().expect("no holder panics").is_empty() {
+                        return;
+                    }
+                    if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
+                        failed.lock().expect("no holder panics").push(seed);
+                    }
+                }
+            });
+        }
+    });
+    for seed in failed.into_inner().expect("no holder panics") {
+        panic!("PLIMSOLL_FLEET_SEED={seed} cargo test -p plimsoll-fleet --test simulated");
+    }
+}
+
+/// The seeds to run: from, to.
+fn seeds() -> (u64, u64) {
+    let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("PLIMSOLL_FLEET_SEED") {
+        Some(seed) => (seed, seed + 1),
+        None => (0, number("PLIMSOLL_FLEET_SEEDS").unwrap_or(SEEDS)),
+    }
+}
+
+fn run(seed: u64) {
+    let mut random = Random::new(random::mix(seed));
+    let mut coordinator = Coordinator::any(&mut random);
+    for _ in 0..CONTROLLERS_MAX {
+        coordinator.resume();
+        let (own, agents) = (Random::new(random.bits()), random.between(1, 16));
+        let mut fleet = Fleet::new(own, &mut coordinator, agents as usize);
+        faults::launch_some(&mut fleet);
+        fleet.run();
+        if coordinator.is_done() {
+            return;
+        }
+    }
+    coordinator.resume();
+    let (own, agents) = (Random::new(random.bits()), random.between(1, 16));
+    let mut fleet = Fleet::new(own, &mut coordinator, agents as usize);
+    faults::launch_all(&mut fleet);
+    fleet.run();
+    assert!(coordinator.is_done(), "a run without faults finishes every load point");
+}
