@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fleet::controller::{AgentId, Command, News};
+use plimsoll_fleet::controller::{AgentId, Command, Failure, Loss, News};
 use plimsoll_fleet::message::PlanOrder;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::suite::ProfileName;
@@ -14,6 +14,9 @@ use crate::work::PointPlan;
 /// Losses after which a run is given up, for `resume` to go on with.
 const LOSSES_MAX: u32 = 2;
 
+/// How often something happened: a simulation in which too little goes wrong shows nothing.
+pub type Tally = BTreeMap<&'static str, u32>;
+
 pub struct Coordinator {
     points: Vec<PointPlan>,
     /// Finished load points, and by which attempt.
@@ -23,6 +26,7 @@ pub struct Coordinator {
     under_way: Option<UnderWay>,
     is_interrupted: bool,
     pub is_over: bool,
+    pub tally: Tally,
 }
 
 /// The load point that runs.
@@ -51,11 +55,13 @@ impl Coordinator {
             under_way: None,
             is_interrupted: false,
             is_over: false,
+            tally: Tally::new(),
         }
     }
 
     /// A new process goes on with what the journal says.
     pub fn resume(&mut self) {
+        self.count("controllers");
         (self.losses, self.under_way) = (0, None);
         (self.is_interrupted, self.is_over) = (false, false);
     }
@@ -66,6 +72,7 @@ impl Coordinator {
 
     /// Takes in news, and gives a load point that has just been finished to `check`.
     pub fn hear(&mut self, news: News, check: impl FnOnce(&UnderWay, &News)) -> Wish {
+        self.count(name(&news));
         match news {
             News::Gathered => Wish::Plan,
             News::Planned => Wish::Point,
@@ -97,6 +104,10 @@ impl Coordinator {
         }
     }
 
+    pub fn count(&mut self, what: &'static str) {
+        *self.tally.entry(what).or_default() += 1;
+    }
+
     fn again(&mut self, wish: Wish) -> Wish {
         self.losses += 1;
         match self.losses > LOSSES_MAX || self.is_interrupted {
@@ -108,6 +119,7 @@ impl Coordinator {
     /// Ctrl-C.
     pub fn interrupt(&mut self) -> Command {
         self.is_interrupted = true;
+        self.count("interrupts");
         match self.under_way {
             Some(_) => Command::Stop,
             None => Command::Finish,
@@ -132,6 +144,23 @@ impl Coordinator {
             }
             _ => Command::Finish,
         })
+    }
+}
+
+fn name(news: &News) -> &'static str {
+    match news {
+        News::TooFew(_) => "runs with too few agents",
+        News::PlanFailed(_) => "plans failed",
+        News::PointFinished(_) => "points finished",
+        News::PointLost { why: Failure::Lost(_), .. } => "points lost with an agent",
+        News::PointLost { why: Failure::Refused(_), .. } => "points refused",
+        News::PointStopped => "points stopped before their start",
+        News::AgentLost { why: Loss::Silent(_), .. } => "agents lost silently",
+        News::AgentLost { why: Loss::Ended(_), .. } => "agents ended",
+        News::AgentLost { why: Loss::Overdue { .. }, .. } => "agents overdue",
+        News::AgentLost { why: Loss::OutOfTurn { .. }, .. } => "agents out of turn",
+        News::AgentLost { .. } => "agents lost otherwise",
+        _ => "other news",
     }
 }
 

@@ -98,6 +98,8 @@ impl<'a> Fleet<'a> {
         for (agent, host) in self.hosts.iter().enumerate() {
             assert!(!host.process.is_alive || host.agent.is_none(), "agent {agent} is left");
             assert!(host.runs.iter().all(|run| run.end.is_some()), "load of agent {agent} is left");
+            let cut = host.runs.iter().filter(|run| !run.is_whole);
+            cut.for_each(|_| self.coordinator.count("loads cut"));
         }
     }
 

@@ -29,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use coordinator::Coordinator;
+use coordinator::{Coordinator, Tally};
 use fleet::Fleet;
 use random::Random;
 
@@ -40,9 +40,9 @@ const CONTROLLERS_MAX: usize = 3;
 
 #[test]
 fn no_load_point_is_lost_doubled_or_wrongly_valid_and_every_run_ends() {
-    let (next, end) = seeds();
-    let next = AtomicU64::new(next);
-    let failed = Mutex::new(Vec::new());
+    let (first, end) = seeds();
+    let next = AtomicU64::new(first);
+    let (failed, tally) = (Mutex::new(Vec::new()), Mutex::new(Tally::new()));
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..cores {
@@ -52,8 +52,9 @@ fn no_load_point_is_lost_doubled_or_wrongly_valid_and_every_run_ends() {
                     if seed >= end || !failed.lock().expect("no holder panics").is_empty() {
                         return;
                     }
-                    if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
-                        failed.lock().expect("no holder panics").push(seed);
+                    match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+                        Ok(counts) => add(&mut tally.lock().expect("no holder panics"), counts),
+                        Err(_) => failed.lock().expect("no holder panics").push(seed),
                     }
                 }
             });
@@ -62,7 +63,37 @@ fn no_load_point_is_lost_doubled_or_wrongly_valid_and_every_run_ends() {
     for seed in failed.into_inner().expect("no holder panics") {
         panic!("PLIMSOLL_FLEET_SEED={seed} cargo test -p plimsoll-fleet --test simulated");
     }
+    let tally = tally.into_inner().expect("no holder panics");
+    println!("{tally:#?}");
+    if end - first >= SEEDS {
+        let rare = HAPPENS.iter().find(|what| tally.get(*what).is_none_or(|count| *count < 10));
+        assert_eq!(rare, None, "this happens too seldom");
+    }
+    assert_eq!(
+        tally.get("agents out of turn"),
+        None,
+        "controller and agent misunderstood each other"
+    );
 }
+
+fn add(tally: &mut Tally, counts: Tally) {
+    counts.into_iter().for_each(|(what, count)| *tally.entry(what).or_default() += count);
+}
+
+/// What must happen now and then in a thousand runs.
+const HAPPENS: [&str; 11] = [
+    "runs with too few agents",
+    "plans failed",
+    "points finished",
+    "points lost with an agent",
+    "points refused",
+    "points stopped before their start",
+    "agents lost silently",
+    "agents ended",
+    "agents overdue",
+    "interrupts",
+    "loads cut",
+];
 
 /// The seeds to run: from, to.
 fn seeds() -> (u64, u64) {
@@ -73,7 +104,7 @@ fn seeds() -> (u64, u64) {
     }
 }
 
-fn run(seed: u64) {
+fn run(seed: u64) -> Tally {
     let mut random = Random::new(random::mix(seed));
     let mut coordinator = Coordinator::any(&mut random);
     for _ in 0..CONTROLLERS_MAX {
@@ -83,7 +114,7 @@ fn run(seed: u64) {
         faults::launch_some(&mut fleet);
         fleet.run();
         if coordinator.is_done() {
-            return;
+            return coordinator.tally;
         }
     }
     coordinator.resume();
@@ -92,4 +123,5 @@ fn run(seed: u64) {
     faults::launch_all(&mut fleet);
     fleet.run();
     assert!(coordinator.is_done(), "a run without faults finishes every load point");
+    coordinator.tally
 }
