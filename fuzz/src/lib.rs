@@ -3,6 +3,7 @@
 pub mod app_entries;
 pub mod app_server_entries;
 pub mod entries;
+pub mod fleet_entries;
 pub mod nfs_entries;
 pub mod smb_entries;
 

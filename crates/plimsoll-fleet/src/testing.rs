@@ -6,7 +6,7 @@ use plimsoll_model::units::Nanos;
 
 /// A load point of four seconds for one worker, one client.
 pub(crate) fn assignment(ordinal: u32) -> Assignment {
-    let think = Think { mean_ns: Nanos::ZERO, distribution: ThinkDistribution::Constant };
+    let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
     Assignment {
         point: PointId { ordinal, purpose: Purpose::Ladder },
         load: Load::Closed { clients: 1, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None },

@@ -204,6 +204,7 @@ fn an_agent_that_was_stopped_itself_first_reads_what_has_come() {
 fn an_agent_that_nobody_greets_ends() {
     let mut agent = after(vec![]);
     assert_eq!(agent.next_deadline(), Some(HELLO_WAIT));
+    assert_eq!(give(&mut agent, at(1), Input::Tick), ["says Hello"]);
     assert!(give(&mut agent, at(5_000), Input::Tick).is_empty(), "it does not repeat itself");
     let out_of_turn = give(&mut after(vec![]), at(1), Input::Said(ToAgent::Alive));
     assert!(out_of_turn[1].contains("Alive out of turn"), "{out_of_turn:?}");

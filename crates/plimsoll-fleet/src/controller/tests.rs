@@ -133,7 +133,7 @@ fn a_point_finishes_with_all_reports_and_what_is_known_of_the_clocks() {
     let agents: Vec<usize> = reports.iter().map(|report| report.agent.0).collect();
     assert_eq!(agents, [0, 1]);
     assert_eq!(reports[1].clock.offset_ns, HOUR_NS as i64 + 10_000);
-    assert_eq!(reports[1].clock.bound, Nanos(20_000));
+    assert_eq!(reports[1].clock.bound, Nanos(40_000), "both were asked at once");
     assert_eq!((reports[0].start_skew, reports[1].start_skew), (Nanos(0), Nanos(700)));
     fleet.begin(2);
     assert_eq!(fleet.sent_to(0).last().unwrap(), "Point");

@@ -1,6 +1,6 @@
 use plimsoll_model::assignment::{Assignment, Load, Phases, PointId, Purpose};
 use plimsoll_model::suite::{Arrivals, Gaps};
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::units::OpsPerSec;
 use proptest::prelude::*;
 
 use super::*;

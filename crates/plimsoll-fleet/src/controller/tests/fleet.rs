@@ -11,7 +11,7 @@ use crate::testing::assignment;
 pub(super) const HOUR_NS: u64 = 3_600_000_000_000;
 
 /// A controller whose agents answer questions for their clocks at once. The clock of agent n is n
-/// hours ahead; a question takes 30 µs to it, the answer 10 µs back.
+/// hours ahead, and it reads it 10 µs after the middle of the round trip.
 pub(super) struct Fleet {
     pub(super) controller: Controller,
     pub(super) now: Nanos,
@@ -68,8 +68,9 @@ impl Fleet {
         while let Some(action) = self.controller.next_action() {
             match action {
                 Action::Send(agent, ToAgent::Clock { sent_ns }) if !self.deaf.contains(&agent) => {
-                    let at_ns = self.now.0 + 30_000 + agent.0 as u64 * HOUR_NS;
                     self.now += Nanos(40_000);
+                    let middle = sent_ns + (self.now.0 - sent_ns) / 2;
+                    let at_ns = middle + 10_000 + agent.0 as u64 * HOUR_NS;
                     let answer = FromAgent::Clock { sent_ns, at_ns };
                     self.controller.handle(self.now, Input::Said(agent, answer));
                 }
