@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -107,6 +108,14 @@ fn make_files(place: &Path, processors: u32) {
 impl Drop for Slurm {
     fn drop(&mut self) {
         self.ask("scancel", &["-u", "root"]);
+        // A job whose daemons are gone before it stays for ever. After a failed test nothing here
+        // may panic.
+        for _ in 0..100 {
+            if self.ask("squeue", &["-h"]).is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
         for daemon in self.daemons.iter_mut().rev() {
             signal(daemon, Signal::TERM);
             let _ = daemon.wait();
