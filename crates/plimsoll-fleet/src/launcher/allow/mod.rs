@@ -128,7 +128,7 @@ impl Allowance {
     ) -> Result<Self, AllowError> {
         let file: AllowFile = toml::from_str(text).map_err(AllowError::Toml)?;
         // A NaN is no limit either.
-        if file.max_ops_per_s.is_some_and(|max| !(max > 0.0)) {
+        if !file.max_ops_per_s.is_none_or(|max| max > 0.0) {
             return Err(AllowError::NotPositive("max_ops_per_s"));
         }
         if file.cores == Some(0) {
