@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fleet::controller::{AgentId, Command, Failure, Loss, News};
+use plimsoll_fleet::controller::{AgentId, Asked, Command, Failure, Loss, News};
 use plimsoll_fleet::message::PlanOrder;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::suite::ProfileName;
@@ -157,6 +157,7 @@ fn name(news: &News) -> &'static str {
         News::PointStopped => "points stopped before their start",
         News::AgentLost { why: Loss::Silent(_), .. } => "agents lost silently",
         News::AgentLost { why: Loss::Ended(_), .. } => "agents ended",
+        News::AgentLost { why: Loss::Overdue { asked: Asked::Prepare, .. }, .. } => "agents hung",
         News::AgentLost { why: Loss::Overdue { .. }, .. } => "agents overdue",
         News::AgentLost { why: Loss::OutOfTurn { .. }, .. } => "agents out of turn",
         News::AgentLost { .. } => "agents lost otherwise",

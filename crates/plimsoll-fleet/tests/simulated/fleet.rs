@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fleet::controller::{Action, AgentId, Controller, Input, News, Settings};
+use plimsoll_fleet::controller::{Action, AgentId, Controller, Input, Loss, News, Settings};
 use plimsoll_fleet::frame::FrameError;
 use plimsoll_fleet::message::{FromAgent, ToAgent};
 use plimsoll_model::units::Nanos;
@@ -18,6 +18,8 @@ use crate::random::Random;
 pub const VERSION: &str = "1.2.3";
 /// No run lasts longer: four load points, each tried three times with every limit used up.
 const RUN_MAX: u64 = 900 * SECOND;
+/// More happens at no instant.
+const EVENTS_MAX: u32 = 100_000;
 /// A silent agent is lost after 3 s and a heartbeat of ours.
 const LOSS_MAX: u64 = 3_600 * MS;
 
@@ -89,7 +91,10 @@ impl<'a> Fleet<'a> {
     /// Runs until every process has ended.
     pub fn run(mut self) {
         self.wake_controller();
+        let mut events = 0;
         while let Some(((at, _), event)) = self.queue.pop_first() {
+            events = if at > self.now { 0 } else { events + 1 };
+            assert!(events < EVENTS_MAX, "time stands still");
             self.now = at;
             assert!(self.now < RUN_MAX, "the run does not end");
             self.happen(event);
@@ -189,11 +194,12 @@ impl Fleet<'_> {
             return;
         }
         process.resumed_at = self.now;
-        let inbox = std::mem::take(&mut process.inbox);
         if self.random.percent(50) {
             self.agent_handles(agent, AgentInput::Wake);
         }
-        inbox.into_iter().for_each(|input| self.agent_handles(agent, input));
+        while let Some(input) = self.hosts[agent].process.inbox.pop_front() {
+            self.agent_handles(agent, input);
+        }
         self.agent_handles(agent, AgentInput::Wake);
     }
 }
@@ -262,6 +268,10 @@ impl Fleet<'_> {
     }
 
     fn hear(&mut self, news: News) -> Wish {
+        if let News::AgentLost { agent: AgentId(lost), why: Loss::Silent(_) } = news {
+            let waits = |input: &ControllerInput| matches!(input, ControllerInput::Said(of, _) if *of == lost);
+            assert!(!self.process.inbox.iter().any(waits), "it was not silent, it was not heard");
+        }
         let (hosts, clock) = (&self.hosts, &self.process.clock);
         self.coordinator.hear(news, |ended, news| {
             if let News::PointFinished(reports) = news {
@@ -307,11 +317,12 @@ impl Fleet<'_> {
             return;
         }
         self.process.resumed_at = self.now;
-        let inbox = std::mem::take(&mut self.process.inbox);
         if self.random.percent(50) {
             self.controller_handles(ControllerInput::Wake);
         }
-        inbox.into_iter().for_each(|input| self.controller_handles(input));
+        while let Some(input) = self.process.inbox.pop_front() {
+            self.controller_handles(input);
+        }
         self.controller_handles(ControllerInput::Wake);
     }
 }

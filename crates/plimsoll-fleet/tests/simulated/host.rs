@@ -1,6 +1,6 @@
 //! An agent's host: the agent under test, a model of its load, and the pipes to it.
 
-use plimsoll_fleet::agent::{Action, Agent, Input, LoadEvent};
+use plimsoll_fleet::agent::{Action, Agent, AgentEnd, Input, LoadEvent};
 use plimsoll_fleet::message::{FromAgent, Greeting, ToAgent};
 use plimsoll_fleet::pulse::Pulse;
 use plimsoll_model::assignment::Assignment;
@@ -148,6 +148,7 @@ impl Host {
                 self.give(now, Input::Load(LoadEvent::Planned(outcome(is_refused))));
             }
             Step::Ready { is_refused } => {
+                self.load.take_if(|_| is_refused);
                 self.give(now, Input::Load(LoadEvent::Ready(outcome(is_refused))));
             }
             Step::Second(second) => {
@@ -209,7 +210,15 @@ impl Host {
                 }
                 Action::Start { at } => effects.extend(self.start(now, at)),
                 Action::StopLoad => effects.extend(self.stop_load(random)),
-                Action::Exit(_) => {
+                Action::Exit(end) => {
+                    let told = self.load.as_ref().is_none_or(|load| load.is_stopped);
+                    assert!(told, "it ends while its load runs");
+                    let waits = |input: &AgentInput| matches!(input, AgentInput::Said(_));
+                    let unheard = self.process.inbox.iter().any(waits);
+                    assert!(
+                        !(unheard && matches!(end, AgentEnd::Silence(_))),
+                        "the controller was not silent, it was not heard"
+                    );
                     // The load was told to stop and does within milliseconds.
                     self.end_run(now + 20 * MS, false);
                     self.process.is_alive = false;

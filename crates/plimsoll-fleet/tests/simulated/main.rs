@@ -69,11 +69,8 @@ fn no_load_point_is_lost_doubled_or_wrongly_valid_and_every_run_ends() {
         let rare = HAPPENS.iter().find(|what| tally.get(*what).is_none_or(|count| *count < 10));
         assert_eq!(rare, None, "this happens too seldom");
     }
-    assert_eq!(
-        tally.get("agents out of turn"),
-        None,
-        "controller and agent misunderstood each other"
-    );
+    // Controller and agent understand each other, and nobody that lives owes an answer.
+    assert_eq!((tally.get("agents out of turn"), tally.get("agents overdue")), (None, None));
 }
 
 fn add(tally: &mut Tally, counts: Tally) {
@@ -90,7 +87,7 @@ const HAPPENS: [&str; 11] = [
     "points stopped before their start",
     "agents lost silently",
     "agents ended",
-    "agents overdue",
+    "agents hung",
     "interrupts",
     "loads cut",
 ];
