@@ -6,7 +6,7 @@
 mod fleet_entries;
 
 use plimsoll_fleet::frame::encode;
-use plimsoll_fleet::message::{FromAgent, Greeting, ToAgent};
+use plimsoll_fleet::message::{FromAgent, ToAgent};
 use proptest::prelude::*;
 
 fn framed(message: &impl serde::Serialize) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn framed(message: &impl serde::Serialize) -> Vec<u8> {
 fn from_agent() -> Vec<Vec<u8>> {
     let sent_ns = 200_000_000;
     [
-        FromAgent::Hello(Box::new(Greeting::default())),
+        FromAgent::Hello(Box::default()),
         FromAgent::Clock { sent_ns, at_ns: u64::MAX },
         FromAgent::Clock { sent_ns: 2 * sent_ns, at_ns: 0 },
         FromAgent::Planned,
