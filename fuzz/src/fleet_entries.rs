@@ -30,7 +30,7 @@ fn from_agent<'a>(pieces: impl Iterator<Item = &'a [u8]>) {
     for piece in pieces {
         decoder.push(piece);
         loop {
-            now = now + PAUSE;
+            now += PAUSE;
             let input = match decoder.next::<FromAgent>() {
                 Ok(Some(message)) => controller::Input::Said(AgentId(0), message),
                 Ok(None) => break,
@@ -60,7 +60,7 @@ fn to_agent<'a>(pieces: impl Iterator<Item = &'a [u8]>) {
     for piece in pieces {
         decoder.push(piece);
         loop {
-            now = now + PAUSE;
+            now += PAUSE;
             match decoder.next::<ToAgent>() {
                 Ok(Some(message)) => agent.handle(now, agent::Input::Said(message)),
                 Ok(None) => break,

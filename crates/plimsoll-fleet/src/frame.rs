@@ -107,6 +107,7 @@ impl Decoder {
     }
 
     /// The next message; `None` until it has arrived whole.
+    #[allow(clippy::should_implement_trait, reason = "the caller chooses the type of a message")]
     pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, FrameError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());

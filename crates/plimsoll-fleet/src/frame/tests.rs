@@ -4,7 +4,7 @@ use plimsoll_model::units::OpsPerSec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::message::{FromAgent, Greeting, PointReport, ToAgent};
+use crate::message::{FromAgent, PointReport, ToAgent};
 use crate::testing::assignment;
 
 fn decoded<M: DeserializeOwned>(bytes: &[u8]) -> Result<Option<M>, FrameError> {
@@ -140,7 +140,7 @@ fn a_decoder_gives_the_memory_of_a_long_message_back() {
 
 /// What a stream of agents or of anything else may hold.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
-    let greeting = FromAgent::Hello(Box::new(Greeting::default()));
+    let greeting = FromAgent::Hello(Box::default());
     prop_oneof![
         Just(encode(&FromAgent::Alive).unwrap()),
         Just(encode(&greeting).unwrap()),

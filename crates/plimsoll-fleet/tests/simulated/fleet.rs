@@ -115,17 +115,17 @@ impl<'a> Fleet<'a> {
                 let effects = self.hosts[agent].launch(&mut self.random, now, version);
                 self.follow(agent, effects);
             }
-            Event::ToAgent(agent, input) => self.to_agent(agent, input),
-            Event::ToController(input) => self.to_controller(input),
-            Event::Load(agent, id, step) => self.to_agent(agent, AgentInput::Load(id, step)),
+            Event::ToAgent(agent, input) => self.reach_agent(agent, input),
+            Event::ToController(input) => self.reach_controller(input),
+            Event::Load(agent, id, step) => self.reach_agent(agent, AgentInput::Load(id, step)),
             Event::WakeAgent(agent) => {
                 if self.hosts[agent].process.wakes_at.take_if(|at| *at == now).is_some() {
-                    self.to_agent(agent, AgentInput::Wake);
+                    self.reach_agent(agent, AgentInput::Wake);
                 }
             }
             Event::WakeController => {
                 if self.process.wakes_at.take_if(|at| *at == now).is_some() {
-                    self.to_controller(ControllerInput::Wake);
+                    self.reach_controller(ControllerInput::Wake);
                 }
             }
             Event::ResumeAgent(agent) => self.resume_agent(agent),
@@ -137,7 +137,7 @@ impl<'a> Fleet<'a> {
 
 /// Agents.
 impl Fleet<'_> {
-    fn to_agent(&mut self, agent: usize, input: AgentInput) {
+    fn reach_agent(&mut self, agent: usize, input: AgentInput) {
         let host = &mut self.hosts[agent];
         let Some(input) = host.process.takes(self.now, input) else { return };
         self.agent_handles(agent, input);
@@ -206,7 +206,7 @@ impl Fleet<'_> {
 
 /// The controller.
 impl Fleet<'_> {
-    fn to_controller(&mut self, input: ControllerInput) {
+    fn reach_controller(&mut self, input: ControllerInput) {
         if let Some(input) = self.process.takes(self.now, input) {
             self.controller_handles(input);
         }
@@ -362,7 +362,7 @@ impl Fleet<'_> {
                 self.controller_ends(is_seen);
             }
             Fault::KillController { .. } => {}
-            Fault::Interrupt => self.to_controller(ControllerInput::Interrupt),
+            Fault::Interrupt => self.reach_controller(ControllerInput::Interrupt),
         }
     }
 
