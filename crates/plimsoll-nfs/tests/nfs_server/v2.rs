@@ -1,9 +1,6 @@
 //! Every procedure of NFSv2, over the server's core without sockets.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-mod nfs_calls;
-
-use nfs_calls::{Server, decoded, in_memory, roomy};
+use crate::calls::{Server, decoded, in_memory, roomy};
 use plimsoll_nfs::wire::mount::{self, Mount1Res};
 use plimsoll_nfs::wire::v2::{
     self, Data2, FileAttributes2, FileKind2, Handle2, Procedure, SetAttributes2, Status2,

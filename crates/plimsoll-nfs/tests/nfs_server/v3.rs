@@ -1,11 +1,8 @@
 //! Every procedure of NFSv3, over the server's core without sockets.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod nfs_calls;
 
 use std::collections::BTreeSet;
 
-use nfs_calls::{Server, created, decoded, handle, in_memory, roomy};
+use crate::calls::{Server, created, decoded, handle, in_memory, roomy};
 use plimsoll_nfs::server::Link;
 use plimsoll_nfs::wire::v3::{self, Procedure, Status3};
 use plimsoll_nfs::wire::{Name, Path};

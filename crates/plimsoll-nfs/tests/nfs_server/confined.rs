@@ -1,10 +1,7 @@
 //! Names lead to one object each, links nowhere, foreign handles to nothing, and set-id bits are
 //! never set, whoever the server runs as.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-mod nfs_calls;
-
-use nfs_calls::{Server, created, decoded, handle, in_memory, roomy};
+use crate::calls::{Server, created, decoded, handle, in_memory, roomy};
 use plimsoll_nfs::wire::Name;
 use plimsoll_nfs::wire::v2::{self, Handle2, SetAttributes2};
 use plimsoll_nfs::wire::v3::{self, SetAttributes, Status3};

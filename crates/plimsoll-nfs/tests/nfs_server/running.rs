@@ -1,5 +1,4 @@
 //! A server on sockets of its own, in this process.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread::JoinHandle;

@@ -1,5 +1,4 @@
 //! `managed:ganesha` with the real NFS-Ganesha, judged by libnfs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -129,7 +128,7 @@ fn a_killed_parent_leaves_no_ganesha_behind() {
         return;
     }
     let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "parent_to_be_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "ganesha::parent_to_be_killed", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

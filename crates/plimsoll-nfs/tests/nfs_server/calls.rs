@@ -1,5 +1,4 @@
 //! A client in memory, for tests that call the server's core.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,9 +1,5 @@
 //! The NFS server on real sockets, judged by the tools of libnfs; many threads at once; its
 //! process.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod nfs_calls;
-mod nfs_sockets;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,8 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use nfs_calls::{NFS, created, decoded, encoded, handle, roomy};
-use nfs_sockets::{Running, in_memory, with_portmapper};
+use crate::calls::{NFS, created, decoded, encoded, handle, roomy};
+use crate::running::{Running, in_memory, with_portmapper};
 use plimsoll_nfs::wire::record;
 use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::{Decode as _, Encode, Name, Path, XdrIn, mount, portmap, v3};

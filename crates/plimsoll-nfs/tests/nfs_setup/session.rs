@@ -1,10 +1,5 @@
 //! The measured client, script and session, against the reference server in memory: the whole
 //! mix of every suite over both kinds of link, on networks good and bad.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-#[path = "nfs_setup/memory.rs"]
-#[allow(dead_code, reason = "the set-up's tests use the rest")]
-mod memory;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory::{HOST, Host, PORT};
+use crate::memory::{HOST, Host, PORT};
 use plimsoll_engine::seam::{
     ClientSeat, Io, Link, LinkError, Script, Session, SessionCounters, Step, Ticket, Turn,
 };

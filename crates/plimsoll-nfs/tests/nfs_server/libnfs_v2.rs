@@ -1,16 +1,13 @@
 //! NFSv2 on real sockets, over TCP and UDP, judged by a small program around libnfs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod nfs_sockets;
 
 use std::path::Path;
 use std::process::Command;
 
-use nfs_sockets::{Running, in_memory};
+use crate::running::{Running, in_memory};
 use plimsoll_testkit::peers::require_peer;
 use plimsoll_testkit::skips::skip;
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/libnfs_v2.c");
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nfs_server/libnfs_v2.c");
 /// Of the package libnfs-dev, which has no program to look for.
 const HEADER: &str = "/usr/include/nfsc/libnfs-raw-nfs.h";
 

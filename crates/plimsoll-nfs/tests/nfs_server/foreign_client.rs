@@ -1,10 +1,7 @@
 //! The NFS server judged by the crate `nfs3_client`: every procedure of NFSv3 over TCP, found
 //! through the portmapper.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-mod nfs_sockets;
-
-use nfs_sockets::{Running, with_portmapper};
+use crate::running::{Running, with_portmapper};
 use nfs3_client::nfs3_types::nfs3::{
     ACCESS3args, COMMIT3args, CREATE3args, FSINFO3args, FSSTAT3args, GETATTR3args, LINK3args,
     LOOKUP3args, MKDIR3args, MKNOD3args, Nfs3Option, Nfs3Result, PATHCONF3args, READ3args,

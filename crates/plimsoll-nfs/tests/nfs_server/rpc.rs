@@ -1,9 +1,6 @@
 //! RPC, MOUNT and the portmapper; repeated calls; calls that are up to no good.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-mod nfs_calls;
-
-use nfs_calls::{NFS, Server, decoded, encoded, handle, in_memory, roomy};
+use crate::calls::{NFS, Server, decoded, encoded, handle, in_memory, roomy};
 use plimsoll_nfs::server::store::Store;
 use plimsoll_nfs::server::{NfsCore, Registered};
 use plimsoll_nfs::wire::rpc::{Auth, Call, ReplyHead, ReplyOutcome, auth};
