@@ -1,8 +1,4 @@
 //! What is done on a share around load points, against the real Samba and the reference server.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-#[path = "smb_client/sockets.rs"]
-mod sockets;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,7 +25,8 @@ use plimsoll_smb::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServ
 use plimsoll_smb::target::SmbTarget;
 use plimsoll_smb::workspace::{self, Home, Workspace};
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
-use sockets::Sockets;
+
+use crate::sockets::Sockets;
 
 /// What the engine would run; nothing here does.
 struct Nothing;

@@ -1,5 +1,4 @@
 //! `managed:samba` with the real Samba, judged by smbclient.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -175,7 +174,7 @@ fn a_killed_parent_leaves_no_samba_behind() {
         return;
     }
     let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "parent_to_be_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "samba::parent_to_be_killed", "--ignored", "--nocapture"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

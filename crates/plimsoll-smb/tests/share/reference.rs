@@ -1,5 +1,4 @@
 //! The reference SMB server in a process of its own, judged by smbclient and smbtorture.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::path::PathBuf;
 

@@ -1,8 +1,4 @@
 //! Our logon, seal and what set-up asks of a share, against the real Samba.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-#[path = "smb_client/sockets.rs"]
-mod sockets;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +15,8 @@ use plimsoll_smb::server::samba::{SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_smb::target::SmbTarget;
 use plimsoll_smb::wire::status;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
-use sockets::Sockets;
+
+use crate::sockets::Sockets;
 
 const SIZES: [u64; 5] = [0, 1, 65_537, 1_048_576, 2_200_003];
 
