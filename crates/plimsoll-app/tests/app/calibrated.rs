@@ -1,9 +1,5 @@
 //! The calibrated server over real sockets.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod flood;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -17,6 +13,8 @@ use plimsoll_app::wire::{
 };
 use plimsoll_servers::log::{LOG_STALL, LOG_TITLES};
 use plimsoll_servers::{ServerError, Stop};
+
+use crate::flood;
 
 struct Running {
     address: SocketAddr,
