@@ -1,9 +1,9 @@
 //! Markdown and CSV against their snapshots.
 
-mod fixture;
-
 use plimsoll_model::finding::{LostWith, Rule};
 use plimsoll_model::hint::{Hint, RunHint};
+
+use crate::fixture;
 
 #[test]
 fn markdown_of_an_invalid_run_reads_as_a_report() {

@@ -1,10 +1,5 @@
 //! A search for a capacity, as a report tells it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[allow(unused_imports, reason = "other tests use the rest")]
-mod fixture;
-
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{
     Capacity, CapacityAsked, CapacitySearch, CapacityTry, LimitFigure, TryReason, TryStanding,
@@ -12,6 +7,8 @@ use plimsoll_model::capacity::{
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::Nanos;
+
+use crate::fixture;
 
 fn attempt(point: u32, load: f64, p99_ms: f64) -> CapacityTry {
     let passed = p99_ms < 50.0;

@@ -1,11 +1,11 @@
 //! Charts as files of their own.
 
-mod fixture;
-
 use std::collections::BTreeSet;
 
 use plimsoll_model::result::RunResult;
 use plimsoll_report::Beside;
+
+use crate::fixture;
 
 fn charts(run: &RunResult) -> Vec<(String, String)> {
     plimsoll_report::charts(run)

@@ -1,10 +1,6 @@
 //! The page as a browser lays it out: how far it is to the details, and that nothing is cut on a
 //! narrow screen.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod fixture;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -12,6 +8,8 @@ use plimsoll_model::result::RunResult;
 use plimsoll_testkit::clock::thread_cpu_ns;
 use plimsoll_testkit::skips::skip;
 use serde_json::Value;
+
+use crate::fixture;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Of a screen, in pixels.
@@ -75,7 +73,7 @@ fn laid_out(html: &str) -> Option<[[Value; 2]; 2]> {
     );
     let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let thread = std::thread::current();
-    let test = thread.name().unwrap_or("page").to_owned();
+    let test = thread.name().unwrap_or("page").replace("::", "-");
     let file = place.join(format!("{test}.html"));
     std::fs::write(&file, all).unwrap();
     let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom"];

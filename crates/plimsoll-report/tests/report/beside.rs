@@ -1,13 +1,10 @@
 //! What stands beside a run: prices and published results, on the page and in Markdown.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[allow(unused_imports, reason = "other tests use the rest")]
-mod fixture;
-
 use plimsoll_model::prices::{Currency, Money, PriceFigure, PricedLine, PricedSystem, Sensitivity};
 use plimsoll_model::published::{Placed, PlacedFact, PublishedPage, PublishedTable};
 use plimsoll_report::Beside;
+
+use crate::fixture;
 
 fn priced(name: &str) -> PricedSystem {
     let money = |units| Money::new(units, Currency::of_code("EUR").unwrap()).unwrap();

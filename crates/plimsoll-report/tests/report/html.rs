@@ -1,9 +1,9 @@
 //! The page as a whole: well formed, self-contained, escaped, complete, small.
 
-mod fixture;
-
 use plimsoll_model::finding::{Interruption, Rule};
 use plimsoll_model::result::RunResult;
+
+use crate::fixture;
 
 const VOID: [&str; 3] = ["meta", "br", "hr"];
 
@@ -371,4 +371,23 @@ fn a_run_that_goes_on_has_no_verdict_yet() {
     assert!(body.contains("verdict open") && body.contains("Under way: "));
     assert!(body.contains("Points that must not be relied on:"), "{body}");
     assert!(!body.contains("the run was interrupted") && !body.contains("Invalid (quick)"));
+}
+
+#[test]
+#[ignore = "writes every fixture as a page to look at"]
+fn fixtures_are_pages_below_target_tmp() {
+    let runs = [
+        ("valid", fixture::valid(30)),
+        ("invalid", fixture::invalid(30)),
+        ("full", fixture::valid(600)),
+        ("interrupted", fixture::interrupted()),
+        ("curve", fixture::curve()),
+        ("single", fixture::single()),
+        ("nfs", fixture::nfs(30)),
+        ("smb", fixture::smb(30)),
+        ("sweep", fixture::sweep(30)),
+    ];
+    for (name, run) in runs {
+        std::fs::write(format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR")), page(&run)).unwrap();
+    }
 }

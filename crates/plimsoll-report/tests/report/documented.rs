@@ -1,12 +1,12 @@
 //! `docs/bundle.md` names every field of a result.
 
-mod fixture;
-
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-const DOCUMENT: &str = include_str!("../../../docs/bundle.md");
+use crate::fixture;
+
+const DOCUMENT: &str = include_str!("../../../../docs/bundle.md");
 /// Their keys are names of ops, classes of errors, facts of rules, and things of the disclosure.
 const FREE: [&str; 3] = ["errors", "facts", "disclosure"];
 

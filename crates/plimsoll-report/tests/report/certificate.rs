@@ -1,11 +1,8 @@
 //! What a report says of the host's calibration.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-#[allow(unused_imports, reason = "other tests use the rest")]
-mod fixture;
-
 use plimsoll_model::certificate::CertificateNote;
+
+use crate::fixture;
 
 fn note() -> CertificateNote {
     CertificateNote {

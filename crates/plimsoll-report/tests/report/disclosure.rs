@@ -1,14 +1,12 @@
 //! What a report says of hosts, kernel settings and statements.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-#[allow(unused_imports, reason = "other tests use the rest")]
-mod fixture;
 
 use plimsoll_model::disclosure::{Host, KernelSetting, Setting};
 use plimsoll_model::inventory::{
     ConfigurationFile, Inventory, ServerSoftware, Stated, StatedSystem, SystemInventory,
 };
 use plimsoll_model::result::RunResult;
+
+use crate::fixture;
 
 fn disclosed() -> RunResult {
     let mut run = fixture::valid(3);
