@@ -1,5 +1,4 @@
-//! What is fuzzed, apart from how: the targets here, and a property test on the stable toolchain
-//! in `plimsoll-protocols`, feed the same functions.
+//! Sessions of HTTP and suites under arbitrary bytes.
 
 use std::fmt;
 use std::rc::Rc;

@@ -7,7 +7,6 @@
 
 mod any_bytes;
 mod calibrated;
-mod checks;
 mod crowd;
 mod end;
 mod flood;
@@ -16,5 +15,3 @@ mod requests;
 mod status;
 mod stress;
 mod support;
-
-use plimsoll_app::server::connection;

@@ -10,6 +10,7 @@ mod compare;
 mod counts;
 mod demo;
 mod flags;
+mod fuzz_entries;
 mod gates;
 mod generate;
 mod hints;

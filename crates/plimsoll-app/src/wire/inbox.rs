@@ -4,7 +4,7 @@
 //! An [`Inbox`] holds at most one frame of the longest kind, and never more than twice what has
 //! arrived: a length that a client claims reserves nothing.
 
-use crate::wire::{
+use super::{
     HELLO_BYTES, Hello, PAYLOAD_BYTES_MAX, REQUEST_HEADER_BYTES, RequestHeader, RequestType,
     WireError,
 };

@@ -1,14 +1,6 @@
 //! The entry points of the fuzz targets on the stable toolchain, with inputs near the real ones.
 
-#![allow(missing_docs, reason = "a test has no readers of its documentation")]
-
-#[path = "../../../fuzz/src/app_entries.rs"]
-mod app_entries;
-#[path = "../../../fuzz/src/entries.rs"]
-mod entries;
-#[path = "../../../fuzz/src/nfs_entries.rs"]
-mod nfs_entries;
-
+use plimsoll_fuzz::{app_entries, entries, nfs_entries};
 use proptest::prelude::*;
 
 /// Shipped suites: name and text.

@@ -1,7 +1,8 @@
-//! Every procedure with the types of its arguments and of its result. The fuzz targets read this
-//! file too.
+//! Every procedure of NFS, MOUNT and the portmapper.
 
-/// Hands the table to a macro.
+/// Hands the procedures, with the types of their arguments and results, to a macro. The tests of
+/// `plimsoll-nfs` use the table too.
+#[macro_export]
 macro_rules! every_procedure {
     ($take:ident) => {
         $take! {
