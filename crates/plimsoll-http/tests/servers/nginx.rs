@@ -1,5 +1,4 @@
 //! `managed:nginx` with the real nginx.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -142,7 +141,7 @@ fn a_killed_parent_leaves_no_nginx_behind() {
     }
     let root = document_root();
     let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "parent_to_be_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "nginx::parent_to_be_killed", "--ignored", "--nocapture"])
         .env("PLIMSOLL_TEST_ROOT", root.path())
         .stdout(Stdio::piped())
         .spawn()

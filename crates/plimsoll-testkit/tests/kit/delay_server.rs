@@ -1,5 +1,4 @@
 //! The delay server does what it was told and says what it did.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,4 @@
 //! The reference server in a process of its own.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
 //! `managed:caddy` with the real Caddy.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use plimsoll_http::server::caddy::{self, CaddyRequest};
 use plimsoll_testkit::peers::{curl, require_peer};

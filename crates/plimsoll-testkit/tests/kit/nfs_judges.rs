@@ -1,5 +1,4 @@
 //! Damage and capture, seen by libnfs on a real NFS-Ganesha.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use plimsoll_servers::ServerProcess;
 use plimsoll_testkit::capture::Capture;

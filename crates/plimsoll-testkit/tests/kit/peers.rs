@@ -1,5 +1,4 @@
 //! Real peers do what tests ask of them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::time::Duration;
 

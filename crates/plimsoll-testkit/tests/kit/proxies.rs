@@ -1,5 +1,4 @@
 //! The proxies do what they say, no more and no less.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

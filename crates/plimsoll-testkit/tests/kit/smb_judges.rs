@@ -1,5 +1,4 @@
 //! The real Samba, and what tshark and smbtorture say of talking to it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use plimsoll_testkit::capture::Capture;
 use plimsoll_testkit::smb_peers::{dbench_load_file, samba, share_of, smbclient, smbtorture};

@@ -1,5 +1,4 @@
 //! curl, a foreign judge, sees every fault for what it is.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::time::Duration;
 

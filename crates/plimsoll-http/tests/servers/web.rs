@@ -1,5 +1,4 @@
 //! The reference web server, judged by curl.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
