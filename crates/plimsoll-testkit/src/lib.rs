@@ -23,6 +23,7 @@ pub mod pipeline;
 pub mod processes;
 pub mod program;
 mod relay;
+#[cfg(feature = "servers")]
 pub mod shared_files;
 pub mod sim;
 pub mod skips;

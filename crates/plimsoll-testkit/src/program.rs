@@ -1,8 +1,10 @@
 //! Runs the program and looks at what it leaves behind. For tests of the package `plimsoll`: cargo
 //! builds the program for them only.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -60,6 +62,88 @@ pub fn plimsoll(arguments: &[&str]) -> Ended {
     }
 }
 
+/// `plimsoll serve` on a free port; it ends with its standard input.
+pub fn serve(verb: &str, flags: &[&str]) -> Command {
+    let free = ["serve", verb, "--listen", "127.0.0.1:0", "--stop-with-stdin"];
+    command(&[&free[..], flags].concat())
+}
+
+/// A server that a test started, killed when dropped.
+pub struct Served {
+    child: Option<Child>,
+    out: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl Served {
+    /// Our server on a free port.
+    #[track_caller]
+    pub fn with(verb: &str, flags: &[&str]) -> Self {
+        Self::start(serve(verb, flags))
+    }
+
+    /// Starts a command that becomes a server, and waits until it says where it listens.
+    #[track_caller]
+    pub fn start(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut said = String::new();
+        out.read_line(&mut said).unwrap();
+        let Some(url) = said.trim().strip_prefix("listening on ").map(str::to_owned) else {
+            panic!("it said {said:?} and {:?}", wait_for(child));
+        };
+        Self { child: Some(child), out, url }
+    }
+
+    /// Address and port in its URL.
+    pub fn address(&self) -> SocketAddr {
+        let authority = self.url.split('/').nth(2).unwrap();
+        authority.rsplit('@').next().unwrap().parse().unwrap()
+    }
+
+    /// The process.
+    pub fn child(&self) -> &Child {
+        self.child.as_ref().unwrap()
+    }
+
+    /// What the system says of it, in `/proc/PID/NAME`.
+    pub fn proc(&self, name: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.child().id())).unwrap()
+    }
+
+    /// The next line it says.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Lets it end by itself, as its standard input does.
+    #[track_caller]
+    pub fn end(mut self) -> Ended {
+        drop(self.child.as_mut().unwrap().stdin.take());
+        self.ended()
+    }
+
+    /// Waits for an end that something else brought about.
+    #[track_caller]
+    pub fn ended(mut self) -> Ended {
+        wait_for(self.child.take().unwrap())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Its standard input ends with the handle; a killed one cannot wait for that.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Arguments of a run whose points take 0.3 s.
 pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", suite, target, "--out", out.to_str().unwrap()];
@@ -69,6 +153,19 @@ pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str
     arguments.extend(["--set", "profiles.quick.drain=300ms"]);
     arguments.extend(more);
     arguments
+}
+
+/// Copies a bundle, or any other directory.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copied = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &copied),
+            false => drop(std::fs::copy(entry.path(), copied).unwrap()),
+        }
+    }
 }
 
 /// `result.json` of a bundle.

@@ -10,5 +10,17 @@
 mod bad_days;
 mod foreign;
 mod ladder;
-mod served;
 mod wire;
+
+use plimsoll_testkit::program::Served;
+
+/// The URL over UDP.
+fn over_udp(server: &Served) -> String {
+    format!("{}&transport=udp", server.url)
+}
+
+/// The export through a proxy on another port, which MOUNT does not pass.
+fn through(server: &Served, port: u16, transport: &str) -> String {
+    let mount_port = server.address().port();
+    format!("nfs://127.0.0.1:{port}/export?mountport={mount_port}&transport={transport}")
+}

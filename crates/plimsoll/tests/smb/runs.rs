@@ -1,61 +1,13 @@
-//! `plimsoll serve smb` as a process of its own, and runs with a password.
+//! Runs with a password, and what they came to.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use plimsoll_servers::Login;
 use serde_json::Value;
 
 use plimsoll_testkit::program::{Ended, command, short};
-
-/// Where the program looks for a password that no URL has.
-pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
-/// Of the reference server's user.
-pub const PASSWORD: &str = "plimsoll-test-7513";
-
-/// A reference server that lets `ann` in, stopped when dropped.
-pub struct Served {
-    child: Child,
-    /// `smb://ann@127.0.0.1:PORT/plimsoll`.
-    pub url: String,
-}
-
-impl Served {
-    /// On a free port, with more flags.
-    pub fn with(flags: &[&str]) -> Self {
-        let mut child = command(&["serve", "smb", "--listen", "127.0.0.1:0", "--stop-with-stdin"])
-            .args(["--user", "ann"])
-            .args(flags)
-            .env(PASSWORD_VARIABLE, PASSWORD)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { child, url }
-    }
-
-    /// The URL with the password in it.
-    pub fn url_with_password(&self) -> String {
-        self.url.replace("ann@", &format!("ann:{PASSWORD}@"))
-    }
-
-    /// The URL with somebody else in it: `USER:PASSWORD@`, or nobody.
-    pub fn url_of(&self, who: &str) -> String {
-        self.url.replace("ann@", who)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // Its standard input ends with the child's handle; a killed one cannot wait for that.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use plimsoll_testkit::shared_files::PASSWORD_VARIABLE;
 
 /// The binary with these arguments, and the password of `login` where the program looks for it.
 pub fn command_of(login: &Login, arguments: &[&str]) -> Command {

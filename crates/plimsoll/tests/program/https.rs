@@ -1,65 +1,28 @@
 //! https from end to end: the reference server with a certificate, and runs against it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
 
 use plimsoll_http::server::TlsSource;
 use plimsoll_http::server::nginx::{self, NginxRequest};
 use plimsoll_model::result::RunResult;
+use plimsoll_testkit::program::{Served, plimsoll, short};
 use plimsoll_testkit::tls::TestCertificate;
 
-/// `plimsoll serve web` with a certificate. Ends with its standard input.
-struct Server {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    url: String,
-}
-
-impl Server {
-    fn start(certificates: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(["serve", "web", "--listen", "127.0.0.1:0", "--directories", "1"])
-            .args(["--stop-with-stdin", "--cert"])
-            .arg(certificates.join("certificate.pem"))
-            .arg("--key")
-            .arg(certificates.join("key.pem"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let at = line.find("https://").unwrap_or_else(|| panic!("no URL of https in {line:?}"));
-        let url = line[at..].trim().to_owned();
-        let stdin = child.stdin.take();
-        Self { child, stdin, url }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        let _ = self.child.wait();
-    }
+/// `plimsoll serve web` with a certificate.
+fn serve(certificates: &Path) -> Served {
+    let (certificate, key) = (certificates.join("certificate.pem"), certificates.join("key.pem"));
+    let of = ["--cert", certificate.to_str().unwrap(), "--key", key.to_str().unwrap()];
+    Served::with("web", &[&["--directories", "1"], &of[..]].concat())
 }
 
 /// How a run ended, what it said, and its result where there is one.
 fn run(suite: &str, url: &str, more: &[&str]) -> (Option<i32>, String, Option<RunResult>) {
     let place = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
-        .args(["run", suite, url, "--json", "--progress", "none", "--workers", "1"])
-        .args(["--profile", "quick", "--set", "profiles.quick.warm_up=100ms"])
-        .args(["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=10s"])
-        .args(more)
-        .arg("--out")
-        .arg(place.path().join("run"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), said, serde_json::from_slice(&output.stdout).ok())
+    let bundle = place.path().join("run");
+    let roomy = ["--json", "--set", "profiles.quick.warm_up=100ms"];
+    let window = ["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=10s"];
+    let ended = plimsoll(&short(suite, url, &bundle, &[&roomy[..], &window, more].concat()));
+    (ended.code, ended.err, serde_json::from_str(&ended.out).ok())
 }
 
 /// A run that measures something without one failed op; its validity is the machine's affair.
@@ -79,7 +42,7 @@ fn measured(suite: &str, url: &str, more: &[&str]) -> RunResult {
 fn https_is_measured_with_kept_and_with_new_connections() {
     let certificates = tempfile::tempdir().unwrap();
     TestCertificate::new().write_into(certificates.path());
-    let server = Server::start(certificates.path());
+    let server = serve(certificates.path());
     let url = format!("{}bytes/5000", server.url);
     let ca_file = certificates.path().join("certificate.pem");
     every_way(&url, &ca_file);
@@ -132,7 +95,7 @@ fn every_way(url: &str, ca_file: &Path) {
 fn a_file_set_is_verified_over_https() {
     let certificates = tempfile::tempdir().unwrap();
     TestCertificate::new().write_into(certificates.path());
-    let server = Server::start(certificates.path());
+    let server = serve(certificates.path());
     let set = ["--set", "workload.tls_verify=false", "--set", "workload.verify_one_in=1"];
     let result = measured("web-static", &server.url, &[&["--points", "100"], &set[..]].concat());
     assert!(result.departures.iter().any(|d| d.contains("TLS")), "{:?}", result.departures);
@@ -143,7 +106,7 @@ fn a_file_set_is_verified_over_https() {
 fn an_unknown_certificate_is_refused_before_any_load() {
     let certificates = tempfile::tempdir().unwrap();
     TestCertificate::new().write_into(certificates.path());
-    let server = Server::start(certificates.path());
+    let server = serve(certificates.path());
     let (code, said, result) = run("web-url", &server.url, &["--clients", "1"]);
     assert_eq!((code, result.is_none()), (Some(3), true), "{said}");
     assert!(said.contains("workload.tls_verify=false"), "{said}");

@@ -1,5 +1,4 @@
 //! A toy protocol in an example of its own: the program runs it as it runs its own.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::path::PathBuf;
 use std::process::Command;
