@@ -1,5 +1,5 @@
-//! Runs the program and looks at what it leaves behind. For tests of the package `plimsoll`: cargo
-//! builds the program for them only.
+//! Runs the program and looks at what it leaves behind, for tests of the package `plimsoll`: cargo
+//! builds the program for them only. And looks at processes from outside, for all tests.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -242,6 +242,19 @@ pub fn one_is_right(tries: usize, mut measure: impl FnMut() -> Judged) {
 pub fn points_finished(bundle: &Path) -> usize {
     let text = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap_or_default();
     text.lines().filter(|line| line.contains("\"event\":\"point_finished\"")).count()
+}
+
+/// Neither gone nor a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+/// Sends a signal to one process by its id.
+pub fn kill(pid: u32, signal: &str) {
+    let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
+    assert!(status.success());
 }
 
 /// Waits until `done`, or gives up loudly.

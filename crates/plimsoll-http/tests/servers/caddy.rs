@@ -2,7 +2,7 @@
 
 use plimsoll_http::server::caddy::{self, CaddyRequest};
 use plimsoll_testkit::peers::{curl, require_peer};
-use plimsoll_testkit::processes::is_alive;
+use plimsoll_testkit::program::is_alive;
 
 #[test]
 fn it_serves_a_directory_on_its_core_and_leaves_nothing_behind() {

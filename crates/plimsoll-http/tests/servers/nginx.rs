@@ -9,7 +9,7 @@ use plimsoll_http::server::TlsSource;
 use plimsoll_http::server::nginx::{self, NginxRequest};
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::peers::{curl, require_peer};
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 
 fn document_root() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();

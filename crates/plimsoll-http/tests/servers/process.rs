@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use plimsoll_servers::{Builtin, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::peers::curl;
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 
 /// The example that cargo builds next to the tests.
 fn program() -> PathBuf {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_nfs::server::ganesha::GaneshaRequest;
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha, ganesha_as, libnfs, libnfs_url};
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 
 fn first_core() -> Vec<u32> {
     vec![plimsoll_servers::cores::available().unwrap()[0]]

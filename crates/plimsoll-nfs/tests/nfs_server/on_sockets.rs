@@ -15,7 +15,7 @@ use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::{Decode as _, Encode, Name, Path, XdrIn, mount, portmap, v3};
 use plimsoll_servers::Builtin;
 use plimsoll_testkit::peers::require_peer;
-use plimsoll_testkit::processes::{is_alive, wait_until};
+use plimsoll_testkit::program::{is_alive, wait_until};
 
 fn judge(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let output = Command::new(require_peer(tool)?).args(arguments).output().unwrap();

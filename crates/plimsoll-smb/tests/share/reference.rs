@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_servers::{Builtin, Login, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::Said;
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{smbclient, smbtorture};
 
 /// The example that cargo builds next to the tests.

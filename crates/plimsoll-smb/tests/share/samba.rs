@@ -8,7 +8,7 @@ use plimsoll_servers::{Login, ServerProcess, ServerState};
 use plimsoll_smb::server::samba::{self, SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_testkit::nfs_peers::Said;
 use plimsoll_testkit::peers::require_peer;
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of, smbclient};
 
 fn run(server: &ServerProcess, arguments: &[&str], commands: &str) -> Option<Said> {

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use plimsoll_testkit::cut_proxy::CutProxy;
-use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use plimsoll_testkit::lossy_proxy::{CutProxy, LossyConfig, LossyProxy, Mischief};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;

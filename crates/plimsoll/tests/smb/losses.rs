@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::server::samba::SambaRequest;
-use plimsoll_testkit::cut_proxy::CutProxy;
+use plimsoll_testkit::lossy_proxy::CutProxy;
 use plimsoll_testkit::smb_peers::{samba, samba_as};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
