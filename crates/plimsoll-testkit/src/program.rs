@@ -39,15 +39,21 @@ impl Ended {
     }
 }
 
-/// The binary: cargo puts a test into a folder beside it.
-fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(2).unwrap().join("plimsoll")
+/// Cargo puts a test into a folder beside its package's binaries.
+fn beside_tests() -> PathBuf {
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// An example of the package under test, which cargo builds with its tests.
+pub fn example(name: &str) -> PathBuf {
+    let program = beside_tests().join("examples").join(name);
+    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
+    program
 }
 
 /// The binary with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(beside_tests().join("plimsoll"));
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
 }
@@ -249,6 +255,13 @@ pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| state != 'Z')
+}
+
+/// Cores that a process may run on, as the kernel lists them.
+pub fn cores_of(pid: u32) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    allowed.trim().to_owned()
 }
 
 /// Sends a signal to one process by its id.

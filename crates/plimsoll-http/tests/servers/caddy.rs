@@ -2,7 +2,7 @@
 
 use plimsoll_http::server::caddy::{self, CaddyRequest};
 use plimsoll_testkit::peers::{curl, require_peer};
-use plimsoll_testkit::program::is_alive;
+use plimsoll_testkit::program::{cores_of, is_alive};
 
 #[test]
 fn it_serves_a_directory_on_its_core_and_leaves_nothing_behind() {
@@ -21,9 +21,7 @@ fn it_serves_a_directory_on_its_core_and_leaves_nothing_behind() {
     .unwrap();
     let pids = server.pids().unwrap();
     for pid in &pids {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
-        assert_eq!(allowed.split_whitespace().last().unwrap(), cores[0].to_string());
+        assert_eq!(cores_of(*pid), cores[0].to_string());
     }
     assert!(server.software.to_string().starts_with("Caddy 2."), "{}", server.software);
     if let Some(reply) = curl(&[&format!("{}file", server.url())]) {

@@ -9,7 +9,7 @@ use plimsoll_http::server::TlsSource;
 use plimsoll_http::server::nginx::{self, NginxRequest};
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::peers::{curl, require_peer};
-use plimsoll_testkit::program::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{cores_of, is_alive, kill, wait_until};
 
 fn document_root() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -62,10 +62,7 @@ fn its_workers_stay_on_the_given_core() {
     let root = document_root();
     let Some(server) = start(root.path(), None) else { return };
     for pid in server.pids().unwrap() {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
-        let expected = server.cores[0].to_string();
-        assert_eq!(allowed.split_whitespace().last().unwrap(), expected);
+        assert_eq!(cores_of(pid), server.cores[0].to_string());
     }
 }
 

@@ -1,24 +1,15 @@
 //! The reference server in a process of its own.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use plimsoll_servers::{Builtin, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::peers::curl;
-use plimsoll_testkit::program::{is_alive, kill, wait_until};
-
-/// The example that cargo builds next to the tests.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/serve_web");
-    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
-    program
-}
+use plimsoll_testkit::program::{cores_of, example, is_alive, kill, wait_until};
 
 fn start(arguments: &[&str], cores: Vec<u32>) -> Result<ServerProcess, ServerError> {
     let arguments = arguments.iter().map(Into::into).collect();
-    Builtin { arguments, ..Builtin::new("web", program(), &cores) }.start()
+    Builtin { arguments, ..Builtin::new("web", example("serve_web"), &cores) }.start()
 }
 
 #[test]
@@ -27,9 +18,7 @@ fn it_serves_on_its_core_until_it_is_stopped() {
     let mut server = start(&[], vec![core]).unwrap();
     assert_eq!(server.state().unwrap(), ServerState::Running);
     assert_eq!(server.pids().unwrap(), [server.pid()]);
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
-    assert_eq!(allowed.split_whitespace().last().unwrap(), core.to_string());
+    assert_eq!(cores_of(server.pid()), core.to_string());
     if let Some(reply) = curl(&[&format!("{}bytes/100", server.url())]) {
         assert_eq!((reply.exit, reply.output.len()), (0, 100));
     }
@@ -79,7 +68,7 @@ fn a_core_that_does_not_exist_is_named() {
 
 #[test]
 fn it_stops_when_the_pipe_of_its_parent_closes() {
-    let mut child = Command::new(program())
+    let mut child = Command::new(example("serve_web"))
         .args(["serve", "web", "--stop-with-stdin"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

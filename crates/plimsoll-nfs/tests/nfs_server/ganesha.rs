@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_nfs::server::ganesha::GaneshaRequest;
 use plimsoll_servers::{ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha, ganesha_as, libnfs, libnfs_url};
-use plimsoll_testkit::program::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{cores_of, is_alive, kill, wait_until};
 
 fn first_core() -> Vec<u32> {
     vec![plimsoll_servers::cores::available().unwrap()[0]]
@@ -18,12 +18,6 @@ fn listing(server: &ServerProcess) -> Option<String> {
     let said = libnfs("nfs-ls", &[&libnfs_url(&server.url(), "", 3)])?;
     assert!(said.success, "{}", said.errors);
     Some(String::from_utf8(said.output).unwrap())
-}
-
-fn cores_of(pid: u32) -> String {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
-    allowed.split_whitespace().last().unwrap().to_owned()
 }
 
 #[test]

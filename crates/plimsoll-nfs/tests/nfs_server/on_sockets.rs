@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use plimsoll_nfs::wire::rpc::{ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::{Decode as _, Encode, Name, Path, XdrIn, mount, portmap, v3};
 use plimsoll_servers::Builtin;
 use plimsoll_testkit::peers::require_peer;
-use plimsoll_testkit::program::{is_alive, wait_until};
+use plimsoll_testkit::program::{cores_of, example, is_alive, wait_until};
 
 fn judge(tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let output = Command::new(require_peer(tool)?).args(arguments).output().unwrap();
@@ -222,22 +221,13 @@ fn sixty_threads_that_change_the_same_names_do_not_lock_each_other_out() {
     assert!(server.attributes(&root).is_ok());
 }
 
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/serve_nfs");
-    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
-    program
-}
-
 #[test]
 fn a_process_of_its_own_announces_its_url_and_stops() {
     let core = plimsoll_servers::cores::available().unwrap()[0];
-    let server = Builtin::new("nfs", program(), &[core]).start().unwrap();
+    let server = Builtin::new("nfs", example("serve_nfs"), &[core]).start().unwrap();
     let port = server.address.port();
     assert_eq!(server.url(), format!("nfs://127.0.0.1:{port}/export?mountport={port}"));
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
-    assert_eq!(allowed.split_whitespace().last().unwrap(), core.to_string());
+    assert_eq!(cores_of(server.pid()), core.to_string());
     let pid = server.pid();
     server.stop().unwrap();
     assert!(!is_alive(pid));

@@ -1,23 +1,13 @@
 //! The reference SMB server in a process of its own, judged by smbclient and smbtorture.
 
-use std::path::PathBuf;
-
 use plimsoll_servers::{Builtin, Login, ServerError, ServerProcess, ServerState};
 use plimsoll_testkit::nfs_peers::Said;
-use plimsoll_testkit::program::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{example, is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{smbclient, smbtorture};
-
-/// The example that cargo builds next to the tests.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/serve_smb");
-    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
-    program
-}
 
 fn try_start(arguments: &[&str], login: Option<Login>) -> Result<ServerProcess, ServerError> {
     let arguments = arguments.iter().map(Into::into).collect();
-    Builtin { arguments, login, ..Builtin::new("smb", program(), &[]) }.start()
+    Builtin { arguments, login, ..Builtin::new("smb", example("serve_smb"), &[]) }.start()
 }
 
 /// A server with one user.

@@ -21,7 +21,6 @@ mod live;
 mod monitors;
 mod old_bundles;
 mod otlp;
-mod own_protocol;
 mod own_way;
 mod priced;
 mod requests;

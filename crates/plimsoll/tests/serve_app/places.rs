@@ -5,7 +5,7 @@ use rustix::process::Signal;
 
 use crate::client::{Client, request};
 use plimsoll_testkit::program::{
-    Served, command, plimsoll, result, serve, short, signal, wait_for,
+    Served, command, cores_of, plimsoll, result, serve, short, signal, wait_for,
 };
 
 fn is_empty(directory: &std::path::Path) -> bool {
@@ -60,9 +60,7 @@ fn pinned_to_one_core_it_still_has_the_threads_of_the_method() {
     assert!(server.line().starts_with("metrics at http://127.0.0.1:"));
     let (_client, welcome) = Client::greeted(&server, 1, 0);
     assert_eq!(welcome.service_threads, 48);
-    let allowed = server.proc("status");
-    let line = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    assert_eq!(line.trim(), core);
+    assert_eq!(cores_of(server.child().id()), core);
     let server = Served::with("app", &["--threads", "3"]);
     assert_eq!(Client::greeted(&server, 1, 0).1.service_threads, 3);
 }
