@@ -150,6 +150,19 @@ impl Drop for Served {
     }
 }
 
+/// A child that is ended with its owner.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            signal(&self.0, rustix::process::Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
 /// Arguments of a run whose points take 0.3 s.
 pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", suite, target, "--out", out.to_str().unwrap()];

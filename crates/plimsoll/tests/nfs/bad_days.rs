@@ -155,7 +155,7 @@ fn in_mid_point(url: &str, mischief: impl FnOnce()) -> Value {
 fn connections_that_are_cut_in_mid_point_come_back_and_no_op_is_lost() {
     let server = Served::with("nfs", &[]);
     let mut proxy = CutProxy::start(server.address());
-    let url = through(&server, proxy.address().port(), "tcp");
+    let url = through(&server, proxy.address(), "tcp");
     let point = in_mid_point(&url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
@@ -171,7 +171,7 @@ fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
     let server = Served::with("nfs", &[]);
     let calm = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
     let proxy = LossyProxy::start(server.address(), calm);
-    let url = through(&server, proxy.address().port(), "udp");
+    let url = through(&server, proxy.address(), "udp");
     let point = in_mid_point(&url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
@@ -185,7 +185,7 @@ fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
 fn a_server_that_restarts_with_other_files_answers_stale_and_it_is_counted() {
     let first = Served::with("nfs", &[]);
     let mut proxy = CutProxy::start(first.address());
-    let url = through(&first, proxy.address().port(), "tcp");
+    let url = through(&first, proxy.address(), "tcp");
     let mut second = None;
     let point = in_mid_point(&url, || {
         proxy.go_down();

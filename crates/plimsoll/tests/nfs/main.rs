@@ -12,6 +12,9 @@ mod foreign;
 mod ladder;
 mod wire;
 
+use std::net::SocketAddr;
+
+use plimsoll_testkit::nfs_peers;
 use plimsoll_testkit::program::Served;
 
 /// The URL over UDP.
@@ -19,8 +22,7 @@ fn over_udp(server: &Served) -> String {
     format!("{}&transport=udp", server.url)
 }
 
-/// The export through a proxy on another port, which MOUNT does not pass.
-fn through(server: &Served, port: u16, transport: &str) -> String {
-    let mount_port = server.address().port();
-    format!("nfs://127.0.0.1:{port}/export?mountport={mount_port}&transport={transport}")
+/// The export by way of a proxy, which MOUNT does not pass.
+fn through(server: &Served, proxy: SocketAddr, transport: &str) -> String {
+    format!("{}&transport={transport}", nfs_peers::through(&server.url, proxy))
 }

@@ -127,7 +127,7 @@ fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none()
     let bad = Mischief { lose: 0.02, duplicate: 0.02, reorder: 0.01 };
     let config = LossyConfig { seed: 5, to_server: bad, to_client: bad };
     let proxy = LossyProxy::start(server.address(), config);
-    let url = through(&server, proxy.address().port(), "udp");
+    let url = through(&server, proxy.address(), "udp");
     // Time for five tries: after 0, 1, 3, 7 and 15 s.
     let long = ["--set", "op_timeout=25s", "--set", "profiles.quick.drain=25s"];
     let point = one_point(&server, &url, &long);
@@ -147,7 +147,7 @@ fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none()
 fn every_flipped_byte_in_a_read_over_tcp_is_caught() {
     let server = Served::with("nfs", &[]);
     let proxy = FlipProxy::tcp(server.address(), FLIP_EVERY);
-    let url = through(&server, proxy.address().port(), "tcp");
+    let url = through(&server, proxy.address(), "tcp");
     check_flips(&server, &proxy, &url);
 }
 
@@ -155,7 +155,7 @@ fn every_flipped_byte_in_a_read_over_tcp_is_caught() {
 fn every_flipped_byte_in_a_read_over_udp_is_caught() {
     let server = Served::with("nfs", &[]);
     let proxy = FlipProxy::udp(server.address(), FLIP_EVERY);
-    let url = through(&server, proxy.address().port(), "udp");
+    let url = through(&server, proxy.address(), "udp");
     check_flips(&server, &proxy, &url);
 }
 
