@@ -5,8 +5,12 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+#[cfg(feature = "servers")]
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "servers")]
+use plimsoll_servers::{ServerError, Stop};
 use serde_json::Value;
 
 use crate::skips::skip_always;
@@ -146,6 +150,35 @@ impl Drop for Served {
             // Its standard input ends with the handle; a killed one cannot wait for that.
             let _ = child.kill();
             let _ = child.wait();
+        }
+    }
+}
+
+/// A server in a thread of the test, stopped when dropped. Then it must have ended well.
+#[cfg(feature = "servers")]
+pub struct ServerThread {
+    /// Asks it to end.
+    pub stop: Stop,
+    thread: Option<JoinHandle<Result<(), ServerError>>>,
+}
+
+#[cfg(feature = "servers")]
+impl ServerThread {
+    /// Starts it.
+    pub fn new(serve: impl FnOnce(&Stop) -> Result<(), ServerError> + Send + 'static) -> Self {
+        let stop = Stop::new();
+        let asked = stop.clone();
+        Self { stop, thread: Some(std::thread::spawn(move || serve(&asked))) }
+    }
+}
+
+#[cfg(feature = "servers")]
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        self.stop.request();
+        let served = self.thread.take().unwrap().join();
+        if !std::thread::panicking() {
+            served.unwrap().unwrap();
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_app::server::calibrated::{CalibratedConfig, CalibratedServer};
@@ -12,14 +11,13 @@ use plimsoll_app::wire::{
     RequestType, Status, VERSION, WELCOME_BYTES, Welcome, checksum,
 };
 use plimsoll_servers::log::{LOG_STALL, LOG_TITLES};
-use plimsoll_servers::{ServerError, Stop};
+use plimsoll_testkit::program::ServerThread;
 
 use crate::flood;
 
 struct Running {
     address: SocketAddr,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<(), ServerError>>>,
+    _serving: ServerThread,
 }
 
 fn serve(spec: &str, log: Option<PathBuf>) -> Running {
@@ -30,23 +28,8 @@ fn serve_on(spec: &str, log: Option<PathBuf>, cores: Vec<u32>) -> Running {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let config = CalibratedConfig { listen, spec: spec.parse().unwrap(), log, cores };
     let server = CalibratedServer::bind(&config).unwrap();
-    let (address, stop) = (server.address(), Stop::new());
-    let asked = stop.clone();
-    let thread = Some(std::thread::spawn(move || server.serve_until(&asked)));
-    Running { address, stop, thread }
-}
-
-impl Running {
-    fn end(mut self) {
-        self.stop.request();
-        self.thread.take().unwrap().join().unwrap().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.request();
-    }
+    let address = server.address();
+    Running { address, _serving: ServerThread::new(move |stop| server.serve_until(stop)) }
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -112,7 +95,7 @@ fn a_request_is_answered_after_its_service_time_and_logged() {
         assert_eq!(header.checksum, checksum(7, b"hello"));
         assert_eq!(header.server_ns, 5_000_000);
     }
-    server.end();
+    drop(server);
     let rows = rows(&log);
     assert_eq!(rows.len(), 10);
     for [arrival, departure, sent] in rows {
@@ -129,7 +112,7 @@ fn with_a_core_of_its_own_it_answers_as_without() {
         stream.write_all(&request(RequestType::ClientServer, id, b"hello")).unwrap();
         assert_eq!(reply(&mut stream).0.server_ns, 2_000_000);
     }
-    server.end();
+    drop(server);
 }
 
 #[test]
@@ -184,7 +167,7 @@ fn a_stall_holds_what_arrives_in_it_and_the_log_says_when_it_was() {
         stream.write_all(&request(RequestType::ClientServer, id, b"x")).unwrap();
         longest_ns = longest_ns.max(reply(&mut stream).0.server_ns);
     }
-    server.end();
+    drop(server);
     // Less than the whole stall, where this client was paused when the stall began.
     assert!((250_000_000..=1_001_000_000).contains(&longest_ns), "{longest_ns}");
     let text = std::fs::read_to_string(&log).unwrap();
@@ -265,7 +248,7 @@ fn a_client_that_never_stops_asking_for_figures_keeps_neither_the_others_waiting
     let mut late = greeted(server.address);
     late.write_all(&request(RequestType::ClientServer, 3, b"well")).unwrap();
     assert_eq!(reply(&mut late).0.id, 3);
-    server.end();
+    drop(server);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 

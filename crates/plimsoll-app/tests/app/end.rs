@@ -26,7 +26,7 @@ fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     waiting.send(&frame(long, b""));
     wait_until("the next request waits", || watcher.says("plimsoll_app_queue_length 1"));
     let address = server.address;
-    server.stop.request();
+    server.serving.stop.request();
     assert_eq!(waiting.reply().0.status, Status::Ending);
     let (done, _) = served.reply();
     assert_eq!((done.status, done.checksum), (Status::Ok, work_checksum(long.seed, long.work)));

@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,14 +12,13 @@ use plimsoll_http::server::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServ
 use plimsoll_http::tls::{Trust, client_config};
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::delay::{DelayConfig, DelayLaw};
-use plimsoll_servers::{ServerError, Stop};
 use plimsoll_testkit::peers::{CurlReply, curl};
+use plimsoll_testkit::program::ServerThread;
 use plimsoll_testkit::tls::TestCertificate;
 
 struct Running {
     url: String,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<(), ServerError>>>,
+    _serving: ServerThread,
 }
 
 impl Running {
@@ -30,22 +28,13 @@ impl Running {
     }
 
     fn serve(server: WebServer) -> Self {
-        let (url, stop) = (server.url(), Stop::new());
-        let told = stop.clone();
-        let thread = Some(std::thread::spawn(move || server.serve_until(&told)));
-        Self { url, stop, thread }
+        let url = server.url();
+        Self { url, _serving: ServerThread::new(move |stop| server.serve_until(stop)) }
     }
 
     fn curl(&self, arguments: &[&str], path: &str) -> Option<CurlReply> {
         let url = format!("{}{path}", self.url);
         curl(&[arguments, &[&url]].concat())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.request();
-        self.thread.take().unwrap().join().unwrap().unwrap();
     }
 }
 

@@ -1,10 +1,9 @@
 //! A server on sockets of its own, in this process.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::thread::JoinHandle;
 
 use plimsoll_nfs::server::{NfsConfig, NfsServer};
-use plimsoll_servers::{ServerError, Stop};
+use plimsoll_testkit::program::ServerThread;
 
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -12,8 +11,7 @@ const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 pub struct Running {
     pub address: SocketAddr,
     pub portmapper: Option<SocketAddr>,
-    stop: Stop,
-    thread: Option<JoinHandle<Result<(), ServerError>>>,
+    _serving: ServerThread,
 }
 
 /// With a portmapper of its own as well.
@@ -30,12 +28,8 @@ fn run(portmapper: Option<SocketAddr>) -> Running {
     let config = NfsConfig { listen: ANY, memory_bytes_max, portmapper, cores: Vec::new() };
     let server = NfsServer::bind(&config).unwrap();
     let (address, portmapper) = (server.address(), server.portmapper_address());
-    let stop = Stop::new();
-    let thread = std::thread::spawn({
-        let stop = stop.clone();
-        move || server.serve_until(&stop)
-    });
-    Running { address, portmapper, stop, thread: Some(thread) }
+    let serving = ServerThread::new(move |stop| server.serve_until(stop));
+    Running { address, portmapper, _serving: serving }
 }
 
 impl Running {
@@ -43,15 +37,5 @@ impl Running {
     pub fn url(&self, path: &str) -> String {
         let port = self.address.port();
         format!("nfs://127.0.0.1/export{path}?nfsport={port}&mountport={port}&version=3")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.request();
-        let served = self.thread.take().unwrap().join();
-        if !std::thread::panicking() {
-            served.unwrap().unwrap();
-        }
     }
 }

@@ -3,14 +3,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::thread;
 use std::time::Duration;
 
 use plimsoll_nfs::server::{NfsConfig, NfsServer};
 use plimsoll_nfs::validate::validate;
 use plimsoll_protocol::net::{Channel, ChannelError, Dial};
-use plimsoll_servers::Stop;
 use plimsoll_testkit::nfs_peers::{export_of, ganesha};
+use plimsoll_testkit::program::ServerThread;
 
 use super::preparing::check_set;
 use super::*;
@@ -112,9 +111,8 @@ fn the_reference_server_serves_a_whole_life_in_both_versions_over_both_transport
         cores: Vec::new(),
     })
     .unwrap();
-    let (url, stop) = (server.url(), Stop::new());
-    let ending = stop.clone();
-    let serving = thread::spawn(move || server.serve_until(&ending));
+    let url = server.url();
+    let _serving = ServerThread::new(move |stop| server.serve_until(stop));
     for (version, transport) in [
         (NfsVersion::V2, "tcp"),
         (NfsVersion::V2, "udp"),
@@ -127,8 +125,6 @@ fn the_reference_server_serves_a_whole_life_in_both_versions_over_both_transport
         let left = remote(&Sockets, &mounted).list(&mounted.root, Listing::Names).unwrap();
         assert!(left.is_empty(), "{url}");
     }
-    stop.request();
-    serving.join().unwrap().unwrap();
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
@@ -16,7 +15,7 @@ use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::net::{Caller, GoOn, PointPreparation as _, SetupError, SetupProgress};
-use plimsoll_servers::{Login, ServerProcess, Stop};
+use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::logon::Signing;
 use plimsoll_smb::parameters::{Pattern, SmbWorkload};
 use plimsoll_smb::prepare::{PreparationRequest, SmbPreparation, clean_target};
@@ -24,6 +23,7 @@ use plimsoll_smb::server::samba::SambaRequest;
 use plimsoll_smb::server::{Encryption, FilesAccess, SmbConfig, SmbFiles, SmbServer};
 use plimsoll_smb::target::SmbTarget;
 use plimsoll_smb::workspace::{self, Home, Workspace};
+use plimsoll_testkit::program::ServerThread;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
 
 use crate::sockets::Sockets;
@@ -360,10 +360,7 @@ fn the_reference_server_serves_a_whole_life() {
         work: plimsoll_servers::delay::Work::default(),
     })
     .unwrap();
-    let (url, stop) = (server.url(), Stop::new());
-    let ending = stop.clone();
-    let serving = thread::spawn(move || server.serve_until(&ending));
+    let url = server.url();
+    let _serving = ServerThread::new(move |stop| server.serve_until(stop));
     whole_life(&url, place.path());
-    stop.request();
-    serving.join().unwrap().unwrap();
 }
