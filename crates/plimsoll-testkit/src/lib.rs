@@ -26,4 +26,6 @@ pub mod sim;
 pub mod skips;
 #[cfg(feature = "servers")]
 pub mod smb_peers;
+#[cfg(feature = "servers")]
+pub mod sockets;
 pub mod tls;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 #[cfg(feature = "servers")]
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[cfg(feature = "servers")]
 use plimsoll_servers::{ServerError, Stop};
 use serde_json::Value;
 
+use crate::clock::now;
 use crate::skips::skip_always;
 
 /// Longest any of these runs may take, on a busy machine.
@@ -348,9 +349,4 @@ pub fn wait_for(mut child: Child) -> Ended {
 /// Sends a signal to a process this test started.
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests wait for a real process")]
-fn now() -> Instant {
-    Instant::now()
 }

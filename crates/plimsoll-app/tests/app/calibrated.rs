@@ -11,6 +11,7 @@ use plimsoll_app::wire::{
     RequestType, Status, VERSION, WELCOME_BYTES, Welcome, checksum,
 };
 use plimsoll_servers::log::{LOG_STALL, LOG_TITLES};
+use plimsoll_testkit::clock::now;
 use plimsoll_testkit::program::ServerThread;
 
 use crate::flood;
@@ -244,7 +245,7 @@ fn figures_tell_who_is_served_and_who_waits() {
 fn a_client_that_never_stops_asking_for_figures_keeps_neither_the_others_waiting_nor_the_end() {
     let server = serve("service=const:0", None);
     let _flood = flood::of_status_requests(greeted(server.address));
-    let begun = flood::now();
+    let begun = now();
     let mut late = greeted(server.address);
     late.write_all(&request(RequestType::ClientServer, 3, b"well")).unwrap();
     assert_eq!(reply(&mut late).0.id, 3);

@@ -5,8 +5,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use plimsoll_testkit::clock::now;
 use plimsoll_app::wire::{PAYLOAD_BYTES_MAX, RequestHeader, RequestType};
 
 /// A server that listens to nobody else must fail its test instead of never ending it.
@@ -62,9 +63,4 @@ impl Drop for Flood {
             let _ = thread.join();
         }
     }
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests wait for real threads")]
-pub fn now() -> Instant {
-    Instant::now()
 }

@@ -2,14 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_app::server::{AppConfig, AppServer};
 use plimsoll_app::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType, VERSION, WELCOME_BYTES,
     Welcome, checksum,
 };
-use plimsoll_testkit::program::ServerThread;
+use plimsoll_testkit::clock::now;
+use plimsoll_testkit::program::{ServerThread, wait_until};
 
 /// Longest a reply may take, on a busy machine.
 pub const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -150,19 +151,4 @@ pub const fn request(kind: RequestType) -> RequestHeader {
 pub fn frame(request: RequestHeader, payload: &[u8]) -> Vec<u8> {
     let header = RequestHeader { payload_bytes: payload.len() as u32, ..request };
     [&header.encode()[..], payload].concat()
-}
-
-/// Looks again for up to half a minute.
-#[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = now();
-    while !holds() {
-        assert!(begun.elapsed() < TIME_LIMIT, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests wait for real threads")]
-pub fn now() -> Instant {
-    Instant::now()
 }

@@ -15,8 +15,7 @@ use plimsoll_smb::server::samba::{SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_smb::target::SmbTarget;
 use plimsoll_smb::wire::status;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
-
-use crate::sockets::Sockets;
+use plimsoll_testkit::sockets::Sockets;
 
 const SIZES: [u64; 5] = [0, 1, 65_537, 1_048_576, 2_200_003];
 

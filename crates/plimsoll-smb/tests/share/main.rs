@@ -6,4 +6,3 @@ mod logon;
 mod reference;
 mod samba;
 mod set_up;
-mod sockets;

@@ -25,8 +25,7 @@ use plimsoll_smb::target::SmbTarget;
 use plimsoll_smb::workspace::{self, Home, Workspace};
 use plimsoll_testkit::program::ServerThread;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
-
-use crate::sockets::Sockets;
+use plimsoll_testkit::sockets::Sockets;
 
 /// What the engine would run; nothing here does.
 struct Nothing;
