@@ -31,7 +31,6 @@ pub mod compare;
 pub mod curve;
 mod gate;
 mod health;
-mod heat;
 mod hints;
 mod limit;
 mod metric;

@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use super::*;
 use crate::parameters::AppWorkload;
 use crate::peer::PeerHost;
-use crate::segment::content_key;
+use crate::op::content_key;
 use crate::session::segment_of;
 use crate::wire::{Refusal, Status};
 use plimsoll_protocol::content::ContentTable;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
 
-use super::error::CertificateError;
+use super::tls::CertificateError;
 use super::foreign::{document_root, wait_until_it_answers, write};
 use crate::server::{TlsSource, self_signed};
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};

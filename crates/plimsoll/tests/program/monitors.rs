@@ -3,15 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_testkit::peers::{require_peer, require_root};
-use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use plimsoll_testkit::program::{
+    Running,
     Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
 };
 
@@ -211,7 +211,7 @@ fn a_source_that_cannot_be_is_refused_and_its_community_never_shown() {
 
 /// A real sshd of this test's own, which lets one key in. Ends when dropped.
 struct Sshd {
-    child: Child,
+    _process: Running,
     port: u16,
     place: TempDir,
 }
@@ -246,12 +246,12 @@ impl Sshd {
             "UsePAM no".to_owned(),
         ];
         fs::write(place.path().join("config"), settings.join("\n")).unwrap();
-        let child = Command::new(sshd)
+        let process = Command::new(sshd)
             .args(["-D", "-e", "-f", &at("config")])
             .stderr(fs::File::create(place.path().join("log")).unwrap())
             .spawn()
             .unwrap();
-        let it = Self { child, port, place };
+        let it = Self { _process: Running(process), port, place };
         wait_until("sshd listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(it)
     }
@@ -267,13 +267,6 @@ impl Sshd {
 
     fn url(&self) -> String {
         format!("ssh://root@127.0.0.1:{}", self.port)
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        plimsoll_testkit::program::signal(&self.child, Signal::TERM);
-        let _ = self.child.wait();
     }
 }
 
@@ -304,21 +297,10 @@ fn a_wrong_key_is_told_before_any_load() {
 }
 
 /// A program of this test's own that serves until it is dropped.
-struct Peer(Child);
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        plimsoll_testkit::program::signal(&self.0, Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-impl Peer {
-    fn start(program: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
+fn serving(program: &Path, arguments: &[&str]) -> Running {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(command.spawn().unwrap())
 }
 
 #[test]
@@ -328,7 +310,7 @@ fn node_exporter_tells_the_same_figures_as_this_host() {
     let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
-    let _peer = Peer::start(&exporter, &[&format!("--web.listen-address={address}")]);
+    let _peer = serving(&exporter, &[&format!("--web.listen-address={address}")]);
     wait_until("it listens", || std::net::TcpStream::connect(&address).is_ok());
     let url = format!("http://{address}/metrics");
     let more = [&["--points", "300", "--monitor", &url][..], &LONG].concat();
@@ -354,7 +336,7 @@ fn snmpd_tells_the_same_traffic_as_this_host_and_no_file_holds_its_community() {
         .unwrap();
     let (config, pid) = (config.display().to_string(), place.path().join("pid"));
     let pid = pid.display().to_string();
-    let _peer = Peer::start(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
+    let _peer = serving(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
     let url = format!("snmp://s3cret@{address}");
     // The agent renews counters of interfaces every three seconds, ticks every five.
     let long = ["--set", "profiles.quick.measure=20s", "--set", "profiles.quick.warm_up=6s"];

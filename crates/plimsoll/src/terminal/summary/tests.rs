@@ -14,7 +14,7 @@ use plimsoll_model::result::{
 use plimsoll_model::suite::Metric;
 
 use super::super::Style;
-use super::super::style::Screen;
+use super::super::Screen;
 use super::extent::lines_on;
 use super::summary;
 
