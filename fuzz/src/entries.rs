@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_http::fileset::{FileId, FileSet};
-use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
 use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::session::{CAPTURE_BYTES_MAX, HttpSession};
+use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
 use plimsoll_http::wire::head::HEAD_BYTES_MAX;
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::outcome::{OpKind, Outcome};

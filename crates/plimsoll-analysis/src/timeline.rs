@@ -5,7 +5,7 @@ use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::result::{ResponseOverTime, TimelineSecond};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use crate::blocks::{lower_edge_ns, STEPS};
+use crate::blocks::{STEPS, lower_edge_ns};
 use crate::health::busy_ratio_between;
 use crate::raw::PointTimes;
 

@@ -9,7 +9,7 @@ use plimsoll_model::event::Times;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
-use super::judge::{client_ns, supported, HANDED_OVER, Pauses, Span};
+use super::judge::{HANDED_OVER, Pauses, Span, client_ns, supported};
 
 /// Ranks at which the effect of delays on a percentile is looked at.
 const RANKS: u32 = 16;

@@ -10,7 +10,7 @@ use plimsoll_model::outcome::OpKind;
 
 use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
-use super::wire::request::{head, request, Frame, Method, RequestText};
+use super::wire::request::{Frame, Method, RequestText, head, request};
 use super::wire::template::Template;
 
 /// Where the digits of a file's path go.

@@ -2,13 +2,17 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{context, Environment};
+use minijinja::{Environment, context};
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
-use crate::svg::{bounds_legend, course_chart, generator_chart, heat_chart, load_chart, ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart, Frame};
+use crate::svg::{
+    Frame, bounds_legend, course_chart, generator_chart, heat_chart, load_chart, ops_chart,
+    percentile_chart, resource_chart, resource_topics, response_chart, throughput_chart,
+    timeline_chart,
+};
 use crate::table::{Mark, Table};
-use crate::view::{timeline_table, Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView};
+use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;

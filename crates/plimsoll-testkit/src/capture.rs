@@ -1,16 +1,14 @@
 //! tshark as a judge: what RPC calls and SMB2 commands really went over the wire.
 
-
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::peers::{require_peer, require_root};
-
 
 /// The kernel's buffer: what tshark is too slow to write waits here.
 const BUFFER_MIB: &str = "256";

@@ -6,10 +6,10 @@ use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 use plimsoll_model::units::Nanos;
 
-use crate::bursts::{FAST_RATE, SLOW_RATE};
-use crate::point::missed_load;
 use super::seen::{Scene, Seen};
 use super::{failed, generator_limited, resources};
+use crate::bursts::{FAST_RATE, SLOW_RATE};
+use crate::point::missed_load;
 
 /// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
 /// included, by rising load.
@@ -100,11 +100,7 @@ enum Saturation {
 /// Has throughput left its asymptote at this point? Open loads: it no longer follows the request.
 /// Closed loads: it is clearly below N / (D + Z), the line that N clients would climb if nobody
 /// waited, with D + Z as at the lowest load. `lowest` is the point of that, which may be itself.
-fn saturation(
-    suite: &Suite,
-    point: &PointResult,
-    lowest: Option<&PointResult>,
-) -> Saturation {
+fn saturation(suite: &Suite, point: &PointResult, lowest: Option<&PointResult>) -> Saturation {
     if point.offered_ops_per_s.is_some() {
         return if missed_load(point) { Saturation::Yes(None) } else { Saturation::No };
     }

@@ -5,9 +5,9 @@ use plimsoll_model::suite::{Think, ThinkDistribution};
 use plimsoll_model::units::Nanos;
 
 use super::*;
+use crate::op::content_key;
 use crate::parameters::AppWorkload;
 use crate::peer::PeerHost;
-use crate::op::content_key;
 use crate::session::segment_of;
 use crate::wire::{Refusal, Status};
 use plimsoll_protocol::content::ContentTable;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_app::server::{AppConfig, SegmentsRoot};
 use plimsoll_app::wire::{RequestHeader, RequestType, Status, work_checksum};
 
-use plimsoll_testkit::program::wait_until;
 use crate::support::{TIME_LIMIT, config, frame, request, serve};
+use plimsoll_testkit::program::wait_until;
 
 /// Work that is still under way after a few exchanges, on a machine that pauses too.
 const LONG: Duration = Duration::from_millis(1_500);

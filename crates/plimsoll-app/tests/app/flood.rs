@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_testkit::clock::now;
 use plimsoll_app::wire::{PAYLOAD_BYTES_MAX, RequestHeader, RequestType};
+use plimsoll_testkit::clock::now;
 
 /// A server that listens to nobody else must fail its test instead of never ending it.
 const LASTS_MAX: Duration = Duration::from_secs(40);

@@ -10,9 +10,9 @@ use plimsoll_app::wire::{
 };
 
 use crate::flood;
+use crate::support::{Client, config, frame, request, serve};
 use plimsoll_testkit::clock::now;
 use plimsoll_testkit::program::wait_until;
-use crate::support::{Client, config, frame, request, serve};
 
 /// Of the requests that end too late on purpose.
 const TIMEOUT: Duration = Duration::from_millis(700);

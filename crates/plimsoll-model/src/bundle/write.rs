@@ -4,12 +4,16 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::{
+    BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice,
+    JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE,
+    RESULT_FILE, SIGNATURE_FILE, SUITE_FILE,
+};
 use crate::assignment::PointId;
 use crate::disclosure::Disclosure;
 use crate::event::{JournalRecord, PointRecord};
 use crate::outcome::OpNames;
 use crate::suite::Suite;
-use super::{BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice, JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE, RESULT_FILE, SIGNATURE_FILE, SUITE_FILE};
 
 /// The bundle of a run that goes on.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Nanos;
 use super::{Certificate, ClosedCase, Judged, QueueCase, StallCase, Statistic};
+use crate::units::Nanos;
 
 /// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
 /// certificate.

@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use crate::suite::{Ladder, LoadSpec, Origins, Profile, ProfileName, Suite, ThinkDistribution};
-use crate::units::{grouped, span_text, Nanos};
+use crate::units::{Nanos, grouped, span_text};
 
 /// Path of the load's kind.
 pub(super) const MODE: &str = "load.mode";

@@ -22,9 +22,7 @@ pub use ladder::{LadderChange, Peak};
 pub use origins::{Origin, Origins};
 pub use read::Changes;
 pub use score::{Score, ScoreKind};
-pub use workload::{
-    AsTable, Parameters, TableReader, Workload, percents, read_document, weights,
-};
+pub use workload::{AsTable, Parameters, TableReader, Workload, percents, read_document, weights};
 
 use crate::units::{Nanos, span_serde};
 

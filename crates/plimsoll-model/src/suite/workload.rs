@@ -2,14 +2,14 @@
 //! several protocols have in it.
 
 use std::any::Any;
-use std::fmt::Debug;
 use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema};
 use serde::de::{DeserializeOwned, Deserializer, Error, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use toml::Table;
 
 use super::document::{Document, Place, SuiteError, Written};

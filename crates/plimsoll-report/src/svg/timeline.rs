@@ -4,11 +4,11 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::result::{PointResult, TimelineSecond};
 use plimsoll_model::units::BytesPerSec;
 
-use crate::text::TimeUnit;
-use crate::view::timeline_time;
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use super::scale::{tick_text, ticks, Scale};
+use super::scale::{Scale, tick_text, ticks};
+use crate::text::TimeUnit;
+use crate::view::timeline_time;
 
 const HEIGHT: f64 = 66.0;
 const GAP: f64 = 34.0;

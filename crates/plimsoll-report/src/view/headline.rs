@@ -8,10 +8,10 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, grouped, time_unit};
 use serde::Serialize;
 
+use super::moved::{mbit_per_s, metric, ops_unit};
+use super::points::{CENSORED_NOTE, not_counted_word};
 use crate::table::{self, Mark, Table, words};
 use crate::text::{ABSENT, load, number, three_digits};
-use super::moved::{mbit_per_s, metric, ops_unit};
-use super::points::{not_counted_word, CENSORED_NOTE};
 
 /// Said where no load point earned a value.
 pub(super) const NONE: &str = "none";

@@ -4,9 +4,9 @@ use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
 use plimsoll_model::result::{PointResult, RunResult};
 
-use crate::table::{figures, words, Mark, Table};
-use crate::text::{load, number, ABSENT, ResourceUnit};
 use super::names::words_for;
+use crate::table::{Mark, Table, figures, words};
+use crate::text::{ABSENT, ResourceUnit, load, number};
 
 /// Kind and place of what held a load point back, with what held it back as much: `disk: vda and
 /// network: eth0`. A point that was not held back is *not saturated*.

@@ -2,13 +2,15 @@
 //! run without being of its bundle.
 
 use plimsoll_model::prices::PricedSystem;
-use plimsoll_model::published::{Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable};
+use plimsoll_model::published::{
+    Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable,
+};
 use plimsoll_model::units::{grouped, grouped_with, three_digits};
 use serde::Serialize;
 
-use crate::table::{figures, words, Table};
-use crate::text::ABSENT;
 use super::price::PriceView;
+use crate::table::{Table, figures, words};
+use crate::text::ABSENT;
 
 /// Said before them in the report of a run.
 pub(crate) const CONTEXT: &str = "Figures that others printed for the method this suite follows, \

@@ -6,8 +6,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use plimsoll_testkit::clock::monotonic_ns;
-use plimsoll_testkit::lossy_proxy::{BothCounts, Counts, CutProxy, LossyConfig, LossyProxy, Mischief};
 use plimsoll_testkit::flip_proxy::FlipProxy;
+use plimsoll_testkit::lossy_proxy::{
+    BothCounts, Counts, CutProxy, LossyConfig, LossyProxy, Mischief,
+};
 
 /// Longest a datagram may take, on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(30);

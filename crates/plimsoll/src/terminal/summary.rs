@@ -15,9 +15,9 @@ use plimsoll_model::capacity::TryStanding;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::result::{RunResult, Verdict};
-use plimsoll_model::stated::{gate_text, Stated};
+use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{grouped, Bytes, BytesPerSec};
+use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
 use super::Style;
 

@@ -72,8 +72,7 @@ fn servers_that_refuse_are_told_with_the_next_move() {
 
 #[test]
 fn a_calibrated_server_is_asked_for_client_server_transactions_only() {
-    let server =
-        Served::with("app", &["--calibrated", "service=const:1ms,servers=4"]);
+    let server = Served::with("app", &["--calibrated", "service=const:1ms,servers=4"]);
     refused(&server.url, &[], 2, &["is calibrated", "client_server"]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
@@ -133,7 +132,9 @@ fn clients_go_on_when_the_server_comes_back() {
     let run = begin(&server.url, &bundle, &["--set", "profiles.quick.measure=6s"]);
     drop(server);
     let place_of_old = ["--listen", &listen, "--root", segments.to_str().unwrap()];
-    let again = Served::start(command(&[&["serve", "app", "--stop-with-stdin"], &place_of_old[..]].concat()));
+    let again = Served::start(command(
+        &[&["serve", "app", "--stop-with-stdin"], &place_of_old[..]].concat(),
+    ));
     let ended: Ended = wait_for(run);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     let point = point(&bundle);

@@ -11,8 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use plimsoll_testkit::program::{
-    Running,
-    Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
+    Ended, Judged, Running, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
 };
 
 /// Points long enough for whole samples.

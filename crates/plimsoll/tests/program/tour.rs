@@ -223,7 +223,8 @@ fn a_file_set_is_read_before_the_first_point_where_the_suite_wants_it_warm() {
     let server = Served::with("web", &["--root", root]);
     let bundle = place.path().join("holes");
     let more = ["--points", "1", "--set", "conditioning=warm"];
-    plimsoll(&short("web-static", &server.url, &bundle, &more)).check(3, &["the file set was being read"]);
+    plimsoll(&short("web-static", &server.url, &bundle, &more))
+        .check(3, &["the file set was being read"]);
     signal(server.child(), rustix::process::Signal::INT);
     server.ended().check(0, &[]);
     let nothing = ["run", "web-url", "http://127.0.0.1:9/", "--set", "conditioning=warm"];

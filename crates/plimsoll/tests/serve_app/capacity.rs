@@ -32,10 +32,17 @@ fn arguments(dir: &Path, server: &Served, within: &str) -> Vec<String> {
     let suite = dir.join("open.toml");
     std::fs::write(&suite, SUITE).unwrap();
     let bundle = dir.join("run");
-    let mut arguments: Vec<String> =
-        ["capacity", suite.to_str().unwrap(), &server.url, "--within", within, "--profile", "quick"]
-            .map(str::to_owned)
-            .into();
+    let mut arguments: Vec<String> = [
+        "capacity",
+        suite.to_str().unwrap(),
+        &server.url,
+        "--within",
+        within,
+        "--profile",
+        "quick",
+    ]
+    .map(str::to_owned)
+    .into();
     let more = ["--progress", "plain", "--workers", "1", "--out", bundle.to_str().unwrap()];
     arguments.extend(more.map(str::to_owned));
     arguments.extend(SETTINGS.iter().flat_map(|s| ["--set".to_owned(), (*s).to_owned()]));

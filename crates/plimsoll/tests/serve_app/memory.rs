@@ -27,7 +27,8 @@ fn a_thousand_slow_clients_take_no_more_memory_than_they_have_sent_bytes() {
     let (mut victim, _) = Client::greeted(&server, 0, 0);
     let claimed =
         RequestHeader { payload_bytes: PAYLOAD_BYTES_MAX, ..request(RequestType::ClientServer) };
-    let mut slow: Vec<_> = (1..=1_000).map(|number| Client::greeted(&server, number, 0).0).collect();
+    let mut slow: Vec<_> =
+        (1..=1_000).map(|number| Client::greeted(&server, number, 0).0).collect();
     let before = resident_bytes(&server);
     for client in &mut slow {
         client.stream.write_all(&claimed.encode()).unwrap();
