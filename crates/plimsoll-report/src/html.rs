@@ -293,7 +293,7 @@ pub fn overview_html(title: &str, runs: &[(String, &RunResult)]) -> Result<Strin
     };
     let mut environment = environment()?;
     environment.add_template("overview.html", include_str!("../templates/overview.html"))?;
-    Ok(environment.get_template("overview.html")?.render(minijinja::value::Serde(&page))?)
+    Ok(environment.get_template("overview.html")?.render(Serde(&page))?)
 }
 
 fn sentence(text: String) -> String {

@@ -206,12 +206,12 @@ impl Capture {
         let port = self.port;
         let requests = format!("smb2.flags.response == 0 && tcp.dstport == {port}");
         let lines = self.dissect(&requests, &FIELDS, &[format!("tcp.port=={port},nbss")]);
-        CapturedCommands { by_command: commands_counted(&lines), dropped }
+        CapturedCommands { by_command: commands(&lines), dropped }
     }
 }
 
 /// A packet that was sent again counts once. CANCEL comes with the number of what it cancels.
-fn commands_counted(lines: &str) -> BTreeMap<u16, u64> {
+fn commands(lines: &str) -> BTreeMap<u16, u64> {
     let mut by_command = BTreeMap::new();
     let mut seen = HashSet::new();
     for line in lines.lines() {
@@ -253,6 +253,6 @@ mod tests {
     fn every_command_of_a_compound_counts_and_a_repeated_packet_once() {
         let lines = "1001\t5,6,7\t5,16,6\n1001\t5,6,7\t5,16,6\n1001\t7\t12\n1002\t5\t5\n";
         let expected = [(5, 2), (6, 1), (12, 1), (16, 1)];
-        assert_eq!(commands_counted(lines), expected.into_iter().collect());
+        assert_eq!(commands(lines), expected.into_iter().collect());
     }
 }
