@@ -78,7 +78,7 @@ fn traced(strace: &Path, durability: &str) -> Vec<Call> {
         for number in 0..CLIENTS {
             let server = &server;
             scope.spawn(move || {
-                let (mut client, welcome) = Client::greeted(&server, number, 65_536);
+                let (mut client, welcome) = Client::greeted(server, number, 65_536);
                 assert_eq!(welcome.durable, durability == "fdatasync");
                 for turn in 0..WRITES_EACH {
                     let id = ID_MARK | number << 16 | turn;
