@@ -2,4 +2,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| plimsoll_fuzz::app_server_entries::app_request(data));
+fuzz_target!(|data: &[u8]| plimsoll_fuzz::app_entries::app_request(data));

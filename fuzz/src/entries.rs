@@ -1,5 +1,4 @@
-//! What is fuzzed, apart from how: the targets here, and a property test on the stable toolchain
-//! in `plimsoll-protocols`, feed the same functions.
+//! Sessions of HTTP and suites under arbitrary bytes.
 
 use std::fmt;
 use std::rc::Rc;
@@ -7,10 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_http::fileset::{FileId, FileSet};
-use plimsoll_http::op::{HttpOp, Request};
 use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::session::{CAPTURE_BYTES_MAX, HttpSession};
-use plimsoll_http::site::{Site, SiteFrame, WorkerSite};
+use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
 use plimsoll_http::wire::head::HEAD_BYTES_MAX;
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::outcome::{OpKind, Outcome};

@@ -1,11 +1,9 @@
-//! Entry points of the fuzz targets. `cargo xtask fuzz` runs them all.
+//! Entry points of the fuzz targets, which `cargo xtask fuzz` runs. Property tests of the workspace
+//! feed the same functions on the stable toolchain.
 
 pub mod app_entries;
-pub mod app_server_entries;
 pub mod entries;
 pub mod fleet_entries;
 pub mod nfs_entries;
+mod nfs_procedures;
 pub mod smb_entries;
-
-// `app_server_entries` takes in a file of this crate.
-pub use plimsoll_app::wire;

@@ -5,10 +5,6 @@ use plimsoll_nfs::wire::rpc::{Call, ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::xdr::{Decode, Encode, XdrIn};
 use plimsoll_nfs::wire::{mount, portmap, v2, v3};
 
-#[path = "../../crates/plimsoll-nfs/src/wire/tests/procedures.rs"]
-#[macro_use]
-mod procedures;
-
 /// A procedure, with what decodes its arguments and its result.
 struct Line {
     program: u32,
@@ -46,7 +42,7 @@ macro_rules! table {
     };
 }
 
-every_procedure!(table);
+crate::every_procedure!(table);
 
 /// What a hostile client sends. The first byte chooses a procedure, the second how long the
 /// pieces are; the rest is its arguments, and a stream of calls too.

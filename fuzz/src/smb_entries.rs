@@ -1,30 +1,47 @@
 //! Decoders of SMB2 under arbitrary bytes.
 
+use plimsoll_smb::op::{FileLevel, FindLevel, FsLevel};
 use plimsoll_smb::wire::frame::{Assembler, FrameError};
-use plimsoll_smb::{op, wire};
-
-#[path = "../../crates/plimsoll-smb/src/wire/tests/checks.rs"]
-mod checks;
+use plimsoll_smb::wire::fscc::{
+    AllInfo, BasicInfo, EaInfo, Entries, EntryList, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo,
+    FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo, Streams,
+    encode_streams,
+};
+use plimsoll_smb::wire::info::{ValidateNegotiateRequest, ValidateNegotiateResponse};
+use plimsoll_smb::wire::{
+    Break, CancelRequest, CloseRequest, CloseResponse, Command, CreateRequest, CreateResponse,
+    EchoRequest, EchoResponse, ErrorResponse, FlushRequest, FlushResponse, Header, IoctlRequest,
+    IoctlResponse, LockRequest, LockResponse, LogoffRequest, LogoffResponse, NegotiateRequest,
+    NegotiateResponse, Parts, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest,
+    QueryInfoResponse, ReadRequest, ReadResponse, SessionSetupRequest, SessionSetupResponse,
+    SetInfoRequest, SetInfoResponse, TransformHeader, TreeConnectRequest, TreeConnectResponse,
+    TreeDisconnectRequest, TreeDisconnectResponse, WriteRequest, WriteResponse, lenient,
+};
 
 /// What a hostile client sends. The first byte chooses a command, the second how long the pieces
 /// are; the rest is its body, and a stream of messages too.
 pub fn smb_request(data: &[u8]) {
-    run(data, checks::REQUESTS);
+    run(data, REQUESTS);
 }
 
 /// What a hostile server sends, likewise; and what is in its answers.
 pub fn smb_reply(data: &[u8]) {
-    run(data, checks::REPLIES);
+    run(data, REPLIES);
 }
 
-fn run(data: &[u8], bodies: &[checks::Check]) {
+/// Everything that reads bytes of SMB2, with these.
+pub fn every_decoder(bytes: &[u8]) {
+    [REQUESTS, REPLIES, OTHERS].into_iter().flatten().for_each(|check| check(bytes));
+}
+
+fn run(data: &[u8], bodies: &[Check]) {
     let [choice, piece, input @ ..] = data else { return };
     bodies[usize::from(*choice) % bodies.len()](input);
-    checks::OTHERS.iter().for_each(|check| check(input));
+    OTHERS.iter().for_each(|check| check(input));
     let mut assembler = Assembler::new();
     for bytes in input.chunks(usize::from(*piece) + 1) {
         let each = |message: &[u8]| {
-            wire::Parts::new(message).flatten().for_each(|part| {
+            Parts::new(message).flatten().for_each(|part| {
                 bodies.iter().for_each(|check| check(part.body));
             });
             Ok::<_, FrameError>(())
@@ -34,4 +51,140 @@ fn run(data: &[u8], bodies: &[checks::Check]) {
         }
         assert!(assembler.held_bytes() <= input.len(), "more is held than has arrived");
     }
+}
+
+/// Decodes; what is accepted is written again, and reads back as the same.
+type Check = fn(&[u8]);
+
+macro_rules! checks {
+    ($($type:ty),* $(,)?) => {
+        &[$(|bytes| {
+            let Ok(message) = <$type>::decode(bytes) else { return };
+            let mut again = Vec::new();
+            message.encode(&mut again);
+            assert_eq!(<$type>::decode(&again), Ok(message));
+        },)*]
+    };
+}
+
+/// Bodies that clients send, and what is in them.
+const REQUESTS: &[Check] = checks![
+    Header,
+    TransformHeader,
+    NegotiateRequest<'_>,
+    SessionSetupRequest<'_>,
+    LogoffRequest,
+    TreeConnectRequest<'_>,
+    TreeDisconnectRequest,
+    CreateRequest<'_>,
+    CloseRequest,
+    FlushRequest,
+    ReadRequest,
+    WriteRequest<'_>,
+    LockRequest<'_>,
+    IoctlRequest<'_>,
+    ValidateNegotiateRequest<'_>,
+    CancelRequest,
+    EchoRequest,
+    QueryDirectoryRequest<'_>,
+    QueryInfoRequest<'_>,
+    SetInfoRequest<'_>,
+    Break,
+];
+
+/// Bodies that servers send, and what is in them.
+const REPLIES: &[Check] = checks![
+    Header,
+    TransformHeader,
+    ErrorResponse<'_>,
+    NegotiateResponse<'_>,
+    SessionSetupResponse<'_>,
+    LogoffResponse,
+    TreeConnectResponse,
+    TreeDisconnectResponse,
+    CreateResponse<'_>,
+    CloseResponse,
+    FlushResponse,
+    ReadResponse<'_>,
+    WriteResponse,
+    LockResponse,
+    IoctlResponse<'_>,
+    ValidateNegotiateResponse,
+    EchoResponse,
+    QueryDirectoryResponse<'_>,
+    QueryInfoResponse<'_>,
+    SetInfoResponse,
+    Break,
+    BasicInfo,
+    StandardInfo,
+    InternalInfo,
+    EaInfo,
+    NetworkOpenInfo,
+    AllInfo<'_>,
+    FsVolumeInfo<'_>,
+    FsSizeInfo,
+    FsDeviceInfo,
+    FsAttributeInfo<'_>,
+    FsFullSizeInfo,
+];
+
+/// What is not the body of one command.
+const OTHERS: &[Check] = &[entries, streams, set_file, parts, tolerated];
+
+/// Whatever comes is put right at most once: what is right is left alone.
+fn tolerated(bytes: &[u8]) {
+    for command in Command::ALL {
+        let right = lenient::body(*command, bytes, &mut Default::default());
+        let again = lenient::body(*command, &right, &mut Default::default());
+        assert_eq!(again, right);
+        lenient::without_token(*command, bytes, &mut Default::default());
+        lenient::failed(*command, bytes, &mut Default::default());
+    }
+    for level in FileLevel::ALL {
+        let _ = lenient::told_of_file(level, bytes, &mut Default::default());
+    }
+    for level in FsLevel::ALL {
+        let _ = lenient::told_of_volume(level, bytes, &mut Default::default());
+    }
+}
+
+/// Listings end, and are written again as they were.
+fn entries(bytes: &[u8]) {
+    for level in FindLevel::ALL {
+        let found: Vec<_> = Entries::new(level, bytes).map_while(Result::ok).collect();
+        assert!(found.len() <= bytes.len() / 12 + 1, "entries overlap");
+        let mut again = Vec::new();
+        let mut list = EntryList::new(level, &again);
+        found.iter().for_each(|entry| list.push(entry, &mut again));
+        let read: Result<Vec<_>, _> = Entries::new(level, &again).collect();
+        assert_eq!(read.as_ref(), Ok(&found), "{level:?}");
+    }
+}
+
+fn streams(bytes: &[u8]) {
+    let found: Vec<_> = Streams::new(bytes).map_while(Result::ok).collect();
+    let mut again = Vec::new();
+    encode_streams(&found, &mut again);
+    let read: Result<Vec<_>, _> = Streams::new(&again).collect();
+    assert_eq!(read, Ok(found));
+}
+
+fn set_file(bytes: &[u8]) {
+    for class in 0..64 {
+        let Ok(Some(change)) = SetFile::decode(class, bytes) else { continue };
+        let mut again = Vec::new();
+        change.encode(&mut again);
+        assert_eq!(SetFile::decode(change.class(), &again), Ok(Some(change)));
+    }
+}
+
+/// The commands of a compound lie one behind the other and come to an end.
+fn parts(bytes: &[u8]) {
+    let mut at = 0;
+    for part in Parts::new(bytes) {
+        let Ok(part) = part else { return };
+        assert_eq!(&bytes[at..at + part.bytes.len()], part.bytes);
+        at += part.bytes.len();
+    }
+    assert_eq!(at, bytes.len());
 }

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use xtask::command::run;
+use xtask::command::{installed, run};
 use xtask::verb::Result;
 use xtask::workspace;
 
-use crate::{peers, tools};
+use crate::peers;
 
 /// Where `book.toml` puts it.
 const BOOK: &str = "target/book";
@@ -20,7 +20,7 @@ const MARK: &str = "<!-- Book generated using mdBook -->";
 
 /// Builds it and looks at every link. Where mdBook is not to be had, CI fails and others are told.
 pub fn book() -> Result<()> {
-    let mdbook = match tools::installed("mdbook", &["--no-default-features"]) {
+    let mdbook = match installed("mdbook", &["--no-default-features"]) {
         Ok(mdbook) => mdbook,
         Err(message) if peers::must_be_complete() => return Err(message),
         Err(message) => {

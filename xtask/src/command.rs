@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Running other programs, and installing those that commands here use.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,4 +68,20 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .chain(["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from))
         .map(|folder| folder.join(program))
         .find(|candidate| candidate.is_file())
+}
+
+/// Where `name` is: installed by us, in the PATH, or else installed now with `options` of
+/// `cargo install`.
+pub fn installed(name: &str, options: &[&str]) -> Result<PathBuf> {
+    if let Some(path) = path_of(name) {
+        return Ok(path);
+    }
+    let place = workspace::target().join("tools");
+    run(cargo().args(["install", "--locked", "--root"]).arg(place).arg(name).args(options))?;
+    path_of(name).ok_or_else(|| format!("{name} was installed and is not there"))
+}
+
+fn path_of(name: &str) -> Option<PathBuf> {
+    let ours = workspace::target().join("tools/bin").join(name);
+    if ours.is_file() { Some(ours) } else { find(name) }
 }

@@ -4,11 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use xtask::command::{cargo, output, run};
+use xtask::command::{cargo, installed, output, run};
 use xtask::verb::Result;
 use xtask::workspace;
-
-use crate::tools;
 
 /// What a stripped binary may weigh.
 const BINARY_BYTES_MAX: u64 = 16 * 1_000_000;
@@ -102,7 +100,7 @@ fn tar(dist: &Path, epoch: &str) -> Result<PathBuf> {
 /// A deb and an rpm.
 fn packages(root: &Path, dist: &Path, epoch: &str) -> Result<Vec<PathBuf>> {
     let tool = |name: &str| {
-        let mut command = Command::new(tools::installed(name, &[])?);
+        let mut command = Command::new(installed(name, &[])?);
         command.current_dir(root).env("SOURCE_DATE_EPOCH", epoch);
         Ok::<_, String>(command)
     };

@@ -100,6 +100,7 @@ const CRATES: &[Crate] = &[
         may_use: &[
             "plimsoll-model",
             "plimsoll-engine",
+            "plimsoll-protocol",
             "plimsoll-servers",
             "plimsoll-http",
             "plimsoll-nfs",

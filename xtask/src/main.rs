@@ -18,7 +18,6 @@ mod size;
 mod skips;
 mod style;
 mod testing;
-mod tools;
 
 use std::process::ExitCode;
 

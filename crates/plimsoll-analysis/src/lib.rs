@@ -32,7 +32,6 @@ pub mod compare;
 pub mod curve;
 mod gate;
 mod health;
-mod heat;
 mod hints;
 mod limit;
 mod metric;

@@ -1,14 +1,12 @@
 //! What limited each load point and the run, as far as the evidence goes. The name of a resource
-//! takes a load that throughput no longer follows ([`saturation`]), a resource that is full, and its
+//! takes a load that throughput no longer follows (`saturation`), a resource that is full, and its
 //! queue ([`resources`]).
 //!
 //! A load point is judged by the means of its resources alone, and a resource is found by its name
 //! wherever it was read. So another host, a recorded bundle and a test give the same verdict.
 
-mod clients;
 mod point;
 mod resources;
-mod saturation;
 mod seen;
 mod story;
 
@@ -20,7 +18,7 @@ use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::{BytesPerSec, clients, grouped, whole_percent};
 
-use self::clients::clients_limit;
+use self::point::clients_limit;
 use crate::metric::{ops_unit, throughput};
 use crate::point::missed_load;
 

@@ -12,9 +12,8 @@ use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, Target
 use crate::agents::agent_results;
 use crate::bursts::bursts;
 use crate::health::generator_result;
-use crate::heat::response_over_time;
 use crate::raw::{PointTimes, PointView};
-use crate::timeline::timeline;
+use crate::timeline::{response_over_time, timeline};
 use crate::times::{percentile_series, summarise};
 
 /// Error samples a point shows; more would bury the report.

@@ -1,9 +1,8 @@
 //! What a sample tells of the population behind it: Student's distribution, and samples drawn from
 //! it with replacement (bootstrap).
 
-use std::array::from_fn;
 use std::f64::consts::FRAC_PI_2;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -17,15 +16,14 @@ const DEGREES_MAX: f64 = 1_000.0;
 /// Degrees of freedom from 1 for which Student's t differs from the normal distribution.
 const SMALL_DEGREES: usize = 29;
 
-/// Student's t for 95 % (two-sided), to the three decimals of the tables, by degrees of freedom
-/// from 1.
-static T_95: LazyLock<[f64; SMALL_DEGREES]> =
-    LazyLock::new(|| from_fn(|i| (quantile(0.975, i as f64 + 1.0) * 1e3).round() / 1e3));
-
-/// Student's t for 95 % (two-sided); `None` without a degree of freedom.
+/// Student's t for 95 % (two-sided), to the three decimals of the tables; `None` without a degree of
+/// freedom.
 pub(crate) fn t_95(degrees: usize) -> Option<f64> {
+    /// By degrees of freedom from 1, each computed when it is first asked for.
+    static TABLE: [OnceLock<f64>; SMALL_DEGREES] = [const { OnceLock::new() }; SMALL_DEGREES];
     let index = degrees.checked_sub(1)?;
-    Some(T_95.get(index).copied().unwrap_or(NORMAL_95))
+    let compute = || (quantile(0.975, degrees as f64) * 1e3).round() / 1e3;
+    Some(TABLE.get(index).map_or(NORMAL_95, |known| *known.get_or_init(compute)))
 }
 
 /// The value that `share` of the distribution lies below; `share` is above a half and below one.
@@ -79,7 +77,8 @@ mod tests {
     #[test]
     fn the_table_has_the_printed_figures() {
         let printed = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-        assert_eq!(T_95[..10], printed);
+        let found: Vec<f64> = (1..=10).filter_map(t_95).collect();
+        assert_eq!(found, printed);
         assert_eq!((t_95(0), t_95(29), t_95(30)), (None, Some(2.045), Some(1.96)));
     }
 

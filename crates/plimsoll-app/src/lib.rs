@@ -4,7 +4,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | greetings, requests and replies as bytes, pure |
-//! | [`op`], `segment` | one transaction, the data it may touch |
+//! | [`op`] | one transaction, the data it may touch |
 //! | [`script`] | which transaction is next |
 //! | [`session`] | the state machine of one client, and what it must be answered |
 //! | `refusal` | why a server lets nobody in, for people |
@@ -23,7 +23,6 @@ mod plan;
 mod prepare;
 mod refusal;
 pub mod script;
-mod segment;
 #[cfg(feature = "host")]
 pub mod server;
 pub mod session;

@@ -10,9 +10,8 @@ use plimsoll_engine::seam::{ClientSeat, Script, Step, Turn};
 use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::Arrivals;
 
-use super::op::{AppKind, AppOp};
+use super::op::{AppKind, AppOp, Segment};
 use super::parameters::AppWorkload;
-use super::segment::Segment;
 use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{OwnDeck, Owner, Stream, Weights};
 

@@ -13,9 +13,8 @@ use plimsoll_model::suite::Gaps;
 use plimsoll_model::units::{Nanos, span_text};
 
 use super::cross_check;
-use super::judge;
+use super::judge::{self, Pauses};
 use super::open::{Asked, no_points, open_case, schedule, scheduled_ops};
-use super::pauses::Pauses;
 use super::server_log::ServerLog;
 use crate::trial::{Pattern, Seen, Trial};
 use crate::{Bench, Timing};

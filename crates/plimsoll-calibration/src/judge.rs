@@ -1,4 +1,5 @@
-//! The limits of the judgements. `judge` decides all that can be left open.
+//! The limits of the judgements, and what pauses of the host can have caused. `judge` decides all
+//! that can be left open: a judgement that pauses alone can have broken is.
 //!
 //! Times are compared three times. The client's times are compared with the server's log of the
 //! same run. The server's times are compared with the same queue on the arrivals that the seed
@@ -6,15 +7,14 @@
 //! theory, within the simulated scatter of a run of its length. Delays of the host are measured and
 //! drawn from, reply by reply, because percentiles of delays cannot be added.
 
-use crate::queueing::family;
-use crate::queueing::finite::Loop;
 use plimsoll_analysis::times::{quantile_ns, supports};
 use plimsoll_model::certificate::{Floor, FloorReading, Judged, RunVerdict, Statistic};
 use plimsoll_model::event::Times;
 use plimsoll_model::finding::Rule;
 use plimsoll_model::units::Nanos;
 
-use super::pauses::Pauses;
+use crate::queueing::family;
+use crate::queueing::finite::Loop;
 
 /// Done over due, and served over due, may differ from 1 by this.
 pub(crate) const RATE_ERROR_MAX_RATIO: f64 = 0.005;
@@ -204,11 +204,77 @@ pub(crate) fn floor(
     Floor { rate_ops_per_s, service_ns, ops: times.len(), response, run }
 }
 
+/// Shorter delays are ordinary wakeups.
+const PAUSE_MIN: Nanos = Nanos::from_micros(500);
+
+/// Pauses of the host, as client and server recorded them in the same run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pauses {
+    longest: Nanos,
+    /// Share of the ops that one of them delayed.
+    share: f64,
+    /// How many times as long its effect lasts: the queue behind it has to drain.
+    drain: f64,
+}
+
+impl Pauses {
+    /// Of delays by cause, at this utilisation of the server.
+    pub(crate) fn of(delays: &[&Times], utilisation: f64) -> Self {
+        let mut pauses = Self { drain: 1.0 / (1.0 - utilisation.min(0.95)), ..Self::default() };
+        for times in delays {
+            let paused = times.len() - times.count_between(0, PAUSE_MIN.0).min(times.len());
+            if paused > 0 {
+                pauses.longest = pauses.longest.max(Nanos(times.max()));
+                pauses.share += paused as f64 / times.len() as f64;
+            }
+        }
+        pauses
+    }
+
+    /// The longest, in words.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "the host took generator or server off their cores for up to {}, which delayed {:.1} % \
+             of the ops",
+            self.longest,
+            self.share.min(1.0) * 100.0
+        )
+    }
+
+    /// Ops of a load that the longest pause can move out of the window.
+    pub(crate) fn ops(&self, rate_ops_per_s: f64) -> f64 {
+        self.longest.as_secs_f64() * rate_ops_per_s
+    }
+
+    /// Share of the ops that they can have delayed, with those in the queues behind them.
+    pub(crate) fn touched(&self) -> f64 {
+        self.share * self.drain * 2.0
+    }
+
+    /// How much longer they can have made an op, with the queue behind them.
+    pub(crate) fn longest_s(&self) -> f64 {
+        self.longest.as_secs_f64() * self.drain
+    }
+
+    /// How much longer they can have made the mean of all ops.
+    pub(crate) fn mean_s(&self) -> f64 {
+        self.touched() * self.longest.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn lags(samples: &[(u64, u32)]) -> Times {
+    let mut times = plimsoll_model::event::new_times();
+    for (lag_us, count) in samples {
+        times.record_n(lag_us * 1_000, *count).unwrap();
+    }
+    times
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_model::event::new_times;
 
-    use super::super::pauses::lags;
     use super::*;
 
     #[test]

@@ -6,7 +6,6 @@
 //! | [`queueing`] | queueing theory of servers with a known law |
 //! | `cases`, `over`, `punctual` | the cases: on the calibrated server, over other protocols, the highest rate on time |
 //! | `open`, `readings`, `cross_check` | one open load, its times by statistic, and the cross-check with the server's log |
-//! | `pauses` | what pauses of the host can have caused |
 //! | [`judge`] | the limits of the judgements |
 //! | [`trial`], [`wire`], [`server_log`] | a load, its protocol, the server's log |
 
@@ -15,7 +14,6 @@ mod cross_check;
 pub mod judge;
 mod open;
 mod over;
-mod pauses;
 mod punctual;
 pub mod queueing;
 mod readings;

@@ -13,8 +13,7 @@ use plimsoll_servers::log::{Scheduled, truths_ns};
 use plimsoll_servers::station::Station;
 
 use super::cross_check;
-use super::judge;
-use super::pauses::Pauses;
+use super::judge::{self, Pauses};
 use super::readings::{ScheduleSide, Sides, readings};
 use super::server_log::ServerLog;
 use super::wire::Wire;

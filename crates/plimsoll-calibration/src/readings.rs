@@ -9,8 +9,7 @@ use plimsoll_model::event::Times;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
-use super::judge::{HANDED_OVER, Span, client_ns, supported};
-use super::pauses::Pauses;
+use super::judge::{HANDED_OVER, Pauses, Span, client_ns, supported};
 
 /// Ranks at which the effect of delays on a percentile is looked at.
 const RANKS: u32 = 16;
@@ -170,7 +169,7 @@ mod tests {
     use plimsoll_model::calibrated::ServiceLaw;
     use plimsoll_model::event::new_times;
 
-    use super::super::pauses::lags;
+    use super::super::judge::lags;
     use super::*;
 
     fn plan() -> Plan {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_engine::clock;
@@ -16,6 +16,7 @@ use plimsoll_engine::driver::{Driver as _, LocalPort, Received, Route, Wait};
 use plimsoll_engine::seam::LinkKind;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use plimsoll_testkit::peers::{require_peer, require_root};
+use plimsoll_testkit::program::Running;
 use rustix::process::{Pid, Signal, kill_process};
 
 const EXCHANGES: u64 = 1_000;
@@ -77,16 +78,6 @@ impl Drop for Namespace {
 
 fn ip(arguments: &[&str]) {
     assert!(Command::new("ip").args(arguments).status().unwrap().success(), "{arguments:?}");
-}
-
-/// Ended when dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Reads the child's first line.

@@ -16,7 +16,7 @@ use plimsoll_fleet::launcher::deploy::{Parcel, deploy};
 use plimsoll_fleet::launcher::explain::explain;
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::AgentSpec;
-use plimsoll_testkit::processes::{is_alive, kill, wait_until};
+use plimsoll_testkit::program::{is_alive, kill, wait_until};
 use plimsoll_testkit::skips::skip_always;
 use plimsoll_testkit::slurm::Slurm;
 use plimsoll_testkit::sshd::Sshd;

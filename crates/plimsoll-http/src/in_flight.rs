@@ -4,8 +4,7 @@ use plimsoll_engine::seam::{Io, Piece, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::op::HttpOp;
-use super::site::Site;
+use super::site::{HttpOp, Site};
 use super::wire::Malformed;
 use super::wire::body::Framing;
 use super::wire::head::{self, HEAD_BYTES_MAX, Head};

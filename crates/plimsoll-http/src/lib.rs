@@ -23,7 +23,6 @@ pub mod headers;
 pub mod host;
 mod in_flight;
 mod look;
-pub mod op;
 pub mod parameters;
 mod plan;
 mod script;

@@ -13,9 +13,8 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 
-use super::op::{HttpOp, Request};
 use super::session::HttpSession;
-use super::site::{Site, WorkerSite};
+use super::site::{HttpOp, Request, Site, WorkerSite};
 use super::tls::{Tls, TlsSite};
 use super::wire::Malformed;
 use super::wire::request::Method;

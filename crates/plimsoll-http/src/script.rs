@@ -17,7 +17,7 @@ use plimsoll_engine::seam::{Script, Step, Turn};
 use plimsoll_model::outcome::OpKind;
 
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
-use super::op::{HttpOp, Request};
+use super::site::{HttpOp, Request};
 use super::wire::request::Method;
 use plimsoll_engine::rng;
 

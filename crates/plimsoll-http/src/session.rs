@@ -9,9 +9,8 @@ use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::in_flight::{InFlight, Stage, first_difference, take_head};
-use super::op::HttpOp;
 use super::parameters::Connections;
-use super::site::WorkerSite;
+use super::site::{HttpOp, WorkerSite};
 use super::wire::Malformed;
 use super::wire::body::Framing;
 use super::wire::head;

@@ -245,7 +245,7 @@ fn length_and_content_are_checked_against_the_file() {
 #[test]
 fn a_long_body_that_nobody_reads_is_discarded() {
     let mut bench = Bench::new(file_site(KeepAlive));
-    let op = super::op::HttpOp { verify: false, ..file_op(LARGE) };
+    let op = super::site::HttpOp { verify: false, ..file_op(LARGE) };
     let link = bench.issue_and_connect(op);
     assert_eq!(bench.session.read_limit(link), HEAD_READ_BYTES);
     let whole = reply(file_set().content(LARGE));
@@ -267,7 +267,7 @@ fn a_long_body_that_nobody_reads_is_discarded() {
 #[test]
 fn a_second_reply_behind_a_body_that_was_dropped_fails_the_op_it_belongs_to() {
     let mut bench = Bench::new(file_site(KeepAlive));
-    let op = super::op::HttpOp { verify: false, ..file_op(LARGE) };
+    let op = super::site::HttpOp { verify: false, ..file_op(LARGE) };
     let link = bench.issue_and_connect(op);
     let whole = reply(file_set().content(LARGE));
     bench.bytes(link, &whole[..HEAD_READ_BYTES]);
@@ -326,7 +326,7 @@ fn a_surplus_behind_the_reply_of_a_connection_that_will_close_belongs_to_its_own
     let mut bench = Bench::new(file_site(PerRequest));
     let first = bench.issue_and_connect(file_op(SMALL));
     bench.bytes(first, &reply(file_set().content(SMALL)));
-    let large = super::op::HttpOp { verify: false, ..file_op(LARGE) };
+    let large = super::site::HttpOp { verify: false, ..file_op(LARGE) };
     let second = bench.issue_and_connect(large);
     bench.bytes(first, b"another");
     assert_eq!(bench.io.surpluses, [file_op(SMALL).kind]);

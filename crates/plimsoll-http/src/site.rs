@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::seam::{Io, Link};
+use plimsoll_model::outcome::OpKind;
 
 use super::fileset::{FileId, FileSet};
-use super::op::{HttpOp, Request};
 use super::parameters::{Connections, Statuses};
 use super::wire::request::{Frame, Method, RequestText, head, request};
 use super::wire::template::Template;
@@ -248,6 +248,30 @@ fn write_digits(path: &mut [u8], id: FileId) {
     }
     path[14] = b'0' + id.class;
     path[16] = b'0' + id.k;
+}
+
+/// One request and what is done with its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpOp {
+    /// How it counts in the statistics.
+    pub kind: OpKind,
+    /// What is asked for.
+    pub request: Request,
+    /// How; must be the method the site wrote into the request.
+    pub method: Method,
+    /// Compare the body with the file set.
+    pub verify: bool,
+    /// Draws the random parts of the request.
+    pub key: u64,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A file of the file set.
+    File(FileId),
+    /// Index in the list of URLs.
+    Url(u32),
 }
 
 #[cfg(test)]

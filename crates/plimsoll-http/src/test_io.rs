@@ -9,10 +9,9 @@ use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::fileset::{FileId, FileSet};
-use super::op::{HttpOp, Request};
 use super::parameters::{Connections, Statuses};
 use super::session::HttpSession;
-use super::site::{Site, SiteFrame, WorkerSite};
+use super::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
 use super::wire::request::{Method, RequestText};
 
 /// What a session asked for.

@@ -12,10 +12,9 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::op::HttpOp;
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::session::{HttpSession, LINGERING_LINKS_MAX};
-use super::site::WorkerSite;
+use super::site::{HttpOp, WorkerSite};
 use super::test_io::*;
 use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 

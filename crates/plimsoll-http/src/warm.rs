@@ -17,9 +17,8 @@ use plimsoll_protocol::net::{
 };
 
 use super::fileset::{FileId, directory_bytes, files_of_directory};
-use super::op::{HttpOp, Request};
 use super::session::HttpSession;
-use super::site::WorkerSite;
+use super::site::{HttpOp, Request, WorkerSite};
 use super::tls::Tls;
 use super::wire::request::Method;
 use super::workload::{HttpLoad, TlsLoad};

@@ -416,14 +416,10 @@ impl QueueCase {
     }
 }
 
-mod circumstances;
-mod cross_check;
 mod judgements;
 mod note;
 
-pub use circumstances::Circumstances;
-pub use cross_check::{CheckedTime, CrossCheck};
-pub use judgements::{JudgedCase, Judgement, JudgementKind};
-pub use note::CertificateNote;
+pub use judgements::{CheckedTime, CrossCheck, JudgedCase, Judgement, JudgementKind};
+pub use note::{CertificateNote, Circumstances};
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,6 @@ mod csv;
 mod html;
 mod junit;
 mod markdown;
-mod overview;
 mod published;
 mod scaling;
 mod svg;
@@ -34,12 +33,13 @@ mod view;
 
 pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
-pub use html::{ReportError, html, html_beside, html_body, html_body_so_far, live_page};
+pub use html::{
+    ReportError, html, html_beside, html_body, html_body_so_far, live_page, overview_html,
+};
 pub use junit::{comparison_junit, junit};
 pub use markdown::{
     markdown, markdown_beside, markdown_with_charts, published_comparison_markdown,
 };
-pub use overview::overview_html;
 pub use published::{published_comparison_html, published_comparison_text, published_html};
 pub use scaling::{scaling_html, scaling_markdown};
 pub use svg::charts;

@@ -1,7 +1,5 @@
 //! tshark as a judge: what RPC calls and SMB2 commands really went over the wire.
 
-mod smb;
-
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -11,7 +9,6 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::peers::{require_peer, require_root};
-pub use smb::CapturedCommands;
 
 /// The kernel's buffer: what tshark is too slow to write waits here.
 const BUFFER_MIB: &str = "256";
@@ -184,6 +181,53 @@ fn numbers(list: &str) -> Vec<u32> {
     list.split(',').filter(|text| !text.is_empty()).map(number).collect()
 }
 
+const FIELDS: [&str; 3] = ["tcp.srcport", "smb2.msg_id", "smb2.cmd"];
+
+/// What tshark found. It sees nothing in encrypted messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapturedCommands {
+    /// Requests by command (MS-SMB2 2.2.1.2), each of a compound for itself.
+    pub by_command: BTreeMap<u16, u64>,
+    /// Packets the capture lost. Above zero the counts are too low.
+    pub dropped: u64,
+}
+
+impl CapturedCommands {
+    /// Requests of this command.
+    pub fn of(&self, command: u16) -> u64 {
+        self.by_command.get(&command).copied().unwrap_or(0)
+    }
+}
+
+impl Capture {
+    /// Ends the capture and counts the SMB2 requests to the port.
+    pub fn finish_smb(mut self) -> CapturedCommands {
+        let dropped = self.end();
+        let port = self.port;
+        let requests = format!("smb2.flags.response == 0 && tcp.dstport == {port}");
+        let lines = self.dissect(&requests, &FIELDS, &[format!("tcp.port=={port},nbss")]);
+        CapturedCommands { by_command: commands(&lines), dropped }
+    }
+}
+
+/// A packet that was sent again counts once. CANCEL comes with the number of what it cancels.
+fn commands(lines: &str) -> BTreeMap<u16, u64> {
+    let mut by_command = BTreeMap::new();
+    let mut seen = HashSet::new();
+    for line in lines.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [client, ids, commands] = columns.as_slice() else { panic!("{line}") };
+        let (ids, commands) = (ids.split(',').collect::<Vec<_>>(), numbers(commands));
+        assert_eq!(ids.len(), commands.len(), "tshark's columns do not match: {line}");
+        for (id, command) in ids.into_iter().zip(commands) {
+            if seen.insert((*client, id, command)) {
+                *by_command.entry(u16::try_from(command).unwrap()).or_default() += 1;
+            }
+        }
+    }
+    by_command
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,5 +247,12 @@ mod tests {
         let said = "Packets captured: 118\nPackets received/dropped on interface 'Loopback: lo': \
                     118/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.3%)\n";
         assert_eq!(dropped(said), 2);
+    }
+
+    #[test]
+    fn every_command_of_a_compound_counts_and_a_repeated_packet_once() {
+        let lines = "1001\t5,6,7\t5,16,6\n1001\t5,6,7\t5,16,6\n1001\t7\t12\n1002\t5\t5\n";
+        let expected = [(5, 2), (6, 1), (12, 1), (16, 1)];
+        assert_eq!(commands(lines), expected.into_iter().collect());
     }
 }

@@ -1,8 +1,14 @@
 //! The clock of the test servers: the host's monotonic clock, as the engine reads it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+
+/// For waits that must have an end.
+#[allow(clippy::disallowed_methods, reason = "tests wait for real threads and processes")]
+pub fn now() -> Instant {
+    Instant::now()
+}
 
 /// Nanoseconds on `CLOCK_MONOTONIC`.
 pub fn monotonic_ns() -> u64 {

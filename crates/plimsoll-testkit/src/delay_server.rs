@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::OwnedFd;
 
 use crate::clock::{monotonic_ns, nanoseconds};
-use crate::http_request::RequestBuffer;
+use crate::fault_server::RequestBuffer;
 
 /// A sleeping server wakes this long before a departure and spins the rest, because a timer of the
 /// kernel is late by tens of microseconds.

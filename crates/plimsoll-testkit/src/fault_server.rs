@@ -1,7 +1,6 @@
 //! An HTTP server that misbehaves on purpose: per request, per connection, or as a whole.
 
 mod reply;
-mod sockets;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,10 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-pub use sockets::Sockets;
-
-use crate::http_request::RequestBuffer;
+use socket2::{SockFilter, SockRef};
 
 /// How often the accepting thread looks whether it is to stop.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
@@ -287,5 +283,94 @@ fn serve(mut stream: TcpStream, connection: u64, shared: &Shared) -> std::io::Re
             0 => return Ok(()),
             read => buffer.add(&bytes[..read]),
         }
+    }
+}
+
+/// What is wrong with accepted sockets, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sockets {
+    /// What is written leaves at once.
+    Sound,
+    /// Nagle's algorithm: a small write waits until the one before is acknowledged.
+    WithNagle,
+    /// The kernel drops this share of the segments that come in, and TCP recovers.
+    Losing(f64),
+}
+
+/// Instructions of classic BPF, from `linux/filter.h`: load a word, jump if at least, return.
+const LOAD_WORD: u16 = 0x20;
+const JUMP_IF_AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+/// Where a filter finds a random word.
+const RANDOM: u32 = 0xffff_f000 + 56;
+/// Returned to keep a whole segment; 0 drops it.
+const KEEP: u32 = u32::MAX;
+
+impl Sockets {
+    /// Prepares a socket that was accepted.
+    fn prepare(self, stream: &TcpStream) {
+        stream.set_nodelay(self != Self::WithNagle).unwrap();
+        if let Self::Losing(share) = self {
+            let below = (share * f64::from(u32::MAX)) as u32;
+            let drop_some = [
+                SockFilter::new(LOAD_WORD, 0, 0, RANDOM),
+                SockFilter::new(JUMP_IF_AT_LEAST, 0, 1, below),
+                SockFilter::new(RETURN, 0, 0, KEEP),
+                SockFilter::new(RETURN, 0, 0, 0),
+            ];
+            SockRef::from(stream).attach_filter(&drop_some).unwrap();
+        }
+    }
+}
+
+/// A longer head than any client of these tests sends.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// What a client asks for. Requests with bodies are not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestHead {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) wants_close: bool,
+}
+
+/// Bytes received and not yet understood.
+#[derive(Debug, Default)]
+pub(crate) struct RequestBuffer(Vec<u8>);
+
+impl RequestBuffer {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        assert!(self.0.len() <= HEAD_BYTES_MAX, "a request head of more than 64 KiB");
+    }
+
+    /// The next complete request head.
+    pub(crate) fn next(&mut self) -> Option<RequestHead> {
+        let end = self.0.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+        let head: Vec<u8> = self.0.drain(..end).collect();
+        let head = String::from_utf8_lossy(&head);
+        let mut lines = head.lines();
+        let mut first = lines.next().unwrap_or_default().split(' ');
+        let wants_close = lines.any(|line| line.eq_ignore_ascii_case("connection: close"));
+        let method = first.next().unwrap_or_default().to_owned();
+        let path = first.next().unwrap_or_default().to_owned();
+        Some(RequestHead { method, path, wants_close })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_in_pieces_and_two_heads_at_once_are_understood() {
+        let mut buffer = RequestBuffer::default();
+        buffer.add(b"GET /a HTTP/1.1\r\nHost: x\r\n");
+        assert_eq!(buffer.next(), None);
+        buffer.add(b"\r\nHEAD /b HTTP/1.1\r\nConnection: close\r\n\r\n");
+        let (first, second) = (buffer.next().unwrap(), buffer.next().unwrap());
+        assert_eq!((first.path.as_str(), first.wants_close), ("/a", false));
+        assert_eq!((second.method.as_str(), second.wants_close), ("HEAD", true));
+        assert_eq!(buffer.next(), None);
     }
 }

@@ -8,7 +8,6 @@
 
 pub mod capture;
 pub mod clock;
-pub mod cut_proxy;
 pub mod delay_server;
 #[cfg(feature = "servers")]
 pub mod dial_driver;
@@ -16,20 +15,21 @@ pub mod echo;
 pub mod fault_server;
 pub mod flip_proxy;
 pub mod hostile_smb;
-mod http_request;
 pub mod lossy_proxy;
 #[cfg(feature = "servers")]
 pub mod nfs_peers;
 pub mod peers;
 pub mod pipeline;
-pub mod processes;
 pub mod program;
 mod relay;
+#[cfg(feature = "servers")]
 pub mod shared_files;
 pub mod sim;
 pub mod skips;
 pub mod slurm;
 #[cfg(feature = "servers")]
 pub mod smb_peers;
+#[cfg(feature = "servers")]
+pub mod sockets;
 pub mod sshd;
 pub mod tls;

@@ -1,13 +1,15 @@
 //! A bad network for datagrams: some are lost, some come twice, some overtake each other. Every
-//! misfortune follows from a seed and is counted.
+//! misfortune follows from a seed and is counted. And TCP connections that can be cut.
 
 use std::net::SocketAddr;
 
 use plimsoll_engine::rng::{Random, Stream};
 
+use crate::relay::tcp::{Filter, TcpRelay};
+use crate::relay::udp::{Fate, UdpRelay};
+
 pub use crate::relay::Direction;
 pub use crate::relay::udp::{BothCounts, Counts};
-use crate::relay::udp::{Fate, UdpRelay};
 
 /// How likely each misfortune is for a datagram; together at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,6 +88,44 @@ impl LossyProxy {
 
     /// Datagrams go on again, to the server that is at `server` now.
     pub fn come_back_at(&self, server: SocketAddr) {
+        self.0.come_back_at(server);
+    }
+}
+
+/// A TCP connection to a server that can be cut, as when the server restarts. Stops when dropped.
+pub struct CutProxy(TcpRelay);
+
+impl CutProxy {
+    /// Listens on a free port of 127.0.0.1 for clients of `server`.
+    pub fn start(server: SocketAddr) -> Self {
+        fn unchanged() -> Filter {
+            Box::new(|bytes, out| out.extend_from_slice(bytes))
+        }
+        Self(TcpRelay::start(server, Box::new(|| (unchanged(), unchanged()))))
+    }
+
+    /// Where clients connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    /// Connections so far.
+    pub fn accepted(&self) -> u64 {
+        self.0.accepted()
+    }
+
+    /// Cuts every connection; new ones are refused.
+    pub fn go_down(&mut self) {
+        self.0.go_down();
+    }
+
+    /// Takes connections again.
+    pub fn come_back(&mut self) {
+        self.0.come_back();
+    }
+
+    /// Takes connections again, for the server that is at `server` now.
+    pub fn come_back_at(&mut self, server: SocketAddr) {
         self.0.come_back_at(server);
     }
 }

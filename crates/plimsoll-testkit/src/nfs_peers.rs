@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
@@ -11,6 +11,7 @@ use plimsoll_servers::ServerProcess;
 use tempfile::TempDir;
 
 use crate::peers::{require_peer, require_root};
+use crate::program::Running;
 
 /// A real NFS-Ganesha with an empty export of its own, or `None` where it is not installed or
 /// this is not root (see [`require_peer`]). Stops when dropped.
@@ -39,7 +40,7 @@ pub fn go_nfs() -> Option<GoNfs> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let server = GoNfs { process, port, export };
+    let server = GoNfs { _process: Running(process), port, export };
     for _ in 0..200 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Some(server);
@@ -52,7 +53,7 @@ pub fn go_nfs() -> Option<GoNfs> {
 /// A running go-nfs.
 #[derive(Debug)]
 pub struct GoNfs {
-    process: Child,
+    _process: Running,
     port: u16,
     export: TempDir,
 }
@@ -66,13 +67,6 @@ impl GoNfs {
     /// What it serves, as this host sees it.
     pub fn export(&self) -> &Path {
         self.export.path()
-    }
-}
-
-impl Drop for GoNfs {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

@@ -1,12 +1,19 @@
-//! Runs the program and looks at what it leaves behind. For tests of the package `plimsoll`: cargo
-//! builds the program for them only.
+//! Runs the program and looks at what it leaves behind, for tests of the package `plimsoll`: cargo
+//! builds the program for them only. And looks at processes from outside, for all tests.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdout, Command, Stdio};
+#[cfg(feature = "servers")]
+use std::thread::JoinHandle;
+use std::time::Duration;
 
+#[cfg(feature = "servers")]
+use plimsoll_servers::{ServerError, Stop};
 use serde_json::Value;
 
+use crate::clock::now;
 use crate::skips::skip_always;
 
 /// Longest any of these runs may take, on a busy machine.
@@ -37,15 +44,21 @@ impl Ended {
     }
 }
 
-/// The binary: cargo puts a test into a folder beside it.
-fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(2).unwrap().join("plimsoll")
+/// Cargo puts a test into a folder beside its package's binaries.
+fn beside_tests() -> PathBuf {
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
+}
+
+/// An example of the package under test, which cargo builds with its tests.
+pub fn example(name: &str) -> PathBuf {
+    let program = beside_tests().join("examples").join(name);
+    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
+    program
 }
 
 /// The binary with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(beside_tests().join("plimsoll"));
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
 }
@@ -60,6 +73,130 @@ pub fn plimsoll(arguments: &[&str]) -> Ended {
     }
 }
 
+/// `plimsoll serve` on a free port; it ends with its standard input.
+pub fn serve(verb: &str, flags: &[&str]) -> Command {
+    let free = ["serve", verb, "--listen", "127.0.0.1:0", "--stop-with-stdin"];
+    command(&[&free[..], flags].concat())
+}
+
+/// A server that a test started, killed when dropped.
+pub struct Served {
+    child: Option<Child>,
+    out: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl Served {
+    /// Our server on a free port.
+    #[track_caller]
+    pub fn with(verb: &str, flags: &[&str]) -> Self {
+        Self::start(serve(verb, flags))
+    }
+
+    /// Starts a command that becomes a server, and waits until it says where it listens.
+    #[track_caller]
+    pub fn start(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut said = String::new();
+        out.read_line(&mut said).unwrap();
+        let Some(url) = said.trim().strip_prefix("listening on ").map(str::to_owned) else {
+            panic!("it said {said:?} and {:?}", wait_for(child));
+        };
+        Self { child: Some(child), out, url }
+    }
+
+    /// Address and port in its URL.
+    pub fn address(&self) -> SocketAddr {
+        let authority = self.url.split('/').nth(2).unwrap();
+        authority.rsplit('@').next().unwrap().parse().unwrap()
+    }
+
+    /// The process.
+    pub fn child(&self) -> &Child {
+        self.child.as_ref().unwrap()
+    }
+
+    /// What the system says of it, in `/proc/PID/NAME`.
+    pub fn proc(&self, name: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{name}", self.child().id())).unwrap()
+    }
+
+    /// The next line it says.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Lets it end by itself, as its standard input does.
+    #[track_caller]
+    pub fn end(mut self) -> Ended {
+        drop(self.child.as_mut().unwrap().stdin.take());
+        self.ended()
+    }
+
+    /// Waits for an end that something else brought about.
+    #[track_caller]
+    pub fn ended(mut self) -> Ended {
+        wait_for(self.child.take().unwrap())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Its standard input ends with the handle; a killed one cannot wait for that.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A server in a thread of the test, stopped when dropped. Then it must have ended well.
+#[cfg(feature = "servers")]
+pub struct ServerThread {
+    /// Asks it to end.
+    pub stop: Stop,
+    thread: Option<JoinHandle<Result<(), ServerError>>>,
+}
+
+#[cfg(feature = "servers")]
+impl ServerThread {
+    /// Starts it.
+    pub fn new(serve: impl FnOnce(&Stop) -> Result<(), ServerError> + Send + 'static) -> Self {
+        let stop = Stop::new();
+        let asked = stop.clone();
+        Self { stop, thread: Some(std::thread::spawn(move || serve(&asked))) }
+    }
+}
+
+#[cfg(feature = "servers")]
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        self.stop.request();
+        let served = self.thread.take().unwrap().join();
+        if !std::thread::panicking() {
+            served.unwrap().unwrap();
+        }
+    }
+}
+
+/// A child that is ended with its owner.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            signal(&self.0, rustix::process::Signal::TERM);
+        }
+        let _ = self.0.wait();
+    }
+}
+
 /// Arguments of a run whose points take 0.3 s.
 pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", suite, target, "--out", out.to_str().unwrap()];
@@ -69,6 +206,19 @@ pub fn short<'a>(suite: &'a str, target: &'a str, out: &'a Path, more: &[&'a str
     arguments.extend(["--set", "profiles.quick.drain=300ms"]);
     arguments.extend(more);
     arguments
+}
+
+/// Copies a bundle, or any other directory.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copied = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &copied),
+            false => drop(std::fs::copy(entry.path(), copied).unwrap()),
+        }
+    }
 }
 
 /// `result.json` of a bundle.
@@ -147,6 +297,26 @@ pub fn points_finished(bundle: &Path) -> usize {
     text.lines().filter(|line| line.contains("\"event\":\"point_finished\"")).count()
 }
 
+/// Neither gone nor a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
+}
+
+/// Cores that a process may run on, as the kernel lists them.
+pub fn cores_of(pid: u32) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    allowed.trim().to_owned()
+}
+
+/// Sends a signal to one process by its id.
+pub fn kill(pid: u32, signal: &str) {
+    let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
 /// Waits until `done`, or gives up loudly.
 #[track_caller]
 pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
@@ -179,9 +349,4 @@ pub fn wait_for(mut child: Child) -> Ended {
 /// Sends a signal to a process this test started.
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests wait for a real process")]
-fn now() -> Instant {
-    Instant::now()
 }

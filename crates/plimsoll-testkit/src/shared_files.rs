@@ -1,70 +1,34 @@
 //! A share to run against, and runs of one short point.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::program::{Ended, command, result, wait_for, wait_until};
+use crate::program::{Ended, Served, command, result, serve, wait_for, wait_until};
 
-/// Password of [`SharedFiles::with_user`].
-pub const PASSWORD: &str = "a pass-word 5";
+/// Where the program looks for a password that no URL has.
+pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
+/// Of the user that [`serve_user`] lets in.
+pub const PASSWORD: &str = "plimsoll-test-7513";
 const USER: &str = "ann";
 
-/// `plimsoll serve smb` as a process of its own, stopped when dropped.
-pub struct SharedFiles {
-    child: Child,
-    url: String,
+/// `plimsoll serve smb` for one user, whose sessions can be signed.
+pub fn serve_user(flags: &[&str]) -> Served {
+    let mut command = serve("smb", &[&["--user", USER], flags].concat());
+    command.env(PASSWORD_VARIABLE, PASSWORD);
+    Served::start(command)
 }
 
-impl SharedFiles {
-    /// For guests.
-    pub fn for_guests() -> Self {
-        Self::with(&[])
-    }
-
-    /// For one user, whose sessions can be signed.
-    pub fn with_user() -> Self {
-        Self::with(&["--user", USER])
-    }
-
-    /// For guests, with more flags.
-    pub fn with(flags: &[&str]) -> Self {
-        let mut child = command(&["serve", "smb", "--listen", "127.0.0.1:0", "--stop-with-stdin"])
-            .args(flags)
-            .env("PLIMSOLL_PASSWORD", PASSWORD)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { child, url }
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        let (_, place) = self.url.split_once("//").unwrap();
-        let (authority, _) = place.split_once('/').unwrap();
-        authority.rsplit_once('@').map_or(authority, |(_, address)| address).parse().unwrap()
-    }
-
-    /// Its share by way of a proxy at `address`, for its user.
-    pub fn through(&self, address: SocketAddr, user: bool) -> String {
-        let (_, share) = self.url.rsplit_once('/').unwrap();
-        let user = if user { format!("{USER}@") } else { String::new() };
-        format!("smb://{user}{address}/{share}")
-    }
+/// The URL of [`serve_user`] with the password in it.
+pub fn with_password(server: &Served) -> String {
+    server.url.replace(&format!("{USER}@"), &format!("{USER}:{PASSWORD}@"))
 }
 
-impl Drop for SharedFiles {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The share of a server by way of a proxy at `address`, for the user of its URL if it has one.
+pub fn through(server: &Served, address: SocketAddr) -> String {
+    server.url.replace(&server.address().to_string(), &address.to_string())
 }
 
 /// Flags of one point of 1.5 s that begins at once, so that all that is done in it counts.
@@ -91,7 +55,7 @@ pub const ONE_POINT: [&str; 16] = [
 pub fn disk_mix(url: &str, bundle: &Path, more: &[&str]) -> Command {
     let place = ["run", "disk-mix", url, "--out", bundle.to_str().unwrap()];
     let mut run = command(&[&place[..], &ONE_POINT, more].concat());
-    run.env("PLIMSOLL_PASSWORD", PASSWORD).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run.env(PASSWORD_VARIABLE, PASSWORD).stdout(Stdio::piped()).stderr(Stdio::piped());
     run
 }
 

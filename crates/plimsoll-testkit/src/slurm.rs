@@ -11,8 +11,8 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::peers::{require_peer, require_root};
-use crate::processes::wait_until;
 use crate::program::signal;
+use crate::program::wait_until;
 
 /// Ends when dropped, with its jobs.
 pub struct Slurm {

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::server::samba::{self, SambaRequest};
 
 use crate::nfs_peers::Said;
 use crate::peers::{require_peer, require_root};
+use crate::program::Running;
 
 /// Where Debian's dbench puts the load file that everybody knows.
 const LOAD_FILES: [&str; 2] =
@@ -43,7 +44,7 @@ pub fn share_of(server: &ServerProcess) -> PathBuf {
 
 /// impacket's SMB server, whose replies differ from MS-SMB2 here and there. Stops when dropped.
 pub struct Impacket {
-    child: Child,
+    _process: Running,
     /// `smb://127.0.0.1:PORT/share`; guests are let in.
     pub url: String,
 }
@@ -63,14 +64,7 @@ pub fn impacket(directory: &Path) -> Option<Impacket> {
     let port = lines.find_map(|line| line.parse::<u16>().ok()).unwrap();
     // What it says later is of no interest, and must not fill the pipe.
     std::thread::spawn(move || lines.for_each(drop));
-    Some(Impacket { child, url: format!("smb://127.0.0.1:{port}/share") })
-}
-
-impl Drop for Impacket {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    Some(Impacket { _process: Running(child), url: format!("smb://127.0.0.1:{port}/share") })
 }
 
 /// Runs `commands` (`put FILE; ls`) in smbclient at `smb://[USER:PASSWORD@]HOST:PORT/SHARE`, with

@@ -1,22 +1,15 @@
 //! A toy protocol in an example of its own: the program runs it as it runs its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use std::path::PathBuf;
 use std::process::Command;
 
-/// The example that cargo builds next to the tests.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/echo");
-    assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
-    program
-}
+use plimsoll_testkit::program::example;
 
 #[test]
 fn a_protocol_from_elsewhere_runs_with_suite_server_and_report() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("run");
-    let run = Command::new(program())
+    let run = Command::new(example("echo"))
         .args(["run", "echo", "builtin:", "--profile", "quick", "--progress", "plain"])
         .args(["--points", "1,2", "--set", "profiles.quick.warm_up=50ms"])
         .args(["--set", "profiles.quick.measure=300ms", "--out"])
@@ -32,6 +25,6 @@ fn a_protocol_from_elsewhere_runs_with_suite_server_and_report() {
         assert_eq!(point["errors"], serde_json::json!({}), "{point}");
     }
     assert!(out.join("report.html").is_file());
-    let suites = Command::new(program()).arg("suites").output().unwrap();
+    let suites = Command::new(example("echo")).arg("suites").output().unwrap();
     assert!(String::from_utf8_lossy(&suites.stdout).contains("Eight bytes there and back"));
 }

@@ -23,11 +23,10 @@ use plimsoll_protocol::net::{
     ChannelError, Dial, LinkKind, OnProgress, PointPreparation, SetupError, SourcePort,
 };
 
-use super::op::{AppKind, AppOp};
+use super::op::{AppKind, AppOp, Segment};
 use super::parameters::{self, AppWorkload};
 use super::refusal;
 use super::script::{AppScript, ScriptPlan};
-use super::segment::Segment;
 use super::session::{AppSession, AppSite, WorkerSite};
 use super::wire::{Hello, Status, VERSION, Welcome, WireError};
 

@@ -5,9 +5,9 @@ use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
 use super::*;
+use crate::op::content_key;
 use crate::parameters::AppWorkload;
 use crate::peer::PeerHost;
-use crate::segment::content_key;
 use crate::session::segment_of;
 use crate::wire::{HELLO_BYTES, Refusal, RequestHeader, Status};
 use plimsoll_protocol::content::ContentTable;

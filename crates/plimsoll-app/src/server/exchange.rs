@@ -9,10 +9,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::wire::inbox::{Arrived, Inbox};
 use crate::wire::{ReplyHeader, Status};
 use rustix::io::Errno;
 
-use super::connection::{Arrived, Inbox};
 use super::outbox::{Outbox, Sent};
 use super::segments::Segment;
 

@@ -5,7 +5,6 @@
 //! to measure against: whoever reaches it may use it.
 
 pub mod calibrated;
-pub mod connection;
 mod exchange;
 mod memory;
 mod metrics;

@@ -10,11 +10,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::wire::inbox::{Arrived, FRAME_BYTES_MAX, Malformed};
 use crate::wire::{Refusal, RequestType, Status, Welcome};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::connection::{Arrived, FRAME_BYTES_MAX, Malformed};
 use super::exchange::{Connection, Exchange, News, Phase, Received, Socket};
 use super::outbox::Sent;
 use super::service::Shared;

@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::wire::inbox::{Arrived, FRAME_BYTES_MAX};
 use crate::wire::{
     Hello, PAYLOAD_BYTES_MAX, Refusal, ReplyHeader, RequestHeader, RequestType, Status, VERSION,
     Welcome,
 };
 
-use super::connection::{Arrived, FRAME_BYTES_MAX};
 use super::exchange::{Connection, Exchange, News, Phase, Received};
 use super::metrics::Present;
 use super::pool::Pool;

@@ -19,9 +19,8 @@ use plimsoll_engine::seam::{
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::op::{AppKind, AppOp};
+use super::op::{AppKind, AppOp, content_key};
 use super::refusal;
-use super::segment::content_key;
 use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };

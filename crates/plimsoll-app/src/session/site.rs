@@ -6,9 +6,8 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Io, Link};
 use plimsoll_protocol::content::ContentTable;
 
-use crate::op::{AppKind, AppOp};
+use crate::op::{AppKind, AppOp, Segment};
 use crate::parameters::AppWorkload;
-use crate::segment::Segment;
 use crate::wire::{
     PAYLOAD_BYTES_MAX, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, RequestHeader, RequestType,
     checksum, work_block,

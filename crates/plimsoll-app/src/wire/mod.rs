@@ -7,6 +7,7 @@
 
 mod frames;
 mod hello;
+pub mod inbox;
 
 use std::sync::LazyLock;
 

@@ -1,9 +1,9 @@
 //! Any bytes at all, to the frame reader.
 
 use plimsoll_app::wire::{Hello, RequestHeader, RequestType};
+use plimsoll_fuzz::app_entries::app_request;
 use proptest::prelude::*;
 
-use crate::checks::app_request;
 use crate::support::{frame, request};
 
 /// Frames that are good but for a few bytes.

@@ -5,7 +5,8 @@ use plimsoll_app::wire::{Hello, Refusal, RequestHeader, RequestType, Status, VER
 use plimsoll_servers::raise_descriptor_limit;
 use plimsoll_testkit::skips::skip;
 
-use crate::support::{Client, config, frame, request, serve, wait_until};
+use crate::support::{Client, config, frame, request, serve};
+use plimsoll_testkit::program::wait_until;
 
 /// Connections of the largest crowd; both ends are in this process.
 const CROWD: u32 = 5_000;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use plimsoll_app::server::{AppConfig, SegmentsRoot};
 use plimsoll_app::wire::{RequestHeader, RequestType, Status, work_checksum};
 
-use crate::support::{TIME_LIMIT, config, frame, request, serve, wait_until};
+use crate::support::{TIME_LIMIT, config, frame, request, serve};
+use plimsoll_testkit::program::wait_until;
 
 /// Work that is still under way after a few exchanges, on a machine that pauses too.
 const LONG: Duration = Duration::from_millis(1_500);
@@ -26,7 +27,7 @@ fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     waiting.send(&frame(long, b""));
     wait_until("the next request waits", || watcher.says("plimsoll_app_queue_length 1"));
     let address = server.address;
-    server.stop.request();
+    server.serving.stop.request();
     assert_eq!(waiting.reply().0.status, Status::Ending);
     let (done, _) = served.reply();
     assert_eq!((done.status, done.checksum), (Status::Ok, work_checksum(long.seed, long.work)));

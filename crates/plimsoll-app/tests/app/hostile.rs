@@ -10,7 +10,9 @@ use plimsoll_app::wire::{
 };
 
 use crate::flood;
-use crate::support::{Client, config, frame, now, request, serve, wait_until};
+use crate::support::{Client, config, frame, request, serve};
+use plimsoll_testkit::clock::now;
+use plimsoll_testkit::program::wait_until;
 
 /// Of the requests that end too late on purpose.
 const TIMEOUT: Duration = Duration::from_millis(700);

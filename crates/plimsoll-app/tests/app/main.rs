@@ -1,4 +1,4 @@
-//! The reference server of application transactions over real sockets.
+//! The reference server of application transactions and the calibrated one, over real sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -6,15 +6,12 @@
 )]
 
 mod any_bytes;
-mod checks;
+mod calibrated;
 mod crowd;
 mod end;
-#[path = "../flood/mod.rs"]
 mod flood;
 mod hostile;
 mod requests;
 mod status;
 mod stress;
 mod support;
-
-use plimsoll_app::server::connection;

@@ -9,7 +9,8 @@ use plimsoll_app::wire::{
     work_checksum,
 };
 
-use crate::support::{config, frame, request, serve, wait_until};
+use crate::support::{config, frame, request, serve};
+use plimsoll_testkit::program::wait_until;
 
 #[test]
 fn every_type_of_request_has_the_answer_of_the_protocol() {

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use plimsoll_app::server::AppConfig;
 use plimsoll_app::wire::{RequestHeader, RequestType, Status, checksum, work_block, work_checksum};
 
-use crate::support::{Client, config, frame, request, serve, wait_until};
+use crate::support::{Client, config, frame, request, serve};
+use plimsoll_testkit::program::wait_until;
 
 const CLIENTS: u32 = 24;
 const ROUNDS: u32 = 250;

@@ -2,15 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_app::server::{AppConfig, AppServer};
 use plimsoll_app::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, RequestHeader, RequestType, VERSION, WELCOME_BYTES,
     Welcome, checksum,
 };
-use plimsoll_servers::{ServerError, Stop};
+use plimsoll_testkit::clock::now;
+use plimsoll_testkit::program::{ServerThread, wait_until};
 
 /// Longest a reply may take, on a busy machine.
 pub const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -19,8 +19,7 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(30);
 pub struct Running {
     pub address: SocketAddr,
     pub metrics_url: Option<String>,
-    pub stop: Stop,
-    thread: Option<JoinHandle<Result<(), ServerError>>>,
+    pub serving: ServerThread,
 }
 
 /// As the command line has it, on a free port.
@@ -31,18 +30,15 @@ pub fn config() -> AppConfig {
 pub fn serve(config: &AppConfig) -> Running {
     let server = AppServer::bind(config).unwrap();
     let (address, metrics_url) = (server.address(), server.metrics_url());
-    let stop = Stop::new();
-    let asked = stop.clone();
-    let thread = Some(std::thread::spawn(move || server.serve_until(&asked)));
-    Running { address, metrics_url, stop, thread }
+    let serving = ServerThread::new(move |stop| server.serve_until(stop));
+    Running { address, metrics_url, serving }
 }
 
 impl Running {
     /// Asks it to end, and waits until it has.
-    pub fn end(mut self) -> Duration {
+    pub fn end(self) -> Duration {
         let begun = now();
-        self.stop.request();
-        self.thread.take().unwrap().join().unwrap().unwrap();
+        drop(self);
         begun.elapsed()
     }
 
@@ -71,15 +67,6 @@ impl Running {
             line.strip_prefix("plimsoll_app_")?.strip_prefix(name)?.strip_prefix(' ')
         });
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.request();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -164,19 +151,4 @@ pub const fn request(kind: RequestType) -> RequestHeader {
 pub fn frame(request: RequestHeader, payload: &[u8]) -> Vec<u8> {
     let header = RequestHeader { payload_bytes: payload.len() as u32, ..request };
     [&header.encode()[..], payload].concat()
-}
-
-/// Looks again for up to half a minute.
-#[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = now();
-    while !holds() {
-        assert!(begun.elapsed() < TIME_LIMIT, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests wait for real threads")]
-pub fn now() -> Instant {
-    Instant::now()
 }

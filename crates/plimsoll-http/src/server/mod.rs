@@ -7,7 +7,6 @@ pub mod caddy;
 mod connection;
 mod content;
 mod delayed;
-mod error;
 mod foreign;
 pub mod nginx;
 mod tls;

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
 
-use super::error::CertificateError;
 use super::foreign::{document_root, wait_until_it_answers, write};
+use super::tls::CertificateError;
 use crate::server::{TlsSource, self_signed};
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
 use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};

@@ -4,13 +4,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plimsoll_servers::ServerError;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
-
-use super::error::CertificateError;
-use plimsoll_servers::ServerError;
 
 /// Where a server's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,4 +88,26 @@ fn key_from(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, ServerEr
 
 fn pem_error(path: &Path, reason: String) -> ServerError {
     CertificateError::Pem { path: path.to_owned(), reason }.into()
+}
+
+/// Why TLS of a web server cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A certificate or key file cannot be read.
+    #[error("cannot use the PEM file {}: {reason}", path.display())]
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+    /// Certificate and key were read, and do not make a TLS server.
+    #[error("cannot set up TLS: {0}; check that the key belongs to the certificate")]
+    Tls(String),
+}
+
+impl From<CertificateError> for ServerError {
+    fn from(error: CertificateError) -> Self {
+        Self::own(error)
+    }
 }

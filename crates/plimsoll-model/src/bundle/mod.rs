@@ -15,7 +15,6 @@
 //! log is on the disk by then: written under another name, synchronised, renamed, the directory
 //! synchronised. So a crash at any instant costs at most the point in progress.
 
-mod durable;
 mod intervals;
 mod journal;
 mod manifest;
@@ -26,13 +25,12 @@ mod write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use durable::write_durably;
 pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, read_intervals};
 pub use journal::{Journal, JournalWriter};
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestProblem, sha256_of};
 pub use packed::{PackedSlice, SlicePacker};
 pub use read::BundleReader;
-pub use write::{BundleWriter, PointLog};
+pub use write::{BundleWriter, PointLog, write_durably};
 
 /// The suite as run.
 pub const SUITE_FILE: &str = "suite.toml";

@@ -1,9 +1,10 @@
-//! What is told of a certificate in the disclosure of a run.
+//! What is told of a certificate in the disclosure of a run, and what it covers: the program and the
+//! host as they were then.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certificate, Circumstances, Judged, QueueCase, Reading};
+use super::{Certificate, Judged, QueueCase, Reading};
 
 /// What a run's disclosure says of the host's latest certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,5 +69,58 @@ impl Reading {
     /// Share of what is allowed that the distance takes up.
     fn used(&self) -> f64 {
         self.error_ns().0 as f64 / self.allowed_ns.0.max(1) as f64
+    }
+}
+
+/// What figures of a host depend on, as it is for a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    /// Version of the program.
+    pub version: String,
+    /// `release` or `debug`.
+    pub build: String,
+    /// Kernel release and build; absent when not readable.
+    pub kernel: Option<String>,
+    /// Frequency governor of the processors; absent where there is none.
+    pub governor: Option<String>,
+    /// How workers wait; absent where that is not settled.
+    pub pacing: Option<String>,
+    /// How workers stand to other programs; absent where that is not settled.
+    pub priority: Option<String>,
+    /// The protocol that is spoken; absent where that is not settled.
+    pub protocol: Option<String>,
+}
+
+impl Certificate {
+    /// What differs from what was certified, in words: "kernel 6.1, certified 6.18".
+    pub fn not_covered(&self, now: &Circumstances) -> Vec<String> {
+        let none = || "none".to_owned();
+        let (host, instrument) = (&self.host, &self.instrument);
+        let mut found = Vec::new();
+        let mut compare = |what: &str, now: &str, then: &str| {
+            if now != then {
+                found.push(format!("{what} {now}, certified {then}"));
+            }
+        };
+        compare("version", &now.version, &instrument.version);
+        compare("build", &now.build, &instrument.build);
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(none);
+        compare("kernel", &known(&now.kernel), &known(&host.kernel));
+        compare("governor", &known(&now.governor), &known(&host.governor));
+        let settled = [
+            ("pacing", &now.pacing, &instrument.pacing),
+            ("priority", &now.priority, &instrument.priority),
+        ];
+        for (what, now, then) in settled {
+            if let Some(now) = now {
+                compare(what, now, then);
+            }
+        }
+        let spoken = |protocol: &&String| instrument.protocols.contains(*protocol);
+        if let Some(protocol) = now.protocol.as_ref().filter(|protocol| !spoken(protocol)) {
+            let then = instrument.protocols.join(", ");
+            found.push(format!("protocol {protocol}, certified {then}"));
+        }
+        found
     }
 }

@@ -2,7 +2,6 @@
 
 use toml::{Table, Value};
 
-use super::ladder;
 use crate::suite::{Ladder, LoadSpec, Origins, Profile, ProfileName, Suite, ThinkDistribution};
 use crate::units::{Nanos, grouped, span_text};
 
@@ -81,7 +80,7 @@ pub(super) fn lines(suite: &Suite, profile: ProfileName, origins: &Origins) -> V
     };
     ["metric", "load", "op_timeout"].into_iter().for_each(&mut table);
     scale_thinks(suite, profile, &mut lines);
-    lines.push(line(ladder::KEY, ladder::text(suite)));
+    lines.push(line(LADDER, ladder_text(suite)));
     if let Ladder::Think { clients, .. } = suite.ladder {
         let clients = grouped(f64::from(profile.clients_used(clients)));
         lines.push(line("ladder.clients", clients));
@@ -230,4 +229,52 @@ pub(super) fn name_of(key: &str) -> String {
 
 fn plain(key: &str) -> String {
     key.replace('_', " ").replace('.', ": ")
+}
+
+/// Path of its line.
+pub(super) const LADDER: &str = "ladder";
+
+/// It is another than the method's. A peak that the user names instead of the search leaves the
+/// ladder the method's.
+pub(super) fn ladder_differs(own: &Ladder, method: &Ladder) -> bool {
+    match (own, method) {
+        (
+            Ladder::Peak { steps, .. },
+            Ladder::Peak { steps: wanted, .. } | Ladder::Auto { steps: wanted, .. },
+        ) => steps != wanted,
+        (Ladder::Think { thinks, .. }, Ladder::Think { thinks: wanted, .. }) => thinks != wanted,
+        _ => own != method,
+    }
+}
+
+/// `16 named: 1, 4, 8, 12 clients`.
+fn ladder_text(suite: &Suite) -> String {
+    match &suite.ladder {
+        Ladder::Points { points } => {
+            let unit = match suite.load {
+                LoadSpec::Open { .. } => "ops/s",
+                LoadSpec::Closed { .. } => "clients",
+            };
+            let loads = points.iter().map(|load| grouped(*load)).collect::<Vec<_>>().join(", ");
+            format!("{}: {loads} {unit}", count(points.len()))
+        }
+        Ladder::Think { thinks, .. } => {
+            let thinks = thinks.iter().map(|think| span_text(*think)).collect::<Vec<_>>();
+            format!("{}: think times of {}", count(thinks.len()), thinks.join(", "))
+        }
+        Ladder::Peak { peak, steps } => format!("{steps} even ones up to {}", grouped(*peak)),
+        Ladder::Auto { steps, headroom } if *headroom == 1.0 => {
+            format!("{steps} even ones up to the peak")
+        }
+        Ladder::Auto { steps, headroom } => {
+            format!("{steps} even ones up to {headroom} of the peak")
+        }
+    }
+}
+
+fn count(points: usize) -> String {
+    match points {
+        1 => "one named".to_owned(),
+        several => format!("{several} named"),
+    }
 }

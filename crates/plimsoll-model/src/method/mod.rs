@@ -5,7 +5,6 @@
 //! same table ([`departures`]), so that nothing is said in one place and not in the other. *The
 //! method has* is said of what a source or something public says, and of nothing else.
 
-mod ladder;
 mod lines;
 
 use serde::{Deserialize, Serialize};
@@ -106,7 +105,7 @@ pub fn parameters(of: &MethodOf<'_>) -> Vec<Parameter> {
     };
     let practice = |key: &str| of.practices.iter().find(|practice| practice.key == key);
     let changed = |line: &Line| match line.key.as_str() {
-        ladder::KEY => ladder::differs(&of.suite.ladder, &method.ladder),
+        lines::LADDER => lines::ladder_differs(&of.suite.ladder, &method.ladder),
         _ => side.method_line(&line.key).is_none_or(|wanted| wanted.shown != line.shown),
     };
     let mut table = Vec::new();
@@ -141,7 +140,7 @@ impl Side<'_> {
     /// A departure at `key` is one of its own: other lines do not say it already. A load of another
     /// kind is said by its kind, a scale by what it does to think times.
     fn speaks_of(&self, key: &str, suite: &Suite) -> bool {
-        let is_of_load = key.starts_with("load.") || key.starts_with(ladder::KEY);
+        let is_of_load = key.starts_with("load.") || key.starts_with(lines::LADDER);
         match key {
             lines::MODE => true,
             lines::THINK_SCALE => matches!(suite.ladder, Ladder::Think { .. }),
@@ -160,7 +159,7 @@ impl Side<'_> {
     fn absent(&self) -> impl Iterator<Item = &Line> {
         let same_load = self.is_of_the_methods_mode();
         self.method.iter().filter(move |line| {
-            let of_kind = ["load.", ladder::KEY, lines::THINK_SCALE];
+            let of_kind = ["load.", lines::LADDER, lines::THINK_SCALE];
             let is_of_kind = of_kind.iter().any(|start| line.key.starts_with(start));
             (same_load || !is_of_kind) && !self.own.iter().any(|own| own.key == line.key)
         })

@@ -4,13 +4,11 @@
 //!
 //! A file has one currency, so that nothing is ever added across two.
 
-mod currency;
 mod file;
 mod money;
 mod priced;
 
-pub use currency::Currency;
-pub use money::{Date, Money};
+pub use money::{Currency, Date, Money};
 pub use priced::{PriceComparison, PriceFigure, PriceRow, PricedLine, PricedSystem, Sensitivity};
 
 /// Version of the price files' format.

@@ -2,7 +2,7 @@
 
 use super::document::SuiteError;
 use super::file::{LadderKind, LadderTable};
-use super::reader::TableReader;
+use super::workload::TableReader;
 use super::{CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX};
 use crate::units::{Nanos, SpanText};
 

@@ -10,9 +10,7 @@ mod file;
 mod ladder;
 mod origins;
 mod read;
-mod reader;
 mod score;
-mod shares;
 mod values;
 mod workload;
 
@@ -23,10 +21,8 @@ pub use document::{Override, SuiteError, nearest};
 pub use ladder::{LadderChange, Peak};
 pub use origins::{Origin, Origins};
 pub use read::Changes;
-pub use reader::{TableReader, read_document};
 pub use score::{Score, ScoreKind};
-pub use shares::{percents, weights};
-pub use workload::{AsTable, Parameters, Workload};
+pub use workload::{AsTable, Parameters, TableReader, Workload, percents, read_document, weights};
 
 use crate::units::{Nanos, span_serde};
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::document::{Document, Override, SuiteError};
 use super::file::SuiteFile;
 use super::ladder::LadderChange;
-use super::reader::TableReader;
+use super::workload::TableReader;
 use super::workload::Workload;
 use super::{SUITE_FORMAT, Suite};
 use crate::units::Nanos;

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::{SuiteError, nearest};
-use super::reader::TableReader;
-use super::shares::WEIGHT_MAX;
+use super::workload::{TableReader, WEIGHT_MAX};
 use super::{Ladder, LoadSpec};
 use crate::outcome::OpNames;
 

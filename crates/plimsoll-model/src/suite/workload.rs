@@ -1,11 +1,19 @@
-//! The `[workload]` table of a suite, as the type that its protocol reads it into.
+//! The `[workload]` table of a suite: how it is read into the type of its protocol, and values that
+//! several protocols have in it.
 
 use std::any::Any;
+use std::fmt;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
+use serde::de::{DeserializeOwned, Deserializer, Error, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use toml::Table;
+
+use super::document::{Document, Place, SuiteError, Written};
+use super::values;
 
 /// What a protocol reads a `[workload]` table into.
 pub trait Parameters: AsTable + Any + Debug + Send + Sync {
@@ -70,5 +78,122 @@ impl PartialEq for Workload {
 impl Serialize for Workload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.table().serialize(serializer)
+    }
+}
+
+/// Reads a file that is no suite the way suites are read: `T` says keys, defaults and bounds,
+/// `finish` what no single value can say.
+///
+/// # Errors
+/// With the place of the mistake in the file.
+pub fn read_document<T: DeserializeOwned + JsonSchema, R>(
+    file: &str,
+    text: &str,
+    finish: impl FnOnce(T, &TableReader<'_>) -> Result<R, SuiteError>,
+) -> Result<R, SuiteError> {
+    let document = Document::new(file, text, &[])?;
+    let root = TableReader::root(&document);
+    finish(root.read()?, &root)
+}
+
+/// Reads one table of a suite.
+pub struct TableReader<'a> {
+    document: &'a Document<'a>,
+    written: Written<'a>,
+    place: Place,
+}
+
+impl<'a> TableReader<'a> {
+    /// The root table.
+    pub(super) fn root(document: &'a Document<'a>) -> Self {
+        let (written, place) = document.root();
+        Self { document, written, place }
+    }
+
+    /// The table under `key`; reads as empty when the file has none.
+    pub(super) fn table(&self, key: &str) -> Self {
+        let (written, place) = self.document.child((self.written, &self.place), key);
+        Self { document: self.document, written, place }
+    }
+
+    /// The whole table. Defaults are those of the type; bounds of numbers are those of its schema.
+    pub fn read<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, SuiteError> {
+        let schema = schemars::schema_for!(T).to_value();
+        values::read(self.document, (self.written, self.place.clone()), &schema)
+    }
+
+    /// The file or the command line says something of `key`.
+    pub fn has(&self, key: &str) -> bool {
+        let (written, place) = self.find(key);
+        !matches!(written, Written::Nothing) || self.document.is_given(&place.path)
+    }
+
+    /// A mistake at the value of `key`, a dotted path below this table, or at the innermost table
+    /// on the way when there is none. An item of a list is named by its number, from 0.
+    pub fn error_at(&self, key: &str, message: impl Into<String>) -> SuiteError {
+        let (_, place) = self.find(key);
+        self.document.error(&place, message)
+    }
+
+    /// The key must be there and is not.
+    pub fn missing(&self, key: &str) -> SuiteError {
+        self.document.error(&self.place, format!("`{}` is missing", self.place.below(key)))
+    }
+
+    fn find(&self, key: &str) -> (Written<'a>, Place) {
+        let start = (self.written, self.place.clone());
+        if key.is_empty() {
+            return start;
+        }
+        key.split('.')
+            .fold(start, |(written, place), key| self.document.child((written, &place), key))
+    }
+}
+
+/// Larger than any weight needs to be, small enough that sums stay exact.
+pub(super) const WEIGHT_MAX: f64 = 1e6;
+
+/// Bounds of all numbers of a table of weights, for its schema.
+pub fn weights(schema: &mut Schema) {
+    let bound = |weight: &mut Value| {
+        weight["minimum"] = json!(0.0);
+        weight["maximum"] = json!(WEIGHT_MAX);
+    };
+    let named = schema.get_mut("properties").and_then(Value::as_object_mut);
+    named.into_iter().flat_map(|named| named.values_mut()).for_each(bound);
+    schema
+        .get_mut("additionalProperties")
+        .filter(|any| any.is_object())
+        .into_iter()
+        .for_each(bound);
+}
+
+/// Reads `N` whole numbers that sum to 100.
+pub fn percents<'de, D: Deserializer<'de>, const N: usize>(
+    deserializer: D,
+) -> Result<[u8; N], D::Error> {
+    deserializer.deserialize_seq(Percents)
+}
+
+struct Percents<const N: usize>;
+
+impl<'de, const N: usize> Visitor<'de> for Percents<N> {
+    type Value = [u8; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{N} whole numbers that sum to 100")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<[u8; N], A::Error> {
+        let mut percents = Vec::new();
+        while let Some(percent) = items.next_element::<u8>()? {
+            percents.push(percent);
+        }
+        let sum: u32 = percents.iter().map(|percent| u32::from(*percent)).sum();
+        let length = percents.len();
+        match <[u8; N]>::try_from(percents) {
+            Ok(percents) if sum == 100 => Ok(percents),
+            _ => Err(A::Error::invalid_length(length, &self)),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Set-up against the reference server in memory: mounting, validation, the file set's life.
+//! The reference server in memory: mounting, validation, the file set's life, the measured client.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -7,6 +7,7 @@ mod memory;
 mod mounting;
 mod points;
 mod preparing;
+mod session;
 mod sockets;
 mod validating;
 

@@ -1,90 +1,14 @@
 //! The same set-up over real sockets: against the reference server, and against NFS-Ganesha
 //! where it is installed.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, UdpSocket};
-use std::thread;
-use std::time::Duration;
-
 use plimsoll_nfs::server::{NfsConfig, NfsServer};
 use plimsoll_nfs::validate::validate;
-use plimsoll_protocol::net::{Channel, ChannelError, Dial};
-use plimsoll_servers::Stop;
 use plimsoll_testkit::nfs_peers::{export_of, ganesha};
+use plimsoll_testkit::program::ServerThread;
+use plimsoll_testkit::sockets::Sockets;
 
 use super::preparing::check_set;
 use super::*;
-
-/// Plain sockets of this host.
-#[derive(Debug)]
-struct Sockets;
-
-impl Dial for Sockets {
-    fn dial(
-        &self,
-        address: SocketAddr,
-        kind: LinkKind,
-        _: SourcePort,
-    ) -> Result<Box<dyn Channel>, ChannelError> {
-        let open = || -> io::Result<Box<dyn Channel>> {
-            Ok(match kind {
-                LinkKind::Stream => {
-                    let stream = TcpStream::connect(address)?;
-                    stream.set_nodelay(true)?;
-                    Box::new(Stream(stream))
-                }
-                LinkKind::Datagram => {
-                    let socket = UdpSocket::bind("127.0.0.1:0")?;
-                    socket.connect(address)?;
-                    Box::new(Datagrams(socket))
-                }
-            })
-        };
-        open().map_err(failed)
-    }
-}
-
-struct Stream(TcpStream);
-struct Datagrams(UdpSocket);
-
-impl Channel for Stream {
-    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
-        self.0.write_all(bytes).map_err(failed)
-    }
-
-    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
-        self.0.set_read_timeout(Some(wait)).map_err(failed)?;
-        let mut buffer = vec![0; 65_536];
-        match self.0.read(&mut buffer).map_err(failed)? {
-            0 => Err(ChannelError::Closed),
-            length => {
-                into.extend_from_slice(&buffer[..length]);
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Channel for Datagrams {
-    fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
-        self.0.send(bytes).map(drop).map_err(failed)
-    }
-
-    fn receive(&mut self, into: &mut Vec<u8>, wait: Duration) -> Result<(), ChannelError> {
-        self.0.set_read_timeout(Some(wait)).map_err(failed)?;
-        let mut buffer = vec![0; 65_536];
-        let length = self.0.recv(&mut buffer).map_err(failed)?;
-        into.extend_from_slice(&buffer[..length]);
-        Ok(())
-    }
-}
-
-fn failed(error: io::Error) -> ChannelError {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ChannelError::Timeout,
-        _ => ChannelError::Failed(error),
-    }
-}
 
 /// Everything in order, once: validated, written, found again, grown, removed.
 fn whole_life(mounted: &Mounted) {
@@ -112,9 +36,8 @@ fn the_reference_server_serves_a_whole_life_in_both_versions_over_both_transport
         cores: Vec::new(),
     })
     .unwrap();
-    let (url, stop) = (server.url(), Stop::new());
-    let ending = stop.clone();
-    let serving = thread::spawn(move || server.serve_until(&ending));
+    let url = server.url();
+    let _serving = ServerThread::new(move |stop| server.serve_until(stop));
     for (version, transport) in [
         (NfsVersion::V2, "tcp"),
         (NfsVersion::V2, "udp"),
@@ -127,8 +50,6 @@ fn the_reference_server_serves_a_whole_life_in_both_versions_over_both_transport
         let left = remote(&Sockets, &mounted).list(&mounted.root, Listing::Names).unwrap();
         assert!(left.is_empty(), "{url}");
     }
-    stop.request();
-    serving.join().unwrap().unwrap();
 }
 
 #[test]

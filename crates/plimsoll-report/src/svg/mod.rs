@@ -11,7 +11,6 @@ mod file;
 mod heat;
 mod load;
 mod ops;
-mod over_time;
 mod percentiles;
 mod ratios;
 mod resources;

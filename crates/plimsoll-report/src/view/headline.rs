@@ -1,16 +1,16 @@
-//! The figures of the first screen.
+//! The figures of the first screen, and what their uncertainty intervals are made of.
 
 use plimsoll_model::capacity::Figure as TimeFigure;
 use plimsoll_model::event::Bound;
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{PointResult, RunResult, Uncertainty};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::Bytes;
+use plimsoll_model::units::{Bytes, grouped, time_unit};
 use serde::Serialize;
 
 use super::moved::{mbit_per_s, metric, ops_unit};
 use super::points::{CENSORED_NOTE, not_counted_word};
-use crate::table::Mark;
+use crate::table::{self, Mark, Table, words};
 use crate::text::{ABSENT, load, number, three_digits};
 
 /// Said where no load point earned a value.
@@ -248,4 +248,56 @@ pub(super) fn window(run: &RunResult) -> Option<String> {
     } else {
         format!("{} to {} s", number(Some(low)), number(Some(high)))
     })
+}
+
+pub(super) const BUDGET_NOTE: &str = "Each column says how far the truth may lie from the measured \
+    figure through that part alone, at 95 %. Generator: its own late sends and late reads. Sample: \
+    what other seconds of the same length might have shown. Other runs: how far runs of one closed \
+    load lie apart. Sample and other runs add up as squares do. Histogram: half a step of the scale \
+    the times are counted on.";
+
+/// One figure a row, of the point the headline speaks of; empty where nothing is known.
+pub(super) fn budget_table(run: &RunResult) -> Table {
+    let Some(point) = headline_point(run) else { return Table::default() };
+    let mut table = Table::new(
+        format!("What the uncertainty intervals of load point {} are made of", point.position),
+        vec![
+            words("figure"),
+            table::figures("measured", ""),
+            table::figures("generator", ""),
+            table::figures("sample below", ""),
+            table::figures("sample above", ""),
+            table::figures("other runs", ""),
+            table::figures("histogram", ""),
+        ],
+    );
+    for (key, parts) in &point.uncertainty {
+        table.push(budget_row(key, parts));
+    }
+    table
+}
+
+fn budget_row(key: &str, parts: &Uncertainty) -> Vec<String> {
+    let name = key.trim_end_matches("_ns").trim_end_matches("_ops_per_s").replace('_', " ");
+    let is_time = key.ends_with("_ns");
+    // A late generator makes times longer and a closed loop's throughput smaller.
+    let generator = if is_time { "−" } else { "+" };
+    let (unit_size, unit) = if is_time { time_unit(parts.value) } else { (1.0, "ops/s") };
+    let text = |sign: &str, value: f64| match value {
+        0.0 => "0".to_owned(),
+        _ => format!("{sign}{}", three_digits(value / unit_size)),
+    };
+    let measured = match is_time {
+        true => text("", parts.value),
+        false => grouped(parts.value),
+    };
+    vec![
+        name,
+        format!("{measured}\u{a0}{unit}"),
+        text(generator, parts.generator),
+        text("−", parts.sample_below),
+        text("+", parts.sample_above),
+        text("±", parts.other_runs),
+        text("±", parts.resolution),
+    ]
 }

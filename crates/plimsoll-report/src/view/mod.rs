@@ -1,8 +1,6 @@
 //! What both the page and the Markdown say of a run, as text in order of reading.
 
 mod agents;
-mod beside;
-mod budget;
 mod capacity;
 mod disclosure;
 mod drawn;
@@ -18,7 +16,6 @@ mod price;
 mod promises;
 mod published;
 pub(crate) mod ratios;
-mod resources;
 mod shares;
 
 use plimsoll_model::event::Bound;
@@ -32,19 +29,17 @@ use serde::Serialize;
 use crate::table::{Mark, Table};
 use crate::text::{command_line, instant, number};
 
-pub use beside::Beside;
-pub(crate) use beside::BesideView;
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
-pub(crate) use limits::has_limits;
+pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit};
 pub(crate) use names::{key_of, key_words};
 pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
 pub(crate) use price::{PriceView, price_comparison_table};
-pub(crate) use published::{PublishedView, comparison_tables};
-pub(crate) use resources::{THIS_HOST, find};
+pub use published::Beside;
+pub(crate) use published::{BesideView, PublishedView, comparison_tables};
 
 /// Said at the end of every report.
 pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of published \
@@ -183,8 +178,8 @@ impl RunView {
             capacity: capacity::view(run),
             figures,
             figures_note,
-            budget: budget::table(run),
-            budget_note: budget::NOTE,
+            budget: headline::budget_table(run),
+            budget_note: headline::BUDGET_NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
             hints: run.hints.iter().map(ToString::to_string).collect(),
             curve: curve(run),
@@ -204,7 +199,7 @@ impl RunView {
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
-            resources: resources::table(run),
+            resources: limits::resource_table(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),

@@ -1,11 +1,14 @@
-//! What others published of the same method, as text in order of reading.
+//! What others published of the same method, as text in order of reading; and what stands beside a
+//! run without being of its bundle.
 
+use plimsoll_model::prices::PricedSystem;
 use plimsoll_model::published::{
     Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable,
 };
 use plimsoll_model::units::{grouped, grouped_with, three_digits};
 use serde::Serialize;
 
+use super::price::PriceView;
 use crate::table::{Table, figures, words};
 use crate::text::ABSENT;
 
@@ -125,4 +128,30 @@ fn point_cells(point: &PublishedPoint) -> Vec<String> {
     let took_part = point.participating.map(|[one, two]| format!("{one} and {two}"));
     let ratio = format!("× {}", three_digits(point.ratio));
     vec![point.load.clone(), first, second, ratio, took_part.unwrap_or_else(|| ABSENT.to_owned())]
+}
+
+/// Of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// What its system costs.
+    pub price: Option<PricedSystem>,
+    /// What others published of its method, in the order to show.
+    pub published: Vec<PublishedPage>,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct BesideView {
+    pub(crate) price: Option<PriceView>,
+    pub(crate) published: Vec<PublishedView>,
+    pub(crate) context: &'static str,
+}
+
+impl BesideView {
+    pub(crate) fn new(Beside { price, published }: &Beside) -> Self {
+        Self {
+            price: price.as_ref().map(PriceView::new),
+            published: published.iter().map(PublishedView::new).collect(),
+            context: CONTEXT,
+        }
+    }
 }

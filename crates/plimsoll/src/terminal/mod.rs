@@ -6,7 +6,6 @@ mod live_view;
 mod mistake;
 mod point_line;
 mod story;
-mod style;
 mod summary;
 
 use std::io::{self, IsTerminal, Write as _};
@@ -19,8 +18,6 @@ pub(crate) use live_view::LiveView;
 pub(crate) use mistake::show_failure;
 pub(crate) use point_line::{LoadUnit, finished_line, opening_line, search_line};
 pub(crate) use story::story;
-use style::Screen;
-pub(crate) use style::Style;
 pub(crate) use summary::summary;
 
 /// Writes lines to standard output. A closed pipe (`plimsoll … | head`) is not a failure.
@@ -67,4 +64,63 @@ fn style_of(stream: &(impl AsFd + IsTerminal)) -> Style {
     let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let screen = known.map(|size| Screen { columns: size.ws_col.into(), rows: size.ws_row.into() });
     Style::new(colours_wanted(is_terminal)).on(screen)
+}
+
+/// Size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Screen {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+/// How text looks where it goes: paints it, or leaves it as it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    painted: bool,
+    screen: Option<Screen>,
+}
+
+impl Style {
+    /// Paints when `painted`.
+    pub(crate) const fn new(painted: bool) -> Self {
+        Self { painted, screen: None }
+    }
+
+    /// The same on a screen of that size.
+    pub(crate) const fn on(self, screen: Option<Screen>) -> Self {
+        Self { screen, ..self }
+    }
+
+    /// Where the text goes to a terminal.
+    pub(crate) const fn screen(self) -> Option<Screen> {
+        self.screen
+    }
+
+    pub(crate) const fn is_painted(self) -> bool {
+        self.painted
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.paint("1;31", text)
+    }
+
+    pub(crate) fn mixed(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.painted { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
 }

@@ -1,15 +1,16 @@
 //! The end of a run: all of it into a file or a pipe, what fits on a terminal's screen.
 
 mod distribution;
-mod errors;
 mod extent;
 mod table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use extent::Extent;
 use plimsoll_model::capacity::TryStanding;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
@@ -19,7 +20,6 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
 
 use super::Style;
-use extent::Extent;
 
 /// Verdict, headline, limit, table of points, and where the report is. On a terminal as much as
 /// fits its screen: the report has the rest, so without one nothing is left out.
@@ -35,9 +35,9 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
     distribution::push(&mut out, result, style, extent);
-    errors::push(&mut out, result, style, extent);
+    push_errors(&mut out, result, style, extent);
     let Verdict { reasons, warnings, .. } = &result.verdict;
-    let warnings: Vec<Finding> = warnings.iter().filter(|w| !errors::shows(w)).cloned().collect();
+    let warnings: Vec<Finding> = warnings.iter().filter(|w| !shows(w)).cloned().collect();
     for (title, findings) in [("Reasons", reasons), ("Warnings", &warnings)] {
         let bundle = report.and_then(Path::parent);
         push_findings(&mut out, findings, &style.mixed(title), bundle, extent);
@@ -206,4 +206,65 @@ fn push_findings(
     if more > 0 && extent.columns.is_none() {
         let _ = writeln!(out, "  - and {more} more in the report");
     }
+}
+
+/// Is this finding shown here?
+fn shows(finding: &Finding) -> bool {
+    matches!(finding.rule, Rule::ConnectionsLost { .. })
+}
+
+/// One class over the points of the ladder.
+#[derive(Default)]
+struct Class<'r> {
+    ops: u64,
+    /// Of the first point that kept one.
+    sample: Option<(u32, &'r str)>,
+}
+
+/// What failed, before anything that follows from it: lost connections, and one sample of each class
+/// of errors. Nothing where no op failed, or none is known closer.
+fn push_errors(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
+    let warnings = &result.verdict.warnings;
+    let connections = warnings.iter().find(|finding| shows(finding)).map(|finding| {
+        let place = finding.point.map_or(String::new(), |number| format!("point {number}: "));
+        format!("- {place}{}{}", finding.rule, elsewhere(finding, warnings))
+    });
+    let classes = classes(result);
+    let samples = classes.iter().filter_map(|(name, class)| {
+        let (point, sample) = class.sample?;
+        let sample = sample.replacen(&marker(name), ":", 1);
+        Some(format!(
+            "- {name}, {} ops, first at point {point}: {sample}",
+            grouped(class.ops as f64)
+        ))
+    });
+    let lines: Vec<String> = connections.into_iter().chain(samples).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{}  {}", extent.gap(), style.mixed("Errors"));
+    for line in lines.iter().take(extent.findings_max) {
+        let _ = writeln!(out, "  {}", extent.finding(line));
+    }
+}
+
+/// The most frequent first.
+fn classes(result: &RunResult) -> Vec<(&str, Class<'_>)> {
+    let mut classes: BTreeMap<&str, Class<'_>> = BTreeMap::new();
+    for point in &result.points {
+        for (name, ops) in &point.errors {
+            let class = classes.entry(name).or_default();
+            class.ops += ops;
+            let sample = point.error_samples.iter().find(|text| text.contains(&marker(name)));
+            class.sample = class.sample.or(sample.map(|text| (point.position, text.as_str())));
+        }
+    }
+    let mut classes: Vec<_> = classes.into_iter().collect();
+    classes.sort_by_key(|(_, class)| std::cmp::Reverse(class.ops));
+    classes
+}
+
+/// Samples read `op (class): detail`.
+fn marker(class: &str) -> String {
+    format!(" ({class}):")
 }

@@ -1,7 +1,7 @@
 //! Servers that are no transaction servers, refuse, die, come back or fall silent: message, exit
 //! code, counts.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -12,44 +12,12 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use plimsoll_testkit::program::{
-    Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
+    Ended, Served, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 
-/// The reference server, killed when dropped.
-pub struct Served {
-    child: Child,
-    url: String,
-}
-
-impl Served {
-    fn with(flags: &[&str]) -> Self {
-        let mut child = command(&["serve", "app", "--stop-with-stdin"])
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Self { child, url }
-    }
-
-    /// On a free port, with its segments in `root`, so that nothing is left when it is killed.
-    pub fn below(root: &Path) -> Self {
-        Self::with(&["--listen", "127.0.0.1:0", "--root", root.to_str().unwrap()])
-    }
-
-    pub fn listen(&self) -> &str {
-        self.url.trim_start_matches("app://").trim_end_matches('/')
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The reference server with its segments in `root`, so that nothing is left when it is killed.
+pub fn serve_below(root: &Path) -> Served {
+    Served::with("app", &["--root", root.to_str().unwrap()])
 }
 
 /// A server that gives every client this greeting and waits for its end.
@@ -104,8 +72,7 @@ fn servers_that_refuse_are_told_with_the_next_move() {
 
 #[test]
 fn a_calibrated_server_is_asked_for_client_server_transactions_only() {
-    let server =
-        Served::with(&["--listen", "127.0.0.1:0", "--calibrated", "service=const:1ms,servers=4"]);
+    let server = Served::with("app", &["--calibrated", "service=const:1ms,servers=4"]);
     refused(&server.url, &[], 2, &["is calibrated", "client_server"]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
@@ -143,11 +110,10 @@ fn point(bundle: &Path) -> Value {
 #[test]
 fn a_server_that_is_killed_ends_no_run_and_hides_nothing() {
     let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut server = Served::below(&root.path().join("segments"));
+    let server = serve_below(&root.path().join("segments"));
     let bundle = place.path().join("b");
     let run = begin(&server.url, &bundle, &[]);
-    server.child.kill().unwrap();
-    server.child.wait().unwrap();
+    drop(server);
     let ended: Ended = wait_for(run);
     ended.check(1, &["invalid"]);
     let errors = point(&bundle)["errors"].clone();
@@ -160,13 +126,15 @@ fn a_server_that_is_killed_ends_no_run_and_hides_nothing() {
 fn clients_go_on_when_the_server_comes_back() {
     let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let segments = root.path().join("segments");
-    let mut server = Served::below(&segments);
-    let listen = server.listen().to_owned();
+    let server = serve_below(&segments);
+    let listen = server.address().to_string();
     let bundle = place.path().join("b");
     let run = begin(&server.url, &bundle, &["--set", "profiles.quick.measure=6s"]);
-    server.child.kill().unwrap();
-    server.child.wait().unwrap();
-    let again = Served::with(&["--listen", &listen, "--root", segments.to_str().unwrap()]);
+    drop(server);
+    let place_of_old = ["--listen", &listen, "--root", segments.to_str().unwrap()];
+    let again = Served::start(command(
+        &[&["serve", "app", "--stop-with-stdin"], &place_of_old[..]].concat(),
+    ));
     let ended: Ended = wait_for(run);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     let point = point(&bundle);
@@ -178,14 +146,14 @@ fn clients_go_on_when_the_server_comes_back() {
 #[test]
 fn a_server_that_falls_silent_costs_each_client_one_timeout() {
     let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server = Served::below(&root.path().join("segments"));
+    let server = serve_below(&root.path().join("segments"));
     let bundle = place.path().join("b");
     // Room for a timeout, however late the server is stopped.
     let long = ["--set", "op_timeout=2s", "--set", "profiles.quick.measure=6s"];
     let run = begin(&server.url, &bundle, &long);
-    signal(&server.child, Signal::STOP);
+    signal(server.child(), Signal::STOP);
     let ended: Ended = wait_for(run);
-    signal(&server.child, Signal::CONT);
+    signal(server.child(), Signal::CONT);
     ended.check(1, &["invalid"]);
     let timeouts = point(&bundle)["errors"]["timeout"].as_u64().unwrap();
     assert!((4..=12).contains(&timeouts), "{timeouts}");
@@ -195,7 +163,7 @@ fn a_server_that_falls_silent_costs_each_client_one_timeout() {
 fn ctrl_c_while_segments_are_filled_ends_with_4() {
     let root = tempfile::tempdir().unwrap();
     let segments = root.path().join("segments");
-    let server = Served::below(&segments);
+    let server = serve_below(&segments);
     let mut fill = command(&["prepare", "transactions", &server.url, "--peak", "60"]);
     let fill = fill.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("segments are filled", || segments.join("client-000001.segment").exists());
@@ -206,7 +174,7 @@ fn ctrl_c_while_segments_are_filled_ends_with_4() {
 #[test]
 fn ctrl_c_within_a_point_keeps_those_before_it() {
     let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server = Served::below(&root.path().join("segments"));
+    let server = serve_below(&root.path().join("segments"));
     let bundle = place.path().join("b");
     let more = ["--points", "1,2,3", "--set", "profiles.quick.measure=1s"];
     let mut run = command(&short("transactions", &server.url, &bundle, &more));

@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::bad_days::Served;
+use crate::bad_days::serve_below;
 use plimsoll_testkit::program::{
     Ended, broken_rules, command, result, short, wait_for, wait_until,
 };
@@ -167,8 +167,8 @@ struct Tricked {
 impl Tricked {
     fn run(trick: Trick, times: i64) -> Self {
         let (place, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let server = Served::below(&root.path().join("segments"));
-        let between = Between::start(server.listen().parse().unwrap(), trick);
+        let server = serve_below(&root.path().join("segments"));
+        let between = Between::start(server.address(), trick);
         let (url, bundle) = (format!("app://{}", between.address), place.path().join("b"));
         let mut run = command(&short("transactions", &url, &bundle, &ONE_POINT));
         let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -2,49 +2,25 @@
 //! Python that `docs/app-protocol.md` points to.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use plimsoll_testkit::peers::require_peer;
 use serde_json::Value;
 
-use plimsoll_testkit::program::{Ended, plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, Served, plimsoll, result, short};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/app_server.py");
 
-/// The server in Python, stopped when dropped.
-struct Python {
-    child: Child,
-    url: String,
-}
-
-impl Python {
-    /// On a free port, or `None` without Python.
-    fn start() -> Option<Self> {
-        let mut child = Command::new(require_peer("python3")?)
-            .args([SERVER, "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
-        Some(Self { child, url })
-    }
-}
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The server in Python on a free port, or `None` without Python.
+fn serve() -> Option<Served> {
+    let mut command = Command::new(require_peer("python3")?);
+    command.args([SERVER, "0"]);
+    Some(Served::start(command))
 }
 
 /// Runs `suite` with two points; its result, in which nothing failed and every client worked.
 #[track_caller]
-fn measured(python: &Python, suite: &str, more: &[&str]) -> Value {
+fn measured(python: &Served, suite: &str, more: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("run");
     let measure = ["--set", "profiles.quick.measure=1s"];
@@ -73,7 +49,7 @@ fn done(result: &Value) -> BTreeSet<&str> {
 
 #[test]
 fn a_server_in_sixty_lines_of_python_serves_the_whole_suite() {
-    let Some(python) = Python::start() else { return };
+    let Some(python) = serve() else { return };
     let result = measured(&python, "transactions", &["--set", "workload.work=2"]);
     assert_eq!(
         done(&result).into_iter().collect::<Vec<_>>(),
@@ -86,7 +62,7 @@ fn a_server_in_sixty_lines_of_python_serves_the_whole_suite() {
 
 #[test]
 fn the_kinds_beyond_the_method_are_served_too() {
-    let Some(python) = Python::start() else { return };
+    let Some(python) = serve() else { return };
     let set = ["sequential_read", "sequential_write", "append"]
         .map(|kind| format!("workload.mix.{kind}=1"));
     let set: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
@@ -99,7 +75,7 @@ fn the_kinds_beyond_the_method_are_served_too() {
 
 #[test]
 fn segments_are_filled_beforehand_and_found_in_order() {
-    let Some(python) = Python::start() else { return };
+    let Some(python) = serve() else { return };
     let scaled = ["--set", "workload.segment_mib=1"];
     let prepare = |written: &str| {
         let mut arguments = vec!["prepare", "transactions", &python.url, "--peak", "3"];
@@ -114,7 +90,7 @@ fn segments_are_filled_beforehand_and_found_in_order() {
 
 #[test]
 fn a_segment_that_the_server_does_not_allow_ends_the_run_before_its_first_point() {
-    let Some(python) = Python::start() else { return };
+    let Some(python) = serve() else { return };
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("run");
     let set = ["--points", "1", "--set", "workload.segment_mib=8000"];

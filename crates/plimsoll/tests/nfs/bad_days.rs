@@ -1,19 +1,17 @@
 //! NFS servers that refuse, die, come back, or lose what they held: message, exit code, counts.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use plimsoll_testkit::cut_proxy::CutProxy;
-use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
+use plimsoll_testkit::lossy_proxy::{CutProxy, LossyConfig, LossyProxy, Mischief};
 use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use plimsoll_testkit::skips::skip_always;
 use serde_json::Value;
 
-use crate::served::Served;
+use crate::through;
 use plimsoll_testkit::program::{
-    Ended, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
+    Ended, Served, command, plimsoll, points_finished, result, short, signal, wait_for, wait_until,
 };
 
 fn refused(url: &str, parts: &[&str], code: i32) {
@@ -25,14 +23,14 @@ fn refused(url: &str, parts: &[&str], code: i32) {
 
 #[test]
 fn an_export_that_is_not_there_is_named_with_those_that_are() {
-    let server = Served::with(&[]);
+    let server = Served::with("nfs", &[]);
     let url = server.url.replace("/export", "/no-such-export");
     refused(&url, &["refuses to mount /no-such-export", "it exports /export"], 3);
 }
 
 #[test]
 fn an_export_that_is_named_twice_is_refused() {
-    let server = Served::with(&[]);
+    let server = Served::with("nfs", &[]);
     let again = server.url.replace("127.0.0.1", "localhost");
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
@@ -44,7 +42,7 @@ fn an_export_that_is_named_twice_is_refused() {
 
 #[test]
 fn a_version_in_the_url_that_is_not_the_suites_is_refused() {
-    let server = Served::with(&[]);
+    let server = Served::with("nfs", &[]);
     let url = format!("{}&version=2", server.url);
     refused(&url, &["version=2 is not possible", "nfs-v2"], 2);
     refused(&format!("{}&transport=sctp", server.url), &["transport=sctp", "tcp or udp"], 2);
@@ -79,7 +77,7 @@ fn a_dead_port_and_a_host_without_address_are_named() {
 
 #[test]
 fn a_file_set_larger_than_the_server_is_refused_before_the_first_byte() {
-    let server = Served::with(&["--memory-max", "64MiB"]);
+    let server = Served::with("nfs", &["--memory-max", "64MiB"]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = ["--points", "2000", "--set", "profiles.quick.workload_scale=1"];
@@ -153,15 +151,11 @@ fn in_mid_point(url: &str, mischief: impl FnOnce()) -> Value {
     result(&bundle)["points"][0].clone()
 }
 
-fn address(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
-}
-
 #[test]
 fn connections_that_are_cut_in_mid_point_come_back_and_no_op_is_lost() {
-    let server = Served::with(&[]);
-    let mut proxy = CutProxy::start(address(server.port));
-    let url = server.through(proxy.address().port(), "tcp");
+    let server = Served::with("nfs", &[]);
+    let mut proxy = CutProxy::start(server.address());
+    let url = through(&server, proxy.address(), "tcp");
     let point = in_mid_point(&url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
@@ -174,10 +168,10 @@ fn connections_that_are_cut_in_mid_point_come_back_and_no_op_is_lost() {
 
 #[test]
 fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
-    let server = Served::with(&[]);
+    let server = Served::with("nfs", &[]);
     let calm = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
-    let proxy = LossyProxy::start(address(server.port), calm);
-    let url = server.through(proxy.address().port(), "udp");
+    let proxy = LossyProxy::start(server.address(), calm);
+    let url = through(&server, proxy.address(), "udp");
     let point = in_mid_point(&url, || {
         proxy.go_down();
         std::thread::sleep(Duration::from_millis(300));
@@ -189,16 +183,15 @@ fn a_server_that_is_silent_over_udp_is_asked_again_until_it_answers() {
 
 #[test]
 fn a_server_that_restarts_with_other_files_answers_stale_and_it_is_counted() {
-    let first = Served::with(&[]);
-    let port = first.port;
-    let mut proxy = CutProxy::start(address(port));
-    let url = first.through(proxy.address().port(), "tcp");
+    let first = Served::with("nfs", &[]);
+    let mut proxy = CutProxy::start(first.address());
+    let url = through(&first, proxy.address(), "tcp");
     let mut second = None;
     let point = in_mid_point(&url, || {
         proxy.go_down();
         drop(first);
-        let fresh = Served::with(&[]);
-        proxy.come_back_at(address(fresh.port));
+        let fresh = Served::with("nfs", &[]);
+        proxy.come_back_at(fresh.address());
         second = Some(fresh);
     });
     let errors = point["errors"].as_object().unwrap();

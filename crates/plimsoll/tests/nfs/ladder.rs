@@ -3,8 +3,8 @@
 use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use serde_json::Value;
 
-use crate::served::Served;
-use plimsoll_testkit::program::{plimsoll, result, short};
+use crate::over_udp;
+use plimsoll_testkit::program::{Served, plimsoll, result, short};
 
 /// Percentage points by which an op's share may differ from the method's in 1,800 ops or more. The
 /// suites' own rule is one point, of the far more ops of a real load point.
@@ -79,8 +79,8 @@ fn the_reference_server_is_measured_over_tcp_with_version_3() {
 
 #[test]
 fn the_reference_server_is_measured_over_udp_with_version_3() {
-    let server = Served::with(&[]);
-    check_run("nfs-v3", &server.udp(), &[]);
+    let server = Served::with("nfs", &[]);
+    check_run("nfs-v3", &over_udp(&server), &[]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_real_ganesha_is_measured_over_tcp_and_udp() {
 
 #[test]
 fn several_exports_share_the_load() {
-    let (one, two) = (Served::with(&[]), Served::with(&[]));
+    let (one, two) = (Served::with("nfs", &[]), Served::with("nfs", &[]));
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = [two.url.as_str(), "--points", "500"];
@@ -170,7 +170,7 @@ fn the_file_set_on_disk_has_the_methods_sizes() {
 #[test]
 fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
     // A MiB of files for each op/s: with what is left free, room for little more than a hundred.
-    let server = Served::with(&["--memory-max", "200MiB"]);
+    let server = Served::with("nfs", &["--memory-max", "200MiB"]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let settings = [

@@ -10,5 +10,19 @@
 mod bad_days;
 mod foreign;
 mod ladder;
-mod served;
 mod wire;
+
+use std::net::SocketAddr;
+
+use plimsoll_testkit::nfs_peers;
+use plimsoll_testkit::program::Served;
+
+/// The URL over UDP.
+fn over_udp(server: &Served) -> String {
+    format!("{}&transport=udp", server.url)
+}
+
+/// The export by way of a proxy, which MOUNT does not pass.
+fn through(server: &Served, proxy: SocketAddr, transport: &str) -> String {
+    format!("{}&transport={transport}", nfs_peers::through(&server.url, proxy))
+}

@@ -1,14 +1,12 @@
 //! What goes over the wire, by a foreign judge and over a bad network.
 
-use std::net::SocketAddr;
-
 use plimsoll_testkit::capture::Capture;
 use plimsoll_testkit::flip_proxy::FlipProxy;
 use plimsoll_testkit::lossy_proxy::{LossyConfig, LossyProxy, Mischief};
 use serde_json::Value;
 
-use crate::served::Served;
-use plimsoll_testkit::program::{plimsoll, result, short};
+use crate::{over_udp, through};
+use plimsoll_testkit::program::{Served, plimsoll, result, short};
 
 /// A small set, the same for every command of a test.
 const SMALL_SET: [&str; 2] = ["--set", "workload.mib_per_op_per_s=0.01"];
@@ -53,11 +51,11 @@ const V2: [(&str, u32); 10] = [
 /// `prepare`: they are captured alone and taken off.
 #[track_caller]
 fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool) {
-    let server = Served::with(&[]);
-    let url = if udp { server.udp() } else { server.url.clone() };
+    let server = Served::with("nfs", &[]);
+    let url = if udp { over_udp(&server) } else { server.url.clone() };
     let prepare = [&["prepare", suite, url.as_str(), "--peak", "800"], &SMALL_SET[..]].concat();
     plimsoll(&prepare).check(0, &["complete"]);
-    let Some(capture) = Capture::start(server.port) else { return };
+    let Some(capture) = Capture::start(server.address().port()) else { return };
     plimsoll(&prepare).check(0, &["complete"]);
     let setup = capture.finish();
 
@@ -71,7 +69,7 @@ fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool
         &["--set", "profiles.quick.drain=10s"],
     ]
     .concat();
-    let Some(capture) = Capture::start(server.port) else { return };
+    let Some(capture) = Capture::start(server.address().port()) else { return };
     let run = plimsoll(&short(suite, &url, &bundle, &more));
     let seen = capture.finish();
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
@@ -103,10 +101,6 @@ fn tshark_counts_the_same_calls_of_version_2_over_udp() {
     check_counts("nfs-v2", 2, &V2, true);
 }
 
-fn address(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
-}
-
 /// Runs one point by way of a proxy, after the set has been written without it.
 #[track_caller]
 fn one_point(server: &Served, url: &str, more: &[&str]) -> Value {
@@ -128,12 +122,12 @@ fn one_point(server: &Served, url: &str, more: &[&str]) -> Value {
 
 #[test]
 fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none() {
-    let server = Served::with(&[]);
+    let server = Served::with("nfs", &[]);
     // One datagram in twenty, each way.
     let bad = Mischief { lose: 0.02, duplicate: 0.02, reorder: 0.01 };
     let config = LossyConfig { seed: 5, to_server: bad, to_client: bad };
-    let proxy = LossyProxy::start(address(server.port), config);
-    let url = server.through(proxy.address().port(), "udp");
+    let proxy = LossyProxy::start(server.address(), config);
+    let url = through(&server, proxy.address(), "udp");
     // Time for five tries: after 0, 1, 3, 7 and 15 s.
     let long = ["--set", "op_timeout=25s", "--set", "profiles.quick.drain=25s"];
     let point = one_point(&server, &url, &long);
@@ -151,17 +145,17 @@ fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none()
 
 #[test]
 fn every_flipped_byte_in_a_read_over_tcp_is_caught() {
-    let server = Served::with(&[]);
-    let proxy = FlipProxy::tcp(address(server.port), FLIP_EVERY);
-    let url = server.through(proxy.address().port(), "tcp");
+    let server = Served::with("nfs", &[]);
+    let proxy = FlipProxy::tcp(server.address(), FLIP_EVERY);
+    let url = through(&server, proxy.address(), "tcp");
     check_flips(&server, &proxy, &url);
 }
 
 #[test]
 fn every_flipped_byte_in_a_read_over_udp_is_caught() {
-    let server = Served::with(&[]);
-    let proxy = FlipProxy::udp(address(server.port), FLIP_EVERY);
-    let url = server.through(proxy.address().port(), "udp");
+    let server = Served::with("nfs", &[]);
+    let proxy = FlipProxy::udp(server.address(), FLIP_EVERY);
+    let url = through(&server, proxy.address(), "udp");
     check_flips(&server, &proxy, &url);
 }
 

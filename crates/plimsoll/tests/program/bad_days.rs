@@ -39,7 +39,7 @@ fn check_errors(fault: Fault, class: &str) {
 fn servers_of_a_run_listen_on_an_address_of_this_host_that_was_asked_for() {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("away");
-    let run = |suite, bundle, ip| {
+    let run = |suite: &str, bundle: &Path, ip: &str| {
         plimsoll(&short(suite, "builtin:", bundle, &["--listen-on", ip, "--points", "2"]))
     };
     // RFC 5737: nobody's.

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use plimsoll_testkit::clock::now;
 use plimsoll_testkit::fault_server::{Fault, FaultServer, Ignore, RequestFacts, Sockets};
 
 use plimsoll_testkit::program::{Judged, one_is_right, plimsoll, result};
@@ -195,9 +196,4 @@ fn servers_that_are_slow_now_and_then_or_between_two_parts_of_a_reply_get_no_hin
     nothing_told(&some_late, &["--rate", "500", "--connections", "64"]);
     let in_parts = server(|_| Fault::TwoWrites(MS(41)));
     nothing_told(&in_parts, &["--clients", "8"]);
-}
-
-#[allow(clippy::disallowed_methods, reason = "the server of this test keeps to a real clock")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -3,16 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_testkit::peers::require_peer;
-use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use plimsoll_testkit::program::{
-    Ended, Judged, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
+    Ended, Judged, Running, command, one_is_right, plimsoll, result, short, wait_for, wait_until,
 };
 use plimsoll_testkit::sshd::Sshd;
 
@@ -242,21 +241,10 @@ fn a_wrong_key_is_told_before_any_load() {
 }
 
 /// A program of this test's own that serves until it is dropped.
-struct Peer(Child);
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        plimsoll_testkit::program::signal(&self.0, Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-impl Peer {
-    fn start(program: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
+fn serving(program: &Path, arguments: &[&str]) -> Running {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(command.spawn().unwrap())
 }
 
 #[test]
@@ -266,7 +254,7 @@ fn node_exporter_tells_the_same_figures_as_this_host() {
     let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
-    let _peer = Peer::start(&exporter, &[&format!("--web.listen-address={address}")]);
+    let _peer = serving(&exporter, &[&format!("--web.listen-address={address}")]);
     wait_until("it listens", || std::net::TcpStream::connect(&address).is_ok());
     let url = format!("http://{address}/metrics");
     let more = [&["--points", "300", "--monitor", &url][..], &LONG].concat();
@@ -292,7 +280,7 @@ fn snmpd_tells_the_same_traffic_as_this_host_and_no_file_holds_its_community() {
         .unwrap();
     let (config, pid) = (config.display().to_string(), place.path().join("pid"));
     let pid = pid.display().to_string();
-    let _peer = Peer::start(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
+    let _peer = serving(&snmpd, &["-f", "-Ln", "-C", "-c", &config, "-p", &pid]);
     let url = format!("snmp://s3cret@{address}");
     // The agent renews counters of interfaces every three seconds, ticks every five.
     let long = ["--set", "profiles.quick.measure=20s", "--set", "profiles.quick.warm_up=6s"];

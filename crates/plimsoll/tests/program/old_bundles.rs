@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_testkit::program::{plimsoll, result};
+use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// What newer versions say besides.
@@ -16,18 +16,6 @@ fn bundles() -> Vec<PathBuf> {
     let mut all: Vec<_> = fs::read_dir(place).unwrap().map(|item| item.unwrap().path()).collect();
     all.sort();
     all
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for item in fs::read_dir(from).unwrap() {
-        let item = item.unwrap();
-        let copied = to.join(item.file_name());
-        match item.file_type().unwrap().is_dir() {
-            true => copy(&item.path(), &copied),
-            false => drop(fs::copy(item.path(), copied).unwrap()),
-        }
-    }
 }
 
 /// Where `new` differs from `old` in more than words and what was added.

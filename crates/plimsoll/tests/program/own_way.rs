@@ -1,12 +1,11 @@
 //! The program keeps out of its own way: what it does beside the load, it does on other cores.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use plimsoll_servers::cores;
 
-use plimsoll_testkit::program::{plimsoll, short, wait_for, wait_until};
+use plimsoll_testkit::program::{Running, Served, plimsoll, serve, short, wait_for, wait_until};
 
 /// Names of a process's threads, with the cores each may run on. The first thread bears the
 /// program's name.
@@ -106,15 +105,15 @@ fn who_used_the_workers_core_is_named() {
     let more = ["--points", "200", "--set", "profiles.quick.measure=1s"];
     let run = short("web-static", "builtin:", &out, &more);
     arguments.extend(run);
-    let mut loop_ = Ended(
+    let busy = Running(
         Command::new("taskset")
             .args(["-c", &worker.to_string(), "sh", "-c", "while :; do :; done"])
             .spawn()
             .unwrap(),
     );
     let output = Command::new("taskset").args(arguments).output().unwrap();
-    let pid = loop_.0.id();
-    loop_.end();
+    let pid = busy.0.id();
+    drop(busy);
     ran(output.status.code());
     let records = records(&out);
     let users = records[0]["core_users"].as_array().unwrap();
@@ -135,40 +134,16 @@ fn a_server_that_somebody_else_pinned_leaves_the_other_core_to_the_worker() {
     std::fs::create_dir(&root).unwrap();
     std::fs::write(root.join("page"), "hello").unwrap();
     let out = dir.path().join("bundle");
-    let mut server = Ended(
-        Command::new("taskset")
-            .args(["-c", &taken.to_string(), env!("CARGO_BIN_EXE_plimsoll"), "serve", "web"])
-            .args(["--listen", "127.0.0.1:0", "--root", root.to_str().unwrap()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    let mut said = String::new();
-    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let address = said.trim().rsplit_once("//").unwrap().1.trim_end_matches('/').to_owned();
-    let url = format!("http://{address}/page");
+    let serve = serve("web", &["--root", root.to_str().unwrap()]);
+    let mut pinned = Command::new("taskset");
+    pinned.args(["-c", &taken.to_string()]).arg(serve.get_program()).args(serve.get_args());
+    let server = Served::start(pinned);
+    let url = format!("{}page", server.url);
     let ended = plimsoll(&short("web-url", &url, &out, &["--rate", "200"]));
-    server.end();
+    drop(server);
     ran(ended.code);
     let placement = &disclosed(&out, "placement")[0].1;
     assert!(placement.contains(&format!("on cores {taken}; the generator has cores {free}")));
     let text = std::fs::read_to_string(out.join("journal.jsonl")).unwrap();
     assert!(text.contains("\"own_cores\":true"), "{text}");
-}
-
-/// A process of this test, ended whatever happens.
-struct Ended(Child);
-
-impl Ended {
-    fn end(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.end();
-    }
 }

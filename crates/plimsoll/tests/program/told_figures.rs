@@ -3,15 +3,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use plimsoll_testkit::peers::require_peer;
-use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use plimsoll_testkit::program::{
-    Judged, one_is_right, plimsoll, result, short, signal, wait_until,
+    Judged, Running, one_is_right, plimsoll, result, short, wait_until,
 };
 
 fn mean(result: &Value, name: &str, source: Option<&str>) -> Option<f64> {
@@ -52,7 +51,7 @@ fn an_nginx_of_ours_counts_the_requests_that_the_generator_counts() {
 
 /// An nginx that somebody else has started.
 struct Foreign {
-    child: Child,
+    _process: Running,
     port: u16,
     _place: TempDir,
 }
@@ -72,10 +71,10 @@ impl Foreign {
         fs::write(place.path().join("nginx.conf"), config).unwrap();
         let mut command = Command::new(nginx);
         command.arg("-p").arg(place.path()).args(["-c", "nginx.conf", "-e", "stderr"]);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // A port that was free a moment ago may still be held by a child that is being started.
         wait_until("it answers", || status_page(port).is_ok_and(|page| page.contains("Active")));
-        Some(Self { child, port, _place: place })
+        Some(Self { _process: Running(process), port, _place: place })
     }
 }
 
@@ -85,13 +84,6 @@ fn status_page(port: u16) -> std::io::Result<String> {
     let mut page = String::new();
     stream.read_to_string(&mut page)?;
     Ok(page)
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        signal(&self.child, Signal::TERM);
-        let _ = self.child.wait();
-    }
 }
 
 #[test]

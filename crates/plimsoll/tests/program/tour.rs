@@ -1,12 +1,11 @@
 //! A run from end to end on servers of our own, and what can be done with its bundle.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use plimsoll_testkit::program::{broken_rules, command, plimsoll, result, short, signal};
+use plimsoll_testkit::program::{Served, broken_rules, command, plimsoll, result, short, signal};
 
 /// Room for work and its replies on a machine that stands still now and then.
 const ROOMY: [&str; 4] =
@@ -137,9 +136,9 @@ fn a_prepared_directory_is_served_and_measured_twice() {
     let (www, bundle) = (place.path().join("www"), place.path().join("b"));
     let root = www.to_str().unwrap();
     plimsoll(&["prepare", "web-static", root, "--peak", "0.05", "--seed", "5"]).check(0, &[root]);
-    let (mut server, url) = serve_web(root);
+    let server = Served::with("web", &["--root", root]);
     let more = [&["--points", "40", "--repeat", "2"], &ROOMY[..]].concat();
-    let run = plimsoll(&short("web-static", &url, &bundle, &more));
+    let run = plimsoll(&short("web-static", &server.url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     for number in [1, 2] {
         let result = result(&place.path().join(format!("b-{number}")));
@@ -151,20 +150,8 @@ fn a_prepared_directory_is_served_and_measured_twice() {
         let runs = parameter(&result, "generator.runs");
         assert_eq!(runs["value"], format!("run {number} of 2; each is reported"));
     }
-    signal(&server, rustix::process::Signal::INT);
-    assert!(server.wait().unwrap().success(), "a server stopped by Ctrl-C has done its work");
-}
-
-/// The reference server over a directory, and where it listens.
-fn serve_web(root: &str) -> (Child, String) {
-    let mut server = command(&["serve", "web", "--listen", "127.0.0.1:0", "--root", root])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let url = said.trim().strip_prefix("listening on ").unwrap().to_owned();
-    (server, url)
+    signal(server.child(), rustix::process::Signal::INT);
+    assert_eq!(server.ended().code, Some(0), "a server stopped by Ctrl-C has done its work");
 }
 
 fn largest_file(below: &Path) -> PathBuf {
@@ -233,12 +220,13 @@ fn a_file_set_is_read_before_the_first_point_where_the_suite_wants_it_warm() {
     let root = www.to_str().unwrap();
     plimsoll(&["prepare", "web-static", root, "--peak", "0.05"]).check(0, &[root]);
     std::fs::remove_file(largest_file(&www)).unwrap();
-    let (mut server, url) = serve_web(root);
+    let server = Served::with("web", &["--root", root]);
     let bundle = place.path().join("holes");
     let more = ["--points", "1", "--set", "conditioning=warm"];
-    plimsoll(&short("web-static", &url, &bundle, &more)).check(3, &["the file set was being read"]);
-    signal(&server, rustix::process::Signal::INT);
-    assert!(server.wait().unwrap().success());
+    plimsoll(&short("web-static", &server.url, &bundle, &more))
+        .check(3, &["the file set was being read"]);
+    signal(server.child(), rustix::process::Signal::INT);
+    server.ended().check(0, &[]);
     let nothing = ["run", "web-url", "http://127.0.0.1:9/", "--set", "conditioning=warm"];
     let refused = plimsoll(&[&nothing[..], &["--no-check"]].concat());
     assert!(matches!(refused.code, Some(2 | 3)), "{refused:?}");

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use plimsoll_testkit::peers::require_peer;
 use plimsoll_testkit::tls::TestCertificate;
-use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use plimsoll_testkit::program::{signal, wait_until};
+use plimsoll_testkit::program::{Running, wait_until};
 
 /// Common name of the client that the servers know.
 pub const CLIENT: &str = "ann";
@@ -34,7 +33,7 @@ pub struct WebPeer {
     pub name: &'static str,
     pub port: u16,
     pub tls_port: u16,
-    child: Child,
+    _process: Running,
     place: TempDir,
     entry: fn(&Value) -> Option<Seen>,
 }
@@ -147,12 +146,12 @@ impl WebPeer {
             .env("HOME", place.path())
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_DATA_HOME");
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // A port that was free a moment ago may still be held by a child that is being started.
         for port in [port, tls_port] {
             wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
         }
-        Self { name, port, tls_port, child, place, entry }
+        Self { name, port, tls_port, _process: Running(process), place, entry }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -194,13 +193,6 @@ impl WebPeer {
         let text = fs::read_to_string(self.place.path().join("log")).unwrap_or_default();
         let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok());
         entries.filter_map(|entry| (self.entry)(&entry)).collect()
-    }
-}
-
-impl Drop for WebPeer {
-    fn drop(&mut self) {
-        signal(&self.child, Signal::TERM);
-        let _ = self.child.wait();
     }
 }
 

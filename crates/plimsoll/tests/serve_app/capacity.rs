@@ -8,9 +8,8 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::served::Served;
 use plimsoll_testkit::program::{
-    Ended, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
+    Ended, Served, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
 
 /// One server, 10 ms each: 100 ops/s at most.
@@ -32,12 +31,18 @@ const SETTINGS: [&str; 8] = [
 fn arguments(dir: &Path, server: &Served, within: &str) -> Vec<String> {
     let suite = dir.join("open.toml");
     std::fs::write(&suite, SUITE).unwrap();
-    let target = format!("app://{}", server.address);
     let bundle = dir.join("run");
-    let mut arguments: Vec<String> =
-        ["capacity", suite.to_str().unwrap(), &target, "--within", within, "--profile", "quick"]
-            .map(str::to_owned)
-            .into();
+    let mut arguments: Vec<String> = [
+        "capacity",
+        suite.to_str().unwrap(),
+        &server.url,
+        "--within",
+        within,
+        "--profile",
+        "quick",
+    ]
+    .map(str::to_owned)
+    .into();
     let more = ["--progress", "plain", "--workers", "1", "--out", bundle.to_str().unwrap()];
     arguments.extend(more.map(str::to_owned));
     arguments.extend(SETTINGS.iter().flat_map(|s| ["--set".to_owned(), (*s).to_owned()]));
@@ -96,7 +101,7 @@ fn check_found(bundle: &Path) {
 
 #[test]
 fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
-    let server = Served::with(&SERVER);
+    let server = Served::with("app", &SERVER);
     for attempt in 1..=TRIES {
         let place = tempfile::tempdir().unwrap();
         let bundle = place.path().join("run");
@@ -119,7 +124,7 @@ fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
 #[test]
 fn limits_that_no_load_keeps_end_with_1_and_say_why() {
     let place = tempfile::tempdir().unwrap();
-    let server = Served::with(&SERVER);
+    let server = Served::with("app", &SERVER);
     let ended = run(&arguments(place.path(), &server, "mean<5ms"));
     ended.check(1, &["no load is within the limits: the lowest that was tried"]);
     let result = result(&place.path().join("run"));
@@ -129,7 +134,7 @@ fn limits_that_no_load_keeps_end_with_1_and_say_why() {
 
 #[test]
 fn an_interrupted_search_goes_on_where_it_was() {
-    let server = Served::with(&SERVER);
+    let server = Served::with("app", &SERVER);
     for attempt in 1..=TRIES {
         let place = tempfile::tempdir().unwrap();
         let bundle = place.path().join("run");

@@ -7,7 +7,8 @@ use std::process::Command;
 use plimsoll_app::wire::{RequestHeader, RequestType, Status};
 use plimsoll_testkit::peers::require_peer;
 
-use crate::served::{Served, request, serve};
+use crate::client::{Client, request};
+use plimsoll_testkit::program::{Served, serve};
 
 const CLIENTS: u32 = 4;
 const WRITES_EACH: u32 = 25;
@@ -67,7 +68,7 @@ fn hex(bytes: &[u8]) -> String {
 fn traced(strace: &Path, durability: &str) -> Vec<Call> {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("trace");
-    let server = serve(&["--durability", durability]);
+    let server = serve("app", &["--durability", durability]);
     let mut command = Command::new(strace);
     command.args(["-f", "-xx", "-s", "64", "-o", trace.to_str().unwrap(), "-e"]);
     command.arg("trace=pwrite64,pwritev,pwritev2,fdatasync,fsync,sendto,sendmsg,write,writev");
@@ -77,7 +78,7 @@ fn traced(strace: &Path, durability: &str) -> Vec<Call> {
         for number in 0..CLIENTS {
             let server = &server;
             scope.spawn(move || {
-                let (mut client, welcome) = server.client(number, 65_536);
+                let (mut client, welcome) = Client::greeted(server, number, 65_536);
                 assert_eq!(welcome.durable, durability == "fdatasync");
                 for turn in 0..WRITES_EACH {
                     let id = ID_MARK | number << 16 | turn;

@@ -7,8 +7,8 @@
 )]
 
 mod capacity;
+mod client;
 mod durability;
 mod memory;
 mod places;
 mod scale;
-mod served;

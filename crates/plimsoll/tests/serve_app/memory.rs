@@ -9,8 +9,8 @@ use plimsoll_app::wire::{
 };
 use plimsoll_testkit::peers::require_root;
 
-use crate::served::{Served, request, serve};
-use plimsoll_testkit::program::{plimsoll, wait_until};
+use crate::client::{Client, request};
+use plimsoll_testkit::program::{Served, plimsoll, serve, wait_until};
 
 const MIB: u64 = 1 << 20;
 
@@ -23,11 +23,12 @@ fn resident_bytes(server: &Served) -> u64 {
 
 #[test]
 fn a_thousand_slow_clients_take_no_more_memory_than_they_have_sent_bytes() {
-    let server = Served::with(&[]);
-    let (mut victim, _) = server.client(0, 0);
+    let server = Served::with("app", &[]);
+    let (mut victim, _) = Client::greeted(&server, 0, 0);
     let claimed =
         RequestHeader { payload_bytes: PAYLOAD_BYTES_MAX, ..request(RequestType::ClientServer) };
-    let mut slow: Vec<_> = (1..=1_000).map(|number| server.client(number, 0).0).collect();
+    let mut slow: Vec<_> =
+        (1..=1_000).map(|number| Client::greeted(&server, number, 0).0).collect();
     let before = resident_bytes(&server);
     for client in &mut slow {
         client.stream.write_all(&claimed.encode()).unwrap();
@@ -46,7 +47,7 @@ fn a_thousand_slow_clients_take_no_more_memory_than_they_have_sent_bytes() {
         client.stream.write_all(&work_block()[..60_000]).unwrap();
     }
     let read = || {
-        let (mut client, _) = server.client(0, 0);
+        let (mut client, _) = Client::greeted(&server, 0, 0);
         let text = client.status();
         let line = text.lines().find_map(|l| l.strip_prefix("plimsoll_app_received_bytes_total "));
         line.unwrap().parse::<u64>().unwrap()
@@ -76,12 +77,12 @@ fn a_limit_of_memory_holds_the_page_cache_too_and_goes_with_the_server() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = place.path().join("segments");
     let limit = 64 * MIB;
-    let server = Served::with(&["--memory", "64MiB", "--root", root.to_str().unwrap()]);
+    let server = Served::with("app", &["--memory", "64MiB", "--root", root.to_str().unwrap()]);
     let group = group(&server);
     let name = format!("plimsoll-app-{}", server.child().id());
     assert!(group.ends_with(&name), "{group:?} is not {name}");
     for number in 0..10 {
-        let (mut client, welcome) = server.client(number, 16 * MIB);
+        let (mut client, welcome) = Client::greeted(&server, number, 16 * MIB);
         assert_eq!((welcome.refusal, welcome.memory_bytes), (None, limit));
         for offset in (0..16 * MIB).step_by(65_536) {
             let asked = RequestHeader { offset, ..request(RequestType::Write) };
@@ -115,16 +116,16 @@ fn a_segment_without_room_is_refused_and_the_others_go_on() {
     }
     let place = tempfile::tempdir().unwrap();
     let root = place.path().to_str().unwrap();
-    let server = serve(&["--root", root, "--segment-max", "1GiB"]);
+    let server = serve("app", &["--root", root, "--segment-max", "1GiB"]);
     let command = on_a_file_system(place.path(), "size=8m", &server);
     let server = Served::start(command);
-    let (mut client, welcome) = server.client(1, 4 * MIB);
+    let (mut client, welcome) = Client::greeted(&server, 1, 4 * MIB);
     assert_eq!(welcome.refusal, None);
-    assert_eq!(server.client(2, 100 * MIB).1.refusal, Some(Refusal::NoRoom));
-    assert_eq!(server.client(3, 6 * MIB).1.refusal, Some(Refusal::NoRoom));
+    assert_eq!(Client::greeted(&server, 2, 100 * MIB).1.refusal, Some(Refusal::NoRoom));
+    assert_eq!(Client::greeted(&server, 3, 6 * MIB).1.refusal, Some(Refusal::NoRoom));
     let asked = RequestHeader { offset: 4 * MIB - 65_536, ..request(RequestType::Write) };
     assert_eq!(client.ask(asked, work_block()).status, Status::Ok);
-    assert_eq!(server.client(4, 2 * MIB).1.refusal, None);
+    assert_eq!(Client::greeted(&server, 4, 2 * MIB).1.refusal, None);
     let ended = server.end();
     ended.check(0, &["client-000002.segment", "cannot make it", "No space left on device"]);
 }
@@ -135,7 +136,7 @@ fn a_directory_that_only_reads_is_refused() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let server = serve(&["--root", place.path().to_str().unwrap()]);
+    let server = serve("app", &["--root", place.path().to_str().unwrap()]);
     let mut command = on_a_file_system(place.path(), "ro", &server);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -151,12 +152,12 @@ fn the_group_of_a_killed_server_is_removed_by_the_next() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let root = place.path().join("segments");
     let flags = ["--memory", "64MiB", "--root", root.to_str().unwrap()];
-    let killed = Served::with(&flags);
+    let killed = Served::with("app", &flags);
     let left_over = group(&killed);
     assert!(left_over.exists());
     // Killed without a word.
     drop(killed);
-    let next = Served::with(&flags);
+    let next = Served::with("app", &flags);
     assert!(!left_over.exists() && group(&next).exists());
     assert_eq!(next.end().code, Some(0));
 }

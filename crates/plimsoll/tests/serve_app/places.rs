@@ -3,8 +3,10 @@
 use plimsoll_app::wire::{RequestType, Status};
 use rustix::process::Signal;
 
-use crate::served::{Served, request};
-use plimsoll_testkit::program::{command, plimsoll, result, short, signal, wait_for};
+use crate::client::{Client, request};
+use plimsoll_testkit::program::{
+    Served, command, cores_of, plimsoll, result, serve, short, signal, wait_for,
+};
 
 fn is_empty(directory: &std::path::Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()
@@ -14,10 +16,10 @@ fn is_empty(directory: &std::path::Path) -> bool {
 fn ctrl_c_ends_it_well_and_removes_its_temporary_directory() {
     for which in [Signal::INT, Signal::TERM] {
         let tmp = tempfile::tempdir().unwrap();
-        let mut command = crate::served::serve(&[]);
+        let mut command = serve("app", &[]);
         command.env("TMPDIR", tmp.path());
         let server = Served::start(command);
-        let (mut client, _) = server.client(1, 65_536);
+        let (mut client, _) = Client::greeted(&server, 1, 65_536);
         assert_eq!(client.ask(request(RequestType::Append), b"data").status, Status::Ok);
         assert!(!is_empty(tmp.path()));
         signal(server.child(), which);
@@ -29,12 +31,13 @@ fn ctrl_c_ends_it_well_and_removes_its_temporary_directory() {
 
 #[test]
 fn an_address_or_directory_it_cannot_have_is_named_with_the_next_move() {
-    let server = Served::with(&[]);
-    let taken = ["serve", "app", "--listen", &server.address];
+    let server = Served::with("app", &[]);
+    let address = server.address().to_string();
+    let taken = ["serve", "app", "--listen", &address];
     plimsoll(&taken).check(3, &["cannot listen on", "Address already in use", "--listen"]);
     let free = ["serve", "app", "--listen", "127.0.0.1:0"];
     let at = |more: &[&str]| plimsoll(&[&free[..], more].concat());
-    at(&["--metrics", &server.address]).check(3, &["cannot serve metrics on", "--metrics"]);
+    at(&["--metrics", &address]).check(3, &["cannot serve metrics on", "--metrics"]);
     at(&["--root", "/proc/plimsoll"]).check(3, &["cannot keep data segments in /proc", "--root"]);
     let occupied = tempfile::tempdir().unwrap();
     std::fs::write(occupied.path().join("letter.txt"), "dear").unwrap();
@@ -53,15 +56,13 @@ fn an_address_or_directory_it_cannot_have_is_named_with_the_next_move() {
 #[test]
 fn pinned_to_one_core_it_still_has_the_threads_of_the_method() {
     let core = plimsoll_servers::cores::available().unwrap()[0].to_string();
-    let mut server = Served::with(&["--cores", &core, "--metrics", "127.0.0.1:0"]);
+    let mut server = Served::with("app", &["--cores", &core, "--metrics", "127.0.0.1:0"]);
     assert!(server.line().starts_with("metrics at http://127.0.0.1:"));
-    let (_client, welcome) = server.client(1, 0);
+    let (_client, welcome) = Client::greeted(&server, 1, 0);
     assert_eq!(welcome.service_threads, 48);
-    let allowed = server.proc("status");
-    let line = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    assert_eq!(line.trim(), core);
-    let server = Served::with(&["--threads", "3"]);
-    assert_eq!(server.client(1, 0).1.service_threads, 3);
+    assert_eq!(cores_of(server.child().id()), core);
+    let server = Served::with("app", &["--threads", "3"]);
+    assert_eq!(Client::greeted(&server, 1, 0).1.service_threads, 3);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use plimsoll_testkit::smb_peers::impacket;
 use serde_json::Value;
 
-use crate::served::{brief, check_as_expected, check_ended};
+use crate::runs::{brief, check_as_expected, check_ended};
 use plimsoll_testkit::program::{plimsoll, points_finished, result};
 
 /// Document, message, section and field of each way in which the run's replies differ from MS-SMB2.

@@ -5,8 +5,9 @@ use plimsoll_smb::server::samba::{SambaRequest, SmbEncryption, SmbSigning};
 use plimsoll_testkit::smb_peers::samba_as;
 use serde_json::Value;
 
-use crate::served::{Served, brief, check_as_expected, check_ended, gist, ops_done};
+use crate::runs::{brief, check_as_expected, check_ended, gist, ops_done};
 use plimsoll_testkit::program::{plimsoll, result};
+use plimsoll_testkit::shared_files::{serve_user, with_password};
 
 /// Two points, of one client and of four. Rules about time are for machines that do nothing else.
 #[track_caller]
@@ -121,8 +122,8 @@ fn guests_are_let_in_where_the_suite_asks_for_it() {
 
 #[test]
 fn several_shares_bear_the_load_together() {
-    let (one, two) = (Served::with(&[]), Served::with(&[]));
-    let (one, two) = (one.url_with_password(), two.url_with_password());
+    let (one, two) = (serve_user(&[]), serve_user(&[]));
+    let (one, two) = (with_password(&one), with_password(&two));
     let result = check_ladder(&one, &[&two]);
     assert_eq!(result["targets"].as_array().unwrap().len(), 2);
 }

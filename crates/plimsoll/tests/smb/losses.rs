@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::server::samba::SambaRequest;
-use plimsoll_testkit::cut_proxy::CutProxy;
+use plimsoll_testkit::lossy_proxy::CutProxy;
 use plimsoll_testkit::smb_peers::{samba, samba_as};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::served::{
+use crate::runs::{
     brief, check_as_expected, check_ended, command_of, gist, ops_done, reasons, warnings,
 };
 use plimsoll_testkit::program::{Ended, command, points_finished, result, wait_for, wait_until};

@@ -12,6 +12,6 @@ mod ladder;
 mod losses;
 mod refusals;
 mod room;
-mod served;
+mod runs;
 mod setup;
 mod suites;

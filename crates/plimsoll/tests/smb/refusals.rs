@@ -4,8 +4,9 @@ use std::io::{Read as _, Write as _};
 
 use plimsoll_testkit::smb_peers::samba;
 
-use crate::served::{PASSWORD, PASSWORD_VARIABLE, Served, brief, check_ended};
+use crate::runs::{brief, check_ended};
 use plimsoll_testkit::program::{command, plimsoll};
+use plimsoll_testkit::shared_files::{PASSWORD, PASSWORD_VARIABLE, serve_user, with_password};
 
 #[track_caller]
 fn refused(url: &str, parts: &[&str], code: i32) {
@@ -33,10 +34,10 @@ fn samba_refuses_a_wrong_password_a_stranger_and_nobody() {
 
 #[test]
 fn the_reference_server_refuses_a_wrong_password_a_stranger_and_nobody() {
-    let server = Served::with(&[]);
-    refused(&server.url_of("ann:wrong-5150@"), &WRONG, 3);
-    refused(&server.url_of("bob:wrong-5150@"), &WRONG, 3);
-    refused(&server.url_of(""), &["cannot log on", "no user is named"], 3);
+    let server = serve_user(&[]);
+    refused(&server.url.replace("ann@", "ann:wrong-5150@"), &WRONG, 3);
+    refused(&server.url.replace("ann@", "bob:wrong-5150@"), &WRONG, 3);
+    refused(&server.url.replace("ann@", ""), &["cannot log on", "no user is named"], 3);
     // The variable says nothing either.
     refused(&server.url, &WRONG, 3);
 }
@@ -44,8 +45,8 @@ fn the_reference_server_refuses_a_wrong_password_a_stranger_and_nobody() {
 #[test]
 fn a_share_that_is_not_there_is_named() {
     let missing = ["NT_STATUS_BAD_NETWORK_NAME", "nowhere", "check the name of the share"];
-    let server = Served::with(&[]);
-    refused(&server.url_with_password().replace("/plimsoll", "/nowhere"), &missing, 3);
+    let server = serve_user(&[]);
+    refused(&with_password(&server).replace("/plimsoll", "/nowhere"), &missing, 3);
     let Some(server) = samba() else { return };
     refused(&server.url_with_password().replace("/share", "/nowhere"), &missing, 3);
 }
@@ -92,8 +93,8 @@ fn a_server_of_something_else_is_said_to_be_none_of_smb() {
 
 #[test]
 fn a_share_that_is_named_twice_is_refused() {
-    let server = Served::with(&[]);
-    let url = server.url_with_password();
+    let server = serve_user(&[]);
+    let url = with_password(&server);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let run = plimsoll(&brief("disk-mix", &url, &bundle, &[&url, "--points", "2"]));
@@ -103,7 +104,7 @@ fn a_share_that_is_named_twice_is_refused() {
 
 #[test]
 fn the_password_may_come_from_the_environment_and_is_written_nowhere() {
-    let server = Served::with(&[]);
+    let server = serve_user(&[]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let output = command(&brief("disk-mix", &server.url, &bundle, &["--points", "1"]))
@@ -112,7 +113,7 @@ fn the_password_may_come_from_the_environment_and_is_written_nowhere() {
         .unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     let again = place.path().join("c");
-    let url = server.url_with_password();
+    let url = with_password(&server);
     let run = plimsoll(&brief("disk-mix", &url, &again, &["--points", "1"]));
     check_ended(&run);
     for file in ["journal.jsonl", "disclosure.json", "result.json", "report.html", "suite.toml"] {

@@ -7,8 +7,9 @@ use plimsoll_smb::server::samba::SambaRequest;
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of};
 
 use crate::losses::in_mid_point;
-use crate::served::{Served, brief, check_as_expected, check_ended, gist, warnings};
+use crate::runs::{brief, check_as_expected, check_ended, gist, warnings};
 use plimsoll_testkit::program::{plimsoll, result};
+use plimsoll_testkit::shared_files::{serve_user, with_password};
 
 const MIB: u64 = 1 << 20;
 
@@ -41,9 +42,9 @@ fn refused(url: &str, parts: &[&str], code: i32) {
 #[test]
 fn a_share_that_only_reads_is_refused() {
     let kept = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--root", kept.path().to_str().unwrap(), "--read-only"]);
+    let server = serve_user(&["--root", kept.path().to_str().unwrap(), "--read-only"]);
     let parts = ["cannot make plimsoll-files", "NT_STATUS_", "let this user write there"];
-    refused(&server.url_with_password(), &parts, 3);
+    refused(&with_password(&server), &parts, 3);
     assert!(is_empty(kept.path()));
     let request = SambaRequest { login: login(), read_only: true, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
@@ -96,8 +97,8 @@ fn leftovers_of_another_run_are_put_right() {
 #[test]
 fn leftovers_of_another_run_are_put_right_on_the_reference_server() {
     let root = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--root", root.path().to_str().unwrap()]);
-    check_leftovers(&server.url_with_password(), root.path());
+    let server = serve_user(&["--root", root.path().to_str().unwrap()]);
+    check_leftovers(&with_password(&server), root.path());
 }
 
 #[track_caller]
@@ -144,8 +145,8 @@ fn a_directory_of_somebody_else_is_not_written_to() {
 #[test]
 fn a_directory_of_somebody_else_is_not_written_to_on_the_reference_server() {
     let root = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--root", root.path().to_str().unwrap()]);
-    check_foreign(&server.url_with_password(), root.path());
+    let server = serve_user(&["--root", root.path().to_str().unwrap()]);
+    check_foreign(&with_password(&server), root.path());
 }
 
 #[track_caller]
@@ -162,8 +163,8 @@ fn check_foreign(url: &str, share: &Path) {
 
 #[test]
 fn files_of_another_seed_are_not_mixed_with_ours() {
-    let server = Served::with(&[]);
-    let url = server.url_with_password();
+    let server = serve_user(&[]);
+    let url = with_password(&server);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     check_ended(&plimsoll(&brief("disk-mix", &url, &bundle, &["--points", "1"])));

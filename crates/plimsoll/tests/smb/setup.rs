@@ -6,12 +6,11 @@ use std::process::Stdio;
 use plimsoll_testkit::smb_peers::{samba, share_of};
 use rustix::process::Signal;
 
-use crate::served::{
-    PASSWORD, PASSWORD_VARIABLE, Served, brief, check_as_expected, check_ended, gist,
-};
+use crate::runs::{brief, check_as_expected, check_ended, gist};
 use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
+use plimsoll_testkit::shared_files::{PASSWORD, PASSWORD_VARIABLE, serve_user, with_password};
 
 /// One client's workspace by the method (NetBench 5.01: 20 MB).
 const WORKSPACE_BYTES: u64 = 20 << 20;
@@ -47,8 +46,8 @@ fn workspaces_are_prepared_once_and_cleaned_on_samba() {
 #[test]
 fn workspaces_are_prepared_once_and_cleaned_on_the_reference_server() {
     let root = tempfile::tempdir().unwrap();
-    let server = Served::with(&["--root", root.path().to_str().unwrap()]);
-    check_setup(&server.url_with_password(), root.path());
+    let server = serve_user(&["--root", root.path().to_str().unwrap()]);
+    check_setup(&with_password(&server), root.path());
 }
 
 /// Starts a command that writes workspaces, presses Ctrl-C amid it.
@@ -90,7 +89,7 @@ fn ctrl_c_while_workspaces_are_written_ends_with_4_and_resume_goes_on() {
 
 #[test]
 fn ctrl_c_in_mid_mix_ends_with_4_and_resume_does_the_rest() {
-    let server = Served::with(&[]);
+    let server = serve_user(&[]);
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let more = ["--points", "1,2,3", "--set", "profiles.quick.measure=1s"];

@@ -5,8 +5,9 @@ use std::path::Path;
 use plimsoll_testkit::smb_peers::samba;
 use serde_json::Value;
 
-use crate::served::{Served, brief, check_as_expected, check_ended, gist, ops_done};
+use crate::runs::{brief, check_as_expected, check_ended, gist, ops_done};
 use plimsoll_testkit::program::{plimsoll, result};
+use plimsoll_testkit::shared_files::{serve_user, with_password};
 
 /// Runs a suite with these flags; the points of its result.
 #[track_caller]
@@ -107,11 +108,11 @@ fn a_load_file_is_replayed_without_an_unexpected_status() {
 
 #[test]
 fn a_load_file_that_expects_what_does_not_come_is_counted_by_line_of_status() {
-    let server = Served::with(&[]);
+    let server = serve_user(&[]);
     let place = tempfile::tempdir().unwrap();
     let wrong = LETTER.replace("ReadX 8 0 4096 4096 NT_STATUS_OK", "ReadX 8 0 4096 4096 ERROR");
     let file = load_file(place.path(), &wrong);
-    let url = server.url_with_password();
+    let url = with_password(&server);
     let unlimited = ["--set", "workload.unexpected_max=1000000"];
     let flags = [&["--points", "1", "--loadfile", &file], &unlimited[..]].concat();
     let point = points("disk-mix", &url, &flags).remove(0);

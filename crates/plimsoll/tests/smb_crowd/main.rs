@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use plimsoll_testkit::smb_peers::samba;
 
-use plimsoll_testkit::shared_files::{SharedFiles, run};
+use plimsoll_testkit::program::Served;
+use plimsoll_testkit::shared_files::run;
 
 const CLIENTS: u64 = 500;
 
@@ -47,8 +48,8 @@ fn all_take_part(url: &str) {
 fn five_hundred_clients_of_the_reference_server_all_take_part() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // What the clients may write in the worst case, which is far more than they do.
-    let server = SharedFiles::with(&["--memory-max", "4GiB"]);
-    all_take_part(&server.through(server.address(), false));
+    let server = Served::with("smb", &["--memory-max", "4GiB"]);
+    all_take_part(&server.url);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use plimsoll_testkit::peers::{require_peer, require_root};
 use plimsoll_testkit::smb_peers::samba;
 use serde_json::Value;
 
-use plimsoll_testkit::program::{plimsoll, result, wait_for, wait_until};
-use plimsoll_testkit::shared_files::{SharedFiles, disk_mix, has_begun, run};
+use plimsoll_testkit::program::{Served, plimsoll, result, wait_for, wait_until};
+use plimsoll_testkit::shared_files::{disk_mix, has_begun, run};
 
 /// Three small workspaces, the same for `prepare`, which has no profile, and for a run.
 const WORKSPACES: [&str; 2] = ["--set", "workload.workspace_mib=1"];
@@ -74,8 +74,8 @@ fn check_mapping(point: &Value, seen: &CapturedCommands, setup: &CapturedCommand
 
 #[test]
 fn tshark_counts_the_commands_that_the_mapping_predicts_on_the_reference_server() {
-    let server = SharedFiles::for_guests();
-    check_commands(&server.through(server.address(), false), server.address().port());
+    let server = Served::with("smb", &[]);
+    check_commands(&server.url, server.address().port());
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use plimsoll_testkit::hostile_smb::{HostileSmb, Recipe, Trick, command};
 
-use plimsoll_testkit::shared_files::{SharedFiles, run};
+use plimsoll_testkit::program::Served;
+use plimsoll_testkit::shared_files::{run, serve_user, through};
 
 /// Bytes of a header, and of a READ reply before its data.
 const HEADER_BYTES: usize = 64;
@@ -13,7 +14,7 @@ const LONG_ENOUGH: [&str; 2] = ["--set", "profiles.quick.measure=5s"];
 
 #[test]
 fn with_signing_a_flipped_bit_in_any_reply_ends_the_client() {
-    let server = SharedFiles::with_user();
+    let server = serve_user(&[]);
     // Of what says that this is a message, and where its next command is, a wrong one is found
     // before the signature is looked at.
     for (from, every, why) in
@@ -21,7 +22,7 @@ fn with_signing_a_flipped_bit_in_any_reply_ends_the_client() {
     {
         let recipe = Recipe::always(Trick::Flip(from)).every(every);
         let proxy = HostileSmb::before(server.address(), recipe);
-        let url = server.through(proxy.address(), true);
+        let url = through(&server, proxy.address());
         let set = ["--set", "workload.signing=required", "--points", "4"];
         let finished = run(&url, &[&set[..], &LONG_ENOUGH].concat(), || proxy.arm());
         let point = finished.point();
@@ -35,10 +36,10 @@ fn with_signing_a_flipped_bit_in_any_reply_ends_the_client() {
 
 #[test]
 fn without_signing_every_flipped_bit_of_read_data_is_caught() {
-    let server = SharedFiles::for_guests();
+    let server = Served::with("smb", &[]);
     let recipe = Recipe::on(command::READ, Trick::Flip(HEADER_BYTES + READ_BYTES)).every(11);
     let proxy = HostileSmb::before(server.address(), recipe);
-    let url = server.through(proxy.address(), false);
+    let url = through(&server, proxy.address());
     let finished = run(&url, &[&["--points", "2"], &LONG_ENOUGH[..]].concat(), || proxy.arm());
     finished.ended.check(1, &["invalid"]);
     let point = finished.point();

@@ -3,8 +3,8 @@
 
 use plimsoll_testkit::hostile_smb::{HostileSmb, Recipe, Trick, command};
 
-use plimsoll_testkit::program::wait_for;
-use plimsoll_testkit::shared_files::{Finished, SharedFiles, disk_mix, run};
+use plimsoll_testkit::program::{Served, wait_for};
+use plimsoll_testkit::shared_files::{Finished, disk_mix, run, through};
 
 /// Clients of each point.
 const CLIENTS: u64 = 3;
@@ -21,9 +21,9 @@ const IMPATIENT: [&str; 4] = ["--set", "op_timeout=600ms", "--set", "profiles.qu
 /// A point against a server that follows `recipe` from its beginning.
 #[track_caller]
 fn against(recipe: Recipe, more: &[&str]) -> Finished {
-    let server = SharedFiles::for_guests();
+    let server = Served::with("smb", &[]);
     let hostile = HostileSmb::before(server.address(), recipe);
-    let url = server.through(hostile.address(), false);
+    let url = through(&server, hostile.address());
     let finished = run(&url, &[&["--points", "3"], more].concat(), || hostile.arm());
     assert!(hostile.played() > 0, "nothing happened");
     assert!(!finished.ended.err.contains("panicked"), "{:?}", finished.ended);
@@ -188,12 +188,12 @@ fn a_client_that_leaves_aborts_the_point_where_the_suite_says_so() {
 /// A run whose server misbehaves before the first point ends with 3 and says so.
 #[track_caller]
 fn refused(recipe: Recipe, words: &str) {
-    let server = SharedFiles::for_guests();
+    let server = Served::with("smb", &[]);
     let hostile = HostileSmb::before(server.address(), recipe);
     hostile.arm();
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
-    let url = server.through(hostile.address(), false);
+    let url = through(&server, hostile.address());
     let ended = wait_for(disk_mix(&url, &bundle, &["--points", "3"]).spawn().unwrap());
     assert!(hostile.played() > 0, "nothing happened");
     assert!(!ended.err.contains("panicked"), "{ended:?}");

@@ -1,8 +1,5 @@
 //! Every message there and back, whole and cut off.
 
-#[macro_use]
-mod procedures;
-
 mod golden;
 mod oracle;
 mod sample;
@@ -63,7 +60,7 @@ macro_rules! check_all {
     };
 }
 
-every_procedure!(check_all);
+plimsoll_fuzz::every_procedure!(check_all);
 
 #[test]
 fn the_table_of_procedures_is_complete() {

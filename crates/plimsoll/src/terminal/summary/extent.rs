@@ -1,6 +1,6 @@
 //! How much of a summary is shown.
 
-use super::super::style::Screen;
+use super::super::Screen;
 
 /// Rows of the table of points; a longer ladder is thinned, its ends kept.
 const ROWS_MAX: usize = 12;

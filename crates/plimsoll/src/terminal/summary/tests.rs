@@ -13,8 +13,8 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::suite::Metric;
 
+use super::super::Screen;
 use super::super::Style;
-use super::super::style::Screen;
 use super::extent::lines_on;
 use super::summary;
 

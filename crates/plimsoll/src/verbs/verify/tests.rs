@@ -10,6 +10,7 @@ use clap::Parser as _;
 use minisign::KeyPair;
 use plimsoll_model::bundle::{MANIFEST_FILE, SIGNATURE_FILE};
 use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Waiting, after};
+use plimsoll_testkit::program::copy;
 use tempfile::TempDir;
 
 use super::*;
@@ -62,19 +63,6 @@ impl Signed {
 
     fn told(&self, dir: &Path) -> Vec<String> {
         told(dir, Some(&self.trust))
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
     }
 }
 

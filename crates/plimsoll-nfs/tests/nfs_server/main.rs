@@ -1,0 +1,14 @@
+//! The NFS server: its core in memory, on real sockets, as a process; judged by itself, libnfs and
+//! `nfs3_client`. And a real NFS-Ganesha.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod calls;
+mod confined;
+mod foreign_client;
+mod ganesha;
+mod libnfs_v2;
+mod on_sockets;
+mod rpc;
+mod running;
+mod v2;
+mod v3;

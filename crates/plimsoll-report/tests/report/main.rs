@@ -1,0 +1,14 @@
+//! Reports as files: pages, charts, Markdown and CSV.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod beside;
+mod browser;
+mod capacity;
+mod certificate;
+mod charts;
+mod disclosure;
+mod documented;
+mod fixture;
+mod html;
+mod scaling;
+mod text;

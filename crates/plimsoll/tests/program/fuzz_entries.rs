@@ -1,0 +1,160 @@
+//! The entry points of the fuzz targets on the stable toolchain, with inputs near the real ones.
+
+use plimsoll_fuzz::{app_entries, entries, nfs_entries};
+use proptest::prelude::*;
+
+/// Shipped suites: name and text.
+fn shipped() -> Vec<(&'static str, &'static str)> {
+    entries::PROTOCOLS.into_iter().flat_map(|protocol| protocol.suites).copied().collect()
+}
+
+/// Pieces that replies are made of, so that random choices reach the states behind them.
+fn reply_piece() -> impl Strategy<Value = Vec<u8>> {
+    let known: &[&[u8]] = &[
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.0 200 OK\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 404 Not Found\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b"Content-Length: 102\r\n\r\n",
+        b"Content-Length: 0\r\n",
+        b"Content-Length: 99999\r\n\r\n",
+        b"Content-Length: 18446744073709551615\r\n\r\n",
+        b"Connection: close\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n",
+        b"5\r\nhello\r\n",
+        b"0\r\n\r\n",
+        b"ffffffffffffffff\r\n",
+        b"A: b\r\n",
+        b" folded\r\n",
+    ];
+    let known: Vec<Vec<u8>> = known.iter().map(|piece| piece.to_vec()).collect();
+    prop_oneof![
+        4 => prop::sample::select(known),
+        1 => prop::collection::vec(any::<u8>(), 0..64),
+        1 => (any::<u8>(), 0usize..3_000).prop_map(|(byte, n)| vec![byte; n]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_reply_breaks_a_session(
+        head in any::<[u8; 2]>(),
+        pieces in prop::collection::vec(reply_piece(), 0..40),
+    ) {
+        let mut data = head.to_vec();
+        data.extend(pieces.concat());
+        entries::reply(&data);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_the_suite_reader(
+        shipped in prop::sample::select(shipped()),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+    ) {
+        let mut bytes = shipped.1.as_bytes().to_vec();
+        for (index, byte) in changes {
+            let at = index.index(bytes.len());
+            bytes[at] = byte & 0x7f;
+        }
+        entries::suite(&bytes);
+    }
+}
+
+/// Words that messages are made of, in the order in which random choices need them.
+fn nfs_word() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0u32..4, 1 => 4u32..70, 1 => 100_000u32..100_006, 1 => any::<u32>()]
+}
+
+/// Begins of records: calls and replies, whole and in fragments.
+fn nfs_begin() -> impl Strategy<Value = Vec<u32>> {
+    let last = 0x8000_0000;
+    prop_oneof![
+        (24u32..200).prop_map(move |n| vec![last | n, 7, 1, 0, 0, 0, 0]),
+        (40u32..200, 0u32..22).prop_map(move |(n, p)| vec![
+            last | n,
+            7,
+            0,
+            2,
+            100_003,
+            3,
+            p,
+            0,
+            0,
+            0,
+            0
+        ]),
+        (40u32..200, 0u32..18).prop_map(move |(n, p)| vec![
+            last | n,
+            7,
+            0,
+            2,
+            100_003,
+            2,
+            p,
+            0,
+            0,
+            0,
+            0
+        ]),
+        (0u32..64).prop_map(|n| vec![n]),
+        Just(Vec::new()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn no_bytes_break_the_decoders_of_nfs(
+        head in any::<[u8; 2]>(),
+        records in prop::collection::vec(
+            (nfs_begin(), prop::collection::vec(nfs_word(), 0..50)),
+            1..4,
+        ),
+    ) {
+        let mut data = head.to_vec();
+        for (begin, words) in records {
+            data.extend(begin.iter().chain(&words).flat_map(|word| word.to_be_bytes()));
+        }
+        nfs_entries::nfs_request(&data);
+        nfs_entries::nfs_reply(&data);
+    }
+}
+
+/// A header of a reply to one of a session's first transactions, right but for a few fields; or
+/// anything.
+fn app_piece() -> impl Strategy<Value = Vec<u8>> {
+    let header = (0u8..9, 0u8..7, 0u8..6, prop_oneof![Just(0u32), Just(1_000), Just(16_384)]);
+    prop_oneof![
+        4 => header.prop_map(|(kind, status, id, length)| {
+            let mut reply = vec![0; 24];
+            reply[..4].copy_from_slice(&length.to_be_bytes());
+            (reply[4], reply[5], reply[11]) = (kind, status, id);
+            reply
+        }),
+        1 => prop::collection::vec(any::<u8>(), 0..64),
+        1 => (any::<u8>(), 0usize..20_000).prop_map(|(byte, n)| vec![byte; n]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_reply_breaks_a_session_of_transactions(
+        head in any::<[u8; 2]>(),
+        pieces in prop::collection::vec(app_piece(), 0..20),
+    ) {
+        let mut data = head.to_vec();
+        data.extend(pieces.concat());
+        app_entries::app_reply(&data);
+    }
+}
