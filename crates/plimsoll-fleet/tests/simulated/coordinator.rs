@@ -176,5 +176,6 @@ fn order() -> PlanOrder {
         files: Vec::new(),
         load_file: None,
         password: None,
+        user: (0, 0),
     }
 }

@@ -52,6 +52,7 @@ impl PointPlan {
             },
             seed: self.seed,
             workers: self.workers,
+            files: None,
             crew: Some(Crew { first, count: end - first }),
             cores: Vec::new(),
             pacing: Pacing::Auto,
