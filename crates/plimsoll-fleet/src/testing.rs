@@ -20,6 +20,7 @@ pub(crate) fn assignment(ordinal: u32) -> Assignment {
         seed: 1,
         workers: 1,
         crew: None,
+        files: None,
         cores: Vec::new(),
         pacing: Pacing::Auto,
         own_cores: false,

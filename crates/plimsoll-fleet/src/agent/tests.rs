@@ -29,6 +29,7 @@ fn plan() -> ToAgent {
         files: Vec::new(),
         load_file: None,
         password: None,
+        user: (0, 0),
     }))
 }
 

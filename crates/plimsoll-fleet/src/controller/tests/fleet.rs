@@ -146,5 +146,6 @@ pub(super) fn plan() -> Command {
         files: Vec::new(),
         load_file: None,
         password: None,
+        user: (0, 0),
     }))
 }
