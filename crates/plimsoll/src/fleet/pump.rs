@@ -61,6 +61,7 @@ impl Pump {
     /// Starts the agents, and serves them until all are gone.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
+        self.act();
         while let Some(deadline) = self.controller.next_deadline() {
             let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
             match heard.recv_timeout(wait.min(LOOK_UP)) {
@@ -99,7 +100,6 @@ impl Pump {
                 }
             }
         }
-        self.act();
     }
 
     fn take(&mut self, id: AgentId, at: Nanos, event: ChildEvent) {
@@ -132,12 +132,16 @@ impl Pump {
         while let Some(action) = self.controller.next_action() {
             match action {
                 Action::Tell(news) => {
-                    if let News::Greeted(id, _) | News::AgentLost { agent: id, .. } = &news {
+                    let settled = match &news {
+                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
+                        _ => None,
+                    };
+                    // Nobody listens to the news of the end.
+                    let _ = self.news.send(news);
+                    if let Some(id) = settled {
                         self.gate.settle(id.0);
                         self.start_more();
                     }
-                    // Nobody listens to the news of the end.
-                    let _ = self.news.send(news);
                 }
                 Action::Send(id, message) => self.send(&[id], &message),
                 Action::SendAll(ids, message) => self.send(&ids, &message),
@@ -165,3 +169,6 @@ impl Pump {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
