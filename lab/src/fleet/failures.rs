@@ -105,8 +105,8 @@ fn line(trial: &Trial, outcome: &Outcome) -> String {
     let after = trial.after.as_secs_f64();
     let Outcome { verdict, counted, valid, resumed, .. } = outcome;
     format!(
-        "{word}: {}. {:?}{who} after {after:.2} s{pause}, {counted} counted before, {valid} valid \
-         in the end; resumed: {resumed}; {verdict:?}, endless {}, left {}, missing {}",
+        "{word}: {}. {:?}{who} after {after:.2} s{pause}, {counted} counted before, {valid} in \
+         the end; resumed: {resumed}; {verdict:?}, endless {}, left {}, missing {}",
         trial.number, trial.fault, outcome.endless, outcome.left, outcome.missing
     )
 }

@@ -14,7 +14,7 @@ use xtask::verb::Result;
 
 use super::failures::POINTS;
 use super::site::{RunProcess, Site};
-use super::verdict::{Counted, Fault, Story, Verdict, attempts, counted};
+use super::verdict::{Counted, Fault, Standing, Story, Verdict, attempts, counted};
 use crate::process::Running;
 
 /// A run that takes longer does not end.
@@ -50,7 +50,7 @@ pub struct Outcome {
     pub resumed: bool,
     /// Load points that were counted when it failed.
     pub counted: usize,
-    /// Load points that are valid in the end.
+    /// Load points that count in the end.
     pub valid: usize,
 }
 
@@ -222,28 +222,36 @@ impl Course<'_> {
             counted: counted_before,
             in_the_end: counted(&journal),
             attempts: attempts(&journal, &self.site.agents),
-            valid: self.valid(),
+            standings: self.standings(),
             requests: self.site.target.take(),
         };
         self.outcome.verdict = story.judge();
-        self.outcome.valid = story.valid.values().filter(|valid| **valid).count();
+        let counts = |standing: &&Standing| **standing != Standing::Out;
+        self.outcome.valid = story.standings.values().filter(counts).count();
         // A run that was refused before its first load point has none, and said so.
         let planned = if journal.is_empty() { 0 } else { POINTS };
-        self.outcome.missing = planned.saturating_sub(story.valid.len()) as u32;
+        self.outcome.missing = planned.saturating_sub(story.standings.len()) as u32;
         self.outcome
     }
 
-    /// Whether the result calls each load point valid.
-    fn valid(&self) -> BTreeMap<u32, bool> {
+    /// What the result says of each load point.
+    fn standings(&self) -> BTreeMap<u32, Standing> {
         let text = fs::read_to_string(self.bundle.join("result.json")).unwrap_or_default();
         let result: Value = serde_json::from_str(&text).unwrap_or_default();
         let points = result["points"].as_array().into_iter().flatten();
-        let of = |point: &Value| {
-            let position = u32::try_from(point["position"].as_u64()?).ok()?;
-            Some((position, point["valid"].as_bool()?))
-        };
-        points.filter_map(of).collect()
+        points.filter_map(standing).collect()
     }
+}
+
+fn standing(point: &Value) -> Option<(u32, Standing)> {
+    let position = u32::try_from(point["position"].as_u64()?).ok()?;
+    let is_out = point["valid"] != true || !point["not_counted"].is_null();
+    let is_warned = point["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
+    Some((position, match (is_out, is_warned) {
+        (true, _) => Standing::Out,
+        (false, true) => Standing::Warned,
+        (false, false) => Standing::Clean,
+    }))
 }
 
 /// One that has ended has no need of it.

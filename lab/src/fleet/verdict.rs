@@ -45,9 +45,20 @@ pub struct Story {
     /// Load points that are counted in the end.
     pub in_the_end: Vec<Counted>,
     pub attempts: Vec<Attempt>,
-    /// Whether the result calls each load point valid.
-    pub valid: BTreeMap<u32, bool>,
+    /// What the result says of each load point.
+    pub standings: BTreeMap<u32, Standing>,
     pub requests: Vec<Request>,
+}
+
+/// What a result says of a load point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Invalid, or not counted because the load was not held.
+    Out,
+    /// It counts, with a warning.
+    Warned,
+    /// It counts.
+    Clean,
 }
 
 /// How often something happened that must not happen.
@@ -59,7 +70,8 @@ pub struct Verdict {
     pub again: u32,
     /// Load points that had been counted and are not in the result exactly once.
     pub lost: u32,
-    /// Load points that are valid though an agent failed in them.
+    /// Load points that count though an agent failed in them. A stop that was shorter than a silence
+    /// delays ops, which count if the result warns of it.
     pub wrongly_valid: u32,
     /// Load points whose ops are not as many as the server's requests.
     pub miscounted: u32,
@@ -157,17 +169,26 @@ impl Story {
     fn lost(&self) -> u32 {
         let is_lost = |before: &&Counted| {
             let same: Vec<_> = self.in_the_end.iter().filter(|now| now.0 == before.0).collect();
-            same != [*before] || !self.valid.contains_key(&before.0)
+            same != [*before] || !self.standings.contains_key(&before.0)
         };
         self.counted.iter().filter(is_lost).count() as u32
     }
 
     fn is_wrongly_valid(&self, hit: &Attempt) -> bool {
         let started = hit.load.as_ref().is_some_and(|load| load.started_ns <= self.at_ns);
-        started && self.valid.get(&hit.ordinal) == Some(&true)
+        match self.standings.get(&hit.ordinal) {
+            Some(Standing::Clean) => started,
+            Some(Standing::Warned) => started && self.fault != Fault::Stop,
+            Some(Standing::Out) | None => false,
+        }
     }
 
-    /// Every op that a valid load point counts is a request of its agents, and the other way round.
+    fn counts(&self, attempt: &Attempt) -> bool {
+        let standing = self.standings.get(&attempt.ordinal);
+        matches!(standing, Some(Standing::Clean | Standing::Warned))
+    }
+
+    /// Every op of a load point that counts is a request of its agents, and the other way round.
     fn miscounted(&self) -> u32 {
         let ends = self.attempts.iter().skip(1).map(|next| next.at_ns).chain([u64::MAX]);
         let is_wrong = |(attempt, end_ns): &(&Attempt, u64)| {
@@ -176,13 +197,13 @@ impl Story {
                 let is_its_time = (load.started_ns..*end_ns).contains(&request.at_ns);
                 is_its_time && load.agents.contains(&request.from)
             });
-            self.valid.get(&attempt.ordinal) == Some(&true) && its.count() as u64 != load.ops
+            self.counts(attempt) && its.count() as u64 != load.ops
         };
         self.attempts.iter().zip(ends).filter(is_wrong).count() as u32
     }
 
     /// Requests of any agent between the time that the load may take to end and the next load
-    /// point, and of the one that failed in all the time that follows.
+    /// point, and of the one that failed in all the time until the run is resumed.
     fn late_requests(&self, goes_on: bool, next_ns: Option<u64>) -> u32 {
         let grace = match self.fault {
             Fault::Kill | Fault::Controller => AFTER_END,
@@ -198,8 +219,10 @@ impl Story {
             _ => from_ns,
         };
         let is_late = |request: &&Request| {
-            let own = Some(request.from) == self.agent && request.at_ns > own_from_ns;
-            own || !goes_on && request.at_ns > from_ns && request.at_ns < until_ns
+            let own_until_ns = self.resumed_ns.unwrap_or(u64::MAX);
+            let is_own = Some(request.from) == self.agent;
+            let is_own_late = is_own && (own_from_ns..own_until_ns).contains(&request.at_ns);
+            is_own_late || !goes_on && (from_ns..until_ns).contains(&request.at_ns)
         };
         self.requests.iter().filter(is_late).count() as u32
     }

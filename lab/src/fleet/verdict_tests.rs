@@ -23,7 +23,7 @@ fn request(tenths: u64, from: u8) -> Request {
 fn verdict_of(fault: Fault, requests: &[Request], change: impl FnOnce(&mut Story)) -> Verdict {
     let again = Attempt { at_ns: 16 * SECOND, ..attempt(2, 16, true) };
     let attempts = [attempt(1, 10, true), attempt(2, 12, false), again];
-    let valid = BTreeMap::from([(1, true), (2, true)]);
+    let standings = BTreeMap::from([(1, Standing::Clean), (2, Standing::Clean)]);
     let first = (1, 10 * SECOND + SECOND / 2);
     let requests = [&[request(108, 1), request(108, 2), request(168, 1), request(168, 2)], requests];
     let requests = requests.concat();
@@ -36,7 +36,7 @@ fn verdict_of(fault: Fault, requests: &[Request], change: impl FnOnce(&mut Story
         counted: vec![first],
         in_the_end: vec![first, (2, 16 * SECOND + SECOND / 2)],
         attempts: attempts.to_vec(),
-        valid,
+        standings,
         requests,
     };
     change(&mut story);
@@ -88,11 +88,16 @@ fn a_load_point_in_which_an_agent_failed_may_not_be_valid() {
     // The requests at 16.8 s are those of another load point.
     let expected = Verdict { again: 0, wrongly_valid: 1, miscounted: 1, ..GOOD };
     assert_eq!(verdict, expected);
-    let invalid = BTreeMap::from([(1, true), (2, false)]);
-    let story = |story: &mut Story| {
-        (story.attempts, story.valid) = (attempts.to_vec(), invalid);
+    let wrongly_valid = |fault, standing| {
+        let change = |story: &mut Story| {
+            story.attempts = attempts.to_vec();
+            story.standings.insert(2, standing);
+        };
+        verdict_of(fault, &[], change).wrongly_valid
     };
-    assert_eq!(verdict_of(Fault::Stop, &[], story), Verdict { again: 0, ..GOOD });
+    assert_eq!(wrongly_valid(Fault::Stop, Standing::Warned), 0);
+    assert_eq!(wrongly_valid(Fault::Kill, Standing::Warned), 1);
+    assert_eq!(wrongly_valid(Fault::Kill, Standing::Out), 0);
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn a_counted_load_point_that_is_gone_or_there_twice_is_lost() {
         verdict_of(Fault::Controller, &[], change).lost
     };
     assert_eq!([lost(&[first]), lost(&[]), lost(&[first, first]), lost(&[(1, 7)])], [0, 1, 1, 1]);
-    let change = |story: &mut Story| story.valid.clear();
+    let change = |story: &mut Story| story.standings.clear();
     assert_eq!(verdict_of(Fault::Controller, &[], change).lost, 1);
 }
 
