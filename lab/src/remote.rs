@@ -39,14 +39,20 @@ impl Remote {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|e| format!("cannot start sshd: {e}"))?;
         let remote = Self { sshd: Running(child), namespace, place };
+        remote.wait()?;
+        Ok(remote)
+    }
+
+    /// Until its sshd can be reached.
+    pub fn wait(&self) -> Result<()> {
         for _ in 0..LOOKS_MAX {
             if TcpStream::connect((INSIDE, PORT)).is_ok() {
-                return Ok(remote);
+                return Ok(());
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        let log = fs::read_to_string(remote.place.join("log")).unwrap_or_default();
-        Err(format!("sshd (process {}) does not listen: {log}", remote.sshd.0.id()))
+        let log = fs::read_to_string(self.place.join("log")).unwrap_or_default();
+        Err(format!("sshd (process {}) does not listen: {log}", self.sshd.0.id()))
     }
 
     /// Its URL, for a program that [`Self::admit`] was called for.

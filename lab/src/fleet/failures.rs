@@ -8,7 +8,7 @@ use plimsoll_engine::rng;
 use xtask::verb::Result;
 
 use super::site::{AGENTS, FAR_AGENT, Site};
-use super::trial::{Outcome, Trial};
+use super::trial::{Outcome, Trial, undisturbed};
 use super::verdict::Fault;
 use super::{Options, PAGE};
 use crate::page::Table;
@@ -17,8 +17,10 @@ use crate::program;
 /// Load points of each run.
 pub const POINTS: usize = 3;
 const TABLE: Table<'_> = Table { page: PAGE, name: "fleet failures" };
-/// From before the agents have greeted to the last load point: a run takes some seven seconds.
-const INSTANTS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(5_800));
+/// From before the agents have greeted.
+const FIRST_INSTANT: Duration = Duration::from_millis(50);
+/// Of the time that a run takes: up to the last load point.
+const LAST_INSTANT: f64 = 0.9;
 /// Stops that nobody misses, and stops that outlast the silence and the end of the agent.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
@@ -30,7 +32,9 @@ pub fn failures(program: &Path, options: &Options) -> Result<()> {
     let folder = program::temporary()?;
     let site = Site::new(program, folder.path())?;
     let mut tally: BTreeMap<Fault, Vec<Outcome>> = BTreeMap::new();
-    for trial in trials(options) {
+    let took = undisturbed(&site, folder.path())?;
+    println!("a run takes {:.1} s", took.as_secs_f64());
+    for trial in trials(options, took) {
         let outcome = trial.make(&site, folder.path())?;
         println!("{}", line(&trial, &outcome));
         if !outcome.is_good() {
@@ -50,7 +54,9 @@ pub fn failures(program: &Path, options: &Options) -> Result<()> {
 }
 
 /// The failures of agents in turns, then those of controllers; all instants follow from the seed.
-fn trials(options: &Options) -> Vec<Trial> {
+/// `took` is the time of a run.
+fn trials(options: &Options, took: Duration) -> Vec<Trial> {
+    let instants = (FIRST_INSTANT, took.mul_f64(LAST_INSTANT).max(2 * FIRST_INSTANT));
     let agents = (0..options.agents).map(|number| match number % 3 {
         0 => Fault::Kill,
         1 => Fault::Stop,
@@ -66,7 +72,7 @@ fn trials(options: &Options) -> Vec<Trial> {
             Fault::Cut => FAR_AGENT,
             _ => rng::below(draw(0), AGENTS as u64) as usize,
         };
-        Trial { number, fault, agent, after: between(INSTANTS, 1), pause: between(PAUSES, 2) }
+        Trial { number, fault, agent, after: between(instants, 1), pause: between(PAUSES, 2) }
     };
     (1..).zip(faults).map(trial).collect()
 }
@@ -150,12 +156,13 @@ mod tests {
     #[test]
     fn a_seed_gives_the_same_instants_and_every_kind_of_failure() {
         let options = Options { agents: 30, controllers: 20, ..Options::of_seed(7) };
-        let (first, second) = (trials(&options), trials(&options));
+        let took = Duration::from_secs(8);
+        let (first, second) = (trials(&options, took), trials(&options, took));
         assert_eq!(format!("{first:?}"), format!("{second:?}"));
         let count = |fault| first.iter().filter(|trial| trial.fault == fault).count();
         let all = [Fault::Kill, Fault::Stop, Fault::Cut, Fault::Controller].map(count);
         assert_eq!(all, [10, 10, 10, 20]);
-        assert!(first.iter().all(|trial| trial.after < INSTANTS.1 && trial.pause >= PAUSES.0));
-        assert!(trials(&Options::of_seed(8))[0].after != first[0].after);
+        assert!(first.iter().all(|trial| trial.after < took && trial.pause >= PAUSES.0));
+        assert!(trials(&Options::of_seed(8), took)[0].after != first[0].after);
     }
 }

@@ -15,12 +15,13 @@ use xtask::verb::Result;
 use super::failures::POINTS;
 use super::site::{RunProcess, Site};
 use super::verdict::{Counted, Fault, Standing, Story, Verdict, attempts, counted};
-use crate::process::Running;
+use crate::process::{self, Running};
 
 /// A run that takes longer does not end.
 const RUN_LIMIT: Duration = Duration::from_secs(60);
-/// Processes of a run that ended may take so long to go: an agent that was cut off hears of nothing.
-const GOING_LIMIT: Duration = Duration::from_secs(6);
+/// Processes of a run that ended may take so long to go: an agent that was cut off before the
+/// controller's greeting had reached it waits for that.
+const GOING_LIMIT: Duration = Duration::from_secs(25);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What fails, and when.
@@ -52,6 +53,21 @@ pub struct Outcome {
     pub counted: usize,
     /// Load points that count in the end.
     pub valid: usize,
+}
+
+/// How long a run takes in which nothing fails.
+pub fn undisturbed(site: &Site<'_>, folder: &Path) -> Result<Duration> {
+    let bundle = folder.join("undisturbed");
+    let log = bundle.with_extension("log");
+    let mut course = Course { site, bundle, log, outcome: Outcome::default() };
+    let began = process::now();
+    course.wait(&mut site.run(&course.bundle, &course.log)?, None)?;
+    let took = began.elapsed();
+    course.settle()?;
+    match course.standings().len() {
+        POINTS => Ok(took),
+        _ => Err(fs::read_to_string(&course.log).unwrap_or_default()),
+    }
 }
 
 /// A run under way.
@@ -94,6 +110,7 @@ impl Trial {
         course.settle()?;
         if self.fault == Fault::Cut {
             site.remote.namespace.mend()?;
+            site.remote.wait()?;
         }
         let resumed_ns = course.resume()?;
         Ok(course.judge(self, (at_ns, continued_ns, resumed_ns), counted_before))
