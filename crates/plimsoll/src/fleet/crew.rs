@@ -1,6 +1,6 @@
 //! The agents of a run: their processes between the controller's state machine and the coordinator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_engine::clock;
 use plimsoll_fleet::clock::Reading;
-use plimsoll_fleet::controller::{AgentId, Command, Controller, Loss, News, Settings};
+use plimsoll_fleet::controller::{self, AgentId, Command, Controller, Loss, News, Settings};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
 use plimsoll_fleet::message::{Greeting, PlanOrder};
@@ -28,6 +28,8 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// The agents of a run.
 pub(crate) struct Fleet {
     members: Vec<Member>,
+    /// The run starts with at least so many.
+    agents_min: usize,
     events: Sender<Event>,
     news: Receiver<News>,
     /// Serves the agents.
@@ -67,6 +69,7 @@ impl Fleet {
             controller: Controller::new(wanted, settings, clock::monotonic()),
             links: specs.iter().map(Link::new).collect(),
             gate: StartGate::new(&specs),
+            starting: VecDeque::new(),
             program,
             events: events.clone(),
             news: tell,
@@ -77,7 +80,7 @@ impl Fleet {
             .spawn(move || pump.run(&heard))
             .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
         let members = specs.into_iter().map(Member::new).collect();
-        let mut fleet = Self { members, events, news, pump: Some(pump) };
+        let mut fleet = Self { members, agents_min, events, news, pump: Some(pump) };
         fleet.gather(signals, live)?;
         Ok(fleet)
     }
@@ -130,11 +133,16 @@ impl Fleet {
             match self.next() {
                 Some(News::Planned) => return Ok(()),
                 Some(News::PlanFailed(all)) => {
-                    let lines: Vec<String> = all
-                        .iter()
-                        .map(|(id, why)| format!("agent {}: {why}", self.members[id.0].spec.name))
-                        .collect();
-                    return Err(Failure::unusable(lines.join("\n")));
+                    let name = |id: &AgentId| &self.members[id.0].spec.name;
+                    let lines = all.iter().map(|(id, why)| format!("agent {}: {why}", name(id)));
+                    let text = lines.collect::<Vec<_>>().join("\n");
+                    // One that is lost by now is as good as one that did not come.
+                    let left = Some(self.living().count()).filter(|_| are_losses(&all));
+                    if left.is_none_or(|left| left < self.agents_min) {
+                        return Err(Failure::unusable(text));
+                    }
+                    note(&text);
+                    return Ok(());
                 }
                 Some(News::AgentLost { agent, .. }) => self.lose(agent),
                 _ => {}
@@ -225,6 +233,11 @@ impl Member {
     fn new(spec: AgentSpec) -> Self {
         Self { spec, greeting: None, is_there: false, clock: None, seat: AgentSeat::default() }
     }
+}
+
+/// Nobody refused to make a plan.
+fn are_losses(failures: &[(AgentId, controller::Failure)]) -> bool {
+    failures.iter().all(|(_, why)| matches!(why, controller::Failure::Lost(_)))
 }
 
 /// The agents that were asked for; pods are asked for by name.

@@ -3,6 +3,7 @@ use std::sync::mpsc::channel;
 
 use plimsoll_fleet::controller::Settings;
 use plimsoll_fleet::launcher::spec;
+use plimsoll_fleet::message::Greeting;
 
 use super::*;
 
@@ -16,6 +17,7 @@ fn pump(value: &str) -> (Pump, Receiver<Event>, Receiver<News>) {
         controller: Controller::new(specs.len(), settings, clock::monotonic()),
         links: specs.iter().map(Link::new).collect(),
         gate: StartGate::new(&specs),
+        starting: VecDeque::new(),
         program: PathBuf::from("plimsoll"),
         events,
         news: tell,
@@ -33,4 +35,19 @@ fn that_an_agent_is_lost_is_known_before_what_follows_from_it() {
         panic!("{told:?}");
     };
     assert!(why[0].1.to_string().contains("cannot run /nowhere/at/all"), "{why:?}");
+}
+
+#[test]
+fn an_agent_whose_greeting_had_to_wait_is_not_taken_for_silent() {
+    let (mut pump, _heard, _news) = pump("exec:true");
+    let now = clock::monotonic();
+    let came = now.saturating_sub(Nanos::from_millis(2_900));
+    pump.controller = Controller::new(1, Settings::new("1.0", 1), came);
+    let greeting = Greeting { version: "1.0".into(), ..Greeting::default() };
+    let frame = encode(&FromAgent::Hello(Box::new(greeting))).unwrap();
+    pump.take(AgentId(0), came, ChildEvent::Bytes(frame));
+    for millis in (0..=2_500).step_by(250) {
+        pump.controller.handle(now + Nanos::from_millis(millis), Input::Tick);
+    }
+    assert_eq!(pump.controller.living(), [AgentId(0)]);
 }
