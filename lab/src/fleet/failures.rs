@@ -119,8 +119,8 @@ fn line(trial: &Trial, outcome: &Outcome) -> String {
 
 fn table(tally: &BTreeMap<Fault, Vec<Outcome>>, seed: u64) -> String {
     let mut text = String::from(
-        "| what failed | times | in a load point under way | which was made again | finished points \
-         lost | points wrongly valid | points whose ops are not the server's requests | requests \
+        "| what failed | times | in a load point under way | which was made again | finished \
+         points lost | points wrongly valid | points whose ops are not the server's requests | requests \
          too late | processes left | runs without end |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
