@@ -111,18 +111,22 @@ impl Run<'_> {
             PointEnd::Lost(failure) => Ok(Tried::Lost(failure)),
             PointEnd::Finished { record, times } => {
                 let judged = self.judge(&record, &times, &workload.op_names());
-                let (result, style) = (&judged.result, live.style());
-                match (&self.request.capacity, point.purpose) {
-                    // The search says what it makes of it.
-                    (Some(_), _) => {}
-                    (None, Purpose::Ladder) => live.line(&finished_line(title, result, style)),
-                    (None, _) => live.line(&search_line(title, result, style)),
-                }
+                self.tell(point, &judged, live);
                 Ok(match self.put_back(point, live)? {
                     true => Tried::Judged(Box::new(judged)),
                     false => Tried::Interrupted,
                 })
             }
+        }
+    }
+
+    fn tell(&self, point: &Planned, judged: &JudgedPoint, live: &mut Live) {
+        let (title, result, style) = (&point.title, &judged.result, live.style());
+        match (&self.request.capacity, point.purpose) {
+            // The search says what it makes of it.
+            (Some(_), _) => {}
+            (None, Purpose::Ladder) => live.line(&finished_line(title, result, style)),
+            (None, _) => live.line(&search_line(title, result, style)),
         }
     }
 
