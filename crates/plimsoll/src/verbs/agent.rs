@@ -16,7 +16,7 @@ use crate::terminal::{self, Live};
 
 /// Serves the controller at the other end of standard input and output.
 pub(crate) fn perform(args: &AgentServeArgs) -> Result<Exit, Failure> {
-    let allowed = args.allow.as_deref().map(read_allowed).transpose()?;
+    let allowed = args.allow.as_deref().map(read_allowed).transpose()?.unwrap_or_default();
     let signals = Signals::listen()?;
     match serve(greeting(&signals), allowed, &signals)? {
         AgentEnd::Goodbye => Ok(Exit::Valid),
