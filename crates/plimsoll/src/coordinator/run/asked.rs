@@ -126,7 +126,11 @@ fn request(
 fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
     let load_file = request.loadfile.as_ref();
     Asked {
-        workers: Some(setup.placement.workers),
+        // What agents settled is a sum, which none of them should take for its own when it goes on.
+        workers: match request.asked.agents {
+            None => Some(setup.placement.workers),
+            Some(_) => request.asked.workers,
+        },
         pacing: setup.placement.pacing,
         load_file: load_file
             .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() }),
