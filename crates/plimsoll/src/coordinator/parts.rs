@@ -1,12 +1,14 @@
 //! What each agent brought of a load point, and the record of all.
 
 use plimsoll_fleet::message::PointReport;
+use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord};
 use plimsoll_model::units::Nanos;
 
-use super::book::PointBook;
+use super::book::{PointBook, cannot_keep};
 use super::watcher::PointUse;
 use crate::agent::KeptSlices;
+use crate::exit::Failure;
 
 /// What an agent brought.
 pub(super) struct Part {
@@ -30,6 +32,25 @@ impl Part {
         report.resources.clone_from(&seen.resources);
         report.core_users.clone_from(&seen.core_users);
     }
+}
+
+/// Writes the slices of all parts, those of one time as one, in order of time.
+pub(super) fn write_all(book: &mut PointBook, parts: &mut [Part]) -> Result<(), Failure> {
+    while let Some(key) = parts.iter().filter_map(|part| part.slices.next_key()).min() {
+        let mut sum: Option<IntervalSlice> = None;
+        for part in parts.iter_mut().filter(|part| part.slices.next_key() == Some(key)) {
+            let Some(packed) = part.slices.take_oldest() else { continue };
+            let slice = packed.unpack().map_err(|e| cannot_keep(&e))?;
+            match &mut sum {
+                Some(sum) => sum.merge(&slice),
+                None => sum = Some(slice),
+            }
+        }
+        if let Some(slice) = sum {
+            book.write(slice)?;
+        }
+    }
+    Ok(())
 }
 
 /// The record of a load point, from its parts. What was seen of the servers is left out.

@@ -153,12 +153,13 @@ impl RunSetup {
         let wish = ServerWish { suite, cores, threads, work, file_set, listen_on };
         let ServerLimits { quota_cores, memory_bytes, .. } = limits;
         let confinement = Confinement { quota_cores, memory_bytes };
-        let mut targets = Vec::new();
-        for (spec, address) in request.targets.iter().zip(addresses) {
+        let start = |(spec, address)| {
             let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;
             target.hold(&confinement)?;
-            targets.push(target);
-        }
+            Ok::<_, Failure>(target)
+        };
+        let places = request.targets.iter().zip(addresses);
+        let mut targets: Vec<Target> = places.map(start).collect::<Result<_, _>>()?;
         conditioning::check(suite, &targets)?;
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
@@ -181,16 +182,9 @@ impl RunSetup {
         if let Some(fleet) = fleet {
             fleet.plan(order_of(&asked, request.profile, &files.known())?, signals)?;
         }
-        if let Some(score) = &suite.score {
-            score
-                .refuse_ops(&plan.op_names)
-                .map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))?;
-        }
-        if let Some(addresses) = &plan.addresses {
-            for (target, address) in targets.iter_mut().zip(addresses) {
-                target.resolved.address = *address;
-            }
-        }
+        refuse_score(suite, &plan)?;
+        let addresses = plan.addresses.iter().flatten();
+        targets.iter_mut().zip(addresses).for_each(|(target, at)| target.resolved.address = *at);
         let sources = match request.asked.sources.is_empty() {
             true => (registration.sources)(suite, &targets),
             false => request.asked.sources.clone(),
@@ -218,6 +212,13 @@ impl RunSetup {
         };
         self.targets.iter().map(endpoint).collect()
     }
+}
+
+/// Ops that the suite's score does not know.
+fn refuse_score(suite: &Suite, plan: &Plan) -> Result<(), Failure> {
+    let Some(score) = &suite.score else { return Ok(()) };
+    let refused = score.refuse_ops(&plan.op_names);
+    refused.map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))
 }
 
 /// Reduces the cores of a server to the number that was asked for.

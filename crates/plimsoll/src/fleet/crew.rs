@@ -17,8 +17,8 @@ use plimsoll_model::event::AgentsAsked;
 
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
-use crate::agent::boot_id;
 use crate::exit::Failure;
+use crate::host_inventory::boot_id;
 use crate::signals::Signals;
 use crate::terminal::{Live, note};
 
