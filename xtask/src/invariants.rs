@@ -59,7 +59,6 @@ const CRATES: &[Crate] = &[
     Crate { name: "plimsoll-model", may_use: &[], must_not_say: &[NO_SOCKET, NO_CLOCK] },
     Crate { name: "plimsoll-engine", may_use: &["plimsoll-model"], must_not_say: &[] },
     Crate { name: "plimsoll-servers", may_use: &["plimsoll-model"], must_not_say: &[] },
-    Crate { name: "plimsoll-fleet", may_use: &["plimsoll-model"], must_not_say: &[NO_CLOCK] },
     Crate {
         name: "plimsoll-protocol",
         may_use: &["plimsoll-model", "plimsoll-engine", "plimsoll-servers"],
