@@ -8,6 +8,7 @@ use std::time::Duration;
 use plimsoll_analysis::{Analysis, PointTimes};
 use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
+use plimsoll_fleet::controller::Failure as AgentFailure;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::event::{AgentEvent, JournalRecord, PointRecord, WorkerTotals};
@@ -40,7 +41,7 @@ pub(super) enum PointEnd {
     },
     /// The user asked for the end; the point did not happen.
     Interrupted,
-    /// An agent was lost, or refused; the point did not happen.
+    /// An agent was lost; the point did not happen.
     Lost(Failure),
 }
 
@@ -102,6 +103,10 @@ impl PointDesk<'_, '_> {
             Brought::Lost { agent, host, why } => {
                 let (point, reason) = (assignment.point, why.to_string());
                 let failure = Failure::unusable(format!("agent {agent} on {host}: {reason}"));
+                // It is still there, and would refuse again.
+                if matches!(why, AgentFailure::Refused(_)) {
+                    return Err(failure);
+                }
                 self.record(JournalRecord::AgentLost { point, agent, host, reason })?;
                 return Ok(PointEnd::Lost(failure));
             }
