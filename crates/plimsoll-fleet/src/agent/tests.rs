@@ -25,6 +25,8 @@ fn plan() -> ToAgent {
         seed: 1,
         highest_ops_per_s: None,
         targets: Vec::new(),
+        run_urls: Vec::new(),
+        sources: Vec::new(),
         file_set: None,
         files: Vec::new(),
         load_file: None,

@@ -76,9 +76,9 @@ pub enum Input {
 /// What the coordinator wants. One at a time, each after the end of the one before.
 #[derive(Debug)]
 pub enum Command {
-    /// All living agents make their workloads. Ends with [`News::Planned`] or
-    /// [`News::PlanFailed`].
-    Plan(Box<PlanOrder>),
+    /// The agents named make their workloads, those that use the same servers from the same order.
+    /// Ends with [`News::Planned`] or [`News::PlanFailed`].
+    Plan(Vec<(Vec<AgentId>, Box<PlanOrder>)>),
     /// The agents named run a load point together. Ends with [`News::PointFinished`],
     /// [`News::PointLost`] or [`News::PointStopped`].
     Point(Vec<(AgentId, Assignment)>),

@@ -1,6 +1,7 @@
 //! Who an agent is.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
 use plimsoll_fleet::message::Greeting;
 use plimsoll_model::bundle::sha256_of;
@@ -20,6 +21,7 @@ pub(crate) fn greeting(signals: &Signals) -> Greeting {
         program_sha256: own_sha256().unwrap_or_default(),
         host: system.nodename().to_string_lossy().into_owned(),
         boot_id: boot_id(),
+        network: network(),
         system: format!("{release} {}", machine.to_string_lossy()),
         cores: cores::available().unwrap_or_default(),
         open_files_max: getrlimit(Resource::Nofile).maximum,
@@ -32,6 +34,31 @@ pub(crate) fn greeting(signals: &Signals) -> Greeting {
 pub(crate) fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
+}
+
+/// Identifies this process's network namespace; `None` where the kernel does not say.
+fn network() -> Option<u64> {
+    fs::metadata("/proc/self/ns/net").ok().map(|namespace| namespace.ino())
+}
+
+/// How far an agent is from this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// Same host, same network: loopback is shared.
+    Here,
+    /// Same host, another network namespace: only files, and sockets among them, are shared.
+    OwnNetwork,
+    /// Another host.
+    Elsewhere,
+}
+
+/// How far the agent of this greeting is.
+pub(crate) fn distance(greeting: &Greeting) -> Distance {
+    match (greeting.boot_id == boot_id(), greeting.network == network()) {
+        (true, true) => Distance::Here,
+        (true, false) => Distance::OwnNetwork,
+        (false, _) => Distance::Elsewhere,
+    }
 }
 
 /// SHA-256 of this program's file; `None` where it cannot be read.

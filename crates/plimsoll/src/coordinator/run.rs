@@ -22,7 +22,7 @@ use plimsoll_protocol::Work;
 use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
 
-use super::fleet_point::{FleetPoint, crews};
+use super::fleet_point::{FleetPoint, crews, deal};
 use super::ladder::{self, LadderPlan};
 use super::point::{Makers, PointDesk, PointEnd};
 use super::run_setup::{RunRequest, RunSetup};
@@ -323,6 +323,7 @@ impl<'a> Run<'a> {
         let workload = match &mut self.setup.plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
+                preparation.deal(&deal(&assignment, self.fleet.as_ref()));
                 let mut show = setup_shower(title, self.signals, live);
                 let ready = preparation.ready(&point.load, &self.setup.dial, &mut show);
                 match ready {
@@ -510,7 +511,7 @@ fn launch(
     live: &mut Live,
 ) -> Result<Option<Fleet>, Failure> {
     let asked = request.asked.agents.as_ref();
-    asked.map(|asked| Fleet::launch(asked, signals, live)).transpose()
+    asked.map(|asked| Fleet::launch(asked, Some(&request.targets), (signals, live))).transpose()
 }
 
 /// What became of a load point.

@@ -1,6 +1,7 @@
 //! The agents of a run: their processes between the controller's state machine and the coordinator.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -14,10 +15,12 @@ use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
 use plimsoll_fleet::message::{Greeting, PlanOrder};
 use plimsoll_model::event::AgentsAsked;
+use plimsoll_model::target::TargetSpec;
 
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
-use crate::agent::boot_id;
+use super::targets::{Whereabouts, chosen, refuse_out_of_reach};
+use crate::agent::{boot_id, distance};
 use crate::exit::Failure;
 use crate::signals::Signals;
 use crate::terminal::{Live, note};
@@ -37,6 +40,8 @@ pub(crate) struct Fleet {
 /// An agent.
 pub(crate) struct Member {
     pub spec: AgentSpec,
+    /// Numbers of the servers that its clients use, from 0; empty for all.
+    pub targets: Vec<usize>,
     /// `None` until it has greeted.
     pub greeting: Option<Box<Greeting>>,
     /// It has greeted, and was not lost.
@@ -48,13 +53,16 @@ pub(crate) struct Member {
 }
 
 impl Fleet {
-    /// Starts the agents and waits until they are there.
+    /// Starts the agents and waits until they are there. `targets` are the servers of the run that
+    /// agents can choose from; `None` where there is no run.
     pub(crate) fn launch(
         asked: &AgentsAsked,
-        signals: &Signals,
-        live: &mut Live,
+        targets: Option<&[TargetSpec]>,
+        (signals, live): (&Signals, &mut Live),
     ) -> Result<Self, Failure> {
         let specs = specs(asked)?;
+        let choices = specs.iter().map(|spec| choice(spec, targets));
+        let choices = choices.collect::<Result<Vec<_>, Failure>>()?;
         let wanted = specs.len();
         let agents_min = asked.min.map_or(wanted, |min| (min as usize).min(wanted));
         let settings =
@@ -76,7 +84,8 @@ impl Fleet {
             .name("plimsoll-agents".into())
             .spawn(move || pump.run(&heard))
             .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
-        let members = specs.into_iter().map(Member::new).collect();
+        let members = specs.into_iter().zip(choices);
+        let members = members.map(|(spec, targets)| Member::new(spec, targets)).collect();
         let mut fleet = Self { members, events, news, pump: Some(pump) };
         fleet.gather(signals, live)?;
         Ok(fleet)
@@ -121,8 +130,8 @@ impl Fleet {
     }
 
     /// Has the agents make their workloads.
-    pub(crate) fn plan(&mut self, order: PlanOrder, signals: &Signals) -> Result<(), Failure> {
-        self.command(Command::Plan(Box::new(order)));
+    pub(crate) fn plan(&mut self, order: &PlanOrder, signals: &Signals) -> Result<(), Failure> {
+        self.command(Command::Plan(self.orders(order)));
         loop {
             if signals.is_asked() {
                 return Err(Failure::interrupted("while agents planned"));
@@ -140,6 +149,36 @@ impl Fleet {
                 _ => {}
             }
         }
+    }
+
+    /// The order for each agent: with its targets and sources, where it has some of its own.
+    fn orders(&self, order: &PlanOrder) -> Vec<(Vec<AgentId>, Box<PlanOrder>)> {
+        let mut orders: Vec<(&[usize], &[IpAddr], Vec<AgentId>)> = Vec::new();
+        for (id, Member { targets, spec, .. }) in self.living() {
+            let sources = &spec.settings.sources;
+            match orders.iter_mut().find(|it| (it.0, it.1) == (&targets[..], &sources[..])) {
+                Some((_, _, agents)) => agents.push(id),
+                None => orders.push((targets, sources, vec![id])),
+            }
+        }
+        let of = |(targets, sources, agents): (&[usize], &[IpAddr], _)| {
+            let mut order = PlanOrder { sources: sources.to_vec(), ..order.clone() };
+            if !targets.is_empty() {
+                let own = targets.iter().filter_map(|at| order.targets.get(*at).cloned());
+                order.targets = own.collect();
+            }
+            (agents, Box::new(order))
+        };
+        orders.into_iter().map(of).collect()
+    }
+
+    /// Refuses servers that an agent which is to use them does not reach.
+    pub(crate) fn refuse_out_of_reach(&self, servers: &[Whereabouts<'_>]) -> Result<(), Failure> {
+        let agents = self.living().filter_map(|(_, member)| {
+            let greeting = member.greeting.as_ref()?;
+            Some((&member.spec.name[..], distance(greeting), &member.targets[..]))
+        });
+        refuse_out_of_reach(agents, servers)
     }
 
     /// Asks the controller for something; what comes of it is in [`Self::next`].
@@ -174,7 +213,8 @@ impl Fleet {
         let wishes: Vec<SeatWish<'_>> = there.iter().filter_map(wish).collect();
         let seats = seats(&wishes, here);
         for (index, seat) in there.into_iter().zip(seats) {
-            self.members[index].seat = seat;
+            let member = &mut self.members[index];
+            member.seat = AgentSeat { targets: member.targets.clone(), ..seat };
         }
     }
 
@@ -222,8 +262,9 @@ impl Member {
         self.greeting.as_ref().map_or("an unknown host", |greeting| &greeting.host)
     }
 
-    fn new(spec: AgentSpec) -> Self {
-        Self { spec, greeting: None, is_there: false, clock: None, seat: AgentSeat::default() }
+    fn new(spec: AgentSpec, targets: Vec<usize>) -> Self {
+        let seat = AgentSeat::default();
+        Self { spec, targets, greeting: None, is_there: false, clock: None, seat }
     }
 }
 
@@ -237,6 +278,13 @@ fn specs(asked: &AgentsAsked) -> Result<Vec<AgentSpec>, Failure> {
     }
     spec::name_apart(&mut agents);
     Ok(agents)
+}
+
+/// The servers that a file says an agent's clients use.
+fn choice(spec: &AgentSpec, targets: Option<&[TargetSpec]>) -> Result<Vec<usize>, Failure> {
+    let Some(targets) = targets else { return Ok(Vec::new()) };
+    let wrong = |why: String| Failure::wrong(format!("agent {}: targets: {why}", spec.name));
+    chosen(&spec.settings.targets, targets).map_err(wrong)
 }
 
 fn pods(query: &PodQuery) -> Result<Vec<AgentSpec>, Failure> {

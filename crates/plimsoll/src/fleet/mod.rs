@@ -4,7 +4,9 @@ mod crew;
 mod order;
 mod pump;
 mod seats;
+mod targets;
 
 pub(crate) use crew::{Fleet, Member};
 pub(crate) use order::{AgentDial, order_of, plan_of};
 pub(crate) use seats::AgentSeat;
+pub(crate) use targets::Whereabouts;

@@ -18,7 +18,7 @@ use plimsoll_protocol::{FileSetId, Plan, PlanRequest, Planner, ResolvedTarget};
 
 use crate::dial::SystemDial;
 use crate::exit::Failure;
-use crate::{load_file, protocols};
+use crate::{load_file, own_addresses, protocols};
 
 /// The request as a message; `files` are those that its plan has read.
 pub(crate) fn order_of(
@@ -40,7 +40,9 @@ pub(crate) fn order_of(
         profile,
         seed: request.seed,
         highest_ops_per_s: request.highest_ops_per_s,
-        targets: request.targets.iter().map(ordered_target).collect::<Result<_, _>>()?,
+        targets: request.targets.iter().map(ordered_target).collect(),
+        run_urls: request.targets.iter().map(|target| target.url.with_password()).collect(),
+        sources: Vec::new(),
         file_set: request.file_set.map(|held| (held.seed, held.directories)),
         files: files.collect::<Result<_, _>>()?,
         load_file: load_file.transpose()?,
@@ -49,16 +51,9 @@ pub(crate) fn order_of(
     })
 }
 
-fn ordered_target(target: &ResolvedTarget) -> Result<OrderedTarget, Failure> {
-    match &target.unix {
-        None => Ok(OrderedTarget { url: target.url.with_password(), address: target.address }),
-        Some(_) => Err(Failure::wrong(format!(
-            "{}: {} is a socket of this host, which agents elsewhere do not reach; use an address, \
-             or agents of this host alone",
-            target.url,
-            target.place()
-        ))),
-    }
+fn ordered_target(target: &ResolvedTarget) -> OrderedTarget {
+    let ResolvedTarget { url, address, unix } = target;
+    OrderedTarget { url: url.with_password(), address: *address, unix: unix.clone() }
 }
 
 /// The plan of an order, and what its load points are attached through.
@@ -70,10 +65,14 @@ pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, Agen
     let targets: Vec<ResolvedTarget> = order
         .targets
         .iter()
-        .map(|OrderedTarget { url, address }| {
-            Ok(ResolvedTarget::at(TargetUrl::parse(url)?, *address))
+        .map(|OrderedTarget { url, address, unix }| {
+            let (url, unix) = (TargetUrl::parse(url)?, unix.clone());
+            Ok(ResolvedTarget { unix, ..ResolvedTarget::at(url, *address) })
         })
         .collect::<Result<_, Failure>>()?;
+    own_addresses::check(&order.sources, &targets)?;
+    let run_urls = order.run_urls.iter().map(|url| TargetUrl::parse(url));
+    let run_urls: Vec<TargetUrl> = run_urls.collect::<Result<_, _>>()?;
     let known = |file: &OrderedFile| (PathBuf::from(&file.name), file.bytes.clone());
     let files: KnownFiles = order.files.iter().map(known).collect();
     let load_file = order.load_file.as_ref().zip(protocol.load_files);
@@ -87,6 +86,7 @@ pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, Agen
         seed: order.seed,
         highest_ops_per_s: order.highest_ops_per_s,
         targets: &targets,
+        run_urls: Some(&run_urls),
         file_set: order.file_set.map(|(seed, directories)| FileSetId { seed, directories }),
         files: &files,
         loadfile: load_file.as_ref(),
@@ -132,6 +132,10 @@ impl Dial for AgentDial {
         source: SourcePort,
     ) -> Result<Box<dyn Channel>, ChannelError> {
         self.system.dial(address, kind, source)
+    }
+
+    fn dial_unix(&self, path: &Path) -> Result<Box<dyn Channel>, ChannelError> {
+        self.system.dial_unix(path)
     }
 
     fn caller(&self) -> Caller {

@@ -47,7 +47,7 @@ pub(crate) fn perform_agents(verb: &AgentsVerb) -> Result<Exit, Failure> {
 fn check(args: &AgentsCheckArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut live = Live::new(args.progress);
-    let fleet = Fleet::launch(&args.asked(), &signals, &mut live)?;
+    let fleet = Fleet::launch(&args.asked(), None, (&signals, &mut live))?;
     drop(live);
     for (_, member) in fleet.living() {
         let Some(greeting) = &member.greeting else { continue };
