@@ -62,7 +62,10 @@ pub enum FromAgent {
         at_ns: u64,
     },
     /// The plan can be worked on.
-    Planned,
+    Planned {
+        /// To each server of the order.
+        ways: Vec<Way>,
+    },
     /// The load point can start.
     Ready {
         /// Of the load point.
@@ -167,6 +170,15 @@ pub struct OrderedTarget {
     pub address: SocketAddr,
     /// Unix socket of the agent's host to connect to instead.
     pub unix: Option<PathBuf>,
+}
+
+/// How an agent's clients get to a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// Network interface; `None` where the routing table does not say.
+    pub interface: Option<String>,
+    /// Address that its host chooses for connections which ask for none.
+    pub source: Option<IpAddr>,
 }
 
 /// A file and its content.

@@ -2,7 +2,7 @@
 //! agent).
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use plimsoll_protocol::ResolvedTarget;
 
@@ -43,6 +43,17 @@ pub(crate) fn check_way(source: IpAddr, to: SocketAddr) -> Result<(), Failure> {
             to.ip()
         ))
     })
+}
+
+/// The address that this host chooses for connections to `to`; `None` where there is no way.
+pub(crate) fn towards(to: SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr = match to {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 fn bound(source: IpAddr) -> io::Result<UdpSocket> {
@@ -92,6 +103,12 @@ mod tests {
                 assert!(refused.contains(part), "{part:?} is not in: {refused}");
             }
         }
+    }
+
+    #[test]
+    fn the_systems_own_choice_is_known() {
+        let to = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(towards(to), Some(to.ip()));
     }
 
     #[test]

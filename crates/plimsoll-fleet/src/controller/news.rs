@@ -10,7 +10,7 @@ use plimsoll_model::units::Nanos;
 
 use crate::clock::Reading;
 use crate::frame::FrameError;
-use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent};
+use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent, Way};
 use crate::pulse::Pulse;
 
 /// An agent of a run: 0, 1, 2 … in the order in which they were asked for.
@@ -112,6 +112,8 @@ pub enum News {
     Gathered,
     /// Too few came: why, of each that did not. All others are sent away.
     TooFew(Vec<(AgentId, Loss)>),
+    /// How an agent that has its workload gets to each server of its order.
+    Ways(AgentId, Vec<Way>),
     /// All living agents have their workloads.
     Planned,
     /// Some have not.

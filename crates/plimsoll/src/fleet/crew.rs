@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -13,7 +13,7 @@ use plimsoll_fleet::clock::Reading;
 use plimsoll_fleet::controller::{AgentId, Command, Controller, Loss, News, Settings};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
-use plimsoll_fleet::message::{Greeting, PlanOrder};
+use plimsoll_fleet::message::{Greeting, PlanOrder, Way};
 use plimsoll_model::event::AgentsAsked;
 use plimsoll_model::target::TargetSpec;
 
@@ -42,6 +42,8 @@ pub(crate) struct Member {
     pub spec: AgentSpec,
     /// Numbers of the servers that its clients use, from 0; empty for all.
     pub targets: Vec<usize>,
+    /// How its clients get to each of them.
+    pub ways: Vec<Way>,
     /// `None` until it has greeted.
     pub greeting: Option<Box<Greeting>>,
     /// It has greeted, and was not lost.
@@ -67,8 +69,7 @@ impl Fleet {
         let agents_min = asked.min.map_or(wanted, |min| (min as usize).min(wanted));
         let settings =
             Settings { wait: asked.wait, ..Settings::new(env!("CARGO_PKG_VERSION"), agents_min) };
-        let program = std::env::current_exe()
-            .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))?;
+        let program = own_program()?;
         let (events, heard) = channel();
         let (tell, news) = channel();
         let pump = Pump {
@@ -137,6 +138,7 @@ impl Fleet {
                 return Err(Failure::interrupted("while agents planned"));
             }
             match self.next() {
+                Some(News::Ways(id, ways)) => self.members[id.0].ways = ways,
                 Some(News::Planned) => return Ok(()),
                 Some(News::PlanFailed(all)) => {
                     let lines: Vec<String> = all
@@ -264,7 +266,7 @@ impl Member {
 
     fn new(spec: AgentSpec, targets: Vec<usize>) -> Self {
         let seat = AgentSeat::default();
-        Self { spec, targets, greeting: None, is_there: false, clock: None, seat }
+        Self { spec, targets, ways: Vec::new(), greeting: None, is_there: false, clock: None, seat }
     }
 }
 
@@ -278,6 +280,12 @@ fn specs(asked: &AgentsAsked) -> Result<Vec<AgentSpec>, Failure> {
     }
     spec::name_apart(&mut agents);
     Ok(agents)
+}
+
+/// The file of this program, which launchers of this host start.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))
 }
 
 /// The servers that a file says an agent's clients use.

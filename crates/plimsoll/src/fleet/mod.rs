@@ -6,7 +6,7 @@ mod pump;
 mod seats;
 mod targets;
 
-pub(crate) use crew::{Fleet, Member};
+pub(crate) use crew::{Fleet, Member, own_program};
 pub(crate) use order::{AgentDial, order_of, plan_of};
 pub(crate) use seats::AgentSeat;
 pub(crate) use targets::Whereabouts;

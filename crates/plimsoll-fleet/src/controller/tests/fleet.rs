@@ -40,7 +40,7 @@ impl Fleet {
         let mut fleet = Self::new(agents, 1);
         (0..agents).for_each(|agent| fleet.said(agent, hello("1.2.3")));
         fleet.give(Input::Command(plan()));
-        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Planned));
+        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Planned { ways: Vec::new() }));
         assert!(matches!(fleet.news.last(), Some(News::Planned)), "{:?}", fleet.news);
         fleet
     }
