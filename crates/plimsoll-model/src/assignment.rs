@@ -352,7 +352,8 @@ mod tests {
                 _ => assert_eq!(*target, client % 3, "those of an agent that uses all"),
             }
         }
-        let second: Vec<usize> = (0..24).filter(|at| at % 6 / 2 == 1).map(|at| targets[at]).collect();
+        let second: Vec<usize> =
+            (0..24).filter(|at| at % 6 / 2 == 1).map(|at| targets[at]).collect();
         assert_eq!(second, [1, 2, 1, 2, 1, 2, 1, 2]);
         assert_eq!(dealt(6, [&[]; 3]), (0..24).map(|client| client % 3).collect::<Vec<_>>());
     }

@@ -141,14 +141,18 @@ pub(crate) struct FindingView {
     pub(crate) text: String,
 }
 
+fn titles(run: &RunResult) -> (String, String) {
+    match &run.suite {
+        Some(suite) => {
+            (suite.title.clone(), format!("suite {} · method: {}", suite.name, suite.source))
+        }
+        None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
+    }
+}
+
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
-        let (title, subtitle) = match &run.suite {
-            Some(suite) => {
-                (suite.title.clone(), format!("suite {} · method: {}", suite.name, suite.source))
-            }
-            None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
-        };
+        let (title, subtitle) = titles(run);
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
         let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) = run

@@ -8,7 +8,7 @@ mod merge;
 mod serve;
 mod tally;
 
-pub(crate) use greeting::{Distance, boot_id, distance, greeting, own_sha256};
+pub(crate) use greeting::greeting;
 pub(crate) use kept::KeptSlices;
 pub(crate) use serve::serve;
 pub(crate) use tally::{Heard, Tally};

@@ -15,10 +15,9 @@ use plimsoll_servers::software::{configuration_file, running};
 use super::jitter;
 use super::run_setup::{RunRequest, RunSetup, cores_of_program};
 use super::server_status;
-use crate::agent::own_sha256;
 use crate::certificates;
 use crate::fleet::{Fleet, Member};
-use crate::host_inventory;
+use crate::host_inventory::{self, own_sha256};
 use crate::secrets::{HEADER_FACT, hidden, kept_headers};
 use crate::systems;
 use plimsoll_protocol::host::{Target, who_listens};
@@ -45,9 +44,8 @@ pub(super) fn disclosure(
     let targets: Vec<_> =
         targets.map(|(target, said)| of_target(target, said.as_deref())).collect();
     let systems = request.systems.beside(&host, &targets);
-    let certified = |name: &str, host: &Host| {
-        certificates::latest(name, &circumstances(request, setup, host))
-    };
+    let certified =
+        |name: &str, host: &Host| certificates::latest(name, &circumstances(request, setup, host));
     let certificate = certified(&certificates::host_name(), &host);
     let agent_hosts = fleet.map(|fleet| agent_hosts(fleet, &certified)).unwrap_or_default();
     Disclosure {

@@ -12,9 +12,10 @@ use plimsoll_model::units::Nanos;
 
 use super::parts::Part;
 use super::placement::{Placement, ServerPlace, place};
-use crate::agent::{KeptSlices, boot_id};
+use crate::agent::KeptSlices;
 use crate::clock::unix_ns;
 use crate::fleet::{AgentSeat, Fleet};
+use crate::host_inventory::boot_id;
 
 /// What rules on the generator's host look at; more of an agent's host is told on request.
 const JUDGED: [&str; 3] = ["host.", "cpu.", "process.generator."];

@@ -2,14 +2,14 @@
 
 use plimsoll_fleet::message::PointReport;
 use plimsoll_model::assignment::Endpoint;
-use plimsoll_model::event::{
-    AgentPoint, CoreUser, Phase, PointRecord, SecondRecord, TargetTotals,
-};
+use plimsoll_model::bundle::IntervalSlice;
+use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord, TargetTotals};
 use plimsoll_model::units::Nanos;
 
-use super::book::PointBook;
+use super::book::{PointBook, cannot_keep};
 use super::watcher::PointUse;
 use crate::agent::KeptSlices;
+use crate::exit::Failure;
 
 /// What an agent brought.
 pub(super) struct Part {
@@ -35,6 +35,25 @@ impl Part {
         report.resources.clone_from(&seen.resources);
         report.core_users.clone_from(&seen.core_users);
     }
+}
+
+/// Writes the slices of all parts, those of one time as one, in order of time.
+pub(super) fn write_all(book: &mut PointBook, parts: &mut [Part]) -> Result<(), Failure> {
+    while let Some(key) = parts.iter().filter_map(|part| part.slices.next_key()).min() {
+        let mut sum: Option<IntervalSlice> = None;
+        for part in parts.iter_mut().filter(|part| part.slices.next_key() == Some(key)) {
+            let Some(packed) = part.slices.take_oldest() else { continue };
+            let slice = packed.unpack().map_err(|e| cannot_keep(&e))?;
+            match &mut sum {
+                Some(sum) => sum.merge(&slice),
+                None => sum = Some(slice),
+            }
+        }
+        if let Some(slice) = sum {
+            book.write(slice)?;
+        }
+    }
+    Ok(())
 }
 
 /// The record of a load point, from its parts. What was seen of the servers is left out.
@@ -93,7 +112,8 @@ fn agent_of(part: &Part) -> Option<AgentPoint> {
 fn over_all_targets(part: Part, endpoints: &[Endpoint]) -> PointReport {
     let Part { mut report, targets, .. } = part;
     if !targets.is_empty() {
-        let unused = |of: &Endpoint| TargetTotals { target: of.target.clone(), ..Default::default() };
+        let unused =
+            |of: &Endpoint| TargetTotals { target: of.target.clone(), ..Default::default() };
         let mut all: Vec<TargetTotals> = endpoints.iter().map(unused).collect();
         for (at, own) in targets.into_iter().zip(std::mem::take(&mut report.totals.per_target)) {
             if let Some(place) = all.get_mut(at) {

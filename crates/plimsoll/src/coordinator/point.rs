@@ -17,7 +17,7 @@ use plimsoll_servers::cores;
 
 use super::book::{PointBook, cannot_keep};
 use super::fleet_point::{Brought, FleetHeard, FleetPoint};
-use super::parts::{Part, record_of};
+use super::parts::{Part, record_of, write_all};
 use super::placement::Placement;
 use super::watcher::{PointUse, Watcher};
 use crate::agent::{Heard, Tally};
@@ -292,7 +292,7 @@ impl PointDesk<'_, '_> {
         mut parts: Vec<Part>,
         point_use: PointUse,
     ) -> Result<PointEnd, Failure> {
-        book.write_all(&mut parts)?;
+        write_all(&mut book, &mut parts)?;
         let record = PointRecord {
             server_core_users: point_use.server_core_users,
             ..record_of(&book, parts)

@@ -155,12 +155,13 @@ impl RunSetup {
         let wish = ServerWish { suite, cores, threads, work, file_set, listen_on };
         let ServerLimits { quota_cores, memory_bytes, .. } = limits;
         let confinement = Confinement { quota_cores, memory_bytes };
-        let mut targets = Vec::new();
-        for (spec, address) in request.targets.iter().zip(addresses) {
+        let start = |(spec, address)| {
             let mut target = servers::start(spec, address, registration, &wish, (signals, live))?;
             target.hold(&confinement)?;
-            targets.push(target);
-        }
+            Ok::<_, Failure>(target)
+        };
+        let places = request.targets.iter().zip(addresses);
+        let mut targets: Vec<Target> = places.map(start).collect::<Result<_, _>>()?;
         conditioning::check(suite, &targets)?;
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
@@ -184,16 +185,9 @@ impl RunSetup {
         if let Some(fleet) = fleet {
             fleet.plan(&order_of(&asked, request.profile, &files.known())?, signals)?;
         }
-        if let Some(score) = &suite.score {
-            score
-                .refuse_ops(&plan.op_names)
-                .map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))?;
-        }
-        if let Some(addresses) = &plan.addresses {
-            for (target, address) in targets.iter_mut().zip(addresses) {
-                target.resolved.address = *address;
-            }
-        }
+        refuse_score(suite, &plan)?;
+        let addresses = plan.addresses.iter().flatten();
+        targets.iter_mut().zip(addresses).for_each(|(target, at)| target.resolved.address = *at);
         let sources = match request.asked.sources.is_empty() {
             true => (registration.sources)(suite, &targets),
             false => request.asked.sources.clone(),
@@ -243,6 +237,13 @@ fn check_ways(
     let starts = running.len() < addresses.len();
     let sources = request.asked.sources.iter().filter(|_| starts);
     sources.copied().try_for_each(|it| own_addresses::check_way(it, (listen_on, 0).into()))
+}
+
+/// Ops that the suite's score does not know.
+fn refuse_score(suite: &Suite, plan: &Plan) -> Result<(), Failure> {
+    let Some(score) = &suite.score else { return Ok(()) };
+    let refused = score.refuse_ops(&plan.op_names);
+    refused.map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))
 }
 
 /// Reduces the cores of a server to the number that was asked for.

@@ -19,9 +19,9 @@ use plimsoll_model::target::TargetSpec;
 
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
-use super::targets::{Whereabouts, chosen, refuse_out_of_reach};
-use crate::agent::{boot_id, distance};
+use super::targets::{Whereabouts, chosen, distance, refuse_out_of_reach};
 use crate::exit::Failure;
+use crate::host_inventory::boot_id;
 use crate::signals::Signals;
 use crate::terminal::{Live, note};
 

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use plimsoll_fleet::launcher::spec::TargetChoice;
+use plimsoll_fleet::message::Greeting;
 use plimsoll_model::target::TargetSpec;
 use plimsoll_protocol::ResolvedTarget;
 
-use crate::agent::Distance;
 use crate::exit::Failure;
+use crate::host_inventory::{boot_id, network};
 
 /// Numbers of the servers that were chosen, from 0, in the order of the run; empty where all are
 /// used.
@@ -62,6 +63,26 @@ fn choice_text(choice: &TargetChoice) -> String {
     }
 }
 
+/// How far an agent is from this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Distance {
+    /// Same host, same network: loopback is shared.
+    Here,
+    /// Same host, another network namespace: files are shared, and sockets among them.
+    OwnNetwork,
+    /// Another host.
+    Elsewhere,
+}
+
+/// How far the agent of this greeting is.
+pub(super) fn distance(greeting: &Greeting) -> Distance {
+    match (greeting.boot_id == boot_id(), greeting.network == network()) {
+        (true, true) => Distance::Here,
+        (true, false) => Distance::OwnNetwork,
+        (false, _) => Distance::Elsewhere,
+    }
+}
+
 /// Where a server of the run is.
 pub(crate) enum Whereabouts<'a> {
     /// It will be started, and listen on this address.
@@ -82,16 +103,15 @@ pub(super) fn out_of_reach(server: &Whereabouts<'_>, distance: Distance) -> Opti
                  --listen-on ADDR (`ip address` shows them)"
             ))
         }
-        Whereabouts::Runs(target) if target.unix.is_some() => {
-            (distance == Distance::Elsewhere).then(|| {
+        Whereabouts::Runs(target) if target.unix.is_some() => (distance == Distance::Elsewhere)
+            .then(|| {
                 format!(
                     "it does not reach {}: {} is a socket of this host; name an address, or \
                      agents of this host alone",
                     target.url,
                     target.place()
                 )
-            })
-        }
+            }),
         Whereabouts::Runs(target)
             if distance != Distance::Here && is_loopback(target.address.ip()) =>
         {
@@ -194,7 +214,8 @@ mod tests {
         let near = ResolvedTarget::at(url(), ([127, 0, 0, 1], 80).into());
         let far = ResolvedTarget::at(url(), ([192, 0, 2, 1], 80).into());
         let servers = [Whereabouts::Runs(&near), Whereabouts::Runs(&far)];
-        let agent = |targets: &'static [usize]| [("ssh://x", Distance::Elsewhere, targets)].into_iter();
+        let agent =
+            |targets: &'static [usize]| [("ssh://x", Distance::Elsewhere, targets)].into_iter();
         refuse_out_of_reach(agent(&[1]), &servers).unwrap();
         for targets in [&[][..], &[0, 1]] {
             let refused = refuse_out_of_reach(agent(targets), &servers).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_testkit::peers::{require_peer, require_root};
-use plimsoll_testkit::program::{Ended, Running, command, plimsoll, result, serve, short};
+use plimsoll_testkit::program::{Ended, Served, command, plimsoll, result, short};
 use serde_json::Value;
 
 /// A file of agents of this host, each with these lines.
@@ -31,9 +31,8 @@ fn agents_in_a_network_of_their_own_do_not_reach_loopback() {
     refused(place.path(), "builtin:", &agents).check(2, &started);
     let on_loopback = [&agents[..], &["--listen-on", "127.0.0.2"]].concat();
     refused(place.path(), "builtin:", &on_loopback).check(2, &["would listen on 127.0.0.2"]);
-    let server = Running::start(serve("web", &[]));
-    let url = format!("http://{}/", server.address());
-    refused(place.path(), &url, &agents).check(2, &["by an address that agents reach"]);
+    let server = Served::with("web", &[]);
+    refused(place.path(), &server.url, &agents).check(2, &["by an address that agents reach"]);
 }
 
 #[test]
@@ -46,8 +45,7 @@ fn what_would_have_no_effect_or_no_way_is_refused() {
     refused(&["--source", "127.0.0.1,203.0.113.9"]).check(2, &source);
     refused(&["--source", "::1"]).check(2, &["no way from it to 127.0.0.1", "`ip route get"]);
     let file = agents_file(place.path(), &["targets = [1]", "targets = [2]"]);
-    let unknown =
-        ["agent exec:env#2: targets: the run has no target 2", "1 = http://127.0.0.1:9/"];
+    let unknown = ["agent exec:env#2: targets: the run has no target 2", "1 = http://127.0.0.1:9/"];
     refused(&["--agents", file.to_str().unwrap()]).check(2, &unknown);
 }
 

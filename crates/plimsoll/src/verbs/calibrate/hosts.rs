@@ -85,8 +85,9 @@ fn start(
 fn arguments(args: &CalibrateArgs) -> Vec<String> {
     let CalibrateArgs { quick, protocol, scale, seed, workers, pacing, .. } = args;
     let pacing = Pacing::from(*pacing).as_str();
-    let mut all: Vec<String> =
-        ["calibrate", "--json", "--stop-with-stdin", "--progress", "plain"].map(String::from).into();
+    let mut all: Vec<String> = ["calibrate", "--json", "--stop-with-stdin", "--progress", "plain"]
+        .map(String::from)
+        .into();
     all.extend(["--protocol".to_owned(), protocol.clone()]);
     all.extend(["--scale".to_owned(), scale.to_string(), "--seed".to_owned(), seed.to_string()]);
     all.extend(["--pacing".to_owned(), pacing.to_owned()]);
