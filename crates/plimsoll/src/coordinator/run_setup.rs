@@ -18,7 +18,7 @@ use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Confinement, cores};
@@ -169,17 +169,12 @@ impl RunSetup {
         let (dial, files) = (SystemDial::new(signals.clone()), HostFiles::default());
         let sent = request.headers.put_into(suite);
         let asked = PlanRequest {
-            suite: &sent,
-            profile,
             seed: request.seed,
             highest_ops_per_s: highest,
-            targets: &resolved,
-            run_urls: None,
             file_set: held,
             files: &files,
             loadfile: request.loadfile.as_ref(),
-            dial: &dial,
-            planner: Planner::Controller,
+            ..PlanRequest::plain(&sent, profile, &resolved, &dial)
         };
         let plan = (protocol.plan)(&asked)?;
         if let Some(fleet) = fleet {

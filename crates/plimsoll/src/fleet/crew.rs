@@ -19,7 +19,7 @@ use plimsoll_model::target::TargetSpec;
 
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
-use super::targets::{Whereabouts, chosen, distance, refuse_out_of_reach};
+use super::targets::{Whereabouts, chosen, distance, refuse_out_of_reach, refuse_unused};
 use crate::exit::Failure;
 use crate::host_inventory::boot_id;
 use crate::signals::Signals;
@@ -65,6 +65,7 @@ impl Fleet {
         let specs = specs(asked)?;
         let choices = specs.iter().map(|spec| choice(spec, targets));
         let choices = choices.collect::<Result<Vec<_>, Failure>>()?;
+        refuse_unused(&choices, targets.unwrap_or_default())?;
         let wanted = specs.len();
         let agents_min = asked.min.map_or(wanted, |min| (min as usize).min(wanted));
         let settings =

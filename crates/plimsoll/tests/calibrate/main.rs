@@ -70,7 +70,8 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
 fn an_agents_host_calibrates_itself_and_its_certificate_is_kept_here() {
     let place = tempfile::tempdir().unwrap();
     // Two agents of one host make one certificate.
-    let arguments = ["--scale", "0.1", "--protocol", "app", "--json", "--agents", "local,exec:env"];
+    let arguments =
+        ["--scale", "0.05", "--protocol", "app", "--json", "--agents", "local,exec:env"];
     let ended = calibrate(place.path(), &arguments).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     let certificates: Vec<Certificate> = serde_json::from_slice(&ended.stdout).expect(&said);

@@ -179,13 +179,13 @@ mod tests {
 
     #[test]
     fn a_host_is_asked_for_what_this_program_was() {
-        let words = "calibrate --agents local --quick --protocol web --scale 0.5 --seed 7 \
+        let words = "calibrate --agents local --quick --protocol http --scale 0.5 --seed 7 \
                      --workers 3 --pacing precise";
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let there = read(&arguments(&read(&words)));
         assert!(there.json && there.stop_with_stdin && there.quick && there.agents.is_empty());
         let asked = (there.protocol.as_str(), there.scale, there.seed, there.workers);
-        assert_eq!(asked, ("web", 0.5, 7, Some(3)));
+        assert_eq!(asked, ("http", 0.5, 7, Some(3)));
         assert_eq!(Pacing::from(there.pacing), Pacing::Precise);
     }
 }
