@@ -10,6 +10,7 @@ use std::thread;
 use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
 use plimsoll_fleet::agent::LoadEvent;
+use plimsoll_fleet::launcher::allow::Allowance;
 use plimsoll_fleet::message::{OrderedTarget, PlanOrder, PointReport, Way};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
@@ -48,7 +49,7 @@ impl Loader {
     /// Starts the thread; what it has to say goes to `say`.
     pub(super) fn start(
         signals: &Signals,
-        cores: Vec<u32>,
+        (cores, allowed): (Vec<u32>, Arc<Allowance>),
         say: impl Fn(LoadEvent) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let (jobs, asked) = channel();
@@ -61,6 +62,7 @@ impl Loader {
         let work = Worksite {
             signals: signals.clone(),
             cores,
+            allowed,
             monitor,
             plan: None,
             ready: None,
@@ -79,6 +81,8 @@ struct Worksite<S> {
     signals: Signals,
     /// Cores that this program may use.
     cores: Vec<u32>,
+    /// What the owner of this host permits.
+    allowed: Arc<Allowance>,
     monitor: Monitor,
     plan: Option<(Plan, AgentDial)>,
     ready: Option<(Assignment, Arc<dyn Workload>)>,
@@ -105,7 +109,8 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
     }
 
     fn plan(&mut self, order: &PlanOrder) -> Result<Vec<Way>, Failure> {
-        self.plan = Some(plan_of(order, SystemDial::new(self.signals.clone()))?);
+        let dial = SystemDial::new(self.signals.clone());
+        self.plan = Some(plan_of(order, dial, Arc::clone(&self.allowed))?);
         Ok(order.targets.iter().map(way_to).collect())
     }
 
