@@ -238,7 +238,7 @@ impl PointDesk<'_, '_> {
         }
         tally.end().map_err(|e| cannot_keep(&e))?;
         let (report, slices) = tally.into_report();
-        Ok(Part { report, slices, agent: None })
+        Ok(Part { report, slices, agent: None, targets: Vec::new() })
     }
 
     fn hear(
