@@ -190,3 +190,6 @@ impl Pump {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
