@@ -132,12 +132,17 @@ impl Pump {
         while let Some(action) = self.controller.next_action() {
             match action {
                 Action::Tell(news) => {
-                    if let News::Greeted(id, _) | News::AgentLost { agent: id, .. } = &news {
+                    let settled = match &news {
+                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
+                        _ => None,
+                    };
+                    // Nobody listens to the news of the end. News keep their order: starting
+                    // another agent acts on what follows, such as the loss of the load point.
+                    let _ = self.news.send(news);
+                    if let Some(id) = settled {
                         self.gate.settle(id.0);
                         self.start_more();
                     }
-                    // Nobody listens to the news of the end.
-                    let _ = self.news.send(news);
                 }
                 Action::Send(id, message) => self.send(&[id], &message),
                 Action::SendAll(ids, message) => self.send(&ids, &message),
