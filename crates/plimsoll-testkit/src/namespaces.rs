@@ -11,6 +11,8 @@ use crate::peers::{require_peer, require_root};
 const NETWORK: [u8; 3] = [10, 77, 0];
 /// The hub's interface; its packets are those between the namespaces.
 pub const BRIDGE: &str = "bridge";
+/// The interface of every other namespace.
+const UPLINK: &str = "uplink";
 
 /// Removed when dropped; whoever still runs in them goes on without a name.
 #[derive(Debug)]
@@ -37,9 +39,9 @@ impl Namespaces {
             it.add(spoke);
             let port = format!("port{number}");
             let link = ["-n", &it.hub, "link", "add", &port, "type", "veth", "peer"];
-            ip(&[&link[..], &["name", "uplink", "netns", spoke]].concat());
+            ip(&[&link[..], &["name", UPLINK, "netns", spoke]].concat());
             ip(&["-n", &it.hub, "link", "set", &port, "master", BRIDGE, "up"]);
-            it.address_of(spoke, "uplink", it.address(number));
+            it.address_of(spoke, UPLINK, it.address(number));
         }
         Some(it)
     }
@@ -67,6 +69,11 @@ impl Namespaces {
     /// Names of the namespaces, without the hub.
     pub fn spokes(&self) -> &[String] {
         &self.spokes
+    }
+
+    /// Cuts a namespace off: nobody is told.
+    pub fn cut_off(&self, spoke: usize) {
+        ip(&["-n", &self.spokes[spoke], "link", "set", UPLINK, "down"]);
     }
 
     /// The same command in the hub.

@@ -90,10 +90,12 @@ fn make_files(place: &Path, keygen: &Path, address: SocketAddr) {
     fs::create_dir(place.join("home")).unwrap();
     let key = fs::read_to_string(place.join("user.pub")).unwrap();
     fs::write(place.join("authorized"), format!("environment=\"HOME={at}/home\" {key}")).unwrap();
+    // A session whose client was cut off ends, and does not outlive the test for long.
     let settings = format!(
         "ListenAddress {address}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\n\
          PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
-         PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n"
+         PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n\
+         ClientAliveInterval 2\nClientAliveCountMax 3\n"
     );
     fs::write(place.join("config"), settings).unwrap();
 }

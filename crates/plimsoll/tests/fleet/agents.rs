@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
 use plimsoll_fleet::frame::Decoder;
 use plimsoll_fleet::message::{FromAgent, PointReport};
 use plimsoll_model::bundle::PackedSlice;
 use plimsoll_testkit::namespaces::Namespaces;
-use plimsoll_testkit::program::{command, is_alive, wait_until};
+use plimsoll_testkit::program::{command, is_alive, wait_for, wait_until};
 use plimsoll_testkit::sshd::Sshd;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -98,17 +99,34 @@ pub fn by_exec(namespaces: &Namespaces) -> Vec<String> {
     namespaces.spokes().iter().map(|name| format!("exec:ip netns exec {name}")).collect()
 }
 
-/// The file of agents that are asked for over ssh, one for each sshd.
+/// The file of agents that are asked for over ssh, one for each sshd. Each writes its process id
+/// into a file of the place: that of the first is `0.pid`.
 pub fn by_ssh(place: &Place, sshds: &[Sshd]) -> String {
     let program = command(&[]).get_program().to_str().unwrap().to_owned();
-    let table = |sshd: &Sshd| {
+    let mut tables = String::new();
+    for (number, sshd) in sshds.iter().enumerate() {
         let (url, client) = (sshd.url(), sshd.client("user"));
-        let client = client.display();
-        format!(
-            "[[agent]]\nat = \"{url}\"\nprogram = \"{program}\"\noptions = [\"-F\", \"{client}\"]\n"
-        )
-    };
-    place.write("agents.toml", sshds.iter().map(table).collect::<String>())
+        let noted = place.noted(&number.to_string(), &program);
+        let noted = noted.trim_start_matches("exec:");
+        let options = format!("[\"-F\", \"{}\"]", client.display());
+        tables +=
+            &format!("[[agent]]\nat = \"{url}\"\nprogram = \"{noted}\"\noptions = {options}\n");
+    }
+    place.write("agents.toml", tables)
+}
+
+/// Starts the program in the hub.
+pub fn start_in(namespaces: &Namespaces, arguments: &[&str]) -> Child {
+    let mut run = namespaces.in_hub(&command(arguments));
+    run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Runs it to its end.
+#[track_caller]
+pub fn run_in(namespaces: &Namespaces, arguments: &[&str]) {
+    let ended = wait_for(start_in(namespaces, arguments));
+    // A build with debug assertions measures nothing that is valid.
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
 }
 
 /// Records of finished load points.
@@ -128,7 +146,6 @@ pub fn done(point: &Value) -> Vec<u64> {
     let agents = point["agents"].as_array().unwrap();
     agents.iter().map(|agent| agent["done"].as_u64().unwrap()).collect()
 }
-
 
 /// None of these processes is left.
 #[track_caller]

@@ -35,7 +35,12 @@ fn histograms_of_a_run_are_bit_for_bit_the_sum_of_its_agents_own() {
     let bundle = place.bundle();
     let agents = NAMES.map(|name| place.recorded(name, ""));
     let more = ["--points", "300,600", "--set", "profiles.quick.drain=20s"];
-    let run = plimsoll(&short("web-static", &server.url, &bundle, &[&more[..], &flags(&agents)].concat()));
+    let run = plimsoll(&short(
+        "web-static",
+        &server.url,
+        &bundle,
+        &[&more[..], &flags(&agents)].concat(),
+    ));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let said = NAMES.map(|name| place.said(name));
     for (index, record) in finished(&bundle).iter().enumerate() {

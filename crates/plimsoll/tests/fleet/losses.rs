@@ -6,13 +6,16 @@ use std::process::{Child, Stdio};
 use plimsoll_fleet::frame::encode;
 use plimsoll_fleet::message::{FromAgent, Greeting};
 use plimsoll_testkit::fault_server::{Fault, FaultServer};
+use plimsoll_testkit::namespaces::Namespaces;
 use plimsoll_testkit::program::{
     broken_rules, command, kill, plimsoll, points_finished, result, short, signal, wait_for,
     wait_until,
 };
+use plimsoll_testkit::sshd::Sshd;
 use rustix::process::Signal;
 
-use crate::agents::{Place, finished, flags, records, wait_until_gone};
+use crate::access_log::AccessLog;
+use crate::agents::{Place, by_ssh, finished, flags, records, start_in, wait_until_gone};
 
 const NAMES: [&str; 2] = ["one", "two"];
 /// Long enough to be disturbed.
@@ -47,25 +50,30 @@ impl Scene {
 /// The point was lost through the second agent and made again without it.
 #[track_caller]
 fn check_made_again(scene: Scene, reason: &str) {
-    let (bundle, pids) = (scene.place.bundle(), scene.pids());
-    let ended = wait_for(scene.run);
+    let pids = scene.pids();
+    let name = format!("exec:{}", scene.place.file("two").display());
+    check_lost_once(scene.run, &scene.place.bundle(), [&name, reason]);
+    wait_until_gone(&pids);
+}
+
+/// Only the other agent has made the load point of this run.
+#[track_caller]
+fn check_lost_once(run: Child, bundle: &Path, [agent, reason]: [&str; 2]) {
+    let ended = wait_for(run);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    let name = scene.place.file("two").display().to_string();
-    for part in [&name, reason, "the load point is made again"] {
+    for part in [agent, reason, "the load point is made again"] {
         assert!(ended.err.contains(part), "{part:?} is not in:\n{}", ended.err);
     }
-    let lost: Vec<_> = lost(&bundle);
-    assert_eq!(lost, [format!("exec:{name}")]);
-    let points = finished(&bundle);
+    assert_eq!(lost(bundle), [agent]);
+    let points = finished(bundle);
     let agents = points[0]["agents"].as_array().unwrap();
     assert_eq!((points.len(), agents.len()), (1, 1), "{points:?}");
-    let result = result(&bundle);
+    let result = result(bundle);
     assert_eq!(result["points"].as_array().unwrap().len(), 1);
     let warned = result["verdict"]["warnings"].as_array().unwrap().iter();
     let told = warned.filter_map(|warning| warning["rule"].as_str().map(str::to_owned));
     let rules: Vec<String> = told.chain(broken_rules(&result)).collect();
     assert!(rules.contains(&"agent_lost".to_owned()), "{rules:?}");
-    wait_until_gone(&pids);
 }
 
 /// Agents that the journal calls lost.
@@ -86,6 +94,24 @@ fn a_point_whose_agent_stands_still_is_made_again_by_those_that_are_left() {
     let scene = Scene::begin(&["--agents-min", "1"]);
     kill(scene.place.pid("two"), "STOP");
     check_made_again(scene, "nothing was heard of it for 3");
+}
+
+#[test]
+fn a_point_whose_agent_is_cut_off_is_made_again_by_those_that_are_left() {
+    let Some(namespaces) = Namespaces::start(2) else { return };
+    let sshds = [0, 1].map(|spoke| Sshd::start_in(&namespaces, spoke));
+    let [Some(first), Some(second)] = sshds else { return };
+    let Some(nginx) = AccessLog::start_in(&namespaces) else { return };
+    let place = Place::new();
+    let (bundle, cut_off, sshds) = (place.bundle(), second.url(), [first, second]);
+    let agents = by_ssh(&place, &sshds);
+    let more = [&POINT[..], &["--agents-min", "1", "--agents", &agents]].concat();
+    let run = start_in(&namespaces, &short("web-url", &nginx.url, &bundle, &more));
+    nginx.lines(100);
+    namespaces.cut_off(1);
+    check_lost_once(run, &bundle, [&cut_off, "nothing was heard of it for 3"]);
+    // The one that was cut off hears nothing either.
+    wait_until_gone(&["0", "1"].map(|name| place.pid(name)));
 }
 
 #[test]
