@@ -161,14 +161,31 @@ impl PointDesk<'_, '_> {
         Ok(())
     }
 
-    /// Has the agents of a fleet make the load, and listens to them.
+    /// Has the agents of a fleet make the load, and listens to them on a thread of low priority: of
+    /// its own, since a lowered priority cannot be raised again without a right to it.
     fn drive_fleet(
         &mut self,
         book: &mut PointBook,
         point: FleetPoint<'_>,
     ) -> Result<Brought, Failure> {
-        let (out_of_the_way, _ready) = channel();
-        self.step_aside(&book.assignment.clone(), out_of_the_way)?;
+        thread::scope(|scope| {
+            let listener = thread::Builder::new()
+                .name("plimsoll-listen".into())
+                .spawn_scoped(scope, || {
+                    let (out_of_the_way, _ready) = channel();
+                    self.step_aside(&book.assignment.clone(), out_of_the_way)?;
+                    self.listen_to_fleet(book, point)
+                })
+                .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
+            listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn listen_to_fleet(
+        &mut self,
+        book: &mut PointBook,
+        point: FleetPoint<'_>,
+    ) -> Result<Brought, Failure> {
         let mut listening = point.begin();
         let mut first_failure = None;
         loop {
