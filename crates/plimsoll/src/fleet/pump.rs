@@ -58,12 +58,11 @@ impl Link {
 }
 
 impl Pump {
-    /// Starts the agents, and serves them until all are gone.
+    /// Starts the agents, and serves the coordinator until it has sent all of them away.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
-        while let Some(deadline) = self.controller.next_deadline() {
-            let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
-            match heard.recv_timeout(wait.min(LOOK_UP)) {
+        while !self.controller.has_finished() {
+            match heard.recv_timeout(self.wait()) {
                 Ok(Event::Child(id, at, event)) => self.take(id, at, event),
                 Ok(Event::Command(command)) => {
                     self.controller.handle(clock::monotonic(), Input::Command(command));
@@ -81,6 +80,12 @@ impl Pump {
         for ending in self.endings {
             let _ = ending.join();
         }
+    }
+
+    fn wait(&self) -> Duration {
+        let left = |deadline: Nanos| deadline.saturating_sub(clock::monotonic());
+        let deadline = self.controller.next_deadline();
+        deadline.map_or(LOOK_UP, |at| Duration::from_nanos(left(at).0).min(LOOK_UP))
     }
 
     fn start_more(&mut self) {
@@ -163,5 +168,61 @@ impl Pump {
                 self.controller.handle(clock::monotonic(), Input::Ended(id, why));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::channel;
+
+    use plimsoll_fleet::controller::Settings;
+    use plimsoll_fleet::launcher::spec;
+    use plimsoll_fleet::message::{FromAgent, Greeting};
+
+    use super::*;
+
+    /// A controller whose one agent has greeted.
+    fn idle() -> Controller {
+        let now = clock::monotonic();
+        let mut controller = Controller::new(1, Settings::new("1", 1), now);
+        let greeting = Greeting { version: "1".into(), ..Greeting::default() };
+        let mut says = vec![FromAgent::Hello(Box::new(greeting))];
+        while let Some(message) = says.pop() {
+            controller.handle(now, Input::Said(AgentId(0), message));
+            while let Some(action) = controller.next_action() {
+                if let Action::Send(_, ToAgent::Clock { sent_ns }) = action {
+                    says.push(FromAgent::Clock { sent_ns, at_ns: sent_ns });
+                }
+            }
+        }
+        assert_eq!(controller.living(), [AgentId(0)]);
+        controller
+    }
+
+    #[test]
+    fn a_command_for_agents_that_are_all_gone_is_answered() {
+        let nothing = |_: &Path| Err(std::io::Error::other("no file"));
+        let specs = spec::parse(&["exec:true".to_owned()], &nothing).unwrap().agents;
+        let ((events, heard), (news, told)) = (channel(), channel());
+        let pump = Pump {
+            controller: idle(),
+            links: specs.iter().map(Link::new).collect(),
+            gate: StartGate::new(&specs),
+            program: PathBuf::new(),
+            events: events.clone(),
+            news,
+            endings: Vec::new(),
+        };
+        let pump = thread::spawn(move || pump.run(&heard));
+        assert!(matches!(told.recv().unwrap(), News::AgentLost { .. }));
+        for (command, answer) in
+            [(Command::Point(Vec::new()), "Refused"), (Command::Finish, "Finished")]
+        {
+            events.send(Event::Command(command)).unwrap();
+            let told = format!("{:?}", told.recv().unwrap());
+            assert!(told.starts_with(answer), "{told}");
+        }
+        pump.join().unwrap();
     }
 }
