@@ -94,6 +94,6 @@ mod tests {
         let verdict = point.verdict();
         let text = verdict.warnings[0].rule.to_string();
         assert!(verdict.valid && verdict.warnings[0].rule.name() == "agent_clock");
-        assert!(text.contains("within 2 ms only (limit 1 ms)"), "{text}");
+        assert!(text.contains("within 2.00 ms only (limit 1.00 ms)"), "{text}");
     }
 }

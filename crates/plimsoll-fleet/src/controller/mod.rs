@@ -84,6 +84,13 @@ impl Controller {
         }
     }
 
+    /// An agent was sent a program with this SHA-256 and may have no other.
+    pub fn expect_program(&mut self, agent: AgentId, sha256: &str) {
+        if let Some(member) = self.members.get_mut(agent.0) {
+            member.program = Some(sha256.to_owned());
+        }
+    }
+
     /// Takes in an event. `now` is read after the event has come.
     pub fn handle(&mut self, now: Nanos, input: Input) {
         self.now = self.now.max(now);

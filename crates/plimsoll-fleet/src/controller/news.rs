@@ -203,6 +203,17 @@ pub enum Loss {
         /// Version of this program.
         ours: String,
     },
+    /// It has another program than the one that it was sent.
+    #[error(
+        "its program has SHA-256 {theirs}, and --deploy has sent {sent}: something else is started \
+         there than what was sent"
+    )]
+    Program {
+        /// Hash of the agent's program.
+        theirs: String,
+        /// Hash of what was sent.
+        sent: String,
+    },
     /// It did not appear in time.
     #[error(
         "it did not answer within {0}; see whether its launcher works by hand, or raise --agents-wait"

@@ -46,6 +46,10 @@ impl Controller {
             let (theirs, ours) = (greeting.version, self.settings.version.clone());
             return self.lose(agent, Loss::Version { theirs, ours });
         }
+        let sent = self.members[agent.0].program.take();
+        if let Some(sent) = sent.filter(|sent| *sent != greeting.program_sha256) {
+            return self.lose(agent, Loss::Program { theirs: greeting.program_sha256, sent });
+        }
         self.send(agent, ToAgent::Hello { version: self.settings.version.clone() });
         self.members[agent.0].stage = Stage::Greeted;
         self.tell(News::Greeted(agent, greeting));

@@ -10,6 +10,7 @@ use std::thread;
 use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
 use plimsoll_fleet::agent::LoadEvent;
+use plimsoll_fleet::launcher::allow::Allowance;
 use plimsoll_fleet::message::{PlanOrder, PointReport};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
@@ -45,7 +46,7 @@ impl Loader {
     /// Starts the thread; what it has to say goes to `say`.
     pub(super) fn start(
         signals: &Signals,
-        cores: Vec<u32>,
+        (cores, allowed): (Vec<u32>, Arc<Allowance>),
         say: impl Fn(LoadEvent) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let (jobs, asked) = channel();
@@ -58,6 +59,7 @@ impl Loader {
         let work = Worksite {
             signals: signals.clone(),
             cores,
+            allowed,
             monitor,
             plan: None,
             ready: None,
@@ -76,6 +78,8 @@ struct Worksite<S> {
     signals: Signals,
     /// Cores that this program may use.
     cores: Vec<u32>,
+    /// What the owner of this host permits.
+    allowed: Arc<Allowance>,
     monitor: Monitor,
     plan: Option<(Plan, AgentDial)>,
     ready: Option<(Assignment, Arc<dyn Workload>)>,
@@ -102,7 +106,8 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
     }
 
     fn plan(&mut self, order: &PlanOrder) -> Result<(), Failure> {
-        self.plan = Some(plan_of(order, SystemDial::new(self.signals.clone()))?);
+        let dial = SystemDial::new(self.signals.clone());
+        self.plan = Some(plan_of(order, dial, Arc::clone(&self.allowed))?);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -15,20 +15,23 @@ use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
 use plimsoll_fleet::message::{Greeting, PlanOrder};
 use plimsoll_model::event::AgentsAsked;
 
+use super::deploy::{Delivery, deliver};
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
 use crate::exit::Failure;
 use crate::host_inventory::boot_id;
 use crate::signals::Signals;
-use crate::terminal::{Live, note};
+use crate::terminal::{Live, counted, note};
 
 /// Longest wait for something to happen: the live line is to go on.
 const LOOK_UP: Duration = Duration::from_millis(50);
+/// Events that wait for the pump, of 64 KiB each at most: an agent that floods waits itself.
+const EVENTS_MAX: usize = 256;
 
 /// The agents of a run.
 pub(crate) struct Fleet {
     members: Vec<Member>,
-    events: Sender<Event>,
+    events: SyncSender<Event>,
     news: Receiver<News>,
     /// Serves the agents.
     pump: Option<JoinHandle<()>>,
@@ -41,10 +44,20 @@ pub(crate) struct Member {
     pub greeting: Option<Box<Greeting>>,
     /// It has greeted, and was not lost.
     is_there: bool,
+    /// Why it is not there any more, or never was.
+    pub loss: Option<Loss>,
     /// The first reading of its clock.
     pub clock: Option<Reading>,
     /// What it may use.
     pub seat: AgentSeat,
+}
+
+/// Agents that were started to see whether they can be.
+pub(crate) struct Tried {
+    /// Those that were found, there or not.
+    pub fleet: Fleet,
+    /// Pods that were asked for and not found: as on the command line, and why.
+    pub not_found: Vec<(String, Failure)>,
 }
 
 impl Fleet {
@@ -54,18 +67,56 @@ impl Fleet {
         signals: &Signals,
         live: &mut Live,
     ) -> Result<Self, Failure> {
-        let specs = specs(asked)?;
+        let Found { specs, not_found } = found(asked)?;
+        if let Some((_, failure)) = not_found.into_iter().next() {
+            return Err(failure);
+        }
+        let mut fleet = Self::start(specs, asked, (signals, live))?;
+        match fleet.gather(signals, live)? {
+            Gathered::Enough => {
+                for member in fleet.members.iter().filter(|member| !member.is_there) {
+                    note(&member.loss_text());
+                }
+                live.line(&fleet.gathered_text());
+                Ok(fleet)
+            }
+            Gathered::TooFew => Err(fleet.too_few()),
+        }
+    }
+
+    /// Starts agents to see which of them can be.
+    pub(crate) fn try_out(
+        asked: &AgentsAsked,
+        signals: &Signals,
+        live: &mut Live,
+    ) -> Result<Tried, Failure> {
+        let Found { specs, not_found } = found(asked)?;
+        let one = AgentsAsked { min: Some(1), ..asked.clone() };
+        let mut fleet = Self::start(specs, &one, (signals, live))?;
+        fleet.gather(signals, live)?;
+        Ok(Tried { fleet, not_found })
+    }
+
+    fn start(
+        mut specs: Vec<AgentSpec>,
+        asked: &AgentsAsked,
+        (signals, live): (&Signals, &mut Live),
+    ) -> Result<Self, Failure> {
+        let deliveries = match asked.deploy {
+            true => deliver(&mut specs, asked.wait, signals, live)?,
+            false => vec![Delivery::NotAsked; specs.len()],
+        };
         let wanted = specs.len();
         let agents_min = asked.min.map_or(wanted, |min| (min as usize).min(wanted));
         let settings =
             Settings { wait: asked.wait, ..Settings::new(env!("CARGO_PKG_VERSION"), agents_min) };
         let program = std::env::current_exe()
             .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))?;
-        let (events, heard) = channel();
+        let (events, heard) = sync_channel(EVENTS_MAX);
         let (tell, news) = channel();
         let pump = Pump {
             controller: Controller::new(wanted, settings, clock::monotonic()),
-            links: specs.iter().map(Link::new).collect(),
+            links: specs.iter().zip(deliveries).map(|(spec, it)| Link::new(spec, it)).collect(),
             gate: StartGate::new(&specs),
             program,
             events: events.clone(),
@@ -77,12 +128,10 @@ impl Fleet {
             .spawn(move || pump.run(&heard))
             .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
         let members = specs.into_iter().map(Member::new).collect();
-        let mut fleet = Self { members, events, news, pump: Some(pump) };
-        fleet.gather(signals, live)?;
-        Ok(fleet)
+        Ok(Self { members, events, news, pump: Some(pump) })
     }
 
-    fn gather(&mut self, signals: &Signals, live: &mut Live) -> Result<(), Failure> {
+    fn gather(&mut self, signals: &Signals, live: &mut Live) -> Result<Gathered, Failure> {
         loop {
             if signals.is_asked() {
                 return Err(Failure::interrupted("while agents were started"));
@@ -94,23 +143,39 @@ impl Fleet {
                 }
                 Some(News::Clock(id, reading)) => self.members[id.0].clock = Some(reading),
                 Some(News::AgentLost { agent, why }) => {
+                    self.members[agent.0].loss = Some(why);
                     self.lose(agent);
-                    live.clear();
-                    note(&format!("agent {}: {why}", self.members[agent.0].spec.name));
                 }
-                Some(News::Gathered) => return Ok(()),
-                Some(News::TooFew(missing)) => return Err(self.too_few(&missing)),
+                Some(News::Gathered) => return Ok(Gathered::Enough),
+                Some(News::TooFew(_)) => return Ok(Gathered::TooFew),
                 _ => {}
             }
-            let there = self.members.iter().filter(|member| member.is_there).count();
-            live.passing(|| format!("agents: {there} of {} are there", self.members.len()));
+            live.passing(|| self.gathering_text());
         }
     }
 
-    fn too_few(&self, missing: &[(AgentId, Loss)]) -> Failure {
-        let lines: Vec<String> = missing
+    fn gathering_text(&self) -> String {
+        let lost = self.members.iter().filter(|member| member.loss.is_some()).count();
+        let lost = if lost > 0 { format!(", {lost} failed") } else { String::new() };
+        format!("agents: {} of {} are there{lost}", self.living().count(), self.members.len())
+    }
+
+    /// `4 agents on 2 hosts, clocks within 45 µs`.
+    fn gathered_text(&self) -> String {
+        let (there, all) = (self.living().count(), self.members.len());
+        let bound = self.living().filter_map(|(_, member)| Some(member.clock?.bound)).max();
+        let bound = bound.map_or(String::new(), |bound| format!(", clocks within {bound}"));
+        let of_all = if there < all { format!(" of {all}") } else { String::new() };
+        let (agents, hosts) = (counted(there, "agent"), counted(self.hosts(), "host"));
+        format!("{agents}{of_all} on {hosts}{bound}")
+    }
+
+    fn too_few(&self) -> Failure {
+        let lines: Vec<String> = self
+            .members
             .iter()
-            .map(|(id, why)| format!("agent {}: {why}", self.members[id.0].spec.name))
+            .filter(|member| member.loss.is_some())
+            .map(Member::loss_text)
             .collect();
         Failure::unusable(format!(
             "{} of {} agents are not there\n{}",
@@ -132,7 +197,7 @@ impl Fleet {
                 Some(News::PlanFailed(all)) => {
                     let lines: Vec<String> = all
                         .iter()
-                        .map(|(id, why)| format!("agent {}: {why}", self.members[id.0].spec.name))
+                        .map(|(id, why)| format!("{}: {why}", self.members[id.0].title()))
                         .collect();
                     return Err(Failure::unusable(lines.join("\n")));
                 }
@@ -189,10 +254,9 @@ impl Fleet {
         let own = boot_id();
         let mut greetings = self.living().filter_map(|(_, member)| member.greeting.as_ref());
         let servers = server_is_here && greetings.any(|greeting| greeting.boot_id == own);
-        let (agents, hosts) = (self.living().count(), self.hosts());
-        let plural = |n: usize| if n == 1 { "" } else { "s" };
         let at = if servers { ", the server's own among them" } else { "" };
-        format!("{agents} generator{} on {hosts} host{}{at}", plural(agents), plural(hosts))
+        let agents = counted(self.living().count(), "generator");
+        format!("{agents} on {}{at}", counted(self.hosts(), "host"))
     }
 
     /// All that were asked for.
@@ -223,20 +287,54 @@ impl Member {
     }
 
     fn new(spec: AgentSpec) -> Self {
-        Self { spec, greeting: None, is_there: false, clock: None, seat: AgentSeat::default() }
+        Self {
+            spec,
+            greeting: None,
+            is_there: false,
+            loss: None,
+            clock: None,
+            seat: AgentSeat::default(),
+        }
+    }
+
+    /// For a person: `agent ssh://a on node1`.
+    pub(crate) fn title(&self) -> String {
+        let host = self.greeting.as_ref().map(|greeting| format!(" on {}", greeting.host));
+        format!("agent {}{}", self.spec.name, host.unwrap_or_default())
+    }
+
+    fn loss_text(&self) -> String {
+        let why = self.loss.as_ref().map_or_else(|| "it is gone".to_owned(), Loss::to_string);
+        format!("{}: {why}", self.title())
     }
 }
 
+/// Whether a run can begin.
+enum Gathered {
+    Enough,
+    TooFew,
+}
+
+/// What was asked for.
+struct Found {
+    specs: Vec<AgentSpec>,
+    /// Pods that cannot be agents.
+    not_found: Vec<(String, Failure)>,
+}
+
 /// The agents that were asked for; pods are asked for by name.
-fn specs(asked: &AgentsAsked) -> Result<Vec<AgentSpec>, Failure> {
+fn found(asked: &AgentsAsked) -> Result<Found, Failure> {
     let read = |path: &Path| std::fs::read_to_string(path);
     let wanted = spec::parse(&asked.at, &read).map_err(|e| Failure::wrong(e.to_string()))?;
-    let mut agents = wanted.agents;
+    let (mut specs, mut not_found) = (wanted.agents, Vec::new());
     for query in &wanted.pods {
-        agents.extend(pods(query)?);
+        match pods(query) {
+            Ok(agents) => specs.extend(agents),
+            Err(failure) => not_found.push((query.to_string(), failure)),
+        }
     }
-    spec::name_apart(&mut agents);
-    Ok(agents)
+    spec::name_apart(&mut specs);
+    Ok(Found { specs, not_found })
 }
 
 fn pods(query: &PodQuery) -> Result<Vec<AgentSpec>, Failure> {
@@ -246,8 +344,10 @@ fn pods(query: &PodQuery) -> Result<Vec<AgentSpec>, Failure> {
         ))
     })?;
     if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::unusable(format!("kubectl cannot list the pods: {words}")));
+        // What precedes it are lines of its log.
+        let words = String::from_utf8_lossy(&output.stderr);
+        let last = words.trim().lines().next_back().unwrap_or("it says nothing");
+        return Err(Failure::unusable(format!("kubectl cannot list the pods: {last}")));
     }
     let printed = String::from_utf8_lossy(&output.stdout);
     query.agents(&printed).map_err(|e| Failure::unusable(e.to_string()))

@@ -1,12 +1,14 @@
 //! What agents plan from: the controller's request as a message, and the plan that follows from it
 //! on another host, where no file and no variable is read for it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::rng;
+use plimsoll_fleet::launcher::allow::{Allowance, Refusal};
 use plimsoll_fleet::message::{OrderedFile, OrderedTarget, PlanOrder};
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::target::TargetUrl;
@@ -61,8 +63,13 @@ fn ordered_target(target: &ResolvedTarget) -> Result<OrderedTarget, Failure> {
     }
 }
 
-/// The plan of an order, and what its load points are attached through.
-pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, AgentDial), Failure> {
+/// The plan of an order, and what its load points are attached through: to what is allowed only.
+pub(crate) fn plan_of(
+    order: &PlanOrder,
+    system: SystemDial,
+    allowed: Arc<Allowance>,
+) -> Result<(Plan, AgentDial), Failure> {
+    some_target_is(&allowed, &order.targets)?;
     // Without the line of a mistake: it may hold a secret.
     let suite = protocols::parse_suite("the controller's suite", &order.suite, &[])
         .map_err(|error| Failure::wrong(error.to_string()))?;
@@ -80,7 +87,7 @@ pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, Agen
     let load_file =
         load_file.map(|(file, its)| load_file::from_bytes(&file.bytes, &file.name, its));
     let load_file = load_file.transpose()?;
-    let dial = AgentDial::new(dial, order);
+    let dial = AgentDial::new(system, allowed, order);
     let plan = (protocol.plan)(&PlanRequest {
         suite: &suite,
         profile: suite.profiles.get(order.profile),
@@ -96,15 +103,28 @@ pub(crate) fn plan_of(order: &PlanOrder, dial: SystemDial) -> Result<(Plan, Agen
     Ok((plan, dial))
 }
 
+/// Which of several targets this agent uses, its load points say.
+fn some_target_is(allowed: &Allowance, targets: &[OrderedTarget]) -> Result<(), Failure> {
+    let refusals: Vec<Refusal> =
+        targets.iter().filter_map(|target| allowed.check_target(target.address).err()).collect();
+    match refusals.first() {
+        Some(refusal) if refusals.len() == targets.len() => {
+            Err(Failure::unusable(refusal.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Sockets of this host, for the user of an order.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentDial {
     system: SystemDial,
+    allowed: Arc<Allowance>,
     caller: Caller,
 }
 
 impl AgentDial {
-    fn new(system: SystemDial, order: &PlanOrder) -> Self {
+    fn new(system: SystemDial, allowed: Arc<Allowance>, order: &PlanOrder) -> Self {
         let own = system.caller();
         let (uid, gid) = order.user;
         let caller = Caller {
@@ -114,7 +134,7 @@ impl AgentDial {
             password: order.password.clone().map(Secret),
             ..own
         };
-        Self { system, caller }
+        Self { system, allowed, caller }
     }
 }
 
@@ -131,6 +151,10 @@ impl Dial for AgentDial {
         kind: LinkKind,
         source: SourcePort,
     ) -> Result<Box<dyn Channel>, ChannelError> {
+        let refused = |refusal| io::Error::new(io::ErrorKind::PermissionDenied, refusal);
+        self.allowed
+            .check_target(address)
+            .map_err(|refusal: Refusal| ChannelError::Failed(refused(refusal)))?;
         self.system.dial(address, kind, source)
     }
 

@@ -1,23 +1,24 @@
 //! The thread that drives the controller's state machine: agents are heard, and hear that this
 //! program lives, whatever the coordinator is doing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plimsoll_engine::clock;
 use plimsoll_fleet::controller::{Action, AgentId, Command, Controller, Input, News};
 use plimsoll_fleet::frame::{Decoder, encode};
-use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent};
+use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent, Sink};
 use plimsoll_fleet::launcher::command::LaunchCommand;
-use plimsoll_fleet::launcher::explain::explain;
+use plimsoll_fleet::launcher::explain::{explain, explain_sent};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::AgentSpec;
 use plimsoll_fleet::message::ToAgent;
 use plimsoll_model::units::Nanos;
 
+use super::deploy::Delivery;
 use crate::terminal::note;
 
 /// Longest wait for something to happen.
@@ -38,7 +39,7 @@ pub(super) struct Pump {
     pub gate: StartGate,
     /// This program's file.
     pub program: PathBuf,
-    pub events: Sender<Event>,
+    pub events: SyncSender<Event>,
     pub news: Sender<News>,
     /// Processes that are being ended.
     pub endings: Vec<JoinHandle<()>>,
@@ -47,13 +48,25 @@ pub(super) struct Pump {
 /// An agent's process.
 pub(super) struct Link {
     spec: AgentSpec,
+    delivery: Delivery,
     process: Option<AgentProcess>,
     decoder: Decoder,
 }
 
 impl Link {
-    pub(super) fn new(spec: &AgentSpec) -> Self {
-        Self { spec: spec.clone(), process: None, decoder: Decoder::default() }
+    pub(super) fn new(spec: &AgentSpec, delivery: Delivery) -> Self {
+        Self { spec: spec.clone(), delivery, process: None, decoder: Decoder::default() }
+    }
+
+    /// Starts the agent's process; otherwise answers with the reason why there is none.
+    fn start(&mut self, program: &Path, sink: Sink) -> Result<(), String> {
+        if let Delivery::Failed(why) = &self.delivery {
+            return Err(why.clone());
+        }
+        let command = LaunchCommand::agent(&self.spec, program);
+        let process = AgentProcess::start(&command, sink).map_err(|error| error.to_string())?;
+        self.process = Some(process);
+        Ok(())
     }
 }
 
@@ -91,17 +104,16 @@ impl Pump {
     fn start_more(&mut self) {
         for index in self.gate.start() {
             let id = AgentId(index);
-            let command = LaunchCommand::agent(&self.links[index].spec, &self.program);
             let events = self.events.clone();
             let sink = move |event| {
                 let _ = events.send(Event::Child(id, clock::monotonic(), event));
             };
-            match AgentProcess::start(&command, Box::new(sink)) {
-                Ok(process) => self.links[index].process = Some(process),
-                Err(error) => {
-                    let input = Input::Ended(id, error.to_string());
-                    self.controller.handle(clock::monotonic(), input);
-                }
+            let link = &mut self.links[index];
+            if let Delivery::Sent { sha256 } = &link.delivery {
+                self.controller.expect_program(id, sha256);
+            }
+            if let Err(why) = link.start(&self.program, Box::new(sink)) {
+                self.controller.handle(clock::monotonic(), Input::Ended(id, why));
             }
         }
         self.act();
@@ -112,7 +124,10 @@ impl Pump {
         match event {
             ChildEvent::Line(line) => note(&format!("agent {}: {line}", link.spec.name)),
             ChildEvent::Ended(end) => {
-                let why = explain(&link.spec.launcher, &end);
+                let why = match link.delivery {
+                    Delivery::Sent { .. } => explain_sent(&link.spec.launcher, &end),
+                    _ => explain(&link.spec.launcher, &end),
+                };
                 self.controller.handle(at, Input::Ended(id, why));
             }
             ChildEvent::Bytes(bytes) => {
@@ -137,12 +152,17 @@ impl Pump {
         while let Some(action) = self.controller.next_action() {
             match action {
                 Action::Tell(news) => {
-                    if let News::Greeted(id, _) | News::AgentLost { agent: id, .. } = &news {
-                        self.gate.settle(id.0);
-                        self.start_more();
-                    }
+                    let settled = match &news {
+                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(id.0),
+                        _ => None,
+                    };
                     // Nobody listens to the news of the end.
                     let _ = self.news.send(news);
+                    // More news may come of it.
+                    if let Some(index) = settled {
+                        self.gate.settle(index);
+                        self.start_more();
+                    }
                 }
                 Action::Send(id, message) => self.send(&[id], &message),
                 Action::SendAll(ids, message) => self.send(&ids, &message),

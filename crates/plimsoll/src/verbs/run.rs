@@ -27,8 +27,6 @@ use crate::verbs::url_flags;
 
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
-/// The value of `--monitor` that means the agents' hosts.
-const MONITOR_AGENTS: &str = "agents";
 /// Default place of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -134,8 +132,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     };
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
-    let (of_agents, others): (Vec<_>, Vec<_>) =
-        args.monitor.iter().cloned().partition(|url| url == MONITOR_AGENTS);
+    let (of_agents, others) = sources::agents_apart(&args.monitor);
     let monitors_agents = !of_agents.is_empty();
     if monitors_agents && args.agents.agents.is_empty() {
         return Err(Failure::wrong("--monitor agents: there are none; name them with --agents"));

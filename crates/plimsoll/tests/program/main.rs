@@ -23,6 +23,7 @@ mod old_bundles;
 mod otlp;
 mod own_way;
 mod priced;
+mod reaching;
 mod requests;
 mod search;
 mod secrets;

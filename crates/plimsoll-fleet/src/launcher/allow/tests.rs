@@ -77,6 +77,14 @@ fn targets_are_networks_names_and_ports() {
 }
 
 #[test]
+fn the_example_of_the_documentation_is_read() {
+    let page = include_str!("../../../../../docs/fleet.md");
+    let example = page.split("```toml\n").nth(2).unwrap().split("```").next().unwrap();
+    assert!(allowed(example).check(&assignment(open(1.0), "10.1.2.3:2049")).is_ok());
+    assert!(allowed(example).check(&assignment(open(1.0), "10.1.2.3:22")).is_err());
+}
+
+#[test]
 fn an_agents_part_of_the_rate_counts() {
     let allowance = allowed("max_ops_per_s = 100");
     let refused = |load| allowance.check(&assignment(load, "10.0.0.1:80")).err();

@@ -94,7 +94,7 @@ fn secrets_reach_the_agent_and_nothing_shows_them() {
     let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
     let mut order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
     order.password = Some("s3cret4".to_owned());
-    let (_, dial) = plan_of(&order, SystemDial::new(Signals::unheard())).unwrap();
+    let (_, dial) = plan_of(&order, SystemDial::new(Signals::unheard()), Arc::default()).unwrap();
     assert_eq!(dial.caller().password, Some(Secret("s3cret4".to_owned())));
     let shown = format!("{again:?} {request:?} {order:?} {dial:?}");
     assert!(shown.contains("X-A: (left out)") && !shown.contains("s3cret"), "{shown}");
@@ -138,11 +138,12 @@ fn an_agent_plans_the_same_without_the_files_of_the_controller() {
     assert_eq!(names, [body.as_str(), ca.as_str(), own.as_str()]);
     assert_eq!(order.targets[0].url, "https://ann:pw@localhost/x");
     drop(place);
-    let (again, _) = plan_of(&order, system()).unwrap();
+    let (again, _) = plan_of(&order, system(), Arc::default()).unwrap();
     assert_eq!(again.op_names, plan.op_names);
     assert_eq!(again.op_shares, plan.op_shares);
     assert_eq!((again.facts, again.practices), (plan.facts, plan.practices));
-    let refused = |order: &PlanOrder| plan_of(order, system()).err().unwrap().to_string();
+    let refused =
+        |order: &PlanOrder| plan_of(order, system(), Arc::default()).err().unwrap().to_string();
     let lacking = refused(&PlanOrder { files: Vec::new(), ..order.clone() });
     assert!(lacking.contains("cannot read"), "{lacking}");
     drop(listener);
@@ -181,4 +182,27 @@ fn a_socket_of_this_host_is_no_target_of_agents() {
     let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
     let refused = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).err().unwrap();
     assert!(refused.to_string().contains("socket of this host"), "{refused}");
+}
+
+#[test]
+fn an_agent_connects_to_nothing_that_its_host_does_not_allow() {
+    let (_listener, address) = listener();
+    let (_other, elsewhere) = listener();
+    let suite = suite("web-url", &[]);
+    let one = targets(&["http://127.0.0.1/"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &one, &Offline);
+    let order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let nobody = |_: &str| Err(io::ErrorKind::NotFound.into());
+    let only = |address: SocketAddr| {
+        Arc::new(Allowance::parse(&format!("targets = [\"{address}\"]"), &nobody).unwrap())
+    };
+    let planned = |allowed| plan_of(&order, SystemDial::new(Signals::unheard()), allowed);
+    let (_, dial) = planned(only(address)).unwrap();
+    let open = |address| dial.dial(address, LinkKind::Stream, SourcePort::Any).map(drop);
+    assert!(open(address).is_ok());
+    let refused = open(elsewhere).unwrap_err().to_string();
+    assert!(refused.contains(&format!("does not allow {elsewhere} as a target")), "{refused}");
+    let refused = planned(only(elsewhere)).err().unwrap().to_string();
+    assert!(refused.contains(&format!("does not allow {address} as a target")), "{refused}");
 }
