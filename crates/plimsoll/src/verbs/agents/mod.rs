@@ -11,10 +11,10 @@ use plimsoll_model::disclosure::Network;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 
-use crate::agent::own_sha256;
 use crate::cli::{AgentsCheckArgs, AgentsVerb};
 use crate::exit::{Exit, Failure};
 use crate::fleet::{Fleet, Member, Tried};
+use crate::host_inventory::own_sha256;
 use crate::signals::Signals;
 use crate::terminal::{self, Live};
 
