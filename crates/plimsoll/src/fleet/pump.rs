@@ -77,13 +77,12 @@ impl Link {
 }
 
 impl Pump {
-    /// Starts the agents, and serves them until all are gone.
+    /// Starts the agents, and serves the coordinator until it has sent all of them away.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
         self.act();
-        while let Some(deadline) = self.controller.next_deadline() {
-            let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
-            match heard.recv_timeout(wait.min(LOOK_UP)) {
+        while !self.controller.has_finished() {
+            match heard.recv_timeout(self.wait()) {
                 Ok(Event::Child(id, at, event)) => self.take(id, at, event),
                 Ok(Event::Command(command)) => {
                     self.controller.handle(clock::monotonic(), Input::Command(command));
@@ -101,6 +100,12 @@ impl Pump {
         for ending in self.endings {
             let _ = ending.join();
         }
+    }
+
+    fn wait(&self) -> Duration {
+        let left = |deadline: Nanos| deadline.saturating_sub(clock::monotonic());
+        let deadline = self.controller.next_deadline();
+        deadline.map_or(LOOK_UP, |at| Duration::from_nanos(left(at).0).min(LOOK_UP))
     }
 
     fn start_more(&mut self) {
