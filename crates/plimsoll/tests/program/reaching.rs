@@ -230,6 +230,20 @@ fn one_target_of_two_that_is_not_allowed_is_refused_before_the_load() {
 }
 
 #[test]
+fn more_than_its_host_allows_is_refused_by_the_agent() {
+    let place = Place::new();
+    let target = Listening::start();
+    for (allowed, part) in [
+        ("max_ops_per_s = 30", "allows 30 ops/s, and 40 are asked for"),
+        ("cores = 1", "allows a worker for each of 1 core(s), and 2 are asked for"),
+    ] {
+        let at = place.allowing(allowed);
+        let file = place.write("agents.toml", &format!("[[agent]]\nat = '{at}'\nworkers = 2\n"));
+        run(&target.url, &place.path(allowed), &["--agents", &file]).check(3, &[part]);
+    }
+}
+
+#[test]
 fn what_agents_print_without_end_is_shown_with_their_name_and_to_an_end() {
     let place = Place::new();
     let agents = place.launcher("seq -f 'noise %.0f' 5000 >&2\nexec \"$@\"");
