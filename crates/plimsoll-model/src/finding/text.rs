@@ -251,6 +251,17 @@ impl Rule {
                 "make the number of clients a multiple of the targets, and see whether one of them \
                  is slower",
             ),
+            Self::AgentShares { ops, part_ops, off_ratio, limit_ratio } => advised(
+                format!(
+                    "it did {} ops where its part is {}: {} off (limit {})",
+                    count(*ops),
+                    count(*part_ops),
+                    percent(*off_ratio),
+                    percent(*limit_ratio),
+                ),
+                "make the number of clients a multiple of the workers of all agents, and see \
+                 whether its host or its network is slower",
+            ),
             Self::Rate { achieved_ops_per_s, scheduled_ops_per_s, off_ratio, limit_ratio, ops } => {
                 advised(
                     format!(

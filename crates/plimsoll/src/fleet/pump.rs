@@ -157,7 +157,8 @@ impl Pump {
                         News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
                         _ => None,
                     };
-                    // Nobody listens to the news of the end.
+                    // Nobody listens to the news of the end. News keep their order: starting
+                    // another agent acts on what follows, such as the loss of the load point.
                     let _ = self.news.send(news);
                     if let Some(id) = settled {
                         self.gate.settle(id.0);
@@ -190,3 +191,6 @@ impl Pump {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,8 +156,8 @@ impl fmt::Display for ErrorCause {
         const SAMPLES: &str = "see the error samples and the server's log";
         match self {
             Self::Generator => f.write_str(
-                "this host ran out of ports or descriptors: use fewer connections, or raise its \
-                 limits",
+                "this host ran out of ports or descriptors: use fewer connections, connect from more \
+                 addresses (--source ADDR,ADDR…), or raise its limits",
             ),
             Self::Silence(silence) => write!(f, "{silence}; {SAMPLES}"),
             Self::EarlyAnswers(early) => write!(f, "{early}; {}", early.advice()),
