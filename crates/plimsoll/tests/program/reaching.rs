@@ -212,7 +212,11 @@ fn a_target_that_its_host_does_not_allow_is_refused_by_the_agent() {
     let agents = place.allowing("targets = ['127.0.0.1:9', '10.0.0.0/8:1-65535']");
     let ran = run(&target.url, &place.path("bundle"), &["--agents", &agents]);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    ran.check(3, &[&format!("agent {agents} on {host}: the owner of this agent's host does not")]);
+    let said = format!(
+        "agent {agents} on {host}: {}: the owner of this agent's host does not",
+        target.url
+    );
+    ran.check(3, &[&said]);
     ran.check(3, &["allowed are 127.0.0.1:9, 10.0.0.0/8:1-65535"]);
 }
 
