@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -28,13 +28,11 @@ use crate::terminal::{Live, counted, note};
 
 /// Longest wait for something to happen: the live line is to go on.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Events that wait for the pump, of 64 KiB each at most: an agent that floods waits itself.
-const EVENTS_MAX: usize = 256;
 
 /// The agents of a run.
 pub(crate) struct Fleet {
     members: Vec<Member>,
-    events: SyncSender<Event>,
+    events: Sender<Event>,
     news: Receiver<News>,
     /// Serves the agents.
     pump: Option<JoinHandle<()>>,
@@ -124,11 +122,12 @@ impl Fleet {
         let settings =
             Settings { wait: asked.wait, ..Settings::new(env!("CARGO_PKG_VERSION"), agents_min) };
         let program = own_program()?;
-        let (events, heard) = sync_channel(EVENTS_MAX);
+        let (events, heard) = channel();
         let (tell, news) = channel();
+        let links = specs.iter().map(Link::new).zip(deliveries);
         let pump = Pump {
             controller: Controller::new(wanted, settings, clock::monotonic()),
-            links: specs.iter().zip(deliveries).map(|(spec, it)| Link::new(spec, it)).collect(),
+            links: links.map(|(link, delivery)| link.with(delivery)).collect(),
             gate: StartGate::new(&specs),
             program,
             events: events.clone(),

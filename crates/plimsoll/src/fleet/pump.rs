@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) struct Pump {
     pub gate: StartGate,
     /// This program's file.
     pub program: PathBuf,
-    pub events: SyncSender<Event>,
+    pub events: Sender<Event>,
     pub news: Sender<News>,
     /// Processes that are being ended.
     pub endings: Vec<JoinHandle<()>>,
@@ -54,8 +54,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(spec: &AgentSpec, delivery: Delivery) -> Self {
-        Self { spec: spec.clone(), delivery, process: None, decoder: Decoder::default() }
+    pub(super) fn new(spec: &AgentSpec) -> Self {
+        let (delivery, decoder) = (Delivery::NotAsked, Decoder::default());
+        Self { spec: spec.clone(), delivery, process: None, decoder }
+    }
+
+    /// What was sent to it.
+    pub(super) fn with(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
     }
 
     /// Starts the agent's process; otherwise answers with the reason why there is none.
@@ -74,6 +80,7 @@ impl Pump {
     /// Starts the agents, and serves them until all are gone.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
+        self.act();
         while let Some(deadline) = self.controller.next_deadline() {
             let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
             match heard.recv_timeout(wait.min(LOOK_UP)) {
@@ -111,7 +118,6 @@ impl Pump {
                 self.controller.handle(clock::monotonic(), Input::Ended(id, why));
             }
         }
-        self.act();
     }
 
     fn take(&mut self, id: AgentId, at: Nanos, event: ChildEvent) {
@@ -148,14 +154,14 @@ impl Pump {
             match action {
                 Action::Tell(news) => {
                     let settled = match &news {
-                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(id.0),
+                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
                         _ => None,
                     };
-                    // Nobody listens to the news of the end.
+                    // Nobody listens to the news of the end. News keep their order: starting
+                    // another agent acts on what follows, such as the loss of the load point.
                     let _ = self.news.send(news);
-                    // More news may come of it.
-                    if let Some(index) = settled {
-                        self.gate.settle(index);
+                    if let Some(id) = settled {
+                        self.gate.settle(id.0);
                         self.start_more();
                     }
                 }
@@ -185,3 +191,6 @@ impl Pump {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
