@@ -227,7 +227,7 @@ mod tests {
         let ((events, heard), (news, told)) = (channel(), channel());
         let pump = Pump {
             controller: idle(),
-            links: specs.iter().map(Link::new).collect(),
+            links: specs.iter().map(|spec| Link::new(spec, Delivery::NotAsked)).collect(),
             gate: StartGate::new(&specs),
             program: PathBuf::new(),
             events: events.clone(),
