@@ -125,7 +125,7 @@ impl LaunchCommand {
                 Self::new("srun", all).in_plain_words()
             }
             Launcher::Pod { namespace, pod } => {
-                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into(), "-q".into()];
+                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into()];
                 all.extend(of_namespace(namespace.as_deref()));
                 all.extend(options.iter().map(OsString::from));
                 all.extend([pod.into(), "--".into()]);
