@@ -105,6 +105,7 @@ impl Controller {
         }
         self.judge_time();
         while self.advance() {}
+        self.ask_clocks();
         self.show_life();
     }
 
