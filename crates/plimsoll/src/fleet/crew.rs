@@ -68,8 +68,8 @@ impl Fleet {
         live: &mut Live,
     ) -> Result<Self, Failure> {
         let Found { specs, not_found } = found(asked)?;
-        if let Some((_, failure)) = not_found.into_iter().next() {
-            return Err(failure);
+        if let Some((query, failure)) = not_found.into_iter().next() {
+            return Err(Failure::unusable(format!("{query}: {failure}")));
         }
         let mut fleet = Self::start(specs, asked, (signals, live))?;
         match fleet.gather(signals, live)? {
