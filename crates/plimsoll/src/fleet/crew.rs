@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -215,7 +215,17 @@ impl Fleet {
 
     /// The next news, or `None` after a short wait.
     pub(crate) fn next(&mut self) -> Option<News> {
-        self.news.recv_timeout(LOOK_UP).ok()
+        match self.news.recv_timeout(LOOK_UP) {
+            Ok(news) => Some(news),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // Nobody has sent it away: it panicked, and nothing would ever be heard again.
+                if let Some(Err(panic)) = self.pump.take().map(JoinHandle::join) {
+                    std::panic::resume_unwind(panic);
+                }
+                None
+            }
+        }
     }
 
     /// Agents that are there, in their order.
