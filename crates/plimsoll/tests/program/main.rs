@@ -16,6 +16,7 @@ mod generate;
 mod hints;
 mod https;
 mod interruption;
+mod kubernetes;
 mod listening;
 mod live;
 mod monitors;
