@@ -17,7 +17,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 32] = [
+const PEERS: [Peer; 33] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -126,6 +126,11 @@ const PEERS: [Peer; 32] = [
     Peer { program: "sshd", packages: &["openssh-server"], tests: "the same" },
     Peer { program: "srun", packages: &["slurm-wlm"], tests: "agents started by a real Slurm" },
     Peer { program: "munged", packages: &["munge"], tests: "the same" },
+    Peer {
+        program: "go",
+        packages: &["golang-go", "ca-certificates"],
+        tests: "the manifest of agents' pods decoded by Kubernetes' own types",
+    },
     Peer {
         program: "prometheus-node-exporter",
         packages: &["prometheus-node-exporter"],

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -76,8 +76,8 @@ impl Fleet {
         (signals, live): (&Signals, &mut Live),
     ) -> Result<Self, Failure> {
         let Found { specs, not_found } = found(asked)?;
-        if let Some((_, failure)) = not_found.into_iter().next() {
-            return Err(failure);
+        if let Some((query, failure)) = not_found.into_iter().next() {
+            return Err(Failure::unusable(format!("{query}: {failure}")));
         }
         let choices = specs.iter().map(|spec| choice(spec, targets));
         let choices = choices.collect::<Result<Vec<_>, Failure>>()?;
@@ -265,7 +265,17 @@ impl Fleet {
 
     /// The next news, or `None` after a short wait.
     pub(crate) fn next(&mut self) -> Option<News> {
-        self.news.recv_timeout(LOOK_UP).ok()
+        match self.news.recv_timeout(LOOK_UP) {
+            Ok(news) => Some(news),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // Nobody has sent it away: it panicked, and nothing would ever be heard again.
+                if let Some(Err(panic)) = self.pump.take().map(JoinHandle::join) {
+                    std::panic::resume_unwind(panic);
+                }
+                None
+            }
+        }
     }
 
     /// Agents that are there, in their order.
