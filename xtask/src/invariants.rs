@@ -79,6 +79,7 @@ const CRATES: &[Crate] = &[
         ],
         must_not_say: &[NO_SOCKET, NO_CLOCK],
     },
+    Crate { name: "plimsoll-fleet", may_use: &["plimsoll-model"], must_not_say: &[NO_CLOCK] },
     // Exporters and collectors are asked in HTTP: its `wire/` reads their replies.
     Crate {
         name: "plimsoll-monitor",

@@ -14,7 +14,8 @@ pub const FRAME_VERSION: u16 = 1;
 /// Longest payload. A plan with the files that a suite names is the longest message.
 pub const FRAME_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
-const MAGIC: [u8; 4] = *b"PLMS";
+/// What every frame begins with.
+pub(crate) const MAGIC: [u8; 4] = *b"PLMS";
 const HEADER_BYTES: usize = 10;
 /// Bytes of a stream that are shown when they are no frame: a line of a terminal.
 const SHOWN_BYTES_MAX: usize = 80;

@@ -9,10 +9,12 @@ mod support;
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use plimsoll_fleet::launcher::child::{ChildEvent, NotSent, end_all};
 use plimsoll_fleet::launcher::command::LaunchCommand;
-use plimsoll_fleet::launcher::deploy::{Parcel, deploy};
+use plimsoll_fleet::launcher::deploy::{Parcel, Patience, deploy};
 use plimsoll_fleet::launcher::explain::explain;
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::AgentSpec;
@@ -165,12 +167,13 @@ fn a_program_is_sent_through_ssh_and_started() {
     fs::write(&own, text).unwrap();
     let parcel = Parcel::read(&own, "1.2.3").unwrap();
     fs::write(sshd.home().join(".bashrc"), "echo Welcome\n").unwrap();
-    let deployed = deploy(&spec, &parcel).unwrap();
+    let patience = Patience { answer: Duration::from_secs(60), stop: &AtomicBool::new(false) };
+    let deployed = deploy(&spec, &parcel, patience).unwrap();
     fs::remove_file(sshd.home().join(".bashrc")).unwrap();
     assert!(deployed.was_sent);
     let cache = sshd.home().join(".cache/plimsoll");
     assert!(deployed.program.starts_with(cache.to_str().unwrap()), "{deployed:?}");
-    assert!(!deploy(&spec, &parcel).unwrap().was_sent);
+    assert!(!deploy(&spec, &parcel, patience).unwrap().was_sent);
     spec.settings.program = Some(deployed.program);
     Talk::start(&spec).check_echo(10);
 }

@@ -51,7 +51,10 @@ impl Channel for Line {
     fn receive(&mut self, into: &mut Vec<u8>, _: Duration) -> Result<(), ChannelError> {
         match self.replies.is_empty() {
             true => Err(ChannelError::Timeout),
-            false => Ok(into.append(&mut self.replies)),
+            false => {
+                into.append(&mut self.replies);
+                Ok(())
+            }
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use plimsoll_model::bundle::sha256_of;
 use plimsoll_model::disclosure::Tool;
 use plimsoll_model::inventory::{INVENTORY_FORMAT, INVENTORY_KIND, Inventory, ServerSoftware};
 use plimsoll_servers::listener;
@@ -24,6 +26,22 @@ pub(crate) fn tool() -> Tool {
         version: env!("CARGO_PKG_VERSION").into(),
         build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
     }
+}
+
+/// Identifies the boot of this host's kernel; empty where the kernel does not say.
+pub(crate) fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+/// Identifies this process's network namespace; `None` where the kernel does not say.
+pub(crate) fn network() -> Option<u64> {
+    fs::metadata("/proc/self/ns/net").ok().map(|namespace| namespace.ino())
+}
+
+/// SHA-256 of this program's file; `None` where it cannot be read.
+pub(crate) fn own_sha256() -> Option<String> {
+    sha256_of(&mut fs::File::open("/proc/self/exe").ok()?).ok()
 }
 
 /// This host, as `plimsoll inventory` tells it.

@@ -15,6 +15,7 @@ mod fleet;
 mod host_inventory;
 mod load_file;
 mod observers;
+mod own_addresses;
 mod protocols;
 mod secrets;
 mod signals;
@@ -83,7 +84,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Resume(args) => verbs::resume::perform(&args),
         Verb::Calibrate(args) => verbs::calibrate::perform(&args),
         Verb::Agent(args) => verbs::agent::perform(&args),
-        Verb::Agents(verb) => verbs::agent::perform_agents(&verb),
+        Verb::Agents(verb) => verbs::agents::perform(&verb),
         Verb::Prepare(args) => verbs::prepare::perform(&args),
         Verb::Clean(args) => verbs::clean::perform(&args),
         Verb::Serve(args) => verbs::serve::perform(&args),

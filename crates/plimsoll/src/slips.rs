@@ -9,7 +9,7 @@ use crate::verbs::url_flags::URL_SUITE;
 
 /// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here. The table of
 /// `docs/other-tools.md` says the same at length.
-const FLAGS: [(&[&str], &str); 35] = [
+const FLAGS: [(&[&str], &str); 36] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
@@ -17,6 +17,7 @@ const FLAGS: [(&[&str], &str); 35] = [
     (&["--stage", "--stages"], "--rate 1k,2k,4k: a ladder of loads"),
     (&["-t"], "--workers N for threads of the generator, --timeout 5s for the wait for a reply"),
     (&["--threads", "-cpus"], "--workers N: threads of the generator, one core each"),
+    (&["--local-ips"], "--source ADDRESS,…: addresses that clients connect from"),
     (&["--connect-timeout"], "--timeout 5s: it covers connecting too"),
     (&["-w"], "nothing: replies under way are always waited for"),
     (&["-s", "--script"], "--urls FILE: requests, one a line, or JSON with headers and body"),

@@ -141,8 +141,13 @@ fn carriers<'e>(e: &'e Evidence<'_>) -> Option<Vec<&'e Network>> {
     if disclosure.targets.is_empty() || disclosure.targets.iter().any(|t| t.same_host) {
         return None;
     }
-    let all: Vec<&Network> =
-        disclosure.generator.networks.iter().filter(|network| network.name != "lo").collect();
+    let is_link = |network: &&Network| network.name != "lo";
+    if !e.view.record.agents.is_empty() {
+        // What each interface of an agent's host carried is not told: all of them may have.
+        let hosts = disclosure.agent_hosts.iter().map(|of| &of.host);
+        return Some(hosts.flat_map(|host| &host.networks).filter(is_link).collect());
+    }
+    let all: Vec<&Network> = disclosure.generator.networks.iter().filter(is_link).collect();
     let least = bytes_per_s(e) * CARRIED_MIN_RATIO;
     let carried = |network: &&Network| {
         let of = |way: &str| mean(e, &format!("network.{}.{way}", network.name));

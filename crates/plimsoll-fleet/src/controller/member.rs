@@ -57,6 +57,8 @@ pub(super) struct Due {
 /// One agent.
 #[derive(Debug)]
 pub(super) struct Member {
+    /// SHA-256 of the program that it must have.
+    pub(super) program: Option<String>,
     pub(super) stage: Stage,
     /// When a byte came from it last.
     pub(super) heard: Nanos,
@@ -75,6 +77,7 @@ pub(super) struct Member {
 impl Member {
     pub(super) const fn new(now: Nanos) -> Self {
         Self {
+            program: None,
             stage: Stage::Absent,
             heard: now,
             spoke: now,

@@ -84,6 +84,13 @@ impl Controller {
         }
     }
 
+    /// An agent was sent a program with this SHA-256 and may have no other.
+    pub fn expect_program(&mut self, agent: AgentId, sha256: &str) {
+        if let Some(member) = self.members.get_mut(agent.0) {
+            member.program = Some(sha256.to_owned());
+        }
+    }
+
     /// Takes in an event. `now` is read after the event has come.
     pub fn handle(&mut self, now: Nanos, input: Input) {
         self.now = self.now.max(now);
@@ -107,7 +114,7 @@ impl Controller {
         self.actions.pop_front()
     }
 
-    /// When to come back with [`Input::Tick`].
+    /// When to come back with [`Input::Tick`]; `None` where time changes nothing.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let Settings { pulse, .. } = &self.settings;
         let mut next = match self.run {
@@ -126,6 +133,12 @@ impl Controller {
             keep_least(&mut next, member.due.map(|due| self.awake.judged_at(due.at)));
         }
         next
+    }
+
+    /// After [`Command::Finish`], when every agent is gone. Before it a command may still come, also
+    /// where no agent is left.
+    pub const fn has_finished(&self) -> bool {
+        matches!(self.run, Run::Finished)
     }
 
     /// Agents that greeted and are not lost.
@@ -263,7 +276,7 @@ impl Controller {
     fn command(&mut self, command: Command) {
         match (command, &self.run) {
             (_, Run::Finishing { .. } | Run::Finished) => {}
-            (Command::Plan(order), Run::Idle) => self.plan(order),
+            (Command::Plan(orders), Run::Idle) => self.plan(orders),
             (Command::Point(assignments), Run::Idle) => self.begin_point(assignments),
             (Command::Stop, _) => self.stop(),
             (Command::Finish, _) => self.finish(),
@@ -273,14 +286,16 @@ impl Controller {
         }
     }
 
-    fn plan(&mut self, order: Box<PlanOrder>) {
+    fn plan(&mut self, orders: Vec<(Vec<AgentId>, Box<PlanOrder>)>) {
         self.run = Run::Planning { failed: Vec::new() };
-        let all = self.living();
-        for agent in &all {
-            self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
-            self.members[agent.0].spoke = self.now;
+        for (mut agents, order) in orders {
+            agents.retain(|agent| self.stage(*agent).has_a_pulse());
+            for agent in &agents {
+                self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
+                self.members[agent.0].spoke = self.now;
+            }
+            self.actions.push_back(Action::SendAll(agents, ToAgent::Plan(order)));
         }
-        self.actions.push_back(Action::SendAll(all, ToAgent::Plan(order)));
     }
 
     fn begin_point(&mut self, assignments: Vec<(AgentId, Assignment)>) {

@@ -31,7 +31,10 @@ impl Controller {
             }
             (Stage::Leaving { .. }, _) => {}
             (_, FromAgent::Goodbye) => self.lose(agent, Loss::Left),
-            (Stage::Planning, FromAgent::Planned) => self.members[agent.0].rest(),
+            (Stage::Planning, FromAgent::Planned { ways }) => {
+                self.members[agent.0].rest();
+                self.tell(News::Ways(agent, ways));
+            }
             (Stage::Planning, FromAgent::Refused { reason }) => {
                 self.members[agent.0].rest();
                 self.plan_failed(agent, Failure::Refused(reason));
@@ -49,6 +52,10 @@ impl Controller {
         if greeting.version != self.settings.version {
             let (theirs, ours) = (greeting.version, self.settings.version.clone());
             return self.lose(agent, Loss::Version { theirs, ours });
+        }
+        let sent = self.members[agent.0].program.take();
+        if let Some(sent) = sent.filter(|sent| *sent != greeting.program_sha256) {
+            return self.lose(agent, Loss::Program { theirs: greeting.program_sha256, sent });
         }
         self.send(agent, ToAgent::Hello { version: self.settings.version.clone() });
         self.members[agent.0].stage = Stage::Greeted;
@@ -163,7 +170,7 @@ const fn name(message: &FromAgent) -> &'static str {
     match message {
         FromAgent::Hello(_) => "Hello",
         FromAgent::Clock { .. } => "Clock",
-        FromAgent::Planned => "Planned",
+        FromAgent::Planned { .. } => "Planned",
         FromAgent::Ready { .. } => "Ready",
         FromAgent::Refused { .. } => "Refused",
         FromAgent::Second(_) => "Second",

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frame::FrameError;
-use crate::message::{FromAgent, PointReport};
+use crate::message::{FromAgent, Greeting, PointReport};
 use crate::testing::assignment;
 use fleet::{Fleet, HOUR_NS, hello, plan};
 
@@ -42,6 +42,24 @@ fn another_version_is_refused_with_both_named() {
     let lost = fleet.lost();
     assert!(lost[0].1.contains("runs Plimsoll 1.3.0, this is 1.2.3"), "{lost:?}");
     fleet.said(1, hello("1.2.3"));
+    assert!(matches!(fleet.told().last(), Some(News::Gathered)));
+}
+
+#[test]
+fn an_agent_with_another_program_than_was_sent_is_refused() {
+    let mut fleet = Fleet::new(2, 1);
+    for agent in 0..2 {
+        fleet.controller.expect_program(AgentId(agent), "0a");
+    }
+    let of = |sha256: &str| {
+        let FromAgent::Hello(greeting) = hello("1.2.3") else { panic!() };
+        let program_sha256 = sha256.to_owned();
+        FromAgent::Hello(Box::new(Greeting { program_sha256, ..*greeting }))
+    };
+    fleet.said(0, of("0b"));
+    let lost = fleet.lost();
+    assert!(lost[0].1.contains("SHA-256 0b, and --deploy has sent 0a"), "{lost:?}");
+    fleet.said(1, of("0a"));
     assert!(matches!(fleet.told().last(), Some(News::Gathered)));
 }
 
@@ -89,9 +107,11 @@ fn a_plan_ends_when_everyone_has_answered_or_is_lost() {
     assert_eq!(fleet.lost(), [(1, "exit status: 137".to_owned())]);
     fleet.give(Input::Command(plan()));
     assert!(matches!(fleet.told()[..], [News::Refused(_)]), "one command at a time");
-    fleet.said(2, FromAgent::Planned);
+    fleet.said(2, FromAgent::Planned { ways: Vec::new() });
     let told = fleet.told();
-    let [News::PlanFailed(failed)] = &told[..] else { panic!("{told:?}") };
+    let [News::Ways(AgentId(2), _), News::PlanFailed(failed)] = &told[..] else {
+        panic!("{told:?}")
+    };
     let failed: Vec<String> = failed.iter().map(|(id, why)| format!("{} {why}", id.0)).collect();
     assert_eq!(failed, ["0 no", "1 exit status: 137"]);
 }
@@ -353,7 +373,7 @@ fn a_stream_that_ends_without_a_goodbye_is_a_loss() {
 fn any_message() -> impl Strategy<Value = FromAgent> {
     prop_oneof![
         Just(hello("1.2.3")),
-        Just(FromAgent::Planned),
+        Just(FromAgent::Planned { ways: Vec::new() }),
         Just(FromAgent::Ready { ordinal: 4 }),
         Just(refused()),
         Just(FromAgent::Second(Box::default())),

@@ -10,6 +10,9 @@ type Meanings = &'static [(&'static str, &'static str)];
 
 const NOT_FOUND: &str = "the program is not there: install it, name its path (`program` in a file \
                          of --agents), or let --deploy send this one";
+const NOT_SHARED: &str = "--deploy has sent the program, and this node does not have it: the \
+                          nodes share no home directory. Install it, or name a directory that \
+                          they share in XDG_CACHE_HOME";
 
 const SSH: Meanings = &[
     (
@@ -33,7 +36,6 @@ const SSH: Meanings = &[
     ),
 ];
 const SLURM: Meanings = &[
-    ("execve()", NOT_FOUND),
     (
         "Requested nodes are busy",
         "no processor is free: ask for fewer agents, or wait for the other jobs (squeue)",
@@ -48,22 +50,58 @@ const SLURM: Meanings = &[
     ("CANCELLED", "the job was cancelled or ran out of its time (scontrol show job)"),
 ];
 const POD: Meanings = &[
-    ("executable file not found", NOT_FOUND),
-    ("no such file or directory", NOT_FOUND),
-    ("command not found", NOT_FOUND),
     ("(NotFound)", "there is no such pod or container any more: kubectl get pods"),
     ("container not found", "there is no such container: give it as options = [\"-c\", \"NAME\"]"),
-    ("(Forbidden)", "this user may not run commands in pods: ask for the verb create of pods/exec"),
+    (
+        "(Forbidden)",
+        "this user needs the verbs get and list of pods, and create of pods/exec (kubectl auth \
+         can-i create pods/exec)",
+    ),
     ("Unable to connect to the server", "the API server does not answer: try kubectl version"),
     ("connection refused", "the API server does not answer: try kubectl version"),
 ];
-const COMMAND: Meanings = &[("No such file or directory", NOT_FOUND), ("not found", NOT_FOUND)];
+const COMMAND: Meanings = &[
+    ("Cannot open network namespace", "there is no such network namespace: ip netns list"),
+    ("No such container", "there is no such container, or it does not run"),
+    ("no such container", "there is no such container, or it does not run"),
+];
 
 /// Longest part of the launcher's own words.
 const WORDS_CHARS_MAX: usize = 400;
 
 /// For a person: how the launcher ended, what that means, and what to do next.
 pub fn explain(launcher: &Launcher, end: &End) -> String {
+    explained(launcher, end, NOT_FOUND)
+}
+
+/// The same for an agent whose program `--deploy` has sent.
+pub fn explain_sent(launcher: &Launcher, end: &End) -> String {
+    explained(launcher, end, NOT_SHARED)
+}
+
+/// Whether the launcher did not find the program that it should start.
+pub(super) fn is_missing(launcher: &Launcher, end: &End) -> bool {
+    let words: &[&str] = match launcher {
+        Launcher::Ssh { .. } => &[],
+        Launcher::Slurm { .. } => &["execve()"],
+        Launcher::Pod { .. } => {
+            &["executable file not found", "no such file or directory", "command not found"]
+        }
+        Launcher::Local | Launcher::Exec { .. } => &["No such file or directory", "not found"],
+    };
+    match end.status.code() {
+        Some(0) => false,
+        // Of shells, which launchers pass on.
+        Some(127) => true,
+        _ => words.iter().any(|words| says(end, words)),
+    }
+}
+
+fn says(end: &End, words: &str) -> bool {
+    end.last_lines.iter().any(|line| line.contains(words))
+}
+
+fn explained(launcher: &Launcher, end: &End, not_found: &'static str) -> String {
     let name = match launcher {
         Launcher::Ssh { .. } => "ssh",
         Launcher::Slurm { .. } => "srun",
@@ -84,33 +122,35 @@ pub fn explain(launcher: &Launcher, end: &End) -> String {
         text.extend([": ", if skipped > 0 { "…" } else { "" }]);
         text.extend(said.chars().skip(skipped));
     }
-    if let Some(meaning) = meaning(launcher, end) {
+    if let Some(meaning) = meaning(launcher, end, not_found) {
         text.extend(["; ", meaning]);
     }
     text
 }
 
-fn meaning(launcher: &Launcher, end: &End) -> Option<&'static str> {
+fn meaning(launcher: &Launcher, end: &End, not_found: &'static str) -> Option<&'static str> {
     let by_words = match launcher {
         Launcher::Ssh { .. } => SSH,
         Launcher::Slurm { .. } => SLURM,
         Launcher::Pod { .. } => POD,
         Launcher::Local | Launcher::Exec { .. } => COMMAND,
     };
-    let said = |words: &str| end.last_lines.iter().any(|line| line.contains(words));
-    let code = end.status.code();
     // Status 0 with an old warning in the lines is no fault of which they tell.
-    let known = by_words.iter().find(|(words, _)| code != Some(0) && said(words));
-    known.map(|(_, meaning)| *meaning).or_else(|| by_status(launcher, end))
+    let is_fault = end.status.code() != Some(0);
+    let known = by_words.iter().find(|(words, _)| is_fault && says(end, words));
+    match known {
+        Some((_, meaning)) => Some(meaning),
+        None if is_missing(launcher, end) => Some(not_found),
+        None => by_status(launcher, end),
+    }
 }
 
-/// Statuses of shells, which launchers pass on: 127 where a program is missing, 126 where it
-/// cannot run, 128 + n where a signal ended it.
+/// Statuses of shells, which launchers pass on: 126 where a program cannot run, 128 + n where a
+/// signal ended it.
 fn by_status(launcher: &Launcher, end: &End) -> Option<&'static str> {
     const KILLED: &str = "something killed the agent: a person, a limit, or a lack of memory \
                           (journalctl -k there)";
     match (launcher, end.status.code()) {
-        (_, Some(127)) => Some(NOT_FOUND),
         (_, Some(126)) => Some(
             "the program cannot run there: is it executable, and built for that \
                                 machine?",
@@ -124,6 +164,10 @@ fn by_status(launcher: &Launcher, end: &End) -> Option<&'static str> {
         }
         (Launcher::Pod { .. }, Some(0)) => Some(
             "kubectl also ends so when the kubelet dies or the pod goes: kubectl get nodes,pods",
+        ),
+        (Launcher::Pod { .. }, Some(137 | 143)) => Some(
+            "the pod was deleted or evicted, or something killed the agent, for example its limit \
+             of memory: kubectl get events",
         ),
         (_, Some(137 | 143)) => Some(KILLED),
         (Launcher::Local | Launcher::Exec { .. }, None) => Some(KILLED),
@@ -139,7 +183,8 @@ mod tests {
     use super::super::spec;
     use super::*;
 
-    fn said(value: &str, status: i32, lines: &[&str]) -> String {
+    /// Launcher and end.
+    fn ended(value: &str, status: i32, lines: &[&str]) -> (Launcher, End) {
         let nothing = |_: &Path| Err(std::io::Error::other("no file"));
         let launcher = match value {
             "k8s" => Launcher::Pod { namespace: None, pod: "p".to_owned() },
@@ -149,7 +194,12 @@ mod tests {
             }
         };
         let last_lines = lines.iter().map(|line| (*line).to_owned()).collect();
-        explain(&launcher, &End { status: ExitStatus::from_raw(status), last_lines })
+        (launcher, End { status: ExitStatus::from_raw(status), last_lines })
+    }
+
+    fn said(value: &str, status: i32, lines: &[&str]) -> String {
+        let (launcher, end) = ended(value, status, lines);
+        explain(&launcher, &end)
     }
 
     #[test]
@@ -169,16 +219,46 @@ mod tests {
             ("slurm:1", code(137), &[], &["lack of memory"]),
             ("k8s", code(1), &[], &["connection to the pod broke"]),
             ("k8s", code(0), &["old warning: connection refused"], &["kubelet dies"]),
+            ("k8s", code(137), &["command terminated with exit code 137"], &["pod was deleted"]),
+            (
+                "k8s",
+                code(1),
+                &["Error from server (Forbidden): pods \"p\" is forbidden"],
+                &["verbs get and list of pods"],
+            ),
             ("k8s", code(126), &["exec: \"plimsoll\": executable file not found"], &["--deploy"]),
             ("local", 9, &[], &["the agent ended with signal 9", "lack of memory"]),
             ("exec:env", code(127), &["env: 'x': No such file or directory"], &["--deploy"]),
             ("exec:env", code(0), &[], &["env ended with status 0"]),
+            (
+                "exec:ip netns exec A",
+                code(255),
+                &["Cannot open network namespace \"A\": No such file or directory"],
+                &["no such network namespace"],
+            ),
+            (
+                "exec:docker exec -i A",
+                code(1),
+                &["Error response from daemon: No such container: A"],
+                &["no such container"],
+            ),
         ] {
             let text = said(launcher, status, lines);
             for part in parts {
                 assert!(text.contains(part), "{part:?} is not in: {text}");
             }
         }
+    }
+
+    #[test]
+    fn a_node_without_the_program_that_was_sent_shares_no_directory() {
+        let lines = ["slurmstepd: error: execve(): /root/.cache/p: No such file or directory"];
+        let (launcher, end) = ended("slurm:1", 2 << 8, &lines);
+        let text = explain_sent(&launcher, &end);
+        assert!(
+            text.contains("share no home directory") && !text.contains("let --deploy"),
+            "{text}"
+        );
     }
 
     #[test]

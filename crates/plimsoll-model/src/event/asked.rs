@@ -15,7 +15,8 @@ use crate::units::{Bytes, Nanos, span_text};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Asked {
-    /// Worker threads of the run; a load point of few clients has fewer.
+    /// Worker threads of the run; a load point of few clients has fewer. With agents, those of
+    /// each as far as the user named a number.
     pub workers: Option<u32>,
     /// How workers wait.
     pub pacing: Pacing,

@@ -5,9 +5,10 @@ mod parts;
 use std::fmt;
 
 use super::{CountRecord, CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhase};
-use crate::units::{Nanos, grouped, percent, three_digits};
+use crate::units::{grouped, percent, three_digits};
 use parts::{
-    clause, lost_clients_text, lost_connections_text, most_of_them, part, resume, unanswered,
+    agent_clock_text, clause, lost_clients_text, lost_connections_text, made_again, more_agents,
+    most_of_them, part, resume, unanswered, uneven,
 };
 
 fn count(n: u64) -> String {
@@ -175,21 +176,12 @@ impl Rule {
             .into(),
             Self::OfAgent { agent, host, others, rule } => {
                 let Text { cause, advice } = rule.words(bundle);
-                let more = match others {
-                    0 => String::new(),
-                    1 => " (and one more agent)".to_owned(),
-                    others => format!(" (and {others} more agents)"),
-                };
+                let more = more_agents(*others);
                 Text { cause: format!("agent {agent} on {host}{more}: {cause}"), advice }
             }
-            Self::AgentClock { bound_ns, limit_ns, drift_ns } => advised(
-                format!(
-                    "its clock is known within {bound_ns} only (limit {limit_ns}), of which {} is \
-                     drift; its load may have started so much earlier or later than the others'",
-                    Nanos(drift_ns.unsigned_abs())
-                ),
-                "use a launcher with a shorter round trip, or longer windows",
-            ),
+            Self::AgentClock { bound_ns, limit_ns, drift_ns } => {
+                agent_clock_text(*bound_ns, *limit_ns, *drift_ns)
+            }
             Self::SendLag { percentile, own_ns, limit_ns, core } => advised(
                 format!(
                     "generator late: send lag {percentile} = {own_ns} (limit {limit_ns}), waits \
@@ -250,14 +242,15 @@ impl Rule {
             ),
             Self::TargetShares { target, ops, equal_ops, off_ratio, limit_ratio } => advised(
                 format!(
-                    "target {target} did {} ops where an equal part is {}: {} off (limit {})",
-                    count(*ops),
-                    count(*equal_ops),
-                    percent(*off_ratio),
-                    percent(*limit_ratio),
+                    "target {target} {}",
+                    uneven((*ops, "an equal part", *equal_ops), (*off_ratio, *limit_ratio))
                 ),
                 "make the number of clients a multiple of the targets, and see whether one of them \
                  is slower",
+            ),
+            Self::AgentShares { ops, part_ops, off_ratio, limit_ratio } => advised(
+                uneven((*ops, "its part", *part_ops), (*off_ratio, *limit_ratio)),
+                "make the clients a multiple of all workers, and see whether its host is slower",
             ),
             Self::Rate { achieved_ops_per_s, scheduled_ops_per_s, off_ratio, limit_ratio, ops } => {
                 advised(
@@ -442,12 +435,9 @@ impl Rule {
                 )
             }
             Self::AgentLost { agent, host, cause, points } => {
-                let points = match points {
-                    1 => "a load point was made again".to_owned(),
-                    points => format!("{points} load points were made again"),
-                };
+                let again = made_again(*points);
                 advised(
-                    format!("agent {agent} on {host} was lost ({cause}); {points}"),
+                    format!("agent {agent} on {host} was lost ({cause}); {again}"),
                     "`plimsoll agents check` tells how an agent is reached",
                 )
             }

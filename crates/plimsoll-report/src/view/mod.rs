@@ -117,6 +117,8 @@ pub(crate) struct RunView {
     pub(crate) percentiles: Table,
     pub(crate) probes: Table,
     pub(crate) peak_search: String,
+    /// How each agent gets to each server.
+    pub(crate) networks: Table,
     pub(crate) disclosure: Vec<Section>,
     pub(crate) not_verified: Vec<String>,
 }
@@ -139,14 +141,18 @@ pub(crate) struct FindingView {
     pub(crate) text: String,
 }
 
+fn titles(run: &RunResult) -> (String, String) {
+    match &run.suite {
+        Some(suite) => {
+            (suite.title.clone(), format!("suite {} · method: {}", suite.name, suite.source))
+        }
+        None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
+    }
+}
+
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
-        let (title, subtitle) = match &run.suite {
-            Some(suite) => {
-                (suite.title.clone(), format!("suite {} · method: {}", suite.name, suite.source))
-            }
-            None => ("Curve from elsewhere".to_owned(), "measured by another program".to_owned()),
-        };
+        let (title, subtitle) = titles(run);
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
         let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) = run
@@ -209,6 +215,7 @@ impl RunView {
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),
+            networks: agents::networks(run),
             disclosure: disclosure::sections(run),
             not_verified: run.disclosure.iter().flat_map(|d| d.not_verified.clone()).collect(),
         }

@@ -1,14 +1,12 @@
 //! Who an agent is.
 
-use std::fs;
-
 use plimsoll_fleet::message::Greeting;
-use plimsoll_model::bundle::sha256_of;
 use plimsoll_protocol::net::Dial as _;
 use plimsoll_servers::cores;
 use rustix::process::{Resource, getrlimit};
 
 use crate::dial::SystemDial;
+use crate::host_inventory::{boot_id, network, own_sha256};
 use crate::signals::Signals;
 
 /// Of this process, on its host.
@@ -20,21 +18,11 @@ pub(crate) fn greeting(signals: &Signals) -> Greeting {
         program_sha256: own_sha256().unwrap_or_default(),
         host: system.nodename().to_string_lossy().into_owned(),
         boot_id: boot_id(),
+        network: network(),
         system: format!("{release} {}", machine.to_string_lossy()),
         cores: cores::available().unwrap_or_default(),
         open_files_max: getrlimit(Resource::Nofile).maximum,
         reserves_ports: SystemDial::new(signals.clone()).caller().may_reserve_ports,
         inventory: plimsoll_monitor::inventory(&[]),
     }
-}
-
-/// Identifies the boot of this host's kernel; empty where the kernel does not say.
-pub(crate) fn boot_id() -> String {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
-}
-
-/// SHA-256 of this program's file; `None` where it cannot be read.
-pub(crate) fn own_sha256() -> Option<String> {
-    sha256_of(&mut fs::File::open("/proc/self/exe").ok()?).ok()
 }

@@ -10,11 +10,14 @@ use std::thread;
 use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
 use plimsoll_fleet::agent::LoadEvent;
-use plimsoll_fleet::message::{PlanOrder, PointReport};
+use plimsoll_fleet::launcher::allow::Allowance;
+use plimsoll_fleet::message::{OrderedTarget, PlanOrder, PointReport, Way};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use plimsoll_monitor::{Monitor, MonitorConfig, WatchedCores, WatchedProcess};
+use plimsoll_monitor::{
+    Monitor, MonitorConfig, Root, WatchedCores, WatchedProcess, interface_towards,
+};
 use plimsoll_protocol::{Plan, Work};
 use plimsoll_servers::cores;
 
@@ -22,6 +25,7 @@ use super::tally::{Heard, Tally};
 use crate::dial::SystemDial;
 use crate::exit::Failure;
 use crate::fleet::{AgentDial, plan_of};
+use crate::own_addresses;
 use crate::signals::Signals;
 
 /// Workers in all above which those that share their cores do not look for who else uses them: each
@@ -50,7 +54,7 @@ impl Loader {
     /// Starts the thread; what it has to say goes to `say`.
     pub(super) fn start(
         signals: &Signals,
-        cores: Vec<u32>,
+        (cores, allowed): (Vec<u32>, Arc<Allowance>),
         say: impl Fn(LoadEvent) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let (jobs, asked) = channel();
@@ -63,6 +67,7 @@ impl Loader {
         let work = Worksite {
             signals: signals.clone(),
             cores,
+            allowed,
             monitor,
             plan: None,
             ready: None,
@@ -81,6 +86,8 @@ struct Worksite<S> {
     signals: Signals,
     /// Cores that this program may use.
     cores: Vec<u32>,
+    /// What the owner of this host permits.
+    allowed: Arc<Allowance>,
     monitor: Monitor,
     plan: Option<(Plan, AgentDial)>,
     ready: Option<(Assignment, Arc<dyn Workload>)>,
@@ -106,9 +113,10 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
         }
     }
 
-    fn plan(&mut self, order: &PlanOrder) -> Result<(), Failure> {
-        self.plan = Some(plan_of(order, SystemDial::new(self.signals.clone()))?);
-        Ok(())
+    fn plan(&mut self, order: &PlanOrder) -> Result<Vec<Way>, Failure> {
+        let dial = SystemDial::new(self.signals.clone());
+        self.plan = Some(plan_of(order, dial, Arc::clone(&self.allowed))?);
+        Ok(order.targets.iter().map(way_to).collect())
     }
 
     fn prepare(&mut self, assignment: Assignment) -> Result<(), Failure> {
@@ -171,6 +179,17 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
             end.map_err(|e| Failure::unusable(e.to_string()))?;
             report
         })
+    }
+}
+
+/// How clients of this host get there.
+fn way_to(target: &OrderedTarget) -> Way {
+    if target.unix.is_some() {
+        return Way::default();
+    }
+    Way {
+        interface: interface_towards(&Root::default(), target.address.ip()),
+        source: own_addresses::towards(target.address),
     }
 }
 

@@ -8,7 +8,7 @@ mod merge;
 mod serve;
 mod tally;
 
-pub(crate) use greeting::{boot_id, greeting, own_sha256};
+pub(crate) use greeting::greeting;
 pub(crate) use kept::KeptSlices;
 pub(crate) use serve::serve;
 pub(crate) use tally::{Heard, Tally};

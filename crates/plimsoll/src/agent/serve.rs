@@ -1,6 +1,7 @@
 //! `plimsoll agent`: the agent's state machine between its standard input and output and its load.
 
 use std::io::{Read as _, Write as _};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -37,7 +38,7 @@ enum Event {
 /// Serves a controller until it goes.
 pub(crate) fn serve(
     greeting: Greeting,
-    allowed: Option<Allowance>,
+    allowed: Allowance,
     signals: &Signals,
 ) -> Result<AgentEnd, Failure> {
     let (events, heard) = channel();
@@ -55,7 +56,9 @@ pub(crate) fn serve(
     let say = move |event| {
         let _ = events.send(Event::Load(event));
     };
-    let loader = Loader::start(signals, greeting.cores.clone(), say)?;
+    let allowed = Arc::new(allowed);
+    let for_load = (greeting.cores.clone(), Arc::clone(&allowed));
+    let loader = Loader::start(signals, for_load, say)?;
     let machine = Agent::new(greeting, Pulse::default(), clock::monotonic());
     let driver = Driver { machine, decoder: Decoder::default(), frames, loader, allowed };
     let end = driver.run(&heard, signals);
@@ -98,7 +101,7 @@ struct Driver {
     decoder: Decoder,
     frames: Sender<Vec<u8>>,
     loader: Loader,
-    allowed: Option<Allowance>,
+    allowed: Arc<Allowance>,
 }
 
 impl Driver {
@@ -154,16 +157,13 @@ impl Driver {
                     Err(error) => return Some(AgentEnd::Unreadable(error)),
                 },
                 Action::Plan(order) => self.ask(Job::Plan(order)),
-                Action::Prepare(assignment) => {
-                    let allowed = self.allowed.as_ref();
-                    match allowed.map_or(Ok(()), |allowed| allowed.check(&assignment)) {
-                        Ok(()) => self.ask(Job::Prepare(assignment)),
-                        Err(refused) => {
-                            let event = LoadEvent::Ready(Err(refused.to_string()));
-                            self.machine.handle(clock::monotonic(), Input::Load(event));
-                        }
+                Action::Prepare(assignment) => match self.allowed.check(&assignment) {
+                    Ok(()) => self.ask(Job::Prepare(assignment)),
+                    Err(refused) => {
+                        let event = LoadEvent::Ready(Err(refused.to_string()));
+                        self.machine.handle(clock::monotonic(), Input::Load(event));
                     }
-                }
+                },
                 Action::Start { at } => self.ask(Job::Start(at)),
                 Action::StopLoad => self.loader.stop.store(true, Ordering::Relaxed),
                 Action::Exit(end) => return Some(end),

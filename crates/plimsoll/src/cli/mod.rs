@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_model::suite::{Override, Peak};
 
-pub(crate) use agents::{AgentArgs, AgentServeArgs, AgentsCheckArgs, AgentsVerb};
+pub(crate) use agents::{
+    AgentArgs, AgentServeArgs, AgentsCheckArgs, AgentsManifestArgs, AgentsVerb,
+};
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
@@ -64,7 +66,7 @@ pub(crate) enum Verb {
     Calibrate(CalibrateArgs),
     /// Make load for a controller at the other end of standard input and output; started by --agents
     Agent(AgentServeArgs),
-    /// Try agents before a run
+    /// Try agents before a run, or print what Kubernetes makes agents from
     #[command(subcommand)]
     Agents(AgentsVerb),
     /// Run a reference server

@@ -11,7 +11,6 @@ use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::OnClientFailure;
 use plimsoll_model::units::Nanos;
 
-use super::parts::Part;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::observers::SecondView;
@@ -77,31 +76,13 @@ impl PointBook {
         self.views.push_back(SecondView::of(second, self.started_unix_ns));
     }
 
-    /// Writes the slices of all parts, those of one time as one, in order of time.
-    pub(super) fn write_all(&mut self, parts: &mut [Part]) -> Result<(), Failure> {
-        while let Some(key) = parts.iter().filter_map(|part| part.slices.next_key()).min() {
-            let mut sum: Option<IntervalSlice> = None;
-            for part in parts.iter_mut().filter(|part| part.slices.next_key() == Some(key)) {
-                let Some(packed) = part.slices.take_oldest() else { continue };
-                let slice = packed.unpack().map_err(|e| cannot_keep(&e))?;
-                match &mut sum {
-                    Some(sum) => sum.merge(&slice),
-                    None => sum = Some(slice),
-                }
-            }
-            if let Some(slice) = sum {
-                self.write(slice)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Writes a slice that is whole.
     pub(super) fn write_packed(&mut self, packed: &PackedSlice) -> Result<(), Failure> {
         self.write(packed.unpack().map_err(|e| cannot_keep(&e))?)
     }
 
-    fn write(&mut self, slice: IntervalSlice) -> Result<(), Failure> {
+    /// Writes a slice of all workers.
+    pub(super) fn write(&mut self, slice: IntervalSlice) -> Result<(), Failure> {
         self.log.write(&slice)?;
         let start = to_the_millisecond(slice.start);
         self.times.add(&IntervalSlice { start, ..slice });

@@ -19,6 +19,14 @@ pub(crate) fn open(urls: &[MonitorUrl]) -> Result<Vec<Source>, Failure> {
     others.map(open).collect()
 }
 
+/// The value of `--monitor` that means the agents' hosts.
+pub(crate) const AGENTS: &str = "agents";
+
+/// The values of `--monitor` that mean the agents' hosts, and the others.
+pub(crate) fn agents_apart(texts: &[String]) -> (Vec<String>, Vec<String>) {
+    texts.iter().cloned().partition(|text| text == AGENTS)
+}
+
 /// What the user typed, each once.
 pub(crate) fn parse(texts: &[String]) -> Result<Vec<MonitorUrl>, Failure> {
     let mut urls: Vec<MonitorUrl> = Vec::new();

@@ -2,7 +2,7 @@
 //! program lives, whatever the coordinator is doing.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -11,14 +11,15 @@ use std::time::Duration;
 use plimsoll_engine::clock;
 use plimsoll_fleet::controller::{Action, AgentId, Command, Controller, Input, News};
 use plimsoll_fleet::frame::{Decoder, encode};
-use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent};
+use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent, Sink};
 use plimsoll_fleet::launcher::command::LaunchCommand;
-use plimsoll_fleet::launcher::explain::explain;
+use plimsoll_fleet::launcher::explain::{explain, explain_sent};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::AgentSpec;
 use plimsoll_fleet::message::{FromAgent, ToAgent};
 use plimsoll_model::units::Nanos;
 
+use super::deploy::Delivery;
 use crate::terminal::note;
 
 /// Longest wait for something to happen.
@@ -52,24 +53,41 @@ pub(super) struct Pump {
 /// An agent's process.
 pub(super) struct Link {
     spec: AgentSpec,
+    delivery: Delivery,
     process: Option<AgentProcess>,
     decoder: Decoder,
 }
 
 impl Link {
     pub(super) fn new(spec: &AgentSpec) -> Self {
-        Self { spec: spec.clone(), process: None, decoder: Decoder::default() }
+        let (delivery, decoder) = (Delivery::NotAsked, Decoder::default());
+        Self { spec: spec.clone(), delivery, process: None, decoder }
+    }
+
+    /// What was sent to it.
+    pub(super) fn with(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
+    }
+
+    /// Starts the agent's process; otherwise answers with the reason why there is none.
+    fn start(&mut self, program: &Path, sink: Sink) -> Result<(), String> {
+        if let Delivery::Failed(why) = &self.delivery {
+            return Err(why.clone());
+        }
+        let command = LaunchCommand::agent(&self.spec, program);
+        let process = AgentProcess::start(&command, sink).map_err(|error| error.to_string())?;
+        self.process = Some(process);
+        Ok(())
     }
 }
 
 impl Pump {
-    /// Starts the agents, and serves them until all are gone.
+    /// Starts the agents, and serves the coordinator until it has sent all of them away.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
         self.act();
-        while let Some(deadline) = self.controller.next_deadline() {
-            let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
-            match heard.recv_timeout(wait.min(LOOK_UP)) {
+        while !self.controller.has_finished() {
+            match heard.recv_timeout(self.wait()) {
                 Ok(Event::Child(id, at, event)) => self.take(id, at, event),
                 Ok(Event::Start) => self.start(),
                 Ok(Event::Command(command)) => {
@@ -90,6 +108,12 @@ impl Pump {
         }
     }
 
+    fn wait(&self) -> Duration {
+        let left = |deadline: Nanos| deadline.saturating_sub(clock::monotonic());
+        let deadline = self.controller.next_deadline();
+        deadline.map_or(LOOK_UP, |at| Duration::from_nanos(left(at).0).min(LOOK_UP))
+    }
+
     fn start_more(&mut self) {
         for index in self.gate.start() {
             self.starting.push_back(index);
@@ -102,17 +126,16 @@ impl Pump {
     fn start(&mut self) {
         let Some(index) = self.starting.pop_front() else { return };
         let id = AgentId(index);
-        let command = LaunchCommand::agent(&self.links[index].spec, &self.program);
         let events = self.events.clone();
         let sink = move |event| {
             let _ = events.send(Event::Child(id, clock::monotonic(), event));
         };
-        match AgentProcess::start(&command, Box::new(sink)) {
-            Ok(process) => self.links[index].process = Some(process),
-            Err(error) => {
-                let input = Input::Ended(id, error.to_string());
-                self.controller.handle(clock::monotonic(), input);
-            }
+        let link = &mut self.links[index];
+        if let Delivery::Sent { sha256 } = &link.delivery {
+            self.controller.expect_program(id, sha256);
+        }
+        if let Err(why) = link.start(&self.program, Box::new(sink)) {
+            self.controller.handle(clock::monotonic(), Input::Ended(id, why));
         }
     }
 
@@ -121,7 +144,10 @@ impl Pump {
         match event {
             ChildEvent::Line(line) => note(&format!("agent {}: {line}", link.spec.name)),
             ChildEvent::Ended(end) => {
-                let why = explain(&link.spec.launcher, &end);
+                let why = match link.delivery {
+                    Delivery::Sent { .. } => explain_sent(&link.spec.launcher, &end),
+                    _ => explain(&link.spec.launcher, &end),
+                };
                 self.controller.handle(at, Input::Ended(id, why));
             }
             ChildEvent::Bytes(bytes) => {
@@ -155,7 +181,8 @@ impl Pump {
                         News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
                         _ => None,
                     };
-                    // Nobody listens to the news of the end.
+                    // Nobody listens to the news of the end. News keep their order: starting
+                    // another agent acts on what follows, such as the loss of the load point.
                     let _ = self.news.send(news);
                     if let Some(id) = settled {
                         self.gate.settle(id.0);

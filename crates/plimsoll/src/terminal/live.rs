@@ -1,6 +1,7 @@
 //! Progress on standard error: a line that rewrites itself on a terminal, plain lines elsewhere.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, StderrLock, Write as _};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_model::units::Nanos;
@@ -14,6 +15,9 @@ use crate::clock::Stopwatch;
 const REDRAW_PAUSE: Duration = Duration::from_millis(100);
 /// Used when the terminal does not say how large it is.
 const SIZE_DEFAULT: (usize, usize) = (80, 24);
+/// Passing lines on the terminal. Only the holder of the lock of standard error reads or changes
+/// it: a thread that writes a lasting line first removes them.
+static PASSING_LINES: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -28,8 +32,6 @@ pub(crate) struct Live {
     style: Style,
     /// Lasting lines are shown.
     lasting: bool,
-    /// Passing lines that stand there.
-    shown: usize,
     last_draw: Option<Stopwatch>,
 }
 
@@ -40,7 +42,7 @@ impl Live {
             Progress::Auto if io::stderr().is_terminal() => Mode::Live,
             Progress::Auto | Progress::Plain => Mode::Plain,
         };
-        Self { mode, style: stderr_style(), lasting: true, shown: 0, last_draw: None }
+        Self { mode, style: stderr_style(), lasting: true, last_draw: None }
     }
 
     /// Passing lines only.
@@ -57,7 +59,6 @@ impl Live {
         if self.mode == Mode::Silent || !self.lasting {
             return;
         }
-        self.clear();
         super::note(text);
     }
 
@@ -89,26 +90,30 @@ impl Live {
         }
         let mut err = io::stderr().lock();
         // Each line over the one before it: a screen that is cleared first would flicker.
-        let _ = write!(err, "{}{}\x1b[J", self.to_first(), lines.join("\x1b[K\r\n"));
+        let shown = PASSING_LINES.swap(lines.len(), Ordering::Relaxed);
+        let _ = write!(err, "{}{}\x1b[J", to_first(shown), lines.join("\x1b[K\r\n"));
         let _ = err.flush();
-        self.shown = lines.len();
-    }
-
-    /// Moves to the first passing line.
-    fn to_first(&self) -> String {
-        match self.shown {
-            0 | 1 => "\r".to_owned(),
-            lines => format!("\r\x1b[{}A", lines - 1),
-        }
     }
 
     pub(crate) fn clear(&mut self) {
-        if self.shown > 0 {
-            let mut err = io::stderr().lock();
-            let _ = write!(err, "{}\x1b[J", self.to_first());
-            let _ = err.flush();
-            self.shown = 0;
-        }
+        remove_passing(&mut io::stderr().lock());
+    }
+}
+
+/// Makes room for a lasting line.
+pub(super) fn remove_passing(err: &mut StderrLock<'_>) {
+    let shown = PASSING_LINES.swap(0, Ordering::Relaxed);
+    if shown > 0 {
+        let _ = write!(err, "{}\x1b[J", to_first(shown));
+        let _ = err.flush();
+    }
+}
+
+/// Moves to the first of the passing lines.
+fn to_first(shown: usize) -> String {
+    match shown {
+        0 | 1 => "\r".to_owned(),
+        lines => format!("\r\x1b[{}A", lines - 1),
     }
 }
 

@@ -30,10 +30,16 @@ pub(crate) fn print(text: &str) {
     let _ = out.flush();
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error, in place of a live line. From any thread.
 pub(crate) fn note(text: &str) {
     let mut err = io::stderr().lock();
+    live::remove_passing(&mut err);
     let _ = writeln!(err, "{text}");
+}
+
+/// `1 host`, `2 hosts`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Says where a server's replies differ from their specification, if they do.

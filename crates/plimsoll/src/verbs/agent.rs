@@ -1,4 +1,4 @@
-//! `plimsoll agent`, which a launcher starts, and `plimsoll agents`.
+//! `plimsoll agent`, which a launcher starts.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -8,15 +8,13 @@ use plimsoll_fleet::agent::AgentEnd;
 use plimsoll_fleet::launcher::allow::Allowance;
 
 use crate::agent::{greeting, serve};
-use crate::cli::{AgentServeArgs, AgentsCheckArgs, AgentsVerb};
+use crate::cli::AgentServeArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::Fleet;
 use crate::signals::Signals;
-use crate::terminal::{self, Live};
 
 /// Serves the controller at the other end of standard input and output.
 pub(crate) fn perform(args: &AgentServeArgs) -> Result<Exit, Failure> {
-    let allowed = args.allow.as_deref().map(read_allowed).transpose()?;
+    let allowed = args.allow.as_deref().map(read_allowed).transpose()?.unwrap_or_default();
     let signals = Signals::listen()?;
     match serve(greeting(&signals), allowed, &signals)? {
         AgentEnd::Goodbye => Ok(Exit::Valid),
@@ -34,36 +32,4 @@ fn read_allowed(path: &Path) -> Result<Allowance, Failure> {
 /// Addresses of a name in the file.
 fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
-}
-
-/// Tries agents without any load.
-pub(crate) fn perform_agents(verb: &AgentsVerb) -> Result<Exit, Failure> {
-    match verb {
-        AgentsVerb::Check(args) => check(args),
-    }
-}
-
-/// Starts each agent and prints what is known of it.
-fn check(args: &AgentsCheckArgs) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
-    let mut live = Live::new(args.progress);
-    let fleet = Fleet::launch(&args.asked(), &signals, &mut live)?;
-    drop(live);
-    for (_, member) in fleet.living() {
-        let Some(greeting) = &member.greeting else { continue };
-        let clock = member
-            .clock
-            .map_or_else(String::new, |clock| format!(", clock within {}", clock.bound));
-        let files = greeting.open_files_max.map_or("any number of".to_owned(), |n| n.to_string());
-        let ports = if greeting.reserves_ports { "" } else { ", no ports below 1024" };
-        terminal::print(&format!(
-            "{}: plimsoll {} on {}, {}, cores {}, {files} open files{ports}{clock}\n",
-            member.spec.name,
-            greeting.version,
-            greeting.host,
-            greeting.system,
-            plimsoll_servers::cores::list(&greeting.cores),
-        ));
-    }
-    Ok(Exit::Valid)
 }

@@ -1,6 +1,7 @@
 //! One file per verb of the command line.
 
 pub(crate) mod agent;
+pub(crate) mod agents;
 pub(crate) mod analyse;
 pub(crate) mod calibrate;
 pub(crate) mod capacity;

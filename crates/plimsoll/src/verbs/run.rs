@@ -27,8 +27,6 @@ use crate::verbs::url_flags;
 
 /// Keys that state a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
-/// The value of `--monitor` that means the agents' hosts.
-const MONITOR_AGENTS: &str = "agents";
 /// Default place of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -124,18 +122,23 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The run that the flags ask for.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
-    let targets =
-        args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<_, _>>()?;
+    let targets = args.targets.iter().map(|text| TargetSpec::parse(text));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let (statements, values): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let base = match &args.like {
         Some(dir) => request_like(args, dir, &values)?,
         None => request_of_suite(args, values)?,
     };
+    if args.agents.listen_on.is_some() && !targets.iter().any(TargetSpec::is_started) {
+        return Err(Failure::wrong(
+            "--listen-on: this run starts no server; leave it out, or name builtin: or \
+             managed:NAME as the target",
+        ));
+    }
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
-    let (of_agents, others): (Vec<_>, Vec<_>) =
-        args.monitor.iter().cloned().partition(|url| url == MONITOR_AGENTS);
+    let (of_agents, others) = sources::agents_apart(&args.monitor);
     let monitors_agents = !of_agents.is_empty();
     if monitors_agents && args.agents.agents.is_empty() {
         return Err(Failure::wrong("--monitor agents: there are none; name them with --agents"));

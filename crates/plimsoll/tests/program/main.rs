@@ -5,6 +5,7 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
+mod agent_targets;
 mod bad_days;
 mod compare;
 mod counts;
@@ -16,6 +17,7 @@ mod generate;
 mod hints;
 mod https;
 mod interruption;
+mod kubernetes;
 mod listening;
 mod live;
 mod monitors;
@@ -23,6 +25,7 @@ mod old_bundles;
 mod otlp;
 mod own_way;
 mod priced;
+mod reaching;
 mod requests;
 mod search;
 mod secrets;

@@ -1,5 +1,5 @@
-use plimsoll_model::disclosure::{Disclosure, Host, Network, TargetDisclosure};
-use plimsoll_model::event::ResourceUse;
+use plimsoll_model::disclosure::{AgentHost, Disclosure, Host, Network, TargetDisclosure};
+use plimsoll_model::event::{AgentPoint, ResourceUse};
 
 use crate::testing::{PointBuilder, TestPoint, check_rule};
 
@@ -100,4 +100,17 @@ fn interfaces_that_carried_nothing_of_the_load_have_no_part_in_it() {
     let two = [network("eth0", GIGABIT), network("eth1", GIGABIT)];
     let (over, held) = (remote(FULL + 1, &two), remote(FULL, &two));
     check_rule("link_capacity", &carried(over, "eth0"), &carried(held, "eth0"));
+}
+
+#[test]
+fn the_load_of_agents_goes_over_the_links_of_their_hosts() {
+    let of_agents = |bytes, hosts: usize| {
+        let mut point = remote(bytes, &[network("eth0", Some(10))]);
+        point.record.agents = vec![AgentPoint { workers: 1, ..AgentPoint::default() }];
+        let networks = vec![network("eth0", GIGABIT), network("lo", None)];
+        let host = AgentHost { host: Host { networks, ..Host::default() }, ..AgentHost::default() };
+        point.disclosure.as_mut().unwrap().agent_hosts = vec![host; hosts];
+        point
+    };
+    check_rule("link_capacity", &of_agents(2 * FULL + 2, 2), &of_agents(2 * FULL, 2));
 }

@@ -23,7 +23,7 @@ fn assignment(load: Load, address: &str) -> Assignment {
     Assignment {
         load,
         workers: 4,
-        crew: Some(Crew { first: 0, count: 2 }),
+        crew: Some(Crew { first: 0, count: 2, own_endpoints: false }),
         endpoints: vec![Endpoint { target: "http://server/".to_owned(), address, unix: None }],
         ..testing::assignment(1)
     }
@@ -74,6 +74,14 @@ fn targets_are_networks_names_and_ports() {
     }
     let refusal = allowance.check_target("11.0.0.1:80".parse().unwrap()).unwrap_err().to_string();
     assert!(refusal.contains("11.0.0.1:80") && refusal.contains("server:2049"), "{refusal}");
+}
+
+#[test]
+fn the_example_of_the_documentation_is_read() {
+    let page = include_str!("../../../../../docs/fleet.md");
+    let example = page.split("```toml\n").nth(2).unwrap().split("```").next().unwrap();
+    assert!(allowed(example).check(&assignment(open(1.0), "10.1.2.3:2049")).is_ok());
+    assert!(allowed(example).check(&assignment(open(1.0), "10.1.2.3:22")).is_err());
 }
 
 #[test]

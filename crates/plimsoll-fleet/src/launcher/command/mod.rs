@@ -55,18 +55,14 @@ pub struct LaunchCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PodsError {
     /// Nothing has these labels.
-    #[error("{query}: no pod has these labels; look with `{look}`")]
+    #[error("no pod has these labels; look with `{look}`")]
     None {
-        /// As on the command line.
-        query: String,
         /// The command that shows them.
         look: String,
     },
     /// Some have, and none runs.
-    #[error("{query}: none of {pods} pods runs ({example}); look with `{look}`")]
+    #[error("none of {pods} pods runs ({example}); look with `{look}`")]
     NoneRuns {
-        /// As on the command line.
-        query: String,
         /// Pods with these labels.
         pods: usize,
         /// The first of them and its phase.
@@ -79,13 +75,18 @@ pub enum PodsError {
 impl LaunchCommand {
     /// Starts the agent; `own_program` is the path of this program, for launchers of this host.
     pub fn agent(spec: &AgentSpec, own_program: &Path) -> Self {
+        Self::verb(spec, own_program, &[VERB])
+    }
+
+    /// Runs the program where the agent would run, with these arguments.
+    pub fn verb(spec: &AgentSpec, own_program: &Path, arguments: &[&str]) -> Self {
         let own = || own_program.as_os_str().to_owned();
         let named = spec.settings.program.as_ref().map(OsString::from);
         let program = match spec.launcher {
             Launcher::Local | Launcher::Exec { .. } => named.unwrap_or_else(own),
             _ => named.unwrap_or_else(|| PROGRAM.into()),
         };
-        Self::of(spec, program, &[VERB])
+        Self::of(spec, program, arguments)
     }
 
     /// Runs a script of the POSIX shell where the agent would run.
@@ -120,7 +121,7 @@ impl LaunchCommand {
                 Self::new("srun", all).in_plain_words()
             }
             Launcher::Pod { namespace, pod } => {
-                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into(), "-q".into()];
+                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into()];
                 all.extend(of_namespace(namespace.as_deref()));
                 all.extend(options.iter().map(OsString::from));
                 all.extend([pod.into(), "--".into()]);
@@ -180,12 +181,11 @@ impl PodQuery {
         match pods.first() {
             Some(_) if !agents.is_empty() => Ok(agents),
             Some(first) => Err(PodsError::NoneRuns {
-                query: self.to_string(),
                 pods: pods.len(),
                 example: format!("{}: {}", first[0], first[1]),
                 look: self.look(),
             }),
-            None => Err(PodsError::None { query: self.to_string(), look: self.look() }),
+            None => Err(PodsError::None { look: self.look() }),
         }
     }
 

@@ -6,26 +6,28 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use plimsoll_model::bundle::sha256_of;
 use thiserror::Error;
 
-use super::child::{AgentProcess, ChildEvent, NotSent, StartError};
+use super::child::{AgentProcess, ChildEvent, End, NotSent, StartError};
 use super::command::LaunchCommand;
-use super::explain::explain;
+use super::explain::{explain, is_missing};
 use super::lines::printable;
 use super::spec::AgentSpec;
+use crate::frame::MAGIC;
 
 /// What follows was printed by a script of ours, and not by a shell's start-up files.
 const MARK: &str = "plimsoll-deploy";
 /// Of the program's hash in the name of its folder.
 const HASH_DIGITS: usize = 16;
-/// Until a host has answered: a connection, a queue, a shell.
-const LOOK_WAIT: Duration = Duration::from_secs(60);
 /// Until a program of some 30 MB has arrived over 1 Mbit/s.
 const SEND_WAIT: Duration = Duration::from_secs(300);
+/// Longest wait that nothing can end.
+const LOOK_UP: Duration = Duration::from_millis(100);
 /// Some lines are due.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
@@ -40,6 +42,15 @@ pub struct Parcel {
     version: String,
     /// As `uname -m` names it.
     machine: String,
+}
+
+/// How long to wait for a host.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience<'a> {
+    /// Until it has answered: a connection, a queue, a shell.
+    pub answer: Duration,
+    /// Ends all waits.
+    pub stop: &'a AtomicBool,
 }
 
 /// Where the program is on an agent's host.
@@ -63,6 +74,22 @@ pub enum DeployError {
     /// Nothing came.
     #[error("no answer within {} s: is a password or a queue in the way?", .0.as_secs())]
     Silent(Duration),
+    /// The caller said stop.
+    #[error("stopped")]
+    Stopped,
+    /// The host starts an agent whatever it is asked to start.
+    #[error(
+        "an agent answers where a shell should: this host starts one whatever it is asked for \
+         (command= in authorized_keys, say), and needs no program; name its path (`program` in a \
+         file of --agents), so that none is sent"
+    )]
+    Agent,
+    /// There is no `sh`.
+    #[error(
+        "no POSIX shell is there to take the program in: install the program there (in a \
+         container's image, say), and leave --deploy out"
+    )]
+    NoShell,
     /// Something else came.
     #[error("what came is no answer of a POSIX shell: {0:?}")]
     Unreadable(String),
@@ -119,6 +146,11 @@ impl Parcel {
         )
     }
 
+    /// SHA-256 of the program, in hexadecimal.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
     /// Prints system, machine, path, and the hash of what is there.
     fn look(&self) -> String {
         let place = self.place();
@@ -145,13 +177,17 @@ impl Parcel {
 }
 
 /// Makes sure that the program is on the agent's host.
-pub fn deploy(spec: &AgentSpec, parcel: &Parcel) -> Result<Deployed, DeployError> {
-    let run = |script: &str, input: &Arc<[u8]>, wait| {
+pub fn deploy(
+    spec: &AgentSpec,
+    parcel: &Parcel,
+    patience: Patience<'_>,
+) -> Result<Deployed, DeployError> {
+    let run = |script: &str, input: &Arc<[u8]>, answer| {
         let command = LaunchCommand::script(spec, script);
-        Step::start(&command, input)?.finish(spec, wait)
+        Step::start(&command, input)?.finish(spec, Patience { answer, ..patience })
     };
     let nothing: Arc<[u8]> = Arc::from([].as_slice());
-    let lines = run(&parcel.look(), &nothing, LOOK_WAIT)?;
+    let lines = run(&parcel.look(), &nothing, patience.answer)?;
     let [system, machine, program, hash @ ..] = &lines[..] else {
         return Err(DeployError::Unreadable(lines.join("\n")));
     };
@@ -163,7 +199,7 @@ pub fn deploy(spec: &AgentSpec, parcel: &Parcel) -> Result<Deployed, DeployError
     if hash.first().is_some_and(|hash| hash.starts_with(&parcel.sha256)) {
         return Ok(Deployed { program, was_sent: false });
     }
-    let lines = run(&parcel.store(), &parcel.content, SEND_WAIT)?;
+    let lines = run(&parcel.store(), &parcel.content, patience.answer + SEND_WAIT)?;
     match lines.split_first() {
         Some((hash, said)) if *hash == parcel.sha256 => {
             let said = said.join("\n");
@@ -199,10 +235,30 @@ impl Step {
     }
 
     /// The lines that the script printed.
-    fn finish(self, spec: &AgentSpec, wait: Duration) -> Result<Vec<String>, DeployError> {
-        let mut answer = Vec::new();
-        let end = loop {
-            match self.events.recv_timeout(wait) {
+    fn finish(self, spec: &AgentSpec, patience: Patience<'_>) -> Result<Vec<String>, DeployError> {
+        let (answer, end) = self.listen(patience)?;
+        drop(self.process);
+        let text = String::from_utf8_lossy(&answer);
+        let mut lines = text.lines().map(|line| printable(line.as_bytes()));
+        let is_marked = lines.any(|line| line == MARK);
+        if end.status.success() && is_marked {
+            return Ok(lines.collect());
+        }
+        Err(if answer.starts_with(&MAGIC) {
+            DeployError::Agent
+        } else if !is_marked && is_missing(&spec.launcher, &end) {
+            DeployError::NoShell
+        } else {
+            DeployError::Ended(explain(&spec.launcher, &end))
+        })
+    }
+
+    /// All that it wrote, and its end.
+    fn listen(&self, patience: Patience<'_>) -> Result<(Vec<u8>, End), DeployError> {
+        let (mut answer, mut waited) = (Vec::new(), Duration::ZERO);
+        loop {
+            match self.events.recv_timeout(LOOK_UP) {
+                _ if patience.stop.load(Ordering::Relaxed) => return Err(DeployError::Stopped),
                 Ok(ChildEvent::Bytes(bytes)) => {
                     answer.extend(bytes);
                     if answer.len() > ANSWER_BYTES_MAX {
@@ -211,18 +267,11 @@ impl Step {
                     }
                 }
                 Ok(ChildEvent::Line(_)) => {}
-                Ok(ChildEvent::Ended(end)) => break end,
-                Err(_) => return Err(DeployError::Silent(wait)),
+                Ok(ChildEvent::Ended(end)) => return Ok((answer, end)),
+                Err(RecvTimeoutError::Timeout) if waited < patience.answer => waited += LOOK_UP,
+                Err(_) => return Err(DeployError::Silent(patience.answer)),
             }
-        };
-        drop(self.process);
-        let text = String::from_utf8_lossy(&answer);
-        let mut lines = text.lines().map(|line| printable(line.as_bytes()));
-        let is_marked = lines.any(|line| line == MARK);
-        if !end.status.success() || !is_marked {
-            return Err(DeployError::Ended(explain(&spec.launcher, &end)));
         }
-        Ok(lines.collect())
     }
 }
 

@@ -26,7 +26,8 @@ fn host(program: &str) -> Host {
 
 impl Host {
     fn deploy(&self) -> Result<Deployed, DeployError> {
-        deploy(&self.spec, &self.parcel)
+        let patience = Patience { answer: Duration::from_secs(60), stop: &AtomicBool::new(false) };
+        deploy(&self.spec, &self.parcel, patience)
     }
 
     /// Everything in the cache there.
@@ -89,8 +90,37 @@ fn a_host_that_cannot_store_it_says_why() {
     let error = host.deploy().unwrap_err();
     assert!(matches!(&error, DeployError::Ended(_)), "{error}");
     assert!(error.to_string().contains("Not a directory"), "{error}");
-    host.spec.launcher = spec::Launcher::Exec { words: vec!["false".to_owned()] };
+    host.spec.launcher = exec("false");
     assert!(matches!(host.deploy(), Err(DeployError::Ended(_))));
-    host.spec.launcher = spec::Launcher::Exec { words: vec!["no-such-program".to_owned()] };
+    host.spec.launcher = exec("no-such-program");
     assert!(matches!(host.deploy(), Err(DeployError::Start(_))));
+}
+
+fn exec(command: &str) -> spec::Launcher {
+    let nothing = |_: &Path| Err(io::Error::other("no file"));
+    let mut wanted = spec::parse(&[format!("exec:{command}")], &nothing).unwrap();
+    wanted.agents.remove(0).launcher
+}
+
+#[test]
+fn a_host_that_offers_no_shell_is_told_apart() {
+    let mut host = host(GOOD);
+    host.spec.launcher = exec("env PATH=/nowhere");
+    assert!(matches!(host.deploy(), Err(DeployError::NoShell)));
+    host.spec.launcher = exec("printf PLMS");
+    assert!(matches!(host.deploy(), Err(DeployError::Agent)));
+    host.spec.launcher = exec("echo welcome");
+    assert!(matches!(host.deploy(), Err(DeployError::Ended(_))));
+}
+
+#[test]
+fn a_host_is_not_waited_for_without_end() {
+    let mut host = host(GOOD);
+    host.spec.launcher = exec("sh -c 'exec sleep 1000'");
+    let patience = |answer, stop| Patience { answer: Duration::from_millis(answer), stop };
+    let no = AtomicBool::new(false);
+    let silent = deploy(&host.spec, &host.parcel, patience(200, &no));
+    assert!(matches!(silent, Err(DeployError::Silent(_))));
+    let stopped = deploy(&host.spec, &host.parcel, patience(60_000, &AtomicBool::new(true)));
+    assert!(matches!(stopped, Err(DeployError::Stopped)));
 }

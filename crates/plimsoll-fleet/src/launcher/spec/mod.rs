@@ -305,7 +305,7 @@ fn is_name(text: &str, also: &str) -> bool {
 fn pods(text: &str, settings: &Settings) -> Result<PodQuery, SpecError> {
     // The name of a label may hold a slash too, after a domain, which has a dot.
     let (namespace, selector) = match text.split_once('/') {
-        Some((namespace, selector)) if is_namespace(namespace) => (Some(namespace), selector),
+        Some((namespace, selector)) if is_label(namespace) => (Some(namespace), selector),
         _ => (None, text),
     };
     let is_selector = !selector.trim().is_empty() && !selector.contains(char::is_control);
@@ -316,8 +316,8 @@ fn pods(text: &str, settings: &Settings) -> Result<PodQuery, SpecError> {
     Ok(PodQuery { namespace, selector: selector.to_owned(), settings: settings.clone() })
 }
 
-/// A label of RFC 1123.
-fn is_namespace(text: &str) -> bool {
+/// A label of RFC 1123, as Kubernetes wants names.
+pub fn is_label(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty()
         && text.len() <= 63

@@ -160,6 +160,14 @@ fn a_file_that_says_something_else_is_refused() {
     }
 }
 
+#[test]
+fn the_example_of_the_documentation_is_read() {
+    let page = include_str!("../../../../../docs/fleet.md");
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let wanted = of_file(example).unwrap();
+    assert!(wanted.agents.len() >= 3, "{wanted:?}");
+}
+
 fn launchers() -> impl Strategy<Value = Launcher> {
     let ssh = (
         proptest::option::of("[a-z][a-z0-9._]{0,8}"),

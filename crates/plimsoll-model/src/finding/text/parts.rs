@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::{Text, advised, count};
 use crate::core_user::{CoreUser, CoreUserKind};
-use crate::units::percent;
+use crate::units::{Nanos, percent};
 
 /// The next move where nothing else explains lost connections.
 const CONNECTION_ADVICE: &str =
@@ -16,6 +16,48 @@ const CONNECTION_ADVICE: &str =
 /// `, most of them timeout (12)`.
 pub(super) fn most_of_them(most: Option<&(String, u64)>) -> String {
     most.map_or_else(String::new, |(class, n)| format!(", most of them {class} ({})", count(*n)))
+}
+
+/// A clock whose offset is not known well enough.
+pub(super) fn agent_clock_text(bound: Nanos, limit: Nanos, drift_ns: i64) -> Text {
+    let drift = Nanos(drift_ns.unsigned_abs());
+    advised(
+        format!(
+            "its clock is known within {bound} only (limit {limit}), {drift} of it drift: its load \
+             may have started so much earlier or later than the others'"
+        ),
+        "use a launcher with a shorter round trip, or longer windows",
+    )
+}
+
+/// Agents besides the one that is named.
+pub(super) fn more_agents(others: u32) -> String {
+    match others {
+        0 => String::new(),
+        1 => " (and one more agent)".to_owned(),
+        others => format!(" (and {others} more agents)"),
+    }
+}
+
+/// Load points that lost an agent.
+pub(super) fn made_again(points: u32) -> String {
+    match points {
+        1 => "a load point was made again".to_owned(),
+        points => format!("{points} load points were made again"),
+    }
+}
+
+/// Ops beside the part of all that they should be, so named.
+pub(super) fn uneven(
+    (ops, named, part_ops): (u64, &str, u64),
+    (off_ratio, limit_ratio): (f64, f64),
+) -> String {
+    let (off, limit) = (percent(off_ratio), percent(limit_ratio));
+    format!(
+        "did {} ops where {named} is {}: {off} off (limit {limit})",
+        count(ops),
+        count(part_ops)
+    )
 }
 
 /// A part of some ops, in percent.
@@ -127,8 +169,8 @@ impl fmt::Display for ErrorCause {
         const SAMPLES: &str = "see the error samples and the server's log";
         match self {
             Self::Generator => f.write_str(
-                "this host ran out of ports or descriptors: use fewer connections, or raise its \
-                 limits",
+                "this host ran out of ports or descriptors: use fewer connections, connect from more \
+                 addresses (--source ADDR,ADDR…), or raise its limits",
             ),
             Self::Silence(silence) => write!(f, "{silence}; {SAMPLES}"),
             Self::EarlyAnswers(early) => write!(f, "{early}; {}", early.advice()),

@@ -101,13 +101,15 @@ fn request(
     let load_file = asked.load_file.as_ref();
     let targets = started.targets.iter().map(|text| TargetSpec::parse(text));
     let disclosed = reader.disclosure()?.unwrap_or_default();
+    let (of_agents, monitors) = sources::agents_apart(&asked.monitors);
     Ok(RunRequest {
         headers,
         targets: targets.collect::<Result<_, _>>()?,
         seed: started.seed,
         out: dir.to_owned(),
         loadfile: load_file.map(|file| load_file::read_again(file, &suite)).transpose()?,
-        monitors: sources::parse(&asked.monitors)?,
+        monitors: sources::parse(&monitors)?,
+        monitors_agents: !of_agents.is_empty(),
         asked: asked.clone(),
         statements: disclosed.statements,
         systems: Systems {
@@ -125,12 +127,17 @@ fn request(
 /// What the journal keeps of a request, with what the set-up settled.
 fn asked(request: &RunRequest, setup: &RunSetup) -> Asked {
     let load_file = request.loadfile.as_ref();
+    let of_agents = request.monitors_agents.then(|| sources::AGENTS.to_owned());
     Asked {
-        workers: Some(setup.placement.workers),
+        // What agents settled is a sum, which none of them should take for its own when it goes on.
+        workers: match request.asked.agents {
+            None => Some(setup.placement.workers),
+            Some(_) => request.asked.workers,
+        },
         pacing: setup.placement.pacing,
         load_file: load_file
             .map(|file| LoadFileAsked { path: file.path.clone(), sha256: file.sha256.clone() }),
-        monitors: request.monitors.iter().map(ToString::to_string).collect(),
+        monitors: request.monitors.iter().map(ToString::to_string).chain(of_agents).collect(),
         ..request.asked.clone()
     }
 }

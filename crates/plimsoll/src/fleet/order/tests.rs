@@ -94,7 +94,7 @@ fn secrets_reach_the_agent_and_nothing_shows_them() {
     let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
     let mut order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
     order.password = Some("s3cret4".to_owned());
-    let (_, dial) = plan_of(&order, SystemDial::new(Signals::unheard())).unwrap();
+    let (_, dial) = plan_of(&order, SystemDial::new(Signals::unheard()), Arc::default()).unwrap();
     assert_eq!(dial.caller().password, Some(Secret("s3cret4".to_owned())));
     let shown = format!("{again:?} {request:?} {order:?} {dial:?}");
     assert!(shown.contains("X-A: (left out)") && !shown.contains("s3cret"), "{shown}");
@@ -138,11 +138,12 @@ fn an_agent_plans_the_same_without_the_files_of_the_controller() {
     assert_eq!(names, [body.as_str(), ca.as_str(), own.as_str()]);
     assert_eq!(order.targets[0].url, "https://ann:pw@localhost/x");
     drop(place);
-    let (again, _) = plan_of(&order, system()).unwrap();
+    let (again, _) = plan_of(&order, system(), Arc::default()).unwrap();
     assert_eq!(again.op_names, plan.op_names);
     assert_eq!(again.op_shares, plan.op_shares);
     assert_eq!((again.facts, again.practices), (plan.facts, plan.practices));
-    let refused = |order: &PlanOrder| plan_of(order, system()).err().unwrap().to_string();
+    let refused =
+        |order: &PlanOrder| plan_of(order, system(), Arc::default()).err().unwrap().to_string();
     let lacking = refused(&PlanOrder { files: Vec::new(), ..order.clone() });
     assert!(lacking.contains("cannot read"), "{lacking}");
     drop(listener);
@@ -173,12 +174,77 @@ fn a_load_file_travels_and_one_that_changed_does_not() {
 }
 
 #[test]
-fn a_socket_of_this_host_is_no_target_of_agents() {
+fn a_socket_of_this_host_travels_for_agents_of_this_host() {
     let suite = suite("web-url", &[]);
     let mut targets = targets(&["http://localhost/"], nowhere());
     targets[0].unix = Some("/run/web.sock".into());
     let profile = suite.profiles.get(ProfileName::Quick);
     let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
-    let refused = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).err().unwrap();
-    assert!(refused.to_string().contains("socket of this host"), "{refused}");
+    let order = carried(&order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap());
+    assert_eq!(order.targets[0].unix, targets[0].unix);
+    // Nobody listens there: it is not the address that is tried.
+    let refused = plan_of(&order, SystemDial::new(Signals::unheard()), Arc::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(refused.contains("No such file"), "{refused}");
+}
+
+#[test]
+fn an_agent_with_targets_of_its_own_names_ops_as_all_others_do() {
+    let suite = suite("web-url", &[]);
+    let (_listener, address) = listener();
+    let targets = targets(&["http://a/first", "http://b/second"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
+    let mut order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let planned = |order: &PlanOrder| {
+        plan_of(&carried(order), SystemDial::new(Signals::unheard()), Arc::default())
+            .unwrap()
+            .0
+            .op_names
+    };
+    let all = planned(&order);
+    order.targets.remove(0);
+    assert_eq!(planned(&order), all);
+}
+
+#[test]
+fn sources_that_the_agents_host_has_not_are_refused() {
+    let suite = suite("web-url", &[]);
+    let (_listener, address) = listener();
+    let targets = targets(&["http://a/"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
+    let order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let with = |source: &str| {
+        let order = PlanOrder { sources: vec![source.parse().unwrap()], ..order.clone() };
+        plan_of(&carried(&order), SystemDial::new(Signals::unheard()), Arc::default()).map(drop)
+    };
+    with("127.0.0.2").unwrap();
+    let refused = with("203.0.113.9").unwrap_err().to_string();
+    assert!(refused.starts_with("source address 203.0.113.9: clients cannot"), "{refused}");
+}
+
+#[test]
+fn an_agent_connects_to_nothing_that_its_host_does_not_allow() {
+    let (_listener, address) = listener();
+    let (_other, elsewhere) = listener();
+    let suite = suite("web-url", &[]);
+    let one = targets(&["http://127.0.0.1/"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &one, &Offline);
+    let order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let nobody = |_: &str| Err(io::ErrorKind::NotFound.into());
+    let only = |address: SocketAddr| {
+        Arc::new(Allowance::parse(&format!("targets = [\"{address}\"]"), &nobody).unwrap())
+    };
+    let planned = |allowed| plan_of(&order, SystemDial::new(Signals::unheard()), allowed);
+    let (_, dial) = planned(only(address)).unwrap();
+    let open = |address| dial.dial(address, LinkKind::Stream, SourcePort::Any).map(drop);
+    assert!(open(address).is_ok());
+    let refused = open(elsewhere).unwrap_err().to_string();
+    assert!(refused.contains(&format!("does not allow {elsewhere} as a target")), "{refused}");
+    let refused = planned(only(elsewhere)).err().unwrap().to_string();
+    assert!(refused.contains(&format!("does not allow {address} as a target")), "{refused}");
 }
