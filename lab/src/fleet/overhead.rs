@@ -140,7 +140,8 @@ fn ratio(four: &[Cost], other: &[Cost]) -> Option<f64> {
 }
 
 fn table(rate: f64, four: &[Cost], others: &[Vec<Cost>]) -> String {
-    let us = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.ns_per_op / 1e3).collect::<Vec<_>>());
+    let us =
+        |costs: &[Cost]| median(&costs.iter().map(|cost| cost.ns_per_op / 1e3).collect::<Vec<_>>());
     let cores = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.cores).collect::<Vec<_>>());
     let cell = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |it| format!("{it:.2}"));
     let mut text = format!(

@@ -37,7 +37,8 @@ pub fn scale(program: &Path, options: &Options) -> Result<()> {
     );
     for agents in NUMBERS {
         let start = start(program, agents)?;
-        let row = format!("| {agents} | {start} | {} |\n", run(program, &target, agents, folder.path())?);
+        let row =
+            format!("| {agents} | {start} | {} |\n", run(program, &target, agents, folder.path())?);
         eprint!("{row}");
         text.push_str(&row);
     }

@@ -50,8 +50,7 @@ impl<'s> Site<'s> {
         remote.namespace.link_again()?;
         let [near, first, second] = OUTSIDE_TOO.map(address);
         let own = |number: usize| format!("exec:env {NUMBER}={number}");
-        let agents =
-            [(own(0), first?), (own(1), second?), (Remote::url(), address(INSIDE_TOO)?)];
+        let agents = [(own(0), first?), (own(1), second?), (Remote::url(), address(INSIDE_TOO)?)];
         let agents_file = folder.join("agents.toml");
         let table = |(name, source): &(String, IpAddr)| {
             let program = program.display();

@@ -164,7 +164,11 @@ impl Course<'_> {
     }
 
     /// Waits for the end of the run, and of the stop of an agent; tells when that was.
-    fn wait(&mut self, controller: &mut Child, mut stopped: Option<Stopped>) -> Result<Option<u64>> {
+    fn wait(
+        &mut self,
+        controller: &mut Child,
+        mut stopped: Option<Stopped>,
+    ) -> Result<Option<u64>> {
         let limit_ns = now_ns() + RUN_LIMIT.as_nanos() as u64;
         let mut continued_ns = None;
         loop {
@@ -264,11 +268,14 @@ fn standing(point: &Value) -> Option<(u32, Standing)> {
     let position = u32::try_from(point["position"].as_u64()?).ok()?;
     let is_out = point["valid"] != true || !point["not_counted"].is_null();
     let is_warned = point["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
-    Some((position, match (is_out, is_warned) {
-        (true, _) => Standing::Out,
-        (false, true) => Standing::Warned,
-        (false, false) => Standing::Clean,
-    }))
+    Some((
+        position,
+        match (is_out, is_warned) {
+            (true, _) => Standing::Out,
+            (false, true) => Standing::Warned,
+            (false, false) => Standing::Clean,
+        },
+    ))
 }
 
 /// One that has ended has no need of it.
@@ -285,4 +292,3 @@ fn is_running(child: &mut Child) -> Result<bool> {
 fn now_ns() -> u64 {
     ClockReading::now().unix_ns
 }
-

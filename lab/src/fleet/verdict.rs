@@ -149,7 +149,8 @@ impl Story {
     pub fn judge(&self) -> Verdict {
         let (before, after): (Vec<_>, Vec<_>) =
             self.attempts.iter().partition(|attempt| attempt.at_ns <= self.at_ns);
-        let had_ended = |it: &Attempt| it.load.as_ref().is_some_and(|load| load.end_ns < self.at_ns);
+        let had_ended =
+            |it: &Attempt| it.load.as_ref().is_some_and(|load| load.end_ns < self.at_ns);
         let hit = before.last().filter(|attempt| !had_ended(attempt));
         let next = after.first();
         let again = hit.is_some_and(|hit| next.is_some_and(|next| next.ordinal == hit.ordinal));

@@ -25,7 +25,8 @@ fn verdict_of(fault: Fault, requests: &[Request], change: impl FnOnce(&mut Story
     let attempts = [attempt(1, 10, true), attempt(2, 12, false), again];
     let standings = BTreeMap::from([(1, Standing::Clean), (2, Standing::Clean)]);
     let first = (1, 10 * SECOND + SECOND / 2);
-    let requests = [&[request(108, 1), request(108, 2), request(168, 1), request(168, 2)], requests];
+    let requests =
+        [&[request(108, 1), request(108, 2), request(168, 1), request(168, 2)], requests];
     let requests = requests.concat();
     let mut story = Story {
         fault,
