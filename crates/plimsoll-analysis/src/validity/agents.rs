@@ -130,7 +130,10 @@ mod tests {
         assert_eq!(uneven(point(14_260, [1, 1])), None);
         let text = uneven(point(14_240, [1, 1])).unwrap();
         assert!(text.starts_with("agent ssh://a on host (and one more agent): did"), "{text}");
-        assert!(text.contains("14,240 ops where its part is 15,000: 5.1 % off (limit 5"), "{text}");
+        assert!(
+            text.contains("14,240 ops where its part is 15,000: 5.07 % off (limit 5 %)"),
+            "{text}"
+        );
         assert_eq!(uneven(point(10_000, [1, 2])), None);
         assert!(uneven(point(15_000, [1, 2])).is_some());
         let mut unasked = point(1_000, [1, 1]);
