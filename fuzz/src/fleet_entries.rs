@@ -84,7 +84,7 @@ fn answer(agent: &mut Agent, now: Nanos) {
                 encode(&message).expect("an answer is short");
                 continue;
             }
-            agent::Action::Plan(_) => LoadEvent::Planned(Ok(())),
+            agent::Action::Plan(_) => LoadEvent::Planned(Ok(Vec::new())),
             agent::Action::Prepare(_) => LoadEvent::Ready(Ok(())),
             agent::Action::StopLoad => LoadEvent::Finished(Box::default()),
             agent::Action::Start { .. } | agent::Action::Exit(_) => continue,

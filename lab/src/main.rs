@@ -12,13 +12,17 @@
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
+//! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or load on when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
+//! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
+//! | `fleet overhead` | CPU per op of four agents, beside one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
 //! Times are those of a machine with two cores, without the release build that most verbs begin
-//! with. With `--write` a verb replaces its table in the page. Two more words make this program one
-//! half of a measurement: the staged server of `attribution` and the disturber of `coverage`.
+//! with. With `--write` a verb replaces its table in the page. Three more words make this program one
+//! half of a measurement: the staged server of `attribution`, the disturber of `coverage`, the meter
+//! of `fleet scale`.
 //! `src/bin/bare.rs` is the bare client.
 #![allow(
     clippy::print_stdout,
@@ -31,6 +35,7 @@ mod bench;
 mod capacity;
 mod coverage;
 mod faults;
+mod fleet;
 mod monitors;
 mod mutants;
 mod nginx;
@@ -39,8 +44,11 @@ mod pictures;
 mod place;
 mod process;
 mod program;
+mod remote;
 mod stage;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -66,12 +74,20 @@ enum Verb {
     Attribution(attribution::Options),
     /// Check that a claim of `plimsoll capacity` holds and is not too low; needs root.
     Capacity(capacity::Options),
+    /// Check many agents under one controller: failures, scale, overhead.
+    Fleet(fleet::Options),
     /// Compare the monitors with sar, iostat and vmstat; needs sysstat.
     Monitors(monitors::Options),
     /// Check whether the tests notice wrong lines; needs cargo-mutants.
     Mutants(mutants::Options),
     /// Make the pictures of the README; needs nginx and a Chromium.
     Pictures,
+    #[command(name = fleet::METER, hide = true)]
+    Meter {
+        file: PathBuf,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     #[command(name = attribution::STAGED, hide = true)]
     Staged { address: String, words: Vec<String> },
     #[command(name = coverage::DISTURBER, hide = true)]
@@ -89,6 +105,8 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Faults(options) => faults::faults(&options),
         Verb::Attribution(options) => attribution::attribution(options),
         Verb::Capacity(options) => capacity::capacity(options),
+        Verb::Fleet(options) => fleet::fleet(options),
+        Verb::Meter { file, words } => fleet::meter(&file, &words),
         Verb::Monitors(options) => monitors::monitors(&options),
         Verb::Mutants(options) => mutants::mutants(&options),
         Verb::Pictures => pictures::pictures(),

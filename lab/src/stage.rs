@@ -9,9 +9,12 @@ use xtask::verb::Result;
 
 /// Control groups of version 1 are below this directory, by controller.
 const GROUPS: &str = "/sys/fs/cgroup";
-/// The server's address behind a shaped link, and ours.
+/// The address behind the first link, and ours.
 pub const INSIDE: &str = "10.213.7.2";
 const OUTSIDE: &str = "10.213.7.1";
+/// The address behind the second link, and ours.
+pub const INSIDE_TOO: &str = "10.213.8.2";
+pub const OUTSIDE_TOO: [&str; 3] = ["10.213.8.1", "10.213.8.11", "10.213.8.12"];
 
 /// A control group of one controller; removed when dropped.
 pub struct Group(PathBuf);
@@ -93,6 +96,39 @@ impl Namespace {
     /// Takes that back.
     pub fn unshape(&self) -> Result<()> {
         run(&["tc", "-n", &self.name, "qdisc", "del", "dev", &self.far, "root"])
+    }
+
+    /// A second link, which stays when the first is cut.
+    pub fn link_again(&self) -> Result<()> {
+        let Self { name, near, far } = self;
+        let (near, far) = (format!("{near}2"), format!("{far}2"));
+        run(&["ip", "link", "add", &near, "type", "veth", "peer", "name", &far, "netns", name])?;
+        for address in OUTSIDE_TOO {
+            run(&["ip", "addr", "add", &format!("{address}/24"), "dev", &near])?;
+        }
+        run(&["ip", "link", "set", &near, "up"])?;
+        let inside = format!("{INSIDE_TOO}/24");
+        run(&["ip", "-n", name, "addr", "add", &inside, "dev", &far])?;
+        run(&["ip", "-n", name, "link", "set", &far, "up"])
+    }
+
+    /// Cuts the first link: what either side sends is lost.
+    pub fn cut(&self) -> Result<()> {
+        run(&["ip", "-n", &self.name, "link", "set", &self.far, "down"])
+    }
+
+    /// Takes that back.
+    pub fn mend(&self) -> Result<()> {
+        run(&["ip", "-n", &self.name, "link", "set", &self.far, "up"])
+    }
+
+    /// Ends every process in it.
+    pub fn end_processes(&self) {
+        let mut list = Command::new("ip");
+        let listed = command::output(list.args(["netns", "pids", &self.name]));
+        for id in listed.unwrap_or_default().split_whitespace() {
+            let _ = Command::new("kill").args(["-KILL", id]).status();
+        }
     }
 
     /// A command that runs in it.

@@ -5,7 +5,8 @@
 //! one can be shown.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::PackedSlice;
@@ -61,7 +62,10 @@ pub enum FromAgent {
         at_ns: u64,
     },
     /// The plan can be worked on.
-    Planned,
+    Planned {
+        /// To each server of the order.
+        ways: Vec<Way>,
+    },
     /// The load point can start.
     Ready {
         /// Of the load point.
@@ -106,6 +110,10 @@ pub struct Greeting {
     pub host: String,
     /// Identifies the boot of its host's kernel: agents with the same one share cores.
     pub boot_id: String,
+    /// Identifies its network namespace on that kernel: processes in the same one share loopback.
+    /// `None` where the kernel does not say.
+    #[serde(default)]
+    pub network: Option<u64>,
     /// Kernel release and machine: `6.18.0 x86_64`.
     pub system: String,
     /// Cores that it may use.
@@ -129,8 +137,12 @@ pub struct PlanOrder {
     pub seed: u64,
     /// Highest load of the run in ops/s; `None` while the peak is searched.
     pub highest_ops_per_s: Option<f64>,
-    /// The servers, in the order of the endpoints.
+    /// The servers that the agent's clients use, in the order of its endpoints.
     pub targets: Vec<OrderedTarget>,
+    /// URLs of all servers of the run, in order, with passwords.
+    pub run_urls: Vec<String>,
+    /// Addresses that the agent's clients are to connect from; empty leaves it to the system.
+    pub sources: Vec<IpAddr>,
     /// Seed and directories of the file set that the servers hold, where they said it.
     pub file_set: Option<(u64, u32)>,
     /// Files that the suite names, with their bytes.
@@ -156,6 +168,17 @@ pub struct OrderedTarget {
     pub url: String,
     /// Where to connect.
     pub address: SocketAddr,
+    /// Unix socket of the agent's host to connect to instead.
+    pub unix: Option<PathBuf>,
+}
+
+/// How an agent's clients get to a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// Network interface; `None` where the routing table does not say.
+    pub interface: Option<String>,
+    /// Address that its host chooses for connections which ask for none.
+    pub source: Option<IpAddr>,
 }
 
 /// A file and its content.

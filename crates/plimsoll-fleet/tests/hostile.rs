@@ -19,7 +19,7 @@ fn from_agent() -> Vec<Vec<u8>> {
         FromAgent::Hello(Box::default()),
         FromAgent::Clock { sent_ns, at_ns: u64::MAX },
         FromAgent::Clock { sent_ns: 2 * sent_ns, at_ns: 0 },
-        FromAgent::Planned,
+        FromAgent::Planned { ways: vec![<_>::default()] },
         FromAgent::Ready { ordinal: 1 },
         FromAgent::Refused { reason: "no".to_owned() },
         FromAgent::Second(Box::default()),

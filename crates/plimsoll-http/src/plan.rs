@@ -309,7 +309,9 @@ impl<'a> Draft<'a> {
     }
 
     fn with_urls(&mut self) -> Result<Parts, PlanError> {
-        let lists = self.lists()?;
+        let run_urls = self.run_urls();
+        let lists = self.lists(&run_urls)?;
+        // Ops are called by the same names wherever the load is made.
         let first = lists.first().ok_or(PlanError::NoTarget)?;
         let (names, kinds) = name_ops(first);
         let cards = first.iter().zip(&kinds);
@@ -333,7 +335,9 @@ impl<'a> Draft<'a> {
         let dealt = plan.is_dealt();
         self.fact("URL order", if dealt { "dealt from decks" } else { "drawn by weight" });
         let mut sites = Vec::new();
-        for (target, list) in self.request.targets.iter().zip(&lists) {
+        for target in self.request.targets {
+            let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
+            let (_, list) = own.ok_or(PlanError::NoTarget)?;
             let frame = self.frame(&target.url)?;
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
@@ -369,9 +373,16 @@ impl<'a> Draft<'a> {
         Ok(RequestText { body, ..RequestText::plain(workload.method, "/") })
     }
 
-    /// One list per target, all of one length.
-    fn lists(&self) -> Result<Vec<Vec<UrlLine>>, PlanError> {
-        let targets: Vec<&TargetUrl> = self.request.targets.iter().map(|t| &t.url).collect();
+    /// Of all targets of the run.
+    fn run_urls(&self) -> Vec<&'a TargetUrl> {
+        match self.request.run_urls {
+            Some(urls) => urls.iter().collect(),
+            None => self.request.targets.iter().map(|target| &target.url).collect(),
+        }
+    }
+
+    /// One list per target of the run, all of one length.
+    fn lists(&self, targets: &[&TargetUrl]) -> Result<Vec<Vec<UrlLine>>, PlanError> {
         let default = self.default_request()?;
         let in_suite = self.workload.urls.as_deref().unwrap_or_default();
         if in_suite.is_empty() {
@@ -384,7 +395,7 @@ impl<'a> Draft<'a> {
             };
             return targets.iter().map(own).collect();
         }
-        let list = urls::parse_list(in_suite.iter().map(String::as_str), &targets, &default)?;
+        let list = urls::parse_list(in_suite.iter().map(String::as_str), targets, &default)?;
         Ok(vec![list; targets.len()])
     }
 

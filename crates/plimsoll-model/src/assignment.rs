@@ -44,7 +44,7 @@ pub struct Assignment {
     pub priority: Priority,
     /// An op without a reply after this long has failed.
     pub op_timeout: Nanos,
-    /// Client i uses endpoint i mod n.
+    /// Client i uses endpoint i mod n, unless the endpoints are the crew's own.
     pub endpoints: Vec<Endpoint>,
     /// Client i connects from source i mod n; empty leaves it to the kernel. Several sources
     /// multiply the ports that connections per request use up.
@@ -74,16 +74,37 @@ pub struct Crew {
     pub first: u32,
     /// How many.
     pub count: u32,
+    /// The endpoints are those of this crew, not of all: its clients use them in turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_endpoints: bool,
+}
+
+impl Crew {
+    /// Numbers of its workers, of so many over all agents.
+    fn workers(self, all: u32) -> Range<u32> {
+        self.first.min(all)..self.first.saturating_add(self.count).min(all)
+    }
+
+    /// The client's place among those of this crew, 0, 1, 2 …; `None` for a client of another.
+    fn place_of(self, client: u32, all: u32) -> Option<usize> {
+        let (own, worker) = (self.workers(all), client % all);
+        let in_turn = || (client / all) as usize * own.len() + (worker - own.start) as usize;
+        own.contains(&worker).then(in_turn)
+    }
 }
 
 impl Assignment {
     /// Numbers of the workers that this agent runs.
     pub fn own_workers(&self) -> Range<u32> {
         let all = self.workers.max(1);
-        match self.crew {
-            Some(Crew { first, count }) => first.min(all)..first.saturating_add(count).min(all),
-            None => 0..all,
-        }
+        self.crew.map_or(0..all, |crew| crew.workers(all))
+    }
+
+    /// Index of the endpoint that this agent's client uses.
+    pub fn endpoint_of(&self, client: u32) -> usize {
+        let own = self.crew.filter(|crew| crew.own_endpoints);
+        let place = own.and_then(|crew| crew.place_of(client, self.workers.max(1)));
+        place.unwrap_or(client as usize) % self.endpoints.len().max(1)
     }
 
     /// Clients of the load point that this agent's workers simulate: client i belongs to worker
@@ -91,6 +112,39 @@ impl Assignment {
     pub fn own_clients(&self) -> u32 {
         let (clients, all) = (self.load.clients(), self.workers.max(1));
         self.own_workers().map(|worker| clients / all + u32::from(worker < clients % all)).sum()
+    }
+}
+
+/// Which target each client of a load point uses, over all agents: what the servers' data is made
+/// for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deal {
+    targets: usize,
+    workers: u32,
+    /// Agents that use some of the targets, and which.
+    crews: Vec<(Crew, Vec<usize>)>,
+}
+
+impl Deal {
+    /// Client i uses target i mod n.
+    pub const fn in_turn(targets: usize) -> Self {
+        Self { targets, workers: 1, crews: Vec::new() }
+    }
+
+    /// The clients of these crews, of so many workers in all, use the targets of these numbers.
+    pub fn to_crews(self, workers: u32, crews: Vec<(Crew, Vec<usize>)>) -> Self {
+        match crews.is_empty() {
+            true => self,
+            false => Self { workers: workers.max(1), crews, ..self },
+        }
+    }
+
+    /// Number of the client's target, from 0.
+    pub fn target_of(&self, client: u32) -> usize {
+        let own = self.crews.iter().find_map(|(crew, targets)| {
+            targets.get(crew.place_of(client, self.workers)? % targets.len().max(1)).copied()
+        });
+        own.unwrap_or(client as usize % self.targets.max(1))
     }
 }
 
@@ -273,4 +327,43 @@ pub enum Priority {
     Auto,
     /// As any other.
     Normal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Targets of each of the three crews, each client's target by the deal, of 24.
+    fn dealt(workers: u32, owns: [&[usize]; 3]) -> Vec<usize> {
+        let crew = |first: usize| Crew { first: 2 * first as u32, count: 2, own_endpoints: true };
+        let crews = owns.iter().enumerate().filter(|(_, own)| !own.is_empty());
+        let crews = crews.map(|(at, own)| (crew(at), own.to_vec())).collect();
+        let deal = Deal::in_turn(3).to_crews(workers, crews);
+        (0..24).map(|client| deal.target_of(client)).collect()
+    }
+
+    #[test]
+    fn the_clients_of_a_crew_use_its_targets_in_turn() {
+        let targets = dealt(6, [&[0], &[1, 2], &[]]);
+        for (client, target) in targets.iter().enumerate() {
+            match client % 6 {
+                0 | 1 => assert_eq!(*target, 0, "{client}"),
+                2 | 3 => assert_ne!(*target, 0, "{client}"),
+                _ => assert_eq!(*target, client % 3, "those of an agent that uses all"),
+            }
+        }
+        let second: Vec<usize> =
+            (0..24).filter(|at| at % 6 / 2 == 1).map(|at| targets[at]).collect();
+        assert_eq!(second, [1, 2, 1, 2, 1, 2, 1, 2]);
+        assert_eq!(dealt(6, [&[]; 3]), (0..24).map(|client| client % 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn of_fewer_workers_those_that_are_left_share_the_clients() {
+        // The second crew has one worker, the third none.
+        let targets = dealt(3, [&[0], &[1, 2], &[0]]);
+        let second: Vec<usize> = targets.iter().skip(2).step_by(3).copied().collect();
+        assert_eq!(second, [1, 2, 1, 2, 1, 2, 1, 2]);
+        assert!((0..24).filter(|at| at % 3 < 2).all(|at| targets[at] == 0));
+    }
 }

@@ -35,6 +35,9 @@ pub struct Disclosure {
     /// Hosts of agents, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_hosts: Vec<AgentHost>,
+    /// The agents, each with its way to the servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentDisclosure>,
     /// Inventories of other hosts (`--system FILE.json`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<SystemInventory>,
@@ -51,6 +54,46 @@ pub struct AgentHost {
     pub agents: Vec<String>,
     /// The host.
     pub host: Host,
+    /// The latest certificate of calibration of the host; absent where none was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateNote>,
+}
+
+/// An agent: what it may use, and what its clients connect to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentDisclosure {
+    /// Its name.
+    pub agent: String,
+    /// Name of its host.
+    pub host: String,
+    /// Worker threads.
+    pub workers: u32,
+    /// Cores of the workers.
+    pub cores: Vec<u32>,
+    /// Addresses that its clients connect from, in turn; empty where its host chose.
+    pub sources: Vec<String>,
+    /// The servers that its clients use.
+    pub ways: Vec<WayDisclosure>,
+}
+
+/// An agent's way to a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WayDisclosure {
+    /// The server, as given, without password.
+    pub target: String,
+    /// Address that the clients use.
+    pub address: String,
+    /// Address that the agent's host chooses for connections to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Network interface of the agent's host that leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// Speed of that link; absent where the interface does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_mbit_per_s: Option<u64>,
 }
 
 /// One server as far as the program or its user knows it.

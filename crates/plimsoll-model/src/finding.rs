@@ -117,6 +117,8 @@ pub enum Rule {
     },
     /// One target did more or less than an equal part.
     TargetShares { target: String, ops: u64, equal_ops: u64, off_ratio: f64, limit_ratio: f64 },
+    /// One agent did more or less than its workers' part.
+    AgentShares { ops: u64, part_ops: u64, off_ratio: f64, limit_ratio: f64 },
     /// More was counted than the network links can carry.
     LinkCapacity { used_mbit_per_s: f64, limit_mbit_per_s: f64 },
     /// Throughput changed from one half of the window to the other.
@@ -288,6 +290,7 @@ impl Rule {
             Self::ClosedLoop { .. } | Self::ClosedLoopUnknown => "closed_loop",
             Self::OpMix { .. } => "op_mix",
             Self::TargetShares { .. } => "target_shares",
+            Self::AgentShares { .. } => "agent_shares",
             Self::LinkCapacity { .. } => "link_capacity",
             Self::NotSteady { .. } => "not_steady",
             Self::Monitors { .. } => "monitors",

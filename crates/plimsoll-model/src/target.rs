@@ -113,6 +113,11 @@ fn is_scheme(text: &str) -> bool {
 }
 
 impl TargetSpec {
+    /// The run itself starts it.
+    pub const fn is_started(&self) -> bool {
+        matches!(self, Self::Builtin | Self::Managed(_))
+    }
+
     /// Reads a target as typed.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         match text.split_once(':') {

@@ -154,8 +154,10 @@ pub struct PlanRequest<'a> {
     pub seed: u64,
     /// Highest load of the run in ops/s; `None` while the peak is searched.
     pub highest_ops_per_s: Option<f64>,
-    /// The servers, in the order of the endpoints.
+    /// The servers that the clients use, in the order of the endpoints.
     pub targets: &'a [ResolvedTarget],
+    /// URLs of all servers of the run, where the clients of this plan use some of them.
+    pub run_urls: Option<&'a [TargetUrl]>,
     /// What the servers hold, where their description could be read.
     pub file_set: Option<FileSetId>,
     /// Reads the files that the suite names.
@@ -183,6 +185,7 @@ impl<'a> PlanRequest<'a> {
             seed: DEFAULT_SEED,
             highest_ops_per_s: None,
             targets,
+            run_urls: None,
             file_set: None,
             files: &NO_FILES,
             loadfile: None,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::Load;
+use plimsoll_model::assignment::{Deal, Load};
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity};
 use plimsoll_model::units::Bytes;
 
@@ -222,6 +222,11 @@ pub trait PointPreparation: Send {
     fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, SetupError> {
         let _ = dial;
         Ok(None)
+    }
+    /// From now on the clients use the targets as `deal` says. Before, and where the data of the
+    /// servers is the same for every client, client i uses target i modulo their number.
+    fn deal(&mut self, deal: &Deal) {
+        let _ = deal;
     }
     /// Brings the servers' data to what `load` needs and answers with the workload.
     fn ready(

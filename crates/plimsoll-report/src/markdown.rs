@@ -254,6 +254,7 @@ impl MarkdownText {
         if !view.disclosure.is_empty() || !view.not_verified.is_empty() {
             self.heading(1, "Disclosure");
         }
+        self.table(&view.networks);
         view.disclosure.iter().for_each(|section| self.section(section));
         if !view.not_verified.is_empty() {
             self.heading(2, "Not verified");

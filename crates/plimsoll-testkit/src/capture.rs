@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::namespaces::{BRIDGE, Namespaces};
 use crate::peers::{require_peer, require_root};
 
 /// The kernel's buffer: what tshark is too slow to write waits here.
@@ -17,8 +18,9 @@ const FILE_KIB_MAX: &str = "2000000";
 /// Packets may still be on their way from the kernel when the last reply has come.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// A running capture of one port of the loopback interface.
+/// A running capture.
 pub struct Capture {
+    /// Whose packets are counted.
     port: u16,
     dumpcap: Child,
     stderr: BufReader<ChildStderr>,
@@ -56,14 +58,32 @@ impl Capture {
     /// Begins, and returns once packets are being captured; `None` where tshark is missing or this
     /// is not root (see [`require_peer`]).
     pub fn start(port: u16) -> Option<Self> {
-        let (dumpcap, tshark) = (require_peer("dumpcap")?, require_peer("tshark")?);
+        let dumpcap = Command::new(require_peer("dumpcap")?);
+        Self::start_as(dumpcap, ["lo", &format!("port {port}")]).map(|it| it.of_port(port))
+    }
+
+    /// Captures all that comes to the hub from other namespaces, and nothing of its own;
+    /// [`Self::of_port`] says what to count.
+    pub fn start_in(namespaces: &Namespaces) -> Option<Self> {
+        let dumpcap = namespaces.in_hub(&Command::new(require_peer("dumpcap")?));
+        Self::start_as(dumpcap, [BRIDGE, "tcp or udp"])
+    }
+
+    /// The same capture, of which packets of this port are counted.
+    pub fn of_port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    fn start_as(mut dumpcap: Command, [interface, filter]: [&str; 2]) -> Option<Self> {
+        let tshark = require_peer("tshark")?;
         require_root("a capture")?;
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("plimsoll-capture-{}-{number}.pcapng", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let mut dumpcap = Command::new(dumpcap)
-            .args(["-q", "-i", "lo", "-f", &format!("port {port}")])
+        let mut dumpcap = dumpcap
+            .args(["-q", "-i", interface, "-f", filter])
             .args(["-B", BUFFER_MIB, "-a", &format!("filesize:{FILE_KIB_MAX}"), "-w"])
             .arg(&file)
             .stdin(Stdio::null())
@@ -78,7 +98,7 @@ impl Capture {
             line.clear();
             assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "dumpcap ended at once");
         }
-        Some(Self { port, dumpcap, stderr, file, tshark })
+        Some(Self { port: 0, dumpcap, stderr, file, tshark })
     }
 
     /// Ends the capture and counts the RPC calls to the port.

@@ -217,5 +217,5 @@ pub fn sent_by(
 /// All crews of `agents` that share the workers equally.
 pub fn crews(workers: u32, agents: u32) -> impl Iterator<Item = Option<Crew>> {
     let count = workers / agents;
-    (0..agents).map(move |agent| Some(Crew { first: agent * count, count }))
+    (0..agents).map(move |agent| Some(Crew { first: agent * count, count, own_endpoints: false }))
 }

@@ -16,6 +16,7 @@ pub mod fault_server;
 pub mod flip_proxy;
 pub mod hostile_smb;
 pub mod lossy_proxy;
+pub mod namespaces;
 #[cfg(feature = "servers")]
 pub mod nfs_peers;
 pub mod peers;

@@ -2,13 +2,14 @@
 //! the test's: start-up files of the machine's shells play no part.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::namespaces::Namespaces;
 use crate::peers::{require_peer, require_root};
 use crate::program::signal;
 use crate::program::wait_until;
@@ -16,37 +17,50 @@ use crate::program::wait_until;
 /// Ends when dropped.
 pub struct Sshd {
     child: Child,
-    port: u16,
+    address: SocketAddr,
     place: TempDir,
 }
 
 impl Sshd {
     /// `None`, after a skip, where there is no OpenSSH or no root.
     pub fn start() -> Option<Self> {
+        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        Self::start_as(address, Command::new)
+    }
+
+    /// The host that one of these namespaces is.
+    pub fn start_in(namespaces: &Namespaces, spoke: usize) -> Option<Self> {
+        let address = SocketAddr::new(namespaces.address(spoke), 22);
+        Self::start_as(address, |sshd| namespaces.in_spoke(spoke, &Command::new(sshd)))
+    }
+
+    fn start_as(address: SocketAddr, command: impl Fn(PathBuf) -> Command) -> Option<Self> {
         let sshd = require_peer("sshd")?;
         require_peer("ssh")?;
         let keygen = require_peer("ssh-keygen")?;
         require_root("an sshd of one's own")?;
         let place = TempDir::new().unwrap();
-        let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        make_files(place.path(), &keygen, port);
+        make_files(place.path(), &keygen, address);
         fs::create_dir_all("/run/sshd").unwrap();
-        let child = Command::new(sshd)
+        let log = place.path().join("log");
+        let child = command(sshd)
             .args(["-D", "-e", "-f"])
             .arg(place.path().join("config"))
-            .stderr(fs::File::create(place.path().join("log")).unwrap())
+            .stderr(fs::File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let it = Self { child, port, place };
-        wait_until("sshd listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let it = Self { child, address, place };
+        wait_until("sshd listens", || {
+            fs::read_to_string(&log).unwrap().contains("Server listening")
+        });
         Some(it)
     }
 
     /// `ssh://root@127.0.0.1:PORT`.
     pub fn url(&self) -> String {
-        format!("ssh://root@127.0.0.1:{}", self.port)
+        format!("ssh://root@{}", self.address)
     }
 
     /// Home directory of who logs on.
@@ -60,7 +74,7 @@ impl Sshd {
     }
 }
 
-fn make_files(place: &Path, keygen: &Path, port: u16) {
+fn make_files(place: &Path, keygen: &Path, address: SocketAddr) {
     let at = place.display();
     for name in ["host", "user", "wrong"] {
         let file = place.join(name);
@@ -76,10 +90,12 @@ fn make_files(place: &Path, keygen: &Path, port: u16) {
     fs::create_dir(place.join("home")).unwrap();
     let key = fs::read_to_string(place.join("user.pub")).unwrap();
     fs::write(place.join("authorized"), format!("environment=\"HOME={at}/home\" {key}")).unwrap();
+    // A session whose client was cut off ends, and does not outlive the test for long.
     let settings = format!(
-        "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\n\
+        "ListenAddress {address}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\n\
          PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
-         PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n"
+         PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n\
+         ClientAliveInterval 2\nClientAliveCountMax 3\n"
     );
     fs::write(place.join("config"), settings).unwrap();
 }

@@ -9,6 +9,7 @@ use plimsoll_model::certificate::{
     CERTIFICATE_FORMAT, Certificate, CertificateNote, Circumstances,
 };
 use plimsoll_model::disclosure::Host;
+use serde::Serialize;
 
 use crate::clock::utc_stamp;
 
@@ -18,10 +19,10 @@ pub(crate) fn keep(certificate: &Certificate) -> Result<PathBuf, String> {
     keep_in(&dir, certificate)
 }
 
-/// The latest certificate of this host, for the disclosure of a run in circumstances that it may
-/// not cover. One that cannot be read is as good as none: it must not keep anybody from measuring.
-pub(crate) fn latest(now: &Circumstances) -> Option<CertificateNote> {
-    let certificate = latest_in(&directory()?, &host_name())?;
+/// The latest certificate of a host, for the disclosure of a run in circumstances that it may not
+/// cover. One that cannot be read is as good as none: it must not keep anybody from measuring.
+pub(crate) fn latest(host: &str, now: &Circumstances) -> Option<CertificateNote> {
+    let certificate = latest_in(&directory()?, host)?;
     let made = made_text(certificate.made_unix_ns);
     Some(certificate.note(made, now))
 }
@@ -40,8 +41,9 @@ pub(crate) const fn priority_word(priority: Priority) -> &'static str {
     }
 }
 
-pub(crate) fn json(certificate: &Certificate) -> String {
-    let mut text = serde_json::to_string_pretty(certificate)
+/// Of one, or of several.
+pub(crate) fn json(certificates: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(certificates)
         .expect("a certificate holds only what JSON can say: finite numbers, string keys");
     text.push('\n');
     text

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use plimsoll_model::bundle::sha256_of;
@@ -31,6 +32,11 @@ pub(crate) fn tool() -> Tool {
 pub(crate) fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
+}
+
+/// Identifies this process's network namespace; `None` where the kernel does not say.
+pub(crate) fn network() -> Option<u64> {
+    fs::metadata("/proc/self/ns/net").ok().map(|namespace| namespace.ino())
 }
 
 /// SHA-256 of this program's file; `None` where it cannot be read.

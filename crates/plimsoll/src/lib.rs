@@ -15,6 +15,7 @@ mod fleet;
 mod host_inventory;
 mod load_file;
 mod observers;
+mod own_addresses;
 mod protocols;
 mod secrets;
 mod signals;

@@ -1,7 +1,9 @@
 //! Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -27,6 +29,20 @@ impl Signals {
     #[cfg(test)]
     pub(crate) fn unheard() -> Self {
         Self(Arc::default())
+    }
+
+    /// Asks for a clean end once standard input has ended: whoever started this program is gone.
+    pub(crate) fn ask_when_stdin_ends(&self) -> Result<(), Failure> {
+        let asked = Arc::clone(&self.0);
+        let wait = move || {
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            asked.store(true, Ordering::Relaxed);
+        };
+        thread::Builder::new()
+            .name("plimsoll-stdin".into())
+            .spawn(wait)
+            .map(drop)
+            .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))
     }
 
     /// Goes up when somebody asks.

@@ -2,7 +2,6 @@
 //! at a time, and what the program said of them.
 
 mod cases;
-mod remote;
 mod server;
 
 use std::any::Any;
@@ -20,10 +19,10 @@ use crate::nginx::Nginx;
 use crate::page::Table;
 use crate::place::Place;
 use crate::process::first_line;
+use crate::remote::Remote;
 use crate::stage::{Group, INSIDE, Namespace};
 use crate::{process, program};
 use cases::{CASES, Case, Server};
-use remote::Remote;
 use server::Staged;
 
 /// Word that makes this program the staged server.
@@ -97,7 +96,7 @@ pub fn attribution(options: Options) -> Result<()> {
     let blocks = folder.path().join("blocks");
     fs::write(&blocks, vec![7; FILE_BYTES]).map_err(|e| format!("{}: {e}", blocks.display()))?;
     let disk = Disk::of(folder.path())?;
-    let remote = through.map(|_| Remote::new(folder.path())).transpose()?;
+    let remote = through.map(|_| Remote::new(folder.path(), "")).transpose()?;
     let stage = Stage { program, scratch: folder.path(), disk: &disk, remote };
     let mut found = Vec::new();
     let fits = |case: &&Case| stage.remote.is_none() || case.server.may_be_elsewhere();

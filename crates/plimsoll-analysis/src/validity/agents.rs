@@ -4,6 +4,7 @@ use plimsoll_model::event::{AgentPoint, PointRecord};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::units::Nanos;
 
+use super::load::chance_of_share;
 use super::{Check, Evidence};
 use crate::agents::part_of;
 use crate::raw::PointView;
@@ -37,6 +38,28 @@ fn clock_of(record: &PointRecord, agent: &AgentPoint) -> Option<Rule> {
     let limit_ns = CLOCK_BOUND_MAX.min(of_window);
     let (bound_ns, drift_ns) = (agent.clock.bound, agent.clock.drift_ns);
     (bound_ns > limit_ns).then_some(Rule::AgentClock { bound_ns, limit_ns, drift_ns })
+}
+
+/// Each agent's ops against the part that its workers are of all. Where the load is to be spread
+/// evenly over networks, agents are on these networks, and their shares follow their workers.
+pub(super) fn shares(e: &Evidence<'_>) -> Option<Rule> {
+    let limit_ratio = e.suite.rules.target_share_max_ratio?;
+    let agents = &e.view.record.agents;
+    let workers: u32 = agents.iter().map(|agent| agent.workers).sum();
+    let done: u64 = agents.iter().map(|agent| agent.done).sum();
+    let uneven = |agent: &AgentPoint| {
+        let share = f64::from(agent.workers) / f64::from(workers);
+        let part = share * done as f64;
+        let off_ratio = (agent.done as f64 - part).abs() / part;
+        (off_ratio > limit_ratio.max(chance_of_share(share, done))).then(|| Rule::AgentShares {
+            ops: agent.done,
+            part_ops: part.round() as u64,
+            off_ratio,
+            limit_ratio,
+        })
+    };
+    let working = agents.iter().filter(|agent| agent.workers > 0 && done > 0);
+    named(working.filter_map(|agent| Some((agent, uneven(agent)?))))
 }
 
 /// The first finding, with its agent and the number of the others.
@@ -84,6 +107,35 @@ mod tests {
         let text = rule.to_string();
         assert_eq!(rule.name(), "generator_cpu");
         assert!(text.starts_with("agent ssh://b on host: "), "{text}");
+    }
+
+    #[test]
+    fn agents_share_the_load_by_their_workers_where_the_suite_wants_it() {
+        let point = |first: u64, workers: [u32; 2]| {
+            let mut point = of_two();
+            point.suite.rules.target_share_max_ratio = Some(0.05);
+            for (agent, (done, workers)) in
+                point.record.agents.iter_mut().zip([first, 30_000 - first].into_iter().zip(workers))
+            {
+                (agent.done, agent.workers) = (done, workers);
+            }
+            point
+        };
+        let uneven = |point: TestPoint| {
+            let reasons = point.verdict().reasons;
+            let found = reasons.iter().find(|found| found.rule.name() == "agent_shares");
+            found.map(|found| found.rule.to_string())
+        };
+        // A twentieth of 15,000 ops is 750.
+        assert_eq!(uneven(point(14_260, [1, 1])), None);
+        let text = uneven(point(14_240, [1, 1])).unwrap();
+        assert!(text.starts_with("agent ssh://a on host (and one more agent): did"), "{text}");
+        assert!(text.contains("14,240 ops where its part is 15,000: 5.1 % off (limit 5"), "{text}");
+        assert_eq!(uneven(point(10_000, [1, 2])), None);
+        assert!(uneven(point(15_000, [1, 2])).is_some());
+        let mut unasked = point(1_000, [1, 1]);
+        unasked.suite.rules.target_share_max_ratio = None;
+        assert_eq!(uneven(unasked), None);
     }
 
     #[test]

@@ -298,7 +298,7 @@ pub(super) fn target_shares(e: &Evidence<'_>) -> Option<Rule> {
     let worst =
         targets.iter().max_by(|a, b| off(a.done_in_window).total_cmp(&off(b.done_in_window)))?;
     let share = 1.0 / targets.len() as f64;
-    let chance = CHANCE_STANDARD_ERRORS * ((1.0 - share) / (share * done as f64)).sqrt();
+    let chance = chance_of_share(share, done);
     if off(worst.done_in_window) <= limit.max(chance) {
         return None;
     }
@@ -309,6 +309,11 @@ pub(super) fn target_shares(e: &Evidence<'_>) -> Option<Rule> {
         off_ratio: off(worst.done_in_window),
         limit_ratio: limit,
     })
+}
+
+/// How far from `share` of all ops chance may bring a part, as a share of that part.
+pub(super) fn chance_of_share(share: f64, all_ops: u64) -> f64 {
+    CHANCE_STANDARD_ERRORS * ((1.0 - share) / (share * all_ops as f64)).sqrt()
 }
 
 /// Mean service time over the suite's cap: the point is not counted, the run stays valid.

@@ -53,7 +53,7 @@ type Check = fn(&Evidence<'_>) -> Option<Rule>;
 const SHORT_WINDOW: Nanos = Nanos::from_millis(500);
 
 /// Every rule that can make a point invalid, in the order in which a reader wants to know.
-const REASONS: [Check; 19] = [
+const REASONS: [Check; 20] = [
     run::panicked,
     run::ended_early,
     data::intervals,
@@ -67,6 +67,7 @@ const REASONS: [Check; 19] = [
     load::closed_loop,
     load::op_mix,
     load::target_shares,
+    agents::shares,
     host::link_capacity,
     steady::not_steady,
     generator::monitors,

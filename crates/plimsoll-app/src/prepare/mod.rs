@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plimsoll_engine::seam::{ClientSeat, Session as _};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::Load;
+use plimsoll_model::assignment::{Deal, Load};
 use plimsoll_model::outcome::{ErrorClass, OpNames, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::ResolvedTarget;
@@ -76,7 +76,7 @@ fn welcome(site: &Site, dial: &dyn Dial) -> Result<Welcome, AppError> {
 
 /// What a preparation is made from.
 pub(crate) struct PreparationRequest {
-    /// The servers, in the order of the targets. Client i is one of server i modulo their number.
+    /// The servers, in the order of the targets.
     pub sites: Vec<Site>,
     /// As the suite says.
     pub workload: AppWorkload,
@@ -89,6 +89,7 @@ pub(crate) struct PreparationRequest {
 /// The servers of a run, and for how many clients their segments are filled.
 pub(crate) struct AppPreparation {
     sites: Vec<Site>,
+    deal: Deal,
     workload: AppWorkload,
     data: Arc<AppSite>,
     seed: u64,
@@ -101,13 +102,20 @@ impl AppPreparation {
     pub(crate) fn new(request: PreparationRequest) -> Self {
         let PreparationRequest { sites, workload, scale, seed } = request;
         let data = Arc::new(AppSite::new(&workload, scale));
-        Self { sites, workload, data, seed, filled: 0 }
+        Self { deal: Deal::in_turn(sites.len()), sites, workload, data, seed, filled: 0 }
     }
 }
 
 impl PointPreparation for AppPreparation {
     fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| greet(site, dial).map(drop))
+    }
+
+    fn deal(&mut self, deal: &Deal) {
+        if self.deal != *deal {
+            self.deal = deal.clone();
+            self.filled = 0;
+        }
     }
 
     fn ready(
@@ -118,9 +126,8 @@ impl PointPreparation for AppPreparation {
     ) -> Result<Arc<dyn Workload>, SetupError> {
         let clients = load.clients();
         if self.workload.mix.kinds().any(AppKind::needs_content) {
-            let servers = self.sites.len();
             for (at, site) in self.sites.iter().enumerate() {
-                let here = |client: &u32| *client as usize % servers == at;
+                let here = |client: &u32| self.deal.target_of(*client) == at;
                 let new: Vec<u32> = (self.filled..clients).filter(here).collect();
                 fill(site, &self.data, &new, dial, progress)?;
             }

@@ -46,7 +46,7 @@ pub enum SeatDriver<'a> {
 pub(super) fn client_seat(assignment: &Assignment, client: u32) -> ClientSeat {
     ClientSeat {
         client,
-        endpoint: client as usize % assignment.endpoints.len().max(1),
+        endpoint: assignment.endpoint_of(client),
         seed: assignment.seed,
         op_timeout: assignment.op_timeout,
         nonce: assignment.nonce,

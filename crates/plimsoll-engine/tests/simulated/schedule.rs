@@ -82,7 +82,7 @@ fn a_stall_delays_every_op_that_was_due_in_it() {
 /// the agents evenly.
 fn sent_by(task: &Assignment, agents: u32) -> Vec<u64> {
     let count = task.workers / agents;
-    let crew = |agent| Some(Crew { first: agent * count, count });
+    let crew = |agent| Some(Crew { first: agent * count, count, own_endpoints: false });
     let of_agent = |agent| {
         let task = Assignment { crew: crew(agent), ..task.clone() };
         let workers = task.own_workers();

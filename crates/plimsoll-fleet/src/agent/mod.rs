@@ -26,7 +26,7 @@ use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::units::{Nanos, keep_least};
 
 use crate::frame::FrameError;
-use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent};
+use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent, Way};
 use crate::pulse::{Awake, Pulse};
 
 /// How long an agent waits for the controller's greeting. The controller answers at once; an agent
@@ -58,7 +58,7 @@ pub enum Input {
 #[derive(Debug)]
 pub enum LoadEvent {
     /// [`Action::Plan`] was done; or why it cannot be.
-    Planned(Result<(), String>),
+    Planned(Result<Vec<Way>, String>),
     /// [`Action::Prepare`] was done; or why it cannot be.
     Ready(Result<(), String>),
     /// A second of the load point has passed.
@@ -292,7 +292,7 @@ impl Agent {
             (Stage::Planning, LoadEvent::Planned(done)) => {
                 self.planned = done.is_ok();
                 let refused = |reason| FromAgent::Refused { reason };
-                self.answer(done.map_or_else(refused, |()| FromAgent::Planned));
+                self.answer(done.map_or_else(refused, |ways| FromAgent::Planned { ways }));
             }
             (Stage::Preparing { stopped: true, .. }, LoadEvent::Ready(_)) => {
                 self.answer(FromAgent::Refused { reason: STOPPED.to_owned() });

@@ -25,6 +25,8 @@ fn plan() -> ToAgent {
         seed: 1,
         highest_ops_per_s: None,
         targets: Vec::new(),
+        run_urls: Vec::new(),
+        sources: Vec::new(),
         file_set: None,
         files: Vec::new(),
         load_file: None,
@@ -71,7 +73,7 @@ fn after(inputs: Vec<Input>) -> Agent {
 }
 
 fn idle() -> Vec<Input> {
-    vec![hello(), Input::Said(plan()), Input::Load(LoadEvent::Planned(Ok(())))]
+    vec![hello(), Input::Said(plan()), Input::Load(LoadEvent::Planned(Ok(Vec::new())))]
 }
 
 fn preparing() -> Vec<Input> {
@@ -94,7 +96,7 @@ fn an_agent_greets_unasked_and_runs_a_point() {
         (Input::Tick, vec!["says Hello"]),
         (hello(), vec![]),
         (Input::Said(plan()), vec!["plans"]),
-        (Input::Load(LoadEvent::Planned(Ok(()))), vec!["says Planned"]),
+        (Input::Load(LoadEvent::Planned(Ok(Vec::new()))), vec!["says Planned"]),
         (Input::Said(point()), vec!["prepares 4"]),
         (Input::Load(LoadEvent::Ready(Ok(()))), vec!["says Ready 4"]),
         (Input::Said(ToAgent::Clock { sent_ns: 5 }), vec!["says 5 1000000"]),
@@ -242,7 +244,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         said(ToAgent::Alive),
         any::<u64>().prop_map(|sent_ns| Input::Said(ToAgent::Clock { sent_ns })),
         any::<u64>().prop_map(|at_ns| Input::Said(ToAgent::Start { at_ns })),
-        load(|| LoadEvent::Planned(Ok(()))),
+        load(|| LoadEvent::Planned(Ok(Vec::new()))),
         load(|| LoadEvent::Ready(Ok(()))),
         load(|| LoadEvent::Second(Box::default())),
         load(|| LoadEvent::Finished(Box::default())),

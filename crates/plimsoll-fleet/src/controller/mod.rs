@@ -275,7 +275,7 @@ impl Controller {
     fn command(&mut self, command: Command) {
         match (command, &self.run) {
             (_, Run::Finishing { .. } | Run::Finished) => {}
-            (Command::Plan(order), Run::Idle) => self.plan(order),
+            (Command::Plan(orders), Run::Idle) => self.plan(orders),
             (Command::Point(assignments), Run::Idle) => self.begin_point(assignments),
             (Command::Stop, _) => self.stop(),
             (Command::Finish, _) => self.finish(),
@@ -285,14 +285,16 @@ impl Controller {
         }
     }
 
-    fn plan(&mut self, order: Box<PlanOrder>) {
+    fn plan(&mut self, orders: Vec<(Vec<AgentId>, Box<PlanOrder>)>) {
         self.run = Run::Planning { failed: Vec::new() };
-        let all = self.living();
-        for agent in &all {
-            self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
-            self.members[agent.0].spoke = self.now;
+        for (mut agents, order) in orders {
+            agents.retain(|agent| self.stage(*agent).has_a_pulse());
+            for agent in &agents {
+                self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
+                self.members[agent.0].spoke = self.now;
+            }
+            self.actions.push_back(Action::SendAll(agents, ToAgent::Plan(order)));
         }
-        self.actions.push_back(Action::SendAll(all, ToAgent::Plan(order)));
     }
 
     fn begin_point(&mut self, assignments: Vec<(AgentId, Assignment)>) {

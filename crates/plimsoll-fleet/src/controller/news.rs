@@ -10,7 +10,7 @@ use plimsoll_model::units::Nanos;
 
 use crate::clock::Reading;
 use crate::frame::FrameError;
-use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent};
+use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent, Way};
 use crate::pulse::Pulse;
 
 /// An agent of a run: 0, 1, 2 … in the order in which they were asked for.
@@ -76,9 +76,9 @@ pub enum Input {
 /// What the coordinator wants. One at a time, each after the end of the one before.
 #[derive(Debug)]
 pub enum Command {
-    /// All living agents make their workloads. Ends with [`News::Planned`] or
-    /// [`News::PlanFailed`].
-    Plan(Box<PlanOrder>),
+    /// The agents named make their workloads, those that use the same servers from the same order.
+    /// Ends with [`News::Planned`] or [`News::PlanFailed`].
+    Plan(Vec<(Vec<AgentId>, Box<PlanOrder>)>),
     /// The agents named run a load point together. Ends with [`News::PointFinished`],
     /// [`News::PointLost`] or [`News::PointStopped`].
     Point(Vec<(AgentId, Assignment)>),
@@ -112,6 +112,8 @@ pub enum News {
     Gathered,
     /// Too few came: why, of each that did not. All others are sent away.
     TooFew(Vec<(AgentId, Loss)>),
+    /// How an agent that has its workload gets to each server of its order.
+    Ways(AgentId, Vec<Way>),
     /// All living agents have their workloads.
     Planned,
     /// Some have not.

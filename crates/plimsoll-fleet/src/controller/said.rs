@@ -27,7 +27,10 @@ impl Controller {
             }
             (Stage::Leaving { .. }, _) => {}
             (_, FromAgent::Goodbye) => self.lose(agent, Loss::Left),
-            (Stage::Planning, FromAgent::Planned) => self.members[agent.0].rest(),
+            (Stage::Planning, FromAgent::Planned { ways }) => {
+                self.members[agent.0].rest();
+                self.tell(News::Ways(agent, ways));
+            }
             (Stage::Planning, FromAgent::Refused { reason }) => {
                 self.members[agent.0].rest();
                 self.plan_failed(agent, Failure::Refused(reason));
@@ -157,7 +160,7 @@ const fn name(message: &FromAgent) -> &'static str {
     match message {
         FromAgent::Hello(_) => "Hello",
         FromAgent::Clock { .. } => "Clock",
-        FromAgent::Planned => "Planned",
+        FromAgent::Planned { .. } => "Planned",
         FromAgent::Ready { .. } => "Ready",
         FromAgent::Refused { .. } => "Refused",
         FromAgent::Second(_) => "Second",

@@ -107,7 +107,7 @@ fn a_plan_ends_when_everyone_has_answered_or_is_lost() {
     assert_eq!(fleet.lost(), [(1, "exit status: 137".to_owned())]);
     fleet.give(Input::Command(plan()));
     assert!(matches!(fleet.told()[..], [News::Refused(_)]), "one command at a time");
-    fleet.said(2, FromAgent::Planned);
+    fleet.said(2, FromAgent::Planned { ways: Vec::new() });
     let told = fleet.told();
     let [News::PlanFailed(failed)] = &told[..] else { panic!("{told:?}") };
     let failed: Vec<String> = failed.iter().map(|(id, why)| format!("{} {why}", id.0)).collect();
@@ -371,7 +371,7 @@ fn a_stream_that_ends_without_a_goodbye_is_a_loss() {
 fn any_message() -> impl Strategy<Value = FromAgent> {
     prop_oneof![
         Just(hello("1.2.3")),
-        Just(FromAgent::Planned),
+        Just(FromAgent::Planned { ways: Vec::new() }),
         Just(FromAgent::Ready { ordinal: 4 }),
         Just(refused()),
         Just(FromAgent::Second(Box::default())),

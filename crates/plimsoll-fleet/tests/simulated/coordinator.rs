@@ -131,7 +131,9 @@ impl Coordinator {
         let next = self.points.iter().find(|point| !self.journal.contains_key(&point.ordinal));
         Some(match (wish, next) {
             (Wish::Nothing, _) => return None,
-            (Wish::Plan, _) if !living.is_empty() => Command::Plan(Box::new(order())),
+            (Wish::Plan, _) if !living.is_empty() => {
+                Command::Plan(vec![(living.to_vec(), Box::new(order()))])
+            }
             (Wish::Point, Some(point)) if !living.is_empty() && !self.is_interrupted => {
                 self.attempts += 1;
                 let share = |at| point.share(at, living.len(), self.attempts);
@@ -172,6 +174,8 @@ fn order() -> PlanOrder {
         seed: 1,
         highest_ops_per_s: None,
         targets: Vec::new(),
+        run_urls: Vec::new(),
+        sources: Vec::new(),
         file_set: None,
         files: Vec::new(),
         load_file: None,

@@ -145,7 +145,10 @@ impl Host {
         };
         match step {
             Step::Planned { is_refused } => {
-                self.give(now, Input::Load(LoadEvent::Planned(outcome(is_refused))));
+                self.give(
+                    now,
+                    Input::Load(LoadEvent::Planned(outcome(is_refused).map(|()| Vec::new()))),
+                );
             }
             Step::Ready { is_refused } => {
                 self.load.take_if(|_| is_refused);

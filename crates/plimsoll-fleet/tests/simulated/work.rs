@@ -53,7 +53,7 @@ impl PointPlan {
             seed: self.seed,
             workers: self.workers,
             files: None,
-            crew: Some(Crew { first, count: end - first }),
+            crew: Some(Crew { first, count: end - first, own_endpoints: false }),
             cores: Vec::new(),
             pacing: Pacing::Auto,
             own_cores: false,

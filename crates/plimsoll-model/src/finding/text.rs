@@ -8,7 +8,7 @@ use super::{CountRecord, CycleCount, Interruption, Missing, PartOf, Progress, Ru
 use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, lost_clients_text, lost_connections_text, made_again, more_agents,
-    most_of_them, part, resume, unanswered,
+    most_of_them, part, resume, unanswered, uneven,
 };
 
 fn count(n: u64) -> String {
@@ -242,14 +242,15 @@ impl Rule {
             ),
             Self::TargetShares { target, ops, equal_ops, off_ratio, limit_ratio } => advised(
                 format!(
-                    "target {target} did {} ops where an equal part is {}: {} off (limit {})",
-                    count(*ops),
-                    count(*equal_ops),
-                    percent(*off_ratio),
-                    percent(*limit_ratio),
+                    "target {target} {}",
+                    uneven((*ops, "an equal part", *equal_ops), (*off_ratio, *limit_ratio))
                 ),
                 "make the number of clients a multiple of the targets, and see whether one of them \
                  is slower",
+            ),
+            Self::AgentShares { ops, part_ops, off_ratio, limit_ratio } => advised(
+                uneven((*ops, "its part", *part_ops), (*off_ratio, *limit_ratio)),
+                "make the clients a multiple of all workers, and see whether its host is slower",
             ),
             Self::Rate { achieved_ops_per_s, scheduled_ops_per_s, off_ratio, limit_ratio, ops } => {
                 advised(

@@ -14,7 +14,7 @@ use lines::{Line, Shown, lines};
 
 /// How many hosts the clients run on.
 pub const HOSTS: &str = "generator.hosts";
-/// The value of [`HOSTS`] in every run of today.
+/// The value of [`HOSTS`] where this program alone makes the load.
 const ONE_HOST: &str = "one program on one host";
 /// The same where the server runs on it too, and both have to share it.
 pub const SERVERS_HOST: &str = "one program on the server's own host";

@@ -288,8 +288,8 @@ pub struct Rules {
     /// Each op's share of the ops done may differ from the method's by this many percentage points.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub op_mix_max_points: f64,
-    /// Each target's ops may differ from an equal part of all by this share of that part; absent
-    /// means not judged.
+    /// Each target's ops may differ from an equal part of all by this share of that part, and each
+    /// agent's from its workers' part; absent means not judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub target_share_max_ratio: Option<f64>,

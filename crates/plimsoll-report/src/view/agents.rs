@@ -1,5 +1,6 @@
 //! The agents of each load point: what each did, and how it fared.
 
+use plimsoll_model::disclosure::{AgentDisclosure, WayDisclosure};
 use plimsoll_model::result::{AgentResult, RunResult};
 use plimsoll_model::units::{Nanos, three_digits};
 
@@ -33,6 +34,50 @@ pub(super) fn table(run: &RunResult) -> Table {
         }
     }
     table
+}
+
+/// One way of one agent to a server a row; empty where one program made the load.
+pub(super) fn networks(run: &RunResult) -> Table {
+    let mut table = Table::new(
+        "The agents and their ways to the servers.".to_owned(),
+        vec![
+            words("agent"),
+            words("host"),
+            figures("workers", ""),
+            words("cores"),
+            words("from"),
+            words("link"),
+            words("target"),
+            words("at"),
+        ],
+    );
+    for agent in run.disclosure.iter().flat_map(|disclosure| &disclosure.agents) {
+        for way in &agent.ways {
+            table.push(way_row(agent, way));
+        }
+    }
+    table
+}
+
+fn way_row(agent: &AgentDisclosure, way: &WayDisclosure) -> Vec<String> {
+    let known = |text: Option<String>| text.unwrap_or_else(|| ABSENT.to_owned());
+    let cores: Vec<String> = agent.cores.iter().map(u32::to_string).collect();
+    let from = match &agent.sources[..] {
+        [] => known(way.source.clone()),
+        sources => sources.join(", "),
+    };
+    let speed = way.speed_mbit_per_s.map(|speed| format!(", {speed} Mbit/s"));
+    let link = way.interface.as_ref().map(|name| format!("{name}{}", speed.unwrap_or_default()));
+    vec![
+        agent.agent.clone(),
+        agent.host.clone(),
+        agent.workers.to_string(),
+        cores.join(", "),
+        from,
+        known(link),
+        way.target.clone(),
+        way.address.clone(),
+    ]
 }
 
 fn row(position: u32, agent: &AgentResult) -> Vec<String> {

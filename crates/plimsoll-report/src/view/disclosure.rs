@@ -32,10 +32,11 @@ pub(super) fn sections(run: &RunResult) -> Vec<Section> {
     let clocks: Vec<Setting> = generator.clocks.iter().chain(clocks).cloned().collect();
     let setup: Vec<Setting> = setup.into_iter().cloned().collect();
     let mut sections = vec![section("Topology", &disclosure.topology)];
-    sections.extend(disclosure.targets.iter().map(target));
+    let here = if disclosure.agent_hosts.is_empty() { "generator" } else { "coordinator" };
+    sections.extend(disclosure.targets.iter().map(|it| target(it, here)));
     sections.extend(disclosure.agent_hosts.iter().flat_map(agent_host));
     sections.extend(disclosure.systems.iter().flat_map(system));
-    let [host, storage, processor] = host(generator);
+    let [host, storage, processor] = host(generator, here);
     sections.extend([host, section("Setup of the generator", &setup)]);
     sections.push(section("Clocks", &clocks));
     sections.push(section("Monitors", &monitors(run)));
@@ -109,6 +110,7 @@ fn agent_host(of: &AgentHost) -> Vec<Section> {
     let whose = format!(" (agents' host {name})");
     let mut facts = vec![Setting::new("agents", of.agents.join(", "))];
     facts.extend(host_facts(&of.host));
+    facts.extend(of.certificate.iter().flat_map(certified));
     let mut sections = vec![
         section(&format!("Agents' host {name}"), &facts),
         section(&format!("Disks, file systems, network{whose}"), &storage(&of.host)),
@@ -187,6 +189,10 @@ fn stated(stated: &Stated) -> Vec<Section> {
 
 /// One line: whether, and how far, the instrument was held against servers of known behaviour.
 fn certificate(note: &CertificateNote) -> Section {
+    section("Calibration", &certified(note))
+}
+
+fn certified(note: &CertificateNote) -> Vec<Setting> {
     let CertificateNote { made, version, build, driver, workers, pacing, .. } = note;
     let held = if note.all_held { "all judgements hold" } else { "not all judgements hold" };
     let punctual = match note.punctual_ops_per_s {
@@ -206,13 +212,17 @@ fn certificate(note: &CertificateNote) -> Section {
         let what = note.not_covered.join("; ");
         settings.push(Setting::new("not covered by it in this run", what));
     }
-    section("Calibration", &settings)
+    settings
 }
 
-fn target(target: &TargetDisclosure) -> Section {
+/// `here` is what runs on the host of this program.
+fn target(target: &TargetDisclosure, here: &str) -> Section {
     let mut settings = vec![Setting::new("address", &target.address)];
     settings.extend(target.software.as_ref().map(|s| Setting::new("software", s)));
-    let place = if target.same_host { "same host as the generator" } else { "another host" };
+    let place = match target.same_host {
+        true => format!("same host as the {here}"),
+        false => "another host".to_owned(),
+    };
     settings.push(Setting::new("place", place));
     if !target.cores.is_empty() {
         let cores: Vec<_> = target.cores.iter().map(u32::to_string).collect();
@@ -225,9 +235,9 @@ fn target(target: &TargetDisclosure) -> Section {
     Section { file, ..section(&format!("Target {}", target.target), &settings) }
 }
 
-fn host(host: &Host) -> [Section; 3] {
+fn host(host: &Host, here: &str) -> [Section; 3] {
     [
-        section("Host of the generator", &host_facts(host)),
+        section(&format!("Host of the {here}"), &host_facts(host)),
         section("Disks, file systems, network", &storage(host)),
         section("Processor in detail", &host.cpu_details),
     ]

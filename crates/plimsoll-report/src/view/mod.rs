@@ -117,6 +117,8 @@ pub(crate) struct RunView {
     pub(crate) percentiles: Table,
     pub(crate) probes: Table,
     pub(crate) peak_search: String,
+    /// How each agent gets to each server.
+    pub(crate) networks: Table,
     pub(crate) disclosure: Vec<Section>,
     pub(crate) not_verified: Vec<String>,
 }
@@ -213,6 +215,7 @@ impl RunView {
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),
+            networks: agents::networks(run),
             disclosure: disclosure::sections(run),
             not_verified: run.disclosure.iter().flat_map(|d| d.not_verified.clone()).collect(),
         }

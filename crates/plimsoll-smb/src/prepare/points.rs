@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::Load;
+use plimsoll_model::assignment::{Deal, Load};
 use plimsoll_model::units::Bytes;
 
 use super::super::loadfile::LoadFile;
@@ -30,7 +30,7 @@ pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, SetupErro
 
 /// What a preparation is made from.
 pub struct PreparationRequest {
-    /// The shares, in the order of the targets. Client i works on share i modulo their number.
+    /// The shares, in the order of the targets.
     pub targets: Vec<SmbTarget>,
     /// As the suite says.
     pub workload: SmbWorkload,
@@ -45,6 +45,7 @@ pub struct PreparationRequest {
 /// The shares of a run, and how far each is.
 pub struct SmbPreparation {
     sites: Vec<KnownShare>,
+    deal: Deal,
     workload: SmbWorkload,
     offer: Offer,
     needs: Needs,
@@ -99,6 +100,7 @@ impl SmbPreparation {
         let site =
             |target| KnownShare { target, is_validated: false, known_clients: 0, is_known: false };
         Self {
+            deal: Deal::in_turn(targets.len()),
             sites: targets.into_iter().map(site).collect(),
             needs,
             offer: workload.offer(),
@@ -118,7 +120,7 @@ impl SmbPreparation {
             Needs::NicFile { bytes } => vec![(Place::nic(seed, bytes), depth(site.is_known))],
             Needs::ReplayRoot => vec![(Place::replay(), depth(site.is_known))],
             Needs::Workspaces { workspace, shared } => {
-                let here = (0..clients).skip(at).step_by(self.sites.len());
+                let here = (0..clients).filter(|client| self.deal.target_of(*client) == at);
                 let of_client = |client| {
                     let place = Place::of_client(seed, client, workspace);
                     (place, depth(client < site.known_clients))
@@ -221,6 +223,13 @@ impl PointPreparation for SmbPreparation {
             let is_guest = share.established().is_some_and(|session| session.guest);
             check_identity(&site.target, is_guest)
         })
+    }
+
+    fn deal(&mut self, deal: &Deal) {
+        if self.deal != *deal {
+            self.deal = deal.clone();
+            self.sites.iter_mut().for_each(|site| site.known_clients = 0);
+        }
     }
 
     fn ready(

@@ -160,7 +160,8 @@ pub(super) fn class_of(error: &LogonError) -> ErrorClass {
 fn after_break(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::PortsExhausted => {
-            "use fewer clients or a lower rate, or widen net.ipv4.ip_local_port_range"
+            "use fewer clients or a lower rate, connect from more addresses (--source), or widen \
+             net.ipv4.ip_local_port_range"
         }
         ErrorClass::DescriptorsExhausted => {
             "use fewer clients, or raise the limit of open files (ulimit -n)"

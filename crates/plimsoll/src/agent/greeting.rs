@@ -6,7 +6,7 @@ use plimsoll_servers::cores;
 use rustix::process::{Resource, getrlimit};
 
 use crate::dial::SystemDial;
-use crate::host_inventory::{boot_id, own_sha256};
+use crate::host_inventory::{boot_id, network, own_sha256};
 use crate::signals::Signals;
 
 /// Of this process, on its host.
@@ -18,6 +18,7 @@ pub(crate) fn greeting(signals: &Signals) -> Greeting {
         program_sha256: own_sha256().unwrap_or_default(),
         host: system.nodename().to_string_lossy().into_owned(),
         boot_id: boot_id(),
+        network: network(),
         system: format!("{release} {}", machine.to_string_lossy()),
         cores: cores::available().unwrap_or_default(),
         open_files_max: getrlimit(Resource::Nofile).maximum,

@@ -11,11 +11,13 @@ use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
 use plimsoll_fleet::agent::LoadEvent;
 use plimsoll_fleet::launcher::allow::Allowance;
-use plimsoll_fleet::message::{PlanOrder, PointReport};
+use plimsoll_fleet::message::{OrderedTarget, PlanOrder, PointReport, Way};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use plimsoll_monitor::{Monitor, MonitorConfig, WatchedCores, WatchedProcess};
+use plimsoll_monitor::{
+    Monitor, MonitorConfig, Root, WatchedCores, WatchedProcess, interface_towards,
+};
 use plimsoll_protocol::{Plan, Work};
 use plimsoll_servers::cores;
 
@@ -23,6 +25,7 @@ use super::tally::{Heard, Tally};
 use crate::dial::SystemDial;
 use crate::exit::Failure;
 use crate::fleet::{AgentDial, plan_of};
+use crate::own_addresses;
 use crate::signals::Signals;
 
 /// Something to do for the load thread.
@@ -105,10 +108,10 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
         }
     }
 
-    fn plan(&mut self, order: &PlanOrder) -> Result<(), Failure> {
+    fn plan(&mut self, order: &PlanOrder) -> Result<Vec<Way>, Failure> {
         let dial = SystemDial::new(self.signals.clone());
         self.plan = Some(plan_of(order, dial, Arc::clone(&self.allowed))?);
-        Ok(())
+        Ok(order.targets.iter().map(way_to).collect())
     }
 
     fn prepare(&mut self, assignment: Assignment) -> Result<(), Failure> {
@@ -171,6 +174,17 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
             end.map_err(|e| Failure::unusable(e.to_string()))?;
             report
         })
+    }
+}
+
+/// How clients of this host get there.
+fn way_to(target: &OrderedTarget) -> Way {
+    if target.unix.is_some() {
+        return Way::default();
+    }
+    Way {
+        interface: interface_towards(&Root::default(), target.address.ip()),
+        source: own_addresses::towards(target.address),
     }
 }
 

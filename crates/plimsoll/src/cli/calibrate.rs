@@ -4,15 +4,30 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use plimsoll_model::event::AgentsAsked;
+use plimsoll_model::units::Nanos;
 use plimsoll_protocol::host::Registration;
 
 use super::run::PacingArg;
-use super::values::parse_share;
+use super::values::{parse_share, parse_span_arg};
 use super::{DEFAULT_SEED, Progress};
 use crate::protocols;
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
+    /// Calibrate the hosts of these agents, as for run, each once; their certificates are kept here
+    /// [default: this host]
+    #[arg(long, value_name = "WHERE")]
+    pub agents: Vec<String>,
+    /// How long agents may take to be there
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = parse_span_arg)]
+    pub agents_wait: Nanos,
+    /// Copy this program to agents' hosts that do not have it
+    #[arg(long, requires = "agents")]
+    pub deploy: bool,
+    /// End when standard input ends
+    #[arg(long, hide = true)]
+    pub stop_with_stdin: bool,
     /// Two minutes instead of eight: less is known of the tails
     #[arg(long)]
     pub quick: bool,
@@ -23,7 +38,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = parse_share, hide = true)]
     pub scale: f64,
     /// Keep the bundles here; must be empty or absent [default: a temporary directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "agents")]
     pub out: Option<PathBuf>,
     /// One seed draws the same arrivals and service times again
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
@@ -37,9 +52,18 @@ pub(crate) struct CalibrateArgs {
     /// How to show progress
     #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
     pub progress: Progress,
-    /// Print the certificate as JSON on standard output, everything else on standard error
+    /// Print the certificate as JSON on standard output, everything else on standard error; of
+    /// agents' hosts a list
     #[arg(long)]
     pub json: bool,
+}
+
+impl CalibrateArgs {
+    /// The agents whose hosts are calibrated.
+    pub(crate) fn asked(&self) -> AgentsAsked {
+        let (at, wait) = (self.agents.clone(), self.agents_wait);
+        AgentsAsked { at, wait, deploy: self.deploy, min: None }
+    }
 }
 
 /// Those that can be calibrated, and all of them.

@@ -2,8 +2,10 @@
 
 use plimsoll_engine::agent;
 use plimsoll_model::assignment::Priority;
-use plimsoll_model::certificate::Circumstances;
-use plimsoll_model::disclosure::{AgentHost, Disclosure, Host, Setting, TargetDisclosure};
+use plimsoll_model::certificate::{CertificateNote, Circumstances};
+use plimsoll_model::disclosure::{
+    AgentDisclosure, AgentHost, Disclosure, Host, Setting, TargetDisclosure, WayDisclosure,
+};
 use plimsoll_model::inventory::{ConfigurationFile, SystemInventory};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{MonitorUrl, Root, interface_towards};
@@ -42,28 +44,37 @@ pub(super) fn disclosure(
     let targets: Vec<_> =
         targets.map(|(target, said)| of_target(target, said.as_deref())).collect();
     let systems = request.systems.beside(&host, &targets);
-    let certificate = certificates::latest(&Circumstances {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
-        kernel: host.kernel.clone(),
-        governor: certificates::governor(&host),
-        pacing: Some(setup.placement.pacing.as_str().to_owned()),
-        priority: Some(certificates::priority_word(request.asked.priority).to_owned()),
-        protocol: Some(request.suite.protocol.clone()),
-    });
+    let certified =
+        |name: &str, host: &Host| certificates::latest(name, &circumstances(request, setup, host));
+    let certificate = certified(&certificates::host_name(), &host);
+    let agent_hosts = fleet.map(|fleet| agent_hosts(fleet, &certified)).unwrap_or_default();
     Disclosure {
         format: DISCLOSURE_FORMAT,
         tool: host_inventory::tool(),
         setup: settled(request, setup, fleet),
-        agent_hosts: fleet.map(agent_hosts).unwrap_or_default(),
+        not_verified: not_verified(setup, (&targets, &agent_hosts), &systems),
+        agent_hosts,
+        agents: fleet.map(|fleet| agents_with_ways(fleet, &setup.targets)).unwrap_or_default(),
         statements: request.statements.clone(),
-        not_verified: not_verified(setup, &targets, &systems),
-        topology: topology(&host, &setup.targets, &request.monitors),
+        topology: topology((&host, fleet), &setup.targets, &request.monitors),
         generator: host,
         targets,
         systems,
         stated: Some(request.systems.stated.clone()),
         certificate,
+    }
+}
+
+/// What a certificate of a host that makes the load should cover.
+fn circumstances(request: &RunRequest, setup: &RunSetup, host: &Host) -> Circumstances {
+    Circumstances {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
+        kernel: host.kernel.clone(),
+        governor: certificates::governor(host),
+        pacing: Some(setup.placement.pacing.as_str().to_owned()),
+        priority: Some(certificates::priority_word(request.asked.priority).to_owned()),
+        protocol: Some(request.suite.protocol.clone()),
     }
 }
 
@@ -115,14 +126,27 @@ fn found_here(target: &Target) -> FoundHere {
 
 /// Which host does what: the generator with its addresses, each target and the link towards it,
 /// hosts that are watched.
-fn topology(host: &Host, targets: &[Target], monitors: &[MonitorUrl]) -> Vec<Setting> {
+fn topology(
+    (host, fleet): (&Host, Option<&Fleet>),
+    targets: &[Target],
+    monitors: &[MonitorUrl],
+) -> Vec<Setting> {
     let name = host.name.as_deref().unwrap_or("this host");
     let addresses = match host.addresses.is_empty() {
         true => "loopback only".to_owned(),
         false => host.addresses.join(", "),
     };
-    let what = format!("{name}, {addresses}; coordinator, load generator and local monitors");
-    let generator = Setting::new("generator", what);
+    let generator = match fleet {
+        None => {
+            let what =
+                format!("{name}, {addresses}; coordinator, load generator and local monitors");
+            Setting::new("generator", what)
+        }
+        Some(_) => {
+            let what = format!("{name}, {addresses}; coordinator and local monitors");
+            Setting::new("coordinator", what)
+        }
+    };
     let of_target = |target: &Target| {
         let place = target.resolved.place();
         let where_it_is = match &target.process {
@@ -149,8 +173,42 @@ fn link_text(host: &Host, interface: Option<&str>) -> String {
     text
 }
 
+/// The agents with their ways to the servers.
+fn agents_with_ways(fleet: &Fleet, targets: &[Target]) -> Vec<AgentDisclosure> {
+    let of_agent = |member: &Member| {
+        let (greeting, seat) = (member.greeting.as_ref()?, &member.seat);
+        let all: Vec<usize> = (0..targets.len()).collect();
+        let used = if seat.targets.is_empty() { &all } else { &seat.targets };
+        let ways = used.iter().zip(&member.ways).filter_map(|(at, way)| {
+            let speed = |name: &String| {
+                let mut networks = greeting.inventory.networks.iter();
+                networks.find(|network| network.name == *name)?.speed_mbit_per_s
+            };
+            Some(WayDisclosure {
+                target: targets.get(*at)?.name(),
+                address: targets[*at].resolved.place(),
+                source: way.source.map(|source| source.to_string()),
+                interface: way.interface.clone(),
+                speed_mbit_per_s: way.interface.as_ref().and_then(speed),
+            })
+        });
+        Some(AgentDisclosure {
+            agent: member.spec.name.clone(),
+            host: greeting.host.clone(),
+            workers: seat.workers,
+            cores: seat.cores.clone(),
+            sources: seat.sources.iter().map(ToString::to_string).collect(),
+            ways: ways.collect(),
+        })
+    };
+    fleet.living().filter_map(|(_, member)| of_agent(member)).collect()
+}
+
 /// The hosts of the agents, each once.
-fn agent_hosts(fleet: &Fleet) -> Vec<AgentHost> {
+fn agent_hosts(
+    fleet: &Fleet,
+    certified: &dyn Fn(&str, &Host) -> Option<CertificateNote>,
+) -> Vec<AgentHost> {
     let mut hosts: Vec<(&str, AgentHost)> = Vec::new();
     for (_, member) in fleet.living() {
         let Some(greeting) = &member.greeting else { continue };
@@ -160,7 +218,8 @@ fn agent_hosts(fleet: &Fleet) -> Vec<AgentHost> {
                 let (agents, mut host) =
                     (vec![member.spec.name.clone()], greeting.inventory.clone());
                 hidden::file_systems(&mut host.file_systems);
-                hosts.push((&greeting.boot_id, AgentHost { agents, host }));
+                let certificate = certified(&greeting.host, &host);
+                hosts.push((&greeting.boot_id, AgentHost { agents, host, certificate }));
             }
         }
     }
@@ -215,9 +274,7 @@ fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec
         Setting::new("driver", "epoll"),
     ];
     settings.extend(fleet.map(of_agents).unwrap_or_default());
-    if let (Some(first), Some(last)) = (setup.sources.first(), setup.sources.last()) {
-        settings.push(Setting::new("source addresses", format!("{first} to {last}")));
-    }
+    settings.extend(source_addresses(request, setup));
     let limits = request.asked.server_limits.iter();
     settings.extend(limits.map(|limits| Setting::new("server held to", limits.to_string())));
     let in_a_row = request.asked.in_a_row.iter();
@@ -227,6 +284,19 @@ fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec
     settings.extend(jitter::settings(&placement.generator_cores, request.profile));
     settings.extend(facts(request, setup));
     settings
+}
+
+/// Those of this program's clients.
+fn source_addresses(request: &RunRequest, setup: &RunSetup) -> Option<Setting> {
+    let (first, last) = (setup.sources.first()?, setup.sources.last()?);
+    let text = match request.asked.sources.is_empty() {
+        true => format!("{first} to {last}"),
+        false => {
+            let all: Vec<String> = setup.sources.iter().map(ToString::to_string).collect();
+            format!("{}, as asked for", all.join(", "))
+        }
+    };
+    Some(Setting::new("source addresses", text))
 }
 
 /// What the plan says of itself; header fields as the suite is kept with them.
@@ -241,7 +311,7 @@ fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
 
 fn not_verified(
     setup: &RunSetup,
-    targets: &[TargetDisclosure],
+    (targets, agent_hosts): (&[TargetDisclosure], &[AgentHost]),
     systems: &[SystemInventory],
 ) -> Vec<String> {
     let pairs = setup.targets.iter().zip(targets);
@@ -267,5 +337,20 @@ fn not_verified(
         .chain(systems::not_verified(systems))
         .chain(server_status::not_told(setup.registration, &setup.targets))
         .chain(unreadable)
+        .chain(without_certificate(agent_hosts))
         .collect()
+}
+
+/// Agents' hosts of which nobody knows how far their figures are from the truth.
+fn without_certificate(hosts: &[AgentHost]) -> Option<String> {
+    let lacking = hosts.iter().filter(|of| of.certificate.is_none());
+    let names: Vec<&str> =
+        lacking.map(|of| of.host.name.as_deref().unwrap_or("not named")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "how far times measured on agents' hosts are from the truth: there is no certificate \
+             of calibration of {}; make one of each host with `plimsoll calibrate --agents WHERE`",
+            names.join(", ")
+        )
+    })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_engine::clock;
 use plimsoll_fleet::controller::{AgentId, AgentReport, Command, Failure, News};
 use plimsoll_fleet::message::SecondTotals;
-use plimsoll_model::assignment::{Assignment, Crew, Pacing};
+use plimsoll_model::assignment::{Assignment, Crew, Deal, Pacing};
 use plimsoll_model::event::{AgentPoint, Phase};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::units::Nanos;
@@ -103,10 +103,11 @@ pub(super) fn crews(
 ) -> Vec<(AgentId, Assignment)> {
     let mut first = 0;
     let of_agent = |(agent, seat): (AgentId, AgentSeat)| {
-        let crew = Crew { first, count: seat.workers };
-        first += seat.workers;
+        let crew = crew_of(&mut first, &seat);
+        let own = seat.targets.iter().filter_map(|at| whole.endpoints.get(*at).cloned());
         let assignment = Assignment {
             crew: Some(crew),
+            endpoints: if crew.own_endpoints { own.collect() } else { whole.endpoints.clone() },
             cores: seat.cores,
             own_cores: seat.own_cores,
             sources: if seat.sources.is_empty() { whole.sources.clone() } else { seat.sources },
@@ -115,6 +116,23 @@ pub(super) fn crews(
         (agent, assignment)
     };
     seats.map(of_agent).collect()
+}
+
+/// Which target each client uses, over all agents.
+pub(super) fn deal(whole: &Assignment, fleet: Option<&Fleet>) -> Deal {
+    let seats = fleet.into_iter().flat_map(Fleet::living).map(|(_, member)| &member.seat);
+    let mut first = 0;
+    let crews = seats.map(|seat| (crew_of(&mut first, seat), seat.targets.clone()));
+    let own = crews.filter(|(crew, _)| crew.own_endpoints).collect();
+    Deal::in_turn(whole.endpoints.len()).to_crews(whole.workers, own)
+}
+
+/// The next workers, from `first` on.
+fn crew_of(first: &mut u32, seat: &AgentSeat) -> Crew {
+    let own_endpoints = !seat.targets.is_empty();
+    let crew = Crew { first: *first, count: seat.workers, own_endpoints };
+    *first += seat.workers;
+    crew
 }
 
 /// A load point under way.
@@ -207,7 +225,7 @@ impl FleetListening<'_> {
         slices.extend(reported.slices);
         let (clock, start_skew_ns) = (reported.clock, reported.start_skew.0);
         let agent = AgentPoint { name, host, clock, start_skew_ns, ..AgentPoint::default() };
-        Part { report, slices, agent: Some(agent) }
+        Part { report, slices, agent: Some(agent), targets: member.targets.clone() }
     }
 
     fn lost(&self, agent: AgentId, why: Failure) -> Brought {

@@ -1,8 +1,9 @@
 //! What each agent brought of a load point, and the record of all.
 
 use plimsoll_fleet::message::PointReport;
+use plimsoll_model::assignment::Endpoint;
 use plimsoll_model::bundle::IntervalSlice;
-use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord};
+use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord, TargetTotals};
 use plimsoll_model::units::Nanos;
 
 use super::book::{PointBook, cannot_keep};
@@ -17,6 +18,8 @@ pub(super) struct Part {
     pub slices: KeptSlices,
     /// Who it was; `None` for this program.
     pub agent: Option<AgentPoint>,
+    /// Numbers of the targets that its clients used, from 0; empty for all.
+    pub targets: Vec<usize>,
 }
 
 impl Part {
@@ -57,7 +60,7 @@ pub(super) fn write_all(book: &mut PointBook, parts: &mut [Part]) -> Result<(), 
 pub(super) fn record_of(book: &PointBook, parts: Vec<Part>) -> PointRecord {
     let assignment = &book.assignment;
     let agents = parts.iter().filter_map(agent_of).collect();
-    let reports = parts.into_iter().map(|part| part.report);
+    let reports = parts.into_iter().map(|part| over_all_targets(part, &assignment.endpoints));
     let sum = reports.reduce(joined).unwrap_or_default();
     // A point cut short, or ended by the number of its ops, held each phase for as long as its
     // seconds tell.
@@ -103,6 +106,23 @@ fn agent_of(part: &Part) -> Option<AgentPoint> {
         core_users: report.core_users.clone(),
         ..agent
     })
+}
+
+/// The report, with the targets that its agent did not use at their places.
+fn over_all_targets(part: Part, endpoints: &[Endpoint]) -> PointReport {
+    let Part { mut report, targets, .. } = part;
+    if !targets.is_empty() {
+        let unused =
+            |of: &Endpoint| TargetTotals { target: of.target.clone(), ..Default::default() };
+        let mut all: Vec<TargetTotals> = endpoints.iter().map(unused).collect();
+        for (at, own) in targets.into_iter().zip(std::mem::take(&mut report.totals.per_target)) {
+            if let Some(place) = all.get_mut(at) {
+                *place = own;
+            }
+        }
+        report.totals.per_target = all;
+    }
+    report
 }
 
 /// Two reports of one load point as one.
@@ -168,6 +188,34 @@ mod tests {
         ];
         assert_eq!(held(&seconds, Phase::Measure), Nanos(1_400));
         assert_eq!(held(&seconds, Phase::Drain), Nanos::ZERO);
+    }
+
+    #[test]
+    fn targets_that_an_agent_did_not_use_keep_their_places() {
+        let [a, b, c] = ["a", "b", "c"].map(|target| Endpoint {
+            target: target.to_owned(),
+            address: ([127, 0, 0, 1], 80).into(),
+            unix: None,
+        });
+        let done = |target: &str, done_in_window| TargetTotals {
+            target: target.to_owned(),
+            done_in_window,
+            ..TargetTotals::default()
+        };
+        let part = |per_target, targets: &[usize]| {
+            let mut report = PointReport::default();
+            report.totals.per_target = per_target;
+            let slices = KeptSlices::default();
+            Part { report, slices, agent: None, targets: targets.to_vec() }
+        };
+        let parts = [
+            part(vec![done("a", 1), done("c", 2)], &[0, 2]),
+            part(vec![done("a", 10), done("b", 20), done("c", 30)], &[]),
+        ];
+        let endpoints = [a, b, c];
+        let whole = parts.map(|part| over_all_targets(part, &endpoints)).into_iter();
+        let sum = whole.reduce(joined).unwrap();
+        assert_eq!(sum.totals.per_target, [done("a", 11), done("b", 20), done("c", 32)]);
     }
 
     #[test]

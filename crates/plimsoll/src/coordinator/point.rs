@@ -8,6 +8,7 @@ use std::time::Duration;
 use plimsoll_analysis::{Analysis, PointTimes};
 use plimsoll_engine::agent::{self, Origin};
 use plimsoll_engine::workload::Workload;
+use plimsoll_fleet::controller::Failure as AgentFailure;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::event::{AgentEvent, JournalRecord, PointRecord, WorkerTotals};
@@ -40,7 +41,7 @@ pub(super) enum PointEnd {
     },
     /// The user asked for the end; the point did not happen.
     Interrupted,
-    /// An agent was lost, or refused; the point did not happen.
+    /// An agent was lost; the point did not happen.
     Lost(Failure),
 }
 
@@ -102,6 +103,10 @@ impl PointDesk<'_, '_> {
             Brought::Lost { agent, host, why } => {
                 let (point, reason) = (assignment.point, why.to_string());
                 let failure = Failure::unusable(format!("agent {agent} on {host}: {reason}"));
+                // It is still there, and would refuse again.
+                if matches!(why, AgentFailure::Refused(_)) {
+                    return Err(failure);
+                }
                 self.record(JournalRecord::AgentLost { point, agent, host, reason })?;
                 return Ok(PointEnd::Lost(failure));
             }
@@ -156,14 +161,31 @@ impl PointDesk<'_, '_> {
         Ok(())
     }
 
-    /// Has the agents of a fleet make the load, and listens to them.
+    /// Has the agents of a fleet make the load, and listens to them on a thread of low priority: of
+    /// its own, since a lowered priority cannot be raised again without a right to it.
     fn drive_fleet(
         &mut self,
         book: &mut PointBook,
         point: FleetPoint<'_>,
     ) -> Result<Brought, Failure> {
-        let (out_of_the_way, _ready) = channel();
-        self.step_aside(&book.assignment.clone(), out_of_the_way)?;
+        thread::scope(|scope| {
+            let listener = thread::Builder::new()
+                .name("plimsoll-listen".into())
+                .spawn_scoped(scope, || {
+                    let (out_of_the_way, _ready) = channel();
+                    self.step_aside(&book.assignment.clone(), out_of_the_way)?;
+                    self.listen_to_fleet(book, point)
+                })
+                .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
+            listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn listen_to_fleet(
+        &mut self,
+        book: &mut PointBook,
+        point: FleetPoint<'_>,
+    ) -> Result<Brought, Failure> {
         let mut listening = point.begin();
         let mut first_failure = None;
         loop {
@@ -233,7 +255,7 @@ impl PointDesk<'_, '_> {
         }
         tally.end().map_err(|e| cannot_keep(&e))?;
         let (report, slices) = tally.into_report();
-        Ok(Part { report, slices, agent: None })
+        Ok(Part { report, slices, agent: None, targets: Vec::new() })
     }
 
     fn hear(

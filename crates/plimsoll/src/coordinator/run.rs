@@ -340,7 +340,7 @@ fn launch(
     live: &mut Live,
 ) -> Result<Option<Fleet>, Failure> {
     let asked = request.asked.agents.as_ref();
-    asked.map(|asked| Fleet::launch(asked, signals, live)).transpose()
+    asked.map(|asked| Fleet::launch(asked, Some(&request.targets), (signals, live))).transpose()
 }
 
 /// Lets those who looked on go, and tells what went wrong with them.

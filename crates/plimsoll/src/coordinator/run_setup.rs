@@ -18,7 +18,7 @@ use plimsoll_protocol::host::{
     Greeting, NeedsFiles, Registration, ServerWish, Target, is_here, who_listens,
 };
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
+use plimsoll_protocol::{InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Confinement, cores};
@@ -31,8 +31,9 @@ use super::servers;
 use crate::cli::DEFAULT_SEED;
 use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{Fleet, order_of};
+use crate::fleet::{Fleet, Whereabouts, order_of};
 use crate::observers::ObserverWishes;
+use crate::own_addresses;
 use crate::protocols;
 use crate::secrets::{SecretHeaders, command_line};
 use crate::signals::Signals;
@@ -142,6 +143,8 @@ impl RunSetup {
         };
         let highest = found_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let addresses = servers::resolve_all(&request.targets, registration, suite)?;
+        let listen_on = request.asked.listen_on.unwrap_or(LOOPBACK);
+        check_ways(request, &addresses, listen_on, fleet.as_deref())?;
         let mut placement = settle_placement(request, &addresses, fleet.as_deref_mut())?;
         let limits = request.asked.server_limits.unwrap_or_default();
         narrow(&mut placement.server_cores, limits.cores)?;
@@ -149,7 +152,6 @@ impl RunSetup {
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
         let ServerLimits { threads, work, .. } = limits;
-        let listen_on = request.asked.listen_on.unwrap_or(LOOPBACK);
         let wish = ServerWish { suite, cores, threads, work, file_set, listen_on };
         let ServerLimits { quota_cores, memory_bytes, .. } = limits;
         let confinement = Confinement { quota_cores, memory_bytes };
@@ -167,20 +169,16 @@ impl RunSetup {
         let (dial, files) = (SystemDial::new(signals.clone()), HostFiles::default());
         let sent = request.headers.put_into(suite);
         let asked = PlanRequest {
-            suite: &sent,
-            profile,
             seed: request.seed,
             highest_ops_per_s: highest,
-            targets: &resolved,
             file_set: held,
             files: &files,
             loadfile: request.loadfile.as_ref(),
-            dial: &dial,
-            planner: Planner::Controller,
+            ..PlanRequest::plain(&sent, profile, &resolved, &dial)
         };
         let plan = (protocol.plan)(&asked)?;
         if let Some(fleet) = fleet {
-            fleet.plan(order_of(&asked, request.profile, &files.known())?, signals)?;
+            fleet.plan(&order_of(&asked, request.profile, &files.known())?, signals)?;
         }
         refuse_score(suite, &plan)?;
         let addresses = plan.addresses.iter().flatten();
@@ -212,6 +210,28 @@ impl RunSetup {
         };
         self.targets.iter().map(endpoint).collect()
     }
+}
+
+/// Refuses servers that those who make the load do not reach, or not from where they are to.
+fn check_ways(
+    request: &RunRequest,
+    addresses: &[Option<ResolvedTarget>],
+    listen_on: IpAddr,
+    fleet: Option<&Fleet>,
+) -> Result<(), Failure> {
+    if let Some(fleet) = fleet {
+        let all = request.targets.iter().zip(addresses);
+        let whereabouts = all.map(|(spec, address)| match address {
+            Some(resolved) => Whereabouts::Runs(resolved),
+            None => Whereabouts::Listens(spec, listen_on),
+        });
+        return fleet.refuse_out_of_reach(&whereabouts.collect::<Vec<_>>());
+    }
+    let running: Vec<ResolvedTarget> = addresses.iter().flatten().cloned().collect();
+    own_addresses::check(&request.asked.sources, &running)?;
+    let starts = running.len() < addresses.len();
+    let sources = request.asked.sources.iter().filter(|_| starts);
+    sources.copied().try_for_each(|it| own_addresses::check_way(it, (listen_on, 0).into()))
 }
 
 /// Ops that the suite's score does not know.

@@ -1,9 +1,10 @@
 //! The agents of a run: their processes between the controller's state machine and the coordinator.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,12 +13,14 @@ use plimsoll_fleet::clock::Reading;
 use plimsoll_fleet::controller::{AgentId, Command, Controller, Loss, News, Settings};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
-use plimsoll_fleet::message::{Greeting, PlanOrder};
+use plimsoll_fleet::message::{Greeting, PlanOrder, Way};
 use plimsoll_model::event::AgentsAsked;
+use plimsoll_model::target::TargetSpec;
 
 use super::deploy::{Delivery, deliver};
 use super::pump::{Event, Link, Pump};
 use super::seats::{AgentSeat, SeatWish, seats};
+use super::targets::{Whereabouts, chosen, distance, refuse_out_of_reach, refuse_unused};
 use crate::exit::Failure;
 use crate::host_inventory::boot_id;
 use crate::signals::Signals;
@@ -25,13 +28,11 @@ use crate::terminal::{Live, counted, note};
 
 /// Longest wait for something to happen: the live line is to go on.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Events that wait for the pump, of 64 KiB each at most: an agent that floods waits itself.
-const EVENTS_MAX: usize = 256;
 
 /// The agents of a run.
 pub(crate) struct Fleet {
     members: Vec<Member>,
-    events: SyncSender<Event>,
+    events: Sender<Event>,
     news: Receiver<News>,
     /// Serves the agents.
     pump: Option<JoinHandle<()>>,
@@ -40,6 +41,10 @@ pub(crate) struct Fleet {
 /// An agent.
 pub(crate) struct Member {
     pub spec: AgentSpec,
+    /// Numbers of the servers that its clients use, from 0; empty for all.
+    pub targets: Vec<usize>,
+    /// How its clients get to each of them.
+    pub ways: Vec<Way>,
     /// `None` until it has greeted.
     pub greeting: Option<Box<Greeting>>,
     /// It has greeted, and was not lost.
@@ -61,17 +66,23 @@ pub(crate) struct Tried {
 }
 
 impl Fleet {
-    /// Starts the agents and waits until they are there.
+    /// Starts the agents and waits until they are there. `targets` are the servers of the run that
+    /// agents can choose from; `None` where there is no run.
     pub(crate) fn launch(
         asked: &AgentsAsked,
-        signals: &Signals,
-        live: &mut Live,
+        targets: Option<&[TargetSpec]>,
+        (signals, live): (&Signals, &mut Live),
     ) -> Result<Self, Failure> {
         let Found { specs, not_found } = found(asked)?;
         if let Some((query, failure)) = not_found.into_iter().next() {
             return Err(Failure::unusable(format!("{query}: {failure}")));
         }
+        let choices = specs.iter().map(|spec| choice(spec, targets));
+        let choices = choices.collect::<Result<Vec<_>, Failure>>()?;
+        refuse_unused(&choices, targets.unwrap_or_default())?;
         let mut fleet = Self::start(specs, asked, (signals, live))?;
+        let members = fleet.members.iter_mut().zip(choices);
+        members.for_each(|(member, choice)| member.targets = choice);
         match fleet.gather(signals, live)? {
             Gathered::Enough => {
                 for member in fleet.members.iter().filter(|member| !member.is_there) {
@@ -110,13 +121,13 @@ impl Fleet {
         let agents_min = asked.min.map_or(wanted, |min| (min as usize).min(wanted));
         let settings =
             Settings { wait: asked.wait, ..Settings::new(env!("CARGO_PKG_VERSION"), agents_min) };
-        let program = std::env::current_exe()
-            .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))?;
-        let (events, heard) = sync_channel(EVENTS_MAX);
+        let program = own_program()?;
+        let (events, heard) = channel();
         let (tell, news) = channel();
+        let links = specs.iter().map(Link::new).zip(deliveries);
         let pump = Pump {
             controller: Controller::new(wanted, settings, clock::monotonic()),
-            links: specs.iter().zip(deliveries).map(|(spec, it)| Link::new(spec, it)).collect(),
+            links: links.map(|(link, delivery)| link.with(delivery)).collect(),
             gate: StartGate::new(&specs),
             program,
             events: events.clone(),
@@ -186,13 +197,14 @@ impl Fleet {
     }
 
     /// Has the agents make their workloads.
-    pub(crate) fn plan(&mut self, order: PlanOrder, signals: &Signals) -> Result<(), Failure> {
-        self.command(Command::Plan(Box::new(order)));
+    pub(crate) fn plan(&mut self, order: &PlanOrder, signals: &Signals) -> Result<(), Failure> {
+        self.command(Command::Plan(self.orders(order)));
         loop {
             if signals.is_asked() {
                 return Err(Failure::interrupted("while agents planned"));
             }
             match self.next() {
+                Some(News::Ways(id, ways)) => self.members[id.0].ways = ways,
                 Some(News::Planned) => return Ok(()),
                 Some(News::PlanFailed(all)) => {
                     let lines: Vec<String> = all
@@ -205,6 +217,36 @@ impl Fleet {
                 _ => {}
             }
         }
+    }
+
+    /// The order for each agent: with its targets and sources, where it has some of its own.
+    fn orders(&self, order: &PlanOrder) -> Vec<(Vec<AgentId>, Box<PlanOrder>)> {
+        let mut orders: Vec<(&[usize], &[IpAddr], Vec<AgentId>)> = Vec::new();
+        for (id, Member { targets, spec, .. }) in self.living() {
+            let sources = &spec.settings.sources;
+            match orders.iter_mut().find(|it| (it.0, it.1) == (&targets[..], &sources[..])) {
+                Some((_, _, agents)) => agents.push(id),
+                None => orders.push((targets, sources, vec![id])),
+            }
+        }
+        let of = |(targets, sources, agents): (&[usize], &[IpAddr], _)| {
+            let mut order = PlanOrder { sources: sources.to_vec(), ..order.clone() };
+            if !targets.is_empty() {
+                let own = targets.iter().filter_map(|at| order.targets.get(*at).cloned());
+                order.targets = own.collect();
+            }
+            (agents, Box::new(order))
+        };
+        orders.into_iter().map(of).collect()
+    }
+
+    /// Refuses servers that an agent which is to use them does not reach.
+    pub(crate) fn refuse_out_of_reach(&self, servers: &[Whereabouts<'_>]) -> Result<(), Failure> {
+        let agents = self.living().filter_map(|(_, member)| {
+            let greeting = member.greeting.as_ref()?;
+            Some((&member.spec.name[..], distance(greeting), &member.targets[..]))
+        });
+        refuse_out_of_reach(agents, servers)
     }
 
     /// Asks the controller for something; what comes of it is in [`Self::next`].
@@ -249,7 +291,8 @@ impl Fleet {
         let wishes: Vec<SeatWish<'_>> = there.iter().filter_map(wish).collect();
         let seats = seats(&wishes, here);
         for (index, seat) in there.into_iter().zip(seats) {
-            self.members[index].seat = seat;
+            let member = &mut self.members[index];
+            member.seat = AgentSeat { targets: member.targets.clone(), ..seat };
         }
     }
 
@@ -299,6 +342,8 @@ impl Member {
     fn new(spec: AgentSpec) -> Self {
         Self {
             spec,
+            targets: Vec::new(),
+            ways: Vec::new(),
             greeting: None,
             is_there: false,
             loss: None,
@@ -345,6 +390,19 @@ fn found(asked: &AgentsAsked) -> Result<Found, Failure> {
     }
     spec::name_apart(&mut specs);
     Ok(Found { specs, not_found })
+}
+
+/// The file of this program, which launchers of this host start.
+pub(crate) fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find this program's file: {e}")))
+}
+
+/// The servers that a file says an agent's clients use.
+fn choice(spec: &AgentSpec, targets: Option<&[TargetSpec]>) -> Result<Vec<usize>, Failure> {
+    let Some(targets) = targets else { return Ok(Vec::new()) };
+    let wrong = |why: String| Failure::wrong(format!("agent {}: targets: {why}", spec.name));
+    chosen(&spec.settings.targets, targets).map_err(wrong)
 }
 
 fn pods(query: &PodQuery) -> Result<Vec<AgentSpec>, Failure> {

@@ -5,7 +5,9 @@ mod deploy;
 mod order;
 mod pump;
 mod seats;
+mod targets;
 
-pub(crate) use crew::{Fleet, Member, Tried};
+pub(crate) use crew::{Fleet, Member, Tried, own_program};
 pub(crate) use order::{AgentDial, order_of, plan_of};
 pub(crate) use seats::AgentSeat;
+pub(crate) use targets::Whereabouts;

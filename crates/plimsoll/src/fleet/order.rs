@@ -20,7 +20,7 @@ use plimsoll_protocol::{FileSetId, Plan, PlanRequest, Planner, ResolvedTarget};
 
 use crate::dial::SystemDial;
 use crate::exit::Failure;
-use crate::{load_file, protocols};
+use crate::{load_file, own_addresses, protocols};
 
 /// The request as a message; `files` are those that its plan has read.
 pub(crate) fn order_of(
@@ -42,7 +42,9 @@ pub(crate) fn order_of(
         profile,
         seed: request.seed,
         highest_ops_per_s: request.highest_ops_per_s,
-        targets: request.targets.iter().map(ordered_target).collect::<Result<_, _>>()?,
+        targets: request.targets.iter().map(ordered_target).collect(),
+        run_urls: request.targets.iter().map(|target| target.url.with_password()).collect(),
+        sources: Vec::new(),
         file_set: request.file_set.map(|held| (held.seed, held.directories)),
         files: files.collect::<Result<_, _>>()?,
         load_file: load_file.transpose()?,
@@ -51,16 +53,9 @@ pub(crate) fn order_of(
     })
 }
 
-fn ordered_target(target: &ResolvedTarget) -> Result<OrderedTarget, Failure> {
-    match &target.unix {
-        None => Ok(OrderedTarget { url: target.url.with_password(), address: target.address }),
-        Some(_) => Err(Failure::wrong(format!(
-            "{}: {} is a socket of this host, which agents elsewhere do not reach; use an address, \
-             or agents of this host alone",
-            target.url,
-            target.place()
-        ))),
-    }
+fn ordered_target(target: &ResolvedTarget) -> OrderedTarget {
+    let ResolvedTarget { url, address, unix } = target;
+    OrderedTarget { url: url.with_password(), address: *address, unix: unix.clone() }
 }
 
 /// The plan of an order, and what its load points are attached through: to what is allowed only.
@@ -69,7 +64,6 @@ pub(crate) fn plan_of(
     system: SystemDial,
     allowed: Arc<Allowance>,
 ) -> Result<(Plan, AgentDial), Failure> {
-    some_target_is(&allowed, &order.targets)?;
     // Without the line of a mistake: it may hold a secret.
     let suite = protocols::parse_suite("the controller's suite", &order.suite, &[])
         .map_err(|error| Failure::wrong(error.to_string()))?;
@@ -77,10 +71,15 @@ pub(crate) fn plan_of(
     let targets: Vec<ResolvedTarget> = order
         .targets
         .iter()
-        .map(|OrderedTarget { url, address }| {
-            Ok(ResolvedTarget::at(TargetUrl::parse(url)?, *address))
+        .map(|OrderedTarget { url, address, unix }| {
+            let (url, unix) = (TargetUrl::parse(url)?, unix.clone());
+            Ok(ResolvedTarget { unix, ..ResolvedTarget::at(url, *address) })
         })
         .collect::<Result<_, Failure>>()?;
+    targets.iter().try_for_each(|target| refuse_target(&allowed, target))?;
+    own_addresses::check(&order.sources, &targets)?;
+    let run_urls = order.run_urls.iter().map(|url| TargetUrl::parse(url));
+    let run_urls: Vec<TargetUrl> = run_urls.collect::<Result<_, _>>()?;
     let known = |file: &OrderedFile| (PathBuf::from(&file.name), file.bytes.clone());
     let files: KnownFiles = order.files.iter().map(known).collect();
     let load_file = order.load_file.as_ref().zip(protocol.load_files);
@@ -94,6 +93,7 @@ pub(crate) fn plan_of(
         seed: order.seed,
         highest_ops_per_s: order.highest_ops_per_s,
         targets: &targets,
+        run_urls: Some(&run_urls),
         file_set: order.file_set.map(|(seed, directories)| FileSetId { seed, directories }),
         files: &files,
         loadfile: load_file.as_ref(),
@@ -103,16 +103,13 @@ pub(crate) fn plan_of(
     Ok((plan, dial))
 }
 
-/// Which of several targets this agent uses, its load points say.
-fn some_target_is(allowed: &Allowance, targets: &[OrderedTarget]) -> Result<(), Failure> {
-    let refusals: Vec<Refusal> =
-        targets.iter().filter_map(|target| allowed.check_target(target.address).err()).collect();
-    match refusals.first() {
-        Some(refusal) if refusals.len() == targets.len() => {
-            Err(Failure::unusable(refusal.to_string()))
-        }
-        _ => Ok(()),
-    }
+/// Unless the owner of this host allows it.
+fn refuse_target(allowed: &Allowance, target: &ResolvedTarget) -> Result<(), Failure> {
+    let checked = match &target.unix {
+        Some(path) => allowed.check_unix(path),
+        None => allowed.check_target(target.address),
+    };
+    checked.map_err(|refusal| Failure::unusable(format!("{}: {refusal}", target.url)))
 }
 
 /// Sockets of this host, for the user of an order.
@@ -144,6 +141,10 @@ fn unlike_others(nonce: u64, host: &str) -> u64 {
     host.bytes().fold(own, |sum, byte| rng::key(&[sum, u64::from(byte)]))
 }
 
+fn refused(refusal: Refusal) -> ChannelError {
+    ChannelError::Failed(io::Error::new(io::ErrorKind::PermissionDenied, refusal))
+}
+
 impl Dial for AgentDial {
     fn dial(
         &self,
@@ -151,11 +152,13 @@ impl Dial for AgentDial {
         kind: LinkKind,
         source: SourcePort,
     ) -> Result<Box<dyn Channel>, ChannelError> {
-        let refused = |refusal| io::Error::new(io::ErrorKind::PermissionDenied, refusal);
-        self.allowed
-            .check_target(address)
-            .map_err(|refusal: Refusal| ChannelError::Failed(refused(refusal)))?;
+        self.allowed.check_target(address).map_err(refused)?;
         self.system.dial(address, kind, source)
+    }
+
+    fn dial_unix(&self, path: &Path) -> Result<Box<dyn Channel>, ChannelError> {
+        self.allowed.check_unix(path).map_err(refused)?;
+        self.system.dial_unix(path)
     }
 
     fn caller(&self) -> Caller {

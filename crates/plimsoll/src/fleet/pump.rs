@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) struct Pump {
     pub gate: StartGate,
     /// This program's file.
     pub program: PathBuf,
-    pub events: SyncSender<Event>,
+    pub events: Sender<Event>,
     pub news: Sender<News>,
     /// Processes that are being ended.
     pub endings: Vec<JoinHandle<()>>,
@@ -54,8 +54,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(spec: &AgentSpec, delivery: Delivery) -> Self {
-        Self { spec: spec.clone(), delivery, process: None, decoder: Decoder::default() }
+    pub(super) fn new(spec: &AgentSpec) -> Self {
+        let (delivery, decoder) = (Delivery::NotAsked, Decoder::default());
+        Self { spec: spec.clone(), delivery, process: None, decoder }
+    }
+
+    /// What was sent to it.
+    pub(super) fn with(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
     }
 
     /// Starts the agent's process; otherwise answers with the reason why there is none.
@@ -74,6 +80,7 @@ impl Pump {
     /// Starts the agents, and serves the coordinator until it has sent all of them away.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
+        self.act();
         while !self.controller.has_finished() {
             match heard.recv_timeout(self.wait()) {
                 Ok(Event::Child(id, at, event)) => self.take(id, at, event),
@@ -116,7 +123,6 @@ impl Pump {
                 self.controller.handle(clock::monotonic(), Input::Ended(id, why));
             }
         }
-        self.act();
     }
 
     fn take(&mut self, id: AgentId, at: Nanos, event: ChildEvent) {
@@ -153,14 +159,14 @@ impl Pump {
             match action {
                 Action::Tell(news) => {
                     let settled = match &news {
-                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(id.0),
+                        News::Greeted(id, _) | News::AgentLost { agent: id, .. } => Some(*id),
                         _ => None,
                     };
-                    // Nobody listens to the news of the end.
+                    // Nobody listens to the news of the end. News keep their order: starting
+                    // another agent acts on what follows, such as the loss of the load point.
                     let _ = self.news.send(news);
-                    // More news may come of it.
-                    if let Some(index) = settled {
-                        self.gate.settle(index);
+                    if let Some(id) = settled {
+                        self.gate.settle(id.0);
                         self.start_more();
                     }
                 }
@@ -192,57 +198,4 @@ impl Pump {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-    use std::sync::mpsc::channel;
-
-    use plimsoll_fleet::controller::Settings;
-    use plimsoll_fleet::launcher::spec;
-    use plimsoll_fleet::message::{FromAgent, Greeting};
-
-    use super::*;
-
-    /// A controller whose one agent has greeted.
-    fn idle() -> Controller {
-        let now = clock::monotonic();
-        let mut controller = Controller::new(1, Settings::new("1", 1), now);
-        let greeting = Greeting { version: "1".into(), ..Greeting::default() };
-        let mut says = vec![FromAgent::Hello(Box::new(greeting))];
-        while let Some(message) = says.pop() {
-            controller.handle(now, Input::Said(AgentId(0), message));
-            while let Some(action) = controller.next_action() {
-                if let Action::Send(_, ToAgent::Clock { sent_ns }) = action {
-                    says.push(FromAgent::Clock { sent_ns, at_ns: sent_ns });
-                }
-            }
-        }
-        assert_eq!(controller.living(), [AgentId(0)]);
-        controller
-    }
-
-    #[test]
-    fn a_command_for_agents_that_are_all_gone_is_answered() {
-        let nothing = |_: &Path| Err(std::io::Error::other("no file"));
-        let specs = spec::parse(&["exec:true".to_owned()], &nothing).unwrap().agents;
-        let ((events, heard), (news, told)) = (channel(), channel());
-        let pump = Pump {
-            controller: idle(),
-            links: specs.iter().map(|spec| Link::new(spec, Delivery::NotAsked)).collect(),
-            gate: StartGate::new(&specs),
-            program: PathBuf::new(),
-            events: events.clone(),
-            news,
-            endings: Vec::new(),
-        };
-        let pump = thread::spawn(move || pump.run(&heard));
-        assert!(matches!(told.recv().unwrap(), News::AgentLost { .. }));
-        for (command, answer) in
-            [(Command::Point(Vec::new()), "Refused"), (Command::Finish, "Finished")]
-        {
-            events.send(Event::Command(command)).unwrap();
-            let told = format!("{:?}", told.recv().unwrap());
-            assert!(told.starts_with(answer), "{told}");
-        }
-        pump.join().unwrap();
-    }
-}
+mod tests;

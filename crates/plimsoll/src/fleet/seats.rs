@@ -37,6 +37,8 @@ pub(crate) struct AgentSeat {
     pub workers: u32,
     /// Addresses that its clients connect from.
     pub sources: Vec<IpAddr>,
+    /// Numbers of the servers that its clients use, from 0; empty for all.
+    pub targets: Vec<usize>,
     /// Neither another agent nor the system needs them.
     pub own_cores: bool,
 }

@@ -122,14 +122,20 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The run that the flags ask for.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
-    let targets =
-        args.targets.iter().map(|text| TargetSpec::parse(text)).collect::<Result<_, _>>()?;
+    let targets = args.targets.iter().map(|text| TargetSpec::parse(text));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let (statements, values): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let base = match &args.like {
         Some(dir) => request_like(args, dir, &values)?,
         None => request_of_suite(args, values)?,
     };
+    if args.agents.listen_on.is_some() && !targets.iter().any(TargetSpec::is_started) {
+        return Err(Failure::wrong(
+            "--listen-on: this run starts no server; leave it out, or name builtin: or \
+             managed:NAME as the target",
+        ));
+    }
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
     let (of_agents, others) = sources::agents_apart(&args.monitor);

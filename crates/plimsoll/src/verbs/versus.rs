@@ -11,6 +11,7 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override};
+use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::grouped;
 use plimsoll_report::comparison_markdown;
 
@@ -178,6 +179,11 @@ fn conditions(args: &RunArgs) -> (Vec<FailIf>, Vec<RatioGate>) {
 fn side_args(args: &VersusArgs, index: usize, figures: &[FailIf]) -> RunArgs {
     let mut run = args.run.clone();
     run.targets = args.run.targets.get(index).cloned().into_iter().collect();
+    let starts = |text: &String| TargetSpec::parse(text).is_ok_and(|spec| spec.is_started());
+    // It is for the server of the other side alone.
+    if args.run.targets.iter().any(starts) && !run.targets.iter().any(starts) {
+        run.agents.listen_on = None;
+    }
     run.set.extend_from_slice(if index == 0 { &args.set_a } else { &args.set_b });
     run.gates.fail_if = figures.to_vec();
     run.repeat = 1;

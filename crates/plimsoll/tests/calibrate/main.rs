@@ -66,6 +66,25 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     check_named_by_a_run(place.path(), &certificate);
 }
 
+#[test]
+fn an_agents_host_calibrates_itself_and_its_certificate_is_kept_here() {
+    let place = tempfile::tempdir().unwrap();
+    // Two agents of one host make one certificate.
+    let arguments =
+        ["--scale", "0.05", "--protocol", "app", "--json", "--agents", "local,exec:env"];
+    let ended = calibrate(place.path(), &arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let certificates: Vec<Certificate> = serde_json::from_slice(&ended.stdout).expect(&said);
+    assert_eq!(certificates.len(), 1, "{said}");
+    let expected = if certificates[0].all_held { 0 } else { 1 };
+    assert_eq!(ended.status.code(), Some(expected), "{said}");
+    assert!(said.contains("agent local: ") && said.contains("Kept as"), "{said}");
+    let kept = kept(place.path());
+    let text = std::fs::read(kept.first().unwrap()).unwrap();
+    assert_eq!(serde_json::from_slice::<Certificate>(&text).unwrap(), certificates[0]);
+    assert_eq!(left_over(place.path()), 0, "temporary files");
+}
+
 /// Ops came due and replies were compared over each protocol, except where others had the cores: a
 /// window of a tenth of its length may be over before the first handshake.
 fn check_done(certificate: &Certificate, said: &str) {

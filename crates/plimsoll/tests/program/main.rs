@@ -5,6 +5,7 @@
     reason = "a test that cannot be set up has failed, and one that is skipped says so"
 )]
 
+mod agent_targets;
 mod bad_days;
 mod compare;
 mod counts;

@@ -40,7 +40,7 @@ impl Fleet {
         let mut fleet = Self::new(agents, 1);
         (0..agents).for_each(|agent| fleet.said(agent, hello("1.2.3")));
         fleet.give(Input::Command(plan()));
-        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Planned));
+        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Planned { ways: Vec::new() }));
         assert!(matches!(fleet.news.last(), Some(News::Planned)), "{:?}", fleet.news);
         fleet
     }
@@ -57,7 +57,7 @@ impl Fleet {
     pub(super) fn begin(&mut self, agents: usize) {
         let living = self.controller.living().into_iter().take(agents);
         let of = |id: AgentId| {
-            let crew = Some(Crew { first: id.0 as u32, count: 1 });
+            let crew = Some(Crew { first: id.0 as u32, count: 1, own_endpoints: false });
             (id, Assignment { workers: 16, crew, ..assignment(4) })
         };
         self.give(Input::Command(Command::Point(living.map(of).collect())));
@@ -136,16 +136,20 @@ pub(super) fn hello(version: &str) -> FromAgent {
 }
 
 pub(super) fn plan() -> Command {
-    Command::Plan(Box::new(PlanOrder {
+    let order = PlanOrder {
         suite: String::new(),
         profile: ProfileName::Quick,
         seed: 1,
         highest_ops_per_s: None,
         targets: Vec::new(),
+        run_urls: Vec::new(),
+        sources: Vec::new(),
         file_set: None,
         files: Vec::new(),
         load_file: None,
         password: None,
         user: (0, 0),
-    }))
+    };
+    // Those that are not there are left out.
+    Command::Plan(vec![((0..16).map(AgentId).collect(), Box::new(order))])
 }

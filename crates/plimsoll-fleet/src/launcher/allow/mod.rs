@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plimsoll_model::assignment::{Assignment, Load};
 use serde::Deserialize;
@@ -101,8 +101,8 @@ pub enum Refusal {
     },
     /// Each worker takes a core.
     #[error(
-        "the owner of this agent's host allows {allowed} cores, and {asked} workers are asked for: \
-         lower --workers, or `workers` of this agent"
+        "the owner of this agent's host allows a worker for each of {allowed} core(s), and {asked} \
+         are asked for: lower --workers, or `workers` of this agent"
     )]
     Cores {
         /// Workers of this agent.
@@ -148,8 +148,7 @@ impl Allowance {
     pub fn check(&self, assignment: &Assignment) -> Result<(), Refusal> {
         for endpoint in &assignment.endpoints {
             match &endpoint.unix {
-                Some(path) if self.targets.is_some() => return Err(Refusal::Unix(path.clone())),
-                Some(_) => {}
+                Some(path) => self.check_unix(path)?,
                 None => self.check_target(endpoint.address)?,
             }
         }
@@ -170,6 +169,14 @@ impl Allowance {
             return Err(Refusal::Rate { asked, allowed });
         }
         Ok(())
+    }
+
+    /// Whether this agent may connect to that Unix socket of its host.
+    pub fn check_unix(&self, path: &Path) -> Result<(), Refusal> {
+        match self.targets {
+            Some(_) => Err(Refusal::Unix(path.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Whether this agent may connect there: also before a load point, to mount or to log on.

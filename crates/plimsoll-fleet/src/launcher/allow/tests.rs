@@ -23,7 +23,7 @@ fn assignment(load: Load, address: &str) -> Assignment {
     Assignment {
         load,
         workers: 4,
-        crew: Some(Crew { first: 0, count: 2 }),
+        crew: Some(Crew { first: 0, count: 2, own_endpoints: false }),
         endpoints: vec![Endpoint { target: "http://server/".to_owned(), address, unix: None }],
         ..testing::assignment(1)
     }

@@ -75,13 +75,18 @@ pub enum PodsError {
 impl LaunchCommand {
     /// Starts the agent; `own_program` is the path of this program, for launchers of this host.
     pub fn agent(spec: &AgentSpec, own_program: &Path) -> Self {
+        Self::verb(spec, own_program, &[VERB])
+    }
+
+    /// Runs the program where the agent would run, with these arguments.
+    pub fn verb(spec: &AgentSpec, own_program: &Path, arguments: &[&str]) -> Self {
         let own = || own_program.as_os_str().to_owned();
         let named = spec.settings.program.as_ref().map(OsString::from);
         let program = match spec.launcher {
             Launcher::Local | Launcher::Exec { .. } => named.unwrap_or_else(own),
             _ => named.unwrap_or_else(|| PROGRAM.into()),
         };
-        Self::of(spec, program, &[VERB])
+        Self::of(spec, program, arguments)
     }
 
     /// Runs a script of the POSIX shell where the agent would run.

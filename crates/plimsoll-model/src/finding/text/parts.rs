@@ -47,6 +47,19 @@ pub(super) fn made_again(points: u32) -> String {
     }
 }
 
+/// Ops beside the part of all that they should be, so named.
+pub(super) fn uneven(
+    (ops, named, part_ops): (u64, &str, u64),
+    (off_ratio, limit_ratio): (f64, f64),
+) -> String {
+    let (off, limit) = (percent(off_ratio), percent(limit_ratio));
+    format!(
+        "did {} ops where {named} is {}: {off} off (limit {limit})",
+        count(ops),
+        count(part_ops)
+    )
+}
+
 /// A part of some ops, in percent.
 pub(super) fn part(ops: u64, of_ops: u64) -> String {
     percent(ops as f64 / of_ops.max(1) as f64)
@@ -156,8 +169,8 @@ impl fmt::Display for ErrorCause {
         const SAMPLES: &str = "see the error samples and the server's log";
         match self {
             Self::Generator => f.write_str(
-                "this host ran out of ports or descriptors: use fewer connections, or raise its \
-                 limits",
+                "this host ran out of ports or descriptors: use fewer connections, connect from more \
+                 addresses (--source ADDR,ADDR…), or raise its limits",
             ),
             Self::Silence(silence) => write!(f, "{silence}; {SAMPLES}"),
             Self::EarlyAnswers(early) => write!(f, "{early}; {}", early.advice()),

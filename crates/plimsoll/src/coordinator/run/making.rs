@@ -9,7 +9,7 @@ use plimsoll_protocol::Work;
 use plimsoll_protocol::net::SetupError;
 
 use super::super::conditioning;
-use super::super::fleet_point::{FleetPoint, crews};
+use super::super::fleet_point::{FleetPoint, crews, deal};
 use super::super::point::{Makers, PointDesk, PointEnd};
 use super::super::setup::setup_shower;
 use super::{Planned, Run};
@@ -57,6 +57,7 @@ impl Run<'_> {
         let workload = match &mut self.setup.plan.work {
             Work::Fixed(workload) => workload.clone(),
             Work::PerPoint(preparation) => {
+                preparation.deal(&deal(&assignment, self.fleet.as_ref()));
                 let mut show = setup_shower(title, self.signals, live);
                 let ready = preparation.ready(&point.load, &self.setup.dial, &mut show);
                 match ready {

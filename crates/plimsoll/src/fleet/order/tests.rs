@@ -174,14 +174,56 @@ fn a_load_file_travels_and_one_that_changed_does_not() {
 }
 
 #[test]
-fn a_socket_of_this_host_is_no_target_of_agents() {
+fn a_socket_of_this_host_travels_for_agents_of_this_host() {
     let suite = suite("web-url", &[]);
     let mut targets = targets(&["http://localhost/"], nowhere());
     targets[0].unix = Some("/run/web.sock".into());
     let profile = suite.profiles.get(ProfileName::Quick);
     let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
-    let refused = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).err().unwrap();
-    assert!(refused.to_string().contains("socket of this host"), "{refused}");
+    let order = carried(&order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap());
+    assert_eq!(order.targets[0].unix, targets[0].unix);
+    // Nobody listens there: it is not the address that is tried.
+    let refused = plan_of(&order, SystemDial::new(Signals::unheard()), Arc::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(refused.contains("No such file"), "{refused}");
+}
+
+#[test]
+fn an_agent_with_targets_of_its_own_names_ops_as_all_others_do() {
+    let suite = suite("web-url", &[]);
+    let (_listener, address) = listener();
+    let targets = targets(&["http://a/first", "http://b/second"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
+    let mut order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let planned = |order: &PlanOrder| {
+        plan_of(&carried(order), SystemDial::new(Signals::unheard()), Arc::default())
+            .unwrap()
+            .0
+            .op_names
+    };
+    let all = planned(&order);
+    order.targets.remove(0);
+    assert_eq!(planned(&order), all);
+}
+
+#[test]
+fn sources_that_the_agents_host_has_not_are_refused() {
+    let suite = suite("web-url", &[]);
+    let (_listener, address) = listener();
+    let targets = targets(&["http://a/"], address);
+    let profile = suite.profiles.get(ProfileName::Quick);
+    let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
+    let order = order_of(&request, ProfileName::Quick, &KnownFiles::NONE).unwrap();
+    let with = |source: &str| {
+        let order = PlanOrder { sources: vec![source.parse().unwrap()], ..order.clone() };
+        plan_of(&carried(&order), SystemDial::new(Signals::unheard()), Arc::default()).map(drop)
+    };
+    with("127.0.0.2").unwrap();
+    let refused = with("203.0.113.9").unwrap_err().to_string();
+    assert!(refused.starts_with("source address 203.0.113.9: clients cannot"), "{refused}");
 }
 
 #[test]

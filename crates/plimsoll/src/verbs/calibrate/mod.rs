@@ -2,6 +2,7 @@
 //! the path an ordinary run takes, and writes a certificate. `docs/calibration.md` explains it.
 
 mod bench;
+mod hosts;
 mod text;
 mod wires;
 
@@ -24,6 +25,12 @@ use bench::Bench;
 /// Makes a certificate, keeps it and prints it.
 pub(crate) fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
+    if !args.agents.is_empty() {
+        return hosts::perform(args, &signals);
+    }
+    if args.stop_with_stdin {
+        signals.ask_when_stdin_ends()?;
+    }
     let scratch;
     let dir = match &args.out {
         Some(out) => {
@@ -153,10 +160,7 @@ fn certificate(
 fn show(args: &CalibrateArgs, certificate: &Certificate, kept: Result<std::path::PathBuf, String>) {
     let style = if args.json { terminal::stderr_style() } else { terminal::stdout_style() };
     let mut text = text::certificate(certificate, style);
-    match kept {
-        Ok(path) => text.push_str(&format!("Kept as {}\n", path.display())),
-        Err(why) => text.push_str(&format!("warning: the certificate is not kept: {why}\n")),
-    }
+    text.push_str(&text::kept(kept));
     if let Some(out) = &args.out {
         text.push_str(&format!("Bundles of the runs: {}\n", out.display()));
     }

@@ -1,6 +1,7 @@
 //! A certificate for a person.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use plimsoll_model::certificate::{
     Certificate, ClosedCase, CrossCheck, Instrument, Judged, QueueCase, Reading, RunVerdict,
@@ -27,6 +28,14 @@ pub(super) fn certificate(certificate: &Certificate, style: Style) -> String {
     }
     verdict(&mut out, certificate, style);
     out
+}
+
+/// Where it is kept.
+pub(super) fn kept(kept: Result<PathBuf, String>) -> String {
+    match kept {
+        Ok(path) => format!("Kept as {}\n", path.display()),
+        Err(why) => format!("warning: the certificate is not kept: {why}\n"),
+    }
 }
 
 fn heading(out: &mut String, certificate: &Certificate, style: Style) {

@@ -1,5 +1,4 @@
-//! A host of its own, as far as one machine can be two: a network namespace with an sshd in it,
-//! through which alone the monitors see the server.
+//! A host of its own, as far as one machine can be two: a network namespace with an sshd in it.
 
 use std::fs;
 use std::net::TcpStream;
@@ -27,12 +26,12 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Its files lie in `place`.
-    pub fn new(place: &Path) -> Result<Self> {
+    /// Its files lie in `place`; `settings` are more lines of the sshd's configuration.
+    pub fn new(place: &Path, settings: &str) -> Result<Self> {
         let find = |name| command::find(name).ok_or_else(|| format!("{name} is not installed"));
         let (sshd, keygen) = (find("sshd")?, find("ssh-keygen")?);
         let place = place.join("ssh");
-        make_files(&place, &keygen)?;
+        make_files(&place, &keygen, settings)?;
         let namespace = Namespace::new(99)?;
         let log = fs::File::create(place.join("log")).map_err(|e| format!("log of sshd: {e}"))?;
         let mut command = namespace.inside(&sshd);
@@ -40,25 +39,48 @@ impl Remote {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|e| format!("cannot start sshd: {e}"))?;
         let remote = Self { sshd: Running(child), namespace, place };
+        remote.wait()?;
+        Ok(remote)
+    }
+
+    /// Until its sshd can be reached.
+    pub fn wait(&self) -> Result<()> {
         for _ in 0..LOOKS_MAX {
             if TcpStream::connect((INSIDE, PORT)).is_ok() {
-                return Ok(remote);
+                return Ok(());
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        let log = fs::read_to_string(remote.place.join("log")).unwrap_or_default();
-        Err(format!("sshd (process {}) does not listen: {log}", remote.sshd.0.id()))
+        let log = fs::read_to_string(self.place.join("log")).unwrap_or_default();
+        Err(format!("sshd (process {}) does not listen: {log}", self.sshd.0.id()))
+    }
+
+    /// Its URL, for a program that [`Self::admit`] was called for.
+    pub fn url() -> String {
+        format!("ssh://root@{INSIDE}:{PORT}")
+    }
+
+    /// Lets a program log on to it.
+    pub fn admit(&self, command: &mut Command) {
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.place.display()));
     }
 
     /// Has the program watch this host, and no other.
     pub fn watch(&self, command: &mut Command) {
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", self.place.display()));
-        command.arg("--monitor").arg(format!("ssh://root@{INSIDE}:{PORT}"));
+        self.admit(command);
+        command.arg("--monitor").arg(Self::url());
     }
 }
 
-fn make_files(place: &Path, keygen: &Path) -> Result<()> {
+impl Drop for Remote {
+    /// Sessions outlive their sshd.
+    fn drop(&mut self) {
+        self.namespace.end_processes();
+    }
+}
+
+fn make_files(place: &Path, keygen: &Path, settings: &str) -> Result<()> {
     let wrong = |e: std::io::Error| format!("{}: {e}", place.display());
     fs::create_dir_all(place).map_err(wrong)?;
     fs::create_dir_all("/run/sshd").map_err(|e| format!("/run/sshd: {e}"))?;
@@ -71,7 +93,7 @@ fn make_files(place: &Path, keygen: &Path) -> Result<()> {
     let config = format!(
         "ListenAddress {INSIDE}:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/user.pub\n\
          PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
-         UsePAM no\n"
+         UsePAM no\n{settings}\n"
     );
     fs::write(place.join("config"), config).map_err(wrong)?;
     // The system's ssh, with this key and nothing of the user's.

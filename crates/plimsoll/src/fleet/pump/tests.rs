@@ -1,0 +1,72 @@
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use plimsoll_fleet::controller::Settings;
+use plimsoll_fleet::launcher::spec;
+use plimsoll_fleet::message::{FromAgent, Greeting};
+
+use super::*;
+
+fn pump(value: &str) -> (Pump, Receiver<Event>, Receiver<News>) {
+    let nothing = |_: &Path| Err(std::io::Error::other("no file"));
+    let specs = spec::parse(&[value.to_owned()], &nothing).unwrap().agents;
+    let (events, heard) = channel();
+    let (tell, news) = channel();
+    let settings = Settings::new("1.0", specs.len());
+    let pump = Pump {
+        controller: Controller::new(specs.len(), settings, clock::monotonic()),
+        links: specs.iter().map(Link::new).collect(),
+        gate: StartGate::new(&specs),
+        program: PathBuf::from("plimsoll"),
+        events,
+        news: tell,
+        endings: Vec::new(),
+    };
+    (pump, heard, news)
+}
+
+#[test]
+fn that_an_agent_is_lost_is_known_before_what_follows_from_it() {
+    let (pump, heard, news) = pump("exec:/nowhere/at/all");
+    pump.run(&heard);
+    let told: Vec<News> = news.iter().collect();
+    let [News::AgentLost { .. }, News::TooFew(why), News::Finished] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(why[0].1.to_string().contains("cannot run /nowhere/at/all"), "{why:?}");
+}
+
+/// A controller whose one agent has greeted.
+fn idle() -> Controller {
+    let now = clock::monotonic();
+    let mut controller = Controller::new(1, Settings::new("1", 1), now);
+    let greeting = Greeting { version: "1".into(), ..Greeting::default() };
+    let mut says = vec![FromAgent::Hello(Box::new(greeting))];
+    while let Some(message) = says.pop() {
+        controller.handle(now, Input::Said(AgentId(0), message));
+        while let Some(action) = controller.next_action() {
+            if let Action::Send(_, ToAgent::Clock { sent_ns }) = action {
+                says.push(FromAgent::Clock { sent_ns, at_ns: sent_ns });
+            }
+        }
+    }
+    assert_eq!(controller.living(), [AgentId(0)]);
+    controller
+}
+
+#[test]
+fn a_command_for_agents_that_are_all_gone_is_answered() {
+    let (pump, heard, told) = pump("exec:true");
+    let events = pump.events.clone();
+    let pump = Pump { controller: idle(), ..pump };
+    let pump = thread::spawn(move || pump.run(&heard));
+    assert!(matches!(told.recv().unwrap(), News::AgentLost { .. }));
+    for (command, answer) in
+        [(Command::Point(Vec::new()), "Refused"), (Command::Finish, "Finished")]
+    {
+        events.send(Event::Command(command)).unwrap();
+        let told = format!("{:?}", told.recv().unwrap());
+        assert!(told.starts_with(answer), "{told}");
+    }
+    pump.join().unwrap();
+}

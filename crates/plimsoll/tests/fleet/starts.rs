@@ -1,0 +1,61 @@
+//! Agents of one machine start at one instant, as its own clock tells, whatever their own clocks
+//! say.
+
+use plimsoll_testkit::peers::{require_peer, require_root};
+use plimsoll_testkit::program::{Judged, Served, one_is_right, plimsoll, short};
+
+use crate::agents::{Place, finished, flags};
+
+/// So much each agent's monotonic clock is ahead of this machine's.
+const AGENTS: [(&str, i64); 4] = [("one", 0), ("two", 1_000), ("three", 0), ("four", 5)];
+const NANOS: i64 = 1_000_000_000;
+/// Largest distance of two starts.
+const APART_NS_MAX: i64 = 1_000_000;
+
+#[test]
+fn agents_with_shifted_clocks_start_within_a_millisecond_and_know_their_offsets() {
+    if require_peer("unshare").is_none() || require_root("a time namespace").is_none() {
+        return;
+    }
+    let server = Served::with("web", &[]);
+    let points = ["--points", "50,60,70,80", "--set", "load.mode=open"];
+    one_is_right(2, || {
+        let place = Place::new();
+        let bundle = place.bundle();
+        let agents = AGENTS.map(|(name, ahead_s)| place.recorded(name, &shifted(ahead_s)));
+        let more = [&points[..], &flags(&agents)].concat();
+        let run = plimsoll(&short("web-url", &server.url, &bundle, &more));
+        assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+        let records = finished(&bundle);
+        assert_eq!(records.len(), 4);
+        let said = AGENTS.map(|(name, _)| place.said(name));
+        let mut far_apart = Vec::new();
+        for (index, record) in records.iter().enumerate() {
+            let mut starts = Vec::new();
+            for (agent, ((_, ahead_s), said)) in AGENTS.iter().zip(&said).enumerate() {
+                let clock = &record["agents"][agent]["clock"];
+                let of = |name: &str| clock[name].as_i64().unwrap();
+                let off = of("offset_ns") - ahead_s * NANOS;
+                assert!(off.abs() <= of("bound_ns"), "agent {agent} of point {index}: {record}");
+                starts.push(said[index].report.started_ns.cast_signed() - ahead_s * NANOS);
+            }
+            let apart = starts.iter().max().unwrap() - starts.iter().min().unwrap();
+            if apart > APART_NS_MAX {
+                far_apart.push(format!("point {index}: {apart} ns"));
+            }
+        }
+        // A machine that is busy with other work answers late, and the bounds say so.
+        match far_apart.is_empty() {
+            true => Judged::Right,
+            false => Judged::Disturbed(far_apart.join("; ")),
+        }
+    });
+}
+
+/// What runs an agent whose clock is so far ahead.
+fn shifted(ahead_s: i64) -> String {
+    match ahead_s {
+        0 => String::new(),
+        _ => format!("unshare --time --monotonic {ahead_s} --boottime {ahead_s}"),
+    }
+}

@@ -1,0 +1,112 @@
+//! What agents reach and what they are given to reach: targets, source addresses, networks.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_testkit::peers::{require_peer, require_root};
+use plimsoll_testkit::program::{Ended, Served, broken_rules, command, plimsoll, result, short};
+use serde_json::Value;
+
+/// A file of agents of this host, each with these lines.
+fn agents_file(place: &Path, agents: &[&str]) -> PathBuf {
+    let path = place.join("fleet.toml");
+    let text = agents.iter().map(|lines| format!("[[agent]]\nat = \"exec:env\"\n{lines}\n"));
+    std::fs::write(&path, text.collect::<String>()).unwrap();
+    path
+}
+
+/// A run of web-url with these flags, that is to be refused before it writes anything.
+fn refused(place: &Path, target: &str, flags: &[&str]) -> Ended {
+    let bundle = place.join("refused");
+    let ended = plimsoll(&short("web-url", target, &bundle, flags));
+    assert!(!bundle.exists(), "{ended:?}");
+    ended
+}
+
+#[test]
+fn agents_in_a_network_of_their_own_do_not_reach_loopback() {
+    let Some(_) = require_peer("unshare").zip(require_root("a network namespace")) else { return };
+    let place = tempfile::tempdir().unwrap();
+    let agents = ["--agents", "exec:unshare --net"];
+    let started = ["agent exec:unshare --net: it does not reach builtin:", "--listen-on ADDR"];
+    refused(place.path(), "builtin:", &agents).check(2, &started);
+    let on_loopback = [&agents[..], &["--listen-on", "127.0.0.2"]].concat();
+    refused(place.path(), "builtin:", &on_loopback).check(2, &["would listen on 127.0.0.2"]);
+    let server = Served::with("web", &[]);
+    refused(place.path(), &server.url, &agents).check(2, &["by an address that agents reach"]);
+}
+
+#[test]
+fn what_would_have_no_effect_or_no_way_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let refused = |flags: &[&str]| refused(place.path(), "http://127.0.0.1:9/", flags);
+    refused(&["--listen-on", "127.0.0.1"]).check(2, &["this run starts no server", "builtin:"]);
+    // RFC 5737: nobody's.
+    let source = ["source address 203.0.113.9: clients cannot connect from it", "`ip address`"];
+    refused(&["--source", "127.0.0.1,203.0.113.9"]).check(2, &source);
+    refused(&["--source", "::1"]).check(2, &["no way from it to 127.0.0.1", "`ip route get"]);
+    let file = agents_file(place.path(), &["targets = [1]", "targets = [2]"]);
+    let unknown = ["agent exec:env#2: targets: the run has no target 2", "1 = http://127.0.0.1:9/"];
+    refused(&["--agents", file.to_str().unwrap()]).check(2, &unknown);
+}
+
+#[test]
+fn an_agent_refuses_sources_that_its_host_has_not() {
+    let place = tempfile::tempdir().unwrap();
+    let file = agents_file(place.path(), &["sources = [\"203.0.113.9\"]"]);
+    let said = ["agent exec:env on ", ": source address 203.0.113.9: clients cannot connect"];
+    refused(place.path(), "builtin:", &["--agents", file.to_str().unwrap()]).check(3, &said);
+}
+
+#[test]
+fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
+    let place = tempfile::tempdir().unwrap();
+    let agents = ["targets = [2]\nsources = [\"127.0.0.3\"]", "targets = [1]", ""];
+    let file = agents_file(place.path(), &agents);
+    for (suite, clients) in [("transactions", "12"), ("disk-mix", "6")] {
+        let bundle = place.path().join(suite);
+        let arguments = ["run", suite, "builtin:", "builtin:", "--profile", "quick", "--points"];
+        let places = ["--agents", file.to_str().unwrap(), "--out", bundle.to_str().unwrap()];
+        let mut run = command(&[&arguments[..], &[clients, "--workers", "1"], &places].concat());
+        // No certificate of this host is there.
+        let ended = run.env("XDG_STATE_HOME", place.path()).output().unwrap();
+        // A busy machine may make it invalid.
+        assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
+        let result = result(&bundle);
+        let point = &result["points"][0];
+        assert_eq!(point["errors"], Value::Object(serde_json::Map::new()), "{point}");
+        let of = |at: usize| point["per_target"][at]["achieved_ops_per_s"].as_f64().unwrap();
+        // On a machine that is very busy nothing may have been done at all.
+        let is_idle = broken_rules(&result).contains(&"nothing_done".to_owned());
+        assert!(is_idle || (of(0) > 0.0 && of(1) > 0.0), "{}", point["per_target"]);
+        check_disclosed(&result["disclosure"]);
+        let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+        assert!(report.contains("The agents and their ways to the servers"), "{suite}");
+        let hosts = "3 generators on 1 host, the server&#x27;s own among them";
+        assert!(report.contains(hosts), "{suite}");
+    }
+}
+
+fn check_disclosed(disclosure: &Value) {
+    let agents = disclosure["agents"].as_array().unwrap();
+    let ways = |at: usize| agents[at]["ways"].as_array().unwrap();
+    assert_eq!([0, 1, 2].map(|at| ways(at).len()), [1, 1, 2], "{disclosure}");
+    let address = |at: usize| &disclosure["targets"][at]["address"];
+    assert_eq!(&ways(0)[0]["address"], address(1));
+    assert_eq!(&ways(1)[0]["address"], address(0));
+    assert_eq!(ways(0)[0]["interface"], "lo");
+    assert_eq!(agents[0]["sources"][0], "127.0.0.3");
+    assert_eq!(disclosure["topology"][0]["name"], "coordinator");
+    let not_verified = disclosure["not_verified"].to_string();
+    assert!(not_verified.contains("plimsoll calibrate --agents WHERE"), "{not_verified}");
+}
+
+#[test]
+fn source_addresses_that_were_asked_for_are_used_and_disclosed() {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("sources");
+    let flags = ["--source", "127.0.0.5,127.0.0.9", "--clients", "4"];
+    let ended = plimsoll(&short("web-url", "builtin:", &bundle, &flags));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let setup = result(&bundle)["disclosure"]["setup"].to_string();
+    assert!(setup.contains("127.0.0.5, 127.0.0.9, as asked for"), "{setup}");
+}
