@@ -199,10 +199,18 @@ impl LiveSecond {
             done: record.done,
             errors: record.errors,
             bytes: record.bytes_read + record.bytes_written,
-            response: CoarseTimes::of(&response),
+            response: as_quantiles_tell(&response),
             busy_ratio_max,
         }
     }
+}
+
+/// Each bucket by its upper end, as the percentiles of the result are.
+fn as_quantiles_tell(times: &Times) -> CoarseTimes {
+    let counted = times.iter_recorded();
+    let upper = |ns| times.highest_equivalent(ns);
+    let counts = counted.map(|it| (upper(it.value_iterated_to()), it.count_at_value().into()));
+    CoarseTimes(counts.collect())
 }
 
 #[cfg(test)]
