@@ -109,7 +109,9 @@ fn a_plan_ends_when_everyone_has_answered_or_is_lost() {
     assert!(matches!(fleet.told()[..], [News::Refused(_)]), "one command at a time");
     fleet.said(2, FromAgent::Planned { ways: Vec::new() });
     let told = fleet.told();
-    let [News::PlanFailed(failed)] = &told[..] else { panic!("{told:?}") };
+    let [News::Ways(AgentId(2), _), News::PlanFailed(failed)] = &told[..] else {
+        panic!("{told:?}")
+    };
     let failed: Vec<String> = failed.iter().map(|(id, why)| format!("{} {why}", id.0)).collect();
     assert_eq!(failed, ["0 no", "1 exit status: 137"]);
 }
