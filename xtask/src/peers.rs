@@ -17,7 +17,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 32] = [
+const PEERS: [Peer; 33] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -99,7 +99,8 @@ const PEERS: [Peer; 32] = [
     Peer {
         program: "python3",
         packages: &["python3"],
-        tests: "transactions on a server that shares no line with ours",
+        tests: "transactions on a server that shares no line with ours; histograms of agents merged \
+                by another program",
     },
     Peer {
         program: "protoc",
@@ -109,12 +110,13 @@ const PEERS: [Peer; 32] = [
     Peer {
         program: "unshare",
         packages: &["util-linux"],
-        tests: "file systems and networks that a test has for itself; `managed:ganesha`",
+        tests: "file systems, networks and clocks that a test has for itself; `managed:ganesha`",
     },
     Peer {
         program: "ip",
         packages: &["iproute2"],
-        tests: "op counts compared with those of a capture; `bench web` with `reno`",
+        tests: "op counts compared with those of a capture; agents in network namespaces; `bench \
+                web` with `reno`",
     },
     Peer {
         program: "ssh",
@@ -124,6 +126,11 @@ const PEERS: [Peer; 32] = [
     Peer { program: "sshd", packages: &["openssh-server"], tests: "the same" },
     Peer { program: "srun", packages: &["slurm-wlm"], tests: "agents started by a real Slurm" },
     Peer { program: "munged", packages: &["munge"], tests: "the same" },
+    Peer {
+        program: "go",
+        packages: &["golang-go", "ca-certificates"],
+        tests: "the manifest of agents' pods decoded by Kubernetes' own types",
+    },
     Peer {
         program: "prometheus-node-exporter",
         packages: &["prometheus-node-exporter"],

@@ -7,15 +7,13 @@ use std::time::Duration;
 use plimsoll_engine::rng;
 use xtask::verb::Result;
 
-use super::site::{AGENTS, FAR_AGENT, Site};
+use super::site::{AGENTS, FAR_AGENT, POINTS, Site};
 use super::trial::{Outcome, Trial, undisturbed};
 use super::verdict::Fault;
 use super::{Options, PAGE};
 use crate::page::Table;
 use crate::program;
 
-/// Load points of each run.
-pub const POINTS: usize = 3;
 const TABLE: Table<'_> = Table { page: PAGE, name: "fleet failures" };
 /// From before the agents have greeted.
 const FIRST_INSTANT: Duration = Duration::from_millis(50);
@@ -119,8 +117,8 @@ fn line(trial: &Trial, outcome: &Outcome) -> String {
 
 fn table(tally: &BTreeMap<Fault, Vec<Outcome>>, seed: u64) -> String {
     let mut text = String::from(
-        "| what failed | times | in a load point under way | which was made again | finished points \
-         lost | points wrongly valid | points whose ops are not the server's requests | requests \
+        "| what failed | times | in a load point under way | which was made again | finished \
+         points lost | points wrongly valid | points whose ops are not the server's requests | requests \
          too late | processes left | runs without end |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );

@@ -33,7 +33,9 @@ pub fn meter(file: &Path, words: &[OsString]) -> Result<()> {
     let told = Arc::clone(&sums);
     // It may wait for more until this process ends.
     thread::spawn(move || to.map(|to| pass(std::io::stdin().lock(), to, ("to", &told))));
-    from.map(|from| pass(from, std::io::stdout().lock(), ("from", &sums)));
+    if let Some(from) = from {
+        pass(from, std::io::stdout().lock(), ("from", &sums));
+    }
     child.wait().map_err(|e| format!("cannot wait for the agent: {e}"))?;
     let sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
     let text = serde_json::to_string(&*sums).map_err(|e| e.to_string())?;

@@ -1,9 +1,8 @@
 //! `cargo lab fleet scale`: what it takes to start many agents on this machine, and what one sends.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use super::meter::{METER, Sums, read};
 use super::target::Target;
 use super::{Options, PAGE};
 use crate::page::Table;
-use crate::process::{self, Running, cpu_of, memory_bytes};
+use crate::process::{self, cpu_of, memory_bytes};
 use crate::program;
 
 const TABLE: Table<'_> = Table { page: PAGE, name: "fleet scale" };
@@ -30,7 +29,7 @@ pub fn scale(program: &Path, options: &Options) -> Result<()> {
     let folder = program::temporary()?;
     let target = Target::start([127, 0, 0, 1].into())?;
     let mut text = String::from(
-        "| agents | seconds until all are there | controller's CPU s until then | its memory MB | \
+        "| agents | seconds until all were there | its controller's CPU s | its memory MB | \
          in a run: its CPU s | memory MB | clock bound µs, median (largest) | clocks outside their \
          bounds | starts apart µs, as the clocks tell | in truth |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
@@ -54,26 +53,20 @@ fn exec(agents: usize) -> Vec<String> {
     vec!["exec:env".to_owned(); agents]
 }
 
-/// `plimsoll agents check`, up to its first line: time, CPU time and memory of the controller.
+/// `plimsoll agents check`: time, CPU time and memory of the controller.
 fn start(program: &Path, agents: usize) -> Result<String> {
     let mut command = Command::new(program);
-    command.args(["agents", "check", "--progress", "none"]).args(exec(agents));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let began = process::now();
-    let mut child =
-        Running(command.spawn().map_err(|e| format!("cannot start agents check: {e}"))?);
-    let id = child.0.id();
-    let mut output = BufReader::new(child.0.stdout.take().ok_or("no output")?);
-    let mut text = String::new();
-    output.read_line(&mut text).map_err(|e| e.to_string())?;
+    command.args(["agents", "check", "--json", "--progress", "none"]).args(exec(agents));
+    let (began, mut cpu) = (process::now(), Duration::ZERO);
+    let finished = process::run(&mut command, RUN_LIMIT, |id, _| cpu = cpu_of(id).unwrap_or(cpu))?;
     let seconds = began.elapsed().as_secs_f64();
-    let (cpu, memory) = (cpu_of(id)?, memory_bytes(id, "VmHWM:").unwrap_or(0));
-    output.read_to_string(&mut text).map_err(|e| e.to_string())?;
-    let status = child.0.wait().map_err(|e| e.to_string())?;
-    if !status.success() || text.lines().count() != agents {
-        return Err(format!("{agents} agents: {status}, {} are there", text.lines().count()));
+    let checked: Value = serde_json::from_str(&finished.output).unwrap_or_default();
+    let there = checked["agents"].as_array().map_or(0, Vec::len);
+    if finished.code != Some(0) || there != agents {
+        return Err(format!("{there} of {agents} agents: {}", finished.failure()));
     }
-    Ok(format!("{seconds:.1} | {:.2} | {:.0}", cpu.as_secs_f64(), memory as f64 / 1e6))
+    let memory = finished.peak_rss_bytes as f64 / 1e6;
+    Ok(format!("{seconds:.1} | {:.2} | {memory:.0}", cpu.as_secs_f64()))
 }
 
 /// A run with an op a second from each agent: next to no load.

@@ -16,6 +16,8 @@ use crate::stage::{INSIDE_TOO, OUTSIDE_TOO};
 const TOKEN: &str = "LAB_FLEET";
 /// Variable of agents, and its value the agent's number.
 const NUMBER: &str = "LAB_FLEET_AGENT";
+/// Load points of each run.
+pub const POINTS: usize = 3;
 /// Agents of the site.
 pub const AGENTS: usize = 3;
 /// The agent that can be cut off.

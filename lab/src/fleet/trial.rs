@@ -12,8 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use xtask::verb::Result;
 
-use super::failures::POINTS;
-use super::site::{RunProcess, Site};
+use super::site::{POINTS, RunProcess, Site};
 use super::verdict::{Counted, Fault, Standing, Story, Verdict, attempts, counted};
 use crate::process::{self, Running};
 

@@ -29,7 +29,7 @@ pub enum Fault {
 /// A load point that was counted: its ordinal and when it started.
 pub type Counted = (u32, u64);
 
-/// All that is known of a run in which something failed. Times are nanoseconds since the Unix epoch.
+/// All that is known of a run in which something failed. Times are nanoseconds since the epoch.
 pub struct Story {
     pub fault: Fault,
     /// Of the agent that failed; `None` where it was the controller.
@@ -70,8 +70,8 @@ pub struct Verdict {
     pub again: u32,
     /// Load points that had been counted and are not in the result exactly once.
     pub lost: u32,
-    /// Load points that count though an agent failed in them. A stop that was shorter than a silence
-    /// delays ops, which count if the result warns of it.
+    /// Load points that count though an agent failed in them. A stop that was shorter than a
+    /// silence delays ops, which count if the result warns of it.
     pub wrongly_valid: u32,
     /// Load points whose ops are not as many as the server's requests.
     pub miscounted: u32,

@@ -30,8 +30,8 @@ use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, 
 use crate::pulse::{Awake, Pulse};
 
 /// How long an agent waits for the controller's greeting. The controller answers at once; an agent
-/// that somebody started by hand ends by itself.
-const HELLO_WAIT: Nanos = Nanos::from_secs(60);
+/// that somebody started by hand, or that was cut off before it was greeted, ends by itself.
+const HELLO_WAIT: Nanos = Nanos::from_secs(20);
 /// Histograms of one message: heartbeats get between them.
 const SLICES_BYTES_MAX: usize = 1_024 * 1_024;
 const STOPPED: &str = "stopped before its start";

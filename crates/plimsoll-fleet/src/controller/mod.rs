@@ -105,6 +105,7 @@ impl Controller {
         }
         self.judge_time();
         while self.advance() {}
+        self.ask_clocks();
         self.show_life();
     }
 
@@ -113,7 +114,7 @@ impl Controller {
         self.actions.pop_front()
     }
 
-    /// When to come back with [`Input::Tick`].
+    /// When to come back with [`Input::Tick`]; `None` where time changes nothing.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let Settings { pulse, .. } = &self.settings;
         let mut next = match self.run {
@@ -132,6 +133,12 @@ impl Controller {
             keep_least(&mut next, member.due.map(|due| self.awake.judged_at(due.at)));
         }
         next
+    }
+
+    /// After [`Command::Finish`], when every agent is gone. Before it a command may still come, also
+    /// where no agent is left.
+    pub const fn has_finished(&self) -> bool {
+        matches!(self.run, Run::Finished)
     }
 
     /// Agents that greeted and are not lost.

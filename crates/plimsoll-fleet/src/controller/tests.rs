@@ -445,3 +445,18 @@ proptest! {
         prop_assert_eq!(fleet.controller.next_deadline(), None);
     }
 }
+
+#[test]
+fn clocks_are_asked_a_few_at_a_time() {
+    let mut fleet = Fleet::new(12, 1);
+    fleet.deaf = (0..12).map(AgentId).collect();
+    (0..12).for_each(|agent| fleet.said(agent, hello("1.2.3")));
+    let asked = |fleet: &mut Fleet| -> Vec<usize> {
+        let sent = std::mem::take(&mut fleet.sent).into_iter();
+        let clocks = sent.filter(|(_, message)| matches!(message, ToAgent::Clock { .. }));
+        clocks.map(|(agent, _)| agent.0).collect()
+    };
+    assert_eq!(asked(&mut fleet), [0, 1, 2, 3, 4, 5, 6, 7]);
+    fleet.give(Input::Ended(AgentId(3), "killed".to_owned()));
+    assert_eq!(asked(&mut fleet), [8]);
+}

@@ -52,7 +52,11 @@ const SLURM: Meanings = &[
 const POD: Meanings = &[
     ("(NotFound)", "there is no such pod or container any more: kubectl get pods"),
     ("container not found", "there is no such container: give it as options = [\"-c\", \"NAME\"]"),
-    ("(Forbidden)", "this user may not run commands in pods: ask for the verb create of pods/exec"),
+    (
+        "(Forbidden)",
+        "this user needs the verbs get and list of pods, and create of pods/exec (kubectl auth \
+         can-i create pods/exec)",
+    ),
     ("Unable to connect to the server", "the API server does not answer: try kubectl version"),
     ("connection refused", "the API server does not answer: try kubectl version"),
 ];
@@ -161,6 +165,10 @@ fn by_status(launcher: &Launcher, end: &End) -> Option<&'static str> {
         (Launcher::Pod { .. }, Some(0)) => Some(
             "kubectl also ends so when the kubelet dies or the pod goes: kubectl get nodes,pods",
         ),
+        (Launcher::Pod { .. }, Some(137 | 143)) => Some(
+            "the pod was deleted or evicted, or something killed the agent, for example its limit \
+             of memory: kubectl get events",
+        ),
         (_, Some(137 | 143)) => Some(KILLED),
         (Launcher::Local | Launcher::Exec { .. }, None) => Some(KILLED),
         _ => None,
@@ -211,6 +219,13 @@ mod tests {
             ("slurm:1", code(137), &[], &["lack of memory"]),
             ("k8s", code(1), &[], &["connection to the pod broke"]),
             ("k8s", code(0), &["old warning: connection refused"], &["kubelet dies"]),
+            ("k8s", code(137), &["command terminated with exit code 137"], &["pod was deleted"]),
+            (
+                "k8s",
+                code(1),
+                &["Error from server (Forbidden): pods \"p\" is forbidden"],
+                &["verbs get and list of pods"],
+            ),
             ("k8s", code(126), &["exec: \"plimsoll\": executable file not found"], &["--deploy"]),
             ("local", 9, &[], &["the agent ended with signal 9", "lack of memory"]),
             ("exec:env", code(127), &["env: 'x': No such file or directory"], &["--deploy"]),

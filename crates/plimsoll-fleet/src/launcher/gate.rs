@@ -1,5 +1,6 @@
 //! How many agents may start at once. An sshd turns connections away while ten of them are not yet
-//! logged on (`MaxStartups`).
+//! logged on (`MaxStartups`). On this host each start takes CPU time from those that have started and
+//! are asked for their clocks.
 
 use std::collections::HashMap;
 
@@ -7,6 +8,10 @@ use super::spec::{AgentSpec, Launcher};
 
 /// Starts of ssh to one host at once.
 pub const SSH_STARTS_MAX: u32 = 8;
+/// Starts on this host at once. Each takes some 50 ms of a core.
+pub const OWN_STARTS_MAX: u32 = 16;
+/// Who shares the limit of this host.
+const OWN_HOST: &str = "";
 
 /// Whose turn it is, of the agents of a run.
 #[derive(Debug)]
@@ -18,8 +23,8 @@ pub struct StartGate {
 
 #[derive(Debug)]
 struct Turn {
-    /// Who shares the limit; `None` where there is none.
-    host: Option<String>,
+    /// Who shares the limit, and the limit; `None` where there is none.
+    limit: Option<(String, u32)>,
     step: Step,
 }
 
@@ -33,7 +38,7 @@ enum Step {
 impl StartGate {
     /// For these agents, all of which wait.
     pub fn new(agents: &[AgentSpec]) -> Self {
-        let turn = |agent: &AgentSpec| Turn { host: host(&agent.launcher), step: Step::Waiting };
+        let turn = |agent: &AgentSpec| Turn { limit: limit(&agent.launcher), step: Step::Waiting };
         Self { agents: agents.iter().map(turn).collect(), starting: HashMap::new() }
     }
 
@@ -44,9 +49,9 @@ impl StartGate {
             if turn.step != Step::Waiting {
                 continue;
             }
-            if let Some(host) = &turn.host {
+            if let Some((host, most)) = &turn.limit {
                 let starting = self.starting.entry(host.clone()).or_default();
-                if *starting >= SSH_STARTS_MAX {
+                if *starting >= *most {
                     continue;
                 }
                 *starting += 1;
@@ -62,17 +67,20 @@ impl StartGate {
         let Some(turn) = self.agents.get_mut(index) else { return };
         let was = std::mem::replace(&mut turn.step, Step::Settled);
         if was == Step::Starting
-            && let Some(starting) = turn.host.as_ref().and_then(|host| self.starting.get_mut(host))
+            && let Some((host, _)) = &turn.limit
+            && let Some(starting) = self.starting.get_mut(host)
         {
             *starting -= 1;
         }
     }
 }
 
-fn host(launcher: &Launcher) -> Option<String> {
+fn limit(launcher: &Launcher) -> Option<(String, u32)> {
     match launcher {
-        Launcher::Ssh { host, port, .. } => Some(format!("{host} {port:?}")),
-        _ => None,
+        Launcher::Ssh { host, port, .. } => Some((format!("{host} {port:?}"), SSH_STARTS_MAX)),
+        Launcher::Local | Launcher::Exec { .. } => Some((OWN_HOST.to_owned(), OWN_STARTS_MAX)),
+        // They wait in a queue for their turn, for which all must be in it.
+        Launcher::Slurm { .. } | Launcher::Pod { .. } => None,
     }
 }
 
@@ -83,14 +91,26 @@ mod tests {
     use super::super::spec;
     use super::*;
 
-    fn gate(value: &str) -> StartGate {
+    fn gate(values: &[&str]) -> StartGate {
         let nothing = |_: &Path| Err(std::io::Error::other("no file"));
-        StartGate::new(&spec::parse(&[value.to_owned()], &nothing).unwrap().agents)
+        let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
+        StartGate::new(&spec::parse(&values, &nothing).unwrap().agents)
+    }
+
+    #[test]
+    fn sixteen_start_at_once_on_this_host_whatever_starts_them() {
+        let mut gate = gate(&[&["local", "exec:env"].repeat(10)[..], &["slurm:30"]].concat());
+        let expected: Vec<usize> = (0..16).chain(20..50).collect();
+        assert_eq!(gate.start(), expected);
+        gate.settle(30);
+        assert!(gate.start().is_empty());
+        gate.settle(7);
+        assert_eq!(gate.start(), [16]);
     }
 
     #[test]
     fn eight_start_at_once_at_a_host() {
-        let mut gate = gate("ssh://a*10,ssh://b*2,ssh://a:22*9,slurm:20");
+        let mut gate = gate(&["ssh://a*10,ssh://b*2,ssh://a:22*9,slurm:20"]);
         let now = gate.start();
         let expected: Vec<usize> = (0..8).chain(10..12).chain(12..20).chain(21..41).collect();
         assert_eq!(now, expected);

@@ -1,16 +1,16 @@
 //! The agents of a run: their processes between the controller's state machine and the coordinator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plimsoll_engine::clock;
 use plimsoll_fleet::clock::Reading;
-use plimsoll_fleet::controller::{AgentId, Command, Controller, Loss, News, Settings};
+use plimsoll_fleet::controller::{self, AgentId, Command, Controller, Loss, News, Settings};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::{self, AgentSpec, PodQuery};
 use plimsoll_fleet::message::{Greeting, PlanOrder, Way};
@@ -32,6 +32,8 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// The agents of a run.
 pub(crate) struct Fleet {
     members: Vec<Member>,
+    /// The run starts with at least so many.
+    agents_min: usize,
     events: Sender<Event>,
     news: Receiver<News>,
     /// Serves the agents.
@@ -74,8 +76,8 @@ impl Fleet {
         (signals, live): (&Signals, &mut Live),
     ) -> Result<Self, Failure> {
         let Found { specs, not_found } = found(asked)?;
-        if let Some((_, failure)) = not_found.into_iter().next() {
-            return Err(failure);
+        if let Some((query, failure)) = not_found.into_iter().next() {
+            return Err(Failure::unusable(format!("{query}: {failure}")));
         }
         let choices = specs.iter().map(|spec| choice(spec, targets));
         let choices = choices.collect::<Result<Vec<_>, Failure>>()?;
@@ -129,6 +131,7 @@ impl Fleet {
             controller: Controller::new(wanted, settings, clock::monotonic()),
             links: links.map(|(link, delivery)| link.with(delivery)).collect(),
             gate: StartGate::new(&specs),
+            starting: VecDeque::new(),
             program,
             events: events.clone(),
             news: tell,
@@ -139,7 +142,7 @@ impl Fleet {
             .spawn(move || pump.run(&heard))
             .map_err(|e| Failure::unusable(format!("cannot start a thread: {e}")))?;
         let members = specs.into_iter().map(Member::new).collect();
-        Ok(Self { members, events, news, pump: Some(pump) })
+        Ok(Self { members, agents_min, events, news, pump: Some(pump) })
     }
 
     fn gather(&mut self, signals: &Signals, live: &mut Live) -> Result<Gathered, Failure> {
@@ -207,11 +210,16 @@ impl Fleet {
                 Some(News::Ways(id, ways)) => self.members[id.0].ways = ways,
                 Some(News::Planned) => return Ok(()),
                 Some(News::PlanFailed(all)) => {
-                    let lines: Vec<String> = all
-                        .iter()
-                        .map(|(id, why)| format!("{}: {why}", self.members[id.0].title()))
-                        .collect();
-                    return Err(Failure::unusable(lines.join("\n")));
+                    let line =
+                        |(id, why): &(AgentId, _)| format!("{}: {why}", self.members[id.0].title());
+                    let text = all.iter().map(line).collect::<Vec<_>>().join("\n");
+                    // One that is lost by now is as good as one that did not come.
+                    let left = Some(self.living().count()).filter(|_| are_losses(&all));
+                    if left.is_none_or(|left| left < self.agents_min) {
+                        return Err(Failure::unusable(text));
+                    }
+                    note(&text);
+                    return Ok(());
                 }
                 Some(News::AgentLost { agent, .. }) => self.lose(agent),
                 _ => {}
@@ -257,7 +265,17 @@ impl Fleet {
 
     /// The next news, or `None` after a short wait.
     pub(crate) fn next(&mut self) -> Option<News> {
-        self.news.recv_timeout(LOOK_UP).ok()
+        match self.news.recv_timeout(LOOK_UP) {
+            Ok(news) => Some(news),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                // Nobody has sent it away: it panicked, and nothing would ever be heard again.
+                if let Some(Err(panic)) = self.pump.take().map(JoinHandle::join) {
+                    std::panic::resume_unwind(panic);
+                }
+                None
+            }
+        }
     }
 
     /// Agents that are there, in their order.
@@ -352,6 +370,11 @@ impl Member {
         let why = self.loss.as_ref().map_or_else(|| "it is gone".to_owned(), Loss::to_string);
         format!("{}: {why}", self.title())
     }
+}
+
+/// Nobody refused to make a plan.
+fn are_losses(failures: &[(AgentId, controller::Failure)]) -> bool {
+    failures.iter().all(|(_, why)| matches!(why, controller::Failure::Lost(_)))
 }
 
 /// Whether a run can begin.

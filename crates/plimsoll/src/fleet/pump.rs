@@ -1,6 +1,7 @@
 //! The thread that drives the controller's state machine: agents are heard, and hear that this
 //! program lives, whatever the coordinator is doing.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -15,7 +16,7 @@ use plimsoll_fleet::launcher::command::LaunchCommand;
 use plimsoll_fleet::launcher::explain::{explain, explain_sent};
 use plimsoll_fleet::launcher::gate::StartGate;
 use plimsoll_fleet::launcher::spec::AgentSpec;
-use plimsoll_fleet::message::ToAgent;
+use plimsoll_fleet::message::{FromAgent, ToAgent};
 use plimsoll_model::units::Nanos;
 
 use super::deploy::Delivery;
@@ -30,6 +31,8 @@ pub(super) enum Event {
     Child(AgentId, Nanos, ChildEvent),
     /// The coordinator wants something.
     Command(Command),
+    /// The next agent may start.
+    Start,
 }
 
 /// The controller with the processes of its agents.
@@ -37,6 +40,8 @@ pub(super) struct Pump {
     pub controller: Controller,
     pub links: Vec<Link>,
     pub gate: StartGate,
+    /// Agents that may start, each in a turn of its own: those that are there are answered between.
+    pub starting: VecDeque<usize>,
     /// This program's file.
     pub program: PathBuf,
     pub events: Sender<Event>,
@@ -77,14 +82,14 @@ impl Link {
 }
 
 impl Pump {
-    /// Starts the agents, and serves them until all are gone.
+    /// Starts the agents, and serves the coordinator until it has sent all of them away.
     pub(super) fn run(mut self, heard: &Receiver<Event>) {
         self.start_more();
         self.act();
-        while let Some(deadline) = self.controller.next_deadline() {
-            let wait = Duration::from_nanos(deadline.saturating_sub(clock::monotonic()).0);
-            match heard.recv_timeout(wait.min(LOOK_UP)) {
+        while !self.controller.has_finished() {
+            match heard.recv_timeout(self.wait()) {
                 Ok(Event::Child(id, at, event)) => self.take(id, at, event),
+                Ok(Event::Start) => self.start(),
                 Ok(Event::Command(command)) => {
                     self.controller.handle(clock::monotonic(), Input::Command(command));
                 }
@@ -103,20 +108,34 @@ impl Pump {
         }
     }
 
+    fn wait(&self) -> Duration {
+        let left = |deadline: Nanos| deadline.saturating_sub(clock::monotonic());
+        let deadline = self.controller.next_deadline();
+        deadline.map_or(LOOK_UP, |at| Duration::from_nanos(left(at).0).min(LOOK_UP))
+    }
+
     fn start_more(&mut self) {
         for index in self.gate.start() {
-            let id = AgentId(index);
-            let events = self.events.clone();
-            let sink = move |event| {
-                let _ = events.send(Event::Child(id, clock::monotonic(), event));
-            };
-            let link = &mut self.links[index];
-            if let Delivery::Sent { sha256 } = &link.delivery {
-                self.controller.expect_program(id, sha256);
-            }
-            if let Err(why) = link.start(&self.program, Box::new(sink)) {
-                self.controller.handle(clock::monotonic(), Input::Ended(id, why));
-            }
+            self.starting.push_back(index);
+            // Comes back here.
+            let _ = self.events.send(Event::Start);
+        }
+    }
+
+    /// Starts the next agent.
+    fn start(&mut self) {
+        let Some(index) = self.starting.pop_front() else { return };
+        let id = AgentId(index);
+        let events = self.events.clone();
+        let sink = move |event| {
+            let _ = events.send(Event::Child(id, clock::monotonic(), event));
+        };
+        let link = &mut self.links[index];
+        if let Delivery::Sent { sha256 } = &link.delivery {
+            self.controller.expect_program(id, sha256);
+        }
+        if let Err(why) = link.start(&self.program, Box::new(sink)) {
+            self.controller.handle(clock::monotonic(), Input::Ended(id, why));
         }
     }
 
@@ -140,6 +159,11 @@ impl Pump {
                         Err(error) => Input::Broken(id, error),
                     };
                     let more = matches!(input, Input::Said(..));
+                    // Who greets is silent until it is answered, which is now.
+                    let at = match &input {
+                        Input::Said(_, FromAgent::Hello(_)) => clock::monotonic(),
+                        _ => at,
+                    };
                     self.controller.handle(at, input);
                     if !more {
                         break;

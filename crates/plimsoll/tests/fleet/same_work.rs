@@ -70,16 +70,20 @@ impl Sent {
 }
 
 /// Runs a load by one, two and four agents; `same` compares each with the first. Where the machine
-/// stood still ops were not sent, and nothing can be said.
+/// stood still few ops were sent, or not all, and nothing can be said.
 #[track_caller]
 fn check_same(more: &[&str], same: impl Fn(&Sent, &Sent) -> bool) {
     let Some(nginx) = AccessLog::start() else { return };
     one_is_right(2, || {
         let sent = FLEETS.map(|agents| Sent::by(agents, &nginx, more));
-        assert!(sent[0].lines.len() > 100, "{}", sent[0].lines.len());
         let counts = sent.each_ref().map(|sent| sent.lines.len());
-        if let Some(busy) = sent.iter().find(|sent| sent.point["not_sent"] != 0) {
-            return Judged::Disturbed(format!("{counts:?} requests, {}", busy.point["not_sent"]));
+        let is_poor = |sent: &Sent| {
+            let clients = sent.by_client().len();
+            let is_small = sent.lines.len() < 100 || clients < usize::from(CLIENTS);
+            is_small || sent.point["not_sent"] != 0
+        };
+        if sent.iter().any(is_poor) {
+            return Judged::Disturbed(format!("{counts:?} requests are few, or not all"));
         }
         match sent[1..].iter().all(|other| same(&sent[0], other)) {
             true => Judged::Right,
@@ -128,11 +132,9 @@ fn clients_of_a_closed_load_send_the_same_sequences_by_one_two_and_four_agents()
     let brief = ["--set", "profiles.quick.measure=300ms"];
     check_same(&[&closed[..], &brief].concat(), |one, other| {
         let (one, other) = (one.by_client(), other.by_client());
-        let are_all_there = [&one, &other].iter().all(|by| by.len() == usize::from(CLIENTS));
-        are_all_there
-            && one.iter().all(|(client, all)| {
-                let (other, common) = (&other[client], all.len().min(other[client].len()));
-                all[..common] == other[..common]
-            })
+        one.iter().all(|(client, all)| {
+            let (others, common) = (&other[client], all.len().min(other[client].len()));
+            all[..common] == others[..common]
+        })
     });
 }

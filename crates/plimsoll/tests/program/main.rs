@@ -17,6 +17,7 @@ mod generate;
 mod hints;
 mod https;
 mod interruption;
+mod kubernetes;
 mod listening;
 mod live;
 mod monitors;

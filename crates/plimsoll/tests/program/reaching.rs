@@ -212,11 +212,8 @@ fn a_target_that_its_host_does_not_allow_is_refused_by_the_agent() {
     let agents = place.allowing("targets = ['127.0.0.1:9', '10.0.0.0/8:1-65535']");
     let ran = run(&target.url, &place.path("bundle"), &["--agents", &agents]);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let said = format!(
-        "agent {agents} on {host}: {}: the owner of this agent's host does not",
-        target.url
-    );
-    ran.check(3, &[&said]);
+    let who = format!("agent {agents} on {host}: {}", target.url);
+    ran.check(3, &[&format!("{who}: the owner of this agent's host does not allow")]);
     ran.check(3, &["allowed are 127.0.0.1:9, 10.0.0.0/8:1-65535"]);
 }
 
@@ -231,6 +228,20 @@ fn one_target_of_two_that_is_not_allowed_is_refused_before_the_load() {
     ran.check(3, &[&format!("{}: the owner of this agent's host does not allow", second.url)]);
     // The controller looks once at each.
     assert!(first.requests().values().sum::<u64>() <= 2, "{:?}", first.requests());
+}
+
+#[test]
+fn more_than_its_host_allows_is_refused_by_the_agent() {
+    let place = Place::new();
+    let target = Listening::start();
+    for (allowed, part) in [
+        ("max_ops_per_s = 30", "allows 30 ops/s, and 40 are asked for"),
+        ("cores = 1", "allows a worker for each of 1 core(s), and 2 are asked for"),
+    ] {
+        let at = place.allowing(allowed);
+        let file = place.write("agents.toml", &format!("[[agent]]\nat = '{at}'\nworkers = 2\n"));
+        run(&target.url, &place.path(allowed), &["--agents", &file]).check(3, &[part]);
+    }
 }
 
 #[test]

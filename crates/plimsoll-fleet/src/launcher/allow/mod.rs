@@ -101,8 +101,8 @@ pub enum Refusal {
     },
     /// Each worker takes a core.
     #[error(
-        "the owner of this agent's host allows {allowed} cores, and {asked} workers are asked for: \
-         lower --workers, or `workers` of this agent"
+        "the owner of this agent's host allows a worker for each of {allowed} core(s), and {asked} \
+         are asked for: lower --workers, or `workers` of this agent"
     )]
     Cores {
         /// Workers of this agent.

@@ -55,18 +55,14 @@ pub struct LaunchCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PodsError {
     /// Nothing has these labels.
-    #[error("{query}: no pod has these labels; look with `{look}`")]
+    #[error("no pod has these labels; look with `{look}`")]
     None {
-        /// As on the command line.
-        query: String,
         /// The command that shows them.
         look: String,
     },
     /// Some have, and none runs.
-    #[error("{query}: none of {pods} pods runs ({example}); look with `{look}`")]
+    #[error("none of {pods} pods runs ({example}); look with `{look}`")]
     NoneRuns {
-        /// As on the command line.
-        query: String,
         /// Pods with these labels.
         pods: usize,
         /// The first of them and its phase.
@@ -125,7 +121,7 @@ impl LaunchCommand {
                 Self::new("srun", all).in_plain_words()
             }
             Launcher::Pod { namespace, pod } => {
-                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into(), "-q".into()];
+                let mut all: Vec<OsString> = vec!["exec".into(), "-i".into()];
                 all.extend(of_namespace(namespace.as_deref()));
                 all.extend(options.iter().map(OsString::from));
                 all.extend([pod.into(), "--".into()]);
@@ -185,12 +181,11 @@ impl PodQuery {
         match pods.first() {
             Some(_) if !agents.is_empty() => Ok(agents),
             Some(first) => Err(PodsError::NoneRuns {
-                query: self.to_string(),
                 pods: pods.len(),
                 example: format!("{}: {}", first[0], first[1]),
                 look: self.look(),
             }),
-            None => Err(PodsError::None { query: self.to_string(), look: self.look() }),
+            None => Err(PodsError::None { look: self.look() }),
         }
     }
 

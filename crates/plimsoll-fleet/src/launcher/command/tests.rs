@@ -98,7 +98,7 @@ fn each_pod_that_runs_is_an_agent() {
     assert_eq!(names, ["k8s:bench/p-0", "k8s:bench/p-3"]);
     assert_eq!(
         agent(&agents[0]),
-        "kubectl exec -i -q --namespace=bench --context=c -c load p-0 -- plimsoll agent"
+        "kubectl exec -i --namespace=bench --context=c -c load p-0 -- plimsoll agent"
     );
 }
 

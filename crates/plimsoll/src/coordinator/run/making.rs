@@ -26,27 +26,26 @@ impl Run<'_> {
         point: &Planned,
         live: &mut Live,
     ) -> Result<Option<JudgedPoint>, Failure> {
-        match self.try_point(point, live)? {
+        let mut tried = self.try_point(point, live)?;
+        if let Tried::Lost(failure) = &tried
+            && self.has_enough_agents()
+        {
+            live.clear();
+            note(&format!("{failure}; the load point is made again"));
+            tried = self.try_point(point, live)?;
+        }
+        match tried {
             Tried::Judged(judged) => Ok(Some(*judged)),
             Tried::Interrupted => Ok(None),
-            Tried::Lost(failure) => {
-                live.clear();
-                note(&format!("{failure}; the load point is made again"));
-                self.enough_agents(failure)?;
-                match self.try_point(point, live)? {
-                    Tried::Judged(judged) => Ok(Some(*judged)),
-                    Tried::Interrupted => Ok(None),
-                    Tried::Lost(failure) => Err(failure),
-                }
-            }
+            Tried::Lost(failure) => Err(failure),
         }
     }
 
     /// Those that are left may go on without the one that was lost.
-    fn enough_agents(&self, failure: Failure) -> Result<(), Failure> {
+    fn has_enough_agents(&self) -> bool {
         let wanted = self.request.asked.agents.as_ref().and_then(|asked| asked.min).unwrap_or(1);
         let left = self.fleet.as_ref().map_or(0, |fleet| fleet.living().count());
-        if left >= wanted as usize { Ok(()) } else { Err(failure) }
+        left >= wanted as usize
     }
 
     fn try_point(&mut self, point: &Planned, live: &mut Live) -> Result<Tried, Failure> {

@@ -3,6 +3,7 @@ use std::sync::mpsc::channel;
 
 use plimsoll_fleet::controller::Settings;
 use plimsoll_fleet::launcher::spec;
+use plimsoll_fleet::message::Greeting;
 
 use super::*;
 
@@ -16,6 +17,7 @@ fn pump(value: &str) -> (Pump, Receiver<Event>, Receiver<News>) {
         controller: Controller::new(specs.len(), settings, clock::monotonic()),
         links: specs.iter().map(Link::new).collect(),
         gate: StartGate::new(&specs),
+        starting: VecDeque::new(),
         program: PathBuf::from("plimsoll"),
         events,
         news: tell,
@@ -33,4 +35,54 @@ fn that_an_agent_is_lost_is_known_before_what_follows_from_it() {
         panic!("{told:?}");
     };
     assert!(why[0].1.to_string().contains("cannot run /nowhere/at/all"), "{why:?}");
+}
+
+/// A controller whose one agent has greeted.
+fn idle() -> Controller {
+    let now = clock::monotonic();
+    let mut controller = Controller::new(1, Settings::new("1", 1), now);
+    let greeting = Greeting { version: "1".into(), ..Greeting::default() };
+    let mut says = vec![FromAgent::Hello(Box::new(greeting))];
+    while let Some(message) = says.pop() {
+        controller.handle(now, Input::Said(AgentId(0), message));
+        while let Some(action) = controller.next_action() {
+            if let Action::Send(_, ToAgent::Clock { sent_ns }) = action {
+                says.push(FromAgent::Clock { sent_ns, at_ns: sent_ns });
+            }
+        }
+    }
+    assert_eq!(controller.living(), [AgentId(0)]);
+    controller
+}
+
+#[test]
+fn a_command_for_agents_that_are_all_gone_is_answered() {
+    let (pump, heard, told) = pump("exec:true");
+    let events = pump.events.clone();
+    let pump = Pump { controller: idle(), ..pump };
+    let pump = thread::spawn(move || pump.run(&heard));
+    assert!(matches!(told.recv().unwrap(), News::AgentLost { .. }));
+    for (command, answer) in
+        [(Command::Point(Vec::new()), "Refused"), (Command::Finish, "Finished")]
+    {
+        events.send(Event::Command(command)).unwrap();
+        let told = format!("{:?}", told.recv().unwrap());
+        assert!(told.starts_with(answer), "{told}");
+    }
+    pump.join().unwrap();
+}
+
+#[test]
+fn an_agent_whose_greeting_had_to_wait_is_not_taken_for_silent() {
+    let (mut pump, _heard, _news) = pump("exec:true");
+    let now = clock::monotonic();
+    let came = now.saturating_sub(Nanos::from_millis(2_900));
+    pump.controller = Controller::new(1, Settings::new("1.0", 1), came);
+    let greeting = Greeting { version: "1.0".into(), ..Greeting::default() };
+    let frame = encode(&FromAgent::Hello(Box::new(greeting))).unwrap();
+    pump.take(AgentId(0), came, ChildEvent::Bytes(frame));
+    for millis in (0..=2_500).step_by(250) {
+        pump.controller.handle(now + Nanos::from_millis(millis), Input::Tick);
+    }
+    assert_eq!(pump.controller.living(), [AgentId(0)]);
 }

@@ -2,92 +2,28 @@
 
 use crate::cli::AgentsManifestArgs;
 
+/// Words in braces are replaced.
+const JOB: &str = include_str!("job.yaml");
 /// User and group of the pods: any number but root's, for images name theirs, which Kubernetes
 /// cannot tell from root.
 const USER: u32 = 10_001;
 
 /// The manifest, with how it is used.
 pub(super) fn text(args: &AgentsManifestArgs) -> String {
-    let AgentsManifestArgs { replicas, image, name, namespace, cpus } = args;
-    let of_namespace = namespace.as_ref().map(|namespace| format!(" -n {namespace}"));
-    let of_namespace = of_namespace.unwrap_or_default();
-    let place = namespace.as_ref().map(|namespace| format!("\n  namespace: \"{namespace}\""));
-    let place = place.unwrap_or_default();
-    let pods = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    format!(
-        r#"# Pods that wait for runs of Plimsoll.
-# To start them:   plimsoll agents manifest … | kubectl apply -f -
-# To try them:     plimsoll agents check k8s:{pods}job-name={name}
-# To use them:     plimsoll run … --agents k8s:{pods}job-name={name}
-# To remove them:  kubectl delete job{of_namespace} {name}
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: "{name}"{place}
-  labels:
-    app.kubernetes.io/name: plimsoll
-    app.kubernetes.io/component: agent
-spec:
-  completionMode: Indexed
-  completions: {replicas}
-  parallelism: {replicas}
-  template:
-    metadata:
-      labels:
-        app.kubernetes.io/name: plimsoll
-        app.kubernetes.io/component: agent
-    spec:
-      restartPolicy: OnFailure
-      # The pods only sleep: nothing has to be put in order at their end.
-      terminationGracePeriodSeconds: 1
-      automountServiceAccountToken: false
-      enableServiceLinks: false
-      # Each on another node, as far as there are nodes; then a second one on each.
-      topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: DoNotSchedule
-          nodeTaintsPolicy: Honor
-          labelSelector:
-            matchLabels:
-              job-name: "{name}"
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: {USER}
-        runAsGroup: {USER}
-        seccompProfile:
-          type: RuntimeDefault
-      containers:
-        - name: agent
-          image: "{image}"
-          imagePullPolicy: IfNotPresent
-          # A run starts `plimsoll agent` beside it, with kubectl exec.
-          command: ["sleep", "infinity"]
-          env:
-            # Where --deploy puts the program.
-            - name: XDG_CACHE_HOME
-              value: /cache
-          resources:
-            requests:
-              cpu: "{cpus}"
-              memory: 512Mi
-            # No limit of the CPU: a pod that is held back now and then looks like a slow server.
-            limits:
-              memory: 2Gi
-          securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities:
-              drop: ["ALL"]
-          volumeMounts:
-            - name: cache
-              mountPath: /cache
-      volumes:
-        - name: cache
-          emptyDir:
-            sizeLimit: 1Gi
-"#
-    )
+    let of_namespace = |text: &dyn Fn(&str) -> String| args.namespace.as_deref().map(text);
+    let values = [
+        ("{NAME}", Some(args.name.clone())),
+        ("{NAMESPACE}", of_namespace(&|it| format!("\n  namespace: \"{it}\""))),
+        ("{OF_NAMESPACE}", of_namespace(&|it| format!(" -n {it}"))),
+        ("{PODS}", of_namespace(&|it| format!("{it}/"))),
+        ("{REPLICAS}", Some(args.replicas.to_string())),
+        ("{IMAGE}", Some(args.image.clone())),
+        ("{CPUS}", Some(args.cpus.to_string())),
+        ("{USER}", Some(USER.to_string())),
+    ];
+    values
+        .into_iter()
+        .fold(JOB.to_owned(), |text, (word, value)| text.replace(word, &value.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -159,6 +95,7 @@ mod tests {
         let with = text(&args());
         assert!(with.contains("--agents k8s:bench/job-name=load\n"), "{with}");
         assert!(with.contains("kubectl delete job -n bench load\n"), "{with}");
+        assert!(!with.contains(['{', '}']), "{with}");
         let without = text(&AgentsManifestArgs { namespace: None, ..args() });
         assert!(without.contains("--agents k8s:job-name=load\n"), "{without}");
         assert_eq!(values(&without).get("metadata.namespace"), None);
