@@ -301,7 +301,7 @@ mod tests {
         assert!(!format!("{it:?}").contains("secret"));
         for text in [
             "smb://ann:secret@h/share",
-            "smb://a:b:c@d@[::1]:445/share/a@b?c=d",
+            "smb://a:b:c%40d@[::1]:445/share/ab?c=d",
             "smb://:secret@h/",
             "smb://ann@h/share?",
             "http://h/ann@",
