@@ -43,6 +43,10 @@ fn changes(asked: &Asked, version: NfsVersion) -> Vec<u32> {
 }
 
 fn preparation(host: &Host, version: NfsVersion, kind: LinkKind) -> NfsPreparation {
+    scaled(host, (version, kind), 0.1)
+}
+
+fn scaled(host: &Host, (version, kind): (NfsVersion, LinkKind), scale: f64) -> NfsPreparation {
     let mix = [(MixOp::Lookup, 4.0), (MixOp::Read, 3.0), (MixOp::Write, 2.0), (MixOp::Create, 1.0)];
     let more = [(MixOp::Remove, 1.0), (MixOp::ReadLink, 1.0), (MixOp::ReadDir, 1.0)];
     NfsPreparation::new(PreparationRequest {
@@ -54,7 +58,7 @@ fn preparation(host: &Host, version: NfsVersion, kind: LinkKind) -> NfsPreparati
             mix: mix.into_iter().chain(more).collect(),
             ..NfsWorkload::default()
         },
-        scale: 0.1,
+        scale,
         point: Nanos::from_secs(4),
         seed: 1,
         conditioning: Conditioning::AsFound,
@@ -91,7 +95,7 @@ fn an_agent_changes_nothing_when_it_attaches_and_its_clients_do_the_same() {
 #[test]
 fn clients_do_the_same_whoever_runs_them() {
     let (host, _) = watched();
-    let mut first = preparation(&host, NfsVersion::V3, LinkKind::Stream);
+    let mut first = scaled(&host, (NfsVersion::V3, LinkKind::Stream), 0.01);
     let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
     let closed =
         Load::Closed { clients: 6, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None };
