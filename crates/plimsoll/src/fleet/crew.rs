@@ -191,12 +191,9 @@ impl Fleet {
             .filter(|member| member.loss.is_some())
             .map(Member::loss_text)
             .collect();
-        Failure::unusable(format!(
-            "{} of {} agents are not there\n{}",
-            lines.len(),
-            self.members.len(),
-            lines.join("\n")
-        ))
+        let (missing, all) = (lines.len(), counted(self.members.len(), "agent"));
+        let are = if missing == 1 { "is" } else { "are" };
+        Failure::unusable(format!("{missing} of {all} {are} not there\n{}", lines.join("\n")))
     }
 
     /// Has the agents make their workloads.
