@@ -170,6 +170,7 @@ fn by_status(launcher: &Launcher, end: &End) -> Option<&'static str> {
              of memory: kubectl get events",
         ),
         (_, Some(137 | 143)) => Some(KILLED),
+        (_, Some(4)) => Some("something sent the agent a signal to end"),
         (Launcher::Local | Launcher::Exec { .. }, None) => Some(KILLED),
         _ => None,
     }
@@ -208,6 +209,7 @@ mod tests {
         for (launcher, status, lines, parts) in [
             ("ssh://a", code(255), &[][..], &["ssh ended with status 255", "one status for"][..]),
             ("ssh://a", code(255), &["a: Permission denied (publickey)."], &["ssh-copy-id"]),
+            ("ssh://a", code(4), &[][..], &["ssh ended with status 4; something sent"][..]),
             ("ssh://a", code(127), &["sh: 1: exec: plimsoll: not found"], &["--deploy", "install"]),
             ("slurm:1", code(1), &["srun: error: x: Requested nodes are busy"], &["fewer agents"]),
             (

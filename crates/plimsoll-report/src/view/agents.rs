@@ -10,8 +10,8 @@ use crate::text::{ABSENT, count, number};
 /// One agent of one load point a row; empty where one program made the load.
 pub(super) fn table(run: &RunResult) -> Table {
     let mut table = Table::new(
-        "The agents at each load point. The start is that after the first agent's; the clock \
-         bound is how far it may be off."
+        "The agents at each load point. Each start is known within the clock bound, which may be \
+         1 ms, or 1 % of the window if that is less."
             .to_owned(),
         vec![
             figures("point", ""),
@@ -23,7 +23,6 @@ pub(super) fn table(run: &RunResult) -> Table {
             figures("errors", ""),
             figures("busiest worker", "%"),
             figures("waiting for a core", "%"),
-            figures("start", "µs"),
             figures("clock bound", "µs"),
             figures("drift", "µs"),
         ],
@@ -96,7 +95,6 @@ fn row(position: u32, agent: &AgentResult) -> Vec<String> {
         count(Some(agent.errors)),
         percent(agent.cpu_busy_ratio_max),
         percent(agent.run_delay_ratio_max),
-        micros(Nanos(agent.start_skew_ns)),
         micros(agent.clock.bound),
         format!("{sign}{drift}"),
     ]

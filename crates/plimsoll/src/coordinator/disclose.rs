@@ -20,6 +20,7 @@ use crate::fleet::{Fleet, Member};
 use crate::host_inventory::{self, own_sha256};
 use crate::secrets::{HEADER_FACT, hidden, kept_headers};
 use crate::systems;
+use crate::terminal::counted;
 use plimsoll_protocol::host::{Target, who_listens};
 
 /// Version of `disclosure.json`.
@@ -226,7 +227,7 @@ fn agent_hosts(
     hosts.into_iter().map(|(_, host)| host).collect()
 }
 
-/// What each agent may use, and what of it differs from this program.
+/// What each agent may use, what of it differs from this program, and who is missing.
 fn of_agents(fleet: &Fleet) -> Vec<Setting> {
     let own = own_sha256();
     let of_agent = |member: &Member| {
@@ -237,10 +238,10 @@ fn of_agents(fleet: &Fleet) -> Vec<Setting> {
             false => "another build of the program",
         };
         let mut text = format!(
-            "{}, kernel {}; {} workers on cores {}; {program}{ports}",
+            "{}, kernel {}; {} on cores {}; {program}{ports}",
             greeting.host,
             greeting.system,
-            seat.workers,
+            counted(seat.workers as usize, "worker"),
             cores::list(&seat.cores)
         );
         if !seat.sources.is_empty() {
@@ -249,7 +250,9 @@ fn of_agents(fleet: &Fleet) -> Vec<Setting> {
         }
         Some(Setting::new(format!("agent {}", member.spec.name), text))
     };
-    fleet.living().filter_map(|(_, member)| of_agent(member)).collect()
+    let lost = fleet.members().iter().filter(|member| member.loss.is_some());
+    let lost = lost.map(|member| Setting::new("agent that is not there", member.loss_text()));
+    fleet.living().filter_map(|(_, member)| of_agent(member)).chain(lost).collect()
 }
 
 fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec<Setting> {
@@ -260,7 +263,10 @@ fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec
     };
     let mut settings = vec![
         Setting::new("workers", placement.workers.to_string()),
-        Setting::new("cores of the generator", named(&placement.generator_cores)),
+        match fleet {
+            None => Setting::new("cores of the generator", named(&placement.generator_cores)),
+            Some(_) => Setting::new("cores of the generator", "those of its agents, below"),
+        },
         Setting::new("cores of coordinator and monitors", named(&placement.rest_cores)),
         Setting::new("placement", placement.why.clone()),
         Setting::new("pacing", placement.pacing.as_str()),

@@ -363,7 +363,8 @@ impl Member {
         format!("agent {}{}", self.spec.name, host.unwrap_or_default())
     }
 
-    fn loss_text(&self) -> String {
+    /// Why it is not there.
+    pub(crate) fn loss_text(&self) -> String {
         let why = self.loss.as_ref().map_or_else(|| "it is gone".to_owned(), Loss::to_string);
         format!("{}: {why}", self.title())
     }

@@ -16,7 +16,7 @@ use super::{Planned, Run};
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::observers::{BeginningPoint, FinishedPoint, SecondView};
-use crate::terminal::{Live, LiveView, finished_line, note, search_line};
+use crate::terminal::{Live, LiveView, counted, finished_line, note, search_line};
 
 impl Run<'_> {
     /// Runs one load point, and once more where an agent was lost; `None` when the user asked for
@@ -37,8 +37,13 @@ impl Run<'_> {
         match tried {
             Tried::Judged(judged) => Ok(Some(*judged)),
             Tried::Interrupted => Ok(None),
-            Tried::Lost(failure) => Err(failure),
+            Tried::Lost(failure) => Err(self.too_few_left(failure)),
         }
+    }
+
+    fn too_few_left(&self, failure: Failure) -> Failure {
+        let left = self.fleet.as_ref().map_or(0, |fleet| fleet.living().count());
+        Failure::unusable(format!("{failure}; {} left", counted(left, "agent")))
     }
 
     /// Those that are left may go on without the one that was lost.
