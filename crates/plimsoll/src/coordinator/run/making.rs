@@ -42,15 +42,17 @@ impl Run<'_> {
     }
 
     fn too_few_left(&self, failure: Failure) -> Failure {
-        let left = self.fleet.as_ref().map_or(0, |fleet| fleet.living().count());
-        Failure::unusable(format!("{failure}; {} left", counted(left, "agent")))
+        Failure::unusable(format!("{failure}; {} left", counted(self.agents_left(), "agent")))
     }
 
     /// Those that are left may go on without the one that was lost.
     fn has_enough_agents(&self) -> bool {
         let wanted = self.request.asked.agents.as_ref().and_then(|asked| asked.min).unwrap_or(1);
-        let left = self.fleet.as_ref().map_or(0, |fleet| fleet.living().count());
-        left >= wanted as usize
+        self.agents_left() >= wanted as usize
+    }
+
+    fn agents_left(&self) -> usize {
+        self.fleet.as_ref().map_or(0, |fleet| fleet.living().count())
     }
 
     fn try_point(&mut self, point: &Planned, live: &mut Live) -> Result<Tried, Failure> {
