@@ -43,6 +43,7 @@ pub mod core_user;
 pub mod counters;
 pub mod disclosure;
 pub mod event;
+pub mod experiment_file;
 pub mod finding;
 pub mod gate;
 pub mod hint;

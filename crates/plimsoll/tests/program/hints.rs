@@ -64,7 +64,7 @@ fn told<D>(mut run: impl FnMut() -> Value, differs: impl Fn(&Value) -> D)
 where
     D: IntoIterator<Item = String>,
 {
-    one_is_right(1, || {
+    one_is_right(TRIES, || {
         let result = run();
         Judged::of(&result["points"][0], differs(&result))
     });
