@@ -89,6 +89,7 @@ pub fn compare(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, 
         notes: Vec::new(),
         gates: Vec::new(),
         prices: None,
+        experiment: None,
     };
     for (index, group) in groups.iter().enumerate() {
         comparison.groups[index].splits =

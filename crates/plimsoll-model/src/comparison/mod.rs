@@ -1,12 +1,14 @@
 //! Groups of runs side by side, format 1: what `plimsoll compare --json` prints, and the
 //! `versus.json` of `plimsoll versus`. A run is one observation; what it holds is not.
 
+pub mod experiment;
 mod gate;
 
 use serde::{Deserialize, Serialize};
 
 pub use gate::{RatioFigure, RatioGate, RatioGateResult};
 
+use self::experiment::Experiment;
 use crate::prices::PriceComparison;
 use crate::result::Axis;
 
@@ -46,6 +48,9 @@ pub struct Comparison {
     /// What the groups cost (`--prices`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceComparison>,
+    /// What the factors of an experiment do; its cells are the groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
 }
 
 /// Runs of one thing.

@@ -1,0 +1,335 @@
+//! What an experiment says of its factors: the cells of the grid, the effects of the levels, and
+//! how sure each of them is. Analysis writes it, reports word it.
+
+use serde::{Deserialize, Serialize};
+
+use super::RatioFigure;
+use crate::shape::Scalability;
+
+/// An experiment over factors. A cell is a combination of levels and has a group of the comparison;
+/// a block is a repeat of all cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What was changed.
+    pub factors: Vec<Factor>,
+    /// What it is judged by.
+    pub response: Response,
+    /// Repeats of the grid, complete or not.
+    pub blocks: usize,
+    /// The combinations of levels, the first of which the others are compared with.
+    pub cells: Vec<Cell>,
+    /// Levels against the first level of their factor.
+    pub effects: Vec<Effect>,
+    /// Does the effect of a factor depend on the others? `null` where that cannot be tested.
+    pub interaction: Option<Interaction>,
+    /// What is left of the runs' scatter without cells and blocks.
+    pub residual: Option<Scatter>,
+    /// How far settings made by hand differ from block to block, as the mean over a setting's runs;
+    /// `null` without such factors.
+    pub between_blocks: Option<Scatter>,
+    /// Growth over a numeric factor.
+    pub laws: Vec<Law>,
+    /// The best cell against the first.
+    pub best: Option<Best>,
+}
+
+/// Something of the server that was changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factor {
+    /// What it is called.
+    pub name: String,
+    /// Unit of its levels' values.
+    pub unit: Option<String>,
+    /// Its levels; effects are stated against the first.
+    pub levels: Vec<Level>,
+    /// Who sets it, and how often.
+    pub set: Setting,
+}
+
+/// A value that a factor takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// What it is called.
+    pub name: String,
+    /// Its size, above zero; `null` where levels have none.
+    pub value: Option<f64>,
+}
+
+/// Who sets a factor. How often decides what its effect can be judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// A program, anew before each run.
+    #[default]
+    ByProgram,
+    /// A person, each level anew in each block.
+    ByHand,
+    /// Each level once for all its runs: what else differed then cannot be told from its effect.
+    Once,
+}
+
+/// The figure that an experiment is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Response {
+    /// The figure, one of the comparison's rows.
+    pub figure: RatioFigure,
+    /// Its load point; `null` of figures of the run.
+    pub load: Option<f64>,
+}
+
+impl Default for Response {
+    /// The headline.
+    fn default() -> Self {
+        Self { figure: RatioFigure::Peak, load: None }
+    }
+}
+
+/// A combination of levels, and what it came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// For each factor the index of its level.
+    pub levels: Vec<usize>,
+    /// Index of its group in the comparison.
+    pub group: usize,
+    /// Runs that have the figure.
+    pub runs: usize,
+    /// Geometric mean as it would be over all blocks; `null` without a run.
+    pub mean: Option<f64>,
+    /// 95 % interval of the mean beside the other cells': blocks that are fast or slow as a whole
+    /// do not widen it.
+    pub interval: Option<[f64; 2]>,
+    /// In some run the server would have carried more: the mean is a lower bound.
+    pub at_least: bool,
+    /// Mean over that of the first cell; `null` of bounds.
+    pub ratio: Option<f64>,
+    /// Repeats without a figure.
+    pub missing: Vec<Missing>,
+}
+
+/// A repeat of a cell that has no figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// The repeat, from 0.
+    pub block: usize,
+    /// Why it has none.
+    pub why: MissingWhy,
+}
+
+/// Why a repeat of a cell has no figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum MissingWhy {
+    /// The run was invalid, and so was the one that repeated it.
+    Invalid {
+        /// Names of the rules that were broken.
+        rules: Vec<String>,
+    },
+    /// A command of the user's did not do its work.
+    Hook {
+        /// What it was for.
+        hook: Hook,
+        /// The command.
+        command: String,
+        /// How it ended.
+        end: HookEnd,
+        /// The end of what it printed; untrusted.
+        output: String,
+    },
+    /// The target or the host could not be used.
+    Unusable {
+        /// The message of the run.
+        message: String,
+    },
+    /// Nobody made the run: the experiment was ended before it.
+    NotRun,
+    /// The run has no such figure.
+    NoFigure,
+}
+
+/// What a command of an experiment is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hook {
+    /// It sets a level.
+    Set,
+    /// It says whether the level is set.
+    Verify,
+    /// It takes a level back.
+    Undo,
+}
+
+/// How a command ended that did not do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEnd {
+    /// With this exit code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It had not ended after so many seconds.
+    TimedOut(u64),
+    /// It could not be started.
+    NotStarted,
+    /// It ended well, but what it printed is not the level.
+    OtherLevel,
+}
+
+/// A level against the first level of its factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Effect {
+    /// Index of the factor.
+    pub factor: usize,
+    /// Index of the level it is compared with.
+    pub from: usize,
+    /// Index of the level.
+    pub to: usize,
+    /// Factors and levels that were held for it. Empty: the mean over all combinations of the other
+    /// factors that have both levels.
+    pub at: Vec<AtLevel>,
+    /// Of geometric means.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval; `null` where there is no basis for one.
+    pub interval: Option<[f64; 2]>,
+    /// The smallest difference, as a ratio above 1, that four of five such experiments would show.
+    pub detectable: Option<f64>,
+    /// The ratio over that of the levels' values: 1 is straight growth. `null` of times and of
+    /// factors that are not numeric.
+    pub efficiency: Option<f64>,
+    /// What may be said.
+    pub claim: EffectClaim,
+    /// What scatter the interval rests on.
+    pub basis: Basis,
+}
+
+/// A factor held at a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtLevel {
+    /// Index of the factor.
+    pub factor: usize,
+    /// Index of its level.
+    pub level: usize,
+}
+
+/// What may be said of an effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClaim {
+    /// The interval leaves 1 out.
+    Differs,
+    /// The interval holds 1: the effect is no larger than its ends.
+    Within,
+    /// There is no basis for an interval: a ratio, and no claim.
+    RatioOnly,
+    /// The ratio is a lower bound: with the level the server would have carried more.
+    AtLeast,
+    /// The ratio is an upper bound: without the level the server would have carried more.
+    AtMost,
+    /// The server would have carried more with either.
+    Open,
+    /// No combination of the other factors has both levels.
+    #[default]
+    Absent,
+}
+
+/// What the interval of an effect rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The pooled residual of all runs.
+    Residual,
+    /// How settings made by hand scatter from block to block.
+    BetweenBlocks,
+    /// Both: a setting made by hand, at one level of factors that a program sets.
+    Both,
+    /// None: a level was set once.
+    SetOnce,
+    /// None: fewer than three repeats, or too many of them missing.
+    TooFewRuns,
+    /// None: bounds have no scatter of the server's.
+    #[default]
+    Bound,
+}
+
+/// One F test of all interactions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interaction {
+    /// Mean square of the interactions over that of the scatter.
+    pub f: f64,
+    /// Degrees of freedom of both.
+    pub degrees: [f64; 2],
+    /// Share of experiments without interaction in which F is as large by chance. Where factors set
+    /// by hand interact among themselves and with others, the two tests share the 5 %.
+    pub p: f64,
+    /// p is below 5 %.
+    pub found: bool,
+    /// The smallest ratio between two effects of a factor at two levels of another, above 1, that
+    /// four of five such experiments would find.
+    pub detectable: f64,
+}
+
+/// How far runs scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scatter {
+    /// One standard deviation, as a share of the mean.
+    pub spread_ratio: f64,
+    /// Degrees of freedom that it is known by.
+    pub degrees: f64,
+}
+
+/// The universal scalability law over a numeric factor of four levels or more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Law {
+    /// Index of the factor.
+    pub factor: usize,
+    /// Factors and levels that were held; empty: means over all combinations of the others.
+    pub at: Vec<AtLevel>,
+    /// The smallest value of the factor, of which the law's N is a multiple.
+    pub one: f64,
+    /// The law, with N counted in multiples of `one`.
+    pub fit: Scalability,
+}
+
+/// The cell with the best mean against the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Best {
+    /// Index of the cell.
+    pub cell: usize,
+    /// Its mean over that of the first cell.
+    pub ratio: f64,
+    /// 95 % interval of the ratio, simultaneous over all cells (Bonferroni); `null` without a basis.
+    pub interval: Option<[f64; 2]>,
+    /// What may be said.
+    pub claim: BestClaim,
+}
+
+/// What may be said of the best cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BestClaim {
+    /// It is the first cell.
+    First,
+    /// The simultaneous interval leaves 1 out.
+    Better,
+    /// The interval holds 1, or there is none: run both again.
+    RunAgain,
+}
+
+impl Factor {
+    /// Its levels' values, where all have one.
+    pub fn values(&self) -> Option<Vec<f64>> {
+        let values = self.levels.iter().map(|level| level.value.filter(|value| *value > 0.0));
+        values.collect()
+    }
+}
