@@ -175,6 +175,8 @@ fn wait(span: Duration, signals: &Signals) -> Result<(), NotSet> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_testkit::program::{is_alive, kill, wait_until};
+
     use super::*;
 
     fn level(set: &str, verify: Option<&str>) -> LevelCommands {
@@ -222,7 +224,7 @@ mod tests {
         let hung = failure(&LevelCommands { timeout, ..level(&script, None) });
         assert_eq!((hung.end, hung.output.as_str()), (HookEnd::TimedOut(1), "waiting"));
         let child: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
-        assert!(!plimsoll_testkit::program::is_alive(child));
+        wait_until("its child is gone", || !is_alive(child));
     }
 
     #[test]
@@ -232,7 +234,7 @@ mod tests {
         let script = format!("sleep 300 & echo $! > {}", pid.display());
         level(&script, None).set(&Signals::unheard()).unwrap();
         let child: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
-        assert!(plimsoll_testkit::program::is_alive(child), "servers are started like this");
-        plimsoll_testkit::program::kill(child, "KILL");
+        assert!(is_alive(child), "servers are started like this");
+        kill(child, "KILL");
     }
 }

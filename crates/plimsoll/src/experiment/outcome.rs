@@ -66,11 +66,12 @@ impl<'a> Outcome<'a> {
             groups: Vec::new(),
             ratios: Vec::new(),
         };
-        let row = comparison.rows(figure).find(|row| row.load == load).unwrap_or(&empty);
+        let row = comparison.rows(figure).find(|row| row.load == load).cloned();
+        let is_there = row.is_some();
         let inputs: Vec<CellInput> = cells.map(|cell| self.input(cell, records)).collect();
         let factors = self.design.factors.iter().map(factor).collect();
-        comparison.experiment = Some(analyse(factors, &inputs, row));
-        if figure.is_of_point() && std::ptr::eq(row, &empty) {
+        comparison.experiment = Some(analyse(factors, &inputs, &row.unwrap_or(empty)));
+        if figure.is_of_point() && !is_there {
             comparison.notes.push(format!(
                 "no load point of {} is common to all runs, so there is no {} to judge the factors \
                  by; give all runs the same --points",
