@@ -22,12 +22,12 @@ use plimsoll_model::comparison::{
 };
 use plimsoll_model::result::RunResult;
 
+use crate::sampling::OUTSIDE;
+
 pub use alike::CompareError;
 
 /// Comparisons from which chance alone is expected to bring a claim or two.
 const FIGURES_MANY: usize = 10;
-/// What an interval leaves out.
-const OUTSIDE: f64 = 0.05;
 
 /// A run to be compared.
 #[derive(Clone, Debug)]

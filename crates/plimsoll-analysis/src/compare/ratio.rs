@@ -3,7 +3,7 @@
 
 use plimsoll_model::comparison::{Method, RUNS_MIN};
 
-use crate::sampling::{Draws, quantile, resampled};
+use crate::sampling::{Draws, ERROR_MIN, OUTSIDE, detectable_errors, quantile, resampled, summed};
 
 /// Runs of a side, or pairs, from which they are drawn again and again: fewer hold too few
 /// different samples.
@@ -11,13 +11,6 @@ const BOOTSTRAP_RUNS_MIN: usize = 15;
 const RESAMPLES: usize = 1_999;
 /// The same bundles give the same comparison.
 const SEED: u64 = 0x504c_494d_5241_5449;
-/// What an interval leaves out.
-const OUTSIDE: f64 = 0.05;
-/// 85 % of a normal distribution lie below it: runs with slow modes are not quite normal, and four
-/// in five is what is stated.
-const NORMAL_85: f64 = 1.036;
-/// Half a step of the histograms: runs that agree more closely agree by rounding.
-const ERROR_MIN: f64 = 0.000_5;
 
 /// A difference of logarithms, how sure it is, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,19 +102,8 @@ impl Estimate {
     }
 
     /// The ratio above 1 that four of five such comparisons would claim.
-    ///
-    /// A difference of `K` errors is claimed where `K·s + Z > t·s'`: `Z` is the chance in the
-    /// means, `s` and `s'` that in the error, as known from these runs and from those of another
-    /// time. Each `s` has mean `m` and variance `1 − m²`; taken as normal, which is right to a
-    /// tenth of a percent from two degrees of freedom on, four in five is a quadratic in `K`.
     pub(super) fn detectable(&self) -> f64 {
-        let (t, df, z2) = (self.critical_of_all, self.degrees, NORMAL_85 * NORMAL_85);
-        let m = 1.0 - 1.0 / (4.0 * df) + 1.0 / (32.0 * df * df);
-        let (m2, v) = (m * m, 1.0 - m * m);
-        let a = m2 - z2 * v;
-        let c = m2 * t * t - z2 * (1.0 + v * t * t);
-        let errors = (m2 * t + (m2 * m2 * t * t - a * c).max(0.0).sqrt()) / a;
-        (errors * self.error).exp()
+        (detectable_errors(self.critical_of_all, self.degrees) * self.error).exp()
     }
 }
 
@@ -149,11 +131,9 @@ impl Moments {
 
 /// Error of the difference of two means, and its degrees of freedom (Welch 1947).
 fn welch(a: Moments, b: Moments) -> (f64, f64) {
-    let (part_a, part_b) = (a.variance / a.n, b.variance / b.n);
-    let sum = part_a + part_b;
-    let below = part_a * part_a / (a.n - 1.0) + part_b * part_b / (b.n - 1.0);
-    let degrees = if below > 0.0 { sum * sum / below } else { a.n + b.n - 2.0 };
-    (sum.sqrt(), degrees)
+    let parts = [(a.variance / a.n, a.n - 1.0), (b.variance / b.n, b.n - 1.0)];
+    let (variance, degrees) = summed(parts).unwrap_or((0.0, a.n + b.n - 2.0));
+    (variance.sqrt(), degrees)
 }
 
 /// Sizes of the statistic of runs that are drawn again, in order.

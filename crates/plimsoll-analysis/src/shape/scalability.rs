@@ -1,6 +1,9 @@
 //! The universal scalability law, fitted to the throughput itself, and what it may say of loads
 //! that nobody measured.
 
+#[cfg(test)]
+mod judge;
+
 use plimsoll_model::shape::Scalability;
 
 use super::{Loaded, by_load, middle, peak, resampled};
