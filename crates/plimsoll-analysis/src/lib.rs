@@ -10,6 +10,7 @@
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | groups of runs side by side, with intervals, or why not |
+//! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`climb`] | the way of every search to the highest load that holds |
@@ -29,6 +30,7 @@ mod bursts;
 pub mod capacity;
 pub mod climb;
 pub mod compare;
+mod cost;
 pub mod curve;
 mod gate;
 mod health;
