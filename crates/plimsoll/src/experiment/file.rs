@@ -70,7 +70,7 @@ pub(crate) fn response(file: &Path, asked: &ExperimentFile) -> Result<Response, 
         Some((name, load)) => (name, Some(load.trim().parse::<f64>().ok())),
         None => (text.as_str(), None),
     };
-    let figure = RatioFigure::ALL.into_iter().find(|figure| figure.as_str() == name.trim());
+    let figure = RatioFigure::all().find(|figure| figure.as_str() == name.trim());
     let response = match (figure, load) {
         (Some(figure), None) if !figure.is_of_point() => Some(Response { figure, load: None }),
         (Some(figure), Some(Some(load))) if figure.is_of_point() => {
@@ -80,7 +80,7 @@ pub(crate) fn response(file: &Path, asked: &ExperimentFile) -> Result<Response, 
     };
     response.ok_or_else(|| {
         let of = |of_point: bool| {
-            let all = RatioFigure::ALL.into_iter().filter(move |it| it.is_of_point() == of_point);
+            let all = RatioFigure::all().filter(move |it| it.is_of_point() == of_point);
             all.map(RatioFigure::as_str).collect::<Vec<_>>().join(", ")
         };
         Failure::wrong(format!(
