@@ -227,8 +227,7 @@ pub(super) fn percent(share: f64) -> String {
 pub(super) fn interaction(it: &Experiment) -> Option<String> {
     let found = it.interaction?;
     let [above, below] = found.degrees;
-    let test =
-        format!("F = {} on {above:.0} and {below:.0}, p {}", three_digits(found.f), p(found.p));
+    let test = format!("F({above:.0}, {below:.0}) = {}, p {}", three_digits(found.f), p(found.p));
     Some(match found.found {
         true => format!(
             "The effects depend on each other ({test}): each is stated at the levels of the others."
