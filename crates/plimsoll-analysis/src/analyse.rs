@@ -16,6 +16,7 @@ use plimsoll_model::result::{
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
 use crate::capacity::{self, Tried};
+use crate::cost::costs;
 use crate::gate::judge;
 use crate::hints::{Seen, hints_of_point, hints_of_run};
 use crate::limit::judge_limits;
@@ -197,6 +198,7 @@ impl<'a> Analysis<'a> {
             result.score = Some(mix.value);
             result.warnings.extend(idle_clients(&mix, clients).map(|rule| rule.at(UNPLACED)));
         }
+        result.cost = costs(view.record, self.disclosure.as_ref());
         let (not_counted, because) = check_counted(&evidence).unzip();
         result.not_counted = not_counted;
         result.not_counted_because = because.map(|rule| rule.at(UNPLACED));

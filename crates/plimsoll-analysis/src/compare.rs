@@ -150,7 +150,8 @@ fn notes(it: &Comparison, groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<Stri
     }
     notes.extend(points_note(it));
     let claimable = |row: &FigureRow| row.ratios.iter().filter(|r| r.interval.is_some()).count();
-    let claimable: usize = it.figures.iter().map(claimable).sum();
+    let claimable: usize =
+        it.figures.iter().filter(|row| !row.figure.is_cost()).map(claimable).sum();
     if claimable >= FIGURES_MANY {
         let by_chance = (claimable as f64 * OUTSIDE).round();
         notes.push(format!(

@@ -125,6 +125,12 @@ fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
         GateFigure::Achieved => {
             Some(Found::new(point.achieved_ops_per_s?, point.achieved_interval_ops_per_s))
         }
+        GateFigure::Cost(figure) => {
+            let (_, cost) = point.server_cost(figure)?;
+            let unit = if figure.is_share() { 100.0 } else { 1.0 };
+            let interval = cost.interval.map(|bounds| bounds.map(|bound| bound * unit));
+            Some(Found::new(cost.value * unit, interval))
+        }
         _ => None,
     }
 }
@@ -199,6 +205,25 @@ mod tests {
         assert_eq!(judged("p99@3000 > 50ms").state, GateState::Failed);
         assert_eq!(judged("errors > 0.1%").value, Some(0.2));
         assert_eq!(judged("errors > 0.2%").state, GateState::Held);
+    }
+
+    #[test]
+    fn what_an_op_costs_is_held_against_a_time_or_a_share() {
+        use plimsoll_model::cost::{Cost, CostFigure, CostOf, HostCost};
+        let mut run = run();
+        let figures = [
+            (CostFigure::CpuPerOp, Cost { value: 42e3, interval: Some([41e3, 43e3]) }),
+            (CostFigure::DiskBusy, Cost { value: 0.3, interval: None }),
+        ];
+        let (source, cores, disks, interfaces) = (None, None, Vec::new(), Vec::new());
+        let of = CostOf::ServerProcesses;
+        let cost = HostCost { source, of, cores, disks, interfaces, figures: figures.into() };
+        run.points.iter_mut().for_each(|point| point.cost = vec![cost.clone()]);
+        let state = |expr: &str| judge(&expr.parse().unwrap(), &run, false).state;
+        assert_eq!(state("cpu_per_op > 40us"), GateState::Failed);
+        assert_eq!(state("cpu_per_op@2000 > 44us"), GateState::Held);
+        assert_eq!(state("disk_busy > 25%"), GateState::Failed);
+        assert_eq!(state("memory > 5"), GateState::Unknown, "nobody saw it");
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | groups of runs side by side, with intervals, or why not |
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
+//! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`climb`] | the way of every search to the highest load that holds |
@@ -30,6 +31,7 @@ mod bursts;
 pub mod capacity;
 pub mod climb;
 pub mod compare;
+mod cost;
 pub mod curve;
 pub mod experiment;
 mod gate;

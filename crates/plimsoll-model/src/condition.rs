@@ -157,7 +157,7 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
 }
 
 /// The figure of that name; `p99.9` is `p999`.
-fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
+pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
     let known = F::known();
     let wanted = name.replace("p99.9", "p999");
     if let Some((_, figure)) = known.iter().find(|(known, _)| *known == wanted) {

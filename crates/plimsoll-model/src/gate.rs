@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::Figure;
 use crate::condition::{Condition, ConditionFigure, LimitUnit};
+use crate::cost::CostFigure;
 
 /// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
 pub type Gate = Condition<GateFigure>;
@@ -52,6 +53,8 @@ pub enum GateFigure {
     Score,
     /// The capacity that was searched.
     Capacity,
+    /// What the server spent on a point: CPU time in nanoseconds, shares in percent.
+    Cost(CostFigure),
 }
 
 impl GateFigure {
@@ -77,7 +80,8 @@ impl ConditionFigure for GateFigure {
         let response = Figure::ALL.map(|it| (it.as_str().to_owned(), Self::Response(it)));
         let service = Figure::ALL.map(|it| (format!("service_{}", it.as_str()), Self::Service(it)));
         let others = Self::OTHERS.map(|(name, figure)| (name.to_owned(), figure));
-        response.into_iter().chain(others).chain(service).collect()
+        let costs = CostFigure::ALL.map(|it| (it.as_str().to_owned(), Self::Cost(it)));
+        response.into_iter().chain(others).chain(service).chain(costs).collect()
     }
 
     fn unit(self) -> LimitUnit {
@@ -86,12 +90,14 @@ impl ConditionFigure for GateFigure {
                 LimitUnit::Time
             }
             Self::Errors => LimitUnit::Share,
+            Self::Cost(figure) => figure.unit(),
             _ => LimitUnit::Number,
         }
     }
 
     fn is_of_point(self) -> bool {
-        matches!(self, Self::Response(_) | Self::Service(_) | Self::Errors | Self::Achieved)
+        let of_point = matches!(self, Self::Response(_) | Self::Service(_) | Self::Cost(_));
+        of_point || matches!(self, Self::Errors | Self::Achieved)
     }
 }
 

@@ -27,6 +27,7 @@
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
+//! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
@@ -40,9 +41,11 @@ pub mod certificate;
 pub mod comparison;
 pub mod condition;
 pub mod core_user;
+pub mod cost;
 pub mod counters;
 pub mod disclosure;
 pub mod event;
+pub mod experiment_file;
 pub mod finding;
 pub mod gate;
 pub mod hint;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
+use crate::cost::HostCost;
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
@@ -291,6 +292,9 @@ with_counters! {
         /// Use of hosts and processes in the window, as the monitors saw it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub resources: Vec<ResourceUse>,
+        /// What an op cost the hosts that were watched.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub cost: Vec<HostCost>,
         /// Programs beside the server that may run on its cores and used CPU time in the window.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub server_core_users: Vec<CoreUser>,

@@ -284,7 +284,7 @@ fn whole_table(it: &Comparison) -> Table {
 /// Ratios of one group to the first, a line for each load point.
 fn points_table(it: &Comparison, index: usize) -> Table {
     let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
-    let of_points = RatioFigure::ALL.into_iter().filter(|figure| figure.is_of_point());
+    let of_points = RatioFigure::all().filter(|figure| figure.is_of_point());
     let of_points: Vec<RatioFigure> = of_points.collect();
     let mut columns = vec![figures(&axis_name(&it.axis), "")];
     columns.extend(of_points.iter().map(|figure| figures(ratios::name(*figure), "")));

@@ -6,8 +6,8 @@ use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -128,6 +128,11 @@ impl ServerProcess {
         self.process.child.id()
     }
 
+    /// The directory of its configuration, where it has one of its own.
+    pub fn scratch(&self) -> Option<&Path> {
+        self.process.scratch.as_ref().map(TempDir::path)
+    }
+
     /// Ids of all processes of the server, for samplers of CPU and memory.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
         processes_of_group(self.pid())
@@ -173,8 +178,6 @@ impl ServerProcess {
         }
     }
 
-    /// The last lines it wrote to its error log.
-    /// The last it wrote to standard error.
     /// The last it wrote to standard error.
     pub fn stderr_tail(&self) -> String {
         self.process.stderr_tail()
@@ -288,9 +291,7 @@ impl Process {
 
     /// The last it wrote to standard error.
     pub fn stderr_tail(&self) -> String {
-        let kept = self.tail.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        self.tail.text()
     }
 
     /// Waits until it `answers`, which is told how much of `wait` is left. One that ends meanwhile,
@@ -404,33 +405,47 @@ fn spawn_on_cores(mut command: Command, launch: &Launch<'_>) -> Result<Child, Se
     })
 }
 
-/// The last bytes a server wrote to its error output.
+/// The last bytes a process wrote.
 #[derive(Debug)]
-struct Tail {
+pub struct Tail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     /// Disconnected once the output has ended.
     complete: mpsc::Receiver<()>,
 }
 
 impl Tail {
-    /// Drains `stderr`, so that the server never blocks on it, and keeps the end.
-    fn of(stderr: Option<ChildStderr>) -> Self {
+    /// Drains the output, so that the process never blocks on it, and keeps the end.
+    pub fn of(output: Option<impl Read + Send + 'static>) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let (until_complete, complete) = mpsc::channel();
-        if let Some(stderr) = stderr {
+        if let Some(output) = output {
             let kept = Arc::clone(&kept);
             std::thread::spawn(move || {
-                keep_end(stderr, &kept);
+                keep_end(output, &kept);
                 drop::<mpsc::Sender<()>>(until_complete);
             });
         }
         Self { kept, complete }
     }
+
+    /// What is kept so far.
+    pub fn text(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The same once the output has ended, or after a while: a program that the process left behind
+    /// may hold it open.
+    pub fn last_text(&self) -> String {
+        let _ = self.complete.recv_timeout(TAIL_WAIT);
+        self.text()
+    }
 }
 
-fn keep_end(mut stderr: ChildStderr, kept: &Mutex<VecDeque<u8>>) {
+fn keep_end(mut output: impl Read, kept: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 1024];
-    while let Ok(read @ 1..) = stderr.read(&mut buffer) {
+    while let Ok(read @ 1..) = output.read(&mut buffer) {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(&buffer[..read]);
         let excess = kept.len().saturating_sub(TAIL_BYTES_MAX);

@@ -8,6 +8,8 @@ use plimsoll_model::target::TargetError;
 use plimsoll_protocol::host::{HostError, HostErrorKind};
 use plimsoll_servers::ServerError;
 
+use crate::experiment::HookFailure;
+
 /// The exit codes of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -31,6 +33,8 @@ pub(crate) enum Exit {
 pub(crate) enum Failure {
     /// A mistake in a suite, with its place.
     Suite(Box<SuiteError>),
+    /// A command that sets a level of an experiment failed.
+    Hook(Box<HookFailure>),
     /// Anything else: what, where and the next move, in words.
     Other {
         /// How the program ends.
@@ -67,7 +71,7 @@ impl Failure {
                 );
                 Self::Other { exit, message }
             }
-            suite @ Self::Suite(_) => suite,
+            other => other,
         }
     }
 
@@ -75,6 +79,7 @@ impl Failure {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Suite(_) => Exit::Wrong,
+            Self::Hook(_) => Exit::Unusable,
             Self::Other { exit, .. } => *exit,
         }
     }
@@ -84,6 +89,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Suite(error) => error.fmt(f),
+            Self::Hook(failure) => failure.fmt(f),
             Self::Other { message, .. } => f.write_str(message),
         }
     }

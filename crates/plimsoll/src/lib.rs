@@ -11,6 +11,7 @@ mod coordinator;
 mod derive;
 mod dial;
 mod exit;
+mod experiment;
 mod fleet;
 mod host_inventory;
 mod load_file;
@@ -34,6 +35,7 @@ use plimsoll_protocol::host::Registration;
 
 use cli::{Cli, Verb};
 use exit::{Exit, Failure};
+use experiment::Begin;
 
 /// Runs the command line, with the program's own protocols and `more`.
 pub fn program(more: &'static [&'static Registration]) -> ExitCode {
@@ -80,7 +82,8 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Check(args) => verbs::check::perform(&args),
         Verb::Run(args) => verbs::run::perform(&args),
         Verb::Capacity(args) => verbs::capacity::perform(&args),
-        Verb::Scale(args) => verbs::scale::perform(&args),
+        Verb::Scale(args) => verbs::scale::perform(&args, Begin::New),
+        Verb::Experiment(args) => verbs::experiment::perform(&args, Begin::New),
         Verb::Resume(args) => verbs::resume::perform(&args),
         Verb::Calibrate(args) => verbs::calibrate::perform(&args),
         Verb::Agent(args) => verbs::agent::perform(&args),
@@ -91,7 +94,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Analyse(args) => verbs::analyse::perform(&args),
         Verb::Report(args) => verbs::report::perform(&args),
         Verb::Compare(args) => verbs::compare::perform(&args),
-        Verb::Versus(args) => verbs::versus::perform(&args),
+        Verb::Versus(args) => verbs::versus::perform(&args, Begin::New),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Runs(args) => verbs::runs::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),

@@ -143,6 +143,11 @@ pub(crate) fn command_line() -> Vec<String> {
     std::iter::once("plimsoll".to_owned()).chain(kept_arguments(arguments)).collect()
 }
 
+/// A secret was left out of these arguments.
+pub(crate) fn holds_left_out(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| argument.contains(LEFT_OUT))
+}
+
 /// The arguments of the command line as bundles keep them.
 fn kept_arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();

@@ -26,7 +26,7 @@ impl Signals {
         Ok(Self(asked))
     }
 
-    #[cfg(test)]
+    /// Nobody asks for the end.
     pub(crate) fn unheard() -> Self {
         Self(Arc::default())
     }

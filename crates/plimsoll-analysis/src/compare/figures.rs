@@ -1,8 +1,11 @@
 //! The figures of each run, and the rows they make.
 
 use plimsoll_model::capacity::Figure;
-use plimsoll_model::comparison::{Claim, FigureRow, GroupFigure, RUNS_MIN, Ratio, RatioFigure};
+use plimsoll_model::comparison::{
+    Claim, FigureRow, GroupFigure, RUNS_MIN, Ratio, RatioFigure, load_of_costs,
+};
 use plimsoll_model::condition::ConditionFigure;
+use plimsoll_model::cost::{CostFigure, CostOf};
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
@@ -19,13 +22,13 @@ const NS_PER_MS: f64 = 1e6;
 /// Figures of the run first, then load point by load point.
 pub(super) fn rows(groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<FigureRow> {
     let ladder = Ladder::of(groups);
-    let whole = RatioFigure::ALL.into_iter().filter(|figure| !figure.is_of_point());
+    let whole = RatioFigure::all().filter(|figure| !figure.is_of_point());
     let mut rows: Vec<FigureRow> = whole
         .filter(|figure| *figure != RatioFigure::PeakOpsPerS || peaks_apart(groups))
         .map(|figure| row(figure, None, groups, wishes, ladder.interpolated))
         .collect();
     for load in &ladder.loads {
-        let figures = RatioFigure::ALL.into_iter().filter(|figure| figure.is_of_point());
+        let figures = RatioFigure::all().filter(|figure| figure.is_of_point());
         rows.extend(
             figures.map(|figure| row(figure, Some(*load), groups, wishes, ladder.interpolated)),
         );
@@ -38,31 +41,74 @@ pub(super) fn rows(groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<FigureRow> 
     rows
 }
 
-/// A dozen ratios have one that leaves 1 out by chance every second time. Headlines (a score beside
-/// a peak) share the 5 %, and so do all other ratios: unless one differs where all of its kind
-/// share it, none is claimed.
-fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
-    for is_headline in [true, false] {
-        let of_kind = |row: &&mut FigureRow| row.figure.is_headline() == is_headline;
-        let tested = rows.iter_mut().filter(of_kind);
-        let tested = tested.filter(|row| row.ratios[index].interval.is_some()).count();
-        for row in rows.iter_mut().filter(of_kind) {
-            row.ratios[index] = ratio(&row.groups[0], &row.groups[index + 1], paired, tested);
+/// Ratios that share the 5 %.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A score beside a peak.
+    Headline,
+    /// All other figures of speed.
+    Beside,
+    /// What an op costs at the load at which costs are compared.
+    Cost,
+    /// And at the other loads.
+    CostBeside,
+}
+
+impl Kind {
+    fn of(row: &FigureRow, load_of_costs: Option<f64>) -> Self {
+        match row.figure {
+            figure if figure.is_headline() => Self::Headline,
+            figure if !figure.is_cost() => Self::Beside,
+            _ if row.load == load_of_costs => Self::Cost,
+            _ => Self::CostBeside,
         }
     }
-    let holds = |row: &FigureRow| {
+}
+
+/// A dozen ratios have one that leaves 1 out by chance every second time. Those of a kind share the
+/// 5 %: unless one differs where all of its kind share it, none is claimed. Speed and cost are two
+/// questions, so that one is not claimed for the other.
+fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
+    let load = load_of_costs(rows);
+    let kinds: Vec<Kind> = rows.iter().map(|row| Kind::of(row, load)).collect();
+    for question in [[Kind::Headline, Kind::Beside], [Kind::Cost, Kind::CostBeside]] {
+        let holds = question.map(|kind| {
+            let mut of_kind: Vec<&mut FigureRow> = Vec::new();
+            of_kind.extend(rows.iter_mut().zip(&kinds).filter(|it| *it.1 == kind).map(|it| it.0));
+            share_among(&mut of_kind, index, paired)
+        });
+        if holds.contains(&true) {
+            continue;
+        }
+        for (row, _) in rows.iter_mut().zip(&kinds).filter(|it| question.contains(it.1)) {
+            let it = &mut row.ratios[index];
+            if it.claim == Claim::Differs {
+                it.claim = Claim::MayBeChance;
+            }
+        }
+    }
+}
+
+/// Whether one differs where all of them share the 5 %.
+fn share_among(rows: &mut [&mut FigureRow], index: usize, paired: bool) -> bool {
+    let tested = rows.iter().filter(|row| row.ratios[index].interval.is_some()).count();
+    for row in rows.iter_mut() {
+        row.ratios[index] = ratio(&row.groups[0], &row.groups[index + 1], paired, tested);
+    }
+    rows.iter().any(|row| {
         let Ratio { claim, interval_of_all, .. } = row.ratios[index];
         claim == Claim::Differs && interval_of_all.is_some_and(leaves_one_out)
-    };
-    if rows.iter().any(holds) {
-        return;
-    }
-    for row in rows {
-        let it = &mut row.ratios[index];
-        if it.claim == Claim::Differs {
-            it.claim = Claim::MayBeChance;
-        }
-    }
+    })
+}
+
+/// Whose cost is compared: the first that all runs have, since a host and the processes on it are
+/// two things.
+fn compared_cost(figure: RatioFigure, groups: &[GroupInput]) -> Option<(CostFigure, CostOf)> {
+    let RatioFigure::Cost(figure) = figure else { return None };
+    let has =
+        |run: &RunInput, of| run.result.points.iter().any(|p| p.cost_of(of, figure).is_some());
+    let all_have = |of: &CostOf| groups.iter().flat_map(|it| &it.runs).all(|run| has(run, *of));
+    Some((figure, CostOf::SERVERS.into_iter().find(all_have)?))
 }
 
 fn leaves_one_out([low, high]: [f64; 2]) -> bool {
@@ -124,10 +170,15 @@ fn row(
     wishes: Wishes<'_>,
     interpolated: bool,
 ) -> FigureRow {
+    let cost = compared_cost(figure, groups);
+    let of_point = |point: &PointResult| match cost {
+        Some((figure, of)) => point.cost_of(of, figure).map(|cost| cost.value),
+        None => of_point(figure, point),
+    };
     let value = |run: &RunInput| -> Option<f64> {
         let found = match load {
             None => of_run(figure, run, wishes.force),
-            Some(load) => of_load(figure, run, load, wishes.force),
+            Some(load) => of_load((figure, &of_point), run, load, wishes.force),
         };
         found.filter(|value| value.is_finite() && *value > 0.0)
     };
@@ -191,21 +242,26 @@ fn is_at_least(figure: RatioFigure, run: &RunInput) -> bool {
 /// A figure at a load: of the point there, or between its neighbours; times between their
 /// logarithms. A run that is invalid as a whole has none, and of a point that is invalid none is
 /// taken.
-fn of_load(figure: RatioFigure, run: &RunInput, load: f64, force: bool) -> Option<f64> {
+fn of_load(
+    (figure, of_point): (RatioFigure, &dyn Fn(&PointResult) -> Option<f64>),
+    run: &RunInput,
+    load: f64,
+    force: bool,
+) -> Option<f64> {
     let broken = run.result.verdict.reasons.iter().any(|reason| reason.point.is_none());
     if broken && !force {
         return None;
     }
     let sound = |point: &&PointResult| point.valid || force;
     if let Some(point) = point_at(&run.result, load) {
-        return Some(point).filter(sound).and_then(|point| of_point(figure, point));
+        return Some(point).filter(sound).and_then(of_point);
     }
     let mut known: Vec<(f64, f64)> = run
         .result
         .points
         .iter()
         .filter(sound)
-        .filter_map(|point| Some((point.requested, of_point(figure, point)?)))
+        .filter_map(|point| Some((point.requested, of_point(point)?)))
         .collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (before, behind) = known.windows(2).find_map(|pair| match pair {

@@ -29,7 +29,8 @@ const POINT_FACTOR: f64 = 1.75;
 pub(super) fn splits(comparison: &Comparison, index: usize) -> Vec<String> {
     let mut said = Vec::new();
     let mut loads: Vec<f64> = Vec::new();
-    for row in &comparison.figures {
+    // What an op costs of a disk falls into modes by when the kernel writes.
+    for row in comparison.figures.iter().filter(|row| !row.figure.is_cost()) {
         if row.load.is_some_and(|load| loads.contains(&load)) {
             continue;
         }

@@ -1,3 +1,5 @@
+mod costs;
+
 use plimsoll_model::comparison::{Method, RatioFigure};
 use plimsoll_model::event::Bound;
 use plimsoll_model::gate::GateState;

@@ -19,3 +19,5 @@ pub mod gate;
 mod lines;
 pub mod spec;
 mod words;
+
+pub use words::{WordsError, split as split_words};

@@ -13,8 +13,12 @@ pub enum WordsError {
     LoneBackslash,
 }
 
-/// POSIX.1-2017, Shell Command Language, 2.2 Quoting. Operators such as `|` are plain characters.
-pub(super) fn split(text: &str) -> Result<Vec<String>, WordsError> {
+/// The words of a command line: POSIX.1-2017, Shell Command Language, 2.2 Quoting. Operators such as
+/// `|` are plain characters.
+///
+/// # Errors
+/// When a quote or a backslash is left open.
+pub fn split(text: &str) -> Result<Vec<String>, WordsError> {
     let mut words = Vec::new();
     // Of the word that has begun; `''` is a word too.
     let mut word: Option<String> = None;

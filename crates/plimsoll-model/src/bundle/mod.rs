@@ -26,7 +26,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, read_intervals};
-pub use journal::{Journal, JournalWriter};
+pub use journal::{Journal, JournalWriter, Records};
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestProblem, sha256_of};
 pub use packed::{PackedSlice, SlicePacker};
 pub use read::BundleReader;

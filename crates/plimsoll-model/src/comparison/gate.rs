@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{Condition, ConditionFigure, LimitUnit};
+use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, figure_named};
+use crate::cost::CostFigure;
 use crate::gate::GateState;
 
 /// A condition under which a comparison fails. Its limit is the ratio to the first group.
@@ -10,7 +11,7 @@ pub type RatioGate = Condition<RatioFigure>;
 
 /// A figure that groups are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", into = "String")]
 pub enum RatioFigure {
     /// The headline of the run.
     Peak,
@@ -32,22 +33,29 @@ pub enum RatioFigure {
     P95,
     /// 99th percentile.
     P99,
+    /// What the server spent on a load point.
+    Cost(CostFigure),
 }
 
+/// A figure of speed or time, and none of cost.
+const SPEED: [RatioFigure; 10] = [
+    RatioFigure::Peak,
+    RatioFigure::PeakOpsPerS,
+    RatioFigure::Score,
+    RatioFigure::Capacity,
+    RatioFigure::OverallResponse,
+    RatioFigure::AchievedOpsPerS,
+    RatioFigure::P50,
+    RatioFigure::P90,
+    RatioFigure::P95,
+    RatioFigure::P99,
+];
+
 impl RatioFigure {
-    /// Those of the run, then those of load points.
-    pub const ALL: [Self; 10] = [
-        Self::Peak,
-        Self::PeakOpsPerS,
-        Self::Score,
-        Self::Capacity,
-        Self::OverallResponse,
-        Self::AchievedOpsPerS,
-        Self::P50,
-        Self::P90,
-        Self::P95,
-        Self::P99,
-    ];
+    /// Those of the run, then those of load points, costs last.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SPEED.into_iter().chain(CostFigure::ALL.map(Self::Cost))
+    }
 
     /// As files and conditions write it.
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +70,7 @@ impl RatioFigure {
             Self::P90 => "p90",
             Self::P95 => "p95",
             Self::P99 => "p99",
+            Self::Cost(figure) => figure.as_str(),
         }
     }
 
@@ -70,7 +79,12 @@ impl RatioFigure {
         matches!(self, Self::Peak | Self::Score | Self::Capacity)
     }
 
-    /// It is a time: less is better.
+    /// It is what the server spent: less is better.
+    pub const fn is_cost(self) -> bool {
+        matches!(self, Self::Cost(_))
+    }
+
+    /// It is a time of the response: less is better.
     pub const fn is_time(self) -> bool {
         matches!(self, Self::OverallResponse | Self::P50 | Self::P90 | Self::P95 | Self::P99)
     }
@@ -83,10 +97,11 @@ impl RatioFigure {
 
 impl ConditionFigure for RatioFigure {
     const OF: &'static str = "a comparison";
-    const EXAMPLES: &'static str = "'p99 > 1.05x', 'peak < 0.97x' or 'p50@4000 > 1.1x'";
+    const EXAMPLES: &'static str =
+        "'p99 > 1.05x', 'peak < 0.97x', 'p50@4000 > 1.1x' or 'cpu_per_op > 1.05x'";
 
     fn known() -> Vec<(String, Self)> {
-        Self::ALL.map(|figure| (figure.as_str().to_owned(), figure)).to_vec()
+        Self::all().map(|figure| (figure.as_str().to_owned(), figure)).collect()
     }
 
     fn unit(self) -> LimitUnit {
@@ -94,7 +109,22 @@ impl ConditionFigure for RatioFigure {
     }
 
     fn is_of_point(self) -> bool {
-        matches!(self, Self::AchievedOpsPerS | Self::P50 | Self::P90 | Self::P95 | Self::P99)
+        let of_time = matches!(self, Self::P50 | Self::P90 | Self::P95 | Self::P99);
+        of_time || self.is_cost() || self == Self::AchievedOpsPerS
+    }
+}
+
+impl From<RatioFigure> for String {
+    fn from(figure: RatioFigure) -> Self {
+        figure.as_str().to_owned()
+    }
+}
+
+impl TryFrom<String> for RatioFigure {
+    type Error = ConditionError;
+
+    fn try_from(name: String) -> Result<Self, ConditionError> {
+        figure_named(&name)
     }
 }
 

@@ -134,8 +134,8 @@ pub struct Ratio {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio; `null` with fewer than three runs a side.
     pub interval: Option<[f64; 2]>,
-    /// The same with 5 % shared among all ratios beside the headline; of a headline the same.
-    /// Conditions on the worst load point are judged by it.
+    /// The same with 5 % shared among all ratios beside the headline; of a headline the same. Costs
+    /// share 5 % of their own: those at the load of the peak, and those at the other loads.
     pub interval_of_all: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
@@ -186,8 +186,26 @@ impl Comparison {
         self.figures.iter().filter(move |row| row.figure == figure)
     }
 
+    /// The load at which costs are compared.
+    pub fn load_of_costs(&self) -> Option<f64> {
+        load_of_costs(&self.figures)
+    }
+
     /// A condition fails.
     pub fn fails(&self) -> bool {
         self.gates.iter().any(|gate| gate.fails)
     }
+}
+
+/// The load at which costs are compared beside the headline: of those that count in all groups the
+/// one at which these did most.
+pub fn load_of_costs(rows: &[FigureRow]) -> Option<f64> {
+    let done = |row: &FigureRow| -> Option<f64> {
+        let means = row.groups.iter().map(|group| group.mean.map(f64::ln));
+        means.sum::<Option<f64>>()
+    };
+    let achieved = rows.iter().filter(|row| row.figure == RatioFigure::AchievedOpsPerS);
+    let counted = achieved.filter(|row| row.not_counted.is_empty());
+    let known = counted.filter_map(|row| Some((row.load?, done(row)?)));
+    known.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(load, _)| load)
 }

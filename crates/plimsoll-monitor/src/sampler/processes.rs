@@ -21,7 +21,7 @@ pub(super) static PROCESSES: Table = Table {
     columns: &[
         Column::drawn("cpu", Unit::Cores),
         Column::written("cpu_user", Unit::Cores),
-        Column::written("cpu_system", Unit::Cores),
+        Column::summed("cpu_system", Unit::Cores),
         // Ready to run while others had the core, over all threads.
         Column::summed("run_delay", Unit::Cores),
         Column::summed("busiest_thread", Unit::Cores),
@@ -37,6 +37,8 @@ pub(super) static PROCESSES: Table = Table {
         Column::summed("threads", Unit::Count),
         Column::summed("descriptors", Unit::Count),
         Column::summed("processes", Unit::Count),
+        // Times that a thread was given a core.
+        Column::drawn("context_switches", Unit::PerSecond),
     ],
 };
 
@@ -130,7 +132,7 @@ fn values(
     buffer: &mut Vec<u8>,
     elapsed: Elapsed,
     cpus: &Rows,
-) -> [Option<f64>; 15] {
+) -> [Option<f64>; 16] {
     let total = tree.sample(root, buffer);
     let cores = |ns: Option<u64>| elapsed.rate(Some(0), ns).map(|ns| ns / NANOS_PER_SECOND as f64);
     let cpu = total.user_ns.zip(total.system_ns);
@@ -158,5 +160,6 @@ fn values(
         count(total.threads),
         tree.descriptors.map(|n| n as f64),
         Some(total.processes as f64),
+        elapsed.rate(Some(0), threads(|t| t.switches)),
     ]
 }

@@ -58,7 +58,7 @@ pub struct Column {
     pub unit: Unit,
     /// It is summed up per load point, not only written to the CSV file.
     pub summed: bool,
-    /// Its samples are kept per load point, to be drawn over time.
+    /// Its samples are kept per load point, to be drawn over time and to tell how it varies.
     pub drawn: bool,
 }
 

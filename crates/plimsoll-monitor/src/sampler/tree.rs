@@ -223,6 +223,8 @@ pub(super) struct ThreadsUse {
     pub(super) for_disk: u64,
     /// Threads that wait for another one.
     pub(super) for_lock: u64,
+    /// Times that a thread was given a core.
+    pub(super) switches: u64,
 }
 
 /// Those of one process, by their ids.
@@ -244,6 +246,7 @@ struct Thread {
 struct Scheduled {
     run_ns: u64,
     wait_ns: u64,
+    switches: u64,
 }
 
 /// What a thread waits for.
@@ -304,7 +307,11 @@ impl Thread {
     fn sample(&mut self, buffer: &mut Vec<u8>, sum: &mut Option<ThreadsUse>) {
         let Some(text) = self.schedstat.read_line(buffer) else { return };
         let Ok(now) = Schedstat::from_read(text.as_bytes()) else { return };
-        let now = Scheduled { run_ns: now.sum_exec_runtime, wait_ns: now.run_delay };
+        let now = Scheduled {
+            run_ns: now.sum_exec_runtime,
+            wait_ns: now.run_delay,
+            switches: now.pcount,
+        };
         let before = self.before.replace(now);
         // One that has not run since is where it was.
         if before != Some(now) {
@@ -315,6 +322,8 @@ impl Thread {
             let waited_ns = now.wait_ns.saturating_sub(before.wait_ns);
             sum.wait_ns = sum.wait_ns.saturating_add(waited_ns);
             sum.busiest_ns = sum.busiest_ns.max(now.run_ns.saturating_sub(before.run_ns));
+            let switches = now.switches.saturating_sub(before.switches);
+            sum.switches = sum.switches.saturating_add(switches);
         }
         match self.waits {
             Some(Wait::Disk) => sum.for_disk += 1,

@@ -233,7 +233,7 @@ pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &Fi
         RatioFigure::P90 | RatioFigure::P95 => false,
         _ => true,
     };
-    let by_figure = RatioFigure::ALL.into_iter().filter(move |figure| shown(*figure));
+    let by_figure = RatioFigure::all().filter(move |figure| shown(*figure));
     by_figure.flat_map(|figure| it.rows(figure))
 }
 

@@ -4,6 +4,7 @@ mod agents;
 mod calibrate;
 mod capacity;
 mod compare;
+mod experiment;
 mod observers;
 mod run;
 mod scale;
@@ -21,8 +22,9 @@ pub(crate) use agents::{
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
+pub(crate) use experiment::{ExperimentArgs, Joined};
 use observers::ObserverArgs;
-pub(crate) use run::{ArrivalsArg, Reported, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{ArrivalsArg, GateArgs, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 use values::{parse_override, parse_peak};
@@ -56,7 +58,11 @@ pub(crate) enum Verb {
     Capacity(Box<CapacityArgs>),
     /// Run a suite on a server of ours that gets more cores, memory or threads, step by step
     Scale(Box<ScaleArgs>),
-    /// Go on with an interrupted run after its last finished load point
+    /// Run a suite while factors are changed: settings of the server, suite keys, targets, what is
+    /// set by hand; tells what each brings
+    Experiment(Box<ExperimentArgs>),
+    /// Go on with an interrupted run after its last finished load point, or with an experiment after
+    /// its last finished run
     Resume(ResumeArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server
     Prepare(PrepareArgs),
@@ -175,7 +181,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Bundle of the interrupted run
+    /// Bundle of the interrupted run, or directory of the experiment
     pub dir: PathBuf,
     #[command(flatten)]
     pub output: Output,

@@ -6,7 +6,7 @@ pub(super) use plimsoll_protocol::host::arguments::{
     parse_rate, parse_size, parse_span_arg, parse_span_or_none_arg,
 };
 
-use super::{Labelled, Over};
+use super::{Joined, Labelled, Over};
 
 pub(super) fn parse_override(text: &str) -> Result<Override, String> {
     Override::parse(text).ok_or_else(|| "write KEY=VALUE, for example load.clients=32".to_owned())
@@ -18,6 +18,19 @@ pub(super) fn parse_label(text: &str) -> Result<Labelled, String> {
     let (name, dirs) = parts.ok_or("write NAME=DIR, for example before=runs/a,runs/b")?;
     let runs = dirs.split(',').filter(|dir| !dir.is_empty()).map(str::to_owned).collect();
     Ok(Labelled { name: name.to_owned(), runs })
+}
+
+/// `clock=350,run=DIR`.
+pub(super) fn parse_joined(text: &str) -> Result<Joined, String> {
+    const HOW: &str = "write NAME=LEVEL,run=DIR, for example clock=350,run=runs/slow";
+    let (factors, run) = text.split_once(",run=").filter(|(_, run)| !run.is_empty()).ok_or(HOW)?;
+    let level = |part: &str| {
+        let (name, level) = part.split_once('=')?;
+        let (name, level) = (name.trim(), level.trim());
+        (!name.is_empty() && !level.is_empty()).then(|| (name.to_owned(), level.to_owned()))
+    };
+    let levels = factors.split(',').map(level).collect::<Option<Vec<_>>>().ok_or(HOW)?;
+    Ok(Joined { levels, run: run.to_owned() })
 }
 
 pub(super) fn parse_users(text: &str) -> Result<f64, String> {

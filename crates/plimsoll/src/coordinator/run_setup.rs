@@ -31,6 +31,7 @@ use super::servers;
 use crate::cli::DEFAULT_SEED;
 use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
+use crate::experiment::{LevelCommands, NotSet};
 use crate::fleet::{Fleet, Whereabouts, order_of};
 use crate::observers::ObserverWishes;
 use crate::own_addresses;
@@ -73,6 +74,8 @@ pub(crate) struct RunRequest {
     pub capacity: Option<CapacityAsked>,
     /// Conditions under which the run fails.
     pub gates: Gates,
+    /// What is set on the servers of the run once they answer.
+    pub after_start: Vec<LevelCommands>,
     /// The command line, without passwords.
     pub command: Vec<String>,
 }
@@ -96,6 +99,7 @@ impl RunRequest {
             systems: Systems::default(),
             capacity: None,
             gates: Gates::default(),
+            after_start: Vec::new(),
             command: command_line(),
         }
     }
@@ -165,6 +169,7 @@ impl RunSetup {
         conditioning::check(suite, &targets)?;
         let needs = if file_set.is_some() { NeedsFiles::Yes } else { NeedsFiles::No };
         let Greeting { file_set: held, software } = (registration.greet)(suite, &targets, needs)?;
+        set_after_start(&request.after_start, &mut targets, signals)?;
         let resolved: Vec<ResolvedTarget> = targets.iter().map(|t| t.resolved.clone()).collect();
         let (dial, files) = (SystemDial::new(signals.clone()), HostFiles::default());
         let sent = request.headers.put_into(suite);
@@ -210,6 +215,31 @@ impl RunSetup {
         };
         self.targets.iter().map(endpoint).collect()
     }
+}
+
+/// Sets levels of an experiment on the servers that the run started.
+fn set_after_start(
+    levels: &[LevelCommands],
+    targets: &mut [Target],
+    signals: &Signals,
+) -> Result<(), Failure> {
+    for process in targets.iter_mut().filter_map(|target| target.process.as_mut()) {
+        for level in levels {
+            let scratch = process.scratch().map(|dir| dir.display().to_string());
+            let more = vec![
+                ("SERVER_PID", process.pid().to_string()),
+                ("SERVER_DIR", scratch.unwrap_or_default()),
+                ("SERVER_ADDRESS", process.address.to_string()),
+            ];
+            let level = LevelCommands { more, ..level.clone() };
+            level.set(signals).map_err(|not_set| match not_set {
+                NotSet::Failed(failure) => Failure::Hook(failure),
+                NotSet::Interrupted => Failure::interrupted("interrupted while a level was set"),
+            })?;
+        }
+        process.check()?;
+    }
+    Ok(())
 }
 
 /// Refuses servers that those who make the load do not reach, or not from where they are to.

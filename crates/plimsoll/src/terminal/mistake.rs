@@ -11,8 +11,8 @@ use crate::secrets::starred;
 pub(crate) fn show_failure(failure: &Failure) {
     match failure {
         Failure::Suite(error) => note(&mistake_text(error, stderr_style().is_painted())),
-        Failure::Other { message, .. } => {
-            note(&format!("{} {message}", stderr_style().bad("plimsoll:")));
+        Failure::Hook(_) | Failure::Other { .. } => {
+            note(&format!("{} {failure}", stderr_style().bad("plimsoll:")));
         }
     }
 }

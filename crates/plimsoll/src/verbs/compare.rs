@@ -87,11 +87,11 @@ fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
 }
 
 /// Compares groups; what must not be compared is the user's mistake.
-pub(super) fn compared(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, Failure> {
+pub(crate) fn compared(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, Failure> {
     compare(groups, wishes).map_err(|error| Failure::wrong(error.to_string()))
 }
 
-pub(super) fn show(comparison: &Comparison, json: bool) {
+pub(crate) fn show(comparison: &Comparison, json: bool) {
     let text = comparison_text(comparison);
     if json {
         terminal::note(&text);
@@ -102,17 +102,17 @@ pub(super) fn show(comparison: &Comparison, json: bool) {
 }
 
 /// The comparison as text: the same comparison gives the same bytes.
-pub(super) fn json_text(comparison: &Comparison) -> String {
+pub(crate) fn json_text(comparison: &Comparison) -> String {
     let text = serde_json::to_string_pretty(comparison);
     text.expect("numbers and text become JSON") + "\n"
 }
 
-pub(super) fn page(comparison: &Comparison) -> Result<String, Failure> {
+pub(crate) fn page(comparison: &Comparison) -> Result<String, Failure> {
     comparison_html(comparison).map_err(|e| cannot_render(&e))
 }
 
 /// Writes the file of `--junit`, where it was asked for.
-pub(super) fn write_junit(file: Option<&Path>, comparison: &Comparison) -> Result<(), Failure> {
+pub(crate) fn write_junit(file: Option<&Path>, comparison: &Comparison) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     let text = comparison_junit(comparison).map_err(|e| cannot_render(&e))?;
     Ok(write_durably(file, text.as_bytes())?)

@@ -34,12 +34,12 @@ pub(super) fn read(named: &[Named]) -> Result<Vec<GroupInput>, Failure> {
 }
 
 /// A run and its suite.
-fn run_of(bundle: &Path) -> Result<RunInput, Failure> {
+pub(crate) fn run_of(bundle: &Path) -> Result<RunInput, Failure> {
     input(bundle, derive::result_of(bundle)?)
 }
 
 /// A run whose result is known, and its suite.
-pub(super) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failure> {
+pub(crate) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failure> {
     let suite = BundleReader::open(bundle)?;
     let suite = suite.suite_text().parse().map_err(|e: toml::de::Error| {
         Failure::wrong(format!("{}: {}", bundle.join(SUITE_FILE).display(), e.message()))
@@ -48,7 +48,7 @@ pub(super) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failur
 }
 
 /// The bundle, those in the directory, or those that `run --repeat` made of that name.
-fn bundles(place: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn bundles(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     if is_bundle(place) {
         return Ok(vec![place.to_owned()]);
     }

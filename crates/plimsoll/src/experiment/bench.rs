@@ -1,0 +1,123 @@
+//! The runs of an experiment as the program makes them, and what became of each.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_analysis::compare::RunInput;
+use plimsoll_model::bundle::BundleReader;
+use plimsoll_model::finding::Rule;
+use plimsoll_model::result::RunResult;
+use plimsoll_model::stated::Stated;
+
+use super::design::{Design, Step};
+use super::outcome::Outcome;
+use super::records::Log;
+use super::series::{Bench, Made};
+use crate::cli::Progress;
+use crate::coordinator::{RunRequest, run};
+use crate::derive;
+use crate::exit::{Exit, Failure};
+use crate::signals::Signals;
+use crate::terminal::Live;
+use crate::verbs::groups;
+
+/// Makes runs on real servers.
+pub(crate) struct Real<'a> {
+    pub design: &'a Design,
+    /// Of each cell.
+    pub requests: &'a [RunRequest],
+    pub outcome: Outcome<'a>,
+    pub signals: &'a Signals,
+    pub progress: Progress,
+    /// Invalid runs count too.
+    pub force: bool,
+}
+
+impl Bench for Real<'_> {
+    fn make(&mut self, step: &Step, dir: &Path) -> Result<Made, Failure> {
+        let mut live = Live::new(self.progress);
+        live.line(&self.title(step));
+        let request = RunRequest { out: dir.to_owned(), ..self.requests[step.cell].clone() };
+        let end = run(&request, self.signals, &mut live)?;
+        live.line(&headline(&end.result));
+        self.made(step, dir, (end.exit, end.result))
+    }
+
+    fn finished(&mut self, step: &Step, dir: &Path) -> Result<Option<Made>, Failure> {
+        let is_finished = |dir: &PathBuf| {
+            BundleReader::open(dir).is_ok_and(|bundle| bundle.journal().is_finished())
+        };
+        match Some(dir.to_owned()).filter(is_finished) {
+            None => Ok(None),
+            Some(dir) => {
+                let (result, _) = derive::finish(&dir)?;
+                self.made(step, &dir, (derive::exit_of(&result), result)).map(Some)
+            }
+        }
+    }
+
+    fn keep(&mut self, log: &Log) -> Result<(), Failure> {
+        match self.outcome.comparison(log.records())? {
+            Some(comparison) => self.outcome.keep(&comparison),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Real<'_> {
+    /// The runs that an earlier part of the experiment made.
+    pub(crate) fn read_made(&mut self, dir: &Path, log: &Log) -> Result<(), Failure> {
+        for step in &self.design.steps {
+            if log.made(step).is_some() {
+                let place = self.design.place(dir, step);
+                let input = groups::run_of(&place)?;
+                self.outcome.add(step, input);
+            }
+        }
+        Ok(())
+    }
+
+    fn made(
+        &mut self,
+        step: &Step,
+        dir: &Path,
+        (exit, result): (Exit, RunResult),
+    ) -> Result<Made, Failure> {
+        let counts = result.verdict.valid || self.force;
+        let again = !counts && another_may_be_valid(&result);
+        if exit != Exit::Interrupted {
+            let input: RunInput = groups::input(dir, result)?;
+            self.outcome.add(step, input);
+        }
+        Ok(Made { exit, counts, again })
+    }
+
+    /// `run 3 of 12 (repeat 1 of 3), quota 0.3:`.
+    fn title(&self, step: &Step) -> String {
+        let at = self.design.steps.iter().position(|it| it == step).unwrap_or_default();
+        format!(
+            "run {} of {} (repeat {} of {}), {}:",
+            at + 1,
+            self.design.steps.len(),
+            step.block,
+            self.design.repeats,
+            self.design.names[step.cell]
+        )
+    }
+}
+
+/// Not of a program that measures nothing however often it runs.
+fn another_may_be_valid(result: &RunResult) -> bool {
+    let of_program = |rule: &Rule| rule.name() == "debug_build";
+    !result.verdict.reasons.iter().any(|reason| of_program(&reason.rule))
+}
+
+fn headline(result: &RunResult) -> String {
+    let verdict = if result.verdict.valid { "valid" } else { "invalid" };
+    match result.summary.value {
+        Some(value) => {
+            let value = Stated::new(value, None).throughput_text(&result.summary.unit);
+            format!("{value}, {verdict}")
+        }
+        None => format!("no figure, {verdict}"),
+    }
+}
