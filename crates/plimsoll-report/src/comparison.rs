@@ -11,9 +11,10 @@ use serde::Serialize;
 use crate::html::{Chart, ReportError, chart, environment};
 use crate::markdown::MarkdownPage;
 use crate::published::{price_comparison_html, price_comparison_text};
-use crate::svg::ratio_chart;
+use crate::svg::{experiment_chart, ratio_chart};
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
+use crate::view::experiment::{self, ExperimentView};
 use crate::view::{CLOSING, ratios};
 
 /// How to read the figures.
@@ -32,6 +33,10 @@ struct ComparisonPage {
     subtitle: String,
     forced_lead: &'static str,
     forced: Vec<String>,
+    /// What the factors do; the pairs of groups then stand folded behind it.
+    experiment: Option<ExperimentView>,
+    /// Of an experiment, drawn.
+    cells_chart: Option<Chart>,
     sentences: Vec<String>,
     splits: Vec<(String, String)>,
     gates: Vec<(&'static str, String)>,
@@ -59,6 +64,7 @@ struct Other {
 impl ComparisonPage {
     fn new(it: &Comparison) -> Self {
         let others = 0..it.groups.len().saturating_sub(1);
+        let experiment = it.experiment.as_ref().map(|found| ExperimentView::new(it, found));
         let splits = it.groups.iter().flat_map(|group| {
             group.splits.iter().map(|split| (group.label.clone(), split.clone()))
         });
@@ -75,7 +81,14 @@ impl ComparisonPage {
             subtitle: subtitle(it),
             forced_lead: FORCED,
             forced: it.forced.clone(),
-            sentences: others.clone().flat_map(|index| ratios::sentences(it, index)).collect(),
+            cells_chart: it.experiment.as_ref().and_then(|experiment| {
+                chart("experiment", |frame| experiment_chart(frame, it, experiment))
+            }),
+            sentences: match &experiment {
+                Some(experiment) => experiment.sentences.clone(),
+                None => others.clone().flat_map(|index| ratios::sentences(it, index)).collect(),
+            },
+            experiment,
             splits: splits.collect(),
             gates: gates.collect(),
             whole: whole_table(it),
@@ -129,6 +142,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         page.items(&it.forced);
     }
     page.items(&it.sentences);
+    if let Some(experiment) = &it.experiment {
+        let missing = experiment.missing.iter().map(|(cell, text)| format!("{cell}: {text}"));
+        page.items(&missing.collect::<Vec<_>>());
+        page.table(&experiment.cells);
+        page.table(&experiment.effects);
+        page.paragraph(experiment.note);
+    }
     let splits = it.splits.iter().map(|(label, split)| format!("{label}: {split}"));
     page.items(&splits.collect::<Vec<_>>());
     if !it.gates.is_empty() {
@@ -157,7 +177,11 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
     let it = comparison;
-    for index in 0..it.groups.len().saturating_sub(1) {
+    if let Some(found) = &it.experiment {
+        out.push_str(&experiment_text(it, &ExperimentView::new(it, found)));
+    }
+    let pairs = if it.experiment.is_some() { 0 } else { it.groups.len().saturating_sub(1) };
+    for index in 0..pairs {
         let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
         let _ = writeln!(out, "{other} compared with {first} ({})", subtitle(it));
         if !it.forced.is_empty() {
@@ -200,11 +224,29 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     out
 }
 
+/// Sentences and tables; the ratios at load points are left to the page.
+fn experiment_text(it: &Comparison, view: &ExperimentView) -> String {
+    let mut out = format!("{} ({})\n", title(it), subtitle(it));
+    if !it.forced.is_empty() {
+        let _ = writeln!(out, "  {FORCED}");
+    }
+    for sentence in &view.sentences {
+        let _ = writeln!(out, "  {sentence}");
+    }
+    for (cell, text) in &view.missing {
+        let _ = writeln!(out, "  missing: {cell}, {text}");
+    }
+    format!("{out}\n{}\n{}\n", view.cells.aligned(), view.effects.aligned())
+}
+
 fn labelled_splits(group: &Group) -> impl Iterator<Item = (&str, &str)> {
     group.splits.iter().map(|split| (group.label.as_str(), split.as_str()))
 }
 
 pub(crate) fn title(it: &Comparison) -> String {
+    if let Some(experiment) = &it.experiment {
+        return format!("{} over {}", it.suite, experiment::factors(experiment));
+    }
     let mut labels = it.groups.iter().map(|group| group.label.as_str());
     let first = labels.next().unwrap_or_default();
     format!("{} compared with {first}", labels.collect::<Vec<_>>().join(", "))

@@ -7,6 +7,7 @@
 mod bounds;
 mod course;
 mod draw;
+mod experiment;
 mod file;
 mod heat;
 mod load;
@@ -22,6 +23,7 @@ mod timeline;
 
 pub(crate) use bounds::bounds_legend;
 pub(crate) use course::course_chart;
+pub(crate) use experiment::experiment_chart;
 pub use file::charts;
 pub(crate) use heat::heat_chart;
 pub(crate) use load::{generator_chart, load_chart, response_chart, throughput_chart};

@@ -6,6 +6,7 @@ mod disclosure;
 mod drawn;
 mod errors;
 mod executive;
+pub(crate) mod experiment;
 mod headline;
 mod limits;
 mod method;

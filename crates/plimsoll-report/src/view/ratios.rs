@@ -161,7 +161,7 @@ fn more_or_less(figure: RatioFigure, ratio: f64) -> String {
     format!("{} % {how}", two_digits((ratio - 1.0).abs() * 100.0))
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + characters.as_str()
@@ -211,7 +211,7 @@ fn two_digits(value: f64) -> String {
 }
 
 /// A ratio with the decimals that its interval, so many times wide, leaves sense.
-fn times(value: f64, width: f64) -> String {
+pub(crate) fn times(value: f64, width: f64) -> String {
     match (value, width) {
         (value, _) if value >= 99.5 => grouped(value.round()),
         (value, _) if value >= 9.95 => format!("{value:.1}"),
