@@ -5,6 +5,7 @@
 //! paper.
 
 mod bounds;
+mod cost;
 mod course;
 mod draw;
 mod file;
@@ -21,6 +22,7 @@ mod strip;
 mod timeline;
 
 pub(crate) use bounds::bounds_legend;
+pub(crate) use cost::{COST_CHARTS, cost_chart};
 pub(crate) use course::course_chart;
 pub use file::charts;
 pub(crate) use heat::heat_chart;
