@@ -152,7 +152,8 @@ impl Further {
         let others = rates.chain(thinks).chain(scores).map(str::to_owned);
         let costs =
             self.costs.then(|| CostFigure::ALL.map(|figure| format!("server_{}", cost(figure))));
-        others.chain(costs.into_iter().flatten())
+        let set = self.costs.then(|| "data_set_bytes".to_owned());
+        others.chain(costs.into_iter().flatten()).chain(set)
     }
 
     fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
@@ -167,7 +168,8 @@ impl Further {
         let others = rates.chain(thinks).chain(self.scores.then(|| text(point.score)));
         let value = |figure| text(point.server_cost(figure).map(|(_, cost)| cost.value));
         let costs = self.costs.then(|| CostFigure::ALL.map(value));
-        others.chain(costs.into_iter().flatten())
+        let set = self.costs.then(|| text(point.data_set_bytes));
+        others.chain(costs.into_iter().flatten()).chain(set)
     }
 }
 

@@ -118,6 +118,11 @@ fn cost_table(run: &RunResult, (of, source): (CostOf, Option<&str>)) -> Table {
     let mut columns: Vec<Column> = vec![figures("requested", &run.axis.unit)];
     let names = CostFigure::ALL.iter().zip(&units);
     columns.extend(names.map(|(figure, unit)| figures(cost_name(*figure), unit.name())));
+    // What memory stands beside.
+    let set = |point: &PointResult| point.data_set_bytes.map(|bytes| bytes as f64);
+    let largest = run.points.iter().filter_map(set).fold(0.0, f64::max);
+    let set_unit = CostUnit::for_largest(CostFigure::Memory, largest);
+    columns.push(figures("data set", set_unit.name()));
     let mut table = Table::new(caption(of, source, known().next()), columns);
     for (point, cost) in &rows {
         let mut cells = vec![number(Some(point.requested))];
@@ -125,6 +130,10 @@ fn cost_table(run: &RunResult, (of, source): (CostOf, Option<&str>)) -> Table {
             let cost = cost.as_ref().and_then(|cost| cost.figures.get(figure));
             cost.map_or_else(|| ABSENT.to_owned(), |it| unit.stated(it.value, it.interval))
         }));
+        let has_memory =
+            cost.as_ref().is_some_and(|it| it.figures.contains_key(&CostFigure::Memory));
+        let beside = set(point).filter(|_| has_memory);
+        cells.push(beside.map_or_else(|| ABSENT.to_owned(), |bytes| set_unit.stated(bytes, None)));
         table.push_marked(cells, Mark::of(point));
     }
     table.without_empty_columns()

@@ -9,6 +9,7 @@ use crate::fixture;
 pub fn costed(seconds: u32) -> RunResult {
     let mut run = fixture::valid(seconds);
     for point in &mut run.points {
+        point.data_set_bytes = Some(209_715_200);
         let cost = |value: f64| Cost { value, interval: Some([value * 0.98, value * 1.02]) };
         let host = |of, figures: &[(CostFigure, Cost)]| HostCost {
             source: None,
@@ -20,7 +21,12 @@ pub fn costed(seconds: u32) -> RunResult {
         };
         let cpu = cost(31e3 - point.requested / 10.0);
         let switches = Cost { value: 1.3, interval: None };
-        let processes = [(CostFigure::CpuPerOp, cpu), (CostFigure::ContextSwitchesPerOp, switches)];
+        let memory = Cost { value: 52_428_800.0, interval: None };
+        let processes = [
+            (CostFigure::CpuPerOp, cpu),
+            (CostFigure::ContextSwitchesPerOp, switches),
+            (CostFigure::Memory, memory),
+        ];
         let carried = [
             (CostFigure::DiskBytesPerOp, cost(4_096.0)),
             (CostFigure::NicBytesPerOp, cost(14_801.0)),
@@ -49,7 +55,7 @@ fn markdown_and_tables_hold_the_same_figures() {
     let text = plimsoll_report::markdown(&run);
     assert!(text.contains("## What an op costs"), "{text}");
     assert!(
-        text.contains("| requested, ops/s | CPU per op, µs | context switches per op |"),
+        text.contains("| requested, ops/s | CPU per op, µs | context switches per op | memory, MiB | data set, MiB |"),
         "{text}"
     );
     let sheets = plimsoll_report::csv(&run);
