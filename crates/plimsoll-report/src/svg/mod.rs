@@ -5,6 +5,7 @@
 //! paper.
 
 mod bounds;
+mod cost;
 mod course;
 mod draw;
 mod experiment;
@@ -22,6 +23,7 @@ mod strip;
 mod timeline;
 
 pub(crate) use bounds::bounds_legend;
+pub(crate) use cost::{COST_CHARTS, cost_chart};
 pub(crate) use course::course_chart;
 pub(crate) use experiment::experiment_chart;
 pub use file::charts;

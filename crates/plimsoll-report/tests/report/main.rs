@@ -6,6 +6,7 @@ mod browser;
 mod capacity;
 mod certificate;
 mod charts;
+mod cost;
 mod disclosure;
 mod documented;
 mod fixture;
