@@ -17,7 +17,6 @@ mod percentiles;
 mod ratios;
 mod resources;
 mod scale;
-mod scaling;
 mod stacked;
 mod strip;
 mod timeline;
@@ -33,7 +32,6 @@ pub(crate) use ops::ops_chart;
 pub(crate) use percentiles::percentile_chart;
 pub(crate) use ratios::ratio_chart;
 pub(crate) use resources::{resource_chart, resource_topics};
-pub(crate) use scaling::scaling_chart;
 pub(crate) use timeline::timeline_chart;
 
 /// Identity and width of one drawing.

@@ -11,5 +11,4 @@ mod disclosure;
 mod documented;
 mod fixture;
 mod html;
-mod scaling;
 mod text;
