@@ -34,8 +34,11 @@ struct ComparisonPage {
     subtitle: String,
     forced_lead: &'static str,
     forced: Vec<String>,
-    /// What the factors do; the pairs of groups then stand folded behind it.
+    /// What the factors do.
     experiment: Option<ExperimentView>,
+    /// An experiment of more than two combinations: the pairs of groups stand folded behind it.
+    is_grid: bool,
+    pairs: &'static str,
     /// Of an experiment, drawn.
     cells_chart: Option<Chart>,
     sentences: Vec<String>,
@@ -87,10 +90,9 @@ impl ComparisonPage {
             cells_chart: it.experiment.as_ref().and_then(|experiment| {
                 chart("experiment", |frame| experiment_chart(frame, it, experiment))
             }),
-            sentences: match &experiment {
-                Some(experiment) => experiment.sentences.clone(),
-                None => others.clone().flat_map(|index| ratios::sentences(it, index)).collect(),
-            },
+            sentences: sentences(it, experiment.as_ref()),
+            is_grid: is_grid(it),
+            pairs: experiment::PAIRS,
             experiment,
             splits: splits.collect(),
             gates: gates.collect(),
@@ -104,6 +106,19 @@ impl ComparisonPage {
             closing: CLOSING,
         }
     }
+}
+
+/// Pairs of groups say more than their factor where there are two; not of a level set once.
+fn sentences(it: &Comparison, experiment: Option<&ExperimentView>) -> Vec<String> {
+    let is_once = it.experiment.as_ref().is_some_and(experiment::is_set_once);
+    let others = if is_grid(it) || is_once { 0 } else { it.groups.len().saturating_sub(1) };
+    let of_pairs = (0..others).flat_map(|index| ratios::sentences(it, index));
+    let of_factors = experiment.into_iter().flat_map(|view| view.sentences.iter().cloned());
+    of_pairs.chain(of_factors).collect()
+}
+
+fn is_grid(it: &Comparison) -> bool {
+    it.experiment.is_some() && it.groups.len() > 2
 }
 
 impl Other {
@@ -149,6 +164,8 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     if let Some(experiment) = &it.experiment {
         let missing = experiment.missing.iter().map(|(cell, text)| format!("{cell}: {text}"));
         page.items(&missing.collect::<Vec<_>>());
+    }
+    if let Some(experiment) = it.experiment.as_ref().filter(|_| it.is_grid) {
         page.table(&experiment.cells);
         page.table(&experiment.effects);
         page.paragraph(experiment.note);
@@ -160,6 +177,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         let gates = it.gates.iter().map(|(sign, text)| format!("{sign} {text}"));
         page.items(&gates.collect::<Vec<_>>());
     }
+    if it.is_grid {
+        page.fold(experiment::PAIRS);
+    }
     page.table(&it.whole);
     for other in &it.others {
         if !other.points.rows.is_empty() {
@@ -169,6 +189,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         }
     }
     page.paragraph(it.note);
+    if it.is_grid {
+        page.end_of_fold();
+    }
     page.items(&it.notes);
     if let Some(prices) = &comparison.prices {
         page.priced(prices);
@@ -182,16 +205,18 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
     let it = comparison;
-    if let Some(found) = &it.experiment {
-        out.push_str(&experiment_text(it, &ExperimentView::new(it, found)));
+    let view = it.experiment.as_ref().map(|found| ExperimentView::new(it, found));
+    if let Some(view) = view.as_ref().filter(|_| is_grid(it)) {
+        out.push_str(&experiment_text(it, view));
     }
-    let pairs = if it.experiment.is_some() { 0 } else { it.groups.len().saturating_sub(1) };
+    let pairs = if is_grid(it) { 0 } else { it.groups.len().saturating_sub(1) };
     for index in 0..pairs {
         let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
         let _ = writeln!(out, "{other} compared with {first} ({})", subtitle(it));
         if !it.forced.is_empty() {
             let _ = writeln!(out, "  {FORCED}");
         }
+        out.push_str(&view.as_ref().map(factors_text).unwrap_or_default());
         let mut load = None;
         let load_of_costs = it.load_of_costs();
         let shown = |row: &&FigureRow| !row.figure.is_cost() || row.load == load_of_costs;
@@ -233,17 +258,16 @@ pub fn comparison_text(comparison: &Comparison) -> String {
 
 /// Sentences and tables; the ratios at load points are left to the page.
 fn experiment_text(it: &Comparison, view: &ExperimentView) -> String {
-    let mut out = format!("{} ({})\n", title(it), subtitle(it));
-    if !it.forced.is_empty() {
-        let _ = writeln!(out, "  {FORCED}");
-    }
-    for sentence in &view.sentences {
-        let _ = writeln!(out, "  {sentence}");
-    }
-    for (cell, text) in &view.missing {
-        let _ = writeln!(out, "  missing: {cell}, {text}");
-    }
-    format!("{out}\n{}\n{}\n", view.cells.aligned(), view.effects.aligned())
+    let forced = if it.forced.is_empty() { String::new() } else { format!("  {FORCED}\n") };
+    let (head, factors) = (format!("{} ({})\n", title(it), subtitle(it)), factors_text(view));
+    let [cells, effects] = [&view.cells, &view.effects].map(Table::aligned);
+    format!("{head}{forced}{factors}\n{cells}\n{effects}\n")
+}
+
+fn factors_text(view: &ExperimentView) -> String {
+    let sentences = view.sentences.iter().map(|sentence| format!("  {sentence}\n"));
+    let missing = view.missing.iter().map(|(cell, text)| format!("  missing: {cell}, {text}\n"));
+    sentences.chain(missing).collect()
 }
 
 fn labelled_splits(group: &Group) -> impl Iterator<Item = (&str, &str)> {
@@ -251,7 +275,7 @@ fn labelled_splits(group: &Group) -> impl Iterator<Item = (&str, &str)> {
 }
 
 pub(crate) fn title(it: &Comparison) -> String {
-    if let Some(experiment) = &it.experiment {
+    if let Some(experiment) = it.experiment.as_ref().filter(|_| is_grid(it)) {
         return format!("{} over {}", it.suite, experiment::factors(experiment));
     }
     let mut labels = it.groups.iter().map(|group| group.label.as_str());
@@ -260,7 +284,11 @@ pub(crate) fn title(it: &Comparison) -> String {
 }
 
 fn subtitle(it: &Comparison) -> String {
-    format!("{}, profile {}, {}", it.suite, it.profile, ratios::runs(it))
+    let runs = match it.experiment.as_ref().filter(|_| is_grid(it)) {
+        Some(experiment) => experiment::repeats(experiment),
+        None => ratios::runs(it),
+    };
+    format!("{}, profile {}, {runs}", it.suite, it.profile)
 }
 
 /// Figures of the run, all groups side by side.

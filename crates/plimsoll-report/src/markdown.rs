@@ -338,6 +338,15 @@ impl MarkdownPage {
         self.0.table(table);
     }
 
+    /// What follows is shown on demand.
+    pub(crate) fn fold(&mut self, summary: &str) {
+        self.0.line(&format!("<details><summary>{}</summary>", escaped(summary)));
+    }
+
+    pub(crate) fn end_of_fold(&mut self) {
+        self.0.line("</details>");
+    }
+
     pub(crate) fn end(mut self, closing: &str) -> String {
         self.0.line("---");
         self.0.line(closing);

@@ -91,7 +91,7 @@ impl RatioFigure {
 
     /// Less of it is better.
     pub const fn is_less_better(self) -> bool {
-        self.is_time()
+        self.is_time() || self.is_cost()
     }
 }
 

@@ -25,6 +25,8 @@ const LABEL_GAP: f64 = 15.0;
 /// Lines of one level are beside each other, so that their intervals are told apart.
 const APART: f64 = 5.0;
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
+/// Half the width of an interval's ends.
+const CAP: f64 = 4.0;
 /// Steps of a law's curve.
 const STEPS: u32 = 60;
 
@@ -72,16 +74,7 @@ pub(crate) fn experiment_chart(
             (x.at(level) + aside, y.at(value / unit))
         });
     }
-    if !frame.is_narrow() {
-        let last = |line: &Line<'_>| line.cells.iter().rev().find_map(|cell| cell.mean);
-        let wanted: Vec<f64> =
-            lines.iter().map(|line| y.at(last(line).unwrap_or(0.0) / unit) + 4.0).collect();
-        let placed = spread(&wanted, LABEL_GAP, TOP + 4.0, bottom);
-        for (line, at) in lines.iter().zip(placed) {
-            let class = format!("name {}", line.class);
-            drawing.text(&class, (area.1 + 16.0, at), Anchor::Start, &line.name);
-        }
-    }
+    name_lines(&mut drawing, &lines, (frame, area.1), |value| y.at(value / unit));
     drawing.text(
         "axis-name",
         (area.1, bottom + 36.0),
@@ -92,6 +85,28 @@ pub(crate) fn experiment_chart(
     let desc = "Upright lines are 95 % intervals. Dashed curves are the law of scalability, the \
                 dotted line is straight growth. The table of combinations holds the same figures.";
     Some(drawing.finish(frame.id, (frame.width, bottom + FOOT), &title, desc))
+}
+
+/// At the lines' ends; on narrow pages in the corner below them.
+fn name_lines(
+    drawing: &mut Drawing,
+    lines: &[Line<'_>],
+    (frame, right): (Frame<'_>, f64),
+    y: impl Fn(f64) -> f64,
+) {
+    let bottom = TOP + HEIGHT;
+    let last = |line: &Line<'_>| line.cells.iter().rev().find_map(|cell| cell.mean);
+    let (x, anchor, wanted): (f64, Anchor, Vec<f64>) = match frame.is_narrow() {
+        true => (right, Anchor::End, lines.iter().map(|_| bottom - 8.0).collect()),
+        false => {
+            let ends = lines.iter().map(|line| y(last(line).unwrap_or(0.0)) + 4.0);
+            (right + 16.0, Anchor::Start, ends.collect())
+        }
+    };
+    let placed = spread(&wanted, LABEL_GAP, TOP + 4.0, bottom - 8.0);
+    for (line, at) in lines.iter().zip(placed) {
+        drawing.text(&format!("name {}", line.class), (x, at), anchor, &line.name);
+    }
 }
 
 fn axis_name(unit: Option<&str>, name: &str) -> String {
@@ -194,12 +209,19 @@ fn draw_line(
     let known = line.cells.iter().filter_map(|cell| Some((*cell, cell.mean?)));
     let points: Vec<(f64, f64)> =
         known.clone().map(|(cell, mean)| place(level(cell), mean)).collect();
-    drawing.polyline(&format!("curve {}", line.class), &points);
+    // The law joins them better.
+    if line.law.is_none() {
+        drawing.polyline(&format!("curve {}", line.class), &points);
+    }
     for (cell, mean) in known {
         let at = place(level(cell), mean);
         if let Some([low, high]) = cell.interval {
             let ends = [low, high].map(|end| place(level(cell), end));
             drawing.line(&format!("whisker {}", line.class), ends[0], ends[1]);
+            for (x, y) in ends {
+                let class = format!("whisker {}", line.class);
+                drawing.line(&class, (x - CAP, y), (x + CAP, y));
+            }
         }
         let (mean, at_least) = (Some(mean), cell.at_least);
         let group = GroupFigure { mean, at_least, ..GroupFigure::default() };
@@ -207,7 +229,7 @@ fn draw_line(
         let tip = format!("{}: {value}", cell_name(it, &cell.levels));
         match cell.at_least {
             true => drawing.arrow(&format!("beyond {}", line.class), (at.0, at.1 - 4.0), &tip),
-            false => drawing.dot(&format!("dot {}", line.class), at, 3.6, &tip),
+            false => drawing.dot(&format!("dot {}", line.class), at, 3.0, &tip),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod words;
 
 use plimsoll_model::comparison::experiment::{
-    Basis, Cell, Effect, EffectClaim, Experiment, Missing,
+    Basis, Cell, Effect, EffectClaim, Experiment, Missing, Setting,
 };
 use plimsoll_model::comparison::{Comparison, GroupFigure};
 use plimsoll_model::units::whole_percent;
@@ -21,6 +21,11 @@ const NOTE: &str = "Means are geometric; those of a combination are as they woul
     than its ends. Detectable is the difference that four of five such experiments would have \
     shown. Repeats that were slow or fast as a whole widen no interval.";
 
+/// What the pairs of combinations are called, where they are folded.
+pub(crate) const PAIRS: &str = "Each combination compared with the first, at each load point";
+const HAND_NOTE: &str = "These intervals know the scatter of runs alone. What a person sets differs \
+    by more from one setting to the next: the effects above are judged by that.";
+
 /// An experiment in order of reading.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExperimentView {
@@ -30,6 +35,8 @@ pub(crate) struct ExperimentView {
     pub(crate) cells: Table,
     pub(crate) effects: Table,
     pub(crate) note: &'static str,
+    /// What a reader of the pairs of combinations must know; may be empty.
+    pub(crate) pairs_note: &'static str,
 }
 
 impl ExperimentView {
@@ -37,14 +44,33 @@ impl ExperimentView {
         let mut sentences = words::effects(it);
         sentences.extend(words::interaction(it));
         sentences.extend(it.laws.iter().filter_map(|law| words::law(it, law)));
-        sentences.extend(words::best(it));
+        // Of two combinations the effect says it.
+        sentences.extend(words::best(it).filter(|_| it.cells.len() > 2));
         Self {
             sentences,
             missing: missing(it),
             cells: cells_table(comparison, it),
             effects: effects_table(it),
             note: NOTE,
+            pairs_note: if is_made_by_hand(it) { HAND_NOTE } else { "" },
         }
+    }
+}
+
+/// Some level was set once for all its runs.
+pub(crate) fn is_set_once(it: &Experiment) -> bool {
+    it.factors.iter().any(|factor| factor.set == Setting::Once)
+}
+
+fn is_made_by_hand(it: &Experiment) -> bool {
+    it.factors.iter().any(|factor| factor.set != Setting::ByProgram)
+}
+
+/// `3 repeats of 4 combinations`.
+pub(crate) fn repeats(it: &Experiment) -> String {
+    match it.blocks {
+        1 => format!("one run of each of {} combinations", it.cells.len()),
+        blocks => format!("{blocks} repeats of {} combinations", it.cells.len()),
     }
 }
 

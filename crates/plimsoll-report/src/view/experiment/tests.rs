@@ -191,6 +191,7 @@ fn the_page_the_text_and_the_markdown_hold_sentences_tables_and_what_is_missing(
             assert!(shown.contains(said), "{said}: {shown}");
         }
         assert!(shown.contains("web-static over processors and raid"), "{shown}");
+        assert!(shown.contains("3 repeats of 4 combinations"), "{shown}");
     }
     assert!(page.contains("get-raid &lt;5&gt;") && page.contains("Peak, ops/s"), "{page}");
     assert!(page.contains("<details>") && page.matches("class=\"whisker s1\"").count() >= 4);
@@ -199,12 +200,9 @@ fn the_page_the_text_and_the_markdown_hold_sentences_tables_and_what_is_missing(
 
 #[test]
 fn sizes_are_drawn_with_their_law() {
-    let mut it = additive();
-    it.factors.truncate(1);
-    it.cells.retain(|cell| cell.levels[1] == 0);
-    it.cells.iter_mut().for_each(|cell| cell.levels.truncate(1));
-    it.effects.truncate(1);
-    (it.interaction, it.best) = (None, None);
+    let mut it = of_one_factor();
+    let third = Cell { levels: vec![2], mean: None, ..it.cells[0].clone() };
+    it.cells.push(third);
     let fit = Scalability {
         gamma: 10_000.0,
         alpha: 0.15,
@@ -218,4 +216,28 @@ fn sizes_are_drawn_with_their_law() {
     let page = comparison_html(&comparison(it)).unwrap();
     assert!(page.contains("curve dashed s1") && page.contains("class=\"guide\""), "{page}");
     assert!(page.contains("α = 0.150 (0.120–0.170), coherency β = 0 (0–0.0100)"), "{page}");
+}
+
+/// Of the first factor's levels alone, as `versus` and `scale` make them.
+fn of_one_factor() -> Experiment {
+    let mut it = additive();
+    it.factors.truncate(1);
+    it.cells.retain(|cell| cell.levels[1] == 0);
+    it.cells.iter_mut().for_each(|cell| cell.levels.truncate(1));
+    it.effects.truncate(1);
+    (it.interaction, it.best) = (None, None);
+    it
+}
+
+#[test]
+fn two_combinations_stay_a_comparison_of_two_groups() {
+    let mut it = comparison(of_one_factor());
+    let text = comparison_text(&it);
+    assert!(text.starts_with("2 processors compared with 1 processor (web-static"), "{text}");
+    assert!(text.contains("\n  Twice the processors bring 1.66 x (1.61–1.71).\n"), "{text}");
+    let page = comparison_html(&it).unwrap();
+    assert!(page.contains("Plimsoll compare") && !page.contains(PAIRS), "{page}");
+    let found = it.experiment.as_mut().unwrap();
+    found.factors[0].set = Setting::ByHand;
+    assert!(comparison_html(&it).unwrap().contains("What a person sets differs"));
 }
