@@ -404,6 +404,9 @@ fn runs_table(it: &Comparison) -> Table {
                 run.limit.clone().unwrap_or_else(|| ABSENT.to_owned()),
             ];
             table.push_marked(cells, if run.valid { Mark::Sound } else { Mark::Invalid });
+            if let Some(report) = &run.report {
+                table.link(&run.bundle, report);
+            }
         }
     }
     table.without_empty_columns()

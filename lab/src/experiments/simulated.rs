@@ -110,7 +110,7 @@ impl Kind {
     fn analysed(self, values: Vec<Vec<Option<f64>>>) -> Experiment {
         let cell = |(group, levels): (usize, [usize; 2])| CellInput {
             levels: levels.to_vec(),
-            group,
+            group: Some(group),
             blocks: (0..self.blocks).collect(),
             missing: Vec::new(),
         };

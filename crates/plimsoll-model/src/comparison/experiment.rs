@@ -94,8 +94,8 @@ impl Default for Response {
 pub struct Cell {
     /// For each factor the index of its level.
     pub levels: Vec<usize>,
-    /// Index of its group in the comparison.
-    pub group: usize,
+    /// Index of its group in the comparison; `null` without a run.
+    pub group: Option<usize>,
     /// Runs that have the figure.
     pub runs: usize,
     /// Geometric mean as it would be over all blocks; `null` without a run.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_analysis::compare::{GroupInput, RunInput, Wishes};
 use plimsoll_analysis::experiment::{CellInput, analyse};
-use plimsoll_model::bundle::write_durably;
+use plimsoll_model::bundle::{REPORT_FILE, write_durably};
 use plimsoll_model::comparison::experiment::{
     Factor, Level, Missing, MissingWhy, Response, Setting,
 };
@@ -52,13 +52,20 @@ impl<'a> Outcome<'a> {
             return Ok(None);
         }
         let cells = 0..self.design.cells.len();
-        let groups: Vec<GroupInput> = cells.clone().map(|cell| self.group(cell)).collect();
-        let in_step = cells.clone().all(|cell| {
-            let blocks = self.blocks(cell);
+        // A cell without a run has no group.
+        let with_runs: Vec<usize> =
+            cells.clone().filter(|cell| !self.blocks(*cell).is_empty()).collect();
+        let groups: Vec<GroupInput> = with_runs.iter().map(|cell| self.group(*cell)).collect();
+        let in_step = with_runs.iter().all(|cell| {
+            let blocks = self.blocks(*cell);
             blocks.iter().copied().eq(0..blocks.len())
         });
         let wishes = Wishes { paired: self.design.repeats > 1 && in_step, ..self.wishes };
         let mut comparison = compared(&groups, wishes)?;
+        for run in comparison.groups.iter_mut().flat_map(|group| &mut group.runs) {
+            let within = Path::new(&run.bundle).strip_prefix(self.dir).ok();
+            run.report = within.map(|within| within.join(REPORT_FILE).display().to_string());
+        }
         let Response { figure, load } = self.response;
         let empty = FigureRow {
             figure,
@@ -70,7 +77,9 @@ impl<'a> Outcome<'a> {
         };
         let row = comparison.rows(figure).find(|row| row.load == load).cloned();
         let is_there = row.is_some();
-        let inputs: Vec<CellInput> = cells.map(|cell| self.input(cell, records)).collect();
+        let group = |cell: usize| with_runs.iter().position(|it| *it == cell);
+        let inputs: Vec<CellInput> =
+            cells.map(|cell| CellInput { group: group(cell), ..self.input(cell, records) }).collect();
         let factors = self.design.factors.iter().map(factor).collect();
         comparison.experiment = Some(analyse(factors, &inputs, &row.unwrap_or(empty)));
         if figure.is_of_point() && !is_there {
@@ -111,7 +120,7 @@ impl<'a> Outcome<'a> {
             without.map(|block| Missing { block, why: why.clone().unwrap_or(MissingWhy::NotRun) });
         let missing = blocks.iter().filter_map(|block| invalid(*block)).chain(not_run).collect();
         let levels = self.design.cells[cell].levels.clone();
-        CellInput { levels, group: cell, blocks, missing }
+        CellInput { levels, group: None, blocks, missing }
     }
 
     /// Writes page, table and document beside the bundles.

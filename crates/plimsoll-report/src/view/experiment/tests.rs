@@ -40,7 +40,7 @@ fn effect(factor: usize, at: &[(usize, usize)], ratio: f64, interval: [f64; 2]) 
 fn experiment() -> Experiment {
     let cell = |levels: [usize; 2], mean: f64| Cell {
         levels: levels.to_vec(),
-        group: 0,
+        group: Some(0),
         runs: 3,
         mean: Some(mean),
         interval: Some([mean * 0.98, mean * 1.02]),
