@@ -62,6 +62,7 @@ pub(crate) fn point_result(
         timeline: timeline(record, times),
         per_target: per_target(record),
         resources: [record.resources.clone(), bursts(totals, closed)].concat(),
+        data_set_bytes: record.data_set_bytes,
         server_core_users: record.server_core_users.clone().unwrap_or_default(),
         ..PointResult::default()
     };

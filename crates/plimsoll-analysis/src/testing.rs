@@ -270,6 +270,7 @@ impl PointBuilder {
             resources: Vec::new(),
             core_users: None,
             server_core_users: None,
+            data_set_bytes: None,
             agents: Vec::new(),
             ops: None,
         }

@@ -279,6 +279,9 @@ pub struct PointRecord {
     /// How many ops the window was asked to have, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
+    /// Size of the data on all servers that the ops chose from; `None` where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_set_bytes: Option<u64>,
     /// The agents, in the order of their workers; empty where this program made the load alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPoint>,

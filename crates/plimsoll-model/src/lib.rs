@@ -29,7 +29,6 @@
 //! | [`comparison`] | groups of runs side by side |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
-//! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 #![warn(unreachable_pub)]
 
@@ -58,7 +57,6 @@ pub mod outcome;
 pub mod prices;
 pub mod published;
 pub mod result;
-pub mod scaling;
 pub mod shape;
 pub mod stated;
 pub mod suite;

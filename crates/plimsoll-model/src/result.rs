@@ -292,6 +292,9 @@ with_counters! {
         /// Use of hosts and processes in the window, as the monitors saw it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub resources: Vec<ResourceUse>,
+        /// Size of the data on all servers that the ops chose from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub data_set_bytes: Option<u64>,
         /// What an op cost the hosts that were watched.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub cost: Vec<HostCost>,

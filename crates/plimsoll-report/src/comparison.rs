@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_model::comparison::{Comparison, Group, GroupFigure, RatioFigure};
+use plimsoll_model::comparison::{Comparison, FigureRow, Group, GroupFigure, RatioFigure};
 use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::gate::GateState;
 use plimsoll_model::units::grouped;
@@ -23,7 +23,8 @@ const NOTE: &str = "Ratios are those of geometric means to the first group. In b
     no difference was seen, and beside it stands the smallest that would have been in four of five \
     such comparisons. Ratios beside the headline share the 5 %: where none of them holds against \
     that, nor the headline, one that leaves 1 out may be chance. Of fewer than three runs a side \
-    nothing is claimed.";
+    nothing is claimed. What an op costs is claimed apart from speed: costs at the load of the peak \
+    share 5 % of their own, and so do those at the other loads.";
 /// What precedes the reasons against a comparison that was forced.
 const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
 
@@ -61,6 +62,8 @@ struct Other {
     /// Named apart from the templates' own `chart` and `table`.
     chart_of: Option<Chart>,
     points: Table,
+    /// What an op costs at each load point.
+    costs: Table,
     values: Table,
 }
 
@@ -128,7 +131,8 @@ impl Other {
         Self {
             title,
             chart_of: chart(&format!("ratios-{index}"), |frame| ratio_chart(frame, it, index)),
-            points: points_table(it, index),
+            points: points_table(it, index, |figure| !figure.is_cost()),
+            costs: points_table(it, index, RatioFigure::is_cost),
             values: values_table(it, index),
         }
     }
@@ -181,6 +185,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         if !other.points.rows.is_empty() {
             page.section(&other.title);
             page.table(&other.points);
+            page.table(&other.costs);
         }
     }
     page.paragraph(it.note);
@@ -213,7 +218,9 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         }
         out.push_str(&view.as_ref().map(factors_text).unwrap_or_default());
         let mut load = None;
-        for row in &it.figures {
+        let load_of_costs = it.load_of_costs();
+        let shown = |row: &&FigureRow| !row.figure.is_cost() || row.load == load_of_costs;
+        for row in it.figures.iter().filter(shown) {
             if row.load != load {
                 load = row.load;
                 let mark = match row.not_counted.as_slice() {
@@ -310,13 +317,14 @@ fn whole_table(it: &Comparison) -> Table {
 }
 
 /// Ratios of one group to the first, a line for each load point.
-fn points_table(it: &Comparison, index: usize) -> Table {
+fn points_table(it: &Comparison, index: usize, shown: impl Fn(RatioFigure) -> bool) -> Table {
     let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
-    let of_points = RatioFigure::all().filter(|figure| figure.is_of_point());
+    let of_points = RatioFigure::all().filter(|it| it.is_of_point() && shown(*it));
     let of_points: Vec<RatioFigure> = of_points.collect();
     let mut columns = vec![figures(&axis_name(&it.axis), "")];
     columns.extend(of_points.iter().map(|figure| figures(ratios::name(*figure), "")));
-    let caption = format!("{other} to {first} at each load point");
+    let what = if of_points.iter().all(|it| it.is_cost()) { ", what an op costs" } else { "" };
+    let caption = format!("{other} to {first} at each load point{what}");
     let mut table = Table::new(caption, columns);
     let mut loads: Vec<f64> = it.figures.iter().filter_map(|row| row.load).collect();
     loads.dedup();
@@ -328,6 +336,9 @@ fn points_table(it: &Comparison, index: usize) -> Table {
             Some(labels) => (format!("{}, not counted: {labels}", grouped(load)), Mark::NotCounted),
             None => (grouped(load), Mark::Sound),
         };
+        if of_points.iter().all(|figure| at(*figure).is_none()) {
+            continue;
+        }
         let ratio = |figure: &RatioFigure| at(*figure).map(|row| ratios::cell(row, index));
         let mut cells = vec![place];
         cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));

@@ -109,6 +109,11 @@ impl MarkdownText {
             self.heading(1, "Health of the generator");
             self.table(&view.generator);
         }
+        if !view.costs.is_empty() {
+            self.heading(1, "What an op costs");
+            self.line(&escaped(view.cost_note));
+            view.costs.iter().for_each(|table| self.table(table));
+        }
         if !view.resources.rows.is_empty() {
             self.heading(1, "Resources over load");
             self.table(&view.resources);

@@ -280,6 +280,11 @@ impl Workload for SmbLoad {
         status::name(status)
     }
 
+    fn data_bytes(&self) -> Option<u64> {
+        let homes = u64::from(self.plan.clients) * self.plan.workspace.bytes();
+        Some(homes).filter(|_| self.plan.replay.is_none())
+    }
+
     fn run_worker(&self, seat: Seat<'_>) {
         let sites: Vec<Rc<SmbSite>> =
             self.shares.iter().map(|share| Rc::new(self.site(share))).collect();

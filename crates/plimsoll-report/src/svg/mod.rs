@@ -5,6 +5,7 @@
 //! paper.
 
 mod bounds;
+mod cost;
 mod course;
 mod draw;
 mod experiment;
@@ -16,12 +17,12 @@ mod percentiles;
 mod ratios;
 mod resources;
 mod scale;
-mod scaling;
 mod stacked;
 mod strip;
 mod timeline;
 
 pub(crate) use bounds::bounds_legend;
+pub(crate) use cost::{COST_CHARTS, cost_chart};
 pub(crate) use course::course_chart;
 pub(crate) use experiment::experiment_chart;
 pub use file::charts;
@@ -31,7 +32,6 @@ pub(crate) use ops::ops_chart;
 pub(crate) use percentiles::percentile_chart;
 pub(crate) use ratios::ratio_chart;
 pub(crate) use resources::{resource_chart, resource_topics};
-pub(crate) use scaling::scaling_chart;
 pub(crate) use timeline::timeline_chart;
 
 /// Identity and width of one drawing.

@@ -2,12 +2,14 @@
 
 mod agents;
 mod capacity;
+mod cost;
 mod disclosure;
 mod drawn;
 mod errors;
 mod executive;
 pub(crate) mod experiment;
 mod headline;
+mod joined;
 mod limits;
 mod method;
 mod moved;
@@ -30,6 +32,7 @@ use serde::Serialize;
 use crate::table::{Mark, Table};
 use crate::text::{command_line, instant, number};
 
+pub(crate) use cost::{CostUnit, cost_name, cost_of_name, cost_text};
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
@@ -107,6 +110,9 @@ pub(crate) struct RunView {
     pub(crate) evidence: Table,
     /// Which points, with their limit; what is said of it, which may be nothing.
     pub(crate) limit_texts: Vec<(String, String)>,
+    /// What an op costs: a table for each host and what is told apart on it.
+    pub(crate) costs: Vec<Table>,
+    pub(crate) cost_note: &'static str,
     pub(crate) resources: Table,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
@@ -206,6 +212,8 @@ impl RunView {
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
+            costs: cost::cost_tables(run),
+            cost_note: cost::COST_NOTE,
             resources: limits::resource_table(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),

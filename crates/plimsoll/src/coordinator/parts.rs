@@ -88,6 +88,7 @@ pub(super) fn record_of(book: &PointBook, parts: Vec<Part>) -> PointRecord {
         core_users: sum.core_users,
         server_core_users: None,
         ops: assignment.phases.ops,
+        data_set_bytes: None,
         agents,
     }
 }

@@ -10,6 +10,7 @@ mod bad_days;
 mod compare;
 mod counts;
 mod demo;
+mod experiments;
 mod flags;
 mod fuzz_entries;
 mod gates;
