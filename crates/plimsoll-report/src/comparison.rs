@@ -25,6 +25,8 @@ const NOTE: &str = "Ratios are those of geometric means to the first group. In b
     that, nor the headline, one that leaves 1 out may be chance. Of fewer than three runs a side \
     nothing is claimed. What an op costs is claimed apart from speed: costs at the load of the peak \
     share 5 % of their own, and so do those at the other loads.";
+/// Names of figures are aligned at this width on a terminal, or at that of the longest.
+const NAME_WIDTH: usize = 18;
 /// What precedes the reasons against a comparison that was forced.
 const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
 
@@ -220,7 +222,10 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         let mut load = None;
         let load_of_costs = it.load_of_costs();
         let shown = |row: &&FigureRow| !row.figure.is_cost() || row.load == load_of_costs;
-        for row in it.figures.iter().filter(shown) {
+        let shown: Vec<&FigureRow> = it.figures.iter().filter(shown).collect();
+        let names = shown.iter().map(|row| ratios::name(row.figure).chars().count());
+        let widest = names.max().unwrap_or_default().max(NAME_WIDTH);
+        for row in shown {
             if row.load != load {
                 load = row.load;
                 let mark = match row.not_counted.as_slice() {
@@ -233,7 +238,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
                 [0, index + 1].map(|at| ratios::value(it, row.figure, &row.groups[at]));
             let (name, said) = (ratios::name(row.figure), ratios::said(row, index));
             let indent = if row.load.is_some() { "    " } else { "  " };
-            let width = 22 - indent.len();
+            let width = widest + 4 - indent.len();
             let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {said}");
         }
     }

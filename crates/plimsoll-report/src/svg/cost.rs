@@ -8,7 +8,7 @@ use super::load::{base, dot};
 use super::stacked::{Panel, Series, Stack, draw};
 use crate::view::{CostUnit, cost_name, cost_of_name};
 
-const PANEL_HEIGHT: f64 = 110.0;
+const PANEL_HEIGHT: f64 = 86.0;
 /// One point has no course over load.
 const POINTS_MIN: usize = 2;
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];

@@ -24,7 +24,7 @@ pub(crate) const fn cost_name(figure: CostFigure) -> &'static str {
         CostFigure::NicPacketsPerOp => "NIC packets per op",
         CostFigure::NicBytesPerOp => "NIC bytes per op",
         CostFigure::CpuBusy => "processors busy",
-        CostFigure::SystemShare => "share of CPU time in the kernel",
+        CostFigure::SystemShare => "CPU time in the kernel",
         CostFigure::DiskBusy => "disks busy",
         CostFigure::Memory => "memory",
         CostFigure::PageCache => "page cache",
@@ -85,8 +85,8 @@ pub(crate) fn cost_text(figure: CostFigure, value: f64) -> String {
 /// Whose cost it is, in a word or two.
 pub(crate) const fn cost_of_name(of: CostOf) -> &'static str {
     match of {
-        CostOf::ServerHost => "server's host",
-        CostOf::ServerProcesses => "server's processes",
+        CostOf::ServerHost => "host",
+        CostOf::ServerProcesses => "processes",
         CostOf::SharedHost => "shared host",
         CostOf::GeneratorHost => "generator's host",
         CostOf::OtherHost => "another host",

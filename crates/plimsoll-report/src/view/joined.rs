@@ -20,18 +20,20 @@ pub(crate) fn joined(comparison: &Comparison, index: usize) -> Option<String> {
         let row = rows.find(|row| row.load == Some(load))?;
         row.ratios.get(index).filter(|it| it.ratio.is_some()).map(|it| (row, it))
     };
-    let cpu = at(CostFigure::CpuPerOp).and_then(|(_, it)| cpu(it));
+    let of_cpu = at(CostFigure::CpuPerOp).map(|(_, it)| it);
     let others = CostFigure::ALL.into_iter().filter(|figure| *figure != CostFigure::CpuPerOp);
     let others = others.filter_map(|figure| {
         let (row, it) = at(figure)?;
         worth_saying(it).then(|| changed(figure, row, index))?
     });
     let others: Vec<String> = others.collect();
-    if cpu.is_none() && others.is_empty() {
-        return None;
-    }
     let speed = comparison.figures.iter().filter(|row| row.figure.is_headline());
     let speed = speed.filter_map(|row| speed_words(row.figure, row.ratios.get(index)?)).next();
+    let joins = of_cpu.is_some() && speed.is_some();
+    if !joins && others.is_empty() && !of_cpu.is_some_and(worth_saying) {
+        return None;
+    }
+    let cpu = of_cpu.and_then(cpu);
     let lead = [speed, cpu].into_iter().flatten().collect::<Vec<_>>().join(" at ");
     let parts: Vec<String> =
         [lead, others.join(", ")].into_iter().filter(|part| !part.is_empty()).collect();

@@ -7,7 +7,7 @@ use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// What newer versions say besides.
-const ADDED: [&str; 6] = ["censored", "facts", "limits", "only_load", "others", "reason"];
+const ADDED: [&str; 7] = ["censored", "cost", "facts", "limits", "only_load", "others", "reason"];
 /// Sentences, which newer versions may word in another way.
 const WORDS: [&str; 1] = ["text"];
 
