@@ -29,6 +29,7 @@ mod bursts;
 pub mod capacity;
 pub mod climb;
 pub mod compare;
+mod consumers;
 pub mod curve;
 mod gate;
 mod health;

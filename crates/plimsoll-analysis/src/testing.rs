@@ -270,6 +270,7 @@ impl PointBuilder {
             resources: Vec::new(),
             core_users: None,
             server_core_users: None,
+            host_work: Vec::new(),
             agents: Vec::new(),
             ops: None,
         }

@@ -99,6 +99,8 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "percentiles",
     "seconds",
     "resources",
+    "consumers",
+    "profile",
     "uncertainty",
     "generator",
     "search",

@@ -73,6 +73,7 @@ fn record(ordinal: u32) -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }

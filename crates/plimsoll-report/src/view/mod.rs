@@ -2,6 +2,7 @@
 
 mod agents;
 mod capacity;
+mod consumers;
 mod disclosure;
 mod drawn;
 mod errors;
@@ -107,6 +108,8 @@ pub(crate) struct RunView {
     /// Which points, with their limit; what is said of it, which may be nothing.
     pub(crate) limit_texts: Vec<(String, String)>,
     pub(crate) resources: Table,
+    pub(crate) consumers: consumers::ConsumersView,
+    pub(crate) profile: Option<consumers::ProfileView>,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
@@ -206,6 +209,8 @@ impl RunView {
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
             resources: limits::resource_table(run),
+            consumers: consumers::view(run),
+            profile: consumers::profile(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),

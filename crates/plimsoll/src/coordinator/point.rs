@@ -317,6 +317,7 @@ impl PointDesk<'_, '_> {
         write_all(&mut book, &mut parts)?;
         let record = PointRecord {
             server_core_users: point_use.server_core_users,
+            host_work: point_use.work,
             ..record_of(&book, parts)
         };
         let PointBook { log, times, .. } = book;

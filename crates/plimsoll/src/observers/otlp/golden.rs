@@ -43,6 +43,7 @@ fn record() -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }
