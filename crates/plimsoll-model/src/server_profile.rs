@@ -31,7 +31,7 @@ pub struct ServerProfile {
     /// What was profiled there.
     pub scope: ProfileScope,
     /// What perf sampled by: `cycles`, or `cpu-clock` where the machine counts no cycles.
-    pub event: String,
+    pub sampled_by: String,
     /// How long.
     pub seconds: u32,
     /// Samples of work.
@@ -74,4 +74,19 @@ pub struct ProfiledFunction {
     pub self_ratio: f64,
     /// Share of all samples in it or in what it called.
     pub total_ratio: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::JournalRecord;
+
+    #[test]
+    fn the_journal_gives_a_profile_back() {
+        let function = ProfiledFunction { name: "main".to_owned(), ..ProfiledFunction::default() };
+        let profile = ServerProfile { functions: vec![function], ..ServerProfile::default() };
+        let record = JournalRecord::ServerProfiled(Box::new(profile));
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<JournalRecord>(&line).unwrap(), record, "{line}");
+    }
 }

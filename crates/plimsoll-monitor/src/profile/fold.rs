@@ -71,7 +71,11 @@ impl Folder {
             self.end_sample();
         } else if line.starts_with('\t') {
             if let Some(sample) = self.sample.as_mut().filter(|it| it.frames.len() < FRAMES_MAX) {
-                sample.frames.extend(Frame::parse(line));
+                let frame = Frame::parse(line);
+                // Programs without frame pointers have a row of them, which say as much as one.
+                let is_more_of_nothing = frame.as_ref().is_some_and(Frame::is_unknown)
+                    && sample.frames.last().is_some_and(Frame::is_unknown);
+                sample.frames.extend(frame.filter(|_| !is_more_of_nothing));
             }
         } else {
             self.end_sample();
@@ -178,6 +182,11 @@ impl Frame {
         Some(Self { name, module })
     }
 
+    /// Neither its name nor its module is known.
+    fn is_unknown(&self) -> bool {
+        self.name == "[unknown]"
+    }
+
     /// The ending that tools which draw flame graphs know the kernel's functions by.
     fn folded(&self) -> String {
         match self.module.as_str() {
@@ -225,7 +234,8 @@ mod tests {
         nginx: worker  812/813 cpu-clock:ppp: \n\
         \tffffffff81200000 tcp_sendmsg ([kernel.kallsyms])\n\
         \tffffffff81200009 tcp_sendmsg ([kernel.kallsyms])\n\
-        \t    7f0000000000 [unknown] ([unknown])\n";
+        \t    7f0000000000 [unknown] ([unknown])\n\
+        \t    7f0000000001 [unknown] ([unknown])\n";
 
     fn folded(text: &str) -> Folded {
         let mut folder = Folder::default();

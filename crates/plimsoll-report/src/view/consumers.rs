@@ -149,7 +149,7 @@ pub(super) fn profile(run: &RunResult) -> Option<ProfileView> {
         load(profile.requested, &run.axis),
         profile.source.as_deref().unwrap_or(THIS_HOST),
         profile.seconds,
-        profile.event,
+        profile.sampled_by,
         count(Some(profile.samples)),
         count(Some(profile.idle_samples)),
     );
@@ -201,7 +201,7 @@ mod tests {
         let made = ServerProfile {
             requested: 500.0,
             file: "profile/point-04.folded".to_owned(),
-            event: "cpu-clock".to_owned(),
+            sampled_by: "cpu-clock".to_owned(),
             seconds: 10,
             samples: 812,
             functions: vec![function],

@@ -117,7 +117,7 @@ impl Run<'_> {
             file,
             source: profiler.source().map(str::to_owned),
             scope: profiler.scope(),
-            event: folded.event,
+            sampled_by: folded.event,
             seconds,
             samples: folded.samples,
             idle_samples: folded.idle_samples,
