@@ -170,9 +170,8 @@ fn less(now: [u64; 2], before: [u64; 2]) -> [u64; 2] {
     [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
 }
 
-/// What processes of one kind are called together: threads of the kernel carry a number, a
-/// processor or their present work in their names (`kworker/0:1-events`, `ksoftirqd/1`,
-/// `irq/36-virtio1`).
+/// What processes of one kind are called together: threads of the kernel carry a processor or their
+/// present work in their names (`ksoftirqd/1`, `kworker/0:1-events`).
 fn name_of(process: &ThreadStat) -> String {
     let name = process.name.as_str();
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

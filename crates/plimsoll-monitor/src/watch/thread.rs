@@ -30,7 +30,7 @@ pub(super) const NICE: i32 = -4;
 
 /// All processes are looked at so long before the window, for the monitor to be done with it when
 /// the window begins (measured: 17 µs a process or thread, unoptimised).
-pub(super) const LOOK_AHEAD_NS: u64 = 50_000_000;
+const LOOK_AHEAD_NS: u64 = 50_000_000;
 
 /// Samples may take this part of one core (0.4 %), and what is looked at besides as much again: both
 /// stay within the limit of the rule `monitors`.

@@ -62,15 +62,18 @@ fn consumers_table(host: &HostConsumers, title: String) -> Table {
     let capacity_s = host.seconds * f64::from(host.processors.max(1));
     let share = |seconds: f64| percent(Some(seconds / capacity_s));
     let mut caption = format!(
-        "{title} · {} processors, {} busy: {} in soft interrupts, {} in hard ones",
-        host.processors,
+        "{title} · {}, {} busy: {} in soft interrupts, {} in hard ones",
+        match host.processors {
+            1 => "1 processor".to_owned(),
+            several => format!("{several} processors"),
+        },
         share(host.busy_s),
         share(host.softirq_s),
         share(host.irq_s),
     );
     if let Some(forks) = host.forks_per_s {
         caption =
-            format!("{caption} · {} processes and threads started per s", number(Some(forks)));
+            format!("{caption} · {} processes and threads started per s", three_digits(forks));
     }
     let columns = vec![
         words("consumer"),
@@ -126,7 +129,8 @@ fn interrupts_table(host: &HostConsumers, caption: String) -> Table {
             InterruptKind::Hard => "hard",
         };
         let per_op = it.per_op.map_or_else(|| ABSENT.to_owned(), three_digits);
-        table.push(vec![it.name.clone(), kind.to_owned(), number(Some(it.per_s)), per_op]);
+        let per_second = three_digits(it.per_s);
+        table.push(vec![it.name.clone(), kind.to_owned(), per_second, per_op]);
     }
     table.without_empty_columns()
 }
@@ -145,13 +149,16 @@ pub(super) fn profile(run: &RunResult) -> Option<ProfileView> {
         ProfileScope::Host => "everything",
     };
     let caption = format!(
-        "{} · {what} on {}, {} s by {}: {} samples, and {} of idle processors",
+        "{} · {what} on {}, {} s by {}: {} samples{}",
         load(profile.requested, &run.axis),
         profile.source.as_deref().unwrap_or(THIS_HOST),
         profile.seconds,
         profile.sampled_by,
         count(Some(profile.samples)),
-        count(Some(profile.idle_samples)),
+        match profile.idle_samples {
+            0 => String::new(),
+            idle => format!(", and {} of idle processors", count(Some(idle))),
+        },
     );
     let columns = vec![
         words("function"),
@@ -168,7 +175,8 @@ pub(super) fn profile(run: &RunResult) -> Option<ProfileView> {
     let note = format!(
         "The profile was made at a load point of its own after all others ({} ops/s were done), \
          since perf takes time itself; no other figure contains it. {} has the folded stacks, from \
-         which flame graphs are drawn. Stacks of programs without frame pointers are short, and \
+         which flame graphs are drawn. Shares are those of a sample: 10 % of 400 samples are 7 to 13 %. \
+         Stacks of programs without frame pointers are short, and \
          names are missing where symbols are.",
         number(profile.achieved_ops_per_s),
         profile.file,
