@@ -114,7 +114,8 @@ fn observations(cells: &[CellInput], row: &FigureRow) -> Vec<Observation> {
 /// The cells with their means; a bound's is that of its runs as they are.
 fn known(cells: &[CellInput], row: &FigureRow, strata: &Strata) -> Vec<Cell> {
     let one = |(at, input): (usize, &CellInput)| {
-        let group = input.group.and_then(|group| row.groups.get(group)).cloned().unwrap_or_default();
+        let group =
+            input.group.and_then(|group| row.groups.get(group)).cloned().unwrap_or_default();
         let level = strata.level(at).filter(|_| !group.at_least);
         Cell {
             levels: input.levels.clone(),

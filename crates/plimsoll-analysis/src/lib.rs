@@ -31,6 +31,7 @@ mod bursts;
 pub mod capacity;
 pub mod climb;
 pub mod compare;
+mod consumers;
 mod cost;
 pub mod curve;
 pub mod experiment;

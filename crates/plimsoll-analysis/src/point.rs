@@ -11,6 +11,7 @@ use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, Target
 
 use crate::agents::agent_results;
 use crate::bursts::bursts;
+use crate::consumers::host_consumers;
 use crate::health::generator_result;
 use crate::raw::{PointTimes, PointView};
 use crate::timeline::{response_over_time, timeline};
@@ -64,6 +65,7 @@ pub(crate) fn point_result(
         resources: [record.resources.clone(), bursts(totals, closed)].concat(),
         data_set_bytes: record.data_set_bytes,
         server_core_users: record.server_core_users.clone().unwrap_or_default(),
+        consumers: host_consumers(record),
         ..PointResult::default()
     };
     for counter in Counter::ALL {

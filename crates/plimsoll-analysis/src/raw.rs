@@ -10,6 +10,7 @@ use plimsoll_model::event::{
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
 
@@ -159,6 +160,8 @@ pub(crate) struct RunView {
     pub nonconformities: Nonconformities,
     /// Agents that were lost, each once.
     pub lost_agents: Vec<LostAgent>,
+    /// The server's, where it was made.
+    pub profile: Option<ServerProfile>,
 }
 
 /// An agent that was lost.
@@ -188,6 +191,7 @@ impl RunView {
             resumed_debug: false,
             nonconformities: Nonconformities::default(),
             lost_agents: Vec::new(),
+            profile: None,
         }
     }
 
@@ -229,6 +233,7 @@ impl RunView {
             JournalRecord::LadderPlanned { departures, method, .. } => {
                 self.settle(departures, method);
             }
+            JournalRecord::ServerProfiled(profile) => self.profile = Some((**profile).clone()),
             JournalRecord::Interrupted { .. } => self.ending = Ending::Interrupted,
             JournalRecord::Aborted { reason, .. } => self.ending = Ending::Aborted(reason.clone()),
             JournalRecord::RunFinished { .. } => self.ending = Ending::Finished,

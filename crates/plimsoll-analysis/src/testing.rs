@@ -271,6 +271,7 @@ impl PointBuilder {
             core_users: None,
             server_core_users: None,
             data_set_bytes: None,
+            host_work: Vec::new(),
             agents: Vec::new(),
             ops: None,
         }

@@ -10,6 +10,7 @@
 //! | [`counters`] | what a load point counts, each counter declared once |
 //! | [`outcome`] | how one op ended |
 //! | [`nonconformity`] | where replies differ from their specification and mean the same |
+//! | [`consumers`] | where the processor time of a host went, and its interrupts |
 //! | [`core_user`] | who used a core that a worker or the server wanted |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
@@ -21,6 +22,7 @@
 //! | [`hint`] | signs in the figures that point at a known cause |
 //! | [`limit`] | what held a load point back |
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |
+//! | [`server_profile`] | the functions a server's processor time went to |
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
@@ -39,6 +41,7 @@ pub mod capacity;
 pub mod certificate;
 pub mod comparison;
 pub mod condition;
+pub mod consumers;
 pub mod core_user;
 pub mod cost;
 pub mod counters;
@@ -57,6 +60,7 @@ pub mod outcome;
 pub mod prices;
 pub mod published;
 pub mod result;
+pub mod server_profile;
 pub mod shape;
 pub mod stated;
 pub mod suite;

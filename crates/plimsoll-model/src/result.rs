@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
+use crate::consumers::HostConsumers;
 use crate::cost::HostCost;
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
@@ -19,6 +20,7 @@ use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
+use crate::server_profile::ServerProfile;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
@@ -71,6 +73,9 @@ pub struct RunResult {
     /// in all load points.
     #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
     pub nonconformities: Nonconformities,
+    /// Functions that the server's processor time went to, where it was profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_profile: Option<ServerProfile>,
     /// What is needed to repeat the run.
     pub disclosure: Option<Disclosure>,
 }
@@ -301,6 +306,9 @@ with_counters! {
         /// Programs beside the server that may run on its cores and used CPU time in the window.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub server_core_users: Vec<CoreUser>,
+        /// Where the processor time of each host went whose processes could be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub consumers: Vec<HostConsumers>,
         /// Every rule held.
         pub valid: bool,
         /// Why not.

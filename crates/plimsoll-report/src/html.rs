@@ -102,6 +102,8 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "seconds",
     "cost",
     "resources",
+    "consumers",
+    "profile",
     "uncertainty",
     "generator",
     "search",

@@ -118,6 +118,7 @@ impl MarkdownText {
             self.heading(1, "Resources over load");
             self.table(&view.resources);
         }
+        self.consumers(view);
         self.errors(view);
         if !view.percentiles.rows.is_empty() {
             self.heading(1, "Distribution of response times");
@@ -142,6 +143,22 @@ impl MarkdownText {
         self.method(view);
         self.beside(beside);
         self.disclosure(view);
+    }
+
+    fn consumers(&mut self, view: &RunView) {
+        if !view.consumers.shown.is_empty() {
+            self.heading(1, "Where the processor time went");
+            for host in &view.consumers.shown {
+                self.table(&host.consumers);
+                self.table(&host.interrupts);
+            }
+            self.line(&escaped(view.consumers.note));
+        }
+        if let Some(profile) = &view.profile {
+            self.heading(1, "Profile of the server");
+            self.table(&profile.functions);
+            self.line(&escaped(&profile.note));
+        }
     }
 
     fn method(&mut self, view: &RunView) {

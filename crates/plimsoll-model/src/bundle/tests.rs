@@ -74,6 +74,7 @@ fn record(ordinal: u32) -> PointRecord {
         core_users: None,
         server_core_users: None,
         data_set_bytes: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }

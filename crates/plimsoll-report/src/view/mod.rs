@@ -2,6 +2,7 @@
 
 mod agents;
 mod capacity;
+mod consumers;
 mod cost;
 mod disclosure;
 mod drawn;
@@ -114,6 +115,8 @@ pub(crate) struct RunView {
     pub(crate) costs: Vec<Table>,
     pub(crate) cost_note: &'static str,
     pub(crate) resources: Table,
+    pub(crate) consumers: consumers::ConsumersView,
+    pub(crate) profile: Option<consumers::ProfileView>,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
@@ -215,6 +218,8 @@ impl RunView {
             costs: cost::cost_tables(run),
             cost_note: cost::COST_NOTE,
             resources: limits::resource_table(run),
+            consumers: consumers::view(run),
+            profile: consumers::profile(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{
-    parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
-    parse_span_arg, parse_span_or_none_arg,
+    parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
+    parse_requests, parse_span_arg, parse_span_or_none_arg,
 };
 use super::{AgentArgs, DEFAULT_SEED, FailIf, ObserverArgs, Output};
 
@@ -57,6 +58,11 @@ pub(crate) struct RunArgs {
     /// PLIMSOLL_SNMP_COMMUNITY holds a community, or the variable in snmp://env:VARIABLE@host
     #[arg(long, value_name = "URL")]
     pub monitor: Vec<String>,
+    /// Profile the server with perf for ten seconds, at a load point of its own after all others:
+    /// at the load with the highest throughput (or the capacity), or at LOAD. A server on another
+    /// host is profiled through --monitor ssh://
+    #[arg(long, value_name = "LOAD|peak", num_args = 0..=1, require_equals = true, default_missing_value = "peak", value_parser = parse_profile_at)]
+    pub profile_server: Option<ProfileAt>,
     /// Worker threads of the generator, one core each [default: by the cores there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: Option<u32>,

@@ -318,6 +318,7 @@ impl PointDesk<'_, '_> {
         let record = PointRecord {
             server_core_users: point_use.server_core_users,
             data_set_bytes,
+            host_work: point_use.work,
             ..record_of(&book, parts)
         };
         let PointBook { log, times, .. } = book;

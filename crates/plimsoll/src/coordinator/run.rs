@@ -3,6 +3,7 @@
 mod asked;
 mod capacity;
 mod making;
+mod profile;
 mod search;
 mod tries;
 
@@ -67,6 +68,7 @@ pub(crate) fn run(
     }
     let mut fleet = launch(request, signals, live)?;
     let setup = RunSetup::prepare(request, None, fleet.as_mut(), (signals, live))?;
+    profile::check(request, &setup)?;
     let disclosure = disclose::disclosure(request, &setup, fleet.as_ref());
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
@@ -98,6 +100,7 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
     let observers = Observers::open(&request.observers)?;
     let mut fleet = launch(&request, signals, live)?;
     let setup = RunSetup::prepare(&request, highest, fleet.as_mut(), (signals, live))?;
+    profile::check(&request, &setup)?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
@@ -211,7 +214,8 @@ impl<'a> Run<'a> {
 
     /// Runs what is left, then derives result and report, whatever happened.
     fn complete(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
-        let stop = match self.points(live) {
+        let points = self.points(live);
+        let stop = match points.and_then(|stop| self.profile_server(stop, live)) {
             // Ctrl-C while a file set was written.
             Err(failure) if failure.exit() == Exit::Interrupted => Ok(Stop::Interrupted),
             stop => stop,
@@ -274,7 +278,7 @@ impl<'a> Run<'a> {
         for (index, requested) in loads.iter().enumerate().skip(done) {
             let load = ladder::load_at(&self.request.suite, self.profile, *requested);
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
-            let last = index + 1 == loads.len();
+            let last = index + 1 == loads.len() && !self.is_to_be_profiled();
             let point = Planned { load, purpose: Purpose::Ladder, title, countdown, last };
             if self.point(&point, live)?.is_none() {
                 return Ok(Stop::Interrupted);
@@ -326,7 +330,8 @@ impl<'a> Run<'a> {
     }
 
     fn phases(&self, purpose: Purpose) -> Phases {
-        match &self.request.capacity {
+        let asked = self.request.capacity.as_ref().filter(|_| purpose != Purpose::Profile);
+        match asked {
             Some(asked) => tries::phases(self.request.profile, self.profile, asked, purpose),
             None => ladder::phases(self.profile, purpose),
         }

@@ -78,8 +78,9 @@ impl<'a> Outcome<'a> {
         let row = comparison.rows(figure).find(|row| row.load == load).cloned();
         let is_there = row.is_some();
         let group = |cell: usize| with_runs.iter().position(|it| *it == cell);
-        let inputs: Vec<CellInput> =
-            cells.map(|cell| CellInput { group: group(cell), ..self.input(cell, records) }).collect();
+        let inputs: Vec<CellInput> = cells
+            .map(|cell| CellInput { group: group(cell), ..self.input(cell, records) })
+            .collect();
         let factors = self.design.factors.iter().map(factor).collect();
         comparison.experiment = Some(analyse(factors, &inputs, &row.unwrap_or(empty)));
         if figure.is_of_point() && !is_there {

@@ -8,6 +8,7 @@
 mod agent_targets;
 mod bad_days;
 mod compare;
+mod consumers;
 mod counts;
 mod demo;
 mod experiments;

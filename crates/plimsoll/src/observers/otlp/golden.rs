@@ -44,6 +44,7 @@ fn record() -> PointRecord {
         core_users: None,
         server_core_users: None,
         data_set_bytes: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }
