@@ -15,6 +15,7 @@ use plimsoll_model::result::{
 };
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
+use crate::beside::name_loads_not_held;
 use crate::capacity::{self, Tried};
 use crate::gate::judge;
 use crate::hints::{Seen, hints_of_point, hints_of_run};
@@ -132,8 +133,9 @@ impl<'a> Analysis<'a> {
         judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
         result.summary = summarise_run(suite, view, &result.points, &result.probes);
         state_summary(&mut result.summary, suite, &result.points);
-        if searched {
-            self.answer(&mut result, &ladder);
+        match searched {
+            true => self.answer(&mut result, &ladder),
+            false => name_loads_not_held(&mut result, suite),
         }
         result.nonconformities = view.nonconformities.clone();
         for point in self.points.values() {
