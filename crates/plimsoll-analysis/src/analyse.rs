@@ -16,6 +16,7 @@ use plimsoll_model::result::{
 use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
+use crate::beside::name_loads_not_held;
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
 use crate::gate::judge;
@@ -135,8 +136,9 @@ impl<'a> Analysis<'a> {
         judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
         result.summary = summarise_run(suite, view, &result.points, &result.probes);
         state_summary(&mut result.summary, suite, &result.points);
-        if searched {
-            self.answer(&mut result, &ladder);
+        match searched {
+            true => self.answer(&mut result, &ladder),
+            false => name_loads_not_held(&mut result, suite),
         }
         result.server_profile = self.server_profile();
         result.nonconformities = view.nonconformities.clone();

@@ -26,6 +26,7 @@
 
 mod agents;
 mod analyse;
+mod beside;
 mod blocks;
 mod bursts;
 pub mod capacity;

@@ -18,7 +18,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 use super::loadfile::LoadFileSource;
 use super::logon::Signing;
-use super::parameters::{self, Pattern, SmbWorkload};
+use super::parameters::{self, Application, Pattern, SizeTable, SmbWorkload};
 use super::prepare::{PreparationRequest, SmbPreparation};
 use super::script::{Pacing, ScriptPlan, SmbScript};
 use super::session::{SmbSession, SmbSite};
@@ -134,12 +134,11 @@ fn practices(
                 "generator.requests",
                 "drawn from a statistical model of desktop applications, workload.model",
             );
-            say(
-                "generator.applications",
-                "seven, each with the whole mix and a document of its own",
-            );
+            say("generator.applications", &applications(workload));
             if workload.shared_percent > 0.0 {
-                say("generator.shared_files", "read by all clients, written by none");
+                let writers = if workload.shared_write_percent > 0.0 { "all" } else { "none" };
+                let text = format!("read by all clients, written by {writers}");
+                say("generator.shared_files", &text);
             }
             let scale = request.profile.workload_scale;
             if scale != 1.0 {
@@ -148,7 +147,7 @@ fn practices(
                 say("workload.workspace_mib", &text);
             }
         }
-        Pattern::Logons => say("generator.logoff", "at once"),
+        Pattern::Logons => say("generator.logoff", "each client logs off at once"),
         Pattern::Echo => say("generator.requests", "ECHO, nothing else"),
         Pattern::DiskMix | Pattern::Nic => {}
     }
@@ -156,6 +155,19 @@ fn practices(
     let replayed = replayed.into_iter().map(|text| Practice::new("generator.replay", text));
     practices.extend(replayed.map(Practice::beside_the_method));
     practices
+}
+
+/// As the method's column has them, where they are the same.
+fn applications(workload: &SmbWorkload) -> String {
+    let applications = &workload.model.applications;
+    let names: Vec<&str> = applications.keys().map(String::as_str).collect();
+    match names.as_slice() {
+        [] => {
+            let sessions = workload.model.sessions;
+            format!("{sessions} sessions, each with the whole mix and a document of its own")
+        }
+        names => format!("with a script each: {}", names.join(", ")),
+    }
 }
 
 fn facts(
@@ -221,19 +233,31 @@ fn model_facts(request: &PlanRequest<'_>, workload: &SmbWorkload) -> Vec<Setting
             model.missing_create_percent, model.missing_query_percent, model.missing_find_percent
         ),
     );
-    fact(
-        "sequential",
-        format!(
-            "{} % of reads, {} % of writes",
-            model.sequential_read_percent, model.sequential_write_percent
-        ),
-    );
-    fact("read sizes", model.read_sizes.to_string());
-    fact("write sizes", model.write_sizes.to_string());
+    for (name, application) in &model.applications {
+        fact(&format!("application {name}"), application_text(application));
+    }
+    if model.applications.is_empty() {
+        let (reads, writes) = (model.sequential_read_percent, model.sequential_write_percent);
+        fact("sequential", format!("{reads} % of reads, {writes} % of writes"));
+        fact("read sizes", model.read_sizes.to_string());
+        fact("write sizes", model.write_sizes.to_string());
+    }
     fact("reads of shared files", format!("{} %", workload.shared_percent));
+    fact("writes to shared files", format!("{} %", workload.shared_write_percent));
     fact("content verified", format!("one read in {}", workload.verify_one_in));
     fact("file set seed", workload.file_set_seed.to_string());
     facts
+}
+
+fn application_text(application: &Application) -> String {
+    let Application { ops, files, read_sizes, write_sizes, .. } = application;
+    let kib = |sizes: &SizeTable| sizes.mean_bytes() / 1024.0;
+    format!(
+        "{ops} ops a session; a document and {files} files; reads of {:.1} KiB and writes of \
+         {:.1} KiB on average",
+        kib(read_sizes),
+        kib(write_sizes)
+    )
 }
 
 /// Everything the clients of a load point share.

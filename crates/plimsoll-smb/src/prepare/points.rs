@@ -21,9 +21,9 @@ use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::data_set;
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
 
-/// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
+/// What a client's script makes and has not removed yet, at most: a pass writes 6 to 8 MB, a part
 /// of them to files it made, and removes them as it goes.
-const WORK_BYTES: u64 = 4 * 1024 * 1024;
+pub(crate) const WORK_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Makes the workload of a load point, when its data is on the shares.
 pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, SetupError> + Send>;

@@ -4,6 +4,7 @@
 //! nothing, so that a run can be repeated. In closed loads it says itself when a piece of work
 //! begins; in open loads, whose arrivals come when they come, it never thinks.
 
+mod applications;
 mod cards;
 mod disk_mix;
 mod repeating;
@@ -13,15 +14,14 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{ClientSeat, Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::draw::Weights;
 
 use super::loadfile::Replay;
 use super::op::SmbCall;
 use super::parameters::Pattern;
 use crate::loadfile::LoadFile;
-use crate::parameters::{SizeTable, SmbWorkload};
+use crate::parameters::SmbWorkload;
 use crate::workspace::Workspace;
-use cards::CardShares;
+use applications::Desktop;
 use disk_mix::DiskMix;
 use repeating::{Echoes, Logons, NicPasses};
 
@@ -136,9 +136,7 @@ pub(crate) struct ScriptPlan {
     pub pacing: Pacing,
     /// Replayed in place of the pattern.
     pub replay: Option<Arc<LoadFile>>,
-    cards: CardShares,
-    read_sizes: Sizes,
-    write_sizes: Sizes,
+    desktop: Desktop,
 }
 
 impl ScriptPlan {
@@ -150,31 +148,9 @@ impl ScriptPlan {
             workspace: Workspace::new(workload.workspace_mib, scale),
             pacing: Pacing::Closed,
             replay: None,
-            cards: CardShares::new(&workload),
-            read_sizes: Sizes::new(&workload.model.read_sizes),
-            write_sizes: Sizes::new(&workload.model.write_sizes),
+            desktop: Desktop::new(&workload),
             workload,
         }
-    }
-}
-
-/// Sizes to draw from.
-#[derive(Clone, Debug)]
-struct Sizes {
-    rows: Weights,
-    table: SizeTable,
-}
-
-impl Sizes {
-    fn new(table: &SizeTable) -> Self {
-        Self { rows: Weights::new(&table.percent), table: table.clone() }
-    }
-
-    /// The size in bytes at `quantile` (in 0..1).
-    fn at(&self, quantile: f64) -> u32 {
-        let (row, within) = self.rows.within(quantile);
-        let (min, max) = (self.table.bytes_min[row], self.table.bytes_max[row]);
-        min + (within * f64::from(max - min + 1)) as u32
     }
 }
 

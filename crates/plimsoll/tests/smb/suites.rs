@@ -9,14 +9,19 @@ use crate::runs::{brief, check_as_expected, check_ended, gist, ops_done};
 use plimsoll_testkit::program::{plimsoll, result};
 use plimsoll_testkit::shared_files::{serve_user, with_password};
 
-/// Runs a suite with these flags; the points of its result.
+/// Runs a suite with these flags; its result.
 #[track_caller]
-fn points(suite: &str, url: &str, more: &[&str]) -> Vec<Value> {
+fn run(suite: &str, url: &str, more: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     check_ended(&plimsoll(&brief(suite, url, &bundle, more)));
-    let result = result(&bundle);
-    result["points"].as_array().unwrap().clone()
+    result(&bundle)
+}
+
+/// The same; the points of its result.
+#[track_caller]
+fn points(suite: &str, url: &str, more: &[&str]) -> Vec<Value> {
+    run(suite, url, more)["points"].as_array().unwrap().clone()
 }
 
 #[track_caller]
@@ -41,7 +46,10 @@ fn a_file_is_read_over_and_over_at_two_think_times() {
 
 #[track_caller]
 fn check_logons(url: &str) {
-    for point in &points("logons", url, &["--points", "5,10"]) {
+    let result = run("logons", url, &["--points", "5,10"]);
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("logs off at once; the method has none"), "{departures}");
+    for point in result["points"].as_array().unwrap() {
         assert_eq!(point["errors"], serde_json::json!({}), "{}", gist(point));
         assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(point));
         assert!(point["ops"]["logon"]["count"].as_u64().unwrap() > 0, "{}", gist(point));
