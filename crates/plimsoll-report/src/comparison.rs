@@ -119,8 +119,12 @@ fn sentences(it: &Comparison, experiment: Option<&ExperimentView>) -> Vec<String
     of_pairs.chain(of_factors).collect()
 }
 
+/// Combinations over something, rather than two things side by side.
 fn is_grid(it: &Comparison) -> bool {
-    it.experiment.is_some() && it.groups.len() > 2
+    it.experiment.as_ref().is_some_and(|experiment| {
+        let is_numeric = experiment.factors.iter().all(|factor| factor.values().is_some());
+        experiment.cells.len() != 2 || is_numeric
+    })
 }
 
 impl Other {

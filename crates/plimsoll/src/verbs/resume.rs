@@ -45,6 +45,11 @@ fn again(args: &ResumeArgs, command: &[String], directory: &Path) -> Result<Exit
             directory.display()
         ))
     })?;
+    // As it would have been typed there.
+    let whole = match whole.strip_prefix(directory) {
+        Ok(within) if within != Path::new("") => within.to_owned(),
+        _ => whole,
+    };
     let unread = |why: String| Failure::wrong(format!("{shown}: cannot read its command: {why}"));
     match Cli::try_parse_from(command).map_err(|e| unread(e.to_string()))?.verb {
         Verb::Versus(mut asked) => {

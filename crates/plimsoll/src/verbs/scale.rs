@@ -49,7 +49,7 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
         response: Response::default(),
         ratios: &ratios,
         gates: &args.run.gates,
-        force: false,
+        force: args.force,
         output: args.run.output,
     };
     asked.conduct(&Signals::listen()?)
