@@ -12,7 +12,7 @@
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
-//! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 2 min | `docs/experiments.md` |
+//! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 4 min | `docs/experiments.md` |
 //! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or load on when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
 //! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
 //! | `fleet overhead` | CPU per op of four agents, beside one | 5 min | `docs/fleet.md` |

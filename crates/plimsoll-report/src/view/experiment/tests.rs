@@ -137,7 +137,7 @@ fn effects_that_depend_on_each_other_are_said_at_each_level() {
     let said = words::interaction(&experiment()).unwrap();
     assert!(said.contains("F(1, 6) = 39.6, p < 0.001"), "{said}");
     let said = words::interaction(&additive()).unwrap();
-    assert!(said.contains("was not seen") && said.contains("5.4 %"), "{said}");
+    assert!(said.contains("do not visibly depend") && said.contains("5.4 %"), "{said}");
 }
 
 #[test]
@@ -166,6 +166,8 @@ fn times_rise_and_fall() {
     it.response = Response { figure: RatioFigure::P99, load: Some(4_000.0) };
     let [sizes, raid] = words::effects(&it).try_into().unwrap();
     assert_eq!(sizes, "Twice the processors bring p99 to 1.66 x (1.61–1.71).");
+    assert_eq!(words::response(&it).unwrap(), "The effects are those on p99 at 4,000.");
+    assert_eq!(words::response(&additive()), None);
     assert_eq!(raid, "Raid 5 lowers p99 by 4.8 % (3.6–6.0), compared with raid 0.");
 }
 

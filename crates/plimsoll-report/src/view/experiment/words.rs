@@ -6,9 +6,9 @@ use std::fmt;
 use plimsoll_model::comparison::RatioFigure;
 use plimsoll_model::comparison::experiment::{
     AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Hook, HookEnd, Law,
-    Missing, MissingWhy,
+    Missing, MissingWhy, Response,
 };
-use plimsoll_model::units::{decimals, three_digits};
+use plimsoll_model::units::{decimals, grouped, three_digits};
 
 use crate::view::ratios;
 
@@ -46,6 +46,14 @@ pub(super) fn held(it: &Experiment, at: &[AtLevel]) -> String {
 /// A factor is called by more than one thing.
 fn is_plural(name: &str) -> bool {
     name.ends_with('s') && !name.ends_with("ss")
+}
+
+/// What the effects are of, where it is not the headline.
+pub(super) fn response(it: &Experiment) -> Option<String> {
+    let Response { figure, load } = it.response;
+    let place = load.map(|load| format!(" at {}", grouped(load))).unwrap_or_default();
+    let is_plain = figure.is_headline() && load.is_none();
+    (!is_plain).then(|| format!("The effects are those on {}{place}.", ratios::name(figure)))
 }
 
 /// A sentence for each level that is compared with the first of its factor; where effects depend on
@@ -233,9 +241,9 @@ pub(super) fn interaction(it: &Experiment) -> Option<String> {
             "The effects depend on each other ({test}): each is stated at the levels of the others."
         ),
         false => format!(
-            "That the effects depend on each other was not seen ({test}). Four of five such \
-             experiments would have seen it if an effect differed by {} from one level of another \
-             factor to the next.",
+            "The effects do not visibly depend on each other ({test}). Four of five such \
+             experiments would detect it if the effect of a factor differed by {} between two \
+             levels of another.",
             percent(found.detectable - 1.0)
         ),
     })
