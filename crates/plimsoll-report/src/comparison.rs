@@ -14,7 +14,7 @@ use crate::published::{price_comparison_html, price_comparison_text};
 use crate::svg::ratio_chart;
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
-use crate::view::{CLOSING, ratios};
+use crate::view::{CLOSING, joined, ratios};
 
 /// How to read the figures.
 const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
@@ -80,7 +80,7 @@ impl ComparisonPage {
             subtitle: subtitle(it),
             forced_lead: FORCED,
             forced: it.forced.clone(),
-            sentences: others.clone().flat_map(|index| ratios::sentences(it, index)).collect(),
+            sentences: others.clone().flat_map(|index| sentences(it, index)).collect(),
             splits: splits.collect(),
             gates: gates.collect(),
             whole: whole_table(it),
@@ -93,6 +93,11 @@ impl ComparisonPage {
             closing: CLOSING,
         }
     }
+}
+
+/// What comes first: speed and cost in one sentence, then one for each figure.
+fn sentences(it: &Comparison, index: usize) -> impl Iterator<Item = String> {
+    joined(it, index).into_iter().chain(ratios::sentences(it, index))
 }
 
 impl Other {
