@@ -15,7 +15,7 @@ use crate::svg::{experiment_chart, ratio_chart};
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
 use crate::view::experiment::{self, ExperimentView};
-use crate::view::{CLOSING, ratios};
+use crate::view::{CLOSING, joined, ratios};
 
 /// How to read the figures.
 const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
@@ -114,7 +114,10 @@ impl ComparisonPage {
 fn sentences(it: &Comparison, experiment: Option<&ExperimentView>) -> Vec<String> {
     let is_once = it.experiment.as_ref().is_some_and(experiment::is_set_once);
     let others = if is_grid(it) || is_once { 0 } else { it.groups.len().saturating_sub(1) };
-    let of_pairs = (0..others).flat_map(|index| ratios::sentences(it, index));
+    let of_pairs = (0..others).flat_map(|index| {
+        // What comes first: speed and cost in one sentence, then one for each figure.
+        joined(it, index).into_iter().chain(ratios::sentences(it, index))
+    });
     let of_factors = experiment.into_iter().flat_map(|view| view.sentences.iter().cloned());
     of_pairs.chain(of_factors).collect()
 }

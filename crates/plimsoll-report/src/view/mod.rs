@@ -37,6 +37,7 @@ pub(crate) use cost::{CostUnit, cost_name, cost_of_name, cost_text};
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
+pub(crate) use joined::joined;
 pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit};
