@@ -1,6 +1,6 @@
 use plimsoll_model::comparison::experiment::{
-    AtLevel, Best, BestClaim, Factor, Hook, HookEnd, Interaction, Law, Level, MissingWhy, Response,
-    Setting,
+    AtLevel, Best, BestClaim, Factor, Hook, HookEnd, HookFailure, Interaction, Law, Level,
+    MissingWhy, Response, Setting,
 };
 use plimsoll_model::comparison::{Group, RatioFigure};
 use plimsoll_model::shape::Scalability;
@@ -176,12 +176,14 @@ fn the_page_the_text_and_the_markdown_hold_sentences_tables_and_what_is_missing(
     let mut it = experiment();
     it.cells[3].missing = vec![Missing {
         block: 1,
-        why: MissingWhy::Hook {
+        why: MissingWhy::Hook(HookFailure {
+            factor: "raid".to_owned(),
+            level: "5".to_owned(),
             hook: Hook::Verify,
             command: "get-raid <5>".to_owned(),
             end: HookEnd::Exit(3),
             output: "degraded".to_owned(),
-        },
+        }),
     }];
     let it = comparison(it);
     let page = comparison_html(&it).unwrap();

@@ -5,8 +5,8 @@ use std::fmt;
 
 use plimsoll_model::comparison::RatioFigure;
 use plimsoll_model::comparison::experiment::{
-    AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Hook, HookEnd, Law,
-    Missing, MissingWhy, Response,
+    AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Law, Missing, MissingWhy,
+    Response,
 };
 use plimsoll_model::units::{decimals, grouped, three_digits};
 
@@ -307,28 +307,7 @@ pub(super) fn missing(missing: &Missing) -> String {
         MissingWhy::Unusable { message } => message.clone(),
         MissingWhy::NotRun => "not run".to_owned(),
         MissingWhy::NoFigure => "the run has no such figure".to_owned(),
-        MissingWhy::Hook { hook, command, end, output } => {
-            let what = match hook {
-                Hook::Set => "set the level",
-                Hook::Verify => "verify the level",
-                Hook::Undo => "take the level back",
-            };
-            let printed = match output.trim() {
-                "" => "it printed no text".to_owned(),
-                output => format!("it printed: {output}"),
-            };
-            format!("the command to {what} {}: {command}; {printed}", ended(*end))
-        }
+        MissingWhy::Hook(failure) => failure.to_string(),
     };
     format!("repeat {}: {why}", missing.block + 1)
-}
-
-fn ended(end: HookEnd) -> String {
-    match end {
-        HookEnd::Exit(code) => format!("ended with exit code {code}"),
-        HookEnd::Signal(signal) => format!("was ended by signal {signal}"),
-        HookEnd::TimedOut(seconds) => format!("had not ended after {seconds} s"),
-        HookEnd::NotStarted => "could not be started".to_owned(),
-        HookEnd::OtherLevel => "ended well, but the level is another".to_owned(),
-    }
 }

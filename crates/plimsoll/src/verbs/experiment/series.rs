@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::commands::{LevelCommands, NotSet};
 use super::design::{Change, Design, Step};
 use super::hand::Person;
-use super::records::{CellEnd, HookFailure, Log, Record};
+use super::records::{CellEnd, Log, Record};
 use crate::clock::unix_ns;
 use crate::exit::{Exit, Failure};
+use crate::level_commands::{LevelCommands, NotSet};
 use crate::signals::Signals;
 use crate::terminal;
+use plimsoll_model::comparison::experiment::HookFailure;
 
 /// Where bundles go that do not count: of runs that were cut off, and of invalid ones that were
 /// made again.
