@@ -272,7 +272,8 @@ impl Written {
         let cells: usize = factors.iter().map(|factor| factor.levels.len()).product();
         if cells > CELLS_MAX {
             let message = format!("the factors have {cells} combinations of levels");
-            let help = format!("at most {CELLS_MAX} are run; take fewer levels, or two experiments");
+            let help =
+                format!("at most {CELLS_MAX} are run; take fewer levels, or two experiments");
             return Err(root.error_at("factors", message).with_help(help));
         }
         Ok(ExperimentFile {
@@ -413,7 +414,8 @@ mod tests {
         assert!(level.contains("a number, a text"), "{level}");
         let time = wrong(&factor("levels = [1]\nset = \"s\"\nsettle = \"soon\""));
         assert!(time.contains("not a time"), "{time}");
-        let no_target = wrong("suite = \"s\"\n[[factors]]\nname = \"a\"\nlevels = [1]\nkey = \"k\"");
+        let no_target =
+            wrong("suite = \"s\"\n[[factors]]\nname = \"a\"\nlevels = [1]\nkey = \"k\"");
         assert!(no_target.contains("no target is named"), "{no_target}");
         let both = wrong(&factor("levels = [\"http://a/\"]\ntarget = true"));
         assert!(both.contains("is a factor too"), "{both}");
