@@ -8,6 +8,7 @@
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
+//! | [`board_html`] | a table of results; [`board_markdown`], [`board_text`] and [`board_csv`] |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
@@ -19,6 +20,7 @@
 
 #![warn(unreachable_pub)]
 
+mod board;
 mod comparison;
 mod csv;
 mod html;
@@ -31,6 +33,7 @@ mod table;
 mod text;
 mod view;
 
+pub use board::{board_csv, board_html, board_markdown, board_text};
 pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
 pub use html::{

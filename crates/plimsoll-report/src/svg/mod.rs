@@ -6,6 +6,7 @@
 
 mod bounds;
 mod course;
+mod curves;
 mod draw;
 mod file;
 mod heat;
@@ -22,6 +23,7 @@ mod timeline;
 
 pub(crate) use bounds::bounds_legend;
 pub(crate) use course::course_chart;
+pub(crate) use curves::{curve_sample, curves_chart};
 pub use file::charts;
 pub(crate) use heat::heat_chart;
 pub(crate) use load::{generator_chart, load_chart, response_chart, throughput_chart};

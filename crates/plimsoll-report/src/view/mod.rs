@@ -2,6 +2,7 @@
 
 mod agents;
 mod capacity;
+pub(crate) mod curves;
 mod disclosure;
 mod drawn;
 mod errors;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::parse_joined;
 use super::Output;
+use super::values::parse_joined;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {

@@ -35,7 +35,8 @@ pub(crate) fn requests(base: &RunArgs, design: &Design) -> Result<Vec<RunRequest
         }
         Ok::<_, Failure>(request)
     };
-    let requests: Vec<RunRequest> = all.iter().enumerate().map(request).collect::<Result<_, _>>()?;
+    let requests: Vec<RunRequest> =
+        all.iter().enumerate().map(request).collect::<Result<_, _>>()?;
     refuse_modes(&requests)?;
     Ok(requests)
 }

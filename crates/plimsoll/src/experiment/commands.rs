@@ -86,8 +86,13 @@ impl LevelCommands {
         let end = wait_for(&mut child, self.timeout, signals).map_err(not_started)?;
         match end {
             Waited::Ended(status) if status.success() => Ok(()),
-            Waited::Ended(status) => Err(failed(end_of(status), output.last_text().trim_end().to_owned())),
-            Waited::Hung => Err(failed(HookEnd::TimedOut(self.timeout.as_secs()), output.last_text().trim_end().to_owned())),
+            Waited::Ended(status) => {
+                Err(failed(end_of(status), output.last_text().trim_end().to_owned()))
+            }
+            Waited::Hung => Err(failed(
+                HookEnd::TimedOut(self.timeout.as_secs()),
+                output.last_text().trim_end().to_owned(),
+            )),
             Waited::Interrupted => Err(NotSet::Interrupted),
         }
     }
@@ -210,7 +215,10 @@ mod tests {
         assert_eq!((failed.hook, failed.end), (Hook::Set, HookEnd::Exit(3)));
         assert_eq!(failed.output, "no such disk");
         let lied = failure(&level("true", Some("echo it is off; false")));
-        assert_eq!((lied.hook, lied.end, lied.output.as_str()), (Hook::Verify, HookEnd::Exit(1), "it is off"));
+        assert_eq!(
+            (lied.hook, lied.end, lied.output.as_str()),
+            (Hook::Verify, HookEnd::Exit(1), "it is off")
+        );
         let killed = failure(&level("kill -9 $$", None));
         assert_eq!(killed.end, HookEnd::Signal(9));
     }

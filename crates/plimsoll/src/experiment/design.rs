@@ -55,7 +55,9 @@ impl Design {
 fn name(factors: &[Factor], cell: &Cell) -> String {
     let all = factors.iter().zip(&cell.levels);
     match factors.len() {
-        1 => all.map(|(factor, level)| format!("{} {}", factor.name, factor.shown(*level))).collect(),
+        1 => {
+            all.map(|(factor, level)| format!("{} {}", factor.name, factor.shown(*level))).collect()
+        }
         _ => all.map(|(factor, level)| factor.level_text(*level)).collect::<Vec<_>>().join(", "),
     }
 }
@@ -263,11 +265,8 @@ mod tests {
     use super::*;
 
     fn factor(levels: usize, hand: Option<HandSet>) -> Factor {
-        let level = |number: usize| Level {
-            name: number.to_string(),
-            value: None,
-            changes: Vec::new(),
-        };
+        let level =
+            |number: usize| Level { name: number.to_string(), value: None, changes: Vec::new() };
         let levels = (0..levels).map(level).collect();
         Factor { name: "f".into(), unit: None, levels, hand, undo: None }
     }

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use plimsoll_fleet::launcher::split_words;
-use plimsoll_model::condition::ConditionFigure as _;
 use plimsoll_model::comparison::RatioFigure;
 use plimsoll_model::comparison::experiment::Response;
+use plimsoll_model::condition::ConditionFigure as _;
 use plimsoll_model::event::ServerLimits;
-use plimsoll_model::experiment_file::{
-    ExperimentFile, FactorTable, LevelValue, Resource, SetBy,
-};
+use plimsoll_model::experiment_file::{ExperimentFile, FactorTable, LevelValue, Resource, SetBy};
 use plimsoll_model::suite::Override;
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::host::arguments::parse_size;
@@ -94,9 +92,8 @@ pub(crate) fn response(file: &Path, asked: &ExperimentFile) -> Result<Response, 
 
 /// The factors of a file.
 pub(crate) fn factors(file: &Path, asked: &ExperimentFile) -> Result<Vec<Factor>, Failure> {
-    let of = |table| {
-        factor(table).map_err(|why| Failure::wrong(format!("{}: {why}", file.display())))
-    };
+    let of =
+        |table| factor(table).map_err(|why| Failure::wrong(format!("{}: {why}", file.display())));
     asked.factors.iter().map(of).collect()
 }
 

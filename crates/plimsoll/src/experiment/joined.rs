@@ -95,7 +95,8 @@ fn factors(all: &[Joined]) -> Result<Vec<Factor>, Failure> {
                 levels.push(Level { name: level.clone(), value, changes: Vec::new() });
             }
         }
-        let missing = factors.iter().find(|it| joined.levels.iter().all(|(name, _)| *name != it.name));
+        let missing =
+            factors.iter().find(|it| joined.levels.iter().all(|(name, _)| *name != it.name));
         if let Some(missing) = missing {
             return Err(other_factors(joined, &missing.name));
         }

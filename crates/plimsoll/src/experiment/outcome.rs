@@ -6,7 +6,9 @@ use std::path::Path;
 use plimsoll_analysis::compare::{GroupInput, RunInput, Wishes};
 use plimsoll_analysis::experiment::{CellInput, analyse};
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::comparison::experiment::{Factor, Level, Missing, MissingWhy, Response, Setting};
+use plimsoll_model::comparison::experiment::{
+    Factor, Level, Missing, MissingWhy, Response, Setting,
+};
 use plimsoll_model::comparison::{Comparison, FigureRow};
 use plimsoll_model::condition::ConditionFigure as _;
 use plimsoll_report::comparison_markdown;
@@ -98,20 +100,15 @@ impl<'a> Outcome<'a> {
         let invalid = |block: usize| {
             let run = &self.runs[&(cell, block as u32 + 1)];
             let counts = run.result.verdict.valid || self.wishes.force;
-            (!counts).then(|| Missing {
-                block,
-                why: MissingWhy::Invalid { rules: broken(run) },
-            })
+            (!counts).then(|| Missing { block, why: MissingWhy::Invalid { rules: broken(run) } })
         };
         let without = (0..self.design.repeats as usize).filter(|block| !blocks.contains(block));
         let why = records.iter().rev().find_map(|record| match record {
             Record::CellEnded { cell: ended, why, .. } if *ended == cell => Some(missing_why(why)),
             _ => None,
         });
-        let not_run = without.map(|block| Missing {
-            block,
-            why: why.clone().unwrap_or(MissingWhy::NotRun),
-        });
+        let not_run =
+            without.map(|block| Missing { block, why: why.clone().unwrap_or(MissingWhy::NotRun) });
         let missing = blocks.iter().filter_map(|block| invalid(*block)).chain(not_run).collect();
         let levels = self.design.cells[cell].levels.clone();
         CellInput { levels, group: cell, blocks, missing }

@@ -150,7 +150,9 @@ impl Log {
     /// The run of a step was made; whether it is valid.
     pub(crate) fn made(&self, step: &Step) -> Option<bool> {
         self.records.iter().rev().find_map(|record| match record {
-            Record::Run { cell, block, valid, .. } if (*cell, *block) == (step.cell, step.block) => {
+            Record::Run { cell, block, valid, .. }
+                if (*cell, *block) == (step.cell, step.block) =>
+            {
                 Some(*valid)
             }
             _ => None,
@@ -189,7 +191,8 @@ fn started<'r>(path: &Path, records: &'r [Record]) -> Result<&'r Started, Failur
             started.format
         )),
         _ => wrong(
-            "the experiment was killed before it began; remove the directory and begin again".into(),
+            "the experiment was killed before it began; remove the directory and begin again"
+                .into(),
         ),
     }
 }

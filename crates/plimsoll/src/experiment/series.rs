@@ -97,7 +97,8 @@ impl<'a> Series<'a> {
                     Err(failure) => self.end_cell(step, failure, &mut failed_before)?,
                 }
             }
-            let block_ends = self.design.steps.get(index + 1).is_none_or(|next| next.block != step.block);
+            let block_ends =
+                self.design.steps.get(index + 1).is_none_or(|next| next.block != step.block);
             if block_ends && !made {
                 bench.keep(&self.log)?;
             }
@@ -119,8 +120,11 @@ impl<'a> Series<'a> {
             other => return Err(other),
         };
         let name = &self.design.names[step.cell];
-        terminal::note(&format!("{name}: no run: {why}\nthis cell gets no more runs; plimsoll \
-             resume {} tries it again", self.dir.display()));
+        terminal::note(&format!(
+            "{name}: no run: {why}\nthis cell gets no more runs; plimsoll \
+             resume {} tries it again",
+            self.dir.display()
+        ));
         let is_run = matches!(why, CellEnd::Run(_));
         let message = why.to_string();
         let (cell, block, at_unix_ns) = (step.cell, step.block, unix_ns());
@@ -216,7 +220,9 @@ impl<'a> Series<'a> {
         let mut failed: Option<HookFailure> = None;
         for (factor, standing) in self.design.factors.iter().zip(&self.standing) {
             let (Some(undo), Some(level)) = (&factor.undo, standing) else { continue };
-            let Some(commands) = commands_of(&factor.levels[*level].changes).next() else { continue };
+            let Some(commands) = commands_of(&factor.levels[*level].changes).next() else {
+                continue;
+            };
             if let Err(NotSet::Failed(failure)) = commands.undo(undo, &Signals::unheard()) {
                 let (failure, at_unix_ns) = (Box::new(*failure.clone()), unix_ns());
                 self.log.write(Record::NotUndone { failure: failure.clone(), at_unix_ns })?;

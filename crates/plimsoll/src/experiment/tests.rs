@@ -136,7 +136,10 @@ fn a_hook_that_lies_ends_its_cells_and_no_others() {
         assert_eq!(runs, if stuck(cell) { 0 } else { 3 }, "{}", design.names[cell]);
         match log.ended(cell) {
             Some(CellEnd::Hook(failure)) => {
-                assert!(stuck(cell) && ["off", "on"].contains(&failure.output.as_str()), "{failure}");
+                assert!(
+                    stuck(cell) && ["off", "on"].contains(&failure.output.as_str()),
+                    "{failure}"
+                );
             }
             other => assert!(!stuck(cell) && other.is_none(), "{other:?}"),
         }
@@ -194,7 +197,8 @@ fn the_user_is_asked_once_for_each_setting_and_again_after_an_interruption() {
     let design = Design::new(vec![clock, plain("size", &["1", "2"])], 2, Order::Seeded(1));
     let interrupted = Ok(Made { exit: Exit::Interrupted, counts: false, again: false });
     let third = design.steps[2].cell;
-    let mut fake = Fake { outcomes: BTreeMap::from([(third, vec![interrupted])]), ..Fake::default() };
+    let mut fake =
+        Fake { outcomes: BTreeMap::from([(third, vec![interrupted])]), ..Fake::default() };
     let (_, outcome, asked) = conduct(place.path(), &design, &mut fake);
     assert_eq!((outcome.unwrap(), asked.len()), (Exit::Interrupted, 2), "{asked:?}");
     let (log, outcome, asked) = conduct(place.path(), &design, &mut fake);
@@ -254,8 +258,10 @@ fn kill_9_at_any_instant_loses_no_finished_run_and_counts_none_twice() {
     assert_eq!(finished().len(), design.steps.len());
     let log = Log::resume(&dir, &design.names).unwrap();
     let recorded = |step: &&Step| {
-        let of = |record: &&Record| matches!(record, Record::Run { cell, block, .. }
-            if (*cell, *block) == (step.cell, step.block));
+        let of = |record: &&Record| {
+            matches!(record, Record::Run { cell, block, .. }
+            if (*cell, *block) == (step.cell, step.block))
+        };
         log.records().iter().filter(of).count() == 1
     };
     assert_eq!(design.steps.iter().filter(recorded).count(), design.steps.len());
