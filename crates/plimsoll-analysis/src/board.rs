@@ -5,7 +5,7 @@ use plimsoll_model::disclosure::{Disclosure, TargetDisclosure};
 use plimsoll_model::event::Bound;
 use plimsoll_model::host::Host;
 use plimsoll_model::limit::{Limit, LimitKind};
-use plimsoll_model::prices::PriceList;
+use plimsoll_model::prices::{PriceList, SystemPrices};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Metric;
 
@@ -36,14 +36,17 @@ pub fn row_of(bundle: String, run: &RunResult) -> BoardRow {
     }
 }
 
-/// What a unit of the run's peak costs by the first of these labels that the file prices, or by the
-/// file's only system.
-pub fn price_of(list: &PriceList, labels: &[String], run: &RunResult) -> Option<BoardPrice> {
-    let only = match list.systems.as_slice() {
+/// The system of a price file that has the first of these labels that it knows; the only system of
+/// a file stands for any.
+pub fn system_among<'l>(list: &'l PriceList, labels: &[String]) -> Option<&'l SystemPrices> {
+    match list.systems.as_slice() {
         [only] => Some(only),
-        _ => None,
-    };
-    let system = only.or_else(|| labels.iter().find_map(|label| list.system(label)))?;
+        _ => labels.iter().find_map(|label| list.system(label)),
+    }
+}
+
+/// What a unit of the run's peak costs; absent where no peak counts.
+pub fn price_of(list: &PriceList, system: &SystemPrices, run: &RunResult) -> Option<BoardPrice> {
     let priced = priced(list, system, &Performance::of(run));
     let figure = priced.figures.iter().find(|figure| figure.of == "peak")?;
     Some(BoardPrice {

@@ -90,6 +90,14 @@ pub enum BoardColumn {
     Source,
 }
 
+impl BoardColumn {
+    /// The best or newest is the largest value, so that the first order is a falling one.
+    pub const fn falls(self) -> bool {
+        use BoardColumn::{Date, Peak, PerProcessor, Processors, Signed, Verdict};
+        matches!(self, Date | Processors | Peak | PerProcessor | Verdict | Signed)
+    }
+}
+
 impl BoardRow {
     /// Peak for each processor, in `unit`.
     pub fn per_processor(&self) -> Option<f64> {

@@ -15,7 +15,7 @@ use crate::view::{CLOSING, limit_name};
 const NS_PER_MS: f64 = 1e6;
 /// On a terminal a line is as long as its longest cells; these are cut.
 const TERMINAL_WORDS_MAX: usize = 34;
-const NOTE: &str = "Newest first. Only figures of the same suite and unit can be set against each \
+const NOTE: &str = "Only figures of the same suite and unit can be set against each \
     other, and only those of the same hosts say something of the servers. Processors: what the \
     server had, where the disclosure says so. Response times are those at the load point with the \
     highest throughput that counts. A signature was not checked; plimsoll verify does that. \
@@ -43,12 +43,21 @@ const COLUMNS: [BoardColumn; 14] = [
 struct BoardPage {
     title: &'static str,
     subtitle: String,
-    columns: Vec<Column>,
+    columns: Vec<Heading>,
     rows: Vec<PageRow>,
     caption: String,
     note: &'static str,
     closing: &'static str,
     board_script: Value,
+}
+
+#[derive(Serialize)]
+struct Heading {
+    column: Column,
+    /// `descending` where the best is the largest value; as `aria-sort` says it.
+    first: &'static str,
+    /// Its cells may be long: they wrap.
+    long: bool,
 }
 
 #[derive(Serialize)]
@@ -84,7 +93,7 @@ pub fn board_html(rows: &[BoardRow]) -> Result<String, ReportError> {
     let page = BoardPage {
         title: "Table of results",
         subtitle: subtitle(rows),
-        columns: table.columns,
+        columns: table.columns.into_iter().zip(shown).map(heading).collect(),
         rows: table.rows.into_iter().enumerate().map(page_row).collect(),
         caption: table.caption,
         note: NOTE,
@@ -94,6 +103,12 @@ pub fn board_html(rows: &[BoardRow]) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("board.html", include_str!("../templates/board.html"))?;
     Ok(environment.get_template("board.html")?.render(Serde(&page))?)
+}
+
+fn heading((column, of): (Column, BoardColumn)) -> Heading {
+    let first = if of.falls() { "descending" } else { "ascending" };
+    let long = matches!(of, BoardColumn::System | BoardColumn::Limit | BoardColumn::Source);
+    Heading { column, first, long }
 }
 
 /// The same as Markdown with a table (GitHub's dialect).

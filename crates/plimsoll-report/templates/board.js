@@ -5,9 +5,10 @@ function sortableBoard() {
   const table = document.getElementById("board");
   const headings = [...table.tHead.rows[0].cells];
   const press = (heading, column) => {
-    const turned = heading.getAttribute("aria-sort") === "ascending";
+    const first = heading.dataset.first;
+    const turned = heading.getAttribute("aria-sort") === first;
     for (const other of headings) other.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", turned ? "descending" : "ascending");
+    heading.setAttribute("aria-sort", turned === (first === "ascending") ? "descending" : "ascending");
     const rank = (row) => row.cells[column].dataset.rank;
     const order = (a, b) => {
       const [one, other] = [rank(a), rank(b)];

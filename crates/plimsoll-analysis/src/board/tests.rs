@@ -86,7 +86,10 @@ fn a_peak_is_priced_by_a_label_or_by_the_only_system_of_the_file() {
         let systems: String = systems.iter().map(system).collect();
         PriceList::parse("p.toml", &format!("format = 1\ncurrency = \"EUR\"\n{systems}")).unwrap()
     };
-    let price = |list: &PriceList| price_of(list, &["a-1".into(), "a".into()], &run(Vec::new()));
+    let price = |list: &PriceList| {
+        let system = system_among(list, &["a-1".into(), "a".into()])?;
+        price_of(list, system, &run(Vec::new()))
+    };
     let by_label = price(&list(&["a", "b"])).unwrap();
     assert_eq!((by_label.per_unit, by_label.unit.as_str()), (5.0, "ops/s"));
     assert_eq!(price(&list(&["b", "c"])), None);

@@ -94,14 +94,22 @@ fn left_out(run: &RunInput, load: f64) -> bool {
 /// Puts published curves beside those of the groups, as far as they have the same axis and unit and
 /// follow the same method; notes say what was left out and why.
 pub fn add_published(comparison: &mut Comparison, published: Vec<PublishedCurve>) {
+    let mut at_achieved = Vec::new();
     for it in published {
         match why_not(comparison, &it) {
             Some(why) => comparison.notes.push(format!("{} is not drawn: {why}", it.curve.label)),
             None => {
-                comparison.notes.extend(it.remark);
+                at_achieved.extend(it.at_achieved.then(|| it.curve.label.clone()));
                 comparison.curves.push(it.curve);
             }
         }
+    }
+    if !at_achieved.is_empty() {
+        comparison.notes.push(format!(
+            "the source prints no requested loads, so each point is drawn at the rate it achieved: \
+             {}",
+            at_achieved.join("; ")
+        ));
     }
     if comparison.curves.iter().any(|curve| curve.published.is_some()) {
         comparison.notes.push(

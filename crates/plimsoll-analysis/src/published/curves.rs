@@ -21,8 +21,8 @@ pub struct PublishedCurve {
     pub axis_unit: String,
     /// Unit of its throughput.
     pub unit: String,
-    /// What a reader must know of its loads.
-    pub remark: Option<String>,
+    /// The source prints no requested loads: each point is at the rate it achieved.
+    pub at_achieved: bool,
 }
 
 /// The curve of a system, `NAME` of a file with one, or `NAME/SYSTEM`.
@@ -50,12 +50,6 @@ impl Published {
             None => system.values().map(|rate| point((rate, rate))).collect(),
         };
         let open = system.bytes.is_none() && !points.is_empty();
-        let remark = open.then(|| {
-            format!(
-                "{label}: its source prints no requested loads, so each point is drawn at the rate \
-                 it achieved"
-            )
-        });
         let published =
             PublishedSource { name: name.to_owned(), year: self.year, source: self.source.clone() };
         PublishedCurve {
@@ -63,7 +57,7 @@ impl Published {
             suites: self.suites.clone(),
             axis_unit: if open { Metric::Ops.unit() } else { "clients" }.to_owned(),
             unit: self.unit.clone(),
-            remark,
+            at_achieved: open,
         }
     }
 

@@ -9,6 +9,8 @@ use crate::svg::{curve_sample, curves_chart};
 use crate::table::Table;
 use crate::view::curves::{Quantity, curve_name, curves_note, curves_table, drawn};
 
+const POINTS: &str = "Points of the curves; in brackets the range of the runs";
+
 /// Charts, legend and table; the charts are absent where no curve has a course.
 #[derive(Serialize)]
 pub(super) struct CurvesSection {
@@ -48,12 +50,13 @@ impl CurvesSection {
             response_p99: half("curves-p99", draw(Quantity::ResponseP99)),
             legend: drawn(it).into_iter().map(entry).collect(),
             note: curves_note(it),
-            points: curves_table(it, it.curves.iter()),
+            points: curves_table(POINTS, it, it.curves.iter()),
         }
     }
 }
 
 /// The points of published curves, which no other table has.
 pub(super) fn published_points(it: &Comparison) -> Table {
-    curves_table(it, it.curves.iter().filter(|curve| curve.published.is_some()))
+    let published = it.curves.iter().filter(|curve| curve.published.is_some());
+    curves_table("Points as their sources print them", it, published)
 }

@@ -94,10 +94,19 @@ pub(crate) fn curves_chart(
     if lines.iter().all(|line| line.places.len() < POINTS_MIN) {
         return None;
     }
-    let area = Area::of(frame, &lines, quantity);
+    let area = Area::of(frame, &lines, (quantity, Loads::of(comparison)));
     let mut drawing = Drawing::new();
     area.axes(&mut drawing);
-    let title = format!("{}{}", quantity.title(comparison), area.log_words());
+    let title = match (quantity, area.log) {
+        (Quantity::Throughput, false) => {
+            format!("{}, {}", quantity.name(), throughput_unit(comparison))
+        }
+        (Quantity::Throughput, true) => {
+            format!("{}, {}; log scales", quantity.name(), throughput_unit(comparison))
+        }
+        (_, false) => format!("{}, log scale", quantity.name()),
+        (_, true) => format!("{}; log scales", quantity.name()),
+    };
     drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &title);
     if quantity == Quantity::Throughput && throughput_unit(comparison) == comparison.axis.unit {
         area.diagonal(&mut drawing);
@@ -129,6 +138,24 @@ fn lines(comparison: &Comparison, quantity: Quantity) -> Vec<Line<'_>> {
     let places = |curve: &Curve| places(comparison, curve, quantity);
     let numbered = drawn(comparison).into_iter();
     numbered.map(|(number, curve)| Line { number, curve, places: places(curve) }).collect()
+}
+
+/// The axis of loads, the same for the charts of all quantities.
+struct Loads {
+    ends: [f64; 2],
+    /// The largest loads of the curves differ so much that equal ratios are equal steps.
+    log: bool,
+}
+
+impl Loads {
+    fn of(comparison: &Comparison) -> Self {
+        let drawn = drawn(comparison);
+        let loads = |curve: &'_ Curve| ends(curve.points.iter().map(|point| point.load));
+        let each: Vec<[f64; 2]> = drawn.iter().map(|(_, curve)| loads(curve)).collect();
+        let [least, most] = ends(each.iter().map(|[_, largest]| *largest));
+        let lowest = ends(each.iter().map(|[smallest, _]| *smallest))[0];
+        Self { ends: [lowest, most], log: lowest > 0.0 && most > FAR_APART_RATIO * least }
+    }
 }
 
 fn places(comparison: &Comparison, curve: &Curve, quantity: Quantity) -> Vec<Place> {
@@ -165,12 +192,12 @@ struct Area {
 }
 
 impl Area {
-    fn of(frame: Frame<'_>, lines: &[Line<'_>], quantity: Quantity) -> Self {
+    fn of(
+        frame: Frame<'_>,
+        lines: &[Line<'_>],
+        (quantity, Loads { ends: loads, log }): (Quantity, Loads),
+    ) -> Self {
         let places = || lines.iter().flat_map(|line| &line.places);
-        let loads = || places().map(|place| place.x);
-        let largest = lines.iter().filter_map(|line| line.places.last()).map(|place| place.x);
-        let [least, most] = ends(largest);
-        let log = least > 0.0 && most > FAR_APART_RATIO * least && loads().all(|load| load > 0.0);
         let values = places().flat_map(|place| place.range.unwrap_or([place.y; 2]));
         let [low, high] = ends(values.filter(|value| *value > 0.0));
         let y_ticks = match (quantity, log) {
@@ -178,7 +205,7 @@ impl Area {
             (Quantity::Throughput, true) => named(log_ticks(low, high), tick_text),
             _ => named(log_ticks(low, high), time_tick_text),
         };
-        let [lowest, highest] = ends(loads());
+        let [lowest, highest] = loads;
         let about = if frame.is_narrow() { 4 } else { 8 };
         let x_ticks = match log {
             false => named(ticks(highest, about), tick_text),
@@ -205,10 +232,6 @@ impl Area {
             right,
             log,
         }
-    }
-
-    fn log_words(&self) -> &'static str {
-        if self.log { "; log scales" } else { "" }
     }
 
     fn axes(&self, drawing: &mut Drawing) {

@@ -29,14 +29,6 @@ impl Quantity {
         }
     }
 
-    /// With its unit, or its kind of scale.
-    pub(crate) fn title(self, of: &Comparison) -> String {
-        match self {
-            Self::Throughput => format!("{}, {}", self.name(), throughput_unit(of)),
-            _ => format!("{}, log scale", self.name()),
-        }
-    }
-
     pub(crate) const fn of(self, point: &CurvePoint) -> Option<CurveFigure> {
         match self {
             Self::Throughput => point.throughput,
@@ -115,6 +107,7 @@ pub(crate) fn curves_note(comparison: &Comparison) -> String {
 
 /// Every point of these curves.
 pub(crate) fn curves_table<'c>(
+    caption: &str,
     comparison: &Comparison,
     curves: impl Iterator<Item = &'c Curve>,
 ) -> Table {
@@ -125,7 +118,7 @@ pub(crate) fn curves_table<'c>(
         figures("mean response", "ms"),
         figures("p99", "ms"),
     ];
-    let mut table = Table::new("Points of the curves; in brackets the range of the runs", columns);
+    let mut table = Table::new(caption, columns);
     for curve in curves {
         for point in &curve.points {
             let cell = |quantity: Quantity| figure_text(quantity, point, comparison);

@@ -63,16 +63,18 @@ fn directory(place: &str) -> Result<PathBuf, Failure> {
 /// A line for each bundle; one that gives no result is named and left out.
 fn rows_of(dirs: &[PathBuf], prices: Option<&Prices<'_>>) -> Result<Vec<BoardRow>, Failure> {
     let mut rows = Vec::new();
+    let mut any_priced = false;
     for bundle in bundles_below(dirs) {
         match result_of(&bundle) {
-            Ok(run) => rows.push(line(&bundle, &run, prices)),
+            Ok(run) => {
+                any_priced |= prices.is_some_and(|it| it.system_of(&bundle, &run).is_some());
+                rows.push(line(&bundle, &run, prices));
+            }
             Err(why) => terminal::note(&format!("{}: left out: {why}", bundle.display())),
         }
     }
     match prices {
-        Some(prices) if !rows.is_empty() && rows.iter().all(|row| row.price.is_none()) => {
-            Err(prices.nothing_priced())
-        }
+        Some(prices) if !rows.is_empty() && !any_priced => Err(prices.nothing_priced()),
         _ => Ok(rows),
     }
 }

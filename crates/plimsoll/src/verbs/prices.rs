@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use plimsoll_analysis::board::price_of;
+use plimsoll_analysis::board::{price_of, system_among};
 use plimsoll_analysis::compare::GroupInput;
 use plimsoll_analysis::price::{Performance, PriceError, compare_priced, priced, system_of};
 use plimsoll_model::board::BoardPrice;
-use plimsoll_model::prices::{PriceComparison, PriceList, PricedSystem};
+use plimsoll_model::prices::{PriceComparison, PriceList, PricedSystem, SystemPrices};
 use plimsoll_model::result::RunResult;
 
 use crate::exit::Failure;
@@ -50,24 +50,29 @@ impl<'p> Prices<'p> {
         compare_priced(&self.list, &groups).map_err(|e| self.failure(&e))
     }
 
-    /// What a unit of a run's peak costs: of the system that is called like its directory, like
-    /// that without the number of a repeat, like the directory above, or like its target; or of the
+    /// The system of a run in a table of results: it is called like the run's directory, like that
+    /// without the number of a repeat, like the directory above, or like the target; or it is the
     /// only one.
-    pub(crate) fn of_line(&self, bundle: &Path, run: &RunResult) -> Option<BoardPrice> {
+    pub(crate) fn system_of(&self, bundle: &Path, run: &RunResult) -> Option<&SystemPrices> {
         let own = label_of(bundle);
         let stem = own.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
         let stem = stem.map(|(stem, _)| stem.to_owned());
         let above = bundle.parent().filter(|dir| !dir.as_os_str().is_empty()).map(label_of);
         let mut labels = vec![own];
         labels.extend(stem.into_iter().chain(above).chain([run.targets.join(", ")]));
-        price_of(&self.list, &labels, run)
+        system_among(&self.list, &labels)
     }
 
-    /// No line has a price.
+    /// What a unit of the run's peak costs.
+    pub(crate) fn of_line(&self, bundle: &Path, run: &RunResult) -> Option<BoardPrice> {
+        price_of(&self.list, self.system_of(bundle, run)?, run)
+    }
+
+    /// No run is of a system that the file prices.
     pub(crate) fn nothing_priced(&self) -> Failure {
         let names: Vec<&str> = self.list.names().collect();
         Failure::wrong(format!(
-            "{}: none of these runs has a price; it prices {}, and a system is called like the \
+            "{}: it prices none of these runs, only {}; a system is called like the \
              directory of its runs, or like their target",
             self.file.display(),
             names.join(", ")
