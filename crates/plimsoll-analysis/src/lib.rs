@@ -10,6 +10,7 @@
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | groups of runs side by side, with intervals, or why not |
+//! | [`board`] | the lines of a table of results |
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
@@ -28,6 +29,7 @@ mod agents;
 mod analyse;
 mod beside;
 mod blocks;
+pub mod board;
 mod bursts;
 pub mod capacity;
 pub mod climb;

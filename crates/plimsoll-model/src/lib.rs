@@ -29,12 +29,14 @@
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
+//! | [`board`] | a table of results: runs and published systems, a line each |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
 
 #![warn(unreachable_pub)]
 
 pub mod assignment;
+pub mod board;
 pub mod bundle;
 pub mod calibrated;
 pub mod capacity;

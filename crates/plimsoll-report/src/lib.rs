@@ -7,6 +7,7 @@
 //! | [`live_page`] | a page that a run fills while it goes |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
+//! | [`board_html`] | a table of results; [`board_markdown`], [`board_text`] and [`board_csv`] |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
@@ -18,6 +19,7 @@
 
 #![warn(unreachable_pub)]
 
+mod board;
 mod comparison;
 mod csv;
 mod html;
@@ -29,6 +31,7 @@ mod table;
 mod text;
 mod view;
 
+pub use board::{board_csv, board_html, board_markdown, board_text};
 pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
 pub use html::{

@@ -97,6 +97,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Versus(args) => verbs::versus::perform(&args, Begin::New),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Runs(args) => verbs::runs::perform(&args),
+        Verb::Board(args) => verbs::board::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),
         Verb::Published(args) => verbs::published::perform(&args),
         Verb::Generate(args) => verbs::generate::perform(&args),

@@ -14,7 +14,7 @@ use super::ratio::{Estimate, Moments};
 use super::{GroupInput, RunInput, Wishes};
 
 /// Two loads this close are the same load point.
-const SAME_LOAD_RATIO: f64 = 1e-6;
+pub(super) const SAME_LOAD_RATIO: f64 = 1e-6;
 /// A highest rate this close to the headline is the headline.
 const SAME_PEAK_RATIO: f64 = 1e-3;
 const NS_PER_MS: f64 = 1e6;
@@ -148,7 +148,7 @@ impl Ladder {
     }
 }
 
-fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
+pub(super) fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
     let same = |a: f64, b: f64| (a - b).abs() <= SAME_LOAD_RATIO * a.abs().max(b.abs());
     run.points.iter().find(|point| same(point.requested, load))
 }
@@ -245,7 +245,7 @@ type OfPoint<'a> = &'a dyn Fn(&PointResult) -> Option<f64>;
 /// A figure at a load: of the point there, or between its neighbours; times between their
 /// logarithms. A run that is invalid as a whole has none, and of a point that is invalid none is
 /// taken.
-fn of_load(
+pub(super) fn of_load(
     (figure, of_point): (RatioFigure, OfPoint<'_>),
     run: &RunInput,
     load: f64,

@@ -4,6 +4,7 @@ mod agents;
 mod capacity;
 mod consumers;
 mod cost;
+pub(crate) mod curves;
 mod disclosure;
 mod drawn;
 mod errors;

@@ -1,6 +1,7 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod agents;
+mod board;
 mod calibrate;
 mod capacity;
 mod compare;
@@ -19,6 +20,7 @@ use plimsoll_model::suite::{Override, Peak};
 pub(crate) use agents::{
     AgentArgs, AgentServeArgs, AgentsCheckArgs, AgentsManifestArgs, AgentsVerb,
 };
+pub(crate) use board::BoardArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
@@ -90,6 +92,8 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     /// List the bundles below directories, newest first
     Runs(RunsArgs),
+    /// A table of results: bundles below directories and published results, a line each
+    Board(BoardArgs),
     /// What the disclosure says of this host
     Inventory(InventoryArgs),
     /// Transcribed results of the source reports

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod analyse;
+pub(crate) mod board;
 pub(crate) mod calibrate;
 pub(crate) mod capacity;
 pub(crate) mod check;
