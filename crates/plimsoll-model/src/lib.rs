@@ -29,6 +29,7 @@
 //! | [`comparison`] | groups of runs side by side |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
+//! | [`size`] | how big a server must be for a load |
 //! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
 
 #![warn(unreachable_pub)]
@@ -60,6 +61,7 @@ pub mod published;
 pub mod result;
 pub mod scaling;
 pub mod shape;
+pub mod size;
 pub mod stated;
 pub mod suite;
 pub mod target;
