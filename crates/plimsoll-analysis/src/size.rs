@@ -51,10 +51,10 @@ pub fn size(runs: &[RunInput], asked: SizeAsked) -> Sizing {
         let suite = run.result.suite.as_ref();
         suite.map(|suite| suite.name.clone()).unwrap_or_default()
     };
-    if let Some((first, other)) =
-        runs.first().zip(runs.iter().find(|run| suite(run) != suite(&runs[0])))
-    {
-        return refused(sizing, Refusal::Different { first: suite(first), other: suite(other) });
+    let other = runs.iter().map(suite).find(|other| *other != suite(&runs[0]));
+    if let Some(other) = other {
+        sizing.peaks.clear();
+        return refused(sizing, Refusal::Different { first: suite(&runs[0]), other });
     }
     sizing
 }
@@ -264,7 +264,12 @@ impl<'a> Server<'a> {
             load_ratio: load / self.highest_ops_per_s,
         });
         if let Some(response) = &response {
-            sizing.response = response_at(response, &sizing.asked, busy_ratio);
+            // Whole processors have more room than their share; a quota need not be whole.
+            let room = match self.sizes.last() {
+                Some(cores) if *cores >= 1.0 => count.value / count.whole(),
+                _ => 1.0,
+            };
+            sizing.response = response_at(response, &sizing.asked, busy_ratio * room);
             let mean = sizing.response.first().map(|at| at.ns.value / NS_PER_S);
             let think = sizing.asked.think.map(|think| think.as_secs_f64());
             sizing.users = think.zip(mean).map(|(think, mean)| load * (think + mean));

@@ -99,6 +99,9 @@ impl Unit {
         match self {
             Self::Cores => Nanos(value as u64).to_string(),
             Self::PerSecond => three_digits(value),
+            Self::BytesPerSecond | Self::Bytes if value < 10.0 => {
+                format!("{} B", three_digits(value))
+            }
             Self::BytesPerSecond | Self::Bytes => Bytes(value as u64).to_string(),
         }
     }
@@ -112,7 +115,7 @@ fn needs(sizing: &Sizing) -> Table {
         figures("an op takes", ""),
         figures("in all", ""),
         words("one can do"),
-        figures("load by the highest measured", ""),
+        figures("load ÷ highest measured", ""),
     ];
     let mut table = Table::new("", columns);
     let rows = [
@@ -131,7 +134,7 @@ fn needs(sizing: &Sizing) -> Table {
 fn row(name: &str, need: &Need, unit: Unit) -> Vec<String> {
     let absent = || ABSENT.to_owned();
     let each = need.each.map(|each| match each.basis {
-        CeilingBasis::Time => unit.total(each.value),
+        CeilingBasis::Time => "1 core".to_owned(),
         CeilingBasis::Stated => format!("{}, as stated", unit.total(each.value)),
         CeilingBasis::Limit => format!("{}, its limit", unit.total(each.value)),
         CeilingBasis::LinkSpeed => format!("{}, its speed", unit.total(each.value)),
@@ -202,7 +205,7 @@ fn response(at: &ResponseAt) -> String {
         ResponseLaw::Queue => "by the law of a queue",
     };
     format!(
-        "Response time, {}: {} ({}{}) at {} of the processors, {law}",
+        "Response time, {}: {} ({}{}) with the processors {} busy, {law}",
         at.figure.as_str(),
         text(at.ns.value),
         interval(at.ns, text),

@@ -9,11 +9,13 @@ use super::response::{exponent, queued};
 
 const NS_PER_S: f64 = 1e9;
 /// Time of an op at the lowest load that is not explained: less is the network's and the kernel's.
-const WAITS_MIN_NS: f64 = 1e6;
+const WAITS_MIN_NS: f64 = 500_000.0;
 /// The same, as a share of its response time.
 const WAITS_MIN_RATIO: f64 = 0.5;
+/// At a lower use of the processors ops hardly wait for each other.
+const IDLE_MAX_RATIO: f64 = 0.5;
 /// Services that come in bursts wait so many times as long as the law of a queue says.
-const BURSTS_RATIO: f64 = 3.0;
+const BURSTS_RATIO: f64 = 2.0;
 /// A response time that grows by less may be scatter: a share of that of the lowest load, or a time.
 const GROWTH_MIN_RATIO: f64 = 0.25;
 const GROWTH_MIN_NS: f64 = 100_000.0;
@@ -56,7 +58,13 @@ fn waits(points: &[&Measured]) -> Option<Unknown> {
     let disk_ns = lowest.disks.map_or(0.0, |disks| {
         disks.busy_ratio.unwrap_or_default() * disks.count * NS_PER_S / lowest.ops_per_s
     });
-    let explained_ns = lowest.cpu_ns?.value + disk_ns;
+    // Beyond it an op waits for the others of a closed load, and nothing is told.
+    let busy_ratio = lowest.busy_ratio().filter(|busy| *busy < IDLE_MAX_RATIO)?;
+    let cores = lowest.cores?;
+    let service_ns = lowest.cpu_ns?.value;
+    let queued_ns =
+        BURSTS_RATIO * service_ns / cores.max(1.0) * queued(busy_ratio, exponent(cores));
+    let explained_ns = service_ns + queued_ns + disk_ns;
     let left = response_ns - explained_ns;
     let long = left > WAITS_MIN_NS && left > WAITS_MIN_RATIO * response_ns;
     long.then_some(Unknown::Waits { response_ns, explained_ns })

@@ -49,8 +49,8 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
             cores(*measured)
         ),
         Unknown::FewLoads { loads } => format!(
-            "How the processor time of an op changes with the load: {loads} loads are too few; \
-             measure three at least"
+            "How the processor time of an op changes with the load: that takes three loads at least, \
+             and {loads} differ"
         ),
         Unknown::DiskIdle { busy_ratio } => format!(
             "What a disk can do: it was {} busy; state it with --disk-iops and --disk-rate",
