@@ -18,6 +18,7 @@
 //! | `fleet overhead` | CPU per op of four agents, beside one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
+//! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and own up to a lock or a pool? | 15 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
 //! Times are those of a machine with two cores, without the release build that most verbs begin
@@ -47,6 +48,7 @@ mod place;
 mod process;
 mod program;
 mod remote;
+mod sizing;
 mod stage;
 
 use std::ffi::OsString;
@@ -84,6 +86,8 @@ enum Verb {
     Monitors(monitors::Options),
     /// Check whether the tests notice wrong lines; needs cargo-mutants.
     Mutants(mutants::Options),
+    /// Check what `plimsoll size` predicts against the truth; needs root, nginx and Ganesha.
+    Sizing(sizing::Options),
     /// Make the pictures of the README; needs nginx and a Chromium.
     Pictures,
     #[command(name = fleet::METER, hide = true)]
@@ -114,6 +118,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Meter { file, words } => fleet::meter(&file, &words),
         Verb::Monitors(options) => monitors::monitors(&options),
         Verb::Mutants(options) => mutants::mutants(&options),
+        Verb::Sizing(options) => sizing::sizing(options),
         Verb::Pictures => pictures::pictures(),
         Verb::Staged { address, words } => attribution::serve(&address, &words),
         Verb::Disturber => {

@@ -18,6 +18,7 @@
 //! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
+//! | [`size`] | how big a server must be for a load |
 //! | [`price`] | price per unit of peak and capacity, both ways; what one item moves |
 //! | [`published`] | transcribed results of the source reports |
 //!
@@ -52,6 +53,7 @@ mod sampling;
 pub mod score;
 pub mod search;
 pub mod shape;
+pub mod size;
 mod stated;
 mod summary;
 #[cfg(test)]

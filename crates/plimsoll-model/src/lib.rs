@@ -32,6 +32,7 @@
 //! | [`board`] | a table of results: runs and published systems, a line each |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
+//! | [`size`] | how big a server must be for a load |
 
 #![warn(unreachable_pub)]
 
@@ -64,6 +65,7 @@ pub mod published;
 pub mod result;
 pub mod server_profile;
 pub mod shape;
+pub mod size;
 pub mod stated;
 pub mod suite;
 pub mod target;

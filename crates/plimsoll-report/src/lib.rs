@@ -8,6 +8,7 @@
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
 //! | [`board_html`] | a table of results; [`board_markdown`], [`board_text`] and [`board_csv`] |
+//! | [`sizing_text`] | how big a server must be, for a terminal |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
@@ -26,6 +27,7 @@ mod html;
 mod junit;
 mod markdown;
 mod published;
+mod sizing;
 mod svg;
 mod table;
 mod text;
@@ -42,5 +44,6 @@ pub use markdown::{
     markdown, markdown_beside, markdown_with_charts, published_comparison_markdown,
 };
 pub use published::{published_comparison_html, published_comparison_text, published_html};
+pub use sizing::sizing_text;
 pub use svg::charts;
 pub use view::{Beside, limit_line, limit_name};

@@ -94,6 +94,7 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Analyse(args) => verbs::analyse::perform(&args),
         Verb::Report(args) => verbs::report::perform(&args),
         Verb::Compare(args) => verbs::compare::perform(&args),
+        Verb::Size(args) => verbs::size::perform(&args),
         Verb::Versus(args) => verbs::versus::perform(&args, Begin::New),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Runs(args) => verbs::runs::perform(&args),

@@ -31,8 +31,12 @@ impl<'p> Prices<'p> {
     /// The price of the run in a bundle: of the system that has its directory's name, or of the
     /// only one.
     pub(crate) fn of_run(&self, bundle: &Path, run: &RunResult) -> Result<PricedSystem, Failure> {
-        let system = system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))?;
-        Ok(priced(&self.list, system, &Performance::of(run)))
+        Ok(priced(&self.list, self.system_of(bundle)?, &Performance::of(run)))
+    }
+
+    /// The system that has the name of a bundle's directory, or the only one.
+    pub(crate) fn system_of(&self, bundle: &Path) -> Result<&SystemPrices, Failure> {
+        system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))
     }
 
     /// Groups of runs side by side, each by its label, or by the name of its first bundle's
