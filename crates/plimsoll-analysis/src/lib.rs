@@ -14,6 +14,7 @@
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
+//! | `sessions` | what came of the sessions that clients opened and kept |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
@@ -52,6 +53,7 @@ pub mod raw;
 mod sampling;
 pub mod score;
 pub mod search;
+mod sessions;
 pub mod shape;
 pub mod size;
 mod stated;

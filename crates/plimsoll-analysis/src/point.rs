@@ -14,6 +14,7 @@ use crate::bursts::bursts;
 use crate::consumers::host_consumers;
 use crate::health::generator_result;
 use crate::raw::{PointTimes, PointView};
+use crate::sessions::sessions;
 use crate::timeline::{response_over_time, timeline};
 use crate::times::{percentile_series, summarise};
 
@@ -51,6 +52,7 @@ pub(crate) fn point_result(
         clients_participating: Some(totals.clients_participating),
         seconds: Some(record.measured_ns.as_secs_f64()),
         ops: op_results(started, record, times),
+        sessions: sessions(started, record, times),
         errors: totals.errors.clone(),
         unexpected: totals.unexpected.clone(),
         error_samples: error_samples(view),

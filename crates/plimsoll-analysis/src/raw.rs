@@ -28,6 +28,8 @@ pub struct PointTimes {
     open: Option<((u32, Phase), Times)>,
     /// Of the window, by their start.
     slices: BTreeMap<Nanos, Slice>,
+    /// Service times of the slices of the warm-up, in order, by op kind.
+    warm_up: Vec<Vec<Coarse>>,
 }
 
 /// A slice of the window: what the scatter of figures is told from.
@@ -53,6 +55,9 @@ impl PointTimes {
             for (sum, times) in self.window.iter_mut().zip(&second.ops) {
                 sum.add(times);
             }
+        }
+        if second.phase == Phase::WarmUp {
+            self.warm_up.push(second.ops.iter().map(|op| Coarse::of(&op.service)).collect());
         }
         if second.phase == Phase::Measure {
             let slice = self.slices.entry(second.start).or_default();
@@ -84,6 +89,11 @@ impl PointTimes {
             (of_op as f64, slice.response.n as f64)
         };
         self.slices.values().map(part).collect()
+    }
+
+    /// Service times of one kind of op in the slices of the warm-up that have any, in order.
+    pub(crate) fn warm_up_of_op(&self, op: usize) -> impl Iterator<Item = &Coarse> {
+        self.warm_up.iter().filter_map(move |ops| ops.get(op)).filter(|times| times.n > 0)
     }
 
     /// Merged over the window and its drain, by op kind.

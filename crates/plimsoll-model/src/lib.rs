@@ -23,6 +23,7 @@
 //! | [`limit`] | what held a load point back |
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |
 //! | [`server_profile`] | the functions a server's processor time went to |
+//! | [`sessions`] | sessions that clients open and keep |
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
@@ -64,6 +65,7 @@ pub mod prices;
 pub mod published;
 pub mod result;
 pub mod server_profile;
+pub mod sessions;
 pub mod shape;
 pub mod size;
 pub mod stated;

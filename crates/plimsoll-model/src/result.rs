@@ -21,6 +21,7 @@ use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
 use crate::server_profile::ServerProfile;
+use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
@@ -269,6 +270,9 @@ with_counters! {
         pub response_over_time: Option<ResponseOverTime>,
         /// By op name.
         pub ops: BTreeMap<String, OpResult>,
+        /// The sessions that the clients opened and kept; absent where they keep none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub sessions: Option<Sessions>,
         /// By error class.
         pub errors: BTreeMap<String, u64>,
         /// Statuses other than expected.

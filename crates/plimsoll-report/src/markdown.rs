@@ -103,6 +103,8 @@ impl MarkdownText {
                 self.line(&format!("Health of the generator: {}", escaped(&view.generator_note)));
             }
             self.table(&view.per_target);
+            self.table(&view.sessions);
+            self.table(&view.session_steps);
             self.limits(view);
         }
         if !view.generator.rows.is_empty() {

@@ -11,6 +11,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::net::{PointPreparation as _, SetupError};
@@ -18,6 +19,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 use super::loadfile::LoadFileSource;
 use super::logon::Signing;
+use super::op::SmbKind;
 use super::parameters::{self, Application, Pattern, SizeTable, SmbWorkload};
 use super::prepare::{PreparationRequest, SmbPreparation};
 use super::script::{Pacing, ScriptPlan, SmbScript};
@@ -40,7 +42,9 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Some(_) => None,
         None => parameters::op_shares(workload),
     };
+    let sessions = sessions(request, workload).filter(|_| replay.is_none());
     let loads = Loads {
+        sessions: sessions.clone(),
         seed: request.seed,
         scale: request.profile.workload_scale,
         shares: targets.clone(),
@@ -56,7 +60,16 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         make: Box::new(move |load| loads.make(load)),
     });
     preparation.probe(request.dial)?;
-    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
+    let names = parameters::op_names();
+    Ok(Plan::per_point(preparation, names, op_shares, practices, facts).holding(sessions))
+}
+
+/// Of clients that stay. A profile that scales think times brings them on faster, too.
+fn sessions(request: &PlanRequest<'_>, workload: &SmbWorkload) -> Option<SessionsPlan> {
+    let scale = request.profile.think_scale;
+    let starts_per_s = workload.logons_per_s / if scale > 0.0 { scale } else { 1.0 };
+    let op = SmbKind::Logon.name().to_owned();
+    (workload.pattern == Pattern::Sessions).then_some(SessionsPlan { op, starts_per_s })
 }
 
 fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
@@ -85,7 +98,7 @@ fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
         Err(PlanError::Unfit { suite: suite.name.clone(), reason: reason.to_owned() })
     };
     match (&suite.load, workload.pattern) {
-        (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic) => {
+        (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic | Pattern::Sessions) => {
             wrong("its clients wait for each answer; set load.mode to \"closed\"")
         }
         (LoadSpec::Open { arrivals: Arrivals::PerClient, .. }, Pattern::Logons) => {
@@ -101,6 +114,7 @@ struct Loads {
     scale: f64,
     shares: Vec<SmbTarget>,
     workload: SmbWorkload,
+    sessions: Option<SessionsPlan>,
     replay: Option<LoadFileSource>,
     content: ContentTable,
 }
@@ -110,6 +124,7 @@ impl Loads {
         let mut plan =
             ScriptPlan::new(self.seed, load.clients(), self.workload.clone(), self.scale);
         plan.replay = self.replay.as_ref().map(|source| Arc::clone(&source.file));
+        plan.sessions = self.sessions.clone();
         if matches!(load, Load::Open { .. }) {
             plan.pacing = Pacing::Open;
         }
@@ -148,6 +163,15 @@ fn practices(
             }
         }
         Pattern::Logons => say("generator.logoff", "each client logs off at once"),
+        Pattern::Sessions => {
+            if let Some(plan) = sessions(request, workload)
+                && plan.starts_per_s != workload.logons_per_s
+            {
+                let scale = request.profile.think_scale;
+                let text = format!("{} (think_scale = {scale})", plan.starts_per_s);
+                say("workload.logons_per_s", &text);
+            }
+        }
         Pattern::Echo => say("generator.requests", "ECHO, nothing else"),
         Pattern::DiskMix | Pattern::Nic => {}
     }

@@ -21,6 +21,7 @@ mod price;
 mod promises;
 mod published;
 pub(crate) mod ratios;
+mod sessions;
 mod shares;
 
 use plimsoll_model::event::Bound;
@@ -126,6 +127,8 @@ pub(crate) struct RunView {
     pub(crate) op_mix: Table,
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
+    pub(crate) sessions: Table,
+    pub(crate) session_steps: Table,
     pub(crate) percentiles: Table,
     pub(crate) probes: Table,
     pub(crate) peak_search: String,
@@ -228,6 +231,8 @@ impl RunView {
             op_mix: shares::op_mix(run),
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
+            sessions: sessions::sessions_table(run),
+            session_steps: sessions::steps_table(run),
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),

@@ -21,6 +21,10 @@ const HANDLES_OPEN_MIN: u32 = 5;
 const NIC_BYTES_MAX: u32 = 1 << 30;
 /// Every server takes a READ of 64 KiB.
 const NIC_REQUEST_BYTES_MAX: u32 = 65_536;
+/// Nobody waits longer for the next one.
+const LOGONS_PER_S_MIN: f64 = 0.01;
+/// More than a server lets in.
+const LOGONS_PER_S_MAX: f64 = 100_000.0;
 /// A client has 56 seed files, and opens none twice.
 const HANDLES_OPEN_MAX: u32 = 48;
 
@@ -58,6 +62,10 @@ pub struct SmbWorkload {
     /// Size of its read requests, in bytes; the last of a pass has what is left.
     #[schemars(range(min = 1, max = NIC_REQUEST_BYTES_MAX))]
     pub nic_request_bytes: u32,
+    /// Clients of pattern `sessions` that log on a second, one after the other. The profile's
+    /// `think_scale` divides it.
+    #[schemars(range(min = LOGONS_PER_S_MIN, max = LOGONS_PER_S_MAX))]
+    pub logons_per_s: f64,
     /// Leave the workspaces on the share after the run.
     pub save_workspace: bool,
     /// Most ops in flight of one client; patterns `nic` and `echo` only, others have one.
@@ -161,6 +169,8 @@ pub enum Pattern {
     Nic,
     /// Log on, reach the share, log off.
     Logons,
+    /// Log on and stay, with a little work.
+    Sessions,
     /// Nothing but the protocol's echo.
     Echo,
 }
@@ -210,6 +220,7 @@ impl Parameters for SmbWorkload {
                 pattern == Pattern::DiskMix
             }
             "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
+            "logons_per_s" => pattern == Pattern::Sessions,
             "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
             "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
             _ => true,
@@ -232,6 +243,7 @@ impl Default for SmbWorkload {
             shared_write_percent: 0.0,
             nic_file_bytes: 1_024 * 1_024,
             nic_request_bytes: 1_024,
+            logons_per_s: 0.5,
             save_workspace: true,
             outstanding_max: 1,
             unexpected_max: 100,

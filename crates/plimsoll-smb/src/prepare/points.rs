@@ -82,7 +82,7 @@ impl Needs {
                 shared: workload.shared_percent > 0.0,
             },
             Pattern::Nic => Self::NicFile { bytes: workload.nic_file_bytes },
-            Pattern::Logons | Pattern::Echo => Self::Nothing,
+            Pattern::Logons | Pattern::Sessions | Pattern::Echo => Self::Nothing,
         }
     }
 
@@ -241,7 +241,9 @@ impl PointPreparation for SmbPreparation {
         for at in 0..self.sites.len() {
             if self.needs != Needs::Nothing {
                 self.ready_at(at, load.clients(), dial, progress)?;
-            } else if self.workload.pattern == Pattern::Logons && !self.sites[at].is_validated {
+            } else if matches!(self.workload.pattern, Pattern::Logons | Pattern::Sessions)
+                && !self.sites[at].is_validated
+            {
                 self.validate(validate::logons(), &self.sites[at], dial)?;
                 self.sites[at].is_validated = true;
             }

@@ -157,6 +157,16 @@ pub(crate) struct UrlArgs {
     /// 2.5k and 1M may be written
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Vec<f64>,
+    /// Connections that are opened one after the other and held, each with a request now and then;
+    /// one that the server closes is lost
+    #[arg(long, value_name = "N", conflicts_with_all = ["clients", "rate", "points", "peak", "steps", "requests", "new_connection"], value_parser = parse_clients)]
+    pub hold: Option<u32>,
+    /// With --hold: connections opened a second [default: 200]
+    #[arg(long, value_name = "N", requires = "hold", value_parser = parse_rate)]
+    pub hold_rate: Option<f64>,
+    /// With --hold: time between the requests of a connection, on average [default: 30s]
+    #[arg(long, value_name = "SPAN", requires = "hold", value_parser = parse_span_arg)]
+    pub hold_every: Option<Nanos>,
     /// Connections of an open load at most
     #[arg(long, value_name = "N", value_parser = parse_clients)]
     pub connections: Option<u32>,
@@ -237,6 +247,7 @@ impl UrlArgs {
         [
             (self.clients.is_some(), "--clients"),
             (!self.rate.is_empty(), "--rate"),
+            (self.hold.is_some(), "--hold"),
             (self.connections.is_some(), "--connections"),
             (self.arrivals.is_some(), "--arrivals"),
             (self.requests.is_some(), "--requests"),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::Analysis;
+use plimsoll_engine::agent;
 use plimsoll_model::assignment::{Endpoint, Load, Phases, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::disclosure::Disclosure;
@@ -270,7 +271,10 @@ impl<'a> Run<'a> {
         };
         let done = self.finished(|purpose| purpose == Purpose::Ladder).count();
         let left = loads.len().saturating_sub(done) as u64;
-        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
+        let opening = |load: &f64| self.opening_span(*load as u32).0;
+        let opening: u64 = loads.iter().skip(done).map(opening).sum();
+        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder) + opening));
+        self.check_open_files(loads.get(done..).unwrap_or_default())?;
         let unit = LoadUnit::of(&self.request.suite, self.profile);
         if let Some(loads) = loads.get(done..).filter(|left| !left.is_empty()) {
             live.opening(&opening_line(loads, unit, &self.phases(Purpose::Ladder)));
@@ -285,6 +289,18 @@ impl<'a> Run<'a> {
             }
         }
         Ok(Stop::Finished)
+    }
+
+    /// The connections of all load points are within the limit of open files of this program, if it
+    /// makes the load: that is known before the first point, and not at the last.
+    fn check_open_files(&self, loads: &[f64]) -> Result<(), Failure> {
+        if self.fleet.is_some() {
+            return Ok(());
+        }
+        let load = |requested: &f64| ladder::load_at(&self.request.suite, self.profile, *requested);
+        let clients = loads.iter().map(|requested| load(requested).clients()).max();
+        agent::raise_descriptor_limit(clients.unwrap_or_default())
+            .map_err(|error| Failure::unusable(error.to_string()))
     }
 
     /// Waits until every target answers; false when the user asked for the end.
@@ -327,6 +343,18 @@ impl<'a> Run<'a> {
 
     fn point_ns(&self, purpose: Purpose) -> u64 {
         self.phases(purpose).load_end().0
+    }
+
+    /// Timings of a point of this load. The warm-up begins when the last client has begun to open
+    /// its session.
+    fn phases_of(&self, purpose: Purpose, load: &Load) -> Phases {
+        let phases = self.phases(purpose);
+        Phases { warm_up_ns: phases.warm_up_ns + self.opening_span(load.clients()), ..phases }
+    }
+
+    /// How long so many clients take to open the sessions that they keep.
+    fn opening_span(&self, clients: u32) -> Nanos {
+        self.setup.plan.sessions.as_ref().map_or(Nanos::ZERO, |sessions| sessions.span(clients))
     }
 
     fn phases(&self, purpose: Purpose) -> Phases {

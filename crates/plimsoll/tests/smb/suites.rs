@@ -63,6 +63,30 @@ fn users_log_on_at_two_rates() {
     check_logons(&server.url_with_password());
 }
 
+#[track_caller]
+fn check_held(url: &str) {
+    let result = run("logons-held", url, &["--points", "20", "--set", "load.think.mean=20s"]);
+    let point = &result["points"][0];
+    check_as_expected(point);
+    let sessions = &point["sessions"];
+    for count in ["asked", "opened", "held"] {
+        assert_eq!(sessions[count], 20, "{sessions}");
+    }
+    assert_eq!((&sessions["lost"], &sessions["errors"]), (&0.into(), &serde_json::json!({})));
+    let steps = sessions["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["to"], 20, "{sessions}");
+    assert!(steps.iter().all(|step| step["p50_ns"].as_f64() > Some(0.0)), "{sessions}");
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("think_scale = 0.01"), "{departures}");
+}
+
+#[test]
+fn users_log_on_one_after_the_other_and_stay() {
+    check_held("builtin:");
+    let Some(server) = samba() else { return };
+    check_held(&server.url_with_password());
+}
+
 /// A desktop that saves a letter and looks at it again.
 const LETTER: &str = r#"# What dbench 4 writes, in small.
 Deltree "\clients\client1" NT_STATUS_OK

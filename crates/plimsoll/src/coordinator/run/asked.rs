@@ -159,6 +159,7 @@ pub(super) fn run_started(
         ladder: setup.ladder.known().map(<[f64]>::to_vec),
         op_names: setup.plan.op_names.clone(),
         op_shares: setup.plan.op_shares.clone(),
+        sessions: setup.plan.sessions.clone(),
         departures: method::departures(&method),
         method,
         command: request.command.clone(),
