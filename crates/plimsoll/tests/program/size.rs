@@ -18,7 +18,7 @@ fn a_bundle_is_sized_as_text_and_as_json() {
     shown.check(0, &["For 30,000 ops/s", "processors", "adapters", "Peak of 1 core", "Not known:"]);
     let ended = plimsoll(&[&flags[..], &["--within", "p99<50ms", "--json"]].concat());
     ended.check(0, &["For 30,000 ops/s within p99<50ms"]);
-    let sizing: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let sizing: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!((&sizing["format"], &sizing["refused"]), (&1.into(), &Value::Null));
     let processors = &sizing["processors"];
     let count = processors["count"]["value"].as_f64().unwrap();
