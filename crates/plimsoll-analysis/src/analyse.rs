@@ -13,8 +13,10 @@ use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
+use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
+use crate::beside::name_loads_not_held;
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
 use crate::gate::judge;
@@ -121,7 +123,8 @@ impl<'a> Analysis<'a> {
             true => point.attempt.is_some(),
             false => point.id.purpose == Purpose::Ladder,
         };
-        let (mut ladder, probes): (Vec<_>, Vec<_>) = self.points.values().partition(on_ladder);
+        let (mut ladder, probes): (Vec<_>, Vec<_>) =
+            self.points.values().filter(|point| !is_for_profile(point)).partition(on_ladder);
         if searched {
             // A stable sort: equal loads stay in order of time.
             ladder.sort_by(|a, b| a.result.requested.total_cmp(&b.result.requested));
@@ -133,9 +136,11 @@ impl<'a> Analysis<'a> {
         judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
         result.summary = summarise_run(suite, view, &result.points, &result.probes);
         state_summary(&mut result.summary, suite, &result.points);
-        if searched {
-            self.answer(&mut result, &ladder);
+        match searched {
+            true => self.answer(&mut result, &ladder),
+            false => name_loads_not_held(&mut result, suite),
         }
+        result.server_profile = self.server_profile();
         result.nonconformities = view.nonconformities.clone();
         for point in self.points.values() {
             result.nonconformities.add(&point.result.nonconformities);
@@ -145,6 +150,15 @@ impl<'a> Analysis<'a> {
         result.gates =
             gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
         result
+    }
+
+    /// The profile, with the throughput that the server had meanwhile.
+    fn server_profile(&self) -> Option<ServerProfile> {
+        let profile = self.view.profile.clone()?;
+        let mut points = self.points.values().filter(|point| is_for_profile(point));
+        let point = points.find(|point| point.result.stem.as_ref() == Some(&profile.stem));
+        let achieved_ops_per_s = point.and_then(|point| point.result.achieved_ops_per_s);
+        Some(ServerProfile { achieved_ops_per_s, ..profile })
     }
 
     /// Puts the capacity in the place of the headline.
@@ -213,6 +227,11 @@ impl<'a> Analysis<'a> {
     }
 }
 
+/// Its load was there to be profiled, and its figures are those of a server that is disturbed.
+fn is_for_profile(point: &JudgedPoint) -> bool {
+    point.id.purpose == Purpose::Profile
+}
+
 /// The result of a run of which not even the first record was written.
 pub fn not_started(suite: &Suite, disclosure: Option<&Disclosure>) -> RunResult {
     let mut result = frame(suite, disclosure, None);
@@ -268,6 +287,7 @@ fn frame(
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         method: started.map(|s| s.method.clone()).unwrap_or_default(),
         nonconformities: Nonconformities::default(),
+        server_profile: None,
         disclosure: disclosure.cloned(),
     }
 }

@@ -39,6 +39,13 @@ pub(crate) struct Coarse {
 }
 
 impl Coarse {
+    /// Of a histogram.
+    pub(crate) fn of(times: &Times) -> Self {
+        let mut coarse = Self::default();
+        coarse.add(times);
+        coarse
+    }
+
     /// Takes in a histogram.
     pub(crate) fn add(&mut self, times: &Times) {
         if times.is_empty() {

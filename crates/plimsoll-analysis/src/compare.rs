@@ -107,6 +107,7 @@ pub fn compare(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, 
 fn shown(group: &GroupInput) -> Group {
     let run = |run: &RunInput| GroupRun {
         bundle: run.bundle.clone(),
+        report: None,
         started: run.result.started.clone(),
         targets: run.result.targets.clone(),
         valid: run.result.verdict.valid,

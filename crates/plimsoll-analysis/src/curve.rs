@@ -97,6 +97,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         departures: Vec::new(),
         method: Vec::new(),
         nonconformities: Nonconformities::default(),
+        server_profile: None,
         disclosure: None,
     })
 }

@@ -37,8 +37,8 @@ const BLOCKS_MIN: usize = RUNS_MIN;
 pub struct CellInput {
     /// For each factor the index of its level.
     pub levels: Vec<usize>,
-    /// Index of its group in the comparison.
-    pub group: usize,
+    /// Index of its group in the comparison; `None` without a run.
+    pub group: Option<usize>,
     /// The block of each run of the group, in their order.
     pub blocks: Vec<usize>,
     /// Repeats that have no run.
@@ -99,7 +99,8 @@ pub fn analyse(factors: Vec<Factor>, cells: &[CellInput], row: &FigureRow) -> Ex
 /// The runs that have the figure; a bound is none of the server's.
 fn observations(cells: &[CellInput], row: &FigureRow) -> Vec<Observation> {
     let of_cell = |(cell, input): (usize, &CellInput)| {
-        let group = row.groups.get(input.group).filter(|group| !group.at_least);
+        let group = input.group.and_then(|group| row.groups.get(group));
+        let group = group.filter(|group| !group.at_least);
         let values = input.blocks.iter().zip(group.into_iter().flat_map(|group| &group.values));
         let seen = values.filter_map(move |(block, value)| {
             let value = value.filter(|value| value.is_finite() && *value > 0.0)?;
@@ -113,7 +114,8 @@ fn observations(cells: &[CellInput], row: &FigureRow) -> Vec<Observation> {
 /// The cells with their means; a bound's is that of its runs as they are.
 fn known(cells: &[CellInput], row: &FigureRow, strata: &Strata) -> Vec<Cell> {
     let one = |(at, input): (usize, &CellInput)| {
-        let group = row.groups.get(input.group).cloned().unwrap_or_default();
+        let group =
+            input.group.and_then(|group| row.groups.get(group)).cloned().unwrap_or_default();
         let level = strata.level(at).filter(|_| !group.at_least);
         Cell {
             levels: input.levels.clone(),

@@ -14,10 +14,12 @@
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
+//! | `sessions` | what came of the sessions that clients opened and kept |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
 //! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
+//! | [`size`] | how big a server must be for a load |
 //! | [`price`] | price per unit of peak and capacity, both ways; what one item moves |
 //! | [`published`] | transcribed results of the source reports |
 //!
@@ -27,12 +29,14 @@
 
 mod agents;
 mod analyse;
+mod beside;
 mod blocks;
 pub mod board;
 mod bursts;
 pub mod capacity;
 pub mod climb;
 pub mod compare;
+mod consumers;
 mod cost;
 pub mod curve;
 pub mod experiment;
@@ -49,7 +53,9 @@ pub mod raw;
 mod sampling;
 pub mod score;
 pub mod search;
+mod sessions;
 pub mod shape;
+pub mod size;
 mod stated;
 mod summary;
 #[cfg(test)]

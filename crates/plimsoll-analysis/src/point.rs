@@ -11,8 +11,10 @@ use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, Target
 
 use crate::agents::agent_results;
 use crate::bursts::bursts;
+use crate::consumers::host_consumers;
 use crate::health::generator_result;
 use crate::raw::{PointTimes, PointView};
+use crate::sessions::sessions;
 use crate::timeline::{response_over_time, timeline};
 use crate::times::{percentile_series, summarise};
 
@@ -50,6 +52,7 @@ pub(crate) fn point_result(
         clients_participating: Some(totals.clients_participating),
         seconds: Some(record.measured_ns.as_secs_f64()),
         ops: op_results(started, record, times),
+        sessions: sessions(started, record, times),
         errors: totals.errors.clone(),
         unexpected: totals.unexpected.clone(),
         error_samples: error_samples(view),
@@ -62,7 +65,9 @@ pub(crate) fn point_result(
         timeline: timeline(record, times),
         per_target: per_target(record),
         resources: [record.resources.clone(), bursts(totals, closed)].concat(),
+        data_set_bytes: record.data_set_bytes,
         server_core_users: record.server_core_users.clone().unwrap_or_default(),
+        consumers: host_consumers(record),
         ..PointResult::default()
     };
     for counter in Counter::ALL {

@@ -10,6 +10,7 @@ use plimsoll_model::event::{
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
+use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
 
@@ -27,6 +28,8 @@ pub struct PointTimes {
     open: Option<((u32, Phase), Times)>,
     /// Of the window, by their start.
     slices: BTreeMap<Nanos, Slice>,
+    /// Service times of the slices of the warm-up, in order, by op kind.
+    warm_up: Vec<Vec<Coarse>>,
 }
 
 /// A slice of the window: what the scatter of figures is told from.
@@ -52,6 +55,9 @@ impl PointTimes {
             for (sum, times) in self.window.iter_mut().zip(&second.ops) {
                 sum.add(times);
             }
+        }
+        if second.phase == Phase::WarmUp {
+            self.warm_up.push(second.ops.iter().map(|op| Coarse::of(&op.service)).collect());
         }
         if second.phase == Phase::Measure {
             let slice = self.slices.entry(second.start).or_default();
@@ -83,6 +89,11 @@ impl PointTimes {
             (of_op as f64, slice.response.n as f64)
         };
         self.slices.values().map(part).collect()
+    }
+
+    /// Service times of one kind of op in the slices of the warm-up that have any, in order.
+    pub(crate) fn warm_up_of_op(&self, op: usize) -> impl Iterator<Item = &Coarse> {
+        self.warm_up.iter().filter_map(move |ops| ops.get(op)).filter(|times| times.n > 0)
     }
 
     /// Merged over the window and its drain, by op kind.
@@ -159,6 +170,8 @@ pub(crate) struct RunView {
     pub nonconformities: Nonconformities,
     /// Agents that were lost, each once.
     pub lost_agents: Vec<LostAgent>,
+    /// The server's, where it was made.
+    pub profile: Option<ServerProfile>,
 }
 
 /// An agent that was lost.
@@ -188,6 +201,7 @@ impl RunView {
             resumed_debug: false,
             nonconformities: Nonconformities::default(),
             lost_agents: Vec::new(),
+            profile: None,
         }
     }
 
@@ -229,6 +243,7 @@ impl RunView {
             JournalRecord::LadderPlanned { departures, method, .. } => {
                 self.settle(departures, method);
             }
+            JournalRecord::ServerProfiled(profile) => self.profile = Some((**profile).clone()),
             JournalRecord::Interrupted { .. } => self.ending = Ending::Interrupted,
             JournalRecord::Aborted { reason, .. } => self.ending = Ending::Aborted(reason.clone()),
             JournalRecord::RunFinished { .. } => self.ending = Ending::Finished,

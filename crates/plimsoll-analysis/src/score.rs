@@ -1,37 +1,47 @@
 //! The score of a mix and of a ladder of mixes.
 //!
-//! IBM's Netfinity report on ServerBench 4.02 (1999): TPS of a mix is the harmonic mean of the
-//! clients' TPS times the number of clients, weighted by request type; the overall score is the
-//! weighted harmonic mean of the mixes.
+//! IBM's Netfinity report on ServerBench 4.02 (1999): the overall score is a weighted harmonic mean,
+//! over the mixes, of the total TPS that all clients obtain in each. The report does not say how a
+//! total is made of its clients. The sum is the plain reading ([`ScoreKind::Total`]); an option is
+//! the harmonic mean of the clients' TPS times their number ([`ScoreKind::HarmonicClients`]).
 
 use plimsoll_model::event::PointRecord;
 use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::PointResult;
-use plimsoll_model::suite::{Score, Suite};
+use plimsoll_model::suite::{Score, ScoreKind, Suite};
 
 /// The score of one mix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixScore {
     /// In transactions per second.
     pub value: f64,
-    /// Clients without any transaction that counts. One of them makes the score 0: in its time no
-    /// number of transactions would have been enough.
+    /// Clients without any transaction that counts, where one of them makes the score 0: by the
+    /// harmonic mean no number of the others' transactions would have been enough.
     pub idle_clients: u32,
 }
 
-/// Harmonic mean of the clients' TPS times the number of clients; `None` without clients.
-pub fn mix_score(clients_tps: &[f64]) -> Option<MixScore> {
-    if clients_tps.is_empty() {
-        return None;
+/// The score of a mix from its clients' TPS; `None` without clients.
+pub fn mix_score(kind: ScoreKind, clients_tps: &[f64]) -> Option<MixScore> {
+    match (kind, clients_tps) {
+        (_, []) => None,
+        (ScoreKind::Total, _) => {
+            Some(MixScore { value: clients_tps.iter().sum(), idle_clients: 0 })
+        }
+        (ScoreKind::HarmonicClients, _) => Some(harmonic(clients_tps)),
     }
+}
+
+/// Harmonic mean of the clients' TPS times the number of clients, so that a client that is starved
+/// weighs more than one that is served well.
+fn harmonic(clients_tps: &[f64]) -> MixScore {
     let n = clients_tps.len() as f64;
     let idle_clients = clients_tps.iter().filter(|tps| **tps <= 0.0).count() as u32;
     let value = match idle_clients {
         0 => n * n / clients_tps.iter().map(|tps| tps.recip()).sum::<f64>(),
         _ => 0.0,
     };
-    Some(MixScore { value, idle_clients })
+    MixScore { value, idle_clients }
 }
 
 /// Weighted harmonic mean of the scores of mixes, given as (score, weight above 0); `None` without
@@ -68,7 +78,7 @@ pub(crate) fn score_of_point(
     // Those of a worker that did not report did nothing that could be counted.
     let clients = record.load.clients() as usize;
     tps.resize(clients.max(tps.len()), 0.0);
-    mix_score(&tps)
+    mix_score(score.kind, &tps)
 }
 
 /// What a reader must know of a mix whose score is 0.
@@ -108,9 +118,13 @@ pub(crate) fn score_of_run(
         .collect();
     let weighted = score.mix_weights.is_some() || !score.op_weights.is_empty();
     let weights = if weighted { "" } else { ", all weights equal" };
+    let of = match score.kind {
+        ScoreKind::Total => "the clients' total",
+        ScoreKind::HarmonicClients => "the clients' harmonic mean times their number",
+    };
     let how = match mixes.len() {
-        1 => format!("of the one mix{weights}"),
-        n => format!("weighted harmonic mean over {n} mixes{weights}"),
+        1 => format!("{of} in the one mix{weights}"),
+        n => format!("weighted harmonic mean over {n} mixes of {of}{weights}"),
     };
     (overall_score(&mixes), Some(how))
 }
@@ -119,12 +133,10 @@ pub(crate) fn score_of_run(
 mod tests {
     use std::collections::BTreeMap;
 
-    use plimsoll_model::outcome::ClientCounts;
-    use plimsoll_model::suite::ScoreKind;
-
     use super::*;
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder};
+    use plimsoll_model::outcome::ClientCounts;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9 * b.abs().max(1.0)
@@ -132,20 +144,23 @@ mod tests {
 
     #[test]
     fn the_score_of_a_mix_is_the_harmonic_mean_times_the_clients() {
-        let value = |tps: &[f64]| mix_score(tps).unwrap().value;
+        let value = |tps: &[f64]| mix_score(ScoreKind::HarmonicClients, tps).unwrap().value;
         assert!(close(value(&[7.0]), 7.0));
         assert!(close(value(&[10.0; 4]), 40.0), "equal clients: their sum");
         // 1/10 + 1/40 = 1/8; two clients: 2 · 2 · 8.
         assert!(close(value(&[10.0, 40.0]), 32.0), "{}", value(&[10.0, 40.0]));
         // 1/2 + 1/3 + 1/6 = 1; three clients: 3 · 3 · 1.
         assert!(close(value(&[2.0, 3.0, 6.0]), 9.0));
-        assert_eq!(mix_score(&[]), None);
+        assert_eq!(mix_score(ScoreKind::HarmonicClients, &[]), None);
     }
 
     #[test]
-    fn a_client_without_any_transaction_makes_its_mix_0() {
-        let mix = mix_score(&[5.0, 0.0, 5.0, 0.0]).unwrap();
-        assert_eq!(mix, MixScore { value: 0.0, idle_clients: 2 });
+    fn a_client_without_any_transaction_makes_its_mix_0_by_the_harmonic_mean() {
+        let mix = |kind| mix_score(kind, &[5.0, 0.0, 5.0, 0.0]).unwrap();
+        let nothing = MixScore { value: 0.0, idle_clients: 2 };
+        assert_eq!(mix(ScoreKind::HarmonicClients), nothing);
+        // Of a total it is one part.
+        assert_eq!(mix(ScoreKind::Total), MixScore { value: 10.0, idle_clients: 0 });
     }
 
     #[test]
@@ -201,7 +216,20 @@ mod tests {
         }
         assert!(ends[0] < 48.0 && ends[1] > 49.0, "{ends:?}");
         let note = result.summary.score_note.unwrap();
-        assert_eq!(note, "weighted harmonic mean over 2 mixes, all weights equal");
+        let how = "weighted harmonic mean over 2 mixes of the clients' harmonic mean times their \
+                   number, all weights equal";
+        assert_eq!(note, how);
+    }
+
+    #[test]
+    fn the_score_of_the_source_is_of_the_total_of_all_clients() {
+        let mut run = scored(&[&[(3_000, 0)], &[(200, 100), (1_200, 0)]]);
+        run.suite.score.as_mut().unwrap().kind = ScoreKind::Total;
+        let summary = analyse(&run.raw()).summary;
+        // 100 TPS; then 10 + 40 TPS; 2 / (1/100 + 1/50) = 66.67.
+        assert!(close(summary.score.unwrap(), 200.0 / 3.0), "{:?}", summary.score);
+        let how = "weighted harmonic mean over 2 mixes of the clients' total, all weights equal";
+        assert_eq!(summary.score_note.as_deref(), Some(how));
     }
 
     #[test]
@@ -214,7 +242,8 @@ mod tests {
         assert!(close(result.points[1].score.unwrap(), 32.0), "a put counts twice: 10 and 40 TPS");
         // 4 / (1/100 + 3/32).
         assert!(close(result.summary.score.unwrap(), 4.0 / (0.01 + 3.0 / 32.0)));
-        assert_eq!(result.summary.score_note.unwrap(), "weighted harmonic mean over 2 mixes");
+        let note = result.summary.score_note.unwrap();
+        assert!(note.ends_with("times their number"), "equal weights are not said: {note}");
     }
 
     #[test]

@@ -270,6 +270,8 @@ impl PointBuilder {
             resources: Vec::new(),
             core_users: None,
             server_core_users: None,
+            data_set_bytes: None,
+            host_work: Vec::new(),
             agents: Vec::new(),
             ops: None,
         }
@@ -419,6 +421,7 @@ fn started(ladder: &[f64]) -> RunStarted {
         ladder: Some(ladder.to_vec()),
         op_names: OpNames(vec!["get".to_owned()]),
         op_shares: None,
+        sessions: None,
         departures: Vec::new(),
         method: Vec::new(),
         command: vec!["plimsoll".to_owned(), "run".to_owned()],

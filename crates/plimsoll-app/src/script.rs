@@ -46,6 +46,11 @@ impl ScriptPlan {
             verify_one_in: u64::from(workload.verify_one_in),
         }
     }
+
+    /// Clients of the load point, each with a segment of its own.
+    pub fn clients(&self) -> u32 {
+        self.clients
+    }
 }
 
 /// The seed of transaction `index` of a shared schedule, by which a server's log names it.

@@ -245,7 +245,11 @@ fn is_group(line: &str) -> bool {
     }
 }
 
-fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
+/// Raises the limit of open files to what the host permits.
+///
+/// # Errors
+/// When that is too little for connections of so many clients.
+pub fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
     let wanted = u64::from(clients) + SPARE_DESCRIPTORS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none() || current == maximum && current >= Some(wanted) {

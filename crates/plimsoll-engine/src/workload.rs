@@ -24,6 +24,10 @@ pub trait Workload: Send + Sync {
     fn ops_per_arrival(&self) -> f64 {
         1.0
     }
+    /// Size of the data on all servers that its ops choose from; `None` where nobody knows.
+    fn data_bytes(&self) -> Option<u64> {
+        None
+    }
     /// Runs one worker: calls [`Seat::drive`] with a function that makes each client.
     fn run_worker(&self, seat: Seat<'_>);
 }

@@ -19,6 +19,7 @@
 mod error;
 pub mod fileset;
 pub mod headers;
+mod held;
 #[cfg(feature = "host")]
 pub mod host;
 mod in_flight;

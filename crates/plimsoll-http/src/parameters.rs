@@ -11,6 +11,13 @@ use super::headers::{Header, LEFT_OUT, with_headers};
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
+/// Where the suite does not say it: ten thousand connections in 50 s.
+const OPENED_PER_S: f64 = 200.0;
+/// Nobody waits longer for the next connection.
+const OPENED_PER_S_MIN: f64 = 0.01;
+/// More than a server accepts.
+const OPENED_PER_S_MAX: f64 = 1_000_000.0;
+
 /// Parameters of an HTTP workload, every default explicit.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -20,6 +27,11 @@ pub struct HttpWorkload {
     pub requests: RequestSource,
     /// Kept or made anew.
     pub connections: Connections,
+    /// With connections that are `held`, clients that open theirs a second, one after the other.
+    /// Only of `urls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = OPENED_PER_S_MIN, max = OPENED_PER_S_MAX))]
+    pub opened_per_s: Option<f64>,
     /// Method, where a list of URLs names none.
     pub method: Method,
     /// Further header fields, each `Name: value`, `Name: env:VARIABLE` or `Name: @FILE`.
@@ -85,6 +97,8 @@ pub enum Connections {
     KeepAlive,
     /// The server closes it; every op makes a new one.
     PerRequest,
+    /// It stays open to the end: a client whose connection is closed leaves the load.
+    Held,
 }
 
 /// Whether a connection may take up the TLS session of an earlier one (`https`). Resuming spares
@@ -203,6 +217,7 @@ impl Default for HttpWorkload {
         Self {
             requests: RequestSource::Urls,
             connections: Connections::default(),
+            opened_per_s: None,
             method: Method::default(),
             headers: Vec::new(),
             expect: Statuses(vec![Statuses::SUCCESS]),
@@ -243,6 +258,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
         _ => error,
     })?;
     complete(table, &mut workload)?;
+    complete_held(table, &mut workload)?;
     check_headers(table, &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
         return Err(table.error_at("body", error.to_string()));
@@ -277,6 +293,23 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         Some(key) => Err(table
             .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
             .with_help("leave it out, or write that")),
+    }
+}
+
+/// Connections that are held are opened at a rate.
+fn complete_held(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+    match (workload.connections, workload.requests) {
+        (Connections::Held, RequestSource::Urls) => {
+            workload.opened_per_s.get_or_insert(OPENED_PER_S);
+            Ok(())
+        }
+        (Connections::Held, RequestSource::FileSet) => Err(table
+            .error_at("connections", "connections that are held go with requests = \"urls\"")
+            .with_help("write connections = \"keep-alive\", or that")),
+        (_, _) if workload.opened_per_s.is_some() => Err(table
+            .error_at("opened_per_s", "only connections that are held are opened at a rate")
+            .with_help("leave it out, or write connections = \"held\"")),
+        (_, _) => Ok(()),
     }
 }
 

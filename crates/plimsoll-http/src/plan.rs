@@ -13,6 +13,7 @@ use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
+use super::held::{Held, check_load, sessions};
 use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
@@ -59,6 +60,7 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
+    check_load(request.suite, workload)?;
     let mut plan = Draft::new(request, workload, secure);
     let (sites, scripts, names, shares) = match &workload.file_set {
         Some(set) => plan.with_files(set)?,
@@ -76,7 +78,8 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Planner::Controller => {}
         Planner::Agent => reach(request)?,
     }
-    Ok(Plan::fixed(Arc::new(load), plan.practices, plan.facts))
+    let fixed = Plan::fixed(Arc::new(load), plan.practices, plan.facts);
+    Ok(fixed.holding(sessions(workload)))
 }
 
 /// A plan that reads the file set before the first load point.
@@ -150,6 +153,12 @@ fn tls_load(workload: &HttpWorkload, request: &PlanRequest<'_>) -> Result<TlsLoa
     Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
+/// As the method's table has them, but for its one size that was rounded up.
+fn file_sizes() -> String {
+    let bytes = fileset::file_bytes(0, fileset::FILES_PER_CLASS);
+    format!("four classes of nine; the last of class 0 has {bytes} bytes")
+}
+
 type Parts = (Vec<Arc<Site>>, Scripts, Vec<String>, Option<Vec<f64>>);
 
 /// A plan in the making.
@@ -185,6 +194,7 @@ impl<'a> Draft<'a> {
             match workload.connections {
                 Connections::KeepAlive => "keep-alive",
                 Connections::PerRequest => "per request; the server closes first",
+                Connections::Held => "held; a client whose connection is closed leaves",
             },
         );
         self.fact("method", workload.method.as_str());
@@ -218,6 +228,7 @@ impl<'a> Draft<'a> {
         self.practices.extend([
             Practice::new("generator.order_of_classes", order),
             Practice::new("generator.transport", transport),
+            Practice::new("generator.file_sizes", file_sizes()),
         ]);
     }
 
@@ -313,7 +324,7 @@ impl<'a> Draft<'a> {
         let lists = self.lists(&run_urls)?;
         // Ops are called by the same names wherever the load is made.
         let first = lists.first().ok_or(PlanError::NoTarget)?;
-        let (names, kinds) = name_ops(first);
+        let (mut names, kinds) = name_ops(first);
         let cards = first.iter().zip(&kinds);
         let cards: Vec<UrlCard> = cards
             .map(|(line, kind)| UrlCard {
@@ -325,7 +336,10 @@ impl<'a> Draft<'a> {
         let shares = shares(&cards, names.len());
         let is_drawn = |line: &UrlLine| !line.text.target.is_fixed() || !line.text.body.is_fixed();
         let is_drawn = first.iter().any(is_drawn);
-        let plan = UrlPlan::new(self.request.seed, self.shared, cards).drawn(is_drawn);
+        let held = Held::new(self.workload, &mut names);
+        let is_held = held.is_some();
+        let plan = UrlPlan::new(self.request.seed, self.shared, cards);
+        let plan = plan.drawn(is_drawn).holding(held);
         self.state_requests(first, is_drawn);
         self.fact("URLs", first.len().to_string());
         for line in first.iter().take(OPS_PER_URL_MAX) {
@@ -342,7 +356,7 @@ impl<'a> Draft<'a> {
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }
-        let shares = shares.filter(|_| dealt && names.len() > 1);
+        let shares = shares.filter(|_| dealt && names.len() > 1 && !is_held);
         Ok((sites, Scripts::Urls(Arc::new(plan)), names, shares))
     }
 

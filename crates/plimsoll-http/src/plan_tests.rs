@@ -119,9 +119,11 @@ fn what_departs_from_the_method_is_read_off_its_parameters() {
     };
     let order = "one deck for each group of 100 clients; the method has one for each thread";
     let hosts = "one program on one host; the method has seven";
-    check(&full, &[order, hosts, "connections: keep-alive; the method has per-request"]);
+    let sizes = "class 0 has 921 bytes; the method has four classes of nine; the last of class 0 \
+                 has 922 bytes";
+    check(&full, &[order, hosts, sizes, "connections: keep-alive; the method has per-request"]);
     let faithful = ["workload.connections=per-request"];
-    check(&departures(&faithful, ProfileName::Full, None), &[order, hosts]);
+    check(&departures(&faithful, ProfileName::Full, None), &[order, hosts, sizes]);
     let quick = departures(&faithful, ProfileName::Quick, None).join("\n");
     let directories =
         "14 for 1,000 ops/s (workload_scale = 0.1); the method has 141 for 1,000 ops/s";

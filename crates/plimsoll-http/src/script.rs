@@ -17,6 +17,7 @@ use plimsoll_engine::seam::{Script, Step, Turn};
 use plimsoll_model::outcome::OpKind;
 
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
+use super::held::Held;
 use super::site::{HttpOp, Request};
 use super::wire::request::Method;
 use plimsoll_engine::rng;
@@ -217,6 +218,8 @@ pub(crate) struct UrlPlan {
     deal: Deal,
     /// Some requests have random parts.
     is_drawn: bool,
+    /// Clients hold their connections.
+    held: Option<Held>,
 }
 
 #[derive(Clone, Debug)]
@@ -248,12 +251,17 @@ impl UrlPlan {
             };
             Deal::Draw(cards.iter().map(add).collect())
         };
-        Self { seed, shared, cards, deal, is_drawn: false }
+        Self { seed, shared, cards, deal, is_drawn: false, held: None }
     }
 
     /// The same, whose requests have random parts if `is_drawn`.
     pub(crate) fn drawn(self, is_drawn: bool) -> Self {
         Self { is_drawn, ..self }
+    }
+
+    /// The same, whose clients hold their connections if `held`.
+    pub(crate) fn holding(self, held: Option<Held>) -> Self {
+        Self { held, ..self }
     }
 
     /// Method of the first request of the list.
@@ -275,6 +283,7 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 #[derive(Debug)]
 pub(crate) struct UrlScript {
     plan: Arc<UrlPlan>,
+    client: u32,
     owner: Owner,
     deck_number: Option<u64>,
     deck: Vec<u32>,
@@ -284,7 +293,7 @@ impl UrlScript {
     /// The script of one client.
     pub(crate) fn new(plan: Arc<UrlPlan>, client: u32) -> Self {
         let owner = Owner::new(client, plan.shared);
-        Self { plan, owner, deck_number: None, deck: Vec::new() }
+        Self { plan, client, owner, deck_number: None, deck: Vec::new() }
     }
 
     /// Op number `index`.
@@ -321,7 +330,11 @@ impl Script for UrlScript {
     type Op = HttpOp;
 
     fn next(&mut self, turn: Turn) -> Step<HttpOp> {
-        Step::Issue(self.op(turn.index))
+        let op = self.op(turn.index);
+        match &self.plan.held {
+            Some(held) if turn.index == 0 => held.open(op, self.client, turn.now),
+            _ => Step::Issue(op),
+        }
     }
 }
 

@@ -42,6 +42,29 @@ pub struct HttpSession {
     capture: Option<Vec<u8>>,
     /// What was wrong with the last reply that could not be read.
     malformed: Option<Malformed>,
+    /// Its connection was to be held, and is gone; why.
+    gone: Option<Gone>,
+}
+
+/// Why a connection that was to be held is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gone {
+    /// The server closed it, or it broke, while nothing was asked for.
+    Idle,
+    /// A request failed on it.
+    WithRequest,
+    /// The server closed it after a reply, as the reply said.
+    AfterReply,
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "the server closed the idle connection",
+            Self::WithRequest => "a request on the connection failed",
+            Self::AfterReply => "the server closed the connection after a reply",
+        })
+    }
 }
 
 /// The link the next bytes are expected on.
@@ -78,6 +101,7 @@ impl HttpSession {
             counters: SessionCounters::default(),
             capture: None,
             malformed: None,
+            gone: None,
         }
     }
 
@@ -217,11 +241,12 @@ impl HttpSession {
         let status = flight.judge(&self.site.site, &head, io);
         let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
-            if head.persistent && self.site.site.connections == Connections::KeepAlive {
+            if head.persistent && self.site.site.connections != Connections::PerRequest {
                 (open.reused, open.answered) = (true, answered);
             } else {
                 let link = open.link;
                 self.open = None;
+                self.end_held(Gone::AfterReply);
                 self.linger(Lingering { link, answered }, io);
             }
         }
@@ -230,6 +255,13 @@ impl HttpSession {
             self.counters.verified += 1;
         }
         io.complete(flight.ticket, outcome);
+    }
+
+    /// A client that was to hold its connection has none any more.
+    fn end_held(&mut self, why: Gone) {
+        if self.site.site.connections == Connections::Held {
+            self.gone.get_or_insert(why);
+        }
     }
 
     /// Leaves the closing to the server, so that the waiting for late segments is its own.
@@ -244,6 +276,7 @@ impl HttpSession {
     fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         self.partial = Vec::new();
         let Some(flight) = self.in_flight.take() else { return };
+        self.end_held(Gone::WithRequest);
         let url = self.site.site.url(flight.op.request);
         io.explain(format_args!("{} {url}: {why}", flight.op.method.as_str()));
         io.complete(flight.ticket, flight.outcome(OpStatus::Failed(class)));
@@ -258,8 +291,12 @@ impl HttpSession {
 
     /// The link is gone. A server may close a kept connection at any moment, so an op on one
     /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
-    fn lost(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+    fn lose(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         let Some(open) = self.open.take() else { return };
+        if self.in_flight.is_none() {
+            self.end_held(Gone::Idle);
+        }
+        let is_held = self.site.site.connections == Connections::Held;
         let Some(flight) = self.in_flight.as_mut() else { return };
         let transport = class == ErrorClass::Transport;
         if let Some(status) = flight.refused(&self.site.site)
@@ -274,7 +311,7 @@ impl HttpSession {
                 format_args!("{why} after {got} bytes of the body"),
                 io,
             );
-        } else if open.reused && transport && !flight.resent {
+        } else if open.reused && transport && !flight.resent && !is_held {
             flight.resent = true;
             self.connect(io);
         } else {
@@ -292,7 +329,7 @@ impl Session for HttpSession {
     }
 
     fn has_room(&self) -> bool {
-        self.in_flight.is_none()
+        self.in_flight.is_none() && self.gone.is_none()
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
@@ -325,6 +362,7 @@ impl Session for HttpSession {
         };
         let Some(flight) = self.in_flight.as_mut() else {
             self.open = None;
+            self.end_held(Gone::Idle);
             return self.refuse(link, open.answered, bytes, io);
         };
         flight.begun = true;
@@ -381,7 +419,7 @@ impl Session for HttpSession {
             self.open = None;
             self.finish(io);
         } else {
-            self.lost(ErrorClass::Transport, format_args!("the server closed the connection"), io);
+            self.lose(ErrorClass::Transport, format_args!("the server closed the connection"), io);
         }
     }
 
@@ -390,9 +428,9 @@ impl Session for HttpSession {
             return;
         }
         match (error.class, error.errno) {
-            (class @ ErrorClass::Tls, _) => self.lost(class, format_args!("TLS failed"), io),
-            (class, 0) => self.lost(class, format_args!("the server closed the connection"), io),
-            (class, _) => self.lost(class, format_args!("{error}"), io),
+            (class @ ErrorClass::Tls, _) => self.lose(class, format_args!("TLS failed"), io),
+            (class, 0) => self.lose(class, format_args!("the server closed the connection"), io),
+            (class, _) => self.lose(class, format_args!("{error}"), io),
         }
     }
 
@@ -426,6 +464,10 @@ impl Session for HttpSession {
                         >= HEAD_READ_BYTES as u64 + DISCARD_BYTES_MIN
             });
         if awaits_long_body { HEAD_READ_BYTES } else { usize::MAX }
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.gone.map(|why| why.to_string())
     }
 
     fn take_counters(&mut self) -> SessionCounters {

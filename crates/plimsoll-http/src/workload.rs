@@ -11,6 +11,7 @@ use plimsoll_model::outcome::OpNames;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 
+use super::fileset::directory_bytes;
 use super::parameters::TlsResumption;
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
@@ -59,6 +60,16 @@ impl Workload for HttpLoad {
 
     fn op_shares(&self) -> Option<Vec<f64>> {
         self.shares.clone()
+    }
+
+    fn data_bytes(&self) -> Option<u64> {
+        match &self.scripts {
+            Scripts::Files(plan) => {
+                let of_one = u64::from(plan.directories) * directory_bytes();
+                Some(of_one * self.sites.len() as u64)
+            }
+            Scripts::Urls(_) => None,
+        }
     }
 
     fn run_worker(&self, seat: Seat<'_>) {

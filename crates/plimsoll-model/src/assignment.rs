@@ -181,6 +181,8 @@ pub enum Purpose {
     Verify,
     /// A load point of the ladder.
     Ladder,
+    /// Load for a profile of the server; in no figure of the run.
+    Profile,
 }
 
 impl PointId {

@@ -24,7 +24,10 @@ pub struct CoreUser {
 }
 
 /// Whose a [`CoreUser`] is: what can be done about it differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum CoreUserKind {
     /// This program's, another thread than a worker.
     Own,
@@ -33,6 +36,7 @@ pub enum CoreUserKind {
     /// The kernel's.
     Kernel,
     /// Another program's.
+    #[default]
     Other,
 }
 

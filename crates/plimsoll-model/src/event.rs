@@ -17,8 +17,10 @@ use crate::assignment::{Assignment, Load, Pacing, PointId};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
 use crate::outcome::ErrorSample;
+use crate::server_profile::ServerProfile;
 use crate::units::Nanos;
 
+use crate::consumers::HostWork;
 pub use crate::core_user::{CoreUser, CoreUserKind};
 pub use agent_point::{AgentPoint, ClockOffset};
 pub use asked::{AgentsAsked, Asked, InARow, LoadFileAsked, ServerLimits};
@@ -213,6 +215,8 @@ pub enum JournalRecord {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         method: Vec<Parameter>,
     },
+    /// The server was profiled; the stacks are on disk.
+    ServerProfiled(Box<ServerProfile>),
     /// The run was interrupted (Ctrl-C); what is finished stays usable.
     Interrupted {
         /// Nanoseconds since the Unix epoch.
@@ -276,9 +280,15 @@ pub struct PointRecord {
     /// `None` when nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_core_users: Option<Vec<CoreUser>>,
+    /// Where the processor time of each host went whose processes could be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_work: Vec<HostWork>,
     /// How many ops the window was asked to have, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
+    /// Size of the data on all servers that the ops chose from; `None` where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_set_bytes: Option<u64>,
     /// The agents, in the order of their workers; empty where this program made the load alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPoint>,

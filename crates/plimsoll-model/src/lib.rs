@@ -10,6 +10,7 @@
 //! | [`counters`] | what a load point counts, each counter declared once |
 //! | [`outcome`] | how one op ended |
 //! | [`nonconformity`] | where replies differ from their specification and mean the same |
+//! | [`consumers`] | where the processor time of a host went, and its interrupts |
 //! | [`core_user`] | who used a core that a worker or the server wanted |
 //! | [`bundle`] | the directory that holds everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
@@ -21,6 +22,8 @@
 //! | [`hint`] | signs in the figures that point at a known cause |
 //! | [`limit`] | what held a load point back |
 //! | [`method`] | every parameter of a run beside the method's, and what departs from it |
+//! | [`server_profile`] | the functions a server's processor time went to |
+//! | [`sessions`] | sessions that clients open and keep |
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
@@ -30,7 +33,7 @@
 //! | [`board`] | a table of results: runs and published systems, a line each |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
-//! | [`scaling`] | the steps of `plimsoll scale`: `scale.json`, format 1 |
+//! | [`size`] | how big a server must be for a load |
 
 #![warn(unreachable_pub)]
 
@@ -42,6 +45,7 @@ pub mod capacity;
 pub mod certificate;
 pub mod comparison;
 pub mod condition;
+pub mod consumers;
 pub mod core_user;
 pub mod cost;
 pub mod counters;
@@ -60,8 +64,10 @@ pub mod outcome;
 pub mod prices;
 pub mod published;
 pub mod result;
-pub mod scaling;
+pub mod server_profile;
+pub mod sessions;
 pub mod shape;
+pub mod size;
 pub mod stated;
 pub mod suite;
 pub mod target;

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
-use crate::cost::HostCost;
+use crate::consumers::HostConsumers;
+use crate::cost::{self, Cost, CostFigure, CostOf, HostCost};
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
@@ -19,6 +20,8 @@ use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
 use crate::nonconformity::Nonconformities;
+use crate::server_profile::ServerProfile;
+use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
@@ -71,6 +74,9 @@ pub struct RunResult {
     /// in all load points.
     #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
     pub nonconformities: Nonconformities,
+    /// Functions that the server's processor time went to, where it was profiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_profile: Option<ServerProfile>,
     /// What is needed to repeat the run.
     pub disclosure: Option<Disclosure>,
 }
@@ -264,6 +270,9 @@ with_counters! {
         pub response_over_time: Option<ResponseOverTime>,
         /// By op name.
         pub ops: BTreeMap<String, OpResult>,
+        /// The sessions that the clients opened and kept; absent where they keep none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub sessions: Option<Sessions>,
         /// By error class.
         pub errors: BTreeMap<String, u64>,
         /// Statuses other than expected.
@@ -292,12 +301,18 @@ with_counters! {
         /// Use of hosts and processes in the window, as the monitors saw it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub resources: Vec<ResourceUse>,
+        /// Size of the data on all servers that the ops chose from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub data_set_bytes: Option<u64>,
         /// What an op cost the hosts that were watched.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub cost: Vec<HostCost>,
         /// Programs beside the server that may run on its cores and used CPU time in the window.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub server_core_users: Vec<CoreUser>,
+        /// Where the processor time of each host went whose processes could be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub consumers: Vec<HostConsumers>,
         /// Every rule held.
         pub valid: bool,
         /// Why not.
@@ -329,6 +344,16 @@ impl PointResult {
     /// not leave it out.
     pub const fn counts(&self) -> bool {
         self.valid && self.not_counted.is_none()
+    }
+
+    /// A figure of cost over all hosts of a kind.
+    pub fn cost_of(&self, of: CostOf, figure: CostFigure) -> Option<Cost> {
+        cost::cost_of(&self.cost, of, figure)
+    }
+
+    /// What the server spent, and whose figure that is.
+    pub fn server_cost(&self, figure: CostFigure) -> Option<(CostOf, Cost)> {
+        cost::server_cost(&self.cost, figure)
     }
 }
 

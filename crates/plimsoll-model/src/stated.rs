@@ -3,7 +3,7 @@
 
 use crate::capacity::Figure;
 use crate::condition::{ConditionFigure, LimitUnit};
-use crate::gate::{GateFigure, GateResult};
+use crate::gate::GateResult;
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::suite::Metric;
 use crate::units::{byte_unit, decimals, grouped, three_digits, time_unit};
@@ -248,7 +248,7 @@ pub fn gate_text(gate: &GateResult) -> String {
     let stated = Stated { lower_bound: gate.high.is_none(), ..Stated::new(value, interval) };
     let figure = match gate.expr.figure {
         figure if figure.unit() == LimitUnit::Time => stated.time_text(),
-        GateFigure::Errors => format!("{} %", grouped(value)),
+        figure if figure.unit() == LimitUnit::Share => format!("{} %", grouped(value)),
         _ => stated.rate_text(),
     };
     let place = gate.load.map_or(String::new(), |load| format!(" at load {}", grouped(load)));

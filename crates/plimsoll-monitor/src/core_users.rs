@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use plimsoll_model::event::CoreUser;
 
-use crate::clock;
+use crate::census::Census;
 use crate::parse::{ThreadStat, parse_cpu_numbers, parse_status_field, parse_thread_stat};
 use crate::process::ticks_to_ns;
 use crate::root::Root;
@@ -29,7 +29,7 @@ pub struct WatchedCores {
     pub own_threads: Vec<u32>,
 }
 
-/// What other processes have done since a scan: process id, state now, CPU time.
+/// What other processes have done between two readings: process id, state now, CPU time.
 #[derive(Debug)]
 pub(crate) struct Grown {
     least_ns: u64,
@@ -37,6 +37,19 @@ pub(crate) struct Grown {
 }
 
 impl Grown {
+    /// What every other process has done between two instants, and no thread of this one.
+    pub(crate) fn between(before: &Census, now: &Census) -> Self {
+        let least_ns = (now.at_ns.saturating_sub(before.at_ns) / PARTS_MIN).max(1);
+        let others = now.processes.iter().filter(|(pid, _)| **pid != std::process::id());
+        let grown = others.filter_map(|(&pid, stat)| {
+            let before_ns = before.processes.get(&pid).map(cpu_ns).unwrap_or_default();
+            let grown_ns = cpu_ns(stat).saturating_sub(before_ns);
+            // Most have done nothing, and nobody needs to look at their threads.
+            (grown_ns >= least_ns).then(|| (pid, stat.clone(), grown_ns))
+        });
+        Self { least_ns, processes: grown.collect() }
+    }
+
     /// All but some.
     pub(crate) fn without(mut self, is_left_out: impl Fn(u32) -> bool) -> Self {
         self.processes.retain(|(pid, ..)| !is_left_out(*pid));
@@ -44,59 +57,36 @@ impl Grown {
     }
 }
 
-/// CPU time of everything that runs, at the first instant.
+/// CPU time of threads, at the first instant.
 #[derive(Debug)]
 pub(crate) struct CoreScan {
-    at_ns: u64,
-    /// By process id.
-    processes: HashMap<u32, u64>,
     /// By thread id: of processes with several threads, and of this process.
     threads: HashMap<u32, u64>,
 }
 
 impl CoreScan {
-    /// Reads everything once. `None` where processes of others are hidden: the first process is
+    /// Reads the threads of all processes. `None` where processes of others are hidden: the first process is
     /// then hidden too.
-    pub(crate) fn take(root: &Root, watched: &WatchedCores) -> Option<Self> {
-        if watched.cores.is_empty() {
+    pub(crate) fn take(root: &Root, watched: &WatchedCores, census: &Census) -> Option<Self> {
+        if watched.cores.is_empty() || !census.processes.contains_key(&1) {
             return None;
         }
-        let mut scan = Self {
-            at_ns: clock::monotonic_ns(),
-            processes: HashMap::new(),
-            threads: HashMap::new(),
-        };
-        for pid in ids(root, "proc") {
-            let Some(stat) = stat(root, &format!("proc/{pid}")) else { continue };
-            scan.processes.insert(pid, cpu_ns(&stat));
+        let mut threads = HashMap::new();
+        for (&pid, stat) in &census.processes {
             if pid == std::process::id() {
                 for &thread in &watched.own_threads {
                     let exact = exact_ns(root, pid, thread);
-                    scan.threads.extend(exact.map(|ns| (thread, ns)));
+                    threads.extend(exact.map(|ns| (thread, ns)));
                 }
             } else if stat.threads > 1 {
                 let directory = format!("proc/{pid}/task");
                 for thread in ids(root, &directory) {
                     let stat = self::stat(root, &format!("{directory}/{thread}"));
-                    scan.threads.extend(stat.map(|stat| (thread, cpu_ns(&stat))));
+                    threads.extend(stat.map(|stat| (thread, cpu_ns(&stat))));
                 }
             }
         }
-        scan.processes.contains_key(&1).then_some(scan)
-    }
-
-    /// What every other process has done since, and no thread of this one.
-    pub(crate) fn grown(&self, root: &Root) -> Grown {
-        let least_ns = (clock::monotonic_ns().saturating_sub(self.at_ns) / PARTS_MIN).max(1);
-        let others = ids(root, "proc").into_iter().filter(|pid| *pid != std::process::id());
-        let grown = others.filter_map(|pid| {
-            let stat = stat(root, &format!("proc/{pid}"))?;
-            let before_ns = self.processes.get(&pid).copied().unwrap_or_default();
-            let grown_ns = cpu_ns(&stat).saturating_sub(before_ns);
-            // Most have done nothing, and nobody needs to look at their threads.
-            (grown_ns >= least_ns).then_some((pid, stat, grown_ns))
-        });
-        Grown { least_ns, processes: grown.collect() }
+        Some(Self { threads })
     }
 
     /// Who has used the cores most since, the largest first.
@@ -206,7 +196,7 @@ fn exact_ns(root: &Root, pid: u32, thread: u32) -> Option<u64> {
 }
 
 fn cpu_ns(stat: &ThreadStat) -> u64 {
-    ticks_to_ns(stat.ticks)
+    ticks_to_ns(stat.ticks[0].saturating_add(stat.ticks[1]))
 }
 
 #[cfg(test)]

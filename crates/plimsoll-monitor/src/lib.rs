@@ -19,6 +19,7 @@
 
 #![warn(unreachable_pub)]
 
+mod census;
 mod cgroups;
 pub mod clock;
 mod core_users;
@@ -26,6 +27,7 @@ pub mod inventory;
 mod pace;
 pub mod parse;
 pub mod process;
+mod profile;
 mod root;
 pub mod sampler;
 pub mod source;
@@ -35,6 +37,7 @@ pub use clock::{ClockReading, clock_step_ns};
 pub use core_users::WatchedCores;
 pub use inventory::{interface_towards, inventory, mounted, unreadable};
 pub use process::{Scope, WatchedProcess};
+pub use profile::{Folded, ProfileError, Profiler};
 pub use root::Root;
 pub use sampler::ServerProbe;
 pub use source::{
@@ -43,4 +46,5 @@ pub use source::{
 };
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor,
+    RemotePoint,
 };

@@ -62,6 +62,9 @@ fn parse_all(text: &str) {
     parse_net_dev(text);
     parse_paired(text, "Tcp", "RetransSegs");
     parse_process_stat(text);
+    parse_thread_stat(text);
+    parse_interrupts(text);
+    parse_softirqs(text);
     parse_limit(text, "cpu");
     Mount::holding(&parse_mountinfo(text), Path::new("/a/b"));
     assert!(parse_cpu_max(text).is_none_or(f64::is_finite));

@@ -25,6 +25,7 @@ use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::suite::{self, Changes, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
@@ -239,6 +240,8 @@ pub struct Plan {
     pub op_names: OpNames,
     /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
     pub op_shares: Option<Vec<f64>>,
+    /// How the clients open the sessions that they keep; `None` where they keep none.
+    pub sessions: Option<SessionsPlan>,
     /// Where the clients connect, when it is not where the targets' URLs say (a portmapper knew).
     pub addresses: Option<Vec<SocketAddr>>,
     /// The clients connect from ports below 1024.
@@ -268,6 +271,7 @@ impl Plan {
             op_names: workload.op_names(),
             op_shares: workload.op_shares(),
             work: Work::Fixed(workload),
+            sessions: None,
             addresses: None,
             reserved_ports: false,
             practices,
@@ -287,11 +291,17 @@ impl Plan {
             work: Work::PerPoint(Box::new(preparation)),
             op_names: OpNames(op_names),
             op_shares,
+            sessions: None,
             addresses: None,
             reserved_ports: false,
             practices,
             facts,
         }
+    }
+
+    /// The same plan, whose clients open sessions and keep them.
+    pub fn holding(self, sessions: Option<SessionsPlan>) -> Self {
+        Self { sessions, ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
+use plimsoll_model::cost::CostFigure;
 use plimsoll_model::counters::Counter;
 use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Evidence, Limit};
@@ -9,8 +10,8 @@ use plimsoll_model::units::BytesPerSec;
 
 use crate::view::metric;
 
-/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv`, `resources.csv`, `limits.csv` and
-/// `curve.csv` as (file name, text).
+/// Renders `points.csv`, `ops.csv`, `timeline.csv`, `errors.csv`, `resources.csv`, `costs.csv`,
+/// `limits.csv` and `curve.csv` as (file name, text).
 /// Times are in nanoseconds; `kind` tells points of the ladder from probes of the search.
 pub fn csv(run: &RunResult) -> Vec<(String, String)> {
     [
@@ -19,6 +20,7 @@ pub fn csv(run: &RunResult) -> Vec<(String, String)> {
         ("timeline.csv", timeline(run)),
         ("errors.csv", errors(run)),
         ("resources.csv", resources(run)),
+        ("costs.csv", costs(run)),
         ("limits.csv", limits(run)),
         ("curve.csv", curve(run)),
     ]
@@ -129,6 +131,7 @@ struct Further {
     bytes: bool,
     thinks: bool,
     scores: bool,
+    costs: bool,
 }
 
 impl Further {
@@ -137,6 +140,7 @@ impl Further {
             bytes: metric(run) == Metric::Bytes,
             thinks: all(run).any(|(_, p)| p.think_s.is_some()),
             scores: all(run).any(|(_, p)| p.score.is_some()),
+            costs: all(run).any(|(_, p)| !p.cost.is_empty()),
         }
     }
 
@@ -145,7 +149,11 @@ impl Further {
         let rates = self.bytes.then_some(rates).into_iter().flatten();
         let thinks = self.thinks.then_some("think_used_s");
         let scores = self.scores.then_some("score_per_s");
-        rates.chain(thinks).chain(scores).map(str::to_owned)
+        let others = rates.chain(thinks).chain(scores).map(str::to_owned);
+        let costs =
+            self.costs.then(|| CostFigure::ALL.map(|figure| format!("server_{}", cost(figure))));
+        let set = self.costs.then(|| "data_set_bytes".to_owned());
+        others.chain(costs.into_iter().flatten()).chain(set)
     }
 
     fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
@@ -157,7 +165,11 @@ impl Further {
         ];
         let rates = self.bytes.then_some(rates).into_iter().flatten();
         let thinks = self.thinks.then(|| text(point.think_s));
-        rates.chain(thinks).chain(self.scores.then(|| text(point.score)))
+        let others = rates.chain(thinks).chain(self.scores.then(|| text(point.score)));
+        let value = |figure| text(point.server_cost(figure).map(|(_, cost)| cost.value));
+        let costs = self.costs.then(|| CostFigure::ALL.map(value));
+        let set = self.costs.then(|| text(point.data_set_bytes));
+        others.chain(costs.into_iter().flatten()).chain(set)
     }
 }
 
@@ -396,6 +408,40 @@ fn errors(run: &RunResult) -> Sheet {
             let names = [&seen.expected_name, &seen.actual_name].map(|name| text(name.as_ref()));
             row.extend(named.then_some(names).into_iter().flatten());
             sheet.row(row);
+        }
+    }
+    sheet
+}
+
+/// A cost's column, with its unit.
+fn cost(figure: CostFigure) -> String {
+    let unit = match figure {
+        CostFigure::CpuPerOp => "_ns",
+        CostFigure::Memory | CostFigure::PageCache => "_bytes",
+        figure if figure.is_share() => "_ratio",
+        _ => "",
+    };
+    format!("{}{unit}", figure.as_str())
+}
+
+/// What an op cost each host, a figure a row; `source` is empty for this host.
+fn costs(run: &RunResult) -> Sheet {
+    let mut header = key_headers(run);
+    header.extend(headers(&["of", "source", "figure", "value", "low", "high"]));
+    let mut sheet = Sheet::new(&header);
+    for (kind, point) in all(run) {
+        for host in &point.cost {
+            for (figure, found) in &host.figures {
+                let mut row = key(kind, point);
+                row.extend([
+                    host.of.as_str().to_owned(),
+                    text(host.source.as_ref()),
+                    cost(*figure),
+                ]);
+                row.push(found.value.to_string());
+                row.extend(bounds(found.interval));
+                sheet.row(row);
+            }
         }
     }
     sheet

@@ -7,9 +7,9 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{
-    Frame, bounds_legend, course_chart, generator_chart, heat_chart, load_chart, ops_chart,
-    percentile_chart, resource_chart, resource_topics, response_chart, throughput_chart,
-    timeline_chart,
+    COST_CHARTS, Frame, bounds_legend, cost_chart, course_chart, generator_chart, heat_chart,
+    load_chart, ops_chart, percentile_chart, resource_chart, resource_topics, response_chart,
+    throughput_chart, timeline_chart,
 };
 use crate::table::{Mark, Table};
 use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
@@ -46,6 +46,8 @@ struct RunPage {
     heat: Option<Chart>,
     ops: Option<Chart>,
     resources: Vec<Small>,
+    /// Of processors, then of disks and network.
+    costs: Vec<Chart>,
     percentiles: Option<Chart>,
     generator: Option<Chart>,
     timelines: Vec<Timeline>,
@@ -98,7 +100,10 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "errors",
     "percentiles",
     "seconds",
+    "cost",
     "resources",
+    "consumers",
+    "profile",
     "uncertainty",
     "generator",
     "search",
@@ -223,9 +228,18 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
         heat: chart("chart-heat", |frame| heat_chart(frame, run)),
         ops: half("chart-ops", |frame| ops_chart(frame, run)),
         resources: resources(run),
+        costs: costs(run),
         generator: chart("chart-generator", |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
     }
+}
+
+fn costs(run: &RunResult) -> Vec<Chart> {
+    let charts = COST_CHARTS.iter().enumerate();
+    let drawn = charts.filter_map(|(at, plan)| {
+        half(&format!("chart-cost-{}", at + 1), |frame| cost_chart(frame, run, *plan))
+    });
+    drawn.collect()
 }
 
 fn resources(run: &RunResult) -> Vec<Small> {

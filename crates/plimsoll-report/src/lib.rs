@@ -6,9 +6,9 @@
 //! | [`html`] | one self-contained page, no network, readable without scripts |
 //! | [`live_page`] | a page that a run fills while it goes |
 //! | [`markdown`] | the same tables as text for a repository |
-//! | [`scaling_html`] | the page of a scaling; [`scaling_markdown`] its table |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
 //! | [`board_html`] | a table of results; [`board_markdown`], [`board_text`] and [`board_csv`] |
+//! | [`sizing_text`] | how big a server must be, for a terminal |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
@@ -27,7 +27,7 @@ mod html;
 mod junit;
 mod markdown;
 mod published;
-mod scaling;
+mod sizing;
 mod svg;
 mod table;
 mod text;
@@ -44,6 +44,6 @@ pub use markdown::{
     markdown, markdown_beside, markdown_with_charts, published_comparison_markdown,
 };
 pub use published::{published_comparison_html, published_comparison_text, published_html};
-pub use scaling::{scaling_html, scaling_markdown};
+pub use sizing::sizing_text;
 pub use svg::charts;
 pub use view::{Beside, limit_line, limit_name};

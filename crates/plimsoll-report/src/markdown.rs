@@ -103,16 +103,24 @@ impl MarkdownText {
                 self.line(&format!("Health of the generator: {}", escaped(&view.generator_note)));
             }
             self.table(&view.per_target);
+            self.table(&view.sessions);
+            self.table(&view.session_steps);
             self.limits(view);
         }
         if !view.generator.rows.is_empty() {
             self.heading(1, "Health of the generator");
             self.table(&view.generator);
         }
+        if !view.costs.is_empty() {
+            self.heading(1, "What an op costs");
+            self.line(&escaped(view.cost_note));
+            view.costs.iter().for_each(|table| self.table(table));
+        }
         if !view.resources.rows.is_empty() {
             self.heading(1, "Resources over load");
             self.table(&view.resources);
         }
+        self.consumers(view);
         self.errors(view);
         if !view.percentiles.rows.is_empty() {
             self.heading(1, "Distribution of response times");
@@ -137,6 +145,22 @@ impl MarkdownText {
         self.method(view);
         self.beside(beside);
         self.disclosure(view);
+    }
+
+    fn consumers(&mut self, view: &RunView) {
+        if !view.consumers.shown.is_empty() {
+            self.heading(1, "Where the processor time went");
+            for host in &view.consumers.shown {
+                self.table(&host.consumers);
+                self.table(&host.interrupts);
+            }
+            self.line(&escaped(view.consumers.note));
+        }
+        if let Some(profile) = &view.profile {
+            self.heading(1, "Profile of the server");
+            self.table(&profile.functions);
+            self.line(&escaped(&profile.note));
+        }
     }
 
     fn method(&mut self, view: &RunView) {
@@ -331,6 +355,15 @@ impl MarkdownPage {
 
     pub(crate) fn table(&mut self, table: &Table) {
         self.0.table(table);
+    }
+
+    /// What follows is shown on demand.
+    pub(crate) fn fold(&mut self, summary: &str) {
+        self.0.line(&format!("<details><summary>{}</summary>", escaped(summary)));
+    }
+
+    pub(crate) fn end_of_fold(&mut self) {
+        self.0.line("</details>");
     }
 
     pub(crate) fn end(mut self, closing: &str) -> String {

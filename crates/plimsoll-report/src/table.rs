@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
     /// Class of the row: empty, or how the point it stands for was judged.
     pub(crate) class: &'static str,
+    /// Text of a cell, and where it leads.
+    pub(crate) link: Option<(String, String)>,
 }
 
 /// How a point was judged, where a table or chart marks it.
@@ -66,7 +68,14 @@ impl Table {
     }
 
     pub(crate) fn push_marked(&mut self, cells: Vec<String>, mark: Mark) {
-        self.rows.push(Row { cells, class: mark.class() });
+        self.rows.push(Row { cells, class: mark.class(), link: None });
+    }
+
+    /// The cell of the last row that has this text leads there.
+    pub(crate) fn link(&mut self, text: &str, href: &str) {
+        if let Some(row) = self.rows.last_mut() {
+            row.link = Some((text.to_owned(), href.to_owned()));
+        }
     }
 
     /// Some value is absent.

@@ -1,4 +1,4 @@
-//! SMB 2.0.2 to 3.1.1 over TCP: the `disk-mix`, `nic` and `logons` suites.
+//! SMB 2.0.2 to 3.1.1 over TCP: the `disk-mix`, `nic` and `logons` suites, and their variants.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -42,6 +42,7 @@ pub const PROTOCOL: Protocol = Protocol {
         ("disk-mix-superlab-1", include_str!("../suites/disk-mix-superlab-1.toml")),
         ("nic", include_str!("../suites/nic.toml")),
         ("logons", include_str!("../suites/logons.toml")),
+        ("logons-held", include_str!("../suites/logons-held.toml")),
     ],
     schemes: &[("smb", 445)],
     read_workload: |table| parameters::read(table).map(Into::into),

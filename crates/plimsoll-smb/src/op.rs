@@ -170,6 +170,8 @@ pub enum SmbOp {
     Echo,
     /// Logs on over a connection of its own, reaches the share, logs off.
     Logon,
+    /// Opens the client's own connection, logs on and reaches the share. The session stays.
+    OpenSession,
 }
 
 /// Bytes of a read that should come.
@@ -457,7 +459,7 @@ impl SmbOp {
             Self::QueryFs { .. } => SmbKind::QueryFs,
             Self::Find { .. } | Self::FindNext { .. } => SmbKind::Find,
             Self::Echo => SmbKind::Echo,
-            Self::Logon => SmbKind::Logon,
+            Self::Logon | Self::OpenSession => SmbKind::Logon,
         }
     }
 }

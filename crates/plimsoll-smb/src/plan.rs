@@ -11,6 +11,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::net::{PointPreparation as _, SetupError};
@@ -18,7 +19,8 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 use super::loadfile::LoadFileSource;
 use super::logon::Signing;
-use super::parameters::{self, Pattern, SmbWorkload};
+use super::op::SmbKind;
+use super::parameters::{self, Application, Pattern, SizeTable, SmbWorkload};
 use super::prepare::{PreparationRequest, SmbPreparation};
 use super::script::{Pacing, ScriptPlan, SmbScript};
 use super::session::{SmbSession, SmbSite};
@@ -40,7 +42,9 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Some(_) => None,
         None => parameters::op_shares(workload),
     };
+    let sessions = sessions(request, workload).filter(|_| replay.is_none());
     let loads = Loads {
+        sessions: sessions.clone(),
         seed: request.seed,
         scale: request.profile.workload_scale,
         shares: targets.clone(),
@@ -56,7 +60,16 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         make: Box::new(move |load| loads.make(load)),
     });
     preparation.probe(request.dial)?;
-    Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
+    let names = parameters::op_names();
+    Ok(Plan::per_point(preparation, names, op_shares, practices, facts).holding(sessions))
+}
+
+/// Of clients that stay. A profile that scales think times brings them on faster, too.
+fn sessions(request: &PlanRequest<'_>, workload: &SmbWorkload) -> Option<SessionsPlan> {
+    let scale = request.profile.think_scale;
+    let starts_per_s = workload.logons_per_s / if scale > 0.0 { scale } else { 1.0 };
+    let op = SmbKind::Logon.name().to_owned();
+    (workload.pattern == Pattern::Sessions).then_some(SessionsPlan { op, starts_per_s })
 }
 
 fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
@@ -85,7 +98,7 @@ fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
         Err(PlanError::Unfit { suite: suite.name.clone(), reason: reason.to_owned() })
     };
     match (&suite.load, workload.pattern) {
-        (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic) => {
+        (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic | Pattern::Sessions) => {
             wrong("its clients wait for each answer; set load.mode to \"closed\"")
         }
         (LoadSpec::Open { arrivals: Arrivals::PerClient, .. }, Pattern::Logons) => {
@@ -101,6 +114,7 @@ struct Loads {
     scale: f64,
     shares: Vec<SmbTarget>,
     workload: SmbWorkload,
+    sessions: Option<SessionsPlan>,
     replay: Option<LoadFileSource>,
     content: ContentTable,
 }
@@ -110,6 +124,7 @@ impl Loads {
         let mut plan =
             ScriptPlan::new(self.seed, load.clients(), self.workload.clone(), self.scale);
         plan.replay = self.replay.as_ref().map(|source| Arc::clone(&source.file));
+        plan.sessions = self.sessions.clone();
         if matches!(load, Load::Open { .. }) {
             plan.pacing = Pacing::Open;
         }
@@ -134,12 +149,11 @@ fn practices(
                 "generator.requests",
                 "drawn from a statistical model of desktop applications, workload.model",
             );
-            say(
-                "generator.applications",
-                "seven, each with the whole mix and a document of its own",
-            );
+            say("generator.applications", &applications(workload));
             if workload.shared_percent > 0.0 {
-                say("generator.shared_files", "read by all clients, written by none");
+                let writers = if workload.shared_write_percent > 0.0 { "all" } else { "none" };
+                let text = format!("read by all clients, written by {writers}");
+                say("generator.shared_files", &text);
             }
             let scale = request.profile.workload_scale;
             if scale != 1.0 {
@@ -148,7 +162,16 @@ fn practices(
                 say("workload.workspace_mib", &text);
             }
         }
-        Pattern::Logons => say("generator.logoff", "at once"),
+        Pattern::Logons => say("generator.logoff", "each client logs off at once"),
+        Pattern::Sessions => {
+            if let Some(plan) = sessions(request, workload)
+                && plan.starts_per_s != workload.logons_per_s
+            {
+                let scale = request.profile.think_scale;
+                let text = format!("{} (think_scale = {scale})", plan.starts_per_s);
+                say("workload.logons_per_s", &text);
+            }
+        }
         Pattern::Echo => say("generator.requests", "ECHO, nothing else"),
         Pattern::DiskMix | Pattern::Nic => {}
     }
@@ -156,6 +179,19 @@ fn practices(
     let replayed = replayed.into_iter().map(|text| Practice::new("generator.replay", text));
     practices.extend(replayed.map(Practice::beside_the_method));
     practices
+}
+
+/// As the method's column has them, where they are the same.
+fn applications(workload: &SmbWorkload) -> String {
+    let applications = &workload.model.applications;
+    let names: Vec<&str> = applications.keys().map(String::as_str).collect();
+    match names.as_slice() {
+        [] => {
+            let sessions = workload.model.sessions;
+            format!("{sessions} sessions, each with the whole mix and a document of its own")
+        }
+        names => format!("with a script each: {}", names.join(", ")),
+    }
 }
 
 fn facts(
@@ -221,19 +257,31 @@ fn model_facts(request: &PlanRequest<'_>, workload: &SmbWorkload) -> Vec<Setting
             model.missing_create_percent, model.missing_query_percent, model.missing_find_percent
         ),
     );
-    fact(
-        "sequential",
-        format!(
-            "{} % of reads, {} % of writes",
-            model.sequential_read_percent, model.sequential_write_percent
-        ),
-    );
-    fact("read sizes", model.read_sizes.to_string());
-    fact("write sizes", model.write_sizes.to_string());
+    for (name, application) in &model.applications {
+        fact(&format!("application {name}"), application_text(application));
+    }
+    if model.applications.is_empty() {
+        let (reads, writes) = (model.sequential_read_percent, model.sequential_write_percent);
+        fact("sequential", format!("{reads} % of reads, {writes} % of writes"));
+        fact("read sizes", model.read_sizes.to_string());
+        fact("write sizes", model.write_sizes.to_string());
+    }
     fact("reads of shared files", format!("{} %", workload.shared_percent));
+    fact("writes to shared files", format!("{} %", workload.shared_write_percent));
     fact("content verified", format!("one read in {}", workload.verify_one_in));
     fact("file set seed", workload.file_set_seed.to_string());
     facts
+}
+
+fn application_text(application: &Application) -> String {
+    let Application { ops, files, read_sizes, write_sizes, .. } = application;
+    let kib = |sizes: &SizeTable| sizes.mean_bytes() / 1024.0;
+    format!(
+        "{ops} ops a session; a document and {files} files; reads of {:.1} KiB and writes of \
+         {:.1} KiB on average",
+        kib(read_sizes),
+        kib(write_sizes)
+    )
 }
 
 /// Everything the clients of a load point share.
@@ -278,6 +326,11 @@ impl Workload for SmbLoad {
 
     fn status_name(&self, status: u32) -> Option<&'static str> {
         status::name(status)
+    }
+
+    fn data_bytes(&self) -> Option<u64> {
+        let homes = u64::from(self.plan.clients) * self.plan.workspace.bytes();
+        Some(homes).filter(|_| self.plan.replay.is_none())
     }
 
     fn run_worker(&self, seat: Seat<'_>) {

@@ -84,10 +84,10 @@ impl Kind {
     /// An experiment of the kind, and what is said of it.
     pub(super) fn experiment(self, truth: Truth, random: &mut Random) -> Experiment {
         let (cells, [firsts, seconds]) = (self.cells(), self.sizes);
-        let mut values = vec![vec![None; self.blocks]; cells.len()];
+        let mut values = vec![Vec::new(); cells.len()];
         let runs = (self.blocks * cells.len()) as f64;
         let (mut walked, mut made) = (0.0, 0.0);
-        for block in 0..self.blocks {
+        for _ in 0..self.blocks {
             let settings: Vec<f64> =
                 (0..firsts).map(|_| self.by_hand.unwrap_or_default() * normal(random)).collect();
             for [a, b] in self.order(random) {
@@ -101,23 +101,24 @@ impl Kind {
                 };
                 made += 1.0;
                 let log = truth.log([a, b]) + settings[a] + drifted + self.scatter * normal(random);
-                values[a * seconds + b][block] = Some(RUN_OPS_PER_S * log.exp());
+                values[a * seconds + b].push(RUN_OPS_PER_S * log.exp());
             }
         }
         self.analysed(values)
     }
 
-    fn analysed(self, values: Vec<Vec<Option<f64>>>) -> Experiment {
+    fn analysed(self, values: Vec<Vec<f64>>) -> Experiment {
         let cell = |(group, levels): (usize, [usize; 2])| CellInput {
             levels: levels.to_vec(),
-            group,
+            group: Some(group),
             blocks: (0..self.blocks).collect(),
             missing: Vec::new(),
         };
         let cells: Vec<CellInput> = self.cells().into_iter().enumerate().map(cell).collect();
-        let group = |values: Vec<Option<f64>>| {
-            let logs: f64 = values.iter().flatten().map(|value| value.ln()).sum();
+        let group = |values: Vec<f64>| {
+            let logs: f64 = values.iter().map(|value| value.ln()).sum();
             let mean = Some((logs / self.blocks as f64).exp());
+            let values = values.into_iter().map(Some).collect();
             GroupFigure { mean, values, ..GroupFigure::default() }
         };
         let row = FigureRow {

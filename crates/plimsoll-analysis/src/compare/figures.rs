@@ -239,11 +239,14 @@ fn is_at_least(figure: RatioFigure, run: &RunInput) -> bool {
     }
 }
 
+/// A figure of a load point.
+type OfPoint<'a> = &'a dyn Fn(&PointResult) -> Option<f64>;
+
 /// A figure at a load: of the point there, or between its neighbours; times between their
 /// logarithms. A run that is invalid as a whole has none, and of a point that is invalid none is
 /// taken.
 pub(super) fn of_load(
-    (figure, of_point): (RatioFigure, &dyn Fn(&PointResult) -> Option<f64>),
+    (figure, of_point): (RatioFigure, OfPoint<'_>),
     run: &RunInput,
     load: f64,
     force: bool,

@@ -103,7 +103,7 @@ impl Grid<'_> {
                 Effect { ratio, claim, ..absent }
             }
         };
-        let efficiency = found.ratio.filter(|_| !self.figure.is_time()).and_then(|ratio| {
+        let efficiency = found.ratio.filter(|_| !self.figure.is_less_better()).and_then(|ratio| {
             let values = self.factors[factor].values()?;
             Some(ratio / (values[to] / values[0]))
         });
@@ -155,7 +155,7 @@ impl Grid<'_> {
     /// was chosen.
     pub(super) fn best(&self) -> Option<Best> {
         let first = self.cells.first()?.mean?;
-        let better = |a: f64, b: f64| if self.figure.is_time() { a < b } else { a > b };
+        let better = |a: f64, b: f64| if self.figure.is_less_better() { a < b } else { a > b };
         let known = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.mean?)));
         let (cell, mean) = known.clone().reduce(|a, b| if better(b.1, a.1) { b } else { a })?;
         let mut weights = vec![0.0; self.cells.len()];

@@ -89,19 +89,16 @@ impl Fit {
     /// The coefficients times these weights; `None` where the rows do not tell the sum.
     pub(super) fn sum(&self, weights: &[f64]) -> Option<Sum> {
         const CLOSE: f64 = 1e-6;
-        let swept = || (0..self.is_swept.len()).filter(|at| self.is_swept[*at]);
-        let told = |at: usize| {
-            let told: f64 = swept().map(|of| weights[of] * self.swept[of][at]).sum();
-            self.is_swept[at] || (told - weights[at]).abs() < CLOSE
-        };
-        if !(0..self.is_swept.len()).all(told) {
+        let last = self.is_swept.len();
+        let named = || (0..last).filter(|at| self.is_swept[*at] && weights[*at] != 0.0);
+        let explained =
+            |at: usize| -> f64 { named().map(|of| weights[of] * self.swept[of][at]).sum() };
+        let mut others = (0..last).filter(|at| !self.is_swept[*at]);
+        if !others.all(|at| (explained(at) - weights[at]).abs() < CLOSE) {
             return None;
         }
-        let last = self.is_swept.len();
-        let value = swept().map(|at| weights[at] * self.swept[at][last]).sum();
-        let line = |at: usize| -> f64 { swept().map(|of| weights[of] * self.swept[at][of]).sum() };
-        let factor: f64 = swept().map(|at| weights[at] * line(at)).sum();
-        Some(Sum { value, factor: factor.max(0.0) })
+        let factor: f64 = named().map(|at| weights[at] * explained(at)).sum();
+        Some(Sum { value: explained(last), factor: factor.max(0.0) })
     }
 
     /// Of the rows of a group.

@@ -10,7 +10,7 @@ use crate::shape::{Loaded, scalability};
 /// each combination of the others.
 pub(super) fn laws(grid: &Grid<'_>, seen: &[Observation], interact: bool) -> Vec<Law> {
     let is_bound = grid.cells.iter().any(|cell| cell.at_least);
-    if grid.figure.is_time() || is_bound {
+    if grid.figure.is_less_better() || is_bound {
         return Vec::new();
     }
     let steady = without_blocks(grid, seen);

@@ -68,7 +68,7 @@ pub(super) fn experiment_of(
     let of_cell = |at: usize| runs.iter().filter(move |(cell, ..)| *cell == at);
     let cell = |(group, levels): (usize, Vec<usize>)| CellInput {
         levels,
-        group,
+        group: Some(group),
         blocks: of_cell(group).map(|(_, block, _)| *block).collect(),
         missing: Vec::new(),
     };

@@ -29,6 +29,7 @@ pub const REGISTRATION: Registration = Registration {
     protocol: &crate::PROTOCOL,
     reference: Reference { verb: "app", command, serve, start: start_reference, has_threads: true },
     managed: &[],
+    servers_practice: &[],
     greet: greet_nobody,
     room: any_room,
     sources: any_source,

@@ -182,6 +182,10 @@ impl Workload for AppLoad {
         u8::try_from(status).ok().and_then(Status::from_code).map(Status::name)
     }
 
+    fn data_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.plan.clients()) * self.site.segment_bytes)
+    }
+
     fn run_worker(&self, seat: Seat<'_>) {
         let site = Rc::new(WorkerSite::new(Arc::clone(&self.site)));
         seat.drive(|client: ClientSeat| {

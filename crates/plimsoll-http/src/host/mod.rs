@@ -42,6 +42,7 @@ pub const REGISTRATION: Registration = Registration {
         Managed { name: "nginx", start: start_nginx },
         Managed { name: "caddy", start: start_caddy },
     ],
+    servers_practice: &[("generator.access_log", "none")],
     greet,
     room,
     sources,

@@ -239,6 +239,10 @@ impl<S: Session> Session for Tls<S> {
         self.session.has_room()
     }
 
+    fn lost(&self) -> Option<String> {
+        self.session.lost()
+    }
+
     fn issue(&mut self, ticket: Ticket, op: S::Op, now: Nanos, io: &mut impl Io) {
         let mut io = TlsIo { io, links: &mut self.links, trouble: None };
         self.session.issue(ticket, op, now, &mut io);

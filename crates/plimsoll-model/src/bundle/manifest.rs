@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     BundleError, DISCLOSURE_FILE, INTERVALS_DIR, JOURNAL_FILE, MANIFEST_FILE, MONITORS_DIR,
-    PARTIAL_ENDING, SIGNATURE_FILE, SUITE_FILE, write_durably,
+    PARTIAL_ENDING, PROFILE_DIR, SIGNATURE_FILE, SUITE_FILE, write_durably,
 };
 
 /// Version of the manifest's format.
@@ -148,7 +148,7 @@ impl Manifest {
 
 fn is_raw(name: &str) -> bool {
     matches!(name, SUITE_FILE | DISCLOSURE_FILE | JOURNAL_FILE)
-        || [INTERVALS_DIR, MONITORS_DIR]
+        || [INTERVALS_DIR, MONITORS_DIR, PROFILE_DIR]
             .iter()
             .any(|dir| name.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/')))
 }

@@ -7,6 +7,7 @@
 //! | `journal.jsonl` | append-only list of [`crate::event::JournalRecord`] |
 //! | `intervals/point-NN.hlog` | HdrHistogram interval log of one load point |
 //! | `monitors/*.csv` | resource samples, units in the header |
+//! | `profile/point-NN.folded` | folded stacks of the server, where it was profiled |
 //! | `result.json`, `report.html` … | derived: may be deleted and made again |
 //! | `manifest.json` | SHA-256 of every file, raw and derived apart |
 //! | `manifest.json.minisig` | its signature, where somebody signed it |
@@ -42,6 +43,8 @@ pub const JOURNAL_FILE: &str = "journal.jsonl";
 pub const INTERVALS_DIR: &str = "intervals";
 /// Resource samples.
 pub const MONITORS_DIR: &str = "monitors";
+/// Folded stacks of profiled servers.
+pub const PROFILE_DIR: &str = "profile";
 /// The derived result.
 pub const RESULT_FILE: &str = "result.json";
 /// The derived page.

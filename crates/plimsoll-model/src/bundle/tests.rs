@@ -36,6 +36,7 @@ fn started() -> JournalRecord {
         ladder: Some(vec![10.0, 20.0]),
         op_names: names(),
         op_shares: None,
+        sessions: None,
         departures: vec![],
         method: vec![],
         command: vec!["plimsoll".into()],
@@ -73,6 +74,8 @@ fn record(ordinal: u32) -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        data_set_bytes: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{
     BundleError, BundleReader, DISCLOSURE_FILE, INTERVALS_DIR, IntervalLog, IntervalSlice,
-    JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, REPORT_FILE,
-    RESULT_FILE, SIGNATURE_FILE, SUITE_FILE,
+    JOURNAL_FILE, JournalWriter, MANIFEST_FILE, MONITORS_DIR, PARTIAL_ENDING, PROFILE_DIR,
+    REPORT_FILE, RESULT_FILE, SIGNATURE_FILE, SUITE_FILE,
 };
 use crate::assignment::PointId;
 use crate::disclosure::Disclosure;
@@ -94,6 +94,16 @@ impl BundleWriter {
     /// Appends a record and waits until it is on the disk.
     pub fn record_durably(&mut self, record: &JournalRecord) -> Result<(), BundleError> {
         self.journal.append_durably(record)
+    }
+
+    /// Writes the folded stacks of a profile; their path within the bundle.
+    pub fn write_profile(&self, stem: &str, stacks: &str) -> Result<String, BundleError> {
+        let directory = self.dir.join(PROFILE_DIR);
+        fs::create_dir_all(&directory)
+            .map_err(|e| BundleError::storage(&directory, "create it", e))?;
+        let file = format!("{PROFILE_DIR}/{stem}.folded");
+        write_durably(&self.dir.join(&file), stacks.as_bytes())?;
+        Ok(file)
     }
 
     /// Begins the interval log of a load point.

@@ -88,6 +88,11 @@ impl RatioFigure {
     pub const fn is_time(self) -> bool {
         matches!(self, Self::OverallResponse | Self::P50 | Self::P90 | Self::P95 | Self::P99)
     }
+
+    /// Less of it is better.
+    pub const fn is_less_better(self) -> bool {
+        self.is_time() || self.is_cost()
+    }
 }
 
 impl ConditionFigure for RatioFigure {

@@ -77,6 +77,9 @@ pub struct Group {
 pub struct GroupRun {
     /// Its directory, as given.
     pub bundle: String,
+    /// Its report, from the directory of the document, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
     /// Its first instant, RFC 3339.
     pub started: Option<String>,
     /// Its targets, without passwords.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Pacing, Priority};
+use crate::server_profile::ProfileAt;
 use crate::units::{Bytes, Nanos, span_text};
 
 /// What a run was asked for besides its suite, profile, seed and targets. What the user left to
@@ -31,6 +32,9 @@ pub struct Asked {
     /// URLs of `--monitor`, without communities.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<String>,
+    /// The load at which the server is profiled; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_server: Option<ProfileAt>,
     /// Who makes the load; absent where this program does it alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsAsked>,

@@ -7,6 +7,7 @@ use crate::capacity::CapacityAsked;
 use crate::gate::Gates;
 use crate::method::Parameter;
 use crate::outcome::OpNames;
+use crate::sessions::SessionsPlan;
 
 /// What a run is, written once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct RunStarted {
     pub op_names: OpNames,
     /// Shares the method wants, same order as `op_names`; absent when the mix is not fixed.
     pub op_shares: Option<Vec<f64>>,
+    /// How the clients open the sessions that they keep; absent where they keep none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionsPlan>,
     /// Every parameter that departs from the published method, for a person.
     pub departures: Vec<String>,
     /// Every parameter of the run beside the method's; empty in bundles of older versions.

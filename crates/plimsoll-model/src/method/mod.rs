@@ -14,6 +14,8 @@ use lines::{Line, Shown, lines};
 
 /// How many hosts the clients run on.
 pub const HOSTS: &str = "generator.hosts";
+/// How near the load has to come to the one requested.
+pub const LOADS_HELD: &str = "rules.rate_tolerance_ratio";
 /// The value of [`HOSTS`] where this program alone makes the load.
 const ONE_HOST: &str = "one program on one host";
 /// The same where the server runs on it too, and both have to share it.
@@ -43,6 +45,30 @@ pub struct Parameter {
     /// How the run departs from the method here, or from the suite where no method says anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure: Option<String>,
+}
+
+/// At which load points of a ladder the requested load was not held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadsHeld {
+    /// Positions from 1.
+    pub missed: Vec<u32>,
+    /// Load points of the ladder.
+    pub of: usize,
+}
+
+impl Parameter {
+    /// What was measured deviates from the method, whose every load point is held. Only for
+    /// parameters that have a method's value.
+    pub fn deviates_by(&mut self, loads: &LoadsHeld) {
+        let LoadsHeld { missed, of } = loads;
+        let positions = missed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let held = of.saturating_sub(missed.len());
+        let Self { name, value, .. } = self;
+        let value = format!("{value} at {held} of {of} load points, not at {positions}");
+        let method = format!("{} at every load point", self.method.as_deref().unwrap_or(NONE));
+        self.departure = Some(format!("{name}: {value}; the method has {method}"));
+        (self.value, self.method) = (value, Some(method));
+    }
 }
 
 /// What a protocol says of a parameter: of a suite's key, what it comes to in this run; of a choice

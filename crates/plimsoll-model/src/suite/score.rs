@@ -17,10 +17,9 @@ const MIX_WEIGHT_MIN: f64 = 1e-6;
 /// One figure for each mix (load point) of a closed load, and one for the whole ladder, both in
 /// transactions per second.
 ///
-/// IBM's Netfinity report on `ServerBench` 4.02 (1999): the score of a mix is the harmonic mean of
-/// the clients' TPS times the number of clients, weighted by request type; the overall score is
-/// the weighted harmonic mean of the mixes. The report's weights are unpublished; where a suite
-/// names none they are equal.
+/// IBM's Netfinity report on `ServerBench` 4.02 (1999) has the weighted harmonic mean, over the
+/// mixes, of the total TPS that all clients obtain in each. Its weights are unpublished; where a
+/// suite names none they are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
@@ -39,6 +38,10 @@ pub struct Score {
 /// How a score is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ScoreKind {
+    /// Of a mix: the total of its clients' TPS. Of the ladder: the weighted harmonic mean of the
+    /// mixes.
+    #[serde(rename = "total")]
+    Total,
     /// Of a mix: the harmonic mean of the clients' TPS times their number, so that a client that
     /// is starved weighs more than one that is served well. Of the ladder: the weighted harmonic
     /// mean of the mixes.

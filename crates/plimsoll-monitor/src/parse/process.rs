@@ -53,10 +53,16 @@ pub struct ThreadStat {
     pub state: char,
     /// It is a thread of the kernel.
     pub kernel: bool,
-    /// Clock ticks, user and system.
-    pub ticks: u64,
+    /// Parent.
+    pub parent: u32,
+    /// Clock ticks in user mode and in the kernel.
+    pub ticks: [u64; 2],
+    /// The same of children that have ended and been waited for.
+    pub ended_ticks: [u64; 2],
     /// Threads of the process.
     pub threads: u64,
+    /// When it began, in clock ticks since boot: tells a process from a later one of the same id.
+    pub began_ticks: u64,
     /// Core on which it ran last; of a process, its first thread's.
     pub core: u32,
 }
@@ -66,16 +72,18 @@ pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let mut words = tail.split_ascii_whitespace();
-    // These are fields 3, 9, 14, 15, 20 and 39 of the manual.
+    // These are fields 3, 4, 9, 14 to 17, 20, 22 and 39 of the manual.
     let state = words.next()?.chars().next()?;
-    let flags: u32 = words.nth(5)?.parse().ok()?;
-    let user: u64 = words.nth(4)?.parse().ok()?;
-    let system: u64 = words.next()?.parse().ok()?;
-    let threads = words.nth(4)?.parse().ok()?;
-    let core = words.nth(18)?.parse().ok()?;
-    let ticks = user.saturating_add(system);
+    let parent = words.next()?.parse().ok()?;
+    let flags: u32 = words.nth(4)?.parse().ok()?;
+    let ticks = [words.nth(4)?.parse().ok()?, words.next()?.parse().ok()?];
+    let ended_ticks = [words.next()?.parse().ok()?, words.next()?.parse().ok()?];
+    let threads = words.nth(2)?.parse().ok()?;
+    let began_ticks = words.nth(1)?.parse().ok()?;
+    let core = words.nth(16)?.parse().ok()?;
     let kernel = flags & PF_KTHREAD != 0;
-    Some(ThreadStat { name: name.to_owned(), state, kernel, ticks, threads, core })
+    let name = name.to_owned();
+    Some(ThreadStat { name, state, kernel, parent, ticks, ended_ticks, threads, began_ticks, core })
 }
 
 /// Soft and hard limit from `/proc/PID/limits`, as the kernel spells them (`1024`, `unlimited`).

@@ -271,8 +271,9 @@ fn threads_are_looked_at_one_by_one() {
     let thread = |tid: u32, state: &str, run: u64, wait: u64, place: &str| {
         let stat = stat_line(tid, 1, 0, 0).trim_end().replace(" S ", &format!(" {state} "));
         let rest = " 0".repeat(20);
+        let switches = 1 + run / 100_000_000;
         machine
-            .write(&format!("proc/10/task/{tid}/schedstat"), &format!("{run} {wait} 1\n"))
+            .write(&format!("proc/10/task/{tid}/schedstat"), &format!("{run} {wait} {switches}\n"))
             .write(&format!("proc/10/task/{tid}/stat"), &format!("{stat}{rest}\n"))
             .write(&format!("proc/10/task/{tid}/wchan"), place)
             .write(&format!("proc/10/task/{tid}/status"), "Cpus_allowed_list:\t1\n");
@@ -292,6 +293,7 @@ fn threads_are_looked_at_one_by_one() {
     let sample = sampler.sample(second(1));
     let server = |column| sample.processes.value("server", column);
     assert_eq!((server("busiest_thread"), server("run_delay")), (Some(0.7), Some(0.5)));
+    assert_eq!(server("context_switches"), Some(7.0 + 2.0));
     assert_eq!(server("threads_waiting_for_disk"), Some(1.0));
     assert_eq!(server("threads_waiting_for_lock"), Some(1.0));
     assert_eq!((server("cores_allowed"), server("core")), (Some(1.0), Some(1.0)));

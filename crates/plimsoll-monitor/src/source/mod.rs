@@ -26,6 +26,7 @@ mod snmp;
 mod ssh;
 mod url;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -147,6 +148,13 @@ fn boxed<P: Peer + 'static>((peer, facts): (P, Vec<Fact>)) -> Boxed {
     (Box::new(peer), facts)
 }
 
+/// Arguments of ssh for a shell on the host of a source; `None` where it is none of ssh's.
+pub(crate) fn ssh_arguments(url: &MonitorUrl) -> Option<Vec<OsString>> {
+    let MonitorUrl::Ssh { user, host, port } = url else { return None };
+    let whom = ssh::Whom { user: user.clone(), host: host.clone(), port: *port };
+    Some(ssh::arguments(&whom))
+}
+
 /// Another host that answers questions.
 pub(crate) trait Peer: Send + std::fmt::Debug {
     /// Puts the texts of now into the frame. Returns within [`SAMPLE_WAIT`] where the source is
@@ -159,6 +167,9 @@ pub(crate) trait Peer: Send + std::fmt::Debug {
 
     /// Looks for the servers' processes again before the next sample.
     fn rescan(&mut self) {}
+
+    /// The next sample has every process and the interrupts, where the source can tell them.
+    fn read_all(&mut self) {}
 
     /// Holds programs that the source runs on this host to these cores.
     fn keep_to(&mut self, _cores: &[u32]) {}

@@ -12,6 +12,7 @@ groups=
 children=
 looked=
 shaped=
+all=
 turn=0
 
 # The processes that listen on the ports, and all below them. First the holders of the sockets:
@@ -159,8 +160,16 @@ affinities() {
 	}'
 }
 
+# A line for each process, and at the end one that is none where there are too many.
+processes() {
+	printf '\n==> /plimsoll/processes <==\n'
+	cat /proc/[0-9]*/stat 2>/dev/null |
+		awk '(bytes += length($0)) > 6000000 { print "cut"; exit } { print }'
+}
+
 sample() {
 	files=
+	[ -n "$all" ] && files="/proc/interrupts /proc/softirqs"
 	for pid in $roots; do
 		files="$files /proc/$pid/cgroup /proc/$pid/net/dev"
 	done
@@ -176,6 +185,8 @@ sample() {
 		/proc/net/netstat /proc/net/dev /proc/diskstats /proc/pressure/cpu /proc/pressure/io \
 		/proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
 		/proc/self/mountinfo /sys/block/*/size /sys/class/net/*/speed $groups $files 2>/dev/null
+	[ -n "$all" ] && processes
+	all=
 	[ -n "$looked" ] && affinities
 	if [ $((turn % 3)) -eq 0 ] && few_sockets; then
 		for pid in $roots; do
@@ -199,6 +210,7 @@ answer() {
 			ports=$number
 			scan
 			;;
+		all) all=yes ;;
 		sample)
 			sample "$number"
 			turn=$((turn + 1))

@@ -51,6 +51,7 @@ pub(super) struct SshPeer {
     ports: String,
     channel: Option<Channel>,
     rescan: bool,
+    read_all: bool,
 }
 
 impl SshPeer {
@@ -62,6 +63,7 @@ impl SshPeer {
             ports: String::new(),
             channel: None,
             rescan: true,
+            read_all: false,
         };
         let mut channel = peer.connect(GREETING_WAIT)?;
         let offset = channel.clock()?;
@@ -88,6 +90,9 @@ impl Peer for SshPeer {
         if std::mem::take(&mut self.rescan) {
             channel.send(&format!("scan {}", self.ports))?;
         }
+        if std::mem::take(&mut self.read_all) {
+            channel.send("all")?;
+        }
         // A channel that fails is dropped, and with it the child.
         let (fetched, texts) = channel.sample()?;
         frame.replace(texts);
@@ -105,6 +110,10 @@ impl Peer for SshPeer {
         self.rescan = true;
     }
 
+    fn read_all(&mut self) {
+        self.read_all = true;
+    }
+
     fn keep_to(&mut self, cores: &[u32]) {
         let Some(channel) = &self.channel else { return };
         let mut set = CpuSet::new();
@@ -119,7 +128,7 @@ impl Peer for SshPeer {
 }
 
 /// No question to a person, no terminal, nothing forwarded; a host that vanishes is noticed.
-fn arguments(whom: &Whom) -> Vec<OsString> {
+pub(super) fn arguments(whom: &Whom) -> Vec<OsString> {
     let options = [
         "BatchMode=yes",
         "ConnectTimeout=10",

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
+use plimsoll_model::consumers::HostWork;
 use plimsoll_model::event::{CoreUser, ResourceUse};
 use plimsoll_model::units::Nanos;
 use thiserror::Error;
@@ -22,7 +23,7 @@ use crate::process::WatchedProcess;
 use crate::root::Root;
 use crate::sampler::ServerProbe;
 pub use outputs::{Output, Outputs};
-pub use remote::RemoteMonitor;
+pub use remote::{RemoteMonitor, RemotePoint};
 use thread::{Command, Watch};
 
 /// Time between samples, unless said otherwise.
@@ -79,6 +80,8 @@ pub struct PointMonitors {
     pub core_users: Option<Vec<CoreUser>>,
     /// Who else may run on the server's cores and used CPU time in the window, the largest first.
     pub server_core_users: Option<Vec<CoreUser>>,
+    /// Where the processor time of this host went; `None` when the window was not seen to its end.
+    pub work: Option<HostWork>,
 }
 
 /// Why monitoring failed. The run can go on without; its resource use is then incomplete.

@@ -8,15 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use plimsoll_model::event::CoreUser;
+use plimsoll_model::consumers::HostWork;
+use plimsoll_model::event::{CoreUser, CoreUserKind};
 use rustix::process::setpriority_process;
 
 use super::outputs::CsvWriters;
 use super::sums::{OwnCpu, Sums};
 use super::turns::{self, Turns};
 use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors};
+use crate::census::Census;
 use crate::clock::{self, ClockReading, clock_step_ns};
-use crate::core_users::{CoreScan, WatchedCores};
+use crate::core_users::{CoreScan, Grown, WatchedCores};
 use crate::pace::Pace;
 use crate::process::WatchedProcess;
 use crate::root::Root;
@@ -67,13 +69,15 @@ impl Point {
     }
 }
 
-/// Who uses the workers' cores in the window of the point.
+/// Who uses the processors in the window of the point, and the workers' cores.
 #[derive(Default)]
 struct Cores {
     watched: WatchedCores,
     looked: bool,
     /// Shortly before the window begins.
-    begin: Option<CoreScan>,
+    begin: Option<(Census, Option<CoreScan>)>,
+    /// When it ends.
+    work: Option<HostWork>,
     /// When it ends.
     users: Option<Vec<CoreUser>>,
     /// The same beside the server.
@@ -88,12 +92,21 @@ impl Cores {
 
     fn begin(&mut self, root: &Root) {
         self.looked = true;
-        self.begin = CoreScan::take(root, &self.watched);
+        let census = Census::take(root);
+        let threads = CoreScan::take(root, &self.watched, &census);
+        self.begin = Some((census, threads));
     }
 
     fn end(&mut self, root: &Root, sampler: &Sampler) {
-        let Some(begin) = self.begin.take() else { return };
-        let grown = begin.grown(root);
+        let Some((before, threads)) = self.begin.take() else { return };
+        let now = Census::take(root);
+        let kind = |pid| match pid == std::process::id() {
+            true => Some(CoreUserKind::Own),
+            false => sampler.is_of_server(pid).then_some(CoreUserKind::Server),
+        };
+        self.work = now.since(&before, kind);
+        let Some(begin) = threads else { return };
+        let grown = Grown::between(&before, &now);
         let mut users = begin.users(root, &self.watched, &grown);
         for user in &mut users {
             user.server = !user.own && sampler.is_of_server(user.pid);
@@ -276,6 +289,7 @@ impl Watch {
             clock_step_ns: clock_step_ns(point.started, ClockReading::now()),
             core_users: point.cores.users,
             server_core_users: point.cores.server_users,
+            work: point.cores.work,
         }
     }
 }

@@ -30,6 +30,7 @@ pub const REGISTRATION: Registration = Registration {
         has_threads: false,
     },
     managed: &[Managed { name: "ganesha", start: |wish, _| start_ganesha(wish) }],
+    servers_practice: &[],
     greet: greet_nobody,
     room: any_room,
     sources: any_source,

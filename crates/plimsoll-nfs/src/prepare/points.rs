@@ -372,6 +372,10 @@ impl Workload for NfsLoad {
         parameters::ops_per_arrival(&self.workload)
     }
 
+    fn data_bytes(&self) -> Option<u64> {
+        Some(self.plan.files().bytes() * self.sites.len() as u64)
+    }
+
     fn run_worker(&self, seat: Seat<'_>) {
         let sites: Vec<Rc<NfsSite>> = self.sites.iter().cloned().map(Rc::new).collect();
         let outstanding_max = self.workload.outstanding_max;

@@ -32,6 +32,9 @@ pub struct Registration {
     pub reference: Reference,
     /// Foreign servers, `managed:NAME`.
     pub managed: &'static [Managed],
+    /// What methods say something of and every server that is started here does: path of a
+    /// parameter below `generator`, and its value.
+    pub servers_practice: &'static [(&'static str, &'static str)],
     /// Reaches every server once, and asks what it holds.
     pub greet: fn(&Suite, &[Target], NeedsFiles) -> Result<Greeting, HostError>,
     /// The highest load whose files this host has room for, where it keeps them for servers it

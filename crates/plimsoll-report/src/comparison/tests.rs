@@ -115,6 +115,28 @@ fn text_and_markdown_hold_figures_conditions_and_notes() {
     assert!(md.contains(r"mind \*this\*"), "{md}");
 }
 
+#[test]
+fn costs_are_told_at_the_load_of_the_peak_and_the_others_stand_in_a_table() {
+    use plimsoll_model::cost::CostFigure;
+    let mut it = comparison();
+    let ratio = it.figures[0].ratios[0].clone();
+    for load in [1_000.0, 2_000.0, 4_000.0] {
+        let mut done = row(RatioFigure::AchievedOpsPerS, Some(load), ratio.clone());
+        done.groups.iter_mut().for_each(|group| group.mean = Some(load));
+        it.figures.push(done);
+        let cpu = RatioFigure::Cost(CostFigure::CpuPerOp);
+        it.figures.push(row(cpu, Some(load), ratio.clone()));
+    }
+    let (page, text) = (comparison_html(&it).unwrap(), comparison_text(&it));
+    let first = "managed:caddy compared with managed:nginx: 28 % slower at 28 % less CPU per op. \
+                 (Costs at 4,000";
+    assert!(page.replace("&#x2f;", "/").contains(first), "{page}");
+    assert_eq!(text.matches("CPU per op ").count(), 1, "{text}");
+    assert!(text.contains("CPU per op         30.0 µs → 21.6 µs  × 0.72 (0.69–0.75)"), "{text}");
+    let md = comparison_markdown(&it);
+    assert!(md.contains("| 1,000 | × 0.72 (0.69–0.75) |"), "{md}");
+}
+
 /// Ten points up to a load; groups with response times and the range of their runs.
 fn curve(label: &str, most: f64, published: Option<u32>) -> Curve {
     let ranged = |value: f64| {

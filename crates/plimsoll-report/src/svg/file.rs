@@ -4,8 +4,9 @@
 use plimsoll_model::result::RunResult;
 
 use super::{
-    Frame, course_chart, generator_chart, heat_chart, load_chart, ops_chart, percentile_chart,
-    resource_chart, resource_topics, response_chart, throughput_chart, timeline_chart,
+    COST_CHARTS, Frame, cost_chart, course_chart, generator_chart, heat_chart, load_chart,
+    ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, throughput_chart,
+    timeline_chart,
 };
 
 const PALETTE: &str = include_str!("../../templates/palette.css");
@@ -32,6 +33,11 @@ pub fn charts(run: &RunResult) -> Vec<(String, String)> {
             Some((name.to_owned(), draw(Frame { id: name, width: WIDTH }, run)?))
         })
         .collect();
+    for plan in COST_CHARTS {
+        let name = format!("cost-{}", plain(plan.0.split(':').next().unwrap_or_default()));
+        let drawing = cost_chart(Frame { id: &name, width: WIDTH }, run, plan);
+        charts.extend(drawing.map(|drawing| (name, drawing)));
+    }
     for topic in resource_topics(run) {
         let name = format!("resources-{}", plain(&topic.title));
         let drawing = resource_chart(Frame { id: &name, width: WIDTH }, run, topic);

@@ -5,9 +5,11 @@
 //! paper.
 
 mod bounds;
+mod cost;
 mod course;
 mod curves;
 mod draw;
+mod experiment;
 mod file;
 mod heat;
 mod load;
@@ -16,14 +18,15 @@ mod percentiles;
 mod ratios;
 mod resources;
 mod scale;
-mod scaling;
 mod stacked;
 mod strip;
 mod timeline;
 
 pub(crate) use bounds::bounds_legend;
+pub(crate) use cost::{COST_CHARTS, cost_chart};
 pub(crate) use course::course_chart;
 pub(crate) use curves::{curve_sample, curves_chart};
+pub(crate) use experiment::experiment_chart;
 pub use file::charts;
 pub(crate) use heat::heat_chart;
 pub(crate) use load::{generator_chart, load_chart, response_chart, throughput_chart};
@@ -31,7 +34,6 @@ pub(crate) use ops::ops_chart;
 pub(crate) use percentiles::percentile_chart;
 pub(crate) use ratios::ratio_chart;
 pub(crate) use resources::{resource_chart, resource_topics};
-pub(crate) use scaling::scaling_chart;
 pub(crate) use timeline::timeline_chart;
 
 /// Identity and width of one drawing.

@@ -101,7 +101,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
 fn purpose(attempt: &CapacityTry) -> &'static str {
     match attempt.purpose {
         Purpose::Verify => "re-run",
-        Purpose::Probe | Purpose::Ladder => "search",
+        Purpose::Probe | Purpose::Ladder | Purpose::Profile => "search",
     }
 }
 

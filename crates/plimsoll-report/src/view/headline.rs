@@ -26,11 +26,8 @@ const SPAN_NOTE: &str = " Span: the same from the first load point on, not from 
 /// Why a percentile is a range.
 const ALONE_NOTE: &str = " A range is the 95 % interval of that figure, not the spread of requests; \
     where it is wide, it stands alone.";
-/// Of the score of a mix and of a ladder.
+/// Of the score of a mix and of a ladder; how it is made is in its label.
 const SCORE_UNIT: &str = "tps";
-const SCORE_NOTE: &str = " The score of a load point is the harmonic mean of its clients' \
-    transactions per second times the number of clients; the score of the run is the weighted \
-    harmonic mean of those.";
 
 /// One large figure with its name.
 #[derive(Debug, Serialize)]
@@ -217,9 +214,6 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     }
     if point.censored.is_some() {
         note.push_str(&format!(" {CENSORED_NOTE}"));
-    }
-    if run.summary.score_note.is_some() {
-        note.push_str(SCORE_NOTE);
     }
     if percentiles_alone(point) {
         note.push_str(ALONE_NOTE);

@@ -2,12 +2,16 @@
 
 mod agents;
 mod capacity;
+mod consumers;
+mod cost;
 pub(crate) mod curves;
 mod disclosure;
 mod drawn;
 mod errors;
 mod executive;
+pub(crate) mod experiment;
 mod headline;
+mod joined;
 mod limits;
 mod method;
 mod moved;
@@ -17,6 +21,7 @@ mod price;
 mod promises;
 mod published;
 pub(crate) mod ratios;
+mod sessions;
 mod shares;
 
 use plimsoll_model::event::Bound;
@@ -30,9 +35,11 @@ use serde::Serialize;
 use crate::table::{Mark, Table};
 use crate::text::{command_line, instant, number};
 
+pub(crate) use cost::{CostUnit, cost_name, cost_of_name, cost_text};
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
+pub(crate) use joined::joined;
 pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit};
@@ -107,7 +114,12 @@ pub(crate) struct RunView {
     pub(crate) evidence: Table,
     /// Which points, with their limit; what is said of it, which may be nothing.
     pub(crate) limit_texts: Vec<(String, String)>,
+    /// What an op costs: a table for each host and what is told apart on it.
+    pub(crate) costs: Vec<Table>,
+    pub(crate) cost_note: &'static str,
     pub(crate) resources: Table,
+    pub(crate) consumers: consumers::ConsumersView,
+    pub(crate) profile: Option<consumers::ProfileView>,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
@@ -115,6 +127,8 @@ pub(crate) struct RunView {
     pub(crate) op_mix: Table,
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
+    pub(crate) sessions: Table,
+    pub(crate) session_steps: Table,
     pub(crate) percentiles: Table,
     pub(crate) probes: Table,
     pub(crate) peak_search: String,
@@ -206,13 +220,19 @@ impl RunView {
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
+            costs: cost::cost_tables(run),
+            cost_note: cost::COST_NOTE,
             resources: limits::resource_table(run),
+            consumers: consumers::view(run),
+            profile: consumers::profile(run),
             errors: errors::errors_table(run),
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),
             op_mix: shares::op_mix(run),
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
+            sessions: sessions::sessions_table(run),
+            session_steps: sessions::steps_table(run),
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),
             peak_search: run.summary.peak_search.clone().unwrap_or_default(),

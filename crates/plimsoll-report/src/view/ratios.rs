@@ -4,11 +4,13 @@
 use plimsoll_model::comparison::{
     Claim, Comparison, FigureRow, GroupFigure, Ratio, RatioFigure, RatioGateResult,
 };
+use plimsoll_model::cost::CostFigure;
 use plimsoll_model::gate::GateState;
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, decimals, grouped};
 
+use super::{cost_name, cost_text};
 use crate::text::ABSENT;
 
 /// What a figure is called.
@@ -20,6 +22,7 @@ pub(crate) fn name(figure: RatioFigure) -> &'static str {
         RatioFigure::Capacity => "capacity",
         RatioFigure::OverallResponse => "overall response",
         RatioFigure::AchievedOpsPerS => "throughput",
+        RatioFigure::Cost(figure) => cost_name(figure),
         figure => figure.as_str(),
     }
 }
@@ -45,6 +48,7 @@ pub(crate) fn value(comparison: &Comparison, figure: RatioFigure, group: &GroupF
         RatioFigure::AchievedOpsPerS | RatioFigure::PeakOpsPerS => {
             format!("{} {}", grouped(mean), Metric::Ops.unit())
         }
+        RatioFigure::Cost(figure) => cost_text(figure, mean),
         _ => grouped(mean),
     };
     format!("{least}{text}")
@@ -82,10 +86,7 @@ pub(crate) fn said(row: &FigureRow, index: usize) -> String {
             _ => ratio(it),
         },
         Claim::NotDetectable => {
-            let bounds = it.interval.map(|[low, high]| {
-                let text = |bound| times(bound, high / low);
-                format!(" ({}–{})", text(low), text(high))
-            });
+            let bounds = it.interval.map(two_sided);
             let seen = it.detectable.map(|seen| match seen {
                 ..DETECTABLE_MAX => format!("; {} would have been", difference(seen)),
                 _ => "; not even a tenfold one would have been".to_owned(),
@@ -121,8 +122,8 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     }
 }
 
-/// What comes first: the group against the first one, in a sentence for each figure of the run, and
-/// for the response at the highest load that counts in all groups.
+/// The group against the first one, in a sentence for each figure of the run, for the response at the
+/// highest load that counts in all groups, and for the CPU time of an op.
 pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
     let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
     let rows = || comparison.figures.iter();
@@ -132,6 +133,9 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
         row.load == highest && matches!(row.figure, RatioFigure::P50 | RatioFigure::P99)
     };
     let shown = rows().filter(|row| row.load.is_none() || at_highest(row));
+    let load_of_costs = comparison.load_of_costs();
+    let of_cpu = comparison.rows(RatioFigure::Cost(CostFigure::CpuPerOp));
+    let shown = shown.chain(of_cpu.filter(|row| row.load == load_of_costs));
     let sentence = |row: &FigureRow| {
         let it = row.ratios.get(index).filter(|it| it.ratio.is_some())?;
         let [before, after] =
@@ -158,10 +162,20 @@ fn more_or_less(figure: RatioFigure, ratio: f64) -> String {
         (false, true) => "more",
         (false, false) => "less",
     };
-    format!("{} % {how}", two_digits((ratio - 1.0).abs() * 100.0))
+    format!("{} % {how}", percent_off(ratio))
 }
 
-fn capitalised(text: &str) -> String {
+/// How far a ratio lies from 1, in percent.
+pub(super) fn percent_off(ratio: f64) -> String {
+    two_digits((ratio - 1.0).abs() * 100.0)
+}
+
+/// An interval in brackets, behind a word.
+pub(super) fn two_sided([low, high]: [f64; 2]) -> String {
+    format!(" ({}–{})", times(low, high / low), times(high, high / low))
+}
+
+pub(crate) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + characters.as_str()
@@ -211,7 +225,7 @@ fn two_digits(value: f64) -> String {
 }
 
 /// A ratio with the decimals that its interval, so many times wide, leaves sense.
-fn times(value: f64, width: f64) -> String {
+pub(crate) fn times(value: f64, width: f64) -> String {
     match (value, width) {
         (value, _) if value >= 99.5 => grouped(value.round()),
         (value, _) if value >= 9.95 => format!("{value:.1}"),
@@ -220,8 +234,9 @@ fn times(value: f64, width: f64) -> String {
     }
 }
 
-/// The rows that a chart of ratios shows: figures of the run, and of the load points the median,
-/// the 99th percentile and, where it is not simply what was asked for, the throughput.
+/// The rows that a chart of ratios shows: figures of the run, of the load points the median, the
+/// 99th percentile and, where it is not simply what was asked for, the throughput, and costs at the
+/// load of the peak.
 pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &FigureRow> {
     const TRIVIAL: f64 = 0.005;
     let throughput_says = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
@@ -234,7 +249,9 @@ pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &Fi
         _ => true,
     };
     let by_figure = RatioFigure::all().filter(move |figure| shown(*figure));
-    by_figure.flat_map(|figure| it.rows(figure))
+    let load_of_costs = it.load_of_costs();
+    let rows = by_figure.flat_map(|figure| it.rows(figure));
+    rows.filter(move |row| !row.figure.is_cost() || row.load == load_of_costs)
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub const REGISTRATION: Registration = Registration {
         has_threads: false,
     },
     managed: &[Managed { name: "samba", start: |wish, _| start_samba(wish) }],
+    servers_practice: &[],
     greet: greet_nobody,
     room: any_room,
     sources,

@@ -1,5 +1,6 @@
 //! The `[workload]` table of suites with `protocol = "smb"`.
 
+mod applications;
 mod sizes;
 
 use plimsoll_model::suite::{Parameters, SuiteError, TableReader, weights};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::logon::{Dialect, Offer, Signing};
 use super::op::SmbKind;
 
+pub use applications::{Application, Applications};
 pub use sizes::SizeTable;
 
 /// A script numbers its ops in flight with eight bits.
@@ -19,6 +21,10 @@ const HANDLES_OPEN_MIN: u32 = 5;
 const NIC_BYTES_MAX: u32 = 1 << 30;
 /// Every server takes a READ of 64 KiB.
 const NIC_REQUEST_BYTES_MAX: u32 = 65_536;
+/// Nobody waits longer for the next one.
+const LOGONS_PER_S_MIN: f64 = 0.01;
+/// More than a server lets in.
+const LOGONS_PER_S_MAX: f64 = 100_000.0;
 /// A client has 56 seed files, and opens none twice.
 const HANDLES_OPEN_MAX: u32 = 48;
 
@@ -46,12 +52,20 @@ pub struct SmbWorkload {
     /// of seed files and their directories by name.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub shared_percent: f64,
+    /// Percent of writes that go to files of that directory, with what they hold. Locks are then
+    /// on those files too, each client's on a record of its own behind their end.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub shared_write_percent: f64,
     /// Size of the file that pattern `nic` reads, in bytes; others do not read it.
     #[schemars(range(min = 1, max = NIC_BYTES_MAX))]
     pub nic_file_bytes: u32,
     /// Size of its read requests, in bytes; the last of a pass has what is left.
     #[schemars(range(min = 1, max = NIC_REQUEST_BYTES_MAX))]
     pub nic_request_bytes: u32,
+    /// Clients of pattern `sessions` that log on a second, one after the other. The profile's
+    /// `think_scale` divides it.
+    #[schemars(range(min = LOGONS_PER_S_MIN, max = LOGONS_PER_S_MAX))]
+    pub logons_per_s: f64,
     /// Leave the workspaces on the share after the run.
     pub save_workspace: bool,
     /// Most ops in flight of one client; patterns `nic` and `echo` only, others have one.
@@ -118,6 +132,10 @@ pub struct DiskMixModel {
     /// Sizes of writes; one of 1 byte extends a file.
     #[serde(deserialize_with = "SizeTable::writes")]
     pub write_sizes: SizeTable,
+    /// Applications with a script each, by name. Without any, every session has the mix and the
+    /// sizes of the model.
+    #[serde(skip_serializing_if = "Applications::is_empty")]
+    pub applications: Applications,
 }
 
 /// Weight of each op. Those of `close`, `unlink` and `unlock` follow: what was opened is closed,
@@ -151,6 +169,8 @@ pub enum Pattern {
     Nic,
     /// Log on, reach the share, log off.
     Logons,
+    /// Log on and stay, with a little work.
+    Sessions,
     /// Nothing but the protocol's echo.
     Echo,
 }
@@ -196,8 +216,11 @@ impl Parameters for SmbWorkload {
     fn concerns(&self, key: &str) -> bool {
         let pattern = self.pattern;
         match key {
-            "model" | "shared_percent" | "workspace_mib" => pattern == Pattern::DiskMix,
+            "model" | "shared_percent" | "shared_write_percent" | "workspace_mib" => {
+                pattern == Pattern::DiskMix
+            }
             "nic_file_bytes" | "nic_request_bytes" => pattern == Pattern::Nic,
+            "logons_per_s" => pattern == Pattern::Sessions,
             "save_workspace" | "caching" => matches!(pattern, Pattern::DiskMix | Pattern::Nic),
             "outstanding_max" => matches!(pattern, Pattern::Nic | Pattern::Echo),
             _ => true,
@@ -217,8 +240,10 @@ impl Default for SmbWorkload {
             caching: Caching::default(),
             workspace_mib: 20.0,
             shared_percent: 0.0,
+            shared_write_percent: 0.0,
             nic_file_bytes: 1_024 * 1_024,
             nic_request_bytes: 1_024,
+            logons_per_s: 0.5,
             save_workspace: true,
             outstanding_max: 1,
             unexpected_max: 100,
@@ -269,6 +294,7 @@ impl Default for DiskMixModel {
             mix: DiskMix::default(),
             read_sizes: SizeTable::method_reads(),
             write_sizes: SizeTable::method_writes(),
+            applications: Applications::new(),
         }
     }
 }
@@ -297,9 +323,17 @@ impl DiskMixModel {
         }
     }
 
-    /// Shares of the ops, in the order of [`SmbKind::ALL`].
+    /// Shares of the ops, in the order of [`SmbKind::ALL`]; over a pass, where applications differ.
     pub fn shares(&self) -> Vec<f64> {
-        let weights = SmbKind::ALL.map(|kind| self.weight(kind));
+        let mut weights = SmbKind::ALL.map(|kind| self.weight(kind));
+        if !self.applications.is_empty() {
+            weights.fill(0.0);
+        }
+        for one in self.of_applications() {
+            let ops = f64::from(one.ops_per_pass);
+            let shares = one.shares();
+            weights.iter_mut().zip(shares).for_each(|(weight, share)| *weight += ops * share);
+        }
         let total: f64 = weights.iter().sum();
         weights.iter().map(|weight| weight / total).collect()
     }
@@ -322,6 +356,7 @@ const OPS_PER_SESSION: std::ops::RangeInclusive<u32> = 50..=20_000;
 pub fn read(table: &TableReader<'_>) -> Result<SmbWorkload, SuiteError> {
     let mut workload: SmbWorkload = table.read()?;
     fit_handles(table, &mut workload.model)?;
+    applications::fit_pass(table, &mut workload.model)?;
     check(table, &workload)?;
     if !workload.concerns("caching") {
         workload.caching = Caching::None;
@@ -364,23 +399,31 @@ fn check(table: &TableReader<'_>, workload: &SmbWorkload) -> Result<(), SuiteErr
             .error_at("outstanding_max", "a desktop and a logon have one op in flight")
             .with_help("write outstanding_max = 1, or pattern = \"nic\" or \"echo\""));
     }
-    check_model(table, &workload.model)
+    if workload.shared_write_percent > 0.0 && workload.shared_percent <= 0.0 {
+        return Err(table
+            .error_at("shared_write_percent", "nobody opens a shared file")
+            .with_help("write a shared_percent above 0, or shared_write_percent = 0"));
+    }
+    check_model(table, "model", &workload.model)?;
+    applications::check_applications(table, &workload.model)
 }
 
-fn check_model(table: &TableReader<'_>, model: &DiskMixModel) -> Result<(), SuiteError> {
+/// `key` is that of the model, or of an application's.
+fn check_model(table: &TableReader<'_>, key: &str, model: &DiskMixModel) -> Result<(), SuiteError> {
+    let wrong = |name: &str, message: String, help: String| {
+        Err(table.error_at(&format!("{key}.{name}"), message).with_help(help))
+    };
     if model.missing_create_percent >= model.open_existing_percent {
         let message = format!(
             "{} % of creates expect name-not-found, but only {} % ask for what exists",
             model.missing_create_percent, model.open_existing_percent
         );
-        return Err(table
-            .error_at("model.missing_create_percent", message)
-            .with_help("write a missing_create_percent below open_existing_percent"));
+        let help = "write a missing_create_percent below open_existing_percent";
+        return wrong("missing_create_percent", message, help.to_owned());
     }
     if model.mix.create <= 0.0 {
-        return Err(table
-            .error_at("model.mix.create", "without creates nothing can be read or written")
-            .with_help("write for example create = 17.3"));
+        let message = "without creates nothing can be read or written".to_owned();
+        return wrong("mix.create", message, "write for example create = 17.3".to_owned());
     }
     let ops = model.ops_per_pass / model.sessions;
     if !OPS_PER_SESSION.contains(&ops) {
@@ -389,18 +432,15 @@ fn check_model(table: &TableReader<'_>, model: &DiskMixModel) -> Result<(), Suit
             OPS_PER_SESSION.start(),
             OPS_PER_SESSION.end()
         );
-        return Err(table
-            .error_at("model.sessions", format!("an application session has {ops} ops"))
-            .with_help(help));
+        return wrong("sessions", format!("an application session has {ops} ops"), help);
     }
     let share = |kind| model.shares()[kind as usize];
     if f64::from(model.reads_between) > f64::from(ops) * share(SmbKind::Read) {
-        return Err(table
-            .error_at("model.reads_between", "the reads between sessions are more than all reads")
-            .with_help("write a smaller reads_between"));
+        let message = "the reads between sessions are more than all reads".to_owned();
+        return wrong("reads_between", message, "write a smaller reads_between".to_owned());
     }
-    model.read_sizes.check(table, "model.read_sizes")?;
-    model.write_sizes.check(table, "model.write_sizes")
+    model.read_sizes.check(table, &format!("{key}.read_sizes"))?;
+    model.write_sizes.check(table, &format!("{key}.write_sizes"))
 }
 
 #[cfg(test)]

@@ -122,6 +122,42 @@ fn wrong_workloads_are_refused_with_a_next_move() {
 }
 
 #[test]
+fn applications_make_the_pass_and_their_mistakes_are_placed() {
+    const LETTER: &str = "workload.model.applications.letter";
+    let text = format!(
+        "{SUITE}[workload.model]\nreads_between = 0\n[{LETTER}]\nops = 200\ndocument = 50\n\
+         files = 9\nmix = {{ lock = 0 }}\nread_sizes = {{ percent = [1, 0, 0, 0, 0, 0] }}\n\
+         write_sizes = {{ percent = [1, 0, 0, 0, 0, 0, 0, 0] }}\n"
+    );
+    let read = |set: &[&str]| {
+        let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
+        Suite::parse("t.toml", &text, &overrides, &|_, table| read(table))
+    };
+    let suite = read(&[]).unwrap();
+    let model = &suite.workload.of::<SmbWorkload>().model;
+    assert_eq!((model.sessions, model.ops_per_pass), (1, 200));
+    let own = model.of_application(&model.applications["letter"]);
+    assert_eq!((own.mix.lock, own.missing_find_percent), (0.0, 52.0), "the rest is the model's");
+    let both = model.shares().into_iter().zip(own.shares());
+    assert!(both.into_iter().all(|(pass, one)| (pass - one).abs() < 1e-12));
+    let again = Suite::parse("t.toml", &suite.to_toml(), &[], &|_, table| self::read(table));
+    assert_eq!(again.unwrap(), suite);
+    let longer = read(&["workload.model.applications.letter.ops=300"]).unwrap();
+    assert_eq!(longer.workload.of::<SmbWorkload>().model.ops_per_pass, 300);
+    let refusal = |set: &str| {
+        let error = read(&[set]).unwrap_err();
+        format!("{error} | {}", error.help.as_deref().unwrap_or_default())
+    };
+    assert!(refusal("workload.model.sessions=7").contains("leave sessions out, or write 1"));
+    assert!(refusal(&format!("{LETTER}.files=7")).contains("from 8 to 48"));
+    assert!(refusal("workload.model.handles_kept=9").contains("9 files for 9 handles"));
+    assert!(refusal(&format!("{LETTER}.document=47")).contains("from 48 to 55"));
+    assert!(refusal(&format!("{LETTER}.mix.create=0")).contains("create = 17.3"));
+    assert!(refusal(&format!("{LETTER}.sequental_read_percent=3")).contains("did you mean"));
+    assert!(refusal("workload.shared_write_percent=5").contains("shared_percent above 0"));
+}
+
+#[test]
 fn the_schema_names_every_key() {
     let schema = schemars::schema_for!(SmbWorkload).as_value().to_string();
     for key in ["pattern", "3.1.1", "when-asked", "sequential_read_percent", "query_path"] {

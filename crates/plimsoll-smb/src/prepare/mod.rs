@@ -20,6 +20,8 @@ mod set;
 mod share;
 mod validate;
 
+#[cfg(test)]
+pub(crate) use self::points::WORK_BYTES;
 pub use self::points::{MakeWorkload, PreparationRequest, SmbPreparation};
 pub use self::remote::Remote;
 pub use self::set::clean_target;

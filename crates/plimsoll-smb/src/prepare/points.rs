@@ -21,9 +21,9 @@ use plimsoll_protocol::content::ContentTable;
 use plimsoll_protocol::data_set;
 use plimsoll_protocol::net::{Dial, OnProgress, PointPreparation, SetupError};
 
-/// What a client's script makes and has not removed yet, at most: a pass writes 7.7 MB, two fifths
+/// What a client's script makes and has not removed yet, at most: a pass writes 6 to 8 MB, a part
 /// of them to files it made, and removes them as it goes.
-const WORK_BYTES: u64 = 4 * 1024 * 1024;
+pub(crate) const WORK_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Makes the workload of a load point, when its data is on the shares.
 pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, SetupError> + Send>;
@@ -82,7 +82,7 @@ impl Needs {
                 shared: workload.shared_percent > 0.0,
             },
             Pattern::Nic => Self::NicFile { bytes: workload.nic_file_bytes },
-            Pattern::Logons | Pattern::Echo => Self::Nothing,
+            Pattern::Logons | Pattern::Sessions | Pattern::Echo => Self::Nothing,
         }
     }
 
@@ -241,7 +241,9 @@ impl PointPreparation for SmbPreparation {
         for at in 0..self.sites.len() {
             if self.needs != Needs::Nothing {
                 self.ready_at(at, load.clients(), dial, progress)?;
-            } else if self.workload.pattern == Pattern::Logons && !self.sites[at].is_validated {
+            } else if matches!(self.workload.pattern, Pattern::Logons | Pattern::Sessions)
+                && !self.sites[at].is_validated
+            {
                 self.validate(validate::logons(), &self.sites[at], dial)?;
                 self.sites[at].is_validated = true;
             }

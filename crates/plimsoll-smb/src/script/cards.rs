@@ -1,7 +1,7 @@
 //! Which op comes when: cards dealt from a deck that an application session plays to its end.
 
 use crate::op::SmbKind;
-use crate::parameters::SmbWorkload;
+use crate::parameters::DiskMixModel;
 use plimsoll_engine::rng;
 
 /// What may come next; an op, and for some what should become of it.
@@ -98,8 +98,7 @@ pub(crate) struct CardShares {
 }
 
 impl CardShares {
-    pub(crate) fn new(workload: &SmbWorkload) -> Self {
-        let model = &workload.model;
+    pub(crate) fn new(model: &DiskMixModel, shared_percent: f64) -> Self {
         let shares = model.shares();
         let ops = f64::from(model.ops_per_pass) / f64::from(model.sessions);
         let of = |kind: SmbKind| shares[kind as usize] * ops;
@@ -128,7 +127,7 @@ impl CardShares {
         Self {
             expected: PerCard(Card::ALL.map(expected)),
             reads_between: model.reads_between,
-            shared: workload.shared_percent > 0.0,
+            shared: shared_percent > 0.0,
         }
     }
 

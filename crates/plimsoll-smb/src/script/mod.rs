@@ -4,6 +4,7 @@
 //! nothing, so that a run can be repeated. In closed loads it says itself when a piece of work
 //! begins; in open loads, whose arrivals come when they come, it never thinks.
 
+mod applications;
 mod cards;
 mod disk_mix;
 mod repeating;
@@ -12,18 +13,18 @@ use std::sync::Arc;
 
 use plimsoll_engine::seam::{ClientSeat, Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::draw::Weights;
 
 use super::loadfile::Replay;
 use super::op::SmbCall;
 use super::parameters::Pattern;
 use crate::loadfile::LoadFile;
-use crate::parameters::{SizeTable, SmbWorkload};
+use crate::parameters::SmbWorkload;
 use crate::workspace::Workspace;
-use cards::CardShares;
+use applications::Desktop;
 use disk_mix::DiskMix;
-use repeating::{Echoes, Logons, NicPasses};
+use repeating::{Echoes, HeldSession, Logons, NicPasses};
 
 /// The script of one client, whatever its pattern.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ enum Acts {
     DiskMix(Box<DiskMix>),
     Nic(NicPasses),
     Logons(Logons),
+    Held(HeldSession),
     Echo(Echoes),
     Replay(Replay),
 }
@@ -52,6 +54,10 @@ impl SmbScript {
             }
             (None, Pattern::Nic) => Acts::Nic(NicPasses::new(&plan.workload, seat.client)),
             (None, Pattern::Logons) => Acts::Logons(Logons::default()),
+            (None, Pattern::Sessions) => {
+                let start = plan.sessions.as_ref().map(|sessions| sessions.start(seat.client));
+                Acts::Held(HeldSession::new(start.unwrap_or_default()))
+            }
             (None, Pattern::Echo) => Acts::Echo(Echoes::new(outstanding_max)),
         };
         Self { pacing: plan.pacing, acts }
@@ -62,6 +68,7 @@ impl SmbScript {
             Acts::DiskMix(script) => script.next(turn),
             Acts::Nic(script) => script.next(turn),
             Acts::Logons(script) => script.next(turn),
+            Acts::Held(script) => script.next(turn),
             Acts::Echo(script) => script.next(turn),
             Acts::Replay(script) => script.next(turn),
         }
@@ -90,6 +97,7 @@ impl Script for SmbScript {
             Acts::DiskMix(script) => script.on_issued(ticket),
             Acts::Nic(script) => script.on_issued(ticket),
             Acts::Logons(script) => script.on_issued(ticket),
+            Acts::Held(script) => script.on_issued(ticket),
             Acts::Echo(script) => script.on_issued(ticket),
             Acts::Replay(script) => script.on_issued(ticket),
         }
@@ -101,6 +109,7 @@ impl Script for SmbScript {
             Acts::DiskMix(script) => script.on_outcome(ticket, outcome, now),
             Acts::Nic(script) => script.on_outcome(ticket, outcome, now),
             Acts::Logons(script) => script.on_outcome(ticket, outcome, now),
+            Acts::Held(script) => script.on_outcome(ticket, outcome, now),
             Acts::Echo(script) => script.on_outcome(ticket, outcome, now),
             Acts::Replay(script) => script.on_outcome(ticket, outcome, now),
         }
@@ -134,11 +143,11 @@ pub(crate) struct ScriptPlan {
     pub workspace: Workspace,
     /// When ops are sent.
     pub pacing: Pacing,
+    /// How the clients open the sessions that they keep; `None` where they keep none.
+    pub sessions: Option<SessionsPlan>,
     /// Replayed in place of the pattern.
     pub replay: Option<Arc<LoadFile>>,
-    cards: CardShares,
-    read_sizes: Sizes,
-    write_sizes: Sizes,
+    desktop: Desktop,
 }
 
 impl ScriptPlan {
@@ -149,32 +158,11 @@ impl ScriptPlan {
             clients,
             workspace: Workspace::new(workload.workspace_mib, scale),
             pacing: Pacing::Closed,
+            sessions: None,
             replay: None,
-            cards: CardShares::new(&workload),
-            read_sizes: Sizes::new(&workload.model.read_sizes),
-            write_sizes: Sizes::new(&workload.model.write_sizes),
+            desktop: Desktop::new(&workload),
             workload,
         }
-    }
-}
-
-/// Sizes to draw from.
-#[derive(Clone, Debug)]
-struct Sizes {
-    rows: Weights,
-    table: SizeTable,
-}
-
-impl Sizes {
-    fn new(table: &SizeTable) -> Self {
-        Self { rows: Weights::new(&table.percent), table: table.clone() }
-    }
-
-    /// The size in bytes at `quantile` (in 0..1).
-    fn at(&self, quantile: f64) -> u32 {
-        let (row, within) = self.rows.within(quantile);
-        let (min, max) = (self.table.bytes_min[row], self.table.bytes_max[row]);
-        min + (within * f64::from(max - min + 1)) as u32
     }
 }
 

@@ -1,11 +1,12 @@
-//! The patterns in which a client does one thing over and over: `echo`, `logons` and `nic`.
+//! The patterns in which a client does one thing over and over: `echo`, `logons`, `sessions` and
+//! `nic`.
 
 use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
 use super::succeeds;
-use crate::op::{Disposition, HandleNo, SmbCall, SmbOp, Wanted};
+use crate::op::{Disposition, FsLevel, HandleNo, SmbCall, SmbOp, Wanted};
 use crate::parameters::SmbWorkload;
 use crate::wire::create::options;
 use crate::workspace;
@@ -75,6 +76,56 @@ impl Script for Logons {
 
     fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
         self.in_flight = false;
+    }
+}
+
+/// A client of pattern `sessions`: it logs on when its turn has come, and stays. From then on each
+/// piece of work is a question about the volume.
+#[derive(Debug)]
+pub(super) struct HeldSession {
+    start: Nanos,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    LogOn,
+    InFlight,
+    Think,
+    Ask,
+}
+
+impl HeldSession {
+    /// The client logs on at this instant of the load point.
+    pub(super) fn new(start: Nanos) -> Self {
+        Self { start, stage: Stage::LogOn }
+    }
+}
+
+impl Script for HeldSession {
+    type Op = SmbCall;
+
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, turn: Turn) -> Step<SmbCall> {
+        match self.stage {
+            Stage::LogOn if turn.now < self.start => Step::SleepUntil(self.start),
+            Stage::LogOn => Step::Issue(succeeds(SmbOp::OpenSession)),
+            Stage::InFlight => Step::WaitForOutcome,
+            Stage::Think => {
+                self.stage = Stage::Ask;
+                Step::Think
+            }
+            Stage::Ask => Step::Issue(succeeds(SmbOp::QueryFs { level: FsLevel::FullSize })),
+        }
+    }
+
+    fn on_issued(&mut self, _ticket: Ticket) {
+        self.stage = Stage::InFlight;
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
+        self.stage = Stage::Think;
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) enum Sending {
     NoCredits,
     /// Its handle is not open (any more).
     NotOpen,
+    /// The session is open, and it asks for nothing else.
+    LoggedOn,
 }
 
 /// One framed message of one or several commands on its way out.
@@ -143,6 +145,9 @@ impl SmbSession {
         let site = self.site.clone();
         let Connection::Up(up) = &mut self.connection else { return Sending::NoCredits };
         let Some(in_flight) = self.ops.get(at) else { return Sending::Sent };
+        if let SmbOp::OpenSession = in_flight.call.op {
+            return Sending::LoggedOn;
+        }
         let file = match handle_of(&in_flight.call.op) {
             Some(handle) => match self.handles.get(handle) {
                 Some(open) => open.file,

@@ -239,7 +239,7 @@ impl fmt::Display for Described<'_> {
             SmbOp::QueryPath { path, level } => write!(f, "{name} {path} {level:?}"),
             SmbOp::QueryFs { level } => write!(f, "{name} {level:?}"),
             SmbOp::Find { directory, pattern, .. } => write!(f, "{name} {directory}\\{pattern}"),
-            SmbOp::Echo | SmbOp::Logon => f.write_str(name),
+            SmbOp::Echo | SmbOp::Logon | SmbOp::OpenSession => f.write_str(name),
         }
     }
 }

@@ -98,6 +98,8 @@ impl OpInFlight {
             },
             // It has a connection of its own.
             Op::Logon => &[],
+            // The logon of the client's connection is all there is to it.
+            Op::OpenSession => &[],
         }
     }
 

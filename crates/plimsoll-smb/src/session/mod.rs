@@ -159,6 +159,12 @@ impl SmbSession {
                         return;
                     }
                 }
+                Sending::LoggedOn => {
+                    self.waiting.pop_front();
+                    if self.finish(at, status::SUCCESS, io).is_err() {
+                        return;
+                    }
+                }
                 Sending::NoCredits => {
                     // Nothing under way will bring any.
                     let is_idle = self.waiting.len() == self.ops.len();

@@ -53,6 +53,7 @@ const ECHO: Registration = Registration {
         has_threads: false,
     },
     managed: &[],
+    servers_practice: &[],
     greet: greet_nobody,
     room: any_room,
     sources: any_source,

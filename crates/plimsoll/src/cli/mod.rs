@@ -10,6 +10,7 @@ mod observers;
 mod run;
 mod scale;
 mod serve;
+mod size;
 mod values;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use observers::ObserverArgs;
 pub(crate) use run::{ArrivalsArg, GateArgs, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
+pub(crate) use size::SizeArgs;
 use values::{parse_override, parse_peak};
 
 pub(crate) use plimsoll_protocol::DEFAULT_SEED;
@@ -86,6 +88,8 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// Compare groups of runs with the first, with confidence
     Compare(CompareArgs),
+    /// Tell how big a server must be for a load, from runs at lower ones
+    Size(SizeArgs),
     /// Run a suite on two servers in turn, and compare them
     Versus(Box<VersusArgs>),
     /// Check a bundle: checksums, signature, then the rules again

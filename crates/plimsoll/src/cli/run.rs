@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
 
 use super::values::{
-    parse_clients, parse_override, parse_peak, parse_point, parse_rate, parse_requests,
-    parse_span_arg, parse_span_or_none_arg,
+    parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
+    parse_requests, parse_span_arg, parse_span_or_none_arg,
 };
 use super::{AgentArgs, DEFAULT_SEED, FailIf, ObserverArgs, Output};
 
@@ -57,6 +58,11 @@ pub(crate) struct RunArgs {
     /// PLIMSOLL_SNMP_COMMUNITY holds a community, or the variable in snmp://env:VARIABLE@host
     #[arg(long, value_name = "URL")]
     pub monitor: Vec<String>,
+    /// Profile the server with perf for ten seconds, at a load point of its own after all others:
+    /// at the load with the highest throughput (or the capacity), or at LOAD. A server on another
+    /// host is profiled through --monitor ssh://
+    #[arg(long, value_name = "LOAD|peak", num_args = 0..=1, require_equals = true, default_missing_value = "peak", value_parser = parse_profile_at)]
+    pub profile_server: Option<ProfileAt>,
     /// Worker threads of the generator, one core each [default: by the cores there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: Option<u32>,
@@ -151,6 +157,16 @@ pub(crate) struct UrlArgs {
     /// 2.5k and 1M may be written
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Vec<f64>,
+    /// Connections that are opened one after the other and held, each with a request now and then;
+    /// one that the server closes is lost
+    #[arg(long, value_name = "N", conflicts_with_all = ["clients", "rate", "points", "peak", "steps", "requests", "new_connection"], value_parser = parse_clients)]
+    pub hold: Option<u32>,
+    /// With --hold: connections opened a second [default: 200]
+    #[arg(long, value_name = "N", requires = "hold", value_parser = parse_rate)]
+    pub hold_rate: Option<f64>,
+    /// With --hold: time between the requests of a connection, on average [default: 30s]
+    #[arg(long, value_name = "SPAN", requires = "hold", value_parser = parse_span_arg)]
+    pub hold_every: Option<Nanos>,
     /// Connections of an open load at most
     #[arg(long, value_name = "N", value_parser = parse_clients)]
     pub connections: Option<u32>,
@@ -231,6 +247,7 @@ impl UrlArgs {
         [
             (self.clients.is_some(), "--clients"),
             (!self.rate.is_empty(), "--rate"),
+            (self.hold.is_some(), "--hold"),
             (self.connections.is_some(), "--connections"),
             (self.arrivals.is_some(), "--arrivals"),
             (self.requests.is_some(), "--requests"),

@@ -1,5 +1,6 @@
 //! Values of flags that need reading.
 
+use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{OPS_MAX, Override, Peak};
 use plimsoll_protocol::host::arguments::{parse_count, parse_number};
 pub(super) use plimsoll_protocol::host::arguments::{
@@ -60,6 +61,16 @@ pub(super) fn parse_peak(text: &str) -> Result<Peak, String> {
 /// Bounds are those of the suite: what a point is depends on its ladder.
 pub(super) fn parse_point(text: &str) -> Result<f64, String> {
     parse_number(text).ok_or_else(|| "write a number, for example 500 or 2.5k".to_owned())
+}
+
+/// Where a server is profiled.
+pub(super) fn parse_profile_at(text: &str) -> Result<ProfileAt, String> {
+    match text {
+        "peak" => Ok(ProfileAt::Peak),
+        load => parse_point(load)
+            .map(ProfileAt::Load)
+            .map_err(|_| "write peak, or a load, for example 500 or 2.5k".to_owned()),
+    }
 }
 
 /// Clients or connections.

@@ -6,7 +6,7 @@ use plimsoll_model::assignment::{Load, Phases, Purpose};
 use plimsoll_model::suite::{
     Ladder, LoadSpec, Profile, ProfileName, Suite, Think, ThinkDistribution,
 };
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 /// Timings of a search step: long enough to tell held from not held, short enough to take many.
 const PROBE_WARM_UP_MAX: Nanos = Nanos::from_secs(2);
@@ -15,6 +15,9 @@ const PROBE_MEASURE_MAX: Nanos = Nanos::from_secs(8);
 /// one, short of the methods' own minutes.
 const VERIFY_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
 const VERIFY_MEASURE_MAX: Nanos = Nanos::from_secs(120);
+/// A profile needs some hundred samples of what matters; it begins a moment late.
+const PROFILE_MEASURE_MAX: Nanos = Nanos::from_secs(10);
+const PROFILE_MARGIN: Nanos = Nanos::from_secs(1);
 /// A demo has 15 s in all: its search begins lower, is shorter, and gives way in larger steps.
 const DEMO_FIRST_RATIO: f64 = 0.7;
 const DEMO_PROBES_MAX: u32 = 2;
@@ -99,6 +102,12 @@ pub(crate) fn search_config(suite: &Suite, profile: ProfileName) -> PeakSearchCo
     config
 }
 
+/// How long perf samples in such a window.
+pub(crate) fn profile_seconds(phases: &Phases) -> u32 {
+    let seconds = phases.measure_ns.0.saturating_sub(PROFILE_MARGIN.0) / NANOS_PER_SECOND;
+    seconds.max(1) as u32
+}
+
 /// The load of a ladder point.
 pub(crate) fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
     match &suite.load {
@@ -154,13 +163,17 @@ pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
         Purpose::Ladder => (Nanos::MAX, Nanos::MAX),
         Purpose::Probe => (PROBE_WARM_UP_MAX, PROBE_MEASURE_MAX),
         Purpose::Verify => (VERIFY_WARM_UP_MAX, VERIFY_MEASURE_MAX),
+        Purpose::Profile => (VERIFY_WARM_UP_MAX, PROFILE_MEASURE_MAX),
     };
     Phases {
         warm_up_ns: profile.warm_up.min(warm_up_max),
-        measure_ns: profile.measure.min(measure_max),
+        measure_ns: match purpose {
+            Purpose::Profile => profile.measure.min(measure_max) + PROFILE_MARGIN,
+            _ => profile.measure.min(measure_max),
+        },
         ramp_down_ns: match purpose {
             Purpose::Ladder => profile.ramp_down,
-            Purpose::Probe | Purpose::Verify => Nanos::ZERO,
+            Purpose::Probe | Purpose::Verify | Purpose::Profile => Nanos::ZERO,
         },
         drain_ns: profile.drain,
         ops: profile.ops.filter(|_| purpose == Purpose::Ladder),

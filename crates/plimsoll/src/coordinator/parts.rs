@@ -87,7 +87,9 @@ pub(super) fn record_of(book: &PointBook, parts: Vec<Part>) -> PointRecord {
         resources: sum.resources,
         core_users: sum.core_users,
         server_core_users: None,
+        host_work: Vec::new(),
         ops: assignment.phases.ops,
+        data_set_bytes: None,
         agents,
     }
 }

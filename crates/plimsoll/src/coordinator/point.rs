@@ -115,7 +115,7 @@ impl PointDesk<'_, '_> {
             name_statuses(&mut part.report.totals, workload);
             part.see(&point_use);
         }
-        self.finish(book, parts, point_use)
+        self.finish(book, parts, (point_use, workload.data_bytes()))
     }
 
     /// Runs the agent on this thread, which then waits for the workers, and listens on one of
@@ -312,11 +312,13 @@ impl PointDesk<'_, '_> {
         self,
         mut book: PointBook,
         mut parts: Vec<Part>,
-        point_use: PointUse,
+        (point_use, data_set_bytes): (PointUse, Option<u64>),
     ) -> Result<PointEnd, Failure> {
         write_all(&mut book, &mut parts)?;
         let record = PointRecord {
             server_core_users: point_use.server_core_users,
+            data_set_bytes,
+            host_work: point_use.work,
             ..record_of(&book, parts)
         };
         let PointBook { log, times, .. } = book;

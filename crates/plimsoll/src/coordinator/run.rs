@@ -3,6 +3,7 @@
 mod asked;
 mod capacity;
 mod making;
+mod profile;
 mod search;
 mod tries;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_analysis::Analysis;
+use plimsoll_engine::agent;
 use plimsoll_model::assignment::{Endpoint, Load, Phases, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::disclosure::Disclosure;
@@ -67,6 +69,7 @@ pub(crate) fn run(
     }
     let mut fleet = launch(request, signals, live)?;
     let setup = RunSetup::prepare(request, None, fleet.as_mut(), (signals, live))?;
+    profile::check(request, &setup)?;
     let disclosure = disclose::disclosure(request, &setup, fleet.as_ref());
     let bundle = BundleWriter::create(&request.out, &request.suite)?;
     bundle.write_disclosure(&disclosure)?;
@@ -98,6 +101,7 @@ pub(crate) fn resume(dir: &Path, signals: &Signals, live: &mut Live) -> Result<R
     let observers = Observers::open(&request.observers)?;
     let mut fleet = launch(&request, signals, live)?;
     let setup = RunSetup::prepare(&request, highest, fleet.as_mut(), (signals, live))?;
+    profile::check(&request, &setup)?;
     bundle.forget_derived()?;
     let disclosure = match reader.disclosure()? {
         Some(disclosure) => disclosure,
@@ -211,7 +215,8 @@ impl<'a> Run<'a> {
 
     /// Runs what is left, then derives result and report, whatever happened.
     fn complete(mut self, live: &mut Live) -> Result<RunEnd, Failure> {
-        let stop = match self.points(live) {
+        let points = self.points(live);
+        let stop = match points.and_then(|stop| self.profile_server(stop, live)) {
             // Ctrl-C while a file set was written.
             Err(failure) if failure.exit() == Exit::Interrupted => Ok(Stop::Interrupted),
             stop => stop,
@@ -266,7 +271,10 @@ impl<'a> Run<'a> {
         };
         let done = self.finished(|purpose| purpose == Purpose::Ladder).count();
         let left = loads.len().saturating_sub(done) as u64;
-        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder)));
+        let opening = |load: &f64| self.opening_span(*load as u32).0;
+        let opening: u64 = loads.iter().skip(done).map(opening).sum();
+        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder) + opening));
+        self.check_open_files(loads.get(done..).unwrap_or_default())?;
         let unit = LoadUnit::of(&self.request.suite, self.profile);
         if let Some(loads) = loads.get(done..).filter(|left| !left.is_empty()) {
             live.opening(&opening_line(loads, unit, &self.phases(Purpose::Ladder)));
@@ -274,13 +282,25 @@ impl<'a> Run<'a> {
         for (index, requested) in loads.iter().enumerate().skip(done) {
             let load = ladder::load_at(&self.request.suite, self.profile, *requested);
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
-            let last = index + 1 == loads.len();
+            let last = index + 1 == loads.len() && !self.is_to_be_profiled();
             let point = Planned { load, purpose: Purpose::Ladder, title, countdown, last };
             if self.point(&point, live)?.is_none() {
                 return Ok(Stop::Interrupted);
             }
         }
         Ok(Stop::Finished)
+    }
+
+    /// The connections of all load points are within the limit of open files of this program, if it
+    /// makes the load: that is known before the first point, and not at the last.
+    fn check_open_files(&self, loads: &[f64]) -> Result<(), Failure> {
+        if self.fleet.is_some() {
+            return Ok(());
+        }
+        let load = |requested: &f64| ladder::load_at(&self.request.suite, self.profile, *requested);
+        let clients = loads.iter().map(|requested| load(requested).clients()).max();
+        agent::raise_descriptor_limit(clients.unwrap_or_default())
+            .map_err(|error| Failure::unusable(error.to_string()))
     }
 
     /// Waits until every target answers; false when the user asked for the end.
@@ -325,8 +345,21 @@ impl<'a> Run<'a> {
         self.phases(purpose).load_end().0
     }
 
+    /// Timings of a point of this load. The warm-up begins when the last client has begun to open
+    /// its session.
+    fn phases_of(&self, purpose: Purpose, load: &Load) -> Phases {
+        let phases = self.phases(purpose);
+        Phases { warm_up_ns: phases.warm_up_ns + self.opening_span(load.clients()), ..phases }
+    }
+
+    /// How long so many clients take to open the sessions that they keep.
+    fn opening_span(&self, clients: u32) -> Nanos {
+        self.setup.plan.sessions.as_ref().map_or(Nanos::ZERO, |sessions| sessions.span(clients))
+    }
+
     fn phases(&self, purpose: Purpose) -> Phases {
-        match &self.request.capacity {
+        let asked = self.request.capacity.as_ref().filter(|_| purpose != Purpose::Profile);
+        match asked {
             Some(asked) => tries::phases(self.request.profile, self.profile, asked, purpose),
             None => ladder::phases(self.profile, purpose),
         }

@@ -1,18 +1,22 @@
 //! What a load point costs this host, as the monitors see it.
 
 use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use plimsoll_model::assignment::Assignment;
+use plimsoll_model::consumers::HostWork;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::event::{CoreUser, ResourceUse};
 use plimsoll_monitor::{
-    Monitor, MonitorConfig, MonitorError, MonitorUrl, Outputs, RemoteMonitor, Source, WatchedCores,
-    WatchedProcess,
+    Folded, Monitor, MonitorConfig, MonitorError, MonitorUrl, Outputs, ProfileError, Profiler,
+    RemoteMonitor, Source, WatchedCores, WatchedProcess,
 };
 
 use plimsoll_protocol::host::{Registration, Target};
 
 use super::{server_status, sources};
+use crate::clock::unix_ns;
 use crate::exit::Failure;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +32,8 @@ pub(super) struct PointUse {
     pub core_users: Option<Vec<CoreUser>>,
     /// Who else may run on the server's cores.
     pub server_core_users: Option<Vec<CoreUser>>,
+    /// Where the processor time of each host went.
+    pub work: Vec<HostWork>,
 }
 
 /// The server of a target, where it runs on this host and may be seen.
@@ -45,6 +51,9 @@ pub(super) struct Watcher {
     monitor: Monitor,
     remotes: Vec<(MonitorUrl, RemoteMonitor)>,
     facts: Vec<Setting>,
+    /// What is to be started with the window of the next load point, and for how many seconds.
+    profiler: Option<(Profiler, u32)>,
+    profile: Option<JoinHandle<Result<Folded, ProfileError>>>,
 }
 
 impl Watcher {
@@ -60,6 +69,8 @@ impl Watcher {
             monitor: Self::local(dir, protocol, targets)?,
             remotes: Vec::new(),
             facts: Vec::new(),
+            profiler: None,
+            profile: None,
         };
         for source in sources {
             watcher.facts.extend_from_slice(source.facts());
@@ -122,6 +133,24 @@ impl Watcher {
         for (_, remote) in &self.remotes {
             remote.point_window(begin, end);
         }
+        if let Some((profiler, seconds)) = self.profiler.take() {
+            let profile = move || {
+                std::thread::sleep(Duration::from_nanos(begin.saturating_sub(unix_ns())));
+                profiler.record(seconds)
+            };
+            let thread = std::thread::Builder::new().name("plimsoll-profile".into());
+            self.profile = thread.spawn(profile).ok();
+        }
+    }
+
+    /// Profiles the server in the window of the next load point.
+    pub(super) fn profile_next(&mut self, profiler: Profiler, seconds: u32) {
+        self.profiler = Some((profiler, seconds));
+    }
+
+    /// What became of it; waits until perf has ended. `None` where it was not started.
+    pub(super) fn take_profile(&mut self) -> Option<Result<Folded, ProfileError>> {
+        self.profile.take()?.join().ok()
     }
 
     /// Ends the monitors; of each, the first thing that came up.
@@ -134,10 +163,14 @@ impl Watcher {
     /// After the agent has ended.
     pub(super) fn end_point(&mut self) -> PointUse {
         let mut seen = self.monitor.point_finished();
+        let mut work: Vec<HostWork> = seen.work.take().into_iter().collect();
         for (_, remote) in &self.remotes {
-            seen.resources.extend(remote.point_finished());
+            let there = remote.point_finished();
+            seen.resources.extend(there.resources);
+            work.extend(there.work);
         }
         PointUse {
+            work,
             process_cpu_ns: seen.process_cpu_ns,
             monitor_cpu_ns: seen.monitor_cpu_ns,
             clock_step_ns: seen.clock_step_ns,

@@ -67,7 +67,7 @@ fn rows_of(dirs: &[PathBuf], prices: Option<&Prices<'_>>) -> Result<Vec<BoardRow
     for bundle in bundles_below(dirs) {
         match result_of(&bundle) {
             Ok(run) => {
-                any_priced |= prices.is_some_and(|it| it.system_of(&bundle, &run).is_some());
+                any_priced |= prices.is_some_and(|it| it.system_on_board(&bundle, &run).is_some());
                 rows.push(line(&bundle, &run, prices));
             }
             Err(why) => terminal::note(&format!("{}: left out: {why}", bundle.display())),

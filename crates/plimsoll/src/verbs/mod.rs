@@ -23,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod scale;
 pub(crate) mod serve;
+pub(crate) mod size;
 pub(crate) mod suites;
 pub(crate) mod url_flags;
 pub(crate) mod verify;

@@ -31,8 +31,12 @@ impl<'p> Prices<'p> {
     /// The price of the run in a bundle: of the system that has its directory's name, or of the
     /// only one.
     pub(crate) fn of_run(&self, bundle: &Path, run: &RunResult) -> Result<PricedSystem, Failure> {
-        let system = system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))?;
-        Ok(priced(&self.list, system, &Performance::of(run)))
+        Ok(priced(&self.list, self.system_of(bundle)?, &Performance::of(run)))
+    }
+
+    /// The system that has the name of a bundle's directory, or the only one.
+    pub(crate) fn system_of(&self, bundle: &Path) -> Result<&SystemPrices, Failure> {
+        system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))
     }
 
     /// Groups of runs side by side, each by its label, or by the name of its first bundle's
@@ -53,7 +57,7 @@ impl<'p> Prices<'p> {
     /// The system of a run in a table of results: it is called like the run's directory, like that
     /// without the number of a repeat, like the directory above, or like the target; or it is the
     /// only one.
-    pub(crate) fn system_of(&self, bundle: &Path, run: &RunResult) -> Option<&SystemPrices> {
+    pub(crate) fn system_on_board(&self, bundle: &Path, run: &RunResult) -> Option<&SystemPrices> {
         let own = label_of(bundle);
         let stem = own.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
         let stem = stem.map(|(stem, _)| stem.to_owned());
@@ -65,7 +69,7 @@ impl<'p> Prices<'p> {
 
     /// What a unit of the run's peak costs.
     pub(crate) fn of_line(&self, bundle: &Path, run: &RunResult) -> Option<BoardPrice> {
-        price_of(&self.list, self.system_of(bundle, run)?, run)
+        price_of(&self.list, self.system_on_board(bundle, run)?, run)
     }
 
     /// No run is of a system that the file prices.

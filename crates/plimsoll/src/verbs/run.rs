@@ -156,6 +156,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         agents: args.agents.asked(),
         listen_on: args.agents.listen_on,
         sources: args.agents.source.clone(),
+        profile_server: args.profile_server,
         ..Asked::default()
     };
     Ok(RunRequest {

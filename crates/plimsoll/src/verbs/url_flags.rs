@@ -19,6 +19,8 @@ const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 const CLIENTS_DEFAULT: u32 = 64;
 /// A number of requests may take so long.
 const REQUESTS_WITHIN: Nanos = Nanos::from_secs(3_600);
+/// Time between the requests of a connection that is held.
+const HOLD_EVERY: Nanos = Nanos::from_secs(30);
 /// Begins the name of a file in place of a text.
 const FILE_PREFIX: char = '@';
 
@@ -34,6 +36,7 @@ pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Over
     let mut set = Set(Vec::new());
     if args.suite == URL_SUITE {
         load(url, args.ladder.peak, &mut set)?;
+        held(url, &mut set);
     }
     timings(url, profile, &mut set);
     requests(url, &mut set)?;
@@ -79,6 +82,17 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
     set.given("load.clients", url.connections.map(i64::from));
     set.given("load.gaps", url.arrivals.map(ArrivalsArg::as_gaps));
     Ok(())
+}
+
+/// Connections that are held: their requests come at random, since a beat of all of them would be a
+/// load of its own.
+fn held(url: &UrlArgs, set: &mut Set) {
+    let Some(connections) = url.hold else { return };
+    set.to("ladder.points", vec![f64::from(connections)]);
+    set.to("workload.connections", "held");
+    set.given("workload.opened_per_s", url.hold_rate);
+    set.to("load.think.mean", span_text(url.hold_every.unwrap_or(HOLD_EVERY)));
+    set.to("load.think.distribution", "exponential");
 }
 
 /// Clients of a closed load, where the suite does not say how many. With fewer requests than

@@ -75,6 +75,7 @@ fn the_reference_server_is_measured_over_tcp_with_version_3() {
     // Two points and a search that was left out are named, and so is the smaller file set.
     let departures = result["departures"].to_string();
     assert!(departures.contains("MiB of files per op/s"), "{departures}");
+    assert!(departures.contains("transport: tcp; the method has udp"), "{departures}");
 }
 
 #[test]

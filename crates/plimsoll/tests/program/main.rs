@@ -8,8 +8,10 @@
 mod agent_targets;
 mod bad_days;
 mod compare;
+mod consumers;
 mod counts;
 mod demo;
+mod experiments;
 mod flags;
 mod fuzz_entries;
 mod gates;
@@ -30,6 +32,7 @@ mod requests;
 mod search;
 mod secrets;
 mod signatures;
+mod size;
 mod storage;
 mod streams;
 mod systems;

@@ -29,13 +29,19 @@ fn alone() -> MutexGuard<'static, ()> {
 /// A directory with a program `ssh` of this text.
 fn ssh_of(text: &str) -> TempDir {
     let directory = TempDir::new().unwrap();
-    let program = directory.path().join("ssh");
-    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program_in(directory.path(), "ssh", text);
     directory
 }
 
-fn with_ssh(directory: &Path, arguments: &[&str]) -> Command {
+/// A program of this text.
+pub(super) fn program_in(directory: &Path, name: &str, text: &str) {
+    let program = directory.join(name);
+    fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The programs of the directory come before all others.
+pub(super) fn with_programs(directory: &Path, arguments: &[&str]) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = command(arguments);
     command.env("PATH", format!("{}:{path}", directory.display()));
@@ -45,7 +51,7 @@ fn with_ssh(directory: &Path, arguments: &[&str]) -> Command {
 
 fn run(bundle: &Path, ssh: &Path, more: &[&str]) -> Ended {
     let arguments = short("web-static", "builtin:", bundle, more);
-    wait_for(with_ssh(ssh, &arguments).spawn().unwrap())
+    wait_for(with_programs(ssh, &arguments).spawn().unwrap())
 }
 
 /// Mean of a resource of a source, or of this host, at a point.
@@ -177,13 +183,14 @@ fn a_resumed_run_watches_the_same_sources() {
     let bundle = place.path().join("run");
     let ssh = ssh_of("exec sh");
     let more = ["--points", "100,110,120,130", "--monitor", "ssh://127.0.0.1"];
-    let mut child =
-        with_ssh(ssh.path(), &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap();
+    let mut child = with_programs(ssh.path(), &short("web-static", "builtin:", &bundle, &more))
+        .spawn()
+        .unwrap();
     wait_until("a point is there", || plimsoll_testkit::program::points_finished(&bundle) > 0);
     child.kill().unwrap();
     child.wait().unwrap();
     let resume = ["resume", bundle.to_str().unwrap(), "--progress", "none"];
-    let resumed = wait_for(with_ssh(ssh.path(), &resume).spawn().unwrap());
+    let resumed = wait_for(with_programs(ssh.path(), &resume).spawn().unwrap());
     assert!(matches!(resumed.code, Some(0 | 1)), "{resumed:?}");
     let result = result(&bundle);
     for point in 0..4 {
@@ -210,7 +217,7 @@ fn a_source_that_cannot_be_is_refused_and_its_community_never_shown() {
 }
 
 /// The system's ssh with a key of this sshd's.
-fn ssh_with(sshd: &Sshd, key: &str) -> TempDir {
+pub(super) fn ssh_with(sshd: &Sshd, key: &str) -> TempDir {
     ssh_of(&format!("exec /usr/bin/ssh -F {} \"$@\"", sshd.client(key).display()))
 }
 

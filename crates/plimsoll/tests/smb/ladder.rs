@@ -12,11 +12,16 @@ use plimsoll_testkit::shared_files::{serve_user, with_password};
 /// Two points, of one client and of four. Rules about time are for machines that do nothing else.
 #[track_caller]
 pub fn check_ladder(url: &str, more: &[&str]) -> Value {
+    check_ladder_of("disk-mix", url, more)
+}
+
+#[track_caller]
+fn check_ladder_of(suite: &str, url: &str, more: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let window = ["--set", "profiles.quick.measure=1500ms"];
     let flags = [&["--points", "1,4"], &window[..], more].concat();
-    let run = plimsoll(&brief("disk-mix", url, &bundle, &flags));
+    let run = plimsoll(&brief(suite, url, &bundle, &flags));
     check_ended(&run);
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
@@ -86,11 +91,24 @@ fn clients_of_older_dialects_do_the_whole_mix() {
 fn guests_do_the_whole_mix_where_they_are_let_in() {
     let Some(server) = samba_as(&SambaRequest::default()) else { return };
     check_ladder(&server.url(), &[]);
+    let result = check_ladder_of("disk-mix-superlab", &server.url(), &[]);
+    let said = result["disclosure"].to_string();
+    assert!(said.contains("application spreadsheet"), "{said}");
+    let applications = result["method"].as_array().unwrap().iter();
+    let mut applications = applications.filter(|row| row["key"] == "generator.applications");
+    let row = applications.next().unwrap();
+    assert!(row["departure"].is_null() && row["origin"] == "source", "{row}");
 }
 
 #[test]
 fn clients_that_cache_and_share_do_the_whole_mix() {
-    let more = ["--set", "workload.caching=lease", "--set", "workload.shared_percent=20"];
+    let sets = [
+        "workload.caching=lease",
+        "workload.shared_percent=20",
+        "workload.shared_write_percent=30",
+        "workload.model.mix.lock=3",
+    ];
+    let more: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
     check_samba(SmbSigning::Offered, SmbEncryption::Offered, &more);
 }
 

@@ -9,14 +9,19 @@ use crate::runs::{brief, check_as_expected, check_ended, gist, ops_done};
 use plimsoll_testkit::program::{plimsoll, result};
 use plimsoll_testkit::shared_files::{serve_user, with_password};
 
-/// Runs a suite with these flags; the points of its result.
+/// Runs a suite with these flags; its result.
 #[track_caller]
-fn points(suite: &str, url: &str, more: &[&str]) -> Vec<Value> {
+fn run(suite: &str, url: &str, more: &[&str]) -> Value {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     check_ended(&plimsoll(&brief(suite, url, &bundle, more)));
-    let result = result(&bundle);
-    result["points"].as_array().unwrap().clone()
+    result(&bundle)
+}
+
+/// The same; the points of its result.
+#[track_caller]
+fn points(suite: &str, url: &str, more: &[&str]) -> Vec<Value> {
+    run(suite, url, more)["points"].as_array().unwrap().clone()
 }
 
 #[track_caller]
@@ -41,7 +46,10 @@ fn a_file_is_read_over_and_over_at_two_think_times() {
 
 #[track_caller]
 fn check_logons(url: &str) {
-    for point in &points("logons", url, &["--points", "5,10"]) {
+    let result = run("logons", url, &["--points", "5,10"]);
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("logs off at once; the method has none"), "{departures}");
+    for point in result["points"].as_array().unwrap() {
         assert_eq!(point["errors"], serde_json::json!({}), "{}", gist(point));
         assert_eq!(point["unexpected"], serde_json::json!([]), "{}", gist(point));
         assert!(point["ops"]["logon"]["count"].as_u64().unwrap() > 0, "{}", gist(point));
@@ -53,6 +61,30 @@ fn users_log_on_at_two_rates() {
     check_logons("builtin:");
     let Some(server) = samba() else { return };
     check_logons(&server.url_with_password());
+}
+
+#[track_caller]
+fn check_held(url: &str) {
+    let result = run("logons-held", url, &["--points", "20", "--set", "load.think.mean=20s"]);
+    let point = &result["points"][0];
+    check_as_expected(point);
+    let sessions = &point["sessions"];
+    for count in ["asked", "opened", "held"] {
+        assert_eq!(sessions[count], 20, "{sessions}");
+    }
+    assert_eq!((&sessions["lost"], &sessions["errors"]), (&0.into(), &serde_json::json!({})));
+    let steps = sessions["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["to"], 20, "{sessions}");
+    assert!(steps.iter().all(|step| step["p50_ns"].as_f64() > Some(0.0)), "{sessions}");
+    let departures = result["departures"].to_string();
+    assert!(departures.contains("think_scale = 0.01"), "{departures}");
+}
+
+#[test]
+fn users_log_on_one_after_the_other_and_stay() {
+    check_held("builtin:");
+    let Some(server) = samba() else { return };
+    check_held(&server.url_with_password());
 }
 
 /// A desktop that saves a letter and looks at it again.

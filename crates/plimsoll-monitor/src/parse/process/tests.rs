@@ -12,12 +12,20 @@ fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
 
 #[test]
 fn ticks_threads_and_core_are_found_in_a_line_of_the_kernel() {
-    let text = "7 (my (x) y) S 1 7 7 0 -1 4194304 10 0 0 0 55 66 0 0 20 0 3 0 139115 3133440 \
+    let text = "7 (my (x) y) S 1 7 7 0 -1 4194304 10 0 0 0 55 66 7 8 20 0 3 0 139115 3133440 \
                 416 18446744073709551615 1 1 0 0 0 0 0 4096 17 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 \
                 0 0 0\n";
-    let name = "my (x) y".into();
-    let kernel = false;
-    let expected = ThreadStat { name, state: 'S', kernel, ticks: 121, threads: 3, core: 5 };
+    let expected = ThreadStat {
+        name: "my (x) y".into(),
+        state: 'S',
+        kernel: false,
+        parent: 1,
+        ticks: [55, 66],
+        ended_ticks: [7, 8],
+        threads: 3,
+        began_ticks: 139_115,
+        core: 5,
+    };
     assert_eq!(parse_thread_stat(text), Some(expected));
     let kworker = text.replace("4194304", "69238880");
     assert!(parse_thread_stat(&kworker).unwrap().kernel);

@@ -8,13 +8,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_model::event::ResourceUse;
+use plimsoll_model::consumers::HostWork;
+use plimsoll_model::event::{CoreUserKind, ResourceUse};
 use rustix::process::setpriority_process;
 
 use super::outputs::{CsvWriters, Outputs};
 use super::sums::{OwnCpu, Sums};
 use super::thread::{NICE, monotonic_at, next_sample_ns};
 use super::{INTERVAL_DEFAULT, MonitorError};
+use crate::census::Census;
 use crate::clock::{self, ClockReading};
 use crate::process::WatchedProcess;
 use crate::root::Root;
@@ -28,6 +30,9 @@ const LAST_SAMPLE_WAIT: Duration = Duration::from_millis(500);
 const END_WAIT: Duration = Duration::from_secs(1);
 /// A source that did not answer is asked again so much later.
 const RETRY_NS: u64 = 2_000_000_000;
+/// All processes are asked for so long before the window, for the shell there to be done with it
+/// when the window begins (measured: 0.1 s for 2,000 on a machine with other work).
+const LOOK_AHEAD_NS: u64 = 300_000_000;
 /// A source that had nothing new is asked again so much later.
 const ASK_AGAIN_NS: u64 = 200_000_000;
 
@@ -67,9 +72,28 @@ struct Point {
     stem: String,
     window: Option<(u64, u64)>,
     sums: Sums,
+    processes: Processes,
     /// CPU time the source used on its host in the window, and its largest rate.
     cost_ns: f64,
     cost_max: Option<f64>,
+}
+
+/// All processes of the host, shortly before the window and at its end.
+#[derive(Debug, Default)]
+struct Processes {
+    /// Of both, whether it was asked for.
+    asked: [bool; 2],
+    before: Option<Census>,
+    work: Option<HostWork>,
+}
+
+/// What another host told of a load point.
+#[derive(Debug, Default, PartialEq)]
+pub struct RemotePoint {
+    /// Mean and maximum of everything the source told in the window.
+    pub resources: Vec<ResourceUse>,
+    /// Where the processor time of the host went, where the source can tell.
+    pub work: Option<HostWork>,
 }
 
 impl RemoteMonitor {
@@ -126,7 +150,7 @@ impl RemoteMonitor {
     /// The point ended: mean and maximum of everything the source told in its window, with the part
     /// of the window that its samples cover (`monitor.covered`) and what it cost its host
     /// (`monitor.cpu`). Waits half a second at most for the last sample.
-    pub fn point_finished(&self) -> Vec<ResourceUse> {
+    pub fn point_finished(&self) -> RemotePoint {
         let mut state = self.shared.state();
         let is_missing = |state: &mut State| {
             let window = state.point.as_ref().and_then(|point| point.window);
@@ -141,11 +165,16 @@ impl RemoteMonitor {
         }
         let point = state.point.take();
         drop(state);
-        let mut resources = point.map(Point::resources).unwrap_or_default();
+        let mut point = point.unwrap_or_default();
+        let work = point.processes.work.take();
+        let mut resources = point.resources();
         for resource in &mut resources {
             resource.source = Some(self.name.clone());
         }
-        resources
+        RemotePoint {
+            resources,
+            work: work.map(|work| HostWork { source: Some(self.name.clone()), ..work }),
+        }
     }
 
     /// Stops. The error tells that the source was away for a time, that its clock was set, or what
@@ -198,8 +227,11 @@ impl Shared {
             if state.stopping {
                 return None;
             }
-            let window = state.point.as_ref().and_then(|point| point.window);
+            let point = state.point.as_ref();
+            let window = point.and_then(|point| point.window);
             let due_ns = next_sample_ns(state.last_due_ns, INTERVAL_DEFAULT.0, window);
+            let look_ns = point.and_then(Point::look_ns);
+            let due_ns = look_ns.map_or(due_ns, |look_ns| due_ns.min(look_ns));
             let wait_ns = due_ns.saturating_sub(clock::monotonic_ns());
             if wait_ns == 0 {
                 return Some(due_ns);
@@ -264,7 +296,12 @@ impl Watch {
     fn obey(&mut self) {
         let mut state = self.shared.state();
         let (ports, rescan) = (state.ports.take(), std::mem::take(&mut state.rescan));
+        let point = state.point.as_mut();
+        let wants_all = point.is_some_and(|point| point.wants_all(clock::monotonic_ns()));
         drop(state);
+        if wants_all {
+            self.source.peer.read_all();
+        }
         if let Some(ports) = ports {
             self.source.peer.watch_ports(&ports);
             self.ports = ports;
@@ -295,6 +332,8 @@ impl Watch {
             _ => None,
         };
         self.cost_ns = fetched.cost_ns;
+        let census = Census::of_frame(&root, fetched.at.monotonic_ns);
+        let is_of_server = |pid| sampler.is_of_server(pid).then_some(CoreUserKind::Server);
         let stat = self.source.frame.text("proc/stat").unwrap_or_default();
         let mut state = self.shared.state();
         let stem = state.point.as_ref().map(|point| point.stem.clone()).unwrap_or_default();
@@ -306,6 +345,9 @@ impl Watch {
         state.clock.see(&stat);
         if let Some(point) = &mut state.point {
             point.add(&sample, cost_ns);
+            if let Some(census) = census {
+                point.see(census, is_of_server);
+            }
         }
         drop(state);
         self.writers.write(&sample, &stem);
@@ -346,6 +388,32 @@ fn server(pids: &[u32], ports: &[u16]) -> Option<WatchedProcess> {
 }
 
 impl Point {
+    /// When to look at all processes first, until that is done.
+    fn look_ns(&self) -> Option<u64> {
+        let (begin, _) = self.window?;
+        (!self.processes.asked[0]).then(|| begin.saturating_sub(LOOK_AHEAD_NS))
+    }
+
+    /// Whether the sample that is due is to have all processes.
+    fn wants_all(&mut self, now_ns: u64) -> bool {
+        let Some((begin, end)) = self.window else { return false };
+        let due = [begin.saturating_sub(LOOK_AHEAD_NS), end];
+        let mut wants = false;
+        for (asked, due_ns) in self.processes.asked.iter_mut().zip(due) {
+            wants |= !*asked && now_ns >= due_ns;
+            *asked |= now_ns >= due_ns;
+        }
+        wants
+    }
+
+    fn see(&mut self, now: Census, kind: impl Fn(u32) -> Option<CoreUserKind>) {
+        match (&self.processes.before, self.processes.asked) {
+            (Some(before), [_, true]) => self.processes.work = now.since(before, kind),
+            (Some(_), _) => {}
+            (None, _) => self.processes.before = Some(now),
+        }
+    }
+
     fn add(&mut self, sample: &Sample, cost_ns: Option<u64>) {
         let Some(window) = self.window else { return };
         let before = self.sums.covered_ns();

@@ -84,7 +84,7 @@ fn what_a_source_tells_is_summed_over_exactly_the_window() {
     // A thousand a second.
     let monitor = monitor(&place, |ns| Turn::Tells(ns / MS));
     point(&monitor, 1_500);
-    let resources = monitor.point_finished();
+    let resources = monitor.point_finished().resources;
     assert!(resources.iter().all(|resource| resource.source.as_deref() == Some("ssh://db")));
     let covered = mean(&resources, "monitor.covered").unwrap();
     // Less than all of it where the monitor's thread did not get its turn.
@@ -93,7 +93,7 @@ fn what_a_source_tells_is_summed_over_exactly_the_window() {
     assert!((rate - 1_000.0).abs() < 10.0, "{rate}");
     let cost = mean(&resources, "monitor.cpu").unwrap();
     assert!((cost - 0.01).abs() < 0.001, "{cost}");
-    assert_eq!(monitor.point_finished(), [], "the point is over");
+    assert_eq!(monitor.point_finished(), RemotePoint::default(), "the point is over");
     monitor.stop().unwrap();
     let rows = std::fs::read_to_string(place.path().join("ssh-db/host.csv")).unwrap();
     assert!(rows.contains(",point-01,"), "{rows}");
@@ -113,7 +113,7 @@ fn no_rate_spans_a_gap_and_the_gap_is_told() {
         }
     });
     point(&monitor, 4_500);
-    let resources = monitor.point_finished();
+    let resources = monitor.point_finished().resources;
     let covered = mean(&resources, "monitor.covered").unwrap();
     assert!((0.05..0.95).contains(&covered), "{covered}");
     let rate = mean(&resources, "host.context_switches").unwrap();
@@ -133,7 +133,7 @@ fn a_source_that_hangs_holds_up_neither_the_point_nor_the_end() {
     });
     let begin_ns = clock::monotonic_ns();
     point(&monitor, 300);
-    let resources = monitor.point_finished();
+    let resources = monitor.point_finished().resources;
     assert_eq!(mean(&resources, "monitor.covered"), Some(0.0));
     assert_eq!(mean(&resources, "host.runnable"), None, "a gap is no zero");
     drop(monitor);
@@ -146,7 +146,7 @@ fn a_source_with_a_bug_ends_alone_and_is_told() {
     let place = TempDir::new().unwrap();
     let monitor = monitor(&place, |_| Turn::Panics);
     point(&monitor, 100);
-    assert_eq!(mean(&monitor.point_finished(), "monitor.covered"), Some(0.0));
+    assert_eq!(mean(&monitor.point_finished().resources, "monitor.covered"), Some(0.0));
     assert!(matches!(monitor.stop(), Err(MonitorError::Panicked)));
 }
 
@@ -160,7 +160,7 @@ fn a_clock_that_is_set_in_mid_run_is_told_and_changes_no_figure() {
         Turn::TellsBegun(ns / MS, if turn < 3 { 1_700_000_000 } else { 1_700_003_600 })
     });
     point(&monitor, 2_500);
-    let resources = monitor.point_finished();
+    let resources = monitor.point_finished().resources;
     let rate = mean(&resources, "host.context_switches").unwrap();
     assert!((rate - 1_000.0).abs() < 20.0, "{rate}");
     let told = monitor.stop().unwrap_err().to_string();

@@ -206,7 +206,7 @@ struct Candidate {
 impl DiskMix {
     pub(super) fn read(&mut self) -> SmbCall {
         let quantile = self.draws.read_size.draw(self.owner).quantile;
-        let length = self.plan.read_sizes.at(quantile);
+        let length = self.application().read_sizes.at(quantile);
         let shared = self.reads_shared();
         let wants_sequential = self.quotas.sequential_reads.wants();
         let candidates = self
@@ -262,10 +262,14 @@ impl DiskMix {
 
     pub(super) fn write(&mut self) -> SmbCall {
         let quantile = self.draws.write_size.draw(self.owner).quantile;
-        let length = self.plan.write_sizes.at(quantile);
+        let length = self.application().write_sizes.at(quantile);
         let wants_sequential = self.quotas.sequential_writes.wants();
+        let wants_shared = self.quotas.shared_writes.wants();
         if length == 1 {
             return self.extend();
+        }
+        if let Some(shared) = self.files.shared_document.filter(|_| wants_shared) {
+            return self.write_shared(shared, length);
         }
         let candidates =
             self.files.own().map(|(handle, open)| self.candidate(handle, open, open.write_end));
@@ -295,6 +299,22 @@ impl DiskMix {
         if sequential.is_some() {
             self.quotas.sequential_writes.take();
         }
+        self.put_bytes(handle, offset, length)
+    }
+
+    /// A write that changes nothing, to a file that other clients write to too.
+    fn write_shared(&mut self, handle: HandleNo, length: u32) -> SmbCall {
+        self.quotas.shared_writes.take();
+        let open = self.files.get(handle).expect("the shared document is open");
+        let document = self.candidate(handle, open, open.write_end);
+        let goes_on = document.end.filter(|end| end + length <= document.filled);
+        let offset = match goes_on.filter(|_| self.quotas.sequential_writes.is_owed()) {
+            Some(end) => {
+                self.quotas.sequential_writes.take();
+                end
+            }
+            None => jump(document, length, self.bits(1)),
+        };
         self.put_bytes(handle, offset, length)
     }
 

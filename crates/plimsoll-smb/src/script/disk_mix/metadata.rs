@@ -1,7 +1,7 @@
 //! Everything but reads and writes: opening and closing, asking, renaming, removing, locking.
 
 use super::files::{File, Locked};
-use super::{DOCUMENTS, DiskMix, Part, closable, pick};
+use super::{DiskMix, Part, closable, pick};
 use crate::op::{
     Disposition, Expected, FileChange, FileLevel, FindLevel, FsLevel, HandleNo, PathText, SmbCall,
     SmbOp,
@@ -17,6 +17,9 @@ const MISSING_NAMES: u32 = 1_000_000;
 const REOPEN_ONE_IN: u32 = 5;
 /// Bytes of a lock.
 const LOCK_BYTES: u32 = 512;
+/// Where the records of clients begin in a shared file. Databases lock behind the end of a file:
+/// who holds a record keeps nobody from the data.
+pub(crate) const RECORDS_AT: u64 = 1 << 30;
 
 const FILE_LEVELS: [FileLevel; 3] = [FileLevel::Basic, FileLevel::Standard, FileLevel::NetworkOpen];
 const FS_LEVELS: [FsLevel; 4] =
@@ -39,7 +42,7 @@ impl DiskMix {
             return self.open_document(Home::Shared, self.any_large());
         }
         if lacks_own {
-            let own = DOCUMENTS[self.application() % DOCUMENTS.len()];
+            let own = self.application().document;
             let file = if between { self.any_large() } else { own };
             return self.open_document(self.home(), file);
         }
@@ -198,12 +201,18 @@ impl DiskMix {
         succeeds(SmbOp::Unlink { path })
     }
 
-    /// Locks a part of the document, which no one else has open.
+    /// Locks a part of the document, which no one else has open; where shared files are written,
+    /// the client's record of the shared document.
     pub(super) fn lock(&mut self) -> SmbCall {
-        let handle = self.files.document.expect("the card is played when there is a document");
+        let own = self.files.document.expect("the card is played when there is a document");
+        let writes_shared = self.plan.workload.shared_write_percent > 0.0;
+        let shared = self.files.shared_document.filter(|_| writes_shared);
         let sectors = self.plan.workspace.bytes_of(FIRST_LARGE) / LOCK_BYTES;
-        let offset = u64::from(self.below(0, sectors) * LOCK_BYTES);
         let length = u64::from(LOCK_BYTES);
+        let (handle, offset) = match shared {
+            Some(shared) => (shared, RECORDS_AT + u64::from(self.owner.client) * length),
+            None => (own, u64::from(self.below(0, sectors)) * length),
+        };
         self.files.locked = Some(Locked { handle, offset, length });
         succeeds(SmbOp::Lock { handle, offset, length })
     }
@@ -225,19 +234,21 @@ impl DiskMix {
     }
 
     fn any_seed(&self) -> SeedFile {
-        SeedFile(self.below(2, SEED_FILES))
+        let files = &self.application().files;
+        files[self.below(2, files.len() as u32) as usize]
     }
 
     fn any_large(&self) -> SeedFile {
         SeedFile(FIRST_LARGE.0 + self.below(2, SEED_FILES - FIRST_LARGE.0))
     }
 
-    /// A seed file that is not open; a client has more of them than handles.
+    /// A seed file that is not open; the card is played when there is one.
     fn any_closed(&self, home: Home) -> SeedFile {
-        let from = self.any_seed().0;
-        let mut all = (0..SEED_FILES).map(|n| SeedFile((from + n) % SEED_FILES));
-        let closed = all.find(|file| !self.files.is_open(File::Seed(home, *file)));
-        closed.unwrap_or(SeedFile(from))
+        let files = &self.application().files;
+        let from = self.below(2, files.len() as u32) as usize;
+        let mut all = files[from..].iter().chain(&files[..from]);
+        let closed = all.find(|file| !self.files.is_open(File::Seed(home, **file)));
+        *closed.unwrap_or(&files[from])
     }
 
     fn large_closed(&self, home: Home) -> SeedFile {

@@ -6,16 +6,20 @@
 //! (a read before anything is open) waits until it can. What a session opens it closes, what it
 //! makes it removes, so that the next begins as this one did.
 //!
-//! How the sessions of the method differ was never published: here each has the whole mix, and a
-//! document of its own.
+//! How the sessions of the method differ was never published. By the model alone each has the whole
+//! mix, and a document of its own; with `workload.model.applications` each has a script of its own.
 //!
-//! Every status is known beforehand: no file is opened twice at a time, seed files are never
+//! Every status is known beforehand: no client opens a file twice at a time, seed files are never
 //! removed and written only with what they hold, made files are removed and renamed when they are
 //! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
-//! what was written.
+//! what was written. Clients that write to a shared file write what it holds, whoever comes first,
+//! and lock a record each that no other client locks or writes to.
 
 mod files;
 mod metadata;
+
+#[cfg(test)]
+pub(super) use metadata::RECORDS_AT;
 
 use std::sync::Arc;
 
@@ -27,22 +31,11 @@ use super::ScriptPlan;
 use super::cards::{Card, Deck, PerCard};
 use crate::op::{HandleNo, SmbCall};
 use crate::parameters::SessionOrder;
-use crate::workspace::{Home, SeedFile};
+use crate::script::applications::Application;
+use crate::workspace::Home;
 use files::{Files, Open};
 use plimsoll_engine::rng;
 use plimsoll_protocol::draw::{GOLDEN, Owner, Strata, Stream};
-
-/// Documents of the application sessions: presentation, word processor, database, spreadsheet,
-/// word processor 2, database 2, drawing. Each has room for the largest read.
-const DOCUMENTS: [SeedFile; 7] = [
-    SeedFile(48),
-    SeedFile(49),
-    SeedFile(55),
-    SeedFile(50),
-    SeedFile(51),
-    SeedFile(54),
-    SeedFile(52),
-];
 
 /// A staggered client begins its first session here at the latest.
 const FIRST_BEGIN_MAX: f64 = 0.8;
@@ -65,6 +58,8 @@ pub(super) struct DiskMix {
     part: Part,
     /// Application sessions begun.
     sessions: u64,
+    /// Which of a pass the last one is.
+    place: usize,
     /// The think time before the next session has been held.
     thought: bool,
     in_flight: bool,
@@ -96,6 +91,7 @@ struct Quotas {
     sequential_reads: Quota,
     sequential_writes: Quota,
     shared_reads: Quota,
+    shared_writes: Quota,
 }
 
 /// Keeps a share as well as whole numbers can; what was not possible is made up for later.
@@ -113,6 +109,10 @@ impl Quota {
     /// One more of the whole: should it be one of the share?
     fn wants(&mut self) -> bool {
         self.owed += self.percent / 100.0;
+        self.is_owed()
+    }
+
+    fn is_owed(&self) -> bool {
         self.owed >= 0.5
     }
 
@@ -134,6 +134,7 @@ impl DiskMix {
             deck: Deck::empty(),
             part: Part::Between,
             sessions: 0,
+            place: 0,
             thought: false,
             in_flight: false,
             ops: 0,
@@ -149,6 +150,7 @@ impl DiskMix {
                 sequential_reads: Quota::new(model.sequential_read_percent, key(0)),
                 sequential_writes: Quota::new(model.sequential_write_percent, key(1)),
                 shared_reads: Quota::new(plan.workload.shared_percent, key(2)),
+                shared_writes: Quota::new(plan.workload.shared_write_percent, key(3)),
             },
             plan,
         }
@@ -169,17 +171,20 @@ impl DiskMix {
         rng::below(self.bits(nth), u64::from(bound)) as u32
     }
 
-    /// Which of the pass's application sessions this is.
-    fn application(&self) -> usize {
+    /// What this session plays.
+    fn application(&self) -> &Application {
+        self.plan.desktop.session(self.place)
+    }
+
+    /// The pass of session `number`, and which of its application sessions that is.
+    fn progress(&self, number: u64) -> (u64, usize) {
         let model = &self.plan.workload.model;
         let first = if model.stagger { u64::from(self.owner.client) } else { 0 };
-        // Counted from the one that has begun.
-        let number = first + self.sessions.saturating_sub(1);
-        let (pass, place) =
-            (number / u64::from(model.sessions), number % u64::from(model.sessions));
+        let (number, sessions) = (first + number, u64::from(model.sessions));
+        let (pass, at) = (number / sessions, (number % sessions) as usize);
         match model.order {
-            SessionOrder::Fixed => place as usize,
-            SessionOrder::Random => self.shuffled(pass)[place as usize],
+            SessionOrder::Fixed => (pass, at),
+            SessionOrder::Random => (pass, self.shuffled(pass)[at]),
         }
     }
 
@@ -209,10 +214,20 @@ impl DiskMix {
         let key = rng::key(&[self.owner.seed, OWN_STREAM + 2, client]);
         let first = self.sessions == 0 && self.plan.workload.model.stagger;
         let begin = if first { FIRST_BEGIN_MAX * even(client, self.owner.seed) } else { 0.0 };
-        let (main, between) = self.plan.cards.of_session(self.sessions, begin, key);
-        self.deck.fill(main, rng::key(&[key, self.sessions]));
+        let number = self.sessions;
+        let (pass, place) = self.progress(number);
+        (self.sessions, self.place) = (number + 1, place);
+        // Rounding carries over to the next session of the same application.
+        let (nth, own_key) = match self.plan.desktop.distinct {
+            true => (pass, rng::key(&[key, place as u64])),
+            false => (number, key),
+        };
+        let application = self.application();
+        let (main, between) = application.cards.of_session(nth, begin, own_key);
+        let percents = (application.sequential_read_percent, application.sequential_write_percent);
+        (self.quotas.sequential_reads.percent, self.quotas.sequential_writes.percent) = percents;
+        self.deck.fill(main, rng::key(&[key, number]));
         self.part = Part::Session { between };
-        self.sessions += 1;
     }
 
     /// Begins the seed file after a session; false when there is none.
@@ -224,6 +239,7 @@ impl DiskMix {
     }
 
     fn deal(&mut self) -> Card {
+        let seed_files = self.application().files.len();
         let Self { deck, files, part, plan, .. } = self;
         let between = matches!(part, Part::Between);
         let readable = match plan.workload.shared_percent >= 50.0 {
@@ -231,13 +247,16 @@ impl DiskMix {
             true => files.shared_document.is_some(),
             false => files.document.is_some(),
         };
+        let seeds = files.open().filter(|(_, open)| !open.is_made()).count();
         let has_room = files.free().is_some();
+        let has_closed = seeds + 1 < seed_files;
         let many = files.open().count() > plan.workload.model.handles_kept as usize;
         let made_closed = files.made_closed().next().is_some();
         let playable = |card, left: &PerCard<u32>| match card {
             Card::Read => readable,
             Card::Write => files.made_open() > 0,
-            Card::OpenExisting | Card::OpenNew => has_room,
+            Card::OpenExisting => has_room && has_closed,
+            Card::OpenNew => has_room,
             Card::Close => {
                 let opens = left[Card::OpenExisting] + left[Card::OpenNew];
                 (many || opens == 0) && closable(files, left).next().is_some()

@@ -1,5 +1,6 @@
 //! The scripts against the numbers of the method, and against a share that judges them.
 
+mod applications;
 mod mix;
 mod share;
 mod simple;

@@ -24,6 +24,8 @@ pub(super) struct Moved {
     pub written: u64,
     pub verified: u64,
     pub handles_open_max: usize,
+    /// Most bytes in files that a script made.
+    pub made_bytes_max: u64,
 }
 
 impl Share {
@@ -161,6 +163,9 @@ impl Share {
         }
         data[start..end].copy_from_slice(&bytes);
         self.moved.written += u64::from(*length);
+        let made = self.files.iter().filter(|(path, _)| path.contains("made"));
+        let made_bytes = made.map(|(_, data)| data.len() as u64).sum();
+        self.moved.made_bytes_max = self.moved.made_bytes_max.max(made_bytes);
         status::SUCCESS
     }
 

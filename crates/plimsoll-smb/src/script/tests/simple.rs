@@ -1,5 +1,8 @@
 //! The patterns beside the disk mix.
 
+use plimsoll_model::outcome::OpStatus;
+use plimsoll_model::sessions::SessionsPlan;
+
 use super::*;
 use crate::op::{SmbKind, SmbOp};
 use crate::parameters::Pattern;
@@ -122,5 +125,34 @@ fn an_open_load_never_thinks() {
         plan.pacing = Pacing::Open;
         let mut client = Client::new(&Arc::new(plan), 0);
         assert!((0..3_000).all(|_| !client.next().1), "{pattern:?}");
+    }
+}
+
+#[test]
+fn a_client_that_stays_logs_on_when_its_turn_has_come_and_then_asks_rarely() {
+    let workload = SmbWorkload { pattern: Pattern::Sessions, ..SmbWorkload::default() };
+    let mut plan = ScriptPlan::new(7, 20, workload, 1.0);
+    plan.sessions = Some(SessionsPlan { op: "logon".to_owned(), starts_per_s: 20.0 });
+    let mut script = Client::new(&Arc::new(plan), 3).script;
+    let turn = Nanos::from_millis(150);
+    assert_eq!(script.next(Turn { index: 0, now: Nanos(0) }), Step::SleepUntil(turn));
+    let ok = |kind: SmbKind| Outcome {
+        kind: kind.into(),
+        status: OpStatus::Ok,
+        bytes_read: 0,
+        bytes_written: 0,
+        ambiguous: false,
+    };
+    let kinds = [SmbKind::Logon, SmbKind::QueryFs, SmbKind::QueryFs];
+    for (index, kind) in (0..).zip(kinds) {
+        let turn = Turn { index, now: turn };
+        if kind != SmbKind::Logon {
+            assert_eq!(script.next(turn), Step::Think);
+        }
+        let Step::Issue(call) = script.next(turn) else { panic!("{kind:?}") };
+        assert_eq!(call.op.kind(), kind);
+        script.on_issued(Ticket(0));
+        assert_eq!(script.next(turn), Step::WaitForOutcome);
+        script.on_outcome(Ticket(0), &ok(kind), turn.now);
     }
 }

@@ -159,6 +159,7 @@ pub(super) fn run_started(
         ladder: setup.ladder.known().map(<[f64]>::to_vec),
         op_names: setup.plan.op_names.clone(),
         op_shares: setup.plan.op_shares.clone(),
+        sessions: setup.plan.sessions.clone(),
         departures: method::departures(&method),
         method,
         command: request.command.clone(),
@@ -177,6 +178,7 @@ pub(super) fn parameters(
 ) -> Vec<Parameter> {
     let mut practices = setup.plan.practices.clone();
     practices.extend(beside_the_suite(request));
+    let starts = |spec: &TargetSpec| !matches!(spec, TargetSpec::Url(_));
     let is_here = setup.targets.iter().any(|target| target.is_here);
     match fleet {
         Some(fleet) => practices.push(Practice::new(method::HOSTS, fleet.hosts_text(is_here))),
@@ -185,6 +187,12 @@ pub(super) fn parameters(
     }
     let name = &request.suite.name;
     let shipped = setup.shipped.get_or_init(|| parse_suite(name, shipped(name)?, &[]).ok());
+    if request.targets.iter().any(starts) {
+        let origins = &shipped.as_ref().unwrap_or(&request.suite).origins;
+        let spoken_of = setup.registration.servers_practice.iter();
+        let spoken_of = spoken_of.filter(|(key, _)| origins.names(key));
+        practices.extend(spoken_of.map(|(key, value)| Practice::new(key, *value)));
+    }
     method::parameters(&MethodOf {
         suite: &request.suite,
         profile: request.profile,
@@ -305,9 +313,12 @@ mod tests {
             "disk-mix",
             &["workload.model.sessions", "workload.model.mix", "workload.model.read_sizes"],
         ),
-        ("disk-mix-superlab", &["ladder", "load.start_delay", "profiles.full"]),
+        (
+            "disk-mix-superlab",
+            &["ladder", "load.start_delay", "profiles.full", "workload.model.applications.mail"],
+        ),
         ("nic", &["ladder", "load.start_delay", "profiles.full"]),
-        ("transactions", &["score.kind", "workload.mix", "workload.work", "profiles.full"]),
+        ("transactions", &["workload.mix", "workload.work", "profiles.full"]),
     ];
 
     #[test]

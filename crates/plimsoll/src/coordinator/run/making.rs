@@ -155,7 +155,7 @@ impl Run<'_> {
         Assignment {
             point: PointId { ordinal, purpose: point.purpose },
             load: point.load.clone(),
-            phases: self.phases(point.purpose),
+            phases: self.phases_of(point.purpose, &point.load),
             seed: self.seed_of(ordinal),
             workers: self.workers().min(point.load.clients().max(1)),
             cores: placement.generator_cores.clone(),

@@ -137,7 +137,7 @@ impl Run<'_> {
     /// Steps of the search that an earlier part of this run finished.
     fn earlier_steps(&self) -> Result<Vec<(SearchStep, ProbeOutcome)>, Failure> {
         let mut finished: Vec<_> = self
-            .finished(|purpose| purpose != Purpose::Ladder)
+            .finished(|purpose| matches!(purpose, Purpose::Probe | Purpose::Verify))
             .map(|record| record.point)
             .collect();
         if finished.is_empty() {
@@ -182,7 +182,7 @@ impl Run<'_> {
         let highest = rate_ops_per_s.get();
         let first = self.setup.highest.is_none();
         let needed = match purpose {
-            Purpose::Probe => first && self.needs_other_files(highest)?,
+            Purpose::Probe | Purpose::Profile => first && self.needs_other_files(highest)?,
             Purpose::Verify | Purpose::Ladder => first || self.needs_other_files(highest)?,
         };
         if needed { self.settle(highest, live) } else { Ok(()) }

@@ -43,6 +43,8 @@ fn record() -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        data_set_bytes: None,
+        host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
     }

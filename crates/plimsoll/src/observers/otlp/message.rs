@@ -137,6 +137,7 @@ fn id_attributes(point: PointId) -> [KeyValue; 2] {
         Purpose::Probe => "probe",
         Purpose::Verify => "verify",
         Purpose::Ladder => "ladder",
+        Purpose::Profile => "profile",
     };
     [
         key("plimsoll.point.ordinal", Value::Int(i64::from(point.ordinal))),

@@ -93,6 +93,7 @@ fn invalid(metric: Metric) -> RunResult {
         departures: Vec::new(),
         method: Vec::new(),
         nonconformities: Default::default(),
+        server_profile: None,
         disclosure: None,
     }
 }

@@ -1,0 +1,248 @@
+//! The commands that set a level: `sh -c`, with `$LEVEL` in the environment. A command that fails,
+//! hangs or does not verify is data with its output, never the end of the program.
+
+use std::io::{self, pipe};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_model::comparison::experiment::{Hook, HookEnd, HookFailure};
+use plimsoll_servers::cores;
+use plimsoll_servers::process::Tail;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::clock::Stopwatch;
+use crate::signals::Signals;
+
+/// How long a command may take to end after SIGTERM before SIGKILL.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+/// Pause between two looks whether a command has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How a factor gets a level.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LevelCommands {
+    /// The factor.
+    pub factor: String,
+    /// The level, as `$LEVEL` has it.
+    pub level: String,
+    /// Sets it; `None` where the user does.
+    pub set: Option<String>,
+    /// Ends with status 0 where it is set.
+    pub verify: Option<String>,
+    /// Waited after it was set.
+    pub settle: Duration,
+    /// How long each command may take.
+    pub timeout: Duration,
+    /// Cores that commands run on: a run pins this program to cores of its own, and a server that
+    /// a command starts must not inherit them.
+    pub cores: Vec<u32>,
+    /// What commands find in their environment besides the level.
+    pub more: Vec<(&'static str, String)>,
+}
+
+/// Why a level is not set.
+#[derive(Debug)]
+pub(crate) enum NotSet {
+    /// A command failed.
+    Failed(Box<HookFailure>),
+    /// The user asked for the end.
+    Interrupted,
+}
+
+impl LevelCommands {
+    /// Sets the level, lets it settle, and verifies it.
+    pub(crate) fn set(&self, signals: &Signals) -> Result<(), NotSet> {
+        if let Some(set) = &self.set {
+            self.call(Hook::Set, set, signals)?;
+        }
+        wait(self.settle, signals)?;
+        self.verify(signals)
+    }
+
+    /// Finds out whether the level is set.
+    pub(crate) fn verify(&self, signals: &Signals) -> Result<(), NotSet> {
+        let Some(verify) = &self.verify else { return Ok(()) };
+        self.call(Hook::Verify, verify, signals)
+    }
+
+    /// Restores what was there before the experiment.
+    pub(crate) fn undo(&self, command: &str, signals: &Signals) -> Result<(), NotSet> {
+        self.call(Hook::Undo, command, signals)
+    }
+
+    fn call(&self, hook: Hook, command: &str, signals: &Signals) -> Result<(), NotSet> {
+        let failed = |end: HookEnd, output: String| {
+            NotSet::Failed(Box::new(HookFailure {
+                factor: self.factor.clone(),
+                level: self.level.clone(),
+                hook,
+                command: command.to_owned(),
+                end,
+                output,
+            }))
+        };
+        let not_started = |e: io::Error| failed(HookEnd::NotStarted, e.to_string());
+        let (mut child, output) = self.start(command).map_err(not_started)?;
+        let end = wait_for(&mut child, self.timeout, signals).map_err(not_started)?;
+        match end {
+            Waited::Ended(status) if status.success() => Ok(()),
+            Waited::Ended(status) => {
+                Err(failed(end_of(status), output.last_text().trim_end().to_owned()))
+            }
+            Waited::Hung => Err(failed(
+                HookEnd::TimedOut(self.timeout.as_secs()),
+                output.last_text().trim_end().to_owned(),
+            )),
+            Waited::Interrupted => Err(NotSet::Interrupted),
+        }
+    }
+
+    fn start(&self, command: &str) -> io::Result<(Child, Tail)> {
+        let (reader, writer) = pipe()?;
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .env("LEVEL", &self.level)
+            .envs(self.more.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer)
+            // Ctrl-C on a terminal reaches only us, who then end it with its children.
+            .process_group(0);
+        Ok((on_cores(&self.cores, || shell.spawn())?, Tail::of(Some(reader))))
+    }
+}
+
+/// Spawns from a thread on those cores.
+fn on_cores<T: Send>(cores: &[u32], spawn: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let pinned = || cores::pin_current_thread(cores).and_then(|()| spawn());
+    thread::scope(|scope| match scope.spawn(pinned).join() {
+        Ok(outcome) => outcome,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn end_of(status: ExitStatus) -> HookEnd {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => HookEnd::Exit(code),
+        (None, signal) => HookEnd::Signal(signal.unwrap_or_default()),
+    }
+}
+
+/// How waiting for a command came out.
+enum Waited {
+    Ended(ExitStatus),
+    Hung,
+    Interrupted,
+}
+
+fn wait_for(child: &mut Child, timeout: Duration, signals: &Signals) -> io::Result<Waited> {
+    let since = Stopwatch::start();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Waited::Ended(status));
+        }
+        let interrupted = signals.is_asked();
+        if interrupted || since.elapsed() >= timeout {
+            end(child)?;
+            return Ok(if interrupted { Waited::Interrupted } else { Waited::Hung });
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Ends a command with all that it started.
+fn end(child: &mut Child) -> io::Result<()> {
+    let group = Pid::from_raw(child.id().cast_signed());
+    let tell = |signal| group.map(|group| kill_process_group(group, signal));
+    tell(Signal::TERM);
+    let since = Stopwatch::start();
+    while since.elapsed() < STOP_GRACE && child.try_wait()?.is_none() {
+        thread::sleep(LOOK_AGAIN);
+    }
+    tell(Signal::KILL);
+    child.wait().map(drop)
+}
+
+/// Waits, unless the user asks for the end.
+fn wait(span: Duration, signals: &Signals) -> Result<(), NotSet> {
+    let since = Stopwatch::start();
+    while since.elapsed() < span {
+        if signals.is_asked() {
+            return Err(NotSet::Interrupted);
+        }
+        thread::sleep(LOOK_AGAIN.min(span.saturating_sub(since.elapsed())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_testkit::program::{is_alive, kill, wait_until};
+
+    use super::*;
+
+    fn level(set: &str, verify: Option<&str>) -> LevelCommands {
+        LevelCommands {
+            factor: "cache".to_owned(),
+            level: "on".to_owned(),
+            set: Some(set.to_owned()),
+            verify: verify.map(str::to_owned),
+            settle: Duration::ZERO,
+            timeout: Duration::from_secs(20),
+            cores: Vec::new(),
+            more: vec![("SERVER_PID", "7".to_owned())],
+        }
+    }
+
+    fn failure(commands: &LevelCommands) -> HookFailure {
+        match commands.set(&Signals::unheard()) {
+            Err(NotSet::Failed(failure)) => *failure,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_level_is_set_and_verified_with_its_value_in_the_environment() {
+        let all = r#"test "$LEVEL $SERVER_PID" = "on 7""#;
+        level(all, Some(all)).set(&Signals::unheard()).unwrap();
+    }
+
+    #[test]
+    fn a_command_that_fails_or_lies_is_told_with_its_output() {
+        let failed = failure(&level("echo no such disk >&2; exit 3", None));
+        assert_eq!((failed.hook, failed.end), (Hook::Set, HookEnd::Exit(3)));
+        assert_eq!(failed.output, "no such disk");
+        let lied = failure(&level("true", Some("echo it is off; false")));
+        assert_eq!(
+            (lied.hook, lied.end, lied.output.as_str()),
+            (Hook::Verify, HookEnd::Exit(1), "it is off")
+        );
+        let killed = failure(&level("kill -9 $$", None));
+        assert_eq!(killed.end, HookEnd::Signal(9));
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_its_children() {
+        let place = tempfile::tempdir().unwrap();
+        let pid = place.path().join("pid");
+        let timeout = Duration::from_secs(1);
+        let script = format!("echo waiting; sleep 300 & echo $! > {}; wait", pid.display());
+        let hung = failure(&LevelCommands { timeout, ..level(&script, None) });
+        assert_eq!((hung.end, hung.output.as_str()), (HookEnd::TimedOut(1), "waiting"));
+        let child: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        wait_until("its child is gone", || !is_alive(child));
+    }
+
+    #[test]
+    fn a_program_left_behind_does_not_hold_the_experiment_up() {
+        let place = tempfile::tempdir().unwrap();
+        let pid = place.path().join("pid");
+        let script = format!("sleep 300 & echo $! > {}", pid.display());
+        level(&script, None).set(&Signals::unheard()).unwrap();
+        let child: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        assert!(is_alive(child), "servers are started like this");
+        kill(child, "KILL");
+    }
+}
