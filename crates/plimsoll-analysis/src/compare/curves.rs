@@ -7,7 +7,7 @@ use plimsoll_model::result::PointResult;
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 
-use super::figures::{of_load, point_at};
+use super::figures::{is_same_load, of_load, point_at};
 use super::{GroupInput, RunInput};
 use crate::published::PublishedCurve;
 
@@ -36,17 +36,13 @@ fn points(runs: &[RunInput], force: bool) -> Vec<CurvePoint> {
 fn loads(runs: &[RunInput]) -> Vec<f64> {
     let mut loads: Vec<f64> = Vec::new();
     for run in runs {
-        let known = |load: f64| loads.iter().any(|other| is_same(load, *other));
+        let known = |load: f64| loads.iter().any(|other| is_same_load(load, *other));
         let new = run.result.points.iter().map(|point| point.requested);
         let new: Vec<f64> = new.filter(|load| load.is_finite() && !known(*load)).collect();
         loads.extend(new);
     }
     loads.sort_by(f64::total_cmp);
     loads
-}
-
-fn is_same(one: f64, other: f64) -> bool {
-    (one - other).abs() <= super::figures::SAME_LOAD_RATIO * one.abs().max(other.abs())
 }
 
 type OfPoint = fn(&PointResult) -> Option<f64>;

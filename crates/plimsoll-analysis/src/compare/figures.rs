@@ -14,7 +14,7 @@ use super::ratio::{Estimate, Moments};
 use super::{GroupInput, RunInput, Wishes};
 
 /// Two loads this close are the same load point.
-pub(super) const SAME_LOAD_RATIO: f64 = 1e-6;
+const SAME_LOAD_RATIO: f64 = 1e-6;
 /// A highest rate this close to the headline is the headline.
 const SAME_PEAK_RATIO: f64 = 1e-3;
 const NS_PER_MS: f64 = 1e6;
@@ -149,8 +149,12 @@ impl Ladder {
 }
 
 pub(super) fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
-    let same = |a: f64, b: f64| (a - b).abs() <= SAME_LOAD_RATIO * a.abs().max(b.abs());
-    run.points.iter().find(|point| same(point.requested, load))
+    run.points.iter().find(|point| is_same_load(point.requested, load))
+}
+
+/// They are one load point.
+pub(super) fn is_same_load(one: f64, other: f64) -> bool {
+    (one - other).abs() <= SAME_LOAD_RATIO * one.abs().max(other.abs())
 }
 
 /// The highest rate says more than the headline in some run.

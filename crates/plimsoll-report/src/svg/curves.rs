@@ -250,14 +250,12 @@ impl Area {
         }
     }
 
+    /// Where the throughput is the load.
     fn diagonal(&self, drawing: &mut Drawing) {
-        let end = |ticks: &[(f64, String)], at: fn(&[(f64, String)]) -> Option<&(f64, String)>| {
-            at(ticks).map_or(0.0, |(value, _)| *value)
-        };
-        let low = end(&self.x_ticks, <[_]>::first).max(end(&self.y_ticks, <[_]>::first));
-        let high = end(&self.x_ticks, <[_]>::last).min(end(&self.y_ticks, <[_]>::last));
-        let at = |value: f64| (self.x.at(value), self.y.at(value));
-        drawing.line("guide", at(low), at(high));
+        let [x, y] =
+            [&self.x_ticks, &self.y_ticks].map(|ticks| ends(ticks.iter().map(|(tick, _)| *tick)));
+        let [low, high] = [x[0].max(y[0]), x[1].min(y[1])];
+        drawing.line("guide", self.at(low, low), self.at(high, high));
     }
 
     fn at(&self, x: f64, value: f64) -> (f64, f64) {

@@ -165,6 +165,15 @@ fn titles(run: &RunResult) -> (String, String) {
     }
 }
 
+/// Class of the verdict.
+fn mood(run: &RunResult) -> &'static str {
+    match (run.verdict.valid, &run.suite) {
+        (true, Some(_)) => "good",
+        (true, None) => "open",
+        (false, _) => "bad",
+    }
+}
+
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
         let (title, subtitle) = titles(run);
@@ -181,11 +190,7 @@ impl RunView {
             targets: run.targets.clone(),
             valid: run.verdict.valid,
             symbol: symbol(run),
-            mood: match (run.verdict.valid, &run.suite) {
-                (true, Some(_)) => "good",
-                (true, None) => "open",
-                (false, _) => "bad",
-            },
+            mood: mood(run),
             verdict: verdict(run),
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
