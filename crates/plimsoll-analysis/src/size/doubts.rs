@@ -47,7 +47,7 @@ const fn at(unknown: &Unknown) -> f64 {
 }
 
 fn by_load<'m>(points: &[&'m Measured]) -> Vec<&'m Measured> {
-    let mut points: Vec<&Measured> = points.iter().copied().collect();
+    let mut points = points.to_vec();
     points.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
     points
 }
