@@ -49,19 +49,22 @@ pub struct Options {
     /// Replace the table in `docs/sizing.md`.
     #[arg(long)]
     write: bool,
+    /// Further words for `plimsoll run`.
+    #[arg(last = true)]
+    more: Vec<String>,
 }
 
 /// Measures and predicts; an error where a prediction is too far off, or a planted limit is not
 /// owned up to.
 pub fn sizing(options: Options) -> Result<()> {
-    let Options { only, program, keep, write } = options;
+    let Options { only, program, keep, write, more } = options;
     if write {
         TABLE.check()?;
     }
     let program = program.map_or_else(program::plimsoll, Ok)?;
     let folder = program::temporary_in(&workspace::target())?;
     let scratch = keep.as_deref().unwrap_or(folder.path());
-    let lab = Lab { program: &program, scratch };
+    let lab = Lab { program: &program, scratch, more: &more };
     let wanted = |case: &&Case| case.name.contains(&only);
     let mut failures = Vec::new();
     let mut text = String::from(
@@ -161,6 +164,7 @@ struct Started {
 struct Lab<'l> {
     program: &'l Path,
     scratch: &'l Path,
+    more: &'l [String],
 }
 
 impl Lab<'_> {
@@ -244,7 +248,7 @@ impl Lab<'_> {
         };
         let mut command = Command::new(self.program);
         command.args(["run", &suite, &started.target, "--points", loads, "--progress", "none"]);
-        command.args(WINDOW).args(options).arg("--out").arg(bundle);
+        command.args(WINDOW).args(options).args(self.more).arg("--out").arg(bundle);
         let finished = process::run(&mut command, RUN_LIMIT, |_, _| ())?;
         program::result(bundle, &finished)
     }

@@ -170,13 +170,17 @@ fn candidates(may: &[TermKind], always: &[TermKind]) -> Vec<Vec<TermKind>> {
 /// The law that explains most for its number of terms, and the squares that it leaves, in errors.
 fn chosen(observations: &[Observation], sets: &[Vec<TermKind>]) -> Option<(Curve, f64)> {
     let n = observations.len() as f64;
+    // The monitors' errors weigh the observations; how large they are, the scatter tells, which may
+    // be less. What cannot be told apart is the least that is left over.
+    let least = |it: &Observation| (ERROR_MIN_RATIO / it.error_ratio()).powi(2);
+    let least = observations.iter().map(least).sum::<f64>() / n;
     let mut best: Option<(f64, Curve, f64)> = None;
     for set in sets {
         let terms = set.len() as f64;
         let Some(curve) = least_squares(observations, set) else { continue };
         let squares = left_over(observations, &curve);
         let per_term = 2.0 * n / (n - terms - 1.0).max(1.0);
-        let score = n * (1.0 + squares / n).ln() + per_term * terms;
+        let score = n * (least + squares / n).ln() + per_term * terms;
         if best.as_ref().is_none_or(|(least, ..)| score < *least) {
             best = Some((score, curve, squares));
         }

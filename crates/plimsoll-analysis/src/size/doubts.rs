@@ -54,7 +54,7 @@ fn by_load<'m>(points: &[&'m Measured]) -> Vec<&'m Measured> {
 
 fn waits(points: &[&Measured]) -> Option<Unknown> {
     let lowest = *by_load(points).first()?;
-    let response_ns = lowest.response.mean?;
+    let response_ns = lowest.response_low_ns;
     let disk_ns = lowest.disks.map_or(0.0, |disks| {
         disks.busy_ratio.unwrap_or_default() * disks.count * NS_PER_S / lowest.ops_per_s
     });
@@ -79,15 +79,14 @@ fn queue(points: &[&Measured]) -> Option<Unknown> {
     };
     let low = *sorted.first()?;
     let high = *sorted.iter().rev().find(usable)?;
-    let (from_ns, to_ns) = (low.response.mean?, high.response.mean?);
+    let (from_ns, to_ns) = (low.response.mean?, high.response_low_ns);
     let cores = high.cores?;
     let waiting = |point: &Measured| {
         let service_ns = high.cpu_ns?.value / cores.max(1.0);
         Some(service_ns * queued(point.busy_ratio()?, exponent(cores)))
     };
     let explained_ns = BURSTS_RATIO * (waiting(high)? - waiting(low)?).max(0.0);
-    let errors = 2.0 * (low.response_error_ns + high.response_error_ns);
-    let scatter = (GROWTH_MIN_RATIO * from_ns).max(GROWTH_MIN_NS).max(errors);
+    let scatter = (GROWTH_MIN_RATIO * from_ns).max(GROWTH_MIN_NS).max(low.response_error_ns);
     (to_ns - from_ns > explained_ns + scatter).then_some(Unknown::Queue {
         from_ns,
         to_ns,

@@ -31,6 +31,8 @@ pub struct Measured {
     pub response: TimeSummary,
     /// Half-width of the interval of its mean, in nanoseconds.
     pub response_error_ns: f64,
+    /// Low end of that interval: without what may be the generator's own delay.
+    pub response_low_ns: f64,
     /// What held it back where more hardware would not extend it.
     pub held_back: Option<LimitKind>,
     /// Cores that a quota kept from the server's threads.
@@ -82,6 +84,7 @@ impl Measured {
             memory: point.server_cost(CostFigure::Memory).map(|(_, cost)| cost),
             response,
             response_error_ns: error.unwrap_or_default(),
+            response_low_ns: interval.map(|[low, _]| low).or(response.mean).unwrap_or_default(),
             held_back: held_back(point),
             throttled_cores: sum(point, "cgroup.server", ".throttled").unwrap_or_default(),
         })
@@ -182,9 +185,11 @@ fn adapters(point: &PointResult, ops_per_s: f64) -> Option<Device> {
 fn held_back(point: &PointResult) -> Option<LimitKind> {
     match (&point.limit.kind, &point.limit.facts) {
         (kind @ (LimitKind::Lock | LimitKind::Pool), _) => Some(*kind),
-        (LimitKind::Unknown, LimitFacts::NothingFull { .. } | LimitFacts::Swings { .. }) => {
-            Some(LimitKind::Unknown)
-        }
+        // Processors that were nearly full are the likelier limit.
+        (
+            LimitKind::Unknown,
+            LimitFacts::NothingFull { nearest: None } | LimitFacts::Swings { .. },
+        ) => Some(LimitKind::Unknown),
         _ => None,
     }
 }

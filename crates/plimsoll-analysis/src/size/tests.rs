@@ -57,6 +57,7 @@ impl Law {
             cores: Some(self.cores),
             cpu_ns: Some(Cost { value: cpu_ns, interval: Some([cpu_ns * 0.995, cpu_ns * 1.005]) }),
             response: times,
+            response_low_ns: mean,
             ..Measured::default()
         }
     }
@@ -167,7 +168,9 @@ fn a_lock_or_a_pool_makes_every_peak_at_most() {
         points.iter_mut().enumerate().for_each(|(at, point)| change(at, point));
         points
     };
-    let mean = |point: &mut Measured, mean: f64| point.response.mean = Some(mean);
+    let mean = |point: &mut Measured, mean: f64| {
+        (point.response.mean, point.response_low_ns) = (Some(mean), mean);
+    };
     let waits = of(&|_, point| mean(point, 5e6));
     let queues = of(&|at, point| mean(point, 200e3 + 100e3 * at as f64));
     let locked = of(&|at, point| point.held_back = (at == 3).then_some(LimitKind::Lock));
