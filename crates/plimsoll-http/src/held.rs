@@ -62,10 +62,10 @@ pub(crate) fn check_load(suite: &Suite, workload: &HttpWorkload) -> Result<(), P
 mod tests {
     use super::*;
     use crate::parameters::Connections;
+    use crate::session::HttpSession;
     use crate::site::Request;
     use crate::test_io::{Bench, SMALL, file_op, file_set, file_site, reply};
     use crate::wire::request::Method;
-    use crate::session::HttpSession;
     use plimsoll_engine::seam::{Link, Session as _};
     use plimsoll_model::outcome::{ErrorClass, OpStatus};
 

@@ -43,7 +43,8 @@ pub(super) fn steps_table(run: &RunResult) -> Table {
         figures("p99", unit.name()),
         figures("max", unit.name()),
     ];
-    let mut table = Table::new("Opening a session, by the number of sessions opened before", columns);
+    let mut table =
+        Table::new("Opening a session, by the number of sessions opened before", columns);
     for (position, sessions) in held(run) {
         for SessionStep { from, to, p50_ns, p99_ns, max_ns } in &sessions.steps {
             let times = [p50_ns, p99_ns, max_ns].map(|ns| unit.text(Some(*ns)));
