@@ -15,9 +15,10 @@ use plimsoll_model::capacity::TryStanding;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::result::{RunResult, Verdict};
+use plimsoll_model::sessions::SessionStep;
 use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{Bytes, BytesPerSec, grouped};
+use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
 
 use super::Style;
 
@@ -34,6 +35,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let mut out = String::new();
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
+    push_sessions(&mut out, result);
     distribution::push(&mut out, result, style, extent);
     push_errors(&mut out, result, style, extent);
     let Verdict { reasons, warnings, .. } = &result.verdict;
@@ -219,6 +221,28 @@ struct Class<'r> {
     ops: u64,
     /// Of the first point that kept one.
     sample: Option<(u32, &'r str)>,
+}
+
+/// The sessions that clients opened and kept, and what opening the first and the last took.
+fn push_sessions(out: &mut String, result: &RunResult) {
+    let held = result.points.iter().filter_map(|p| Some((p.position, p.sessions.as_ref()?)));
+    for (position, sessions) in held {
+        let [asked, lost] = [sessions.asked, sessions.lost].map(|n| grouped(f64::from(n)));
+        let [opened, held] = [sessions.opened, sessions.held].map(|n| grouped(n as f64));
+        let _ = writeln!(
+            out,
+            "  sessions at point {position}: {asked} asked for, {opened} opened, {held} held at \
+             the end, {lost} clients lost"
+        );
+        let opening = |step: &SessionStep| {
+            let [from, to] = [step.from + 1, step.to].map(|n| grouped(n as f64));
+            let [p50, p99] = [step.p50_ns, step.p99_ns].map(|ns| Nanos(ns as u64));
+            format!("{from} to {to}: p50 {p50}, p99 {p99}")
+        };
+        if let (Some(first), Some(last)) = (sessions.steps.first(), sessions.steps.last()) {
+            let _ = writeln!(out, "    time to open {}; {}", opening(first), opening(last));
+        }
+    }
 }
 
 /// What failed, before anything that follows from it: lost connections, and one sample of each class

@@ -93,7 +93,9 @@ impl Share {
             SmbOp::Find { directory, pattern, .. } => {
                 self.find(directory.as_str(), pattern.as_str())
             }
-            SmbOp::QueryFs { .. } | SmbOp::Echo | SmbOp::Logon => status::SUCCESS,
+            SmbOp::QueryFs { .. } | SmbOp::Echo | SmbOp::Logon | SmbOp::OpenSession => {
+                status::SUCCESS
+            }
             SmbOp::Mkdir { .. }
             | SmbOp::Rmdir { .. }
             | SmbOp::Deltree { .. }
