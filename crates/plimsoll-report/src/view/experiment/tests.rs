@@ -235,10 +235,14 @@ fn of_one_factor() -> Experiment {
 
 #[test]
 fn two_combinations_stay_a_comparison_of_two_groups() {
-    let mut it = comparison(of_one_factor());
+    let sized = comparison_text(&comparison(of_one_factor()));
+    assert!(sized.starts_with("web-static over processors"), "{sized}");
+    assert!(sized.contains("\n  Twice the processors bring 1.66 x (1.61–1.71).\n"), "{sized}");
+    let mut it = of_one_factor();
+    it.factors[0].levels.iter_mut().for_each(|level| level.value = None);
+    let mut it = comparison(it);
     let text = comparison_text(&it);
     assert!(text.starts_with("2 processors compared with 1 processor (web-static"), "{text}");
-    assert!(text.contains("\n  Twice the processors bring 1.66 x (1.61–1.71).\n"), "{text}");
     let page = comparison_html(&it).unwrap();
     assert!(page.contains("Plimsoll compare") && !page.contains(PAIRS), "{page}");
     let found = it.experiment.as_mut().unwrap();
