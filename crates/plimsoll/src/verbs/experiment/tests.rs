@@ -228,9 +228,10 @@ fn kill_9_at_any_instant_loses_no_finished_run_and_counts_none_twice() {
     let (dir, design) = (place.path().join("e"), killed_design());
     let child = || -> Child {
         let program = std::env::current_exe().unwrap();
-        let name = "experiment::tests::child_that_conducts_an_experiment";
+        let (_, here) = module_path!().split_once("::").unwrap();
+        let name = format!("{here}::child_that_conducts_an_experiment");
         let mut command = Command::new(program);
-        command.args(["--exact", name]).env(CHILD_DIR, &dir);
+        command.args(["--exact", &name]).env(CHILD_DIR, &dir);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let finished = || -> Vec<PathBuf> {
