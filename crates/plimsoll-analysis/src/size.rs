@@ -152,7 +152,8 @@ impl<'a> Server<'a> {
     }
 
     fn unknown(&self, asked: &SizeAsked) -> Vec<Unknown> {
-        let mut unknown = doubts(&self.largest);
+        let background = |fitted: &Fitted| fitted.curve.of(TermKind::Background);
+        let mut unknown = doubts(&self.largest, self.fitted.as_ref().map_or(0.0, background));
         let observed: Vec<Observation> = self.points.iter().filter_map(Measured::cpu).collect();
         if observed.is_empty() {
             unknown.push(Unknown::ProcessorsNotWatched);

@@ -202,7 +202,7 @@ impl Lab<'_> {
         let (said, owned) = match (sizing["refused"].is_null(), predicted["bound"].as_str()) {
             (false, _) => ("refused".to_owned(), true),
             (true, Some("at_most")) => (format!("at most ({})", named.join(", ")), true),
-            (true, None) => ("no peak predicted".to_owned(), true),
+            (true, None) => (format!("no peak predicted ({})", named.join(", ")), true),
             (true, Some(_)) => ("a peak".to_owned(), false),
         };
         let value = predicted["ops_per_s"]["value"].as_f64();

@@ -64,7 +64,8 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    fn of(&self, kind: TermKind) -> f64 {
+    /// The coefficient of a term.
+    pub(super) fn of(&self, kind: TermKind) -> f64 {
         self.terms.iter().find(|term| term.kind == kind).map_or(0.0, |term| term.value)
     }
 
@@ -219,11 +220,11 @@ fn least_squares(observations: &[Observation], set: &[TermKind]) -> Option<Curve
         }
     }
     let values = solved(rows)?;
-    let highest = observations.iter().map(|it| it.value).fold(0.0, f64::max);
+    let lowest = observations.iter().map(|it| it.value).fold(f64::INFINITY, f64::min);
     let fits = values.iter().all(|value| value.is_finite() && *value >= 0.0);
     // What is left of an op when all is saved that can be saved.
-    const LEAST_RATIO: f64 = 0.2;
-    let remains = values.first().is_some_and(|constant| *constant >= LEAST_RATIO * highest);
+    const LEAST_RATIO: f64 = 0.1;
+    let remains = values.first().is_some_and(|constant| *constant >= LEAST_RATIO * lowest);
     let terms = set.iter().zip(values).map(|(kind, value)| Term { kind: *kind, value });
     (fits && remains).then(|| Curve { terms: terms.collect() })
 }

@@ -24,14 +24,15 @@ const DISK_BUSY_MIN_RATIO: f64 = 0.3;
 /// Processors that are busier than this have a queue of any length.
 const BUSY_MAX_RATIO: f64 = 0.9;
 
-/// What of it shows in these points of one size of the server.
-pub(super) fn doubts(points: &[&Measured]) -> Vec<Unknown> {
+/// What of it shows in these points of one size of the server, which spends so many nanoseconds a
+/// second without any load.
+pub(super) fn doubts(points: &[&Measured], background_ns_per_s: f64) -> Vec<Unknown> {
     let held_back = points.iter().filter_map(|point| {
         let at_ops_per_s = point.ops_per_s;
         Some(Unknown::HeldBack { limit: point.held_back?, at_ops_per_s })
     });
     let lowest = held_back.min_by(|a, b| at(a).total_cmp(&at(b)));
-    [lowest, waits(points), queue(points)].into_iter().flatten().collect()
+    [lowest, waits(points, background_ns_per_s), queue(points)].into_iter().flatten().collect()
 }
 
 /// Is it one of these, which make a peak *at most*?
@@ -52,7 +53,7 @@ fn by_load<'m>(points: &[&'m Measured]) -> Vec<&'m Measured> {
     points
 }
 
-fn waits(points: &[&Measured]) -> Option<Unknown> {
+fn waits(points: &[&Measured], background_ns_per_s: f64) -> Option<Unknown> {
     let lowest = *by_load(points).first()?;
     let response_ns = lowest.response_low_ns;
     let disk_ns = lowest.disks.map_or(0.0, |disks| {
@@ -61,10 +62,11 @@ fn waits(points: &[&Measured]) -> Option<Unknown> {
     // Beyond it an op waits for the others of a closed load, and nothing is told.
     let busy_ratio = lowest.busy_ratio().filter(|busy| *busy < IDLE_MAX_RATIO)?;
     let cores = lowest.cores?;
-    let service_ns = lowest.cpu_ns?.value;
+    // No op waits for what is done without a load.
+    let service_ns = (lowest.cpu_ns?.value - background_ns_per_s / lowest.ops_per_s).max(0.0);
     let queued_ns =
         BURSTS_RATIO * service_ns / cores.max(1.0) * queued(busy_ratio, exponent(cores));
-    let explained_ns = service_ns + queued_ns + disk_ns;
+    let explained_ns = service_ns + queued_ns.max(for_cores(lowest)) + disk_ns;
     let left = response_ns - explained_ns;
     let long = left > WAITS_MIN_NS && left > WAITS_MIN_RATIO * response_ns;
     long.then_some(Unknown::Waits { response_ns, explained_ns })
@@ -83,13 +85,19 @@ fn queue(points: &[&Measured]) -> Option<Unknown> {
     let cores = high.cores?;
     let waiting = |point: &Measured| {
         let service_ns = high.cpu_ns?.value / cores.max(1.0);
-        Some(service_ns * queued(point.busy_ratio()?, exponent(cores)))
+        let by_law = BURSTS_RATIO * service_ns * queued(point.busy_ratio()?, exponent(cores));
+        Some(by_law.max(for_cores(point)))
     };
-    let explained_ns = BURSTS_RATIO * (waiting(high)? - waiting(low)?).max(0.0);
+    let explained_ns = (waiting(high)? - waiting(low)?).max(0.0);
     let scatter = (GROWTH_MIN_RATIO * from_ns).max(GROWTH_MIN_NS).max(low.response_error_ns);
     (to_ns - from_ns > explained_ns + scatter).then_some(Unknown::Queue {
         from_ns,
         to_ns,
         explained_ns,
     })
+}
+
+/// So long an op waited for cores, as the kernel counted it: other programs may have had them.
+fn for_cores(point: &Measured) -> f64 {
+    point.waiting_threads * NS_PER_S / point.ops_per_s
 }

@@ -35,6 +35,8 @@ pub struct Measured {
     pub response_low_ns: f64,
     /// What held it back where more hardware would not extend it.
     pub held_back: Option<LimitKind>,
+    /// Of the server's threads, how many waited for a core at a time, whoever had it.
+    pub waiting_threads: f64,
     /// Cores that a quota kept from the server's threads.
     pub throttled_cores: f64,
 }
@@ -86,6 +88,7 @@ impl Measured {
             response_error_ns: error.unwrap_or_default(),
             response_low_ns: interval.map(|[low, _]| low).or(response.mean).unwrap_or_default(),
             held_back: held_back(point),
+            waiting_threads: sum(point, "process.server", ".run_delay").unwrap_or_default(),
             throttled_cores: sum(point, "cgroup.server", ".throttled").unwrap_or_default(),
         })
     }
