@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use plimsoll_model::event::new_times;
 
-    fn slice(n: u64, ms: u64) -> Coarse {
+    fn slice(n: u32, ms: u64) -> Coarse {
         let mut times = new_times();
         times.record_n(ms * 1_000_000, n).unwrap();
         Coarse::of(&times)
