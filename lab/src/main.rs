@@ -12,12 +12,13 @@
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
-//! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 2 min | `docs/experiments.md` |
+//! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 4 min | `docs/experiments.md` |
 //! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or load on when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
 //! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
 //! | `fleet overhead` | CPU per op of four agents, beside one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
+//! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and own up to a lock or a pool? | 15 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
 //! Times are those of a machine with two cores, without the release build that most verbs begin
@@ -47,6 +48,7 @@ mod place;
 mod process;
 mod program;
 mod remote;
+mod sizing;
 mod stage;
 
 use std::ffi::OsString;
@@ -84,6 +86,8 @@ enum Verb {
     Monitors(monitors::Options),
     /// Check whether the tests notice wrong lines; needs cargo-mutants.
     Mutants(mutants::Options),
+    /// Check what `plimsoll size` predicts against the truth; needs root, nginx and Ganesha.
+    Sizing(sizing::Options),
     /// Make the pictures of the README; needs nginx and a Chromium.
     Pictures,
     #[command(name = fleet::METER, hide = true)]
@@ -114,6 +118,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Meter { file, words } => fleet::meter(&file, &words),
         Verb::Monitors(options) => monitors::monitors(&options),
         Verb::Mutants(options) => mutants::mutants(&options),
+        Verb::Sizing(options) => sizing::sizing(options),
         Verb::Pictures => pictures::pictures(),
         Verb::Staged { address, words } => attribution::serve(&address, &words),
         Verb::Disturber => {

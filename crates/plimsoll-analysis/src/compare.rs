@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `alike` | may these runs be compared, and what differs between the groups |
 //! | `figures` | each run's figures, and which load points runs have in common |
+//! | `curves` | throughput and response time of each group over load, published ones beside them |
 //! | `ratio` | the ratio of two groups, its interval, and what would have been seen |
 //! | `split` | are the runs of a group of one thing |
 //! | `gates` | what becomes of conditions on ratios |
 
 mod alike;
+mod curves;
 mod figures;
 mod gates;
 mod ratio;
@@ -25,6 +27,7 @@ use plimsoll_model::result::RunResult;
 use crate::sampling::OUTSIDE;
 
 pub use alike::CompareError;
+pub use curves::add_published;
 
 /// Comparisons from which chance alone is expected to bring a claim or two.
 const FIGURES_MANY: usize = 10;
@@ -86,6 +89,7 @@ pub fn compare(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, 
         forced,
         differences: alike::differences(groups),
         figures: rows,
+        curves: curves::of_groups(groups, wishes.force),
         notes: Vec::new(),
         gates: Vec::new(),
         prices: None,

@@ -10,6 +10,7 @@
 //! | [`overall`] | overall response time, by both published definitions |
 //! | [`curve`] | the result of a curve measured elsewhere |
 //! | [`compare`] | groups of runs side by side, with intervals, or why not |
+//! | [`board`] | the lines of a table of results |
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
@@ -18,6 +19,7 @@
 //! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
+//! | [`size`] | how big a server must be for a load |
 //! | [`price`] | price per unit of peak and capacity, both ways; what one item moves |
 //! | [`published`] | transcribed results of the source reports |
 //!
@@ -29,6 +31,7 @@ mod agents;
 mod analyse;
 mod beside;
 mod blocks;
+pub mod board;
 mod bursts;
 pub mod capacity;
 pub mod climb;
@@ -52,6 +55,7 @@ pub mod score;
 pub mod search;
 mod sessions;
 pub mod shape;
+pub mod size;
 mod stated;
 mod summary;
 #[cfg(test)]

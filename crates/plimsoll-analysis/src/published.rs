@@ -2,6 +2,7 @@
 //! each with its place in the source; what is computed from them here is marked as computed.
 
 mod bytes;
+mod curves;
 mod systems;
 mod tables;
 mod types;
@@ -10,6 +11,7 @@ use plimsoll_model::published::{PublishedPage, PublishedTable};
 use plimsoll_model::suite::nearest;
 
 pub use bytes::{ByteCurve, PriceItem, Rival};
+pub use curves::{PublishedCurve, board_rows, curve};
 pub use systems::compare;
 pub use types::{Comparison, Configuration, ListedResult, Note, Published, Transport};
 

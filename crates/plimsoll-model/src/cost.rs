@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::LimitUnit;
-use crate::result::PointResult;
 
 /// A figure of the cost of a load point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -161,23 +160,20 @@ impl Cost {
     }
 }
 
-impl PointResult {
-    /// A figure over all hosts of a kind: shares of the one with the highest, others summed.
-    pub fn cost_of(&self, of: CostOf, figure: CostFigure) -> Option<Cost> {
-        let hosts = self.cost.iter().filter(|host| host.of == of);
-        let costs = hosts.filter_map(|host| host.figures.get(&figure).copied());
-        costs.reduce(|sum, next| match figure.is_share() {
-            true if next.value > sum.value => next,
-            true => sum,
-            false => sum.plus(next),
-        })
-    }
+/// A figure over all hosts of a kind: shares of the one with the highest, others summed.
+pub fn cost_of(hosts: &[HostCost], of: CostOf, figure: CostFigure) -> Option<Cost> {
+    let hosts = hosts.iter().filter(|host| host.of == of);
+    let costs = hosts.filter_map(|host| host.figures.get(&figure).copied());
+    costs.reduce(|sum, next| match figure.is_share() {
+        true if next.value > sum.value => next,
+        true => sum,
+        false => sum.plus(next),
+    })
+}
 
-    /// What the server spent, and whose figure that is: the first of [`CostOf::SERVERS`] that has
-    /// it.
-    pub fn server_cost(&self, figure: CostFigure) -> Option<(CostOf, Cost)> {
-        CostOf::SERVERS.into_iter().find_map(|of| Some((of, self.cost_of(of, figure)?)))
-    }
+/// What the server spent, and whose figure that is: the first of [`CostOf::SERVERS`] that has it.
+pub fn server_cost(hosts: &[HostCost], figure: CostFigure) -> Option<(CostOf, Cost)> {
+    CostOf::SERVERS.into_iter().find_map(|of| Some((of, cost_of(hosts, of, figure)?)))
 }
 
 #[cfg(test)]
@@ -200,11 +196,10 @@ mod tests {
             host(CostOf::ServerHost, &figures(30.0, 0.3)),
             host(CostOf::GeneratorHost, &figures(70.0, 0.9)),
         ];
-        let point = PointResult { cost, ..PointResult::default() };
-        let (of, cpu) = point.server_cost(CostFigure::CpuPerOp).unwrap();
+        let (of, cpu) = server_cost(&cost, CostFigure::CpuPerOp).unwrap();
         assert_eq!((of, cpu.value, cpu.interval), (CostOf::ServerHost, 50.0, Some([48.0, 52.0])));
-        assert_eq!(point.server_cost(CostFigure::DiskBusy).unwrap().1.value, 0.4);
-        assert_eq!(point.server_cost(CostFigure::Memory), None);
+        assert_eq!(server_cost(&cost, CostFigure::DiskBusy).unwrap().1.value, 0.4);
+        assert_eq!(server_cost(&cost, CostFigure::Memory), None);
     }
 
     #[test]

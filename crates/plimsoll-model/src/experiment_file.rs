@@ -352,6 +352,7 @@ impl WrittenFactor {
         let by_hand = matches!(way, SetBy::Hand { .. });
         let astray = [
             ("undo", self.undo.is_some() && !by_command, "set"),
+            ("undo", self.undo.is_some() && self.after_start, "a set without after_start"),
             ("after_start", self.after_start && !by_command, "set"),
             ("verify", self.verify.is_some() && !by_command && !by_hand, "set or manual"),
             ("settle", self.settle.is_some() && !by_command && !by_hand, "set or manual"),

@@ -30,12 +30,15 @@
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
+//! | [`board`] | a table of results: runs and published systems, a line each |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
+//! | [`size`] | how big a server must be for a load |
 
 #![warn(unreachable_pub)]
 
 pub mod assignment;
+pub mod board;
 pub mod bundle;
 pub mod calibrated;
 pub mod capacity;
@@ -64,6 +67,7 @@ pub mod result;
 pub mod server_profile;
 pub mod sessions;
 pub mod shape;
+pub mod size;
 pub mod stated;
 pub mod suite;
 pub mod target;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
 use crate::consumers::HostConsumers;
-use crate::cost::HostCost;
+use crate::cost::{self, Cost, CostFigure, CostOf, HostCost};
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
@@ -344,6 +344,16 @@ impl PointResult {
     /// not leave it out.
     pub const fn counts(&self) -> bool {
         self.valid && self.not_counted.is_none()
+    }
+
+    /// A figure of cost over all hosts of a kind.
+    pub fn cost_of(&self, of: CostOf, figure: CostFigure) -> Option<Cost> {
+        cost::cost_of(&self.cost, of, figure)
+    }
+
+    /// What the server spent, and whose figure that is.
+    pub fn server_cost(&self, figure: CostFigure) -> Option<(CostOf, Cost)> {
+        cost::server_cost(&self.cost, figure)
     }
 }
 

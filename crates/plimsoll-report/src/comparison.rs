@@ -1,5 +1,7 @@
 //! Groups of runs side by side: the page, the text for a repository and that for a terminal.
 
+mod curves;
+
 use std::fmt::Write as _;
 
 use plimsoll_model::comparison::{Comparison, FigureRow, Group, GroupFigure, RatioFigure};
@@ -8,14 +10,16 @@ use plimsoll_model::gate::GateState;
 use plimsoll_model::units::grouped;
 use serde::Serialize;
 
+use self::curves::{CurvesSection, published_points};
 use crate::html::{Chart, ReportError, chart, environment};
 use crate::markdown::MarkdownPage;
 use crate::published::{price_comparison_html, price_comparison_text};
 use crate::svg::{experiment_chart, ratio_chart};
 use crate::table::{Mark, Table, figures, words};
 use crate::text::{ABSENT, axis_name, instant, number};
+use crate::view::curves::curve_name;
 use crate::view::experiment::{self, ExperimentView};
-use crate::view::{CLOSING, ratios};
+use crate::view::{CLOSING, joined, ratios};
 
 /// How to read the figures.
 const NOTE: &str = "Ratios are those of geometric means to the first group. In brackets the 95 % \
@@ -46,6 +50,7 @@ struct ComparisonPage {
     sentences: Vec<String>,
     splits: Vec<(String, String)>,
     gates: Vec<(&'static str, String)>,
+    curves: CurvesSection,
     whole: Table,
     /// A group after the first each.
     others: Vec<Other>,
@@ -98,6 +103,7 @@ impl ComparisonPage {
             experiment,
             splits: splits.collect(),
             gates: gates.collect(),
+            curves: CurvesSection::new(it),
             whole: whole_table(it),
             others: others.map(|index| Other::new(it, index)).collect(),
             differences: differences_table(it),
@@ -114,13 +120,20 @@ impl ComparisonPage {
 fn sentences(it: &Comparison, experiment: Option<&ExperimentView>) -> Vec<String> {
     let is_once = it.experiment.as_ref().is_some_and(experiment::is_set_once);
     let others = if is_grid(it) || is_once { 0 } else { it.groups.len().saturating_sub(1) };
-    let of_pairs = (0..others).flat_map(|index| ratios::sentences(it, index));
+    let of_pairs = (0..others).flat_map(|index| {
+        // What comes first: speed and cost in one sentence, then one for each figure.
+        joined(it, index).into_iter().chain(ratios::sentences(it, index))
+    });
     let of_factors = experiment.into_iter().flat_map(|view| view.sentences.iter().cloned());
     of_pairs.chain(of_factors).collect()
 }
 
+/// Combinations over something, rather than two things side by side.
 fn is_grid(it: &Comparison) -> bool {
-    it.experiment.is_some() && it.groups.len() > 2
+    it.experiment.as_ref().is_some_and(|experiment| {
+        let is_numeric = experiment.factors.iter().all(|factor| factor.values().is_some());
+        experiment.cells.len() != 2 || is_numeric
+    })
 }
 
 impl Other {
@@ -190,6 +203,11 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             page.table(&other.costs);
         }
     }
+    let published = published_points(comparison);
+    if !published.rows.is_empty() {
+        page.section("Published curves");
+        page.table(&published);
+    }
     page.paragraph(it.note);
     if it.is_grid {
         page.end_of_fold();
@@ -242,8 +260,16 @@ pub fn comparison_text(comparison: &Comparison) -> String {
             let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {said}");
         }
     }
+    if it.groups.len() == 1 {
+        let _ = writeln!(out, "{} ({})", title(it), subtitle(it));
+        out.push_str(&whole_table(it).aligned());
+    }
     for (label, text) in it.groups.iter().flat_map(labelled_splits) {
         let _ = writeln!(out, "  {label}: {text}");
+    }
+    for curve in it.curves.iter().filter(|curve| curve.published.is_some()) {
+        let points = curve.points.len();
+        let _ = writeln!(out, "  curve: {}, {points} load points", curve_name(curve));
     }
     for difference in &it.differences {
         let _ = writeln!(out, "  differs: {}: {}", difference.name, difference.values.join(" | "));
@@ -285,6 +311,9 @@ pub(crate) fn title(it: &Comparison) -> String {
     }
     let mut labels = it.groups.iter().map(|group| group.label.as_str());
     let first = labels.next().unwrap_or_default();
+    if it.groups.len() == 1 {
+        return format!("{first} beside published results");
+    }
     format!("{} compared with {first}", labels.collect::<Vec<_>>().join(", "))
 }
 

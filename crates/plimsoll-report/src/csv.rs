@@ -28,18 +28,18 @@ pub fn csv(run: &RunResult) -> Vec<(String, String)> {
     .to_vec()
 }
 
-struct Sheet {
-    text: String,
+pub(crate) struct Sheet {
+    pub(crate) text: String,
 }
 
 impl Sheet {
-    fn new(header: &[String]) -> Self {
+    pub(crate) fn new(header: &[String]) -> Self {
         let mut sheet = Self { text: String::new() };
         sheet.row(header.iter().cloned());
         sheet
     }
 
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         for (i, cell) in cells.into_iter().enumerate() {
             if i > 0 {
                 self.text.push(',');

@@ -257,7 +257,8 @@ pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Opt
     chart_of(WIDE, id, draw)
 }
 
-fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
+/// A chart that stands beside another.
+pub(crate) fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     chart_of(HALF, id, draw)
 }
 

@@ -7,6 +7,8 @@
 //! | [`live_page`] | a page that a run fills while it goes |
 //! | [`markdown`] | the same tables as text for a repository |
 //! | [`comparison_html`] | groups of runs side by side; [`comparison_markdown`] and [`comparison_text`] |
+//! | [`board_html`] | a table of results; [`board_markdown`], [`board_text`] and [`board_csv`] |
+//! | [`sizing_text`] | how big a server must be, for a terminal |
 //! | [`overview_html`] | several runs on one page, a curve each |
 //! | [`Beside`] | what a system costs and what others published, beside a run |
 //! | [`junit`] | verdict and gates, for CI systems |
@@ -18,17 +20,20 @@
 
 #![warn(unreachable_pub)]
 
+mod board;
 mod comparison;
 mod csv;
 mod html;
 mod junit;
 mod markdown;
 mod published;
+mod sizing;
 mod svg;
 mod table;
 mod text;
 mod view;
 
+pub use board::{board_csv, board_html, board_markdown, board_text};
 pub use comparison::{comparison_html, comparison_markdown, comparison_text};
 pub use csv::csv;
 pub use html::{
@@ -39,5 +44,6 @@ pub use markdown::{
     markdown, markdown_beside, markdown_with_charts, published_comparison_markdown,
 };
 pub use published::{published_comparison_html, published_comparison_text, published_html};
+pub use sizing::sizing_text;
 pub use svg::charts;
 pub use view::{Beside, limit_line, limit_name};

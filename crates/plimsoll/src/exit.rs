@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use plimsoll_model::bundle::BundleError;
+use plimsoll_model::comparison::experiment::HookFailure;
 use plimsoll_model::suite::SuiteError;
 use plimsoll_model::target::TargetError;
 use plimsoll_protocol::host::{HostError, HostErrorKind};
 use plimsoll_servers::ServerError;
-
-use crate::experiment::HookFailure;
 
 /// The exit codes of the command line's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

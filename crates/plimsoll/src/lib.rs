@@ -11,9 +11,9 @@ mod coordinator;
 mod derive;
 mod dial;
 mod exit;
-mod experiment;
 mod fleet;
 mod host_inventory;
+mod level_commands;
 mod load_file;
 mod observers;
 mod own_addresses;
@@ -35,7 +35,7 @@ use plimsoll_protocol::host::Registration;
 
 use cli::{Cli, Verb};
 use exit::{Exit, Failure};
-use experiment::Begin;
+use verbs::experiment::Begin;
 
 /// Runs the command line, with the program's own protocols and `more`.
 pub fn program(more: &'static [&'static Registration]) -> ExitCode {
@@ -94,9 +94,11 @@ fn perform(verb: Verb) -> Result<Exit, Failure> {
         Verb::Analyse(args) => verbs::analyse::perform(&args),
         Verb::Report(args) => verbs::report::perform(&args),
         Verb::Compare(args) => verbs::compare::perform(&args),
+        Verb::Size(args) => verbs::size::perform(&args),
         Verb::Versus(args) => verbs::versus::perform(&args, Begin::New),
         Verb::Verify(args) => verbs::verify::perform(&args),
         Verb::Runs(args) => verbs::runs::perform(&args),
+        Verb::Board(args) => verbs::board::perform(&args),
         Verb::Inventory(args) => verbs::inventory::perform(&args),
         Verb::Published(args) => verbs::published::perform(&args),
         Verb::Generate(args) => verbs::generate::perform(&args),

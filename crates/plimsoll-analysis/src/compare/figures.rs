@@ -148,9 +148,13 @@ impl Ladder {
     }
 }
 
-fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
-    let same = |a: f64, b: f64| (a - b).abs() <= SAME_LOAD_RATIO * a.abs().max(b.abs());
-    run.points.iter().find(|point| same(point.requested, load))
+pub(super) fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
+    run.points.iter().find(|point| is_same_load(point.requested, load))
+}
+
+/// They are one load point.
+pub(super) fn is_same_load(one: f64, other: f64) -> bool {
+    (one - other).abs() <= SAME_LOAD_RATIO * one.abs().max(other.abs())
 }
 
 /// The highest rate says more than the headline in some run.
@@ -239,11 +243,14 @@ fn is_at_least(figure: RatioFigure, run: &RunInput) -> bool {
     }
 }
 
+/// A figure of a load point.
+type OfPoint<'a> = &'a dyn Fn(&PointResult) -> Option<f64>;
+
 /// A figure at a load: of the point there, or between its neighbours; times between their
 /// logarithms. A run that is invalid as a whole has none, and of a point that is invalid none is
 /// taken.
-fn of_load(
-    (figure, of_point): (RatioFigure, &dyn Fn(&PointResult) -> Option<f64>),
+pub(super) fn of_load(
+    (figure, of_point): (RatioFigure, OfPoint<'_>),
     run: &RunInput,
     load: f64,
     force: bool,

@@ -1,12 +1,13 @@
 mod costs;
 
-use plimsoll_model::comparison::{Method, RatioFigure};
+use plimsoll_model::comparison::{Curve, Method, RatioFigure};
 use plimsoll_model::event::Bound;
 use plimsoll_model::gate::GateState;
 use plimsoll_model::result::{Censored, NotCounted};
 
 use super::*;
 use crate::analyse;
+use crate::published::PublishedCurve;
 use crate::testing::{PointBuilder, RunBuilder};
 
 /// A run of two load points whose ops all took so long.
@@ -245,4 +246,56 @@ fn pairs_that_lack_a_run_are_left_out() {
     let p50 = &row(&found, RatioFigure::P50, Some(1_000.0)).ratios[0];
     assert_eq!((p50.runs, p50.method), ([3, 3], Some(Method::PairedT)));
     assert!(found.notes.iter().any(|note| note.contains("without a pair")), "{:?}", found.notes);
+}
+
+#[test]
+fn a_curve_holds_every_load_of_its_own_group_with_the_range_of_its_runs() {
+    let wide =
+        GroupInput { label: "b".to_owned(), runs: vec![run_at([500.0, 3_000.0], 1_000_000)] };
+    let it = compared(&[group("a", &[1_000_000, 1_210_000]), wide]);
+    let [a, b] = &it.curves[..] else { panic!("{:?}", it.curves) };
+    let loads = |curve: &Curve| curve.points.iter().map(|point| point.load).collect::<Vec<_>>();
+    assert_eq!((loads(a), loads(b)), (vec![1_000.0, 2_000.0], vec![500.0, 3_000.0]));
+    let mean = a.points[0].response_mean_ns.unwrap();
+    assert!((mean.value / 1_100_000.0 - 1.0).abs() < 0.001, "{mean:?}");
+    assert!(mean.range.is_some() && b.points[0].throughput.unwrap().range.is_none());
+    // Loads that only some runs have: between its points a run is drawn straight.
+    let runs = vec![run_at([1_000.0, 2_000.0], 1_000_000), run_at([1_500.0, 2_500.0], 1_000_000)];
+    let mixed = compared(&[GroupInput { label: "c".to_owned(), runs }, group("d", &[1_000_000])]);
+    let figures = mixed.curves[0].points.iter().map(|point| point.throughput.unwrap());
+    let ranged: Vec<bool> = figures.map(|figure| figure.range.is_some()).collect();
+    assert_eq!(ranged, [false, true, true, false]);
+}
+
+#[test]
+fn published_curves_stand_beside_runs_of_their_method_axis_and_unit_only() {
+    let published = |names: &[&str]| -> Vec<PublishedCurve> {
+        names.iter().map(|name| crate::published::curve(name).unwrap()).collect()
+    };
+    let mut it = compared(&[group("a", &FAST), group("b", &SLOW)]);
+    (it.suite, it.unit, it.axis.unit) = ("web-static".into(), "ops/s".into(), "ops/s".into());
+    let web = "web-n440bx-1998/2-cpu-400-mhz";
+    let before = it.clone();
+    add_published(&mut it, published(&[web, "netbench-nt-1998"]));
+    let [.., nothing, drawn] = &it.curves[..] else { panic!() };
+    assert_eq!((nothing.published.is_none(), drawn.points.len()), (true, 10));
+    assert_eq!(drawn.published.as_ref().map(|it| it.year), Some(1998));
+    let said = |it: &Comparison, part: &str| it.notes.iter().any(|note| note.contains(part));
+    assert!(said(&it, "prints no requested loads") && said(&it, "no ratio to them is claimed"));
+    assert!(said(&it, "ProLiant 3000 is not drawn: it follows the method of disk-mix"));
+    assert_eq!(it.figures, before.figures);
+
+    let mut files = Comparison { suite: "disk-mix".to_owned(), ..before.clone() };
+    add_published(&mut files, published(&["netbench-nt-1998"]));
+    assert!(said(&files, "its load is in clients, and that of the runs in ops/s"));
+    files.axis.unit = "clients".to_owned();
+    add_published(&mut files, published(&["netbench-nt-1998"]));
+    assert!(said(&files, "its throughput is in bytes/s, and that of the runs in ops/s"));
+    files.unit = "bytes/s".to_owned();
+    add_published(&mut files, published(&["netbench-nt-1998"]));
+    assert_eq!(files.curves.len(), 3);
+    let mut nfs = Comparison { suite: "nfs-v3".to_owned(), ..before };
+    let name = "nfs-pseries-v3-2002/ibm-eserver-pseries-690-turbo-udp";
+    add_published(&mut nfs, published(&[name]));
+    assert!(said(&nfs, "its source prints no load points") && nfs.curves.len() == 2);
 }

@@ -18,6 +18,9 @@ const PRINTED_TOLERANCE: f64 = 0.0501;
 pub struct ByteCurve {
     /// Name.
     pub name: String,
+    /// Processors of the server, where the report says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<u32>,
     /// Clients each mix asked for.
     pub clients: Vec<u32>,
     /// Clients that took part in it.

@@ -9,19 +9,25 @@ use crate::price::{Peak, Priced};
 /// Marks a system of a file: `web-n440bx-1998/2-cpu-350-mhz`.
 const SEPARATOR: char = '/';
 
-struct System<'p> {
-    label: String,
-    peak: f64,
+pub(super) struct System<'p> {
+    pub(super) label: String,
+    pub(super) peak: f64,
     place: &'p str,
     /// Load points as far as they are printed: load and throughput.
     points: Vec<(String, f64)>,
-    bytes: Option<&'p ByteCurve>,
+    pub(super) processors: Option<u32>,
+    pub(super) bytes: Option<&'p ByteCurve>,
 }
 
 impl<'p> System<'p> {
     /// Its curve with its price, where both are printed.
     fn priced(&self) -> Option<(&'p ByteCurve, Priced)> {
         Some((self.bytes?, self.bytes?.priced()?))
+    }
+
+    /// Throughput of its load points.
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
+        self.points.iter().map(|(_, value)| *value)
     }
 }
 
@@ -60,7 +66,7 @@ pub fn compare(first: &str, second: &str) -> Result<PublishedComparison, Publish
     })
 }
 
-fn file_of(name: &str) -> Result<Published, PublishedError> {
+pub(super) fn file_of(name: &str) -> Result<Published, PublishedError> {
     published(name.split(SEPARATOR).next().unwrap_or(name))
 }
 
@@ -71,7 +77,7 @@ fn slug(label: &str) -> String {
 }
 
 impl Published {
-    fn systems(&self) -> Vec<System<'_>> {
+    pub(super) fn systems(&self) -> Vec<System<'_>> {
         let numbered = |points: &[f64]| -> Vec<(String, f64)> {
             (1..).zip(points).map(|(at, value)| (format!("point {at}"), *value)).collect()
         };
@@ -80,6 +86,7 @@ impl Published {
             peak: it.peak_ops_per_s,
             place: &it.place,
             points: numbered(&it.points_ops_per_s),
+            processors: Some(it.processors),
             bytes: None,
         });
         let listed = self.results.iter().map(|it| System {
@@ -87,6 +94,7 @@ impl Published {
             peak: it.peak_ops_per_s,
             place: &self.results_place,
             points: Vec::new(),
+            processors: Some(it.processors),
             bytes: None,
         });
         let curves = self.byte_curves.iter().filter_map(|it| {
@@ -96,13 +104,23 @@ impl Published {
             });
             let points = loads.zip(it.bytes_per_s.iter().copied()).collect();
             let (_, peak) = it.peak()?;
-            Some(System { label: it.name.clone(), peak, place: &it.place, points, bytes: Some(it) })
+            let label = it.name.clone();
+            let (place, processors, bytes) = (it.place.as_str(), it.processors, Some(it));
+            Some(System { label, peak, place, points, processors, bytes })
         });
         configured.chain(listed).chain(curves).collect()
     }
 
+    /// What to write for a system of this file.
+    pub(super) fn name_of(&self, system: &System<'_>) -> String {
+        match self.systems().len() {
+            1 => self.name.clone(),
+            _ => format!("{}{SEPARATOR}{}", self.name, slug(&system.label)),
+        }
+    }
+
     /// The system that `asked` names in this file.
-    fn system(&self, asked: &str) -> Result<System<'_>, PublishedError> {
+    pub(super) fn system(&self, asked: &str) -> Result<System<'_>, PublishedError> {
         let mut systems = self.systems();
         let wanted = asked.split_once(SEPARATOR).map(|(_, system)| slug(system));
         let at = match &wanted {

@@ -1,6 +1,8 @@
 //! What an experiment says of its factors: the cells of the grid, the effects of the levels, and
 //! how sure each of them is. Analysis writes it, reports word it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::RatioFigure;
@@ -131,16 +133,7 @@ pub enum MissingWhy {
         rules: Vec<String>,
     },
     /// A command of the user's did not do its work.
-    Hook {
-        /// What it was for.
-        hook: Hook,
-        /// The command.
-        command: String,
-        /// How it ended.
-        end: HookEnd,
-        /// The end of what it printed; untrusted.
-        output: String,
-    },
+    Hook(HookFailure),
     /// The target or the host could not be used.
     Unusable {
         /// The message of the run.
@@ -150,6 +143,40 @@ pub enum MissingWhy {
     NotRun,
     /// The run has no such figure.
     NoFigure,
+}
+
+/// A command of an experiment that did not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HookFailure {
+    /// The factor that it is of.
+    pub factor: String,
+    /// The level that it was to set, verify or take back.
+    pub level: String,
+    /// What it was for.
+    pub hook: Hook,
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub end: HookEnd,
+    /// The end of what it printed; untrusted.
+    pub output: String,
+}
+
+impl fmt::Display for HookFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { factor, level, command, .. } = self;
+        let what = match self.hook {
+            Hook::Set => "the command that sets",
+            Hook::Verify => "the command that verifies",
+            Hook::Undo => "the command that undoes",
+        };
+        write!(f, "{what} {factor} = {level} {} ({command})", self.end)?;
+        match self.output.is_empty() {
+            true => Ok(()),
+            false => write!(f, ":\n{}", self.output),
+        }
+    }
 }
 
 /// What a command of an experiment is for.
@@ -176,8 +203,17 @@ pub enum HookEnd {
     TimedOut(u64),
     /// It could not be started.
     NotStarted,
-    /// It ended well, but what it printed is not the level.
-    OtherLevel,
+}
+
+impl fmt::Display for HookEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(status) => write!(f, "ended with status {status}"),
+            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::TimedOut(seconds) => write!(f, "had not ended after {seconds} s"),
+            Self::NotStarted => f.write_str("could not be started"),
+        }
+    }
 }
 
 /// A level against the first level of its factor.

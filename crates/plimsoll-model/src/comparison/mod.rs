@@ -1,11 +1,13 @@
 //! Groups of runs side by side, format 1: what `plimsoll compare --json` prints, and the
 //! `versus.json` of `plimsoll versus`. A run is one observation; what it holds is not.
 
+mod curve;
 pub mod experiment;
 mod gate;
 
 use serde::{Deserialize, Serialize};
 
+pub use curve::{Curve, CurveFigure, CurvePoint, PublishedSource};
 pub use gate::{RatioFigure, RatioGate, RatioGateResult};
 
 use self::experiment::Experiment;
@@ -41,6 +43,10 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The figures, those of the whole run first.
     pub figures: Vec<FigureRow>,
+    /// Throughput and response time over load: a curve of each group, in their order, then the
+    /// published ones that can be drawn beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
     /// What a reader must know, for a person.
     pub notes: Vec<String>,
     /// What became of the conditions (`--fail-if`).

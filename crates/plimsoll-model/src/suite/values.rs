@@ -74,9 +74,10 @@ impl<'a> Schema<'a> {
         self.below(named.or_else(|| self.here.get("additionalProperties")))
     }
 
-    /// The writer of the suite chooses the keys.
+    /// The writer of the suite chooses the keys. Where they lead to tables, a dot ends a key.
     fn names_are_free(self) -> bool {
-        self.here.get("properties").is_none()
+        let is_table = |schema: Self| schema.here.get("properties").is_some();
+        !is_table(self) && !is_table(self.child(""))
     }
 
     /// Keys that must be there, also where the type has a value for them.

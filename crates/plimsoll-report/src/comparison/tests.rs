@@ -1,5 +1,6 @@
 use plimsoll_model::comparison::{
-    Claim, Difference, FigureRow, GroupRun, Method, Ratio, RatioGateResult,
+    Claim, Curve, CurveFigure, CurvePoint, Difference, FigureRow, GroupRun, Method,
+    PublishedSource, Ratio, RatioGateResult,
 };
 
 use super::*;
@@ -112,4 +113,131 @@ fn text_and_markdown_hold_figures_conditions_and_notes() {
     let md = comparison_markdown(&it);
     assert!(md.contains("| 4,000 | none seen (0.96–1.06) | × 0.72 (0.69–0.75) |"), "{md}");
     assert!(md.contains(r"mind \*this\*"), "{md}");
+}
+
+#[test]
+fn costs_are_told_at_the_load_of_the_peak_and_the_others_stand_in_a_table() {
+    use plimsoll_model::cost::CostFigure;
+    let mut it = comparison();
+    let ratio = it.figures[0].ratios[0].clone();
+    for load in [1_000.0, 2_000.0, 4_000.0] {
+        let mut done = row(RatioFigure::AchievedOpsPerS, Some(load), ratio.clone());
+        done.groups.iter_mut().for_each(|group| group.mean = Some(load));
+        it.figures.push(done);
+        let cpu = RatioFigure::Cost(CostFigure::CpuPerOp);
+        it.figures.push(row(cpu, Some(load), ratio.clone()));
+    }
+    let (page, text) = (comparison_html(&it).unwrap(), comparison_text(&it));
+    let first = "managed:caddy compared with managed:nginx: 28 % slower at 28 % less CPU per op. \
+                 (Costs at 4,000";
+    assert!(page.replace("&#x2f;", "/").contains(first), "{page}");
+    assert_eq!(text.matches("CPU per op ").count(), 1, "{text}");
+    assert!(text.contains("CPU per op         30.0 µs → 21.6 µs  × 0.72 (0.69–0.75)"), "{text}");
+    let md = comparison_markdown(&it);
+    assert!(md.contains("| 1,000 | × 0.72 (0.69–0.75) |"), "{md}");
+}
+
+/// Ten points up to a load; groups with response times and the range of their runs.
+fn curve(label: &str, most: f64, published: Option<u32>) -> Curve {
+    let ranged = |value: f64| {
+        let range = published.is_none().then_some([value * 0.98, value * 1.02]);
+        Some(CurveFigure { value, range })
+    };
+    let point = |step: u32| {
+        let load = most * f64::from(step) / 10.0;
+        let response = |ns: f64| ranged(ns * f64::from(step)).filter(|_| published.is_none());
+        CurvePoint {
+            load,
+            throughput: ranged(load * 0.995),
+            response_mean_ns: response(200_000.0),
+            response_p99_ns: response(900_000.0),
+            not_counted: step == 10 && published.is_none(),
+        }
+    };
+    let source = |year| PublishedSource {
+        name: "old/system".to_owned(),
+        year,
+        source: format!("A <source> of {year}"),
+    };
+    let published = published.map(source);
+    Curve { label: label.to_owned(), published, points: (1..=10).map(point).collect() }
+}
+
+/// Five servers and two published systems of very different size.
+fn five_groups() -> Comparison {
+    let labels = ["nginx", "caddy", "apache", "lighttpd", "builtin"];
+    let mut it = comparison();
+    it.groups = labels.map(group).to_vec();
+    for row in &mut it.figures {
+        row.groups.resize(5, row.groups[1].clone());
+        row.ratios.resize(4, row.ratios[0].clone());
+    }
+    for difference in &mut it.differences {
+        difference.values = labels.map(str::to_owned).to_vec();
+    }
+    it.axis.name = "requested load".to_owned();
+    it.axis.unit = "ops/s".to_owned();
+    let groups =
+        (0..).zip(labels).map(|(at, label)| curve(label, 30_000.0 - 2_000.0 * f64::from(at), None));
+    let old =
+        [curve("1 processor", 1_000.0, Some(1998)), curve("2 processors", 1_661.0, Some(1998))];
+    it.curves = groups.chain(old).collect();
+    it
+}
+
+#[test]
+fn five_groups_and_two_published_systems_are_drawn_in_one_chart_each() {
+    let it = five_groups();
+    let page = comparison_html(&it).unwrap();
+    let chart = |id: &str| {
+        let from = page.find(&format!("id=\"{id}-title\"")).unwrap_or_else(|| panic!("no {id}"));
+        let end = page[from..].find("</svg>").unwrap();
+        &page[from..from + end]
+    };
+    let throughput = chart("curves-throughput");
+    // The old systems carry a twentieth: equal ratios are equal steps.
+    assert!(throughput.contains("Throughput, ops/s; log scales"), "{throughput}");
+    for number in 1..=7 {
+        let dash = if number > 5 { " dashed" } else { "" };
+        for class in ["course", "mark"] {
+            assert!(
+                throughput.contains(&format!("class=\"{class} c{number}{dash}\"")),
+                "{class} {number}"
+            );
+        }
+    }
+    assert_eq!(throughput.matches("class=\"range").count(), 5, "published figures have no range");
+    assert_eq!(throughput.matches(" open\"").count(), 5);
+    assert_eq!(chart("curves-p99").matches("class=\"course").count(), 5, "what lacks is left out");
+    assert!(page.contains("1 processor (published, 1998)<small>A &lt;source&gt; of 1998</small>"));
+    assert!(comparison_text(&it).contains("curve: 2 processors (published, 1998), 10 load points"));
+    insta::assert_snapshot!(comparison_markdown(&it));
+}
+
+#[test]
+fn no_more_curves_are_drawn_than_can_be_told_apart_and_published_ones_are_kept() {
+    let mut it = five_groups();
+    it.curves.splice(5..5, (6..=9).map(|number| curve(&number.to_string(), 30_000.0, None)));
+    let page = comparison_html(&it).unwrap();
+    assert!(page.contains("3 curves are not drawn") && !page.contains("class=\"course c9"));
+    assert!(page.contains("<b>8</b>") && page.contains("2 processors (published, 1998)"));
+    it.curves = vec![Curve { points: Vec::new(), ..curve("a", 1.0, None) }];
+    assert!(!comparison_html(&it).unwrap().contains("Curves over load"), "none has a course");
+}
+
+#[test]
+fn one_group_beside_published_results_has_its_figures_and_no_ratio() {
+    let mut it = five_groups();
+    it.groups.truncate(1);
+    it.differences.clear();
+    for row in &mut it.figures {
+        row.groups.truncate(1);
+        row.ratios.clear();
+    }
+    let (page, text) = (comparison_html(&it).unwrap(), comparison_text(&it));
+    assert!(page.contains("nginx beside published results") && page.contains("30,000 ops"));
+    assert!(
+        text.contains("peak") && text.contains("30,000 ops/s") && !text.contains('×'),
+        "{text}"
+    );
 }

@@ -36,6 +36,16 @@ impl Drawing {
         )
     }
 
+    /// Wraps the marks in an image that stands beside words which say the same.
+    pub(super) fn finish_hidden(self, (width, height): (f64, f64)) -> String {
+        let (width, height) = (coordinate(width), coordinate(height));
+        format!(
+            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             aria-hidden=\"true\">\n{}</svg>",
+            self.body
+        )
+    }
+
     pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         self.write(format_args!(
             "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n",
@@ -56,6 +66,16 @@ impl Drawing {
         ));
     }
 
+    /// A closed shape through these corners; an empty tip is none.
+    pub(super) fn shape(&mut self, class: &str, corners: &[(f64, f64)], tip: &str) {
+        let mut path = String::with_capacity(corners.len() * 12);
+        for (i, (x, y)) in corners.iter().enumerate() {
+            path.push(if i == 0 { 'M' } else { 'L' });
+            path.push_str(&format!("{} {}", coordinate(*x), coordinate(*y)));
+        }
+        self.write(format_args!("<path class=\"{class}\" d=\"{path}Z\">{}</path>\n", tipped(tip)));
+    }
+
     /// Areas of one kind, each by its corner and size, as one mark.
     pub(super) fn areas(&mut self, class: &str, areas: &[Area], tip: &str) {
         if areas.is_empty() {
@@ -68,11 +88,7 @@ impl Drawing {
             let piece = format!("M{} {}h{width}v{height}h-{width}z", c(*x), c(*y));
             path.push_str(&piece);
         }
-        let tip = match tip {
-            "" => String::new(),
-            tip => format!("<title>{}</title>", escaped(tip)),
-        };
-        self.write(format_args!("<path class=\"{class}\" d=\"{path}\">{tip}</path>\n"));
+        self.write(format_args!("<path class=\"{class}\" d=\"{path}\">{}</path>\n", tipped(tip)));
     }
 
     /// An area that tells what it stands for when pointed at.
@@ -188,6 +204,14 @@ fn coordinate(value: f64) -> String {
         Some("-0") => "0".to_owned(),
         Some(whole) => whole.to_owned(),
         None => text,
+    }
+}
+
+/// What a mark says when pointed at.
+fn tipped(tip: &str) -> String {
+    match tip {
+        "" => String::new(),
+        tip => format!("<title>{}</title>", escaped(tip)),
     }
 }
 

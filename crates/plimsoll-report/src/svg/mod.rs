@@ -7,6 +7,7 @@
 mod bounds;
 mod cost;
 mod course;
+mod curves;
 mod draw;
 mod experiment;
 mod file;
@@ -24,6 +25,7 @@ mod timeline;
 pub(crate) use bounds::bounds_legend;
 pub(crate) use cost::{COST_CHARTS, cost_chart};
 pub(crate) use course::course_chart;
+pub(crate) use curves::{curve_sample, curves_chart};
 pub(crate) use experiment::experiment_chart;
 pub use file::charts;
 pub(crate) use heat::heat_chart;

@@ -78,7 +78,7 @@ pub(crate) fn cost_text(figure: CostFigure, value: f64) -> String {
     let unit = CostUnit::for_largest(figure, value);
     match unit.name() {
         "" => three_digits(value),
-        name => format!("{}\u{a0}{name}", three_digits(unit.of(value))),
+        name => format!("{} {name}", three_digits(unit.of(value))),
     }
 }
 

@@ -41,7 +41,8 @@ pub(crate) struct ExperimentView {
 
 impl ExperimentView {
     pub(crate) fn new(comparison: &Comparison, it: &Experiment) -> Self {
-        let mut sentences = words::effects(it);
+        let mut sentences: Vec<String> = words::response(it).into_iter().collect();
+        sentences.extend(words::effects(it));
         sentences.extend(words::interaction(it));
         sentences.extend(it.laws.iter().filter_map(|law| words::law(it, law)));
         // Of two combinations the effect says it.

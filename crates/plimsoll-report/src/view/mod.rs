@@ -4,6 +4,7 @@ mod agents;
 mod capacity;
 mod consumers;
 mod cost;
+pub(crate) mod curves;
 mod disclosure;
 mod drawn;
 mod errors;
@@ -38,6 +39,7 @@ pub(crate) use cost::{CostUnit, cost_name, cost_of_name, cost_text};
 pub(crate) use disclosure::Section;
 pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
+pub(crate) use joined::joined;
 pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit};
@@ -163,6 +165,15 @@ fn titles(run: &RunResult) -> (String, String) {
     }
 }
 
+/// Class of the verdict.
+fn mood(run: &RunResult) -> &'static str {
+    match (run.verdict.valid, &run.suite) {
+        (true, Some(_)) => "good",
+        (true, None) => "open",
+        (false, _) => "bad",
+    }
+}
+
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
         let (title, subtitle) = titles(run);
@@ -179,11 +190,7 @@ impl RunView {
             targets: run.targets.clone(),
             valid: run.verdict.valid,
             symbol: symbol(run),
-            mood: match (run.verdict.valid, &run.suite) {
-                (true, Some(_)) => "good",
-                (true, None) => "open",
-                (false, _) => "bad",
-            },
+            mood: mood(run),
             verdict: verdict(run),
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),

@@ -10,7 +10,6 @@ use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, decimals, grouped};
 
-use super::joined::joined;
 use super::{cost_name, cost_text};
 use crate::text::ABSENT;
 
@@ -123,9 +122,8 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     }
 }
 
-/// What comes first: the group against the first one, speed and cost in one sentence, then one for
-/// each figure of the run, for the response at the highest load that counts in all groups, and for
-/// the CPU time of an op.
+/// The group against the first one, in a sentence for each figure of the run, for the response at the
+/// highest load that counts in all groups, and for the CPU time of an op.
 pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
     let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
     let rows = || comparison.figures.iter();
@@ -153,7 +151,7 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
         let said = said(row, index);
         Some(format!("{what}: {other} {after}, {first} {before}: {said}{by}."))
     };
-    joined(comparison, index).into_iter().chain(shown.filter_map(sentence)).collect()
+    shown.filter_map(sentence).collect()
 }
 
 /// `28 % less`, `12 % slower`.

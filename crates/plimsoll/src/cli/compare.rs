@@ -16,7 +16,8 @@ use super::{RunArgs, YesNo};
 pub(crate) struct CompareArgs {
     /// Bundles of runs, or directories that hold several (a group each; DIR stands for DIR-1,
     /// DIR-2 … of run --repeat too). The first is the one to compare with; with --against all of
-    /// them are
+    /// them are. Among them published:NAME draws a published curve beside those of the runs; two
+    /// published results without runs are compared with each other
     #[arg(value_name = "RUNS", required_unless_present = "label")]
     pub runs: Vec<String>,
     /// Runs of the second group

@@ -1,6 +1,7 @@
 //! The command line. One block per verb, one entry per flag; help is made from this.
 
 mod agents;
+mod board;
 mod calibrate;
 mod capacity;
 mod compare;
@@ -9,6 +10,7 @@ mod observers;
 mod run;
 mod scale;
 mod serve;
+mod size;
 mod values;
 
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use plimsoll_model::suite::{Override, Peak};
 pub(crate) use agents::{
     AgentArgs, AgentServeArgs, AgentsCheckArgs, AgentsManifestArgs, AgentsVerb,
 };
+pub(crate) use board::BoardArgs;
 pub(crate) use calibrate::CalibrateArgs;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
@@ -27,6 +30,7 @@ use observers::ObserverArgs;
 pub(crate) use run::{ArrivalsArg, GateArgs, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
+pub(crate) use size::SizeArgs;
 use values::{parse_override, parse_peak};
 
 pub(crate) use plimsoll_protocol::DEFAULT_SEED;
@@ -84,12 +88,16 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// Compare groups of runs with the first, with confidence
     Compare(CompareArgs),
+    /// Tell how big a server must be for a load, from runs at lower ones
+    Size(SizeArgs),
     /// Run a suite on two servers in turn, and compare them
     Versus(Box<VersusArgs>),
     /// Check a bundle: checksums, signature, then the rules again
     Verify(VerifyArgs),
     /// List the bundles below directories, newest first
     Runs(RunsArgs),
+    /// A table of results: bundles below directories and published results, a line each
+    Board(BoardArgs),
     /// What the disclosure says of this host
     Inventory(InventoryArgs),
     /// Transcribed results of the source reports

@@ -11,6 +11,9 @@ pub(crate) struct ScaleArgs {
     /// memory=256MiB,1GiB, or threads=1,4,16 (of the reference server of transactions)
     #[arg(long, required = true, value_name = "WHAT=LIST", value_parser = parse_over)]
     pub over: Over,
+    /// Take invalid runs too; every output is marked
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub run: RunArgs,
 }

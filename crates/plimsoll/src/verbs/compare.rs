@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_analysis::compare::{GroupInput, Wishes, compare};
+use plimsoll_analysis::compare::{GroupInput, Wishes, add_published, compare};
 use plimsoll_model::bundle::write_durably;
 use plimsoll_model::comparison::Comparison;
 use plimsoll_report::{comparison_html, comparison_junit, comparison_markdown, comparison_text};
@@ -19,13 +19,18 @@ use crate::terminal;
 /// Compares, shows and writes what was asked for; exit code 1 where a condition fails.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     let names: Vec<&String> = args.runs.iter().chain(&args.against).collect();
-    if let Some(pair) = published::pair(&names)? {
+    // A label names runs.
+    if args.label.is_empty()
+        && let Some(pair) = published::pair(&names)?
+    {
         refuse_of_published(args)?;
         let wanted = Wanted { json: args.json, html: args.html.as_deref(), md: args.md.as_deref() };
         return published::compare(pair, &wanted);
     }
+    let curves = published::curves(&names)?;
     let prices = Prices::read(args.prices.as_deref())?;
     let groups = groups::read(&named(args)?)?;
+    refuse_unjudged(args, groups.len())?;
     let wishes = Wishes {
         paired: args.paired,
         force: args.force,
@@ -33,6 +38,7 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
         unsure_fails: args.fail_if_unsure == YesNo::Yes,
     };
     let mut comparison = compared(&groups, wishes)?;
+    add_published(&mut comparison, curves);
     comparison.prices = prices.map(|prices| prices.compare(&groups)).transpose()?;
     show(&comparison, args.json);
     if let Some(file) = &args.html {
@@ -49,7 +55,6 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
 /// judged must not look like one that held.
 fn refuse_of_published(args: &CompareArgs) -> Result<(), Failure> {
     let given = [
-        ("--label", !args.label.is_empty()),
         ("--paired", args.paired),
         ("--force", args.force),
         ("--prices", args.prices.is_some()),
@@ -64,13 +69,30 @@ fn refuse_of_published(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// The groups that the arguments name: the first, and those it is compared with.
+/// A group alone beside published curves has no ratio that a condition could be of.
+fn refuse_unjudged(args: &CompareArgs, groups: usize) -> Result<(), Failure> {
+    match groups < 2 && !args.fail_if.is_empty() {
+        true => Err(Failure::wrong(
+            "--fail-if is for ratios of runs, and here is one group: no ratio to a published \
+             result is claimed; name a second group, or leave the condition out",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The groups that the arguments name: the first, and those it is compared with. Published results
+/// are no groups; beside them one will do.
 fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
+    let is_run = |name: &&String| published::name_of(name).is_none();
+    let of_runs = |names: &[String]| names.iter().filter(is_run).cloned().collect::<Vec<String>>();
     let unnamed = |runs: &[String]| Named { label: None, runs: runs.to_vec() };
+    let (runs, against) = (of_runs(&args.runs), of_runs(&args.against));
+    let alone_will_do = runs.len() + against.len() < args.runs.len() + args.against.len();
     let mut named: Vec<Named> = match args.against.is_empty() {
-        true => args.runs.chunks(1).map(unnamed).collect(),
-        false => vec![unnamed(&args.runs), unnamed(&args.against)],
+        true => runs.chunks(1).map(unnamed).collect(),
+        false => vec![unnamed(&runs), unnamed(&against)],
     };
+    named.retain(|group| !group.runs.is_empty());
     named.extend(
         args.label.iter().map(|labelled| Named {
             label: Some(labelled.name.clone()),
@@ -78,6 +100,7 @@ fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
         }),
     );
     match named.len() {
+        1 if alone_will_do => Ok(named),
         0 | 1 => Err(Failure::wrong(
             "name at least two bundles, or groups: plimsoll compare A… --against B…, or --label \
              NAME=DIR for each",

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod agents;
 pub(crate) mod analyse;
+pub(crate) mod board;
 pub(crate) mod calibrate;
 pub(crate) mod capacity;
 pub(crate) mod check;
@@ -22,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod scale;
 pub(crate) mod serve;
+pub(crate) mod size;
 pub(crate) mod suites;
 pub(crate) mod url_flags;
 pub(crate) mod verify;

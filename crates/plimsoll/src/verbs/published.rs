@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use plimsoll_analysis::published::{self, PublishedError, catalogue, published};
+use plimsoll_analysis::published::{self, PublishedCurve, PublishedError, catalogue, published};
+use plimsoll_model::board::BoardRow;
 use plimsoll_model::published::{Placed, PublishedPage, PublishedTable};
 use serde_json::json;
 
@@ -41,18 +42,33 @@ fn show(name: &str, json: bool, html: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The two published results that the targets of a comparison name; nothing where they name none.
+/// The name of a published result, where the text is one.
+pub(crate) fn name_of(text: &str) -> Option<&str> {
+    text.strip_prefix(PREFIX)
+}
+
+/// The two published results that a comparison without runs names; nothing where there are runs.
 pub(crate) fn pair<S: AsRef<str>>(targets: &[S]) -> Result<Option<[&str; 2]>, Failure> {
-    let names: Vec<&str> =
-        targets.iter().filter_map(|target| target.as_ref().strip_prefix(PREFIX)).collect();
-    match (names.as_slice(), targets.len()) {
-        ([], _) => Ok(None),
-        ([first, second], 2) => Ok(Some([first, second])),
+    let names: Vec<&str> = targets.iter().filter_map(|target| name_of(target.as_ref())).collect();
+    match names.as_slice() {
+        names if names.is_empty() || names.len() < targets.len() => Ok(None),
+        [first, second] => Ok(Some([first, second])),
         _ => Err(Failure::wrong(
-            "published results are compared two at a time, and with no run: \
+            "without runs published results are compared two at a time: \
              plimsoll compare published:NAME published:NAME",
         )),
     }
+}
+
+/// The published curves that stand beside the runs of a comparison.
+pub(crate) fn curves<S: AsRef<str>>(targets: &[S]) -> Result<Vec<PublishedCurve>, Failure> {
+    let names = targets.iter().filter_map(|target| name_of(target.as_ref()));
+    names.map(|name| published::curve(name).map_err(failure)).collect()
+}
+
+/// The lines of published results in a table of results.
+pub(crate) fn board_rows(name: &str) -> Result<Vec<BoardRow>, Failure> {
+    published::board_rows(name).map_err(failure)
 }
 
 /// Where a comparison goes besides the terminal.

@@ -8,12 +8,12 @@ use clap::Parser as _;
 use crate::cli::{Cli, ResumeArgs, Verb};
 use crate::coordinator::resume;
 use crate::exit::{Exit, Failure};
-use crate::experiment::{Begin, started_in};
 use crate::secrets::holds_left_out;
 use crate::signals::Signals;
 use crate::terminal::Live;
+use crate::verbs::experiment::{self, Begin, started_in};
 use crate::verbs::run::show_end;
-use crate::verbs::{experiment, scale, versus};
+use crate::verbs::{scale, versus};
 
 /// Same suite, seed, targets and ladder; only what is not finished is run.
 pub(crate) fn perform(args: &ResumeArgs) -> Result<Exit, Failure> {
@@ -45,6 +45,11 @@ fn again(args: &ResumeArgs, command: &[String], directory: &Path) -> Result<Exit
             directory.display()
         ))
     })?;
+    // As it would have been typed there.
+    let whole = match whole.strip_prefix(directory) {
+        Ok(within) if within != Path::new("") => within.to_owned(),
+        _ => whole,
+    };
     let unread = |why: String| Failure::wrong(format!("{shown}: cannot read its command: {why}"));
     match Cli::try_parse_from(command).map_err(|e| unread(e.to_string()))?.verb {
         Verb::Versus(mut asked) => {

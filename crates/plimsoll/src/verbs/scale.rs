@@ -4,11 +4,11 @@
 use plimsoll_model::comparison::experiment::Response;
 use plimsoll_model::target::TargetSpec;
 
+use super::experiment::design::{Design, Order};
+use super::experiment::{self, Asked, Begin, file, refuse_occupied, requests};
 use super::run::default_out;
 use crate::cli::{Reported, ScaleArgs};
 use crate::exit::{Exit, Failure};
-use crate::experiment::design::{Design, Order};
-use crate::experiment::{self, Asked, Begin, file, refuse_occupied, requests};
 use crate::signals::Signals;
 
 const VERB: &str = "scale";
@@ -49,7 +49,7 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
         response: Response::default(),
         ratios: &ratios,
         gates: &args.run.gates,
-        force: false,
+        force: args.force,
         output: args.run.output,
     };
     asked.conduct(&Signals::listen()?)

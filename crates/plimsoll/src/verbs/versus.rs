@@ -12,13 +12,13 @@ use plimsoll_model::suite::{Ladder, Override};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::grouped;
 
+use super::experiment::design::{Change, Design, Factor, Level, Order};
+use super::experiment::{self, Asked, Begin, refuse_ladders, refuse_occupied, requests};
 use super::run::default_out;
 use crate::cli::{Reported, VersusArgs};
 use crate::coordinator::{RunRequest, run};
 use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::experiment::design::{Change, Design, Factor, Level, Order};
-use crate::experiment::{self, Asked, Begin, refuse_ladders, refuse_occupied, requests};
 use crate::signals::Signals;
 use crate::terminal::{self, Live};
 

@@ -32,6 +32,7 @@ mod requests;
 mod search;
 mod secrets;
 mod signatures;
+mod size;
 mod storage;
 mod streams;
 mod systems;

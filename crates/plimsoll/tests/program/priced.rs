@@ -55,12 +55,45 @@ fn a_run_is_priced_in_its_report_and_against_another() {
         _ => compared.check(0, &["the run has no peak that counts"]),
     }
 
+    stands_beside_published_results(place.path(), [small_text, large_text], &file);
+
     write(Path::new(&file), &PRICES.replace("total = 1000", "total = 999"));
     plimsoll(&both).check(2, &["prices.toml", "^^^", "EUR 999.00", "EUR 1,000.00"]);
     write(Path::new(&file), &PRICES.replace("\"large\"", "\"larger\""));
     plimsoll(&both).check(2, &["no system of the price file is called \"large\"", "\"larger\""]);
     std::fs::remove_file(&file).unwrap();
     plimsoll(&both).check(2, &["cannot read the price file"]);
+}
+
+/// Bundles with published results: as lines of a table, and as curves.
+fn stands_beside_published_results(place: &Path, [small, large]: [&str; 2], prices: &str) {
+    let dir = place.to_str().unwrap();
+    let files = ["board.html", "board.md", "board.csv"].map(|name| place.join(name));
+    let [html, md, csv] = files.each_ref().map(|file| file.to_str().unwrap());
+    let web = "published:web-n440bx-1998/2-cpu-350-mhz";
+    let written = ["--prices", prices, "--html", html, "--md", md, "--csv", csv];
+    let board = plimsoll(&[&["board", dir, web][..], &written].concat());
+    board.check(0, &["web-static, quick", "1,661 ops/s", "830 ops/s", "✗ invalid", "no"]);
+    assert_eq!(board.out.lines().count(), 4, "{board:?}");
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains("published:web-n440bx-1998") && text.contains("small"), "{text}");
+    }
+    plimsoll(&["board", dir, "published:all", "--sort", "peak"]).check(0, &["111,687 ops/s"]);
+    let empty = place.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    plimsoll(&["board", empty.to_str().unwrap()]).check(2, &["no bundle of a run lies there"]);
+    plimsoll(&["board", "published:nothing"]).check(2, &["no published result is called"]);
+
+    let html = place.join("curves.html");
+    let beside = ["compare", small, large, web, "published:netbench-nt-1998", "--force"];
+    let compared = plimsoll(&[&beside[..], &["--html", html.to_str().unwrap()]].concat());
+    let said = ["2 CPU 350 MHz (published, 1998), 10 load points", "no ratio to them is claimed"];
+    compared.check(0, &said);
+    compared.check(0, &["is not drawn: it follows the method of disk-mix"]);
+    assert!(std::fs::read_to_string(html).unwrap().contains("course c3 dashed"));
+    plimsoll(&["compare", small, web]).check(0, &["beside published results"]);
+    plimsoll(&["compare", small, web, "--fail-if", "peak < 9x"]).check(2, &["here is one group"]);
 }
 
 #[test]
@@ -103,7 +136,9 @@ fn published_results_are_compared_with_what_their_sources_say() {
     for file in [html, md] {
         assert!(std::fs::read_to_string(&file).unwrap().contains("over 4.2 times"), "{file:?}");
     }
-    plimsoll(&["compare", "published:netbench-nt-1998", "somewhere"]).check(2, &["two at a time"]);
+    plimsoll(&["compare", "published:netbench-nt-1998", "somewhere"])
+        .check(2, &["neither the bundle of a run"]);
+    plimsoll(&["compare", pair[0], pair[1], pair[0]]).check(2, &["two at a time"]);
     plimsoll(&["compare", pair[0], pair[1], "--fail-if", "peak < 9x"])
         .check(2, &["--fail-if is for runs"]);
 }

@@ -29,68 +29,50 @@ fn groups_left() -> Vec<String> {
 }
 
 #[test]
-fn each_step_has_a_bundle_and_a_row() {
+fn each_step_has_a_bundle_a_row_and_a_place_in_the_document() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("scaled");
-    let ended = scale("threads=1,2", &out, &[]);
+    let ended = scale("threads=1,2", &out, &["--force", "--json"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    let table = std::fs::read_to_string(out.join("scale.md")).unwrap();
-    assert!(ended.out.contains(&table), "{ended:?}");
-    for part in ["| step | ops/s | ratio | efficiency |", "| threads 1 |", "| threads 2 |"] {
-        assert!(table.contains(part), "{part:?} in {table}");
-    }
     for (step, said) in [("threads-1", "1 service threads"), ("threads-2", "2 service threads")] {
         let setup = result(&out.join(step))["disclosure"]["setup"].to_string();
         assert!(setup.contains("server held to") && setup.contains(said), "{setup}");
     }
-}
-
-#[test]
-fn json_is_one_document_and_the_page_draws_and_links_its_steps() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("scaled");
-    let ended = scale("threads=1,2", &out, &["--json"]);
-    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     let document: Value = serde_json::from_str(&ended.out).unwrap();
-    assert_eq!(document["format"], 1);
-    assert_eq!(document["suite"], "transactions-processor");
-    assert_eq!(document["over"], "threads");
-    let steps = document["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 2);
-    // A busy machine may leave a step without a throughput that counts.
-    let first = steps.iter().find(|step| step["throughput"].is_number());
-    for step in steps {
-        let ratio = step["throughput"].as_f64().map(|throughput| {
-            let (at, first) = first.map(|first| (&first["value"], &first["throughput"])).unwrap();
-            let ratio = throughput / first.as_f64().unwrap();
-            (ratio, ratio / (step["value"].as_f64().unwrap() / at.as_f64().unwrap()))
-        });
-        let told = step["ratio"].as_f64().zip(step["efficiency"].as_f64());
-        match (told, ratio) {
-            (None, None) => {}
-            (Some(told), Some(ratio)) => {
-                assert!((told.0 - ratio.0).abs() < 1e-9, "{document}");
-                assert!((told.1 - ratio.1).abs() < 1e-9, "{document}");
-            }
-            _ => panic!("{document}"),
-        }
-        assert!(step["valid"].is_boolean() && step["limit"]["kind"].is_string());
+    assert_eq!(
+        (&document["format"], &document["suite"]),
+        (&1.into(), &"transactions-processor".into())
+    );
+    let experiment = &document["experiment"];
+    let factor = &experiment["factors"][0];
+    assert_eq!((&factor["name"], &factor["levels"][1]["value"]), (&"threads".into(), &2.0.into()));
+    let effect = &experiment["effects"][0];
+    // A busy machine may leave a step without a throughput.
+    if let (Some(ratio), Some(efficiency)) =
+        (effect["ratio"].as_f64(), effect["efficiency"].as_f64())
+    {
+        assert!((efficiency - ratio / 2.0).abs() < 1e-9, "{effect}");
     }
     assert_eq!(std::fs::read_to_string(out.join("scale.json")).unwrap(), ended.out);
     let page = std::fs::read_to_string(out.join("scale.html")).unwrap();
-    for step in steps {
-        let report = format!("{}/report.html", step["bundle"].as_str().unwrap());
+    for step in ["threads-1", "threads-2"] {
+        let report = format!("{step}/report.html");
         assert!(page.contains(&format!("href=\"{report}\"")), "{report}");
         assert!(out.join(&report).is_file(), "{report}");
     }
     assert!(page.contains("transactions-processor over threads"));
-    let drawn = steps.iter().all(|step| step["throughput"].is_number());
-    assert_eq!(page.contains("<svg"), drawn);
-    if drawn {
-        for part in ["straight growth", "Efficiency, %"] {
-            assert!(page.contains(part), "{part:?}");
-        }
-    }
+    let table = std::fs::read_to_string(out.join("scale.md")).unwrap();
+    assert!(table.contains("| threads |") && table.contains("efficiency"), "{table}");
+}
+
+#[test]
+fn repeats_are_made_in_an_order_of_their_own_and_kept_below_their_step() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("scaled");
+    let ended = scale("threads=1,2", &out, &["--force", "--repeat", "2"]);
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert!(ended.err.contains("run 4 of 4 (repeat 2 of 2), threads "), "{ended:?}");
+    assert!(out.join("threads-2/2/report.html").is_file());
 }
 
 #[test]
@@ -104,7 +86,7 @@ fn a_fraction_of_a_core_is_a_quota_that_goes_with_its_server() {
         return;
     }
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    assert!(ended.out.contains("| cores 0.5 |"), "{ended:?}");
+    assert!(ended.out.contains("over cores"), "{ended:?}");
     assert_eq!(groups_left(), [""; 0]);
 }
 

@@ -1,6 +1,6 @@
 use plimsoll_model::comparison::experiment::{
-    AtLevel, Best, BestClaim, Factor, Hook, HookEnd, Interaction, Law, Level, MissingWhy, Response,
-    Setting,
+    AtLevel, Best, BestClaim, Factor, Hook, HookEnd, HookFailure, Interaction, Law, Level,
+    MissingWhy, Response, Setting,
 };
 use plimsoll_model::comparison::{Group, RatioFigure};
 use plimsoll_model::shape::Scalability;
@@ -137,7 +137,7 @@ fn effects_that_depend_on_each_other_are_said_at_each_level() {
     let said = words::interaction(&experiment()).unwrap();
     assert!(said.contains("F(1, 6) = 39.6, p < 0.001"), "{said}");
     let said = words::interaction(&additive()).unwrap();
-    assert!(said.contains("was not seen") && said.contains("5.4 %"), "{said}");
+    assert!(said.contains("do not visibly depend") && said.contains("5.4 %"), "{said}");
 }
 
 #[test]
@@ -166,6 +166,8 @@ fn times_rise_and_fall() {
     it.response = Response { figure: RatioFigure::P99, load: Some(4_000.0) };
     let [sizes, raid] = words::effects(&it).try_into().unwrap();
     assert_eq!(sizes, "Twice the processors bring p99 to 1.66 x (1.61–1.71).");
+    assert_eq!(words::response(&it).unwrap(), "The effects are those on p99 at 4,000.");
+    assert_eq!(words::response(&additive()), None);
     assert_eq!(raid, "Raid 5 lowers p99 by 4.8 % (3.6–6.0), compared with raid 0.");
 }
 
@@ -174,12 +176,14 @@ fn the_page_the_text_and_the_markdown_hold_sentences_tables_and_what_is_missing(
     let mut it = experiment();
     it.cells[3].missing = vec![Missing {
         block: 1,
-        why: MissingWhy::Hook {
+        why: MissingWhy::Hook(HookFailure {
+            factor: "raid".to_owned(),
+            level: "5".to_owned(),
             hook: Hook::Verify,
             command: "get-raid <5>".to_owned(),
             end: HookEnd::Exit(3),
             output: "degraded".to_owned(),
-        },
+        }),
     }];
     let it = comparison(it);
     let page = comparison_html(&it).unwrap();

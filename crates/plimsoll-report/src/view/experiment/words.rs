@@ -5,10 +5,10 @@ use std::fmt;
 
 use plimsoll_model::comparison::RatioFigure;
 use plimsoll_model::comparison::experiment::{
-    AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Hook, HookEnd, Law,
-    Missing, MissingWhy,
+    AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Law, Missing, MissingWhy,
+    Response,
 };
-use plimsoll_model::units::{decimals, three_digits};
+use plimsoll_model::units::{decimals, grouped, three_digits};
 
 use crate::view::ratios;
 
@@ -46,6 +46,14 @@ pub(super) fn held(it: &Experiment, at: &[AtLevel]) -> String {
 /// A factor is called by more than one thing.
 fn is_plural(name: &str) -> bool {
     name.ends_with('s') && !name.ends_with("ss")
+}
+
+/// What the effects are of, where it is not the headline.
+pub(super) fn response(it: &Experiment) -> Option<String> {
+    let Response { figure, load } = it.response;
+    let place = load.map(|load| format!(" at {}", grouped(load))).unwrap_or_default();
+    let is_plain = figure.is_headline() && load.is_none();
+    (!is_plain).then(|| format!("The effects are those on {}{place}.", ratios::name(figure)))
 }
 
 /// A sentence for each level that is compared with the first of its factor; where effects depend on
@@ -233,9 +241,9 @@ pub(super) fn interaction(it: &Experiment) -> Option<String> {
             "The effects depend on each other ({test}): each is stated at the levels of the others."
         ),
         false => format!(
-            "That the effects depend on each other was not seen ({test}). Four of five such \
-             experiments would have seen it if an effect differed by {} from one level of another \
-             factor to the next.",
+            "The effects do not visibly depend on each other ({test}). Four of five such \
+             experiments would detect it if the effect of a factor differed by {} between two \
+             levels of another.",
             percent(found.detectable - 1.0)
         ),
     })
@@ -299,28 +307,7 @@ pub(super) fn missing(missing: &Missing) -> String {
         MissingWhy::Unusable { message } => message.clone(),
         MissingWhy::NotRun => "not run".to_owned(),
         MissingWhy::NoFigure => "the run has no such figure".to_owned(),
-        MissingWhy::Hook { hook, command, end, output } => {
-            let what = match hook {
-                Hook::Set => "set the level",
-                Hook::Verify => "verify the level",
-                Hook::Undo => "take the level back",
-            };
-            let printed = match output.trim() {
-                "" => "it printed no text".to_owned(),
-                output => format!("it printed: {output}"),
-            };
-            format!("the command to {what} {}: {command}; {printed}", ended(*end))
-        }
+        MissingWhy::Hook(failure) => failure.to_string(),
     };
     format!("repeat {}: {why}", missing.block + 1)
-}
-
-fn ended(end: HookEnd) -> String {
-    match end {
-        HookEnd::Exit(code) => format!("ended with exit code {code}"),
-        HookEnd::Signal(signal) => format!("was ended by signal {signal}"),
-        HookEnd::TimedOut(seconds) => format!("had not ended after {seconds} s"),
-        HookEnd::NotStarted => "could not be started".to_owned(),
-        HookEnd::OtherLevel => "ended well, but the level is another".to_owned(),
-    }
 }

@@ -83,15 +83,20 @@ impl Run {
 
 /// Every bundle below these directories, newest first; those that say no time come last.
 pub(super) fn catalogue(dirs: &[PathBuf]) -> Vec<Run> {
+    let mut runs: Vec<Run> = bundles_below(dirs).iter().map(|dir| run_of(dir)).collect();
+    runs.sort_by(|a, b| b.started.cmp(&a.started).then_with(|| a.dir.cmp(&b.dir)));
+    runs
+}
+
+/// Directories of bundles at or below these, each once, by name.
+pub(crate) fn bundles_below(dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for dir in dirs {
         find(dir, 0, &mut places);
     }
     places.sort();
     places.dedup();
-    let mut runs: Vec<Run> = places.iter().map(|dir| run_of(dir)).collect();
-    runs.sort_by(|a, b| b.started.cmp(&a.started).then_with(|| a.dir.cmp(&b.dir)));
-    runs
+    places
 }
 
 /// Directories that are bundles, or were to become some. Links are not followed.

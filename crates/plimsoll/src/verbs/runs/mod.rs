@@ -12,6 +12,7 @@ use plimsoll_model::stated::Stated;
 use crate::cli::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+pub(super) use catalogue::bundles_below;
 use catalogue::{Run, Standing, catalogue};
 
 /// Version of `--json`.

@@ -1,31 +1,4 @@
-//! Experiments: one suite over the levels of factors, repeated, in an order that drift hits evenly.
-//! `plimsoll experiment`, `versus` and `scale` all come here.
-//!
-//! | module | what it does |
-//! | --- | --- |
-//! | `design` | factors, cells, and the order of runs |
-//! | `file` | reads factors and options |
-//! | `cells` | makes the request of each cell's runs |
-//! | `series` | sets levels, makes the runs, keeps the journal |
-//! | `commands` | the commands that set and verify a level |
-//! | `hand` | asks the user to set one |
-//! | `records` | the journal, `experiment.jsonl` |
-//! | `bench` | makes a run on real servers |
-//! | `outcome` | the comparison of the cells |
-//! | `joined` | cells of bundles that were made elsewhere |
-
-mod bench;
-mod cells;
-mod commands;
-pub(crate) mod design;
-pub(crate) mod file;
-mod hand;
-pub(crate) mod joined;
-mod outcome;
-mod records;
-mod series;
-#[cfg(test)]
-mod tests;
+//! An experiment as a verb asks for it: from the first run to the page.
 
 use std::path::{Path, PathBuf};
 
@@ -34,15 +7,12 @@ use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::comparison::RatioGate;
 use plimsoll_model::comparison::experiment::Response;
 
-use bench::Real;
-pub(crate) use cells::{refuse_ladders, requests};
-pub(crate) use commands::{LevelCommands, NotSet};
-use design::Design;
-use hand::AtTheTerminal;
-use outcome::Outcome;
-pub(crate) use records::{HookFailure, started_in};
-use records::{Log, Started};
-use series::Series;
+use super::bench::Real;
+use super::design::Design;
+use super::hand::AtTheTerminal;
+use super::outcome::Outcome;
+use super::records::{Log, RECORDS_FILE, Started};
+use super::series::Series;
 
 use crate::cli::{FailIf, GateArgs, Output, RunArgs, YesNo};
 use crate::coordinator::RunRequest;
@@ -139,7 +109,7 @@ impl Asked<'_> {
 
 /// Refuses a directory that holds runs already; hours may lie before the last of them.
 pub(crate) fn refuse_occupied(dir: &Path, design: &Design) -> Result<(), Failure> {
-    let journal = dir.join(records::RECORDS_FILE);
+    let journal = dir.join(RECORDS_FILE);
     if journal.exists() {
         return Err(Failure::wrong(format!(
             "{dir}: an experiment is there already; go on with plimsoll resume {dir}, or name \

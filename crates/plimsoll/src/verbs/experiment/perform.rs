@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_model::bundle::write_durably;
 
-use super::run::default_out;
+use super::cells::requests;
+use super::conduct::{Asked, Begin, refuse_occupied, split_conditions};
+use super::design::{Design, Order};
+use super::{file, joined};
 use crate::cli::ExperimentArgs;
 use crate::exit::{Exit, Failure};
-use crate::experiment::design::{Design, Order};
-use crate::experiment::{self, Asked, Begin, file, joined, refuse_occupied, requests};
 use crate::signals::Signals;
+use crate::verbs::run::default_out;
 
 const VERB: &str = "experiment";
 /// The experiment's own copy of its file.
@@ -33,7 +35,7 @@ fn conducted(args: &ExperimentArgs, file: &Path, begin: Begin) -> Result<Exit, F
     };
     let (text, asked) = file::read(&file)?;
     let mut base = file::run_args(&file, &asked)?;
-    let ratios = experiment::split_conditions(&mut base);
+    let ratios = split_conditions(&mut base);
     let response = file::response(&file, &asked)?;
     let factors = file::factors(&file, &asked)?;
     let design = Design::new(factors, asked.repeats, Order::Seeded(asked.seed));

@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::commands::{LevelCommands, NotSet};
 use super::design::{Change, Design, Step};
 use super::hand::Person;
-use super::records::{CellEnd, HookFailure, Log, Record};
+use super::records::{CellEnd, Log, Record};
 use crate::clock::unix_ns;
 use crate::exit::{Exit, Failure};
+use crate::level_commands::{LevelCommands, NotSet};
 use crate::signals::Signals;
 use crate::terminal;
+use plimsoll_model::comparison::experiment::HookFailure;
 
 /// Where bundles go that do not count: of runs that were cut off, and of invalid ones that were
 /// made again.
@@ -49,6 +50,8 @@ pub(crate) struct Series<'a> {
     signals: &'a Signals,
     /// Of each factor, the level that this process has set.
     standing: Vec<Option<usize>>,
+    /// Of each factor, the level that a command of this process last tried to set.
+    touched: Vec<Option<usize>>,
     /// Of each factor, the setting that the user has confirmed to this process.
     confirmed: Vec<Option<u32>>,
     worst: Exit,
@@ -63,8 +66,16 @@ enum Next {
 impl<'a> Series<'a> {
     pub(crate) fn new(design: &'a Design, dir: &'a Path, log: Log, signals: &'a Signals) -> Self {
         let factors = design.factors.len();
-        let (standing, confirmed) = (vec![None; factors], vec![None; factors]);
-        Self { design, dir, log, signals, standing, confirmed, worst: Exit::Valid }
+        Self {
+            design,
+            dir,
+            log,
+            signals,
+            standing: vec![None; factors],
+            touched: vec![None; factors],
+            confirmed: vec![None; factors],
+            worst: Exit::Valid,
+        }
     }
 
     /// Makes every run that is missing, then restores what the levels changed. The exit code is
@@ -196,6 +207,7 @@ impl<'a> Series<'a> {
             }
             let stands = self.standing[index].replace(*level) == Some(*level);
             for commands in commands_of(&factor.levels[*level].changes) {
+                self.touched[index] = Some(*level);
                 let outcome = match stands {
                     true => commands.verify(self.signals),
                     false => commands.set(self.signals),
@@ -218,8 +230,8 @@ impl<'a> Series<'a> {
     /// Restores what was there before, also after Ctrl-C.
     fn undo(&mut self) -> Result<(), Failure> {
         let mut failed: Option<HookFailure> = None;
-        for (factor, standing) in self.design.factors.iter().zip(&self.standing) {
-            let (Some(undo), Some(level)) = (&factor.undo, standing) else { continue };
+        for (factor, touched) in self.design.factors.iter().zip(&self.touched) {
+            let (Some(undo), Some(level)) = (&factor.undo, touched) else { continue };
             let Some(commands) = commands_of(&factor.levels[*level].changes).next() else {
                 continue;
             };

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use plimsoll_testkit::program::kill;
 
-use super::commands::LevelCommands;
 use super::design::{Change, Design, Factor, HandSet, Level, Order, Step};
 use super::hand::Person;
 use super::records::{CellEnd, Log, Record, Started};
 use super::series::{Bench, Made, Series};
 use crate::exit::{Exit, Failure};
+use crate::level_commands::LevelCommands;
 use crate::signals::Signals;
 
 /// Directory of the experiment of a child of these tests, which is killed.
@@ -33,6 +33,7 @@ fn by_command(name: &str, levels: &[&str], [set, verify]: [&str; 2]) -> Factor {
             verify: Some(verify.to_owned()),
             settle: Duration::ZERO,
             timeout: Duration::from_secs(1),
+            cores: Vec::new(),
             more: Vec::new(),
         };
         level(text, vec![Change::Commands(commands)])

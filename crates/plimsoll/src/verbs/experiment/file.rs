@@ -15,10 +15,11 @@ use plimsoll_model::units::Nanos;
 use plimsoll_protocol::host::arguments::parse_size;
 use toml::Value;
 
-use super::commands::LevelCommands;
 use super::design::{Change, Factor, HandSet, Level};
 use crate::cli::{Cli, Over, Reported, RunArgs, Verb};
+use crate::coordinator::cores_of_program;
 use crate::exit::Failure;
+use crate::level_commands::LevelCommands;
 
 /// Most cores and service threads that a level may name.
 const CORES_MAX: f64 = 4_096.0;
@@ -124,6 +125,7 @@ fn factor(table: &FactorTable) -> Result<Factor, String> {
 }
 
 fn change(table: &FactorTable, value: &LevelValue) -> Result<Change, String> {
+    let cores = cores_of_program().map_err(|failure| failure.to_string())?.to_vec();
     let commands = |set: Option<&String>| LevelCommands {
         factor: table.name.clone(),
         level: value.text(),
@@ -131,6 +133,7 @@ fn change(table: &FactorTable, value: &LevelValue) -> Result<Change, String> {
         verify: table.verify.clone(),
         settle: span(table.settle),
         timeout: span(table.timeout),
+        cores: cores.clone(),
         more: Vec::new(),
     };
     Ok(match &table.set_by {

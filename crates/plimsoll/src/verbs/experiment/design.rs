@@ -10,7 +10,7 @@ use plimsoll_engine::rng::{key, shuffle};
 use plimsoll_model::event::ServerLimits;
 use plimsoll_model::suite::Override;
 
-use super::commands::LevelCommands;
+use crate::level_commands::LevelCommands;
 
 /// Longest name of a cell's directory.
 const PLACE_CHARS_MAX: usize = 100;

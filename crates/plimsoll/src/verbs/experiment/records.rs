@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::bundle::{JournalWriter, Records};
-use plimsoll_model::comparison::experiment::{Hook, HookEnd};
+use plimsoll_model::comparison::experiment::HookFailure;
 use serde::{Deserialize, Serialize};
 
 use super::design::Step;
@@ -56,42 +56,6 @@ pub(crate) enum CellEnd {
     Hook(HookFailure),
     /// The run could not be made.
     Run(String),
-}
-
-/// A command of a factor that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HookFailure {
-    pub factor: String,
-    pub level: String,
-    pub hook: Hook,
-    /// As the file has it.
-    pub command: String,
-    pub end: HookEnd,
-    /// The end of what it wrote.
-    pub output: String,
-}
-
-impl fmt::Display for HookFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { factor, level, command, .. } = self;
-        let what = match self.hook {
-            Hook::Set => "the command that sets",
-            Hook::Verify => "the command that verifies",
-            Hook::Undo => "the command that undoes",
-        };
-        write!(f, "{what} {factor} = {level} ")?;
-        match self.end {
-            HookEnd::Exit(status) => write!(f, "ended with status {status}")?,
-            HookEnd::Signal(signal) => write!(f, "was ended by signal {signal}")?,
-            HookEnd::TimedOut(seconds) => write!(f, "had not ended after {seconds} s")?,
-            HookEnd::NotStarted | HookEnd::OtherLevel => write!(f, "could not be started")?,
-        }
-        write!(f, " ({command})")?;
-        match self.output.is_empty() {
-            true => Ok(()),
-            false => write!(f, ":\n{}", self.output),
-        }
-    }
 }
 
 impl fmt::Display for CellEnd {

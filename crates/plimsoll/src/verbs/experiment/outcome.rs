@@ -150,12 +150,7 @@ fn broken(run: &RunInput) -> Vec<String> {
 fn missing_why(why: &CellEnd) -> MissingWhy {
     match why {
         CellEnd::Run(message) => MissingWhy::Unusable { message: message.clone() },
-        CellEnd::Hook(failure) => MissingWhy::Hook {
-            hook: failure.hook,
-            command: failure.command.clone(),
-            end: failure.end,
-            output: failure.output.clone(),
-        },
+        CellEnd::Hook(failure) => MissingWhy::Hook(failure.clone()),
     }
 }
 

@@ -7,14 +7,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_model::comparison::experiment::{Hook, HookEnd};
+use plimsoll_model::comparison::experiment::{Hook, HookEnd, HookFailure};
 use plimsoll_servers::cores;
 use plimsoll_servers::process::Tail;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::records::HookFailure;
 use crate::clock::Stopwatch;
-use crate::coordinator::cores_of_program;
 use crate::signals::Signals;
 
 /// How long a command may take to end after SIGTERM before SIGKILL.
@@ -36,6 +34,9 @@ pub(crate) struct LevelCommands {
     pub settle: Duration,
     /// How long each command may take.
     pub timeout: Duration,
+    /// Cores that commands run on: a run pins this program to cores of its own, and a server that
+    /// a command starts must not inherit them.
+    pub cores: Vec<u32>,
     /// What commands find in their environment besides the level.
     pub more: Vec<(&'static str, String)>,
 }
@@ -109,14 +110,12 @@ impl LevelCommands {
             .stderr(writer)
             // Ctrl-C on a terminal reaches only us, who then end it with its children.
             .process_group(0);
-        Ok((on_all_cores(|| shell.spawn())?, Tail::of(Some(reader))))
+        Ok((on_cores(&self.cores, || shell.spawn())?, Tail::of(Some(reader))))
     }
 }
 
-/// A run pins this program to cores of its own; a server that a command starts must not inherit
-/// them.
-fn on_all_cores<T: Send>(spawn: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    let cores = cores_of_program().map_err(|failure| io::Error::other(failure.to_string()))?;
+/// Spawns from a thread on those cores.
+fn on_cores<T: Send>(cores: &[u32], spawn: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let pinned = || cores::pin_current_thread(cores).and_then(|()| spawn());
     thread::scope(|scope| match scope.spawn(pinned).join() {
         Ok(outcome) => outcome,
@@ -192,6 +191,7 @@ mod tests {
             verify: verify.map(str::to_owned),
             settle: Duration::ZERO,
             timeout: Duration::from_secs(20),
+            cores: Vec::new(),
             more: vec![("SERVER_PID", "7".to_owned())],
         }
     }

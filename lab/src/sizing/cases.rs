@@ -1,0 +1,75 @@
+//! Servers whose peak is predicted, and servers in which a lock or a pool was planted.
+
+/// A server, and how it is loaded.
+pub struct Case {
+    pub name: &'static str,
+    pub server: Server,
+    /// What `plimsoll run` is given besides.
+    pub run: &'static [&'static str],
+    /// CPU quota in microseconds of 100,000; without one the server has a core.
+    pub quota_us: Option<u32>,
+    /// A load above any peak.
+    pub beyond_ops_per_s: u32,
+}
+
+/// Who serves.
+pub enum Server {
+    /// `plimsoll serve` with these words.
+    Plimsoll(&'static str, &'static [&'static str]),
+    /// The staged server of `attribution` in these words.
+    Staged(&'static str),
+    Nginx,
+    Ganesha,
+}
+
+const WEB_OPEN: &[&str] = &["web-url", "--set", "load.mode=\"open\""];
+const APP_OPEN: &[&str] = &["crates/plimsoll-app/src/host/calibration.toml"];
+/// Three tenths of the core.
+const QUOTA: Option<u32> = Some(30_000);
+
+/// Servers that their processors limit.
+pub const SOUND: [Case; 4] = [
+    Case {
+        name: "`serve web --work 1ms`",
+        server: Server::Plimsoll("web", &["--cores", "1", "--work", "1ms"]),
+        run: WEB_OPEN,
+        quota_us: QUOTA,
+        beyond_ops_per_s: 2_000,
+    },
+    Case {
+        name: "`serve app --work 1ms`",
+        server: Server::Plimsoll("app", &["--cores", "1", "--work", "1ms"]),
+        run: APP_OPEN,
+        quota_us: QUOTA,
+        beyond_ops_per_s: 2_000,
+    },
+    Case {
+        name: "nginx",
+        server: Server::Nginx,
+        run: WEB_OPEN,
+        quota_us: QUOTA,
+        beyond_ops_per_s: 60_000,
+    },
+    Case {
+        name: "NFS-Ganesha",
+        server: Server::Ganesha,
+        run: &["nfs-v3"],
+        quota_us: QUOTA,
+        beyond_ops_per_s: 20_000,
+    },
+];
+
+const fn planted(name: &'static str, words: &'static str) -> Case {
+    let server = Server::Staged(words);
+    Case { name, server, run: WEB_OPEN, quota_us: None, beyond_ops_per_s: 8_000 }
+}
+
+/// Servers that something else limits first.
+pub const PLANTED: [Case; 6] = [
+    planted("lock of 1.5 ms", "threads=16 lock=1500"),
+    planted("lock of 2 ms, 100 µs of work", "threads=16 cpu=100 lock=2000"),
+    planted("lock of 500 µs, 300 µs of work", "threads=32 cpu=300 lock=500"),
+    planted("pool of 4, 5 ms", "threads=4 sleep=5000"),
+    planted("pool of 8, 8 ms, 200 µs of work", "threads=8 cpu=200 sleep=8000"),
+    planted("pool of 2, 2.5 ms, 100 µs of work", "threads=2 cpu=100 sleep=2500"),
+];
