@@ -121,9 +121,9 @@ mod tests {
     fn a_reply_that_announces_the_end_of_its_connection_ends_the_client() {
         let (bench, why) = left(|bench, link| {
             bench.issue(file_op(SMALL));
-            let body = String::from_utf8_lossy(&reply(file_set().content(SMALL))).into_owned();
-            let closing = body.replacen("\r\n", "\r\nConnection: close\r\n", 1);
-            bench.bytes(link, closing.as_bytes());
+            let whole = reply(file_set().content(SMALL));
+            let (status, rest) = whole.split_at("HTTP/1.1 200 OK".len());
+            bench.bytes(link, &[status, b"\r\nConnection: close", rest].concat());
         });
         assert_eq!((bench.io.done.len(), bench.last().status), (2, OpStatus::Ok));
         assert_eq!(why, "the server closed the connection after a reply");

@@ -308,24 +308,3 @@ fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else(
     let connections = report.find("Connections were lost:").unwrap();
     assert!(connections < report.find("Why these figures").unwrap(), "{report}");
 }
-
-#[test]
-fn connections_that_are_held_and_that_the_server_closes_are_counted_as_lost() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
-    let server = FaultServer::with_fixed_body(200, |request| match request.index % 10 {
-        3 => Fault::CloseAfterReply,
-        _ => Fault::None,
-    });
-    let hold = ["--hold", "50", "--hold-rate", "200", "--hold-every", "1h", "--no-check"];
-    let ended = plimsoll(&short("web-url", &server.url(), &bundle, &hold));
-    // No request in the window is no measurement of requests.
-    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    let result = result(&bundle);
-    let point = &result["points"][0];
-    let sessions = &point["sessions"];
-    let counts = ["asked", "opened", "held", "lost"].map(|count| sessions[count].as_u64());
-    assert_eq!(counts, [Some(50), Some(50), Some(45), Some(5)], "{point}");
-    assert!(point["error_samples"].to_string().contains("closed the idle connection"), "{point}");
-    assert_eq!(server.requests(), 50);
-}

@@ -398,6 +398,24 @@ fn flags() -> Vec<(String, Option<String>)> {
 }
 
 #[test]
+fn connections_that_are_held_and_that_the_server_closes_are_counted_as_lost() {
+    let server = FaultServer::with_fixed_body(200, |request| match request.index % 10 {
+        3 => Fault::CloseAfterReply,
+        _ => Fault::None,
+    });
+    let hold = ["--hold", "50", "--hold-rate", "200", "--hold-every", "1h", "--no-check"];
+    let asked =
+        ask(&server.url(), &[&hold[..], &["--warm-up", "100ms", "--for", "300ms"]].concat());
+    let points = asked.points();
+    let sessions = &points[0]["sessions"];
+    let counts = ["asked", "opened", "held", "lost"].map(|count| sessions[count].as_u64());
+    assert_eq!(counts, [Some(50), Some(50), Some(45), Some(5)], "{}", points[0]);
+    let samples = points[0]["error_samples"].to_string();
+    assert!(samples.contains("closed the idle connection"), "{samples}");
+    assert_eq!(server.requests(), 50);
+}
+
+#[test]
 fn every_flag_has_a_case_here_and_a_row_in_the_table_of_other_tools() {
     let flags = flags();
     assert!(flags.len() >= 23, "{flags:?}");
