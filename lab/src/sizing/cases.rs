@@ -30,18 +30,18 @@ const QUOTA: Option<u32> = Some(30_000);
 /// Servers that their processors limit.
 pub const SOUND: [Case; 4] = [
     Case {
-        name: "`serve web --work 1ms`",
-        server: Server::Plimsoll("web", &["--cores", "1", "--work", "1ms"]),
+        name: "`serve web --work 200us`",
+        server: Server::Plimsoll("web", &["--cores", "1", "--work", "200us"]),
         run: WEB_OPEN,
         quota_us: QUOTA,
-        beyond_ops_per_s: 2_000,
+        beyond_ops_per_s: 6_000,
     },
     Case {
-        name: "`serve app --work 1ms`",
-        server: Server::Plimsoll("app", &["--cores", "1", "--work", "1ms"]),
+        name: "`serve app --work 300us`",
+        server: Server::Plimsoll("app", &["--cores", "1", "--work", "300us"]),
         run: APP_OPEN,
         quota_us: QUOTA,
-        beyond_ops_per_s: 2_000,
+        beyond_ops_per_s: 4_000,
     },
     Case {
         name: "nginx",
