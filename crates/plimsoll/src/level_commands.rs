@@ -227,10 +227,10 @@ mod tests {
     fn a_command_that_hangs_is_ended_with_its_children() {
         let place = tempfile::tempdir().unwrap();
         let pid = place.path().join("pid");
-        let timeout = Duration::from_secs(1);
+        let timeout = Duration::from_secs(3);
         let script = format!("echo waiting; sleep 300 & echo $! > {}; wait", pid.display());
         let hung = failure(&LevelCommands { timeout, ..level(&script, None) });
-        assert_eq!((hung.end, hung.output.as_str()), (HookEnd::TimedOut(1), "waiting"));
+        assert_eq!((hung.end, hung.output.as_str()), (HookEnd::TimedOut(3), "waiting"));
         let child: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
         wait_until("its child is gone", || !is_alive(child));
     }

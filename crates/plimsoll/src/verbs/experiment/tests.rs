@@ -32,7 +32,7 @@ fn by_command(name: &str, levels: &[&str], [set, verify]: [&str; 2]) -> Factor {
             set: Some(set.to_owned()),
             verify: Some(verify.to_owned()),
             settle: Duration::ZERO,
-            timeout: Duration::from_secs(1),
+            timeout: Duration::from_secs(3),
             cores: Vec::new(),
             more: Vec::new(),
         };
