@@ -11,7 +11,7 @@ use super::bench::Real;
 use super::design::Design;
 use super::hand::AtTheTerminal;
 use super::outcome::Outcome;
-use super::records::{Log, RECORDS_FILE, Started};
+use super::records::{Log, Started, has_begun};
 use super::series::Series;
 
 use crate::cli::{FailIf, GateArgs, Output, RunArgs, YesNo};
@@ -109,8 +109,8 @@ impl Asked<'_> {
 
 /// Refuses a directory that holds runs already; hours may lie before the last of them.
 pub(crate) fn refuse_occupied(dir: &Path, design: &Design) -> Result<(), Failure> {
-    let journal = dir.join(RECORDS_FILE);
-    if journal.exists() {
+    // One that got nowhere, for a mistake in its command perhaps, may begin anew.
+    if has_begun(dir)? {
         return Err(Failure::wrong(format!(
             "{dir}: an experiment is there already; go on with plimsoll resume {dir}, or name \
              another directory with --out",

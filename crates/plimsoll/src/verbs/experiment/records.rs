@@ -81,7 +81,13 @@ impl Log {
         make.map_err(|e| {
             Failure::unusable(format!("{}: cannot make the directory: {e}", dir.display()))
         })?;
-        let writer = JournalWriter::create(&dir.join(RECORDS_FILE))?;
+        let path = dir.join(RECORDS_FILE);
+        if path.exists() && !has_begun(dir)? {
+            std::fs::remove_file(&path).map_err(|e| {
+                Failure::unusable(format!("{}: cannot begin it anew: {e}", path.display()))
+            })?;
+        }
+        let writer = JournalWriter::create(&path)?;
         let mut log = Self { writer, records: Vec::new() };
         log.write(Record::Started(started))?;
         Ok(log)
@@ -144,6 +150,16 @@ pub(crate) fn started_in(dir: &Path) -> Result<Option<Started>, Failure> {
         return Ok(None);
     }
     started(&path, &Records::read_all(&path)?.records).map(|it| Some(it.clone()))
+}
+
+/// An experiment in a directory has a run, or a level that was set by hand.
+pub(crate) fn has_begun(dir: &Path) -> Result<bool, Failure> {
+    let path = dir.join(RECORDS_FILE);
+    if !path.exists() {
+        return Ok(false);
+    }
+    let records = Records::<Record>::read_all(&path)?.records;
+    Ok(records.iter().any(|it| matches!(it, Record::Run { .. } | Record::HandSet { .. })))
 }
 
 fn started<'r>(path: &Path, records: &'r [Record]) -> Result<&'r Started, Failure> {
