@@ -242,7 +242,7 @@ fn two_combinations_stay_a_comparison_of_two_groups() {
     it.factors[0].levels.iter_mut().for_each(|level| level.value = None);
     let mut it = comparison(it);
     let text = comparison_text(&it);
-    assert!(text.starts_with("2 processors compared with 1 processor (web-static"), "{text}");
+    assert!(text.starts_with("processors 2 compared with processors 1 (web-static"), "{text}");
     let page = comparison_html(&it).unwrap();
     assert!(page.contains("Plimsoll compare") && !page.contains(PAIRS), "{page}");
     let found = it.experiment.as_mut().unwrap();
