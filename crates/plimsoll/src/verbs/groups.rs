@@ -63,6 +63,11 @@ pub(crate) fn bundles(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
+/// A run is there that came to its end.
+pub(crate) fn is_finished(place: &Path) -> bool {
+    BundleReader::open(place).is_ok_and(|bundle| bundle.journal().is_finished())
+}
+
 fn is_bundle(place: &Path) -> bool {
     place.join(JOURNAL_FILE).is_file()
 }

@@ -36,6 +36,13 @@ use plimsoll_model::bundle::write_durably;
 use crate::exit::Failure;
 use crate::terminal;
 
+/// Makes a directory, and those above it, where it is not there yet.
+fn make_directory(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|e| {
+        Failure::unusable(format!("{}: cannot make the directory: {e}", dir.display()))
+    })
+}
+
 /// Writes a file that was asked for besides the terminal, and says so.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     write_durably(file, text.as_bytes())?;

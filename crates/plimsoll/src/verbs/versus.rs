@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::bundle::{BundleReader, BundleWriter};
+use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::comparison::experiment::Response;
 use plimsoll_model::event::Bound;
 use plimsoll_model::result::RunResult;
@@ -14,6 +14,7 @@ use plimsoll_model::units::grouped;
 
 use super::experiment::design::{Change, Design, Factor, Level, Order};
 use super::experiment::{self, Asked, Begin, refuse_ladders, refuse_occupied, requests};
+use super::groups::is_finished;
 use super::run::default_out;
 use crate::cli::{Reported, VersusArgs};
 use crate::coordinator::{RunRequest, run};
@@ -106,8 +107,7 @@ fn searched(
     signals: &Signals,
 ) -> Result<Option<Ladder>, Failure> {
     let mut live = Live::new(args.run.output.progress);
-    let is_there = BundleReader::open(out).is_ok_and(|bundle| bundle.journal().is_finished());
-    let result = match is_there {
+    let result = match is_finished(out) {
         true => derive::result_of(out)?,
         false => {
             live.line("search for the peak of A, whose ladder both sides get:");

@@ -178,7 +178,6 @@ pub(super) fn parameters(
 ) -> Vec<Parameter> {
     let mut practices = setup.plan.practices.clone();
     practices.extend(beside_the_suite(request));
-    let starts = |spec: &TargetSpec| !matches!(spec, TargetSpec::Url(_));
     let is_here = setup.targets.iter().any(|target| target.is_here);
     match fleet {
         Some(fleet) => practices.push(Practice::new(method::HOSTS, fleet.hosts_text(is_here))),
@@ -187,7 +186,7 @@ pub(super) fn parameters(
     }
     let name = &request.suite.name;
     let shipped = setup.shipped.get_or_init(|| parse_suite(name, shipped(name)?, &[]).ok());
-    if request.targets.iter().any(starts) {
+    if request.targets.iter().any(TargetSpec::is_started) {
         let origins = &shipped.as_ref().unwrap_or(&request.suite).origins;
         let spoken_of = setup.registration.servers_practice.iter();
         let spoken_of = spoken_of.filter(|(key, _)| origins.names(key));

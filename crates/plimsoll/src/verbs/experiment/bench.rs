@@ -1,9 +1,8 @@
 //! The runs of an experiment as the program makes them, and what became of each.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_analysis::compare::RunInput;
-use plimsoll_model::bundle::BundleReader;
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::stated::Stated;
@@ -43,16 +42,11 @@ impl Bench for Real<'_> {
     }
 
     fn finished(&mut self, step: &Step, dir: &Path) -> Result<Option<Made>, Failure> {
-        let is_finished = |dir: &PathBuf| {
-            BundleReader::open(dir).is_ok_and(|bundle| bundle.journal().is_finished())
-        };
-        match Some(dir.to_owned()).filter(is_finished) {
-            None => Ok(None),
-            Some(dir) => {
-                let (result, _) = derive::finish(&dir)?;
-                self.made(step, &dir, (derive::exit_of(&result), result)).map(Some)
-            }
+        if !groups::is_finished(dir) {
+            return Ok(None);
         }
+        let (result, _) = derive::finish(dir)?;
+        self.made(step, dir, (derive::exit_of(&result), result)).map(Some)
     }
 
     fn keep(&mut self, log: &Log) -> Result<(), Failure> {

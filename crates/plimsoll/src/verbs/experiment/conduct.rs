@@ -79,21 +79,11 @@ impl Asked<'_> {
             let report = self.dir.join(format!("{}.html", self.verb));
             terminal::note(&format!("report: {}", report.display()));
         }
-        let goes_on = || format!("to go on: plimsoll resume {}", self.dir.display());
-        match outcome {
-            Err(failure) => {
-                terminal::note(&goes_on());
-                Err(failure)
-            }
-            Ok(Exit::Interrupted) => {
-                terminal::note(&goes_on());
-                Ok(Exit::Interrupted)
-            }
-            Ok(exit) => {
-                let fails = comparison.is_some_and(|comparison| comparison.fails());
-                Ok(if fails { exit.max(Exit::Invalid) } else { exit })
-            }
+        if matches!(outcome, Err(_) | Ok(Exit::Interrupted)) {
+            terminal::note(&format!("to go on: plimsoll resume {}", self.dir.display()));
         }
+        let fails = comparison.is_some_and(|comparison| comparison.fails());
+        outcome.map(|exit| if fails { exit.max(Exit::Invalid) } else { exit })
     }
 
     fn log(&self) -> Result<Log, Failure> {

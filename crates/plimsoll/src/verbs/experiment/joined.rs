@@ -12,7 +12,7 @@ use crate::cli::{ExperimentArgs, Joined};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use crate::verbs::compare::show;
-use crate::verbs::groups;
+use crate::verbs::{groups, make_directory};
 
 /// Compares the bundles by their levels.
 pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
@@ -53,9 +53,7 @@ pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
         return Err(Failure::wrong("--factor: there is no run to compare"));
     };
     if let Some(dir) = &args.out {
-        std::fs::create_dir_all(dir).map_err(|e| {
-            Failure::unusable(format!("{}: cannot make the directory: {e}", dir.display()))
-        })?;
+        make_directory(dir)?;
         outcome.keep(&comparison)?;
         terminal::note(&format!("report: {}", dir.join("experiment.html").display()));
     }

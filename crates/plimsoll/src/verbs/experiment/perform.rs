@@ -12,6 +12,7 @@ use super::{file, joined};
 use crate::cli::ExperimentArgs;
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;
+use crate::verbs::make_directory;
 use crate::verbs::run::default_out;
 
 const VERB: &str = "experiment";
@@ -45,9 +46,7 @@ fn conducted(args: &ExperimentArgs, file: &Path, begin: Begin) -> Result<Exit, F
     let signals = Signals::listen()?;
     if begin == Begin::New {
         refuse_occupied(&dir, &design)?;
-        std::fs::create_dir_all(&dir).map_err(|e| {
-            Failure::unusable(format!("{}: cannot make the directory: {e}", dir.display()))
-        })?;
+        make_directory(&dir)?;
         write_durably(&dir.join(FILE_COPY), text.as_bytes())?;
     }
     let asked = Asked {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::design::Step;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
+use crate::verbs::make_directory;
 
 /// Name of the journal in the experiment's directory.
 pub(crate) const RECORDS_FILE: &str = "experiment.jsonl";
@@ -77,10 +78,7 @@ pub(crate) struct Log {
 impl Log {
     /// Begins one in `dir`, which is made.
     pub(crate) fn create(dir: &Path, started: Started) -> Result<Self, Failure> {
-        let make = std::fs::create_dir_all(dir);
-        make.map_err(|e| {
-            Failure::unusable(format!("{}: cannot make the directory: {e}", dir.display()))
-        })?;
+        make_directory(dir)?;
         let path = dir.join(RECORDS_FILE);
         if path.exists() && !has_begun(dir)? {
             std::fs::remove_file(&path).map_err(|e| {
