@@ -68,6 +68,18 @@ const CRATES: &[Crate] = &[
     Crate { name: "plimsoll-nfs", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
     Crate { name: "plimsoll-smb", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
     Crate { name: "plimsoll-app", may_use: A_PROTOCOL, must_not_say: LOAD_PATH },
+    // Its answers come over HTTP.
+    Crate {
+        name: "plimsoll-llm",
+        may_use: &[
+            "plimsoll-model",
+            "plimsoll-engine",
+            "plimsoll-protocol",
+            "plimsoll-servers",
+            "plimsoll-http",
+        ],
+        must_not_say: LOAD_PATH,
+    },
     Crate {
         name: "plimsoll-calibration",
         may_use: &[
@@ -123,7 +135,7 @@ const PRINTING: Absence = Absence {
 /// The program reaches protocols through its list of them.
 const NAMES_NO_PROTOCOL: Absence = Absence {
     why: "names no protocol: those are in `protocols.rs`",
-    texts: &["plimsoll_http::", "plimsoll_nfs::", "plimsoll_smb::", "plimsoll_app::"],
+    texts: &["plimsoll_http::", "plimsoll_nfs::", "plimsoll_smb::", "plimsoll_app::", "plimsoll_llm::"],
 };
 /// The list itself, and what masks header fields in command lines.
 const NAMING: [&str; 2] = ["crates/plimsoll/src/protocols.rs", "crates/plimsoll/src/secrets.rs"];
