@@ -2,3 +2,6 @@
 //! suites, what their answers say, and servers to measure.
 
 #![warn(unreachable_pub)]
+
+pub mod answer;
+pub mod wire;
