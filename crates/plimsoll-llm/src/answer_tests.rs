@@ -22,7 +22,9 @@ fn of(reads: &[(u64, Vec<String>)]) -> (Answer, Vec<Arrival>) {
     let mut answer = Answer::default();
     let mut arrivals = Vec::new();
     for (at, events) in reads {
-        events.iter().for_each(|data| drop(answer.take(data.as_bytes())));
+        for data in events {
+            answer.take(data.as_bytes());
+        }
         arrivals.push(answer.read_ended(ms(*at)));
     }
     (answer, arrivals)

@@ -4,4 +4,10 @@
 #![warn(unreachable_pub)]
 
 pub mod answer;
+pub mod reader;
 pub mod wire;
+
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod test_client;

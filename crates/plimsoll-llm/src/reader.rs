@@ -110,8 +110,7 @@ impl<Q: Requests> AnswerReader<Q> {
             counts.cached_of_prompt_tokens += prompt;
         }
         counts.mismatched_requests += u64::from(tokens < figures.output.chunks);
-        counts.several_a_chunk_requests +=
-            u64::from(holds_several(tokens, figures.output.chunks));
+        counts.several_a_chunk_requests += u64::from(holds_several(tokens, figures.output.chunks));
         counts.estimated_first_chunks += u64::from(figures.is_first_chunk_estimated);
         counts.cut_short_requests += u64::from(asked.is_some_and(|asked| tokens < asked));
     }
@@ -146,7 +145,11 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
     }
 
     fn read_ended(&mut self, reply: &mut StreamedReply, at: &At<'_>, io: &mut impl Io) {
-        if !std::mem::take(&mut reply.has_grown) || !(200..300).contains(&at.status) {
+        if !std::mem::take(&mut reply.has_grown) {
+            return;
+        }
+        if !(200..300).contains(&at.status) {
+            reply.words = refusal(reply.events.rest());
             return;
         }
         if !std::mem::replace(&mut reply.has_begun, true) {
@@ -202,10 +205,19 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
 
 /// A body that is something else: an error, if it says so.
 fn not_a_stream(body: &[u8]) -> Failure {
-    match pick(body).ok().and_then(|picks| picks.error) {
+    match error_of(body) {
         Some(error) => Failure::InBand(words(error)),
         None => Failure::NoStream(words(&String::from_utf8_lossy(body))),
     }
+}
+
+/// What the body of a bad status says.
+fn refusal(body: &[u8]) -> String {
+    words(error_of(body).unwrap_or(&String::from_utf8_lossy(body)))
+}
+
+fn error_of(body: &[u8]) -> Option<&str> {
+    pick(body).ok().and_then(|picks| picks.error)
 }
 
 #[cfg(test)]
