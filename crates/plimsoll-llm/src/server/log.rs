@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::clock::{monotonic_ns, since_1970};
 
@@ -87,6 +88,17 @@ impl Log {
                 us(1.0)
             )
         })
+    }
+
+    /// The same as servers of other protocols write it, to which a calibration is held.
+    pub(super) fn write_calibrated(&self, path: &Path, spec: &CalibratedSpec) -> io::Result<()> {
+        let mut log = plimsoll_servers::log::Log::new(ROWS_MAX);
+        let rows = self.blocks.iter().flatten().flatten().filter(|row| row.is_whole);
+        for Row { arrival_ns, first_due_ns, first_sent_ns, .. } in rows.copied() {
+            let (departure_ns, sent_ns) = (first_due_ns, first_sent_ns);
+            log.add(plimsoll_servers::log::Row { arrival_ns, departure_ns, sent_ns, key: None });
+        }
+        log.write(path, spec, None)
     }
 
     /// Lines of comment, titles, a line a request, in the order of their ends.
