@@ -23,9 +23,9 @@ pub(super) fn greet(_: &Suite, targets: &[Target], _: NeedsFiles) -> Result<Gree
 fn software(server: &Server<'_>, base: &str) -> Option<String> {
     let base = base.trim_end_matches('/');
     let models = server.get(&format!("{base}/models")).ok()?;
-    let owner = serde_json::from_slice(&models.body).ok().and_then(|list: Value| {
-        Some(list.pointer("/data/0/owned_by")?.as_str()?.to_owned())
-    });
+    let owner = serde_json::from_slice(&models.body)
+        .ok()
+        .and_then(|list: Value| Some(list.pointer("/data/0/owned_by")?.as_str()?.to_owned()));
     let root = base.strip_suffix("/v1").unwrap_or(base);
     let version = server.get(&format!("{root}/version")).ok().and_then(|reply| {
         let said: Value = serde_json::from_slice(&reply.body).ok()?;

@@ -101,7 +101,10 @@ mod tests {
         assert_eq!(status(chunked), Status::LengthRequired);
         let long = format!("POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n", BODY_BYTES_MAX + 1);
         assert_eq!(status(&long), Status::TooLarge);
-        assert_eq!(status(&format!("GET / HTTP/1.1\r\na: {}", "b".repeat(HEAD_BYTES_MAX))), Status::HeadTooLarge);
+        assert_eq!(
+            status(&format!("GET / HTTP/1.1\r\na: {}", "b".repeat(HEAD_BYTES_MAX))),
+            Status::HeadTooLarge
+        );
         assert_eq!(status("\u{1}\r\n\r\n"), Status::BadRequest);
     }
 

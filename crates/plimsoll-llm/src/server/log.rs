@@ -46,9 +46,14 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Keeps rows, or lateness alone.
-    pub(super) fn new(keeps_rows: Option<()>) -> Self {
-        Self { blocks: keeps_rows.map(|()| Vec::new()), rows: 0, left_out: 0, late: new_times() }
+    /// Of lateness alone.
+    pub(super) fn new() -> Self {
+        Self { blocks: None, rows: 0, left_out: 0, late: new_times() }
+    }
+
+    /// The same that keeps requests.
+    pub(super) fn with_rows(self) -> Self {
+        Self { blocks: Some(Vec::new()), ..self }
     }
 
     pub(super) fn add(&mut self, row: Row) {

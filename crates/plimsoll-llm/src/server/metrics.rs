@@ -29,12 +29,7 @@ impl Figures<'_> {
             ("vllm:kv_cache_usage_perc", "gauge", "Share of KV tokens held; 1 is all.", kv_usage),
             ("vllm:num_preemptions_total", "counter", "Preemptions.", preemptions as f64),
             ("vllm:prompt_tokens_total", "counter", "Prompt tokens.", prompt_tokens as f64),
-            (
-                "vllm:generation_tokens_total",
-                "counter",
-                "Output tokens.",
-                generation_tokens as f64,
-            ),
+            ("vllm:generation_tokens_total", "counter", "Output tokens.", generation_tokens as f64),
             (
                 "vllm:prefix_cache_queries_total",
                 "counter",

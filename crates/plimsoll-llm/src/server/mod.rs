@@ -40,8 +40,8 @@ use plimsoll_servers::{ServerError, Stop, cores};
 use answer::Manner;
 use law::{First, Law, LawSpec};
 use log::Log;
-pub use request::UsageStyle;
 use request::Model;
+pub use request::UsageStyle;
 use routes::Routes;
 use serving::{Serving, Waiting};
 
@@ -121,7 +121,7 @@ impl LlmServer {
         cores::pin_current_thread(&config.cores).map_err(pin)?;
         let waiting = if config.cores.is_empty() { Waiting::Sleep } else { Waiting::Spin };
         let ping_ns = config.ping.map(|ping| ping.0);
-        let log = Log::new(config.log.as_ref().map(|_| ()));
+        let log = if config.log.is_some() { Log::new().with_rows() } else { Log::new() };
         let parts = (Law::new(&config.law), routes(&config));
         let serving = Serving::new(listener, parts, (waiting, ping_ns), log)
             .map_err(|source| ServerError::System { doing: "make an event queue", source })?;

@@ -277,13 +277,13 @@ mod tests {
 
     #[test]
     fn prompts_come_as_text_parts_or_ids() {
-        let tokens = |body: &str| {
-            read(Kind::Completion, body.as_bytes(), &model()).unwrap().prompt.tokens()
-        };
+        let tokens =
+            |body: &str| read(Kind::Completion, body.as_bytes(), &model()).unwrap().prompt.tokens();
         assert_eq!(tokens(r#"{"prompt":"a b"}"#), 3);
         assert_eq!(tokens(r#"{"prompt":["a b"]}"#), 3);
         assert_eq!(tokens(r#"{"prompt":[5,6,7]}"#), 4);
-        let parts = br#"{"messages":[{"role":"user","content":[{"type":"text","text":"a \" b"}]}]}"#;
+        let parts =
+            br#"{"messages":[{"role":"user","content":[{"type":"text","text":"a \" b"}]}]}"#;
         assert_eq!(read(Kind::Chat, parts, &model()).unwrap().prompt.tokens(), 3 + 4);
     }
 

@@ -171,7 +171,8 @@ impl Serving {
         let Some(connection) = self.clients.at(place) else { return };
         match connection.flush() {
             Err(Over) => return self.remove(place),
-            Ok(false) => return self.watch(place, true),
+            Ok(false) if connection.waits_for_room => return,
+            Ok(false) => return self.watch(place, epoll::EventFlags::OUT),
             Ok(true) => {}
         }
         let now_ns = monotonic_ns();
@@ -193,7 +194,7 @@ impl Serving {
             return self.remove(place);
         }
         if waits_for_room {
-            self.watch(place, false);
+            self.watch(place, epoll::EventFlags::empty());
         }
         if has_ended {
             self.clients.again.push_back(place);
@@ -218,7 +219,8 @@ impl Serving {
                 self.pings.push(Reverse((now_ns + ping_ns, id)));
             } else {
                 // Later than now in any case: output that waits does not count as silence.
-                self.pings.push(Reverse(((silent_since_ns + ping_ns).max(now_ns + PING_LOOK_NS), id)));
+                self.pings
+                    .push(Reverse(((silent_since_ns + ping_ns).max(now_ns + PING_LOOK_NS), id)));
             }
         }
     }
@@ -322,7 +324,8 @@ impl Serving {
         let asked = Asked { prompt_tokens, output_tokens, blocks };
         if !self.law.has_room_for(&asked) {
             let room = self.routes.kv_tokens.min(u64::from(u32::MAX)) as u32;
-            return self.refuse(place, &Refusal::too_long(room, prompt_tokens, output_tokens.into()));
+            return self
+                .refuse(place, &Refusal::too_long(room, prompt_tokens, output_tokens.into()));
         }
         self.requests += 1;
         let number = self.requests;
@@ -371,15 +374,11 @@ impl Serving {
         clients.places[place] = Some(Connection::new(stream));
     }
 
-    /// Asks to be told when the connection has room to send, or no longer.
-    fn watch(&mut self, place: usize, waits_for_room: bool) {
+    /// Asks to be told when there is something to read, and of `more`.
+    fn watch(&mut self, place: usize, more: epoll::EventFlags) {
         let Some(connection) = self.clients.at(place) else { return };
-        if connection.waits_for_room == waits_for_room {
-            return;
-        }
-        connection.waits_for_room = waits_for_room;
-        let mut wanted = epoll::EventFlags::IN;
-        wanted.set(epoll::EventFlags::OUT, waits_for_room);
+        connection.waits_for_room = more.contains(epoll::EventFlags::OUT);
+        let wanted = epoll::EventFlags::IN | more;
         let data = epoll::EventData::new_u64(place as u64);
         if epoll::modify(&self.epoll, &connection.stream, data, wanted).is_err() {
             self.remove(place);

@@ -170,7 +170,8 @@ fn an_answer_is_the_same_as_a_stream_and_in_one() {
 
 #[test]
 fn tokens_come_several_in_a_chunk_and_reasoning_first_where_that_is_wanted() {
-    let server = Running::start(&LlmConfig { tokens_per_chunk: 4, reasoning_tokens: 6, ..config() });
+    let server =
+        Running::start(&LlmConfig { tokens_per_chunk: 4, reasoning_tokens: 6, ..config() });
     let mut client = server.connect();
     client.post(CHAT, &chat(3, r#""max_tokens":11,"stream":true"#));
     let events = events(&client.reply().1);

@@ -22,9 +22,9 @@ const WORDS: [&str; 64] = [
     "the", "harbour", "is", "quiet", "before", "a", "storm", "and", "every", "ship", "has", "its",
     "line", "that", "shows", "how", "much", "it", "may", "carry", "in", "summer", "or", "winter",
     "water", "salt", "fresh", "cold", "warm", "deep", "below", "which", "no", "cargo", "should",
-    "press", "hull", "of", "iron", "wood", "when", "clouds", "gather", "over", "open", "sea", "men",
-    "load", "grain", "coal", "cotton", "tea", "by", "night", "day", "under", "lamps", "while",
-    "clerks", "count", "barrels", "on", "long", "lists",
+    "press", "hull", "of", "iron", "wood", "when", "clouds", "gather", "over", "open", "sea",
+    "men", "load", "grain", "coal", "cotton", "tea", "by", "night", "day", "under", "lamps",
+    "while", "clerks", "count", "barrels", "on", "long", "lists",
 ];
 
 /// A prompt, token after token.
@@ -86,7 +86,9 @@ impl Prompt {
         if let Some(ids) = &mut self.ids {
             ids.push((token % VOCABULARY) as u32);
         }
-        if let Some(blocks) = self.blocks.as_mut().filter(|_| self.tokens % BLOCK_TOKENS == 0) {
+        if let Some(blocks) =
+            self.blocks.as_mut().filter(|_| self.tokens.is_multiple_of(BLOCK_TOKENS))
+        {
             blocks.push(self.hash);
         }
     }

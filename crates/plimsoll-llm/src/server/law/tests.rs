@@ -137,7 +137,9 @@ fn a_prompt_that_began_like_another_is_computed_from_where_they_part() {
     let mut seen = Vec::new();
     for (id, last) in [(0, 4), (1, 5), (2, 5)] {
         law.arrive(id * 1_000_000_000, id, blocks(last));
-        law.advance(u64::MAX, &mut |token| seen.push((token.cached_tokens, token.at_ns / US % 1_000_000)));
+        law.advance(u64::MAX, &mut |token| {
+            seen.push((token.cached_tokens, token.at_ns / US % 1_000_000))
+        });
     }
     // The last token is computed always: of four blocks in the cache three count.
     assert_eq!(seen, [(0, 2_740), (48, 2_260), (48, 2_260)]);

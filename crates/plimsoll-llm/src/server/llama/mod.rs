@@ -91,7 +91,8 @@ fn find(request: &LlamaRequest) -> Result<(Way, String), ServerError> {
     }
     let python = request.python.clone().or_else(|| find_program("python3", &search));
     let with_package = python.and_then(|python| {
-        const ASK: &str = "import xllamacpp, importlib.metadata as m; print(m.version('xllamacpp'))";
+        const ASK: &str =
+            "import xllamacpp, importlib.metadata as m; print(m.version('xllamacpp'))";
         let version = said_by(Command::new(&python).args(["-c", ASK]));
         let version = version.lines().next().filter(|line| line.starts_with(char::is_numeric))?;
         Some((Way::Python(python), format!("of xllamacpp {version}")))
@@ -124,8 +125,7 @@ fn start_at(
     request: &LlamaRequest,
 ) -> Result<ServerProcess, ServerError> {
     let system = |source| ServerError::System { doing: "make files for a server", source };
-    let scratch =
-        tempfile::Builder::new().prefix("plimsoll-llama-").tempdir().map_err(system)?;
+    let scratch = tempfile::Builder::new().prefix("plimsoll-llama-").tempdir().map_err(system)?;
     let model = match &request.model {
         Some(model) => model.clone(),
         None => write_model(scratch.path()).map_err(system)?,

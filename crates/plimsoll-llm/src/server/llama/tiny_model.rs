@@ -78,11 +78,13 @@ struct Entry {
 
 impl Vocabulary {
     fn new() -> Self {
-        let special = |text: &str, kind| Entry { text: text.into(), score: 0.0, kind, is_word: false };
+        let special =
+            |text: &str, kind| Entry { text: text.into(), score: 0.0, kind, is_word: false };
         let mut tokens =
             vec![special("<unk>", UNKNOWN), special("<s>", CONTROL), special("</s>", CONTROL)];
         tokens.extend((0..=255).map(|byte: u8| special(&format!("<0x{byte:02X}>"), BYTE)));
-        let letter = |letter: char| Entry { score: -1_000.0, ..special(&letter.to_string(), NORMAL) };
+        let letter =
+            |letter: char| Entry { score: -1_000.0, ..special(&letter.to_string(), NORMAL) };
         tokens.extend([SPACE].into_iter().chain('!'..='~').map(letter));
         // By text, so that a beginning that words share is there once.
         let mut beginnings: BTreeMap<String, bool> = BTreeMap::new();
@@ -187,7 +189,9 @@ impl Random {
     /// About normal, of this deviation.
     fn values(&mut self, count: usize, deviation: f32) -> Vec<f32> {
         // Four uniform ones have a variance of a third.
-        (0..count).map(|_| (0..4).map(|_| self.uniform()).sum::<f32>() * 0.866 * deviation).collect()
+        (0..count)
+            .map(|_| (0..4).map(|_| self.uniform()).sum::<f32>() * 0.866 * deviation)
+            .collect()
     }
 
     /// From −1 to 1 (xorshift64).
