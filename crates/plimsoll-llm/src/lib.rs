@@ -2,3 +2,7 @@
 //! suites, what their answers say, and servers to measure.
 
 #![warn(unreachable_pub)]
+
+mod offers;
+pub mod parameters;
+mod prompts;
