@@ -1,6 +1,6 @@
 //! The `[workload]` table of suites with `protocol = "llm"`.
 
-use plimsoll_http::parameters::HttpWorkload;
+use plimsoll_http::parameters::{HttpWorkload, check_headers};
 use plimsoll_model::suite::{AsTable as _, Parameters, SuiteError, TableReader};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
@@ -191,6 +191,7 @@ pub fn read(table: &TableReader<'_>) -> Result<LlmWorkload, SuiteError> {
             .error_at(&format!("extra.{key}"), format!("`{key}` is no further field"))
             .with_help("set it by its key of [workload], or leave it out"));
     }
+    check_headers(table, "http.headers", &workload.http.headers)?;
     check_prompts(table, &workload)?;
     Ok(workload)
 }

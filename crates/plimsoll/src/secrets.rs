@@ -97,7 +97,7 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
     };
     let value = value.trim();
     match !value.is_empty() && is_field(&format!("{name}: {value}")) {
-        true => Ok(value.to_owned()),
+        true => Ok(format!("{}{value}", header.scheme)),
         false => Err(Failure::wrong(format!(
             "header {name}: what {place} holds cannot be its value; it must be one line of \
              printable text"
