@@ -50,7 +50,7 @@ const BLOCK_MARK_WORDS: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Prompts {
     seed: u64,
-    words: Words,
+    words: Arc<Words>,
     frame: Frame,
     fit: Fit,
     salt: Salt,
@@ -102,8 +102,14 @@ pub(crate) struct Number {
 
 impl Prompts {
     /// Requests in this frame.
-    pub(crate) fn new(seed: u64, frame: Frame, fit: Fit, salt: Salt, source: Source) -> Self {
-        Self { seed, words: Words::new(seed), frame, fit, salt, source }
+    pub(crate) fn new(
+        (seed, words): (u64, Arc<Words>),
+        frame: Frame,
+        fit: Fit,
+        salt: Salt,
+        source: Source,
+    ) -> Self {
+        Self { seed, words, frame, fit, salt, source }
     }
 
     /// Tokens that the answer to a request may have.

@@ -14,7 +14,7 @@ fn prompts(workload: &LlmWorkload, seed: u64) -> Prompts {
 
 fn with(workload: &LlmWorkload, seed: u64, source: Source) -> Prompts {
     let frame = Frame::new("m", workload.endpoint, Offers::ALL, &workload.extra);
-    Prompts::new(seed, frame, FIT, workload.salt, source)
+    Prompts::new((seed, Arc::new(Words::new(seed))), frame, FIT, workload.salt, source)
 }
 
 fn body(prompts: &Prompts, nonce: u64, index: u64) -> String {
