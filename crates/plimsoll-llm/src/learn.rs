@@ -92,6 +92,30 @@ impl Learnt {
             context_tokens: None,
         }
     }
+
+    /// What holds for another server too: requests are the same for all.
+    pub(crate) fn and(self, other: Self, server: &dyn Asks) -> Result<Self, SetupError> {
+        if self.model != other.model {
+            return Err(server.unusable(format!(
+                "its model is {}, and that of the target before it {}; run them one after the other",
+                other.model, self.model
+            )));
+        }
+        let mut refused = self.refused;
+        for name in other.refused {
+            if !refused.contains(&name) {
+                refused.push(name);
+            }
+        }
+        Ok(Self {
+            offers: self.offers.and(other.offers),
+            refused,
+            says_usage: self.says_usage && other.says_usage,
+            says_continuous_usage: self.says_continuous_usage && other.says_continuous_usage,
+            is_cut_short: self.is_cut_short || other.is_cut_short,
+            ..self
+        })
+    }
 }
 
 /// Asks a server everything.
@@ -101,7 +125,8 @@ pub(crate) fn learn(
     trials: &dyn Trials,
 ) -> Result<Learnt, SetupError> {
     let models = server.models()?;
-    let mut learnt = Learnt { model: model(workload, server, &models)?, ..Learnt::nothing(workload) };
+    let mut learnt =
+        Learnt { model: model(workload, server, &models)?, ..Learnt::nothing(workload) };
     learnt.context_tokens = context_tokens(&models, &learnt.model);
     first_answer(&mut learnt, (workload, &models), server, trials)?;
     let probes = probe(&mut learnt, server, trials)?;
@@ -172,9 +197,8 @@ fn first_answer(
             return look_at(learnt, &said, output_tokens, server);
         }
         let words = said.words();
-        let refused = said.refuses_fields().then(|| {
-            learnt.offers.without_refused(&words, workload)
-        });
+        let refused =
+            said.refuses_fields().then(|| learnt.offers.without_refused(&words, workload));
         let Some((offers, name)) = refused.flatten() else {
             return Err(server.unusable(complaint(&said, &words, models)));
         };
@@ -273,7 +297,9 @@ fn complaint(said: &Said, words: &str, models: &Said) -> String {
         names => format!("write --model with one of {}", listed(names)),
     };
     let advice = match said.status() {
-        Some(401 | 403) => "the server wants a key: write --api-key env:VARIABLE or --api-key @FILE",
+        Some(401 | 403) => {
+            "the server wants a key: write --api-key env:VARIABLE or --api-key @FILE"
+        }
         Some(400 | 404 | 422) if lower.contains("model") && !lower.contains("context") => &known,
         Some(404 | 405) => {
             "see whether the URL is that of an OpenAI-compatible server: http://HOST:PORT/v1"

@@ -60,6 +60,21 @@ impl Offers {
         }
     }
 
+    /// What both servers take.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let limit = match (self.limit, other.limit) {
+            (Limit::MaxTokens, Limit::MaxTokens) => Limit::MaxTokens,
+            _ => Limit::MaxCompletionTokens,
+        };
+        Self {
+            include_usage: self.include_usage && other.include_usage,
+            continuous_usage: self.continuous_usage && other.continuous_usage,
+            ignore_eos: self.ignore_eos && other.ignore_eos,
+            min_tokens: self.min_tokens && other.min_tokens,
+            limit,
+        }
+    }
+
     /// Those with a value that is the same for all requests.
     pub(crate) fn fields(self) -> Vec<(&'static str, Json)> {
         let mut fields = vec![("stream", json!(true))];

@@ -69,7 +69,13 @@ impl WorkerRequests {
             }
             false => index,
         };
-        HttpOp { kind: OpKind(0), request: Request::Url(0), method: Method::POST, verify: false, key }
+        HttpOp {
+            kind: OpKind(0),
+            request: Request::Url(0),
+            method: Method::POST,
+            verify: false,
+            key,
+        }
     }
 
     /// Goes on with a conversation whose last question was answered, or begins one.

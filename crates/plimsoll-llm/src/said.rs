@@ -148,7 +148,8 @@ mod tests {
         let usage = "\"usage\":{\"completion_tokens\":2}";
         let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}";
         let text = "data:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}";
-        let counted = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],{usage}}}");
+        let counted =
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],{usage}}}");
         let last = format!("data: {{\"choices\":[],{usage}}}");
         let of = |lines: &[&str]| Said::with(200, &lines.join("\r\n\r\n")).streamed().unwrap();
         let plain = of(&[role, text, text, &last, "data: [DONE]"]);
@@ -164,9 +165,15 @@ mod tests {
     #[test]
     fn a_refusal_is_quoted_in_the_words_of_whatever_server_it_is() {
         for (body, said) in [
-            ("{\"error\":{\"message\":\"The model `x` does not exist.\"}}", "The model `x` does not exist."),
+            (
+                "{\"error\":{\"message\":\"The model `x` does not exist.\"}}",
+                "The model `x` does not exist.",
+            ),
             ("{\"error\":\"bad\"}", "bad"),
-            ("{\"detail\":[{\"loc\":[\"body\",\"ignore_eos\"]}]}", "[{\"loc\":[\"body\",\"ignore_eos\"]}]"),
+            (
+                "{\"detail\":[{\"loc\":[\"body\",\"ignore_eos\"]}]}",
+                "[{\"loc\":[\"body\",\"ignore_eos\"]}]",
+            ),
             ("<html><body>502 Bad\nGateway</body></html>", "502 Bad Gateway"),
         ] {
             assert_eq!(Said::with(400, body).words(), said);

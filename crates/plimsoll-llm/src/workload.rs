@@ -47,8 +47,7 @@ impl Workload for LlmLoad {
 
     fn run_worker(&self, seat: Seat<'_>) {
         let assignment = seat.assignment;
-        let requests =
-            WorkerRequests::new(self.prompts.clone(), assignment.nonce, self.turns);
+        let requests = WorkerRequests::new(self.prompts.clone(), assignment.nonce, self.turns);
         let requests = Rc::new(requests);
         let site = |site: &Arc<Site>| WorkerSite::with_bodies(site.clone(), requests.clone());
         let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
