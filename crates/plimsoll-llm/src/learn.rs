@@ -174,11 +174,12 @@ fn listed(names: &[String]) -> String {
     shown
 }
 
-/// As vLLM and SGLang say it of a model.
+/// As vLLM and SGLang say it of a model, or llama.cpp of a slot.
 fn context_tokens(models: &Said, model: &str) -> Option<u64> {
     let all = models.json();
     let of = all["data"].as_array()?.iter().find(|one| one["id"] == model)?;
-    of["max_model_len"].as_u64().filter(|tokens| *tokens > 0)
+    let said = of["max_model_len"].as_u64().or(of["meta"]["n_ctx"].as_u64());
+    said.filter(|tokens| *tokens > 0)
 }
 
 /// One real streamed request, without the fields that the server refuses.

@@ -9,12 +9,15 @@
 //! | `requests`, `script` | the requests of a worker, and which comes next |
 //! | `offers`, `learn`, `said` | what a server takes and counts, found out before any load |
 //! | `endpoint` | paths, and requests before any load |
+//! | `host`, `server` | servers to measure, started and greeted |
 //! | [`parameters`], `plan`, `workload` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
 pub mod answer;
 mod endpoint;
+#[cfg(feature = "host")]
+pub mod host;
 mod learn;
 mod offers;
 pub mod parameters;
@@ -24,6 +27,8 @@ pub mod reader;
 mod requests;
 mod said;
 mod script;
+#[cfg(feature = "host")]
+pub mod server;
 pub mod wire;
 mod workload;
 
@@ -38,7 +43,13 @@ use plimsoll_protocol::Protocol;
 pub const PROTOCOL: Protocol = Protocol {
     name: "llm",
     title: "language model",
-    suites: &[("llm-chat", include_str!("../suites/llm-chat.toml"))],
+    suites: &[
+        ("llm-chat", include_str!("../suites/llm-chat.toml")),
+        ("llm-endpoints", include_str!("../suites/llm-endpoints.toml")),
+        ("llm-shared-prefix", include_str!("../suites/llm-shared-prefix.toml")),
+        ("llm-conversation", include_str!("../suites/llm-conversation.toml")),
+        ("llm-trace", include_str!("../suites/llm-trace.toml")),
+    ],
     schemes: &[("http", 80), ("https", 443)],
     read_workload: |table| parameters::read(table).map(Into::into),
     workload_schema: || schemars::schema_for!(parameters::LlmWorkload),
