@@ -13,8 +13,8 @@ use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::files::HostFiles;
-use plimsoll_protocol::host::{HostError, Target};
 use plimsoll_protocol::host::reach::{self, Socket};
+use plimsoll_protocol::host::{HostError, Target};
 
 /// Longest wait for each piece of the reply.
 const REPLY_WAIT: Duration = Duration::from_secs(10);
