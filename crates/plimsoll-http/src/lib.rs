@@ -18,6 +18,7 @@
 
 mod error;
 pub mod fileset;
+pub mod h2;
 pub mod headers;
 mod held;
 #[cfg(feature = "host")]
