@@ -16,7 +16,7 @@ use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatu
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::fresh::FreshTimes;
-use crate::seam::Piece;
+use crate::seam::{First, Mark, TimeKind};
 use crate::ticks::Ticks;
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
@@ -39,6 +39,10 @@ pub struct Flight {
     pub held: Nanos,
     /// The largest lateness of any op in flight when it was sent, its own included.
     pub late_max: Nanos,
+    /// When the first output of its reply came, once it has.
+    pub first_output: Option<Nanos>,
+    /// Its time per output token, once that is known.
+    pub token_time: Option<Nanos>,
 }
 
 impl Flight {
@@ -93,6 +97,8 @@ pub struct Recorder {
     totals: WorkerTotals,
     ticks: Ticks,
     clients: Clients,
+    /// Replies have output whose first is marked.
+    has_output: bool,
 }
 
 /// What each client got done; empty unless the assignment asks for it.
@@ -132,6 +138,7 @@ impl Recorder {
             samples_total: 0,
             totals: WorkerTotals { per_target, ..WorkerTotals::default() },
             clients: Clients::default(),
+            has_output: false,
         };
         recorder.begin_interval();
         recorder
@@ -220,16 +227,38 @@ impl Recorder {
         }
     }
 
-    /// A piece of the reply to an op in flight arrived, before [`Recorder::boundary`].
-    pub fn piece(&mut self, flight: &Flight, piece: Piece, now: Nanos) {
+    /// Something within an op in flight, before [`Recorder::boundary`]. `arrived`: the kernel's
+    /// stamp of the bytes that the session was handed.
+    pub fn mark(&mut self, flight: &mut Flight, mark: Mark, arrived: Option<Nanos>, now: Nanos) {
+        match mark {
+            Mark::First(First::Output) => flight.first_output = Some(now),
+            Mark::Value(TimeKind::TokenTime, ns) => flight.token_time = Some(Nanos(ns)),
+            Mark::First(_) | Mark::Value(..) => {}
+        }
+        self.has_output |= mark == Mark::First(First::Output);
         if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
             return;
         }
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
-        let pieces = times.pieces.get_or_insert_default();
-        match piece {
-            Piece::First => pieces.first.saturating_record(now.saturating_sub(flight.due).0),
-            Piece::After(gap) => pieces.gap.saturating_record(gap.0),
+        let mut add = |kind: TimeKind, ns: u64| kind.of_mut(times).saturating_record(ns);
+        let (response, service) = (now.saturating_sub(flight.due), now.saturating_sub(flight.sent));
+        match mark {
+            Mark::Value(kind, value) => add(kind, value),
+            Mark::First(First::Byte) => {
+                add(TimeKind::FirstByte, response.0);
+                add(TimeKind::FirstByteService, service.0);
+            }
+            Mark::First(First::Output) => {
+                let reached = arrived.unwrap_or(now).clamp(flight.sent, now);
+                let low = reached.saturating_sub(flight.due).saturating_sub(flight.late_max);
+                add(TimeKind::FirstOutput, response.0);
+                add(TimeKind::FirstOutputService, service.0);
+                add(TimeKind::FirstOutputLow, low.0);
+            }
+            Mark::First(First::Visible) => {
+                add(TimeKind::FirstVisible, response.0);
+                add(TimeKind::FirstVisibleService, service.0);
+            }
         }
     }
 
@@ -276,6 +305,12 @@ impl Recorder {
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
         record_times(times, &flight, &landing, false);
+        if self.has_output && flight.first_output.is_none() {
+            let age = now.saturating_sub(flight.due);
+            for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
+                kind.of_mut(times).saturating_record(age.0);
+            }
+        }
     }
 
     /// Times of the first kind of op in the interval that runs, which have those of ops that were never

@@ -54,6 +54,7 @@ pub mod event;
 pub mod experiment_file;
 pub mod finding;
 pub mod gate;
+pub mod generation;
 pub mod hint;
 pub mod host;
 pub mod inventory;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoarseTimes, CutOff, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
+use crate::generation::GenerationCounts;
 use crate::nonconformity::Nonconformities;
 use crate::outcome::ClientCounts;
 use crate::units::{Nanos, keep_least};
@@ -89,6 +90,9 @@ with_counters! {
         /// Where replies of the window differ from their specification and mean the same.
         #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
         pub nonconformities: Nonconformities => each_once,
+        /// What streamed answers of a language model came to.
+        #[serde(default, skip_serializing_if = "GenerationCounts::is_empty")]
+        pub generation: GenerationCounts => GenerationCounts::add,
         /// Ops due in the window whose `arrived` is the kernel's stamp.
         #[serde(default)]
         pub arrived_stamped: u64 => sum,
@@ -136,6 +140,8 @@ with_counters! {
     pub struct SessionCounters adds up {
         /// Where replies differ from their specification and mean the same.
         pub nonconformities: Nonconformities => each_once,
+        /// What streamed answers of a language model came to.
+        pub generation: GenerationCounts => GenerationCounts::add,
     }
 }
 
@@ -208,6 +214,7 @@ impl WorkerTotals {
             *self.counter_mut(*counter) += sessions.counter(*counter);
         }
         self.nonconformities.add(&sessions.nonconformities);
+        self.generation.add(sessions.generation.clone());
     }
 }
 
