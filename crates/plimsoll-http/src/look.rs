@@ -13,9 +13,12 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 
+use super::h2::fault::Fault;
+use super::h2::windows::{H2Settings, PeerSettings};
+use super::h2_session::H2Session;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, WorkerSite};
-use super::tls::{Tls, TlsSite};
+use super::tls::{ALPN_HTTP2, Tls, TlsSite};
 use super::wire::Malformed;
 use super::wire::request::Method;
 
@@ -25,11 +28,12 @@ const QUOTED_CHARS_MAX: usize = 160;
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
-pub(crate) const HTTP2_ONLY: &str = "the server speaks only HTTP/2, as gRPC servers do, and \
-    Plimsoll does not support HTTP/2 yet: enable HTTP/1.1 on the server, or use a port that offers \
-    it";
-/// Of HTTP/2 over TLS (RFC 9113 §3.2).
-const ALPN_HTTP2: &[u8] = b"h2";
+pub(crate) const HTTP2_ONLY: &str =
+    "the server speaks only HTTP/2, as gRPC servers do: use --http 2, or --http auto over TLS";
+const HTTP1_ONLY: &str = "the server answers in HTTP/1: leave out --http 2, or use a port that \
+    speaks HTTP/2";
+const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS often speak only \
+    HTTP/1.1: then leave out --http 2";
 
 /// What is asked, of whom.
 pub(crate) struct Look<'a> {
@@ -45,24 +49,93 @@ pub(crate) struct Look<'a> {
     pub key: u64,
     /// Longest wait for its reply.
     pub timeout: Duration,
+    /// Of HTTP/2, where that is spoken.
+    pub h2: Option<H2Settings>,
+}
+
+/// What a session that keeps the body of its reply knows of the answer.
+trait Answered: Session<Op = HttpOp> {
+    /// The body, and how the server disappoints whoever speaks this version of HTTP.
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>);
+
+    /// The server's settings.
+    fn peer(&self) -> Option<PeerSettings> {
+        None
+    }
+}
+
+/// How a server speaks another version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfit {
+    /// It speaks HTTP/2.
+    Http2,
+    /// It speaks HTTP/1.
+    Http1,
+    /// It does not speak HTTP/2.
+    NotHttp2,
+}
+
+impl Answered for HttpSession {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        let is_http2 = self.malformed() == Some(Malformed::Http2);
+        (self.take_body(), is_http2.then_some(Misfit::Http2))
+    }
+}
+
+impl Answered for H2Session {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        let misfit = match self.fault() {
+            Some(Fault::Http1) => Some(Misfit::Http1),
+            Some(Fault::NotHttp2) => Some(Misfit::NotHttp2),
+            _ => None,
+        };
+        (self.take_body(), misfit)
+    }
+
+    fn peer(&self) -> Option<PeerSettings> {
+        Self::peer(self)
+    }
+}
+
+impl<S: Answered> Answered for Tls<S> {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        self.session_mut().answer()
+    }
+
+    fn peer(&self) -> Option<PeerSettings> {
+        self.session().peer()
+    }
 }
 
 impl Look<'_> {
-    /// Asks once, and says why the answer is no good one.
-    pub(crate) fn perform(self, dial: &dyn Dial) -> Result<(), SetupError> {
-        let session = HttpSession::capturing(WorkerSite::new(self.site.clone()), Nanos::ZERO);
-        match self.tls.clone() {
-            None => self.ask(session, |session| session, dial),
-            Some(tls) => self.ask(Tls::new(session, tls), Tls::session_mut, dial),
+    /// Asks once, and says why the answer is no good one. Answers with the settings of a server of
+    /// HTTP/2.
+    pub(crate) fn perform(self, dial: &dyn Dial) -> Result<Option<PeerSettings>, SetupError> {
+        let site = WorkerSite::new(self.site.clone());
+        match self.h2 {
+            None => self.ask_by(HttpSession::capturing(site, Nanos::ZERO), dial),
+            Some(H2Settings { windows, .. }) => {
+                self.ask_by(H2Session::capturing(site, windows, Nanos::ZERO), dial)
+            }
         }
     }
 
-    fn ask<S: Session<Op = HttpOp>>(
+    fn ask_by<S: Answered>(
         &self,
         session: S,
-        within: impl Fn(&mut S) -> &mut HttpSession,
         dial: &dyn Dial,
-    ) -> Result<(), SetupError> {
+    ) -> Result<Option<PeerSettings>, SetupError> {
+        match self.tls.clone() {
+            None => self.ask(session, dial),
+            Some(tls) => self.ask(Tls::new(session, tls), dial),
+        }
+    }
+
+    fn ask<S: Answered>(
+        &self,
+        session: S,
+        dial: &dyn Dial,
+    ) -> Result<Option<PeerSettings>, SetupError> {
         let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
         let channel = self.dial(dial).map_err(|e| unusable(e.to_string()))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
@@ -76,21 +149,28 @@ impl Look<'_> {
                 method.as_str()
             )),
         })?;
-        let session = within(client.session_mut());
-        let (words, malformed) = (words(&session.take_body()), session.malformed());
+        let (body, misfit) = client.session_mut().answer();
         match ended.outcome.status {
             OpStatus::Failed(class) => {
-                let is_http2 = malformed == Some(Malformed::Http2)
-                    || class == ErrorClass::Transport && self.agrees_on_http2(dial);
+                let misfit = misfit.or_else(|| {
+                    let is_http2 = self.h2.is_none()
+                        && class == ErrorClass::Transport
+                        && self.agrees_on_http2(dial);
+                    is_http2.then_some(Misfit::Http2)
+                });
                 if dial.stop().load(Ordering::Relaxed) {
                     return Err(SetupError::Stopped);
                 }
-                Err(unusable(match is_http2 {
-                    true => HTTP2_ONLY.to_owned(),
-                    false => self.complaint(class, &ended, &words),
+                Err(unusable(match misfit {
+                    Some(Misfit::Http2) => HTTP2_ONLY.to_owned(),
+                    Some(Misfit::Http1) => HTTP1_ONLY.to_owned(),
+                    Some(Misfit::NotHttp2) => format!("{}; {NOT_HTTP2}", detail(&ended)),
+                    None => self.complaint(class, &ended, &words(&body)),
                 }))
             }
-            OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => Ok(()),
+            OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => {
+                Ok(client.session_mut().peer())
+            }
         }
     }
 
@@ -104,7 +184,8 @@ impl Look<'_> {
     /// A server that agreed on no protocol with HTTP/1.1 alone and hung up agrees on HTTP/2.
     fn agrees_on_http2(&self, dial: &dyn Dial) -> bool {
         let (Some(tls), Ok(mut channel)) = (&self.tls, self.dial(dial)) else { return false };
-        tls.agrees_on(ALPN_HTTP2, &mut *channel, &dial.stop(), self.timeout)
+        let agreed = tls.agreed(&[ALPN_HTTP2], &mut *channel, &dial.stop(), self.timeout);
+        agreed.as_deref() == Some(ALPN_HTTP2)
     }
 
     fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
@@ -123,11 +204,15 @@ impl Look<'_> {
             }
             _ => "see what the server's log says",
         };
-        // The URL stands before the message.
-        let detail = ended.detail.split_once(": ").map_or(ended.detail.as_str(), |(_, why)| why);
+        let detail = detail(ended);
         let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
         format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
     }
+}
+
+/// What happened, without the URL, which stands before the message.
+fn detail(ended: &Ended) -> &str {
+    ended.detail.split_once(": ").map_or(ended.detail.as_str(), |(_, why)| why)
 }
 
 /// The next move for a status that was not wanted.
@@ -149,12 +234,10 @@ fn of_status(code: u32, words: &str) -> &'static str {
         413 => "it takes no body (-d) of this size: raise its limit, or send a smaller one",
         411..=415 | 422 => "check the body (-d) and its type (-H \"Content-Type: …\")",
         426 => {
-            "the server wants another protocol (its Upgrade header names it): Plimsoll speaks \
-             HTTP/1.1 only"
+            "the server wants another protocol (its Upgrade header names it): if that is HTTP/2, \
+             use --http 2"
         }
-        505 => {
-            "the server wants another version of HTTP, such as HTTP/2: Plimsoll speaks HTTP/1.1 only"
-        }
+        505 => "the server wants another version of HTTP: use --http 2",
         429 => "the server limits how often one may ask: lift that for this host",
         500.. => "the server fails before there is any load: see what its log says",
         _ => "accept it with --set 'workload.expect=[…]', or ask otherwise",

@@ -18,9 +18,9 @@ use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
-use super::site::{Site, SiteFrame};
-use super::tls::{self, Identity, Trust};
+use super::site::{Site, SiteFrame, Version};
 use super::urls::{self, UrlLine};
+use super::version::{Spoken, check_streams, peer_fact};
 use super::warm::{Warming, channel};
 use super::wire::request::RequestText;
 use super::wire::template::Template;
@@ -62,20 +62,22 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request.suite, workload)?;
+    let Spoken { h2, tls, facts } = Spoken::new(workload, secure, request)?;
     let mut plan = Draft::new(request, workload, secure);
+    plan.facts.extend(facts);
+    plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
     let (sites, scripts, names, shares) = match &workload.file_set {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(workload, request)?) } else { None };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
-    let load = HttpLoad { sites, scripts, reader, tls, names, shares };
+    let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
     }
     match request.planner {
         Planner::Controller if workload.file_set.is_none() && workload.first_check => {
-            look(&load, request)?;
+            plan.facts.extend(look(&load, request)?);
         }
         Planner::Controller => {}
         Planner::Agent => reach(request)?,
@@ -113,10 +115,12 @@ fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
     channels.try_for_each(|channel| channel.map(drop))
 }
 
-/// Asks each target for the first request of its list.
-fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
-    let Scripts::Urls(plan) = &load.scripts else { return Ok(()) };
+/// Asks each target for the first request of its list. Answers with what the servers say of
+/// themselves.
+fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, PlanError> {
+    let Scripts::Urls(plan) = &load.scripts else { return Ok(Vec::new()) };
     let tls: Vec<_> = load.tls.iter().flat_map(TlsLoad::sites).collect();
+    let mut facts = Vec::new();
     for ((site, target), at) in load.sites.iter().zip(request.targets).zip(0..) {
         let look = Look {
             site: Arc::clone(site),
@@ -125,10 +129,14 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
             method: plan.first_method(),
             key: request.seed,
             timeout: Duration::from_nanos(request.suite.op_timeout.0),
+            h2: load.h2,
         };
-        look.perform(request.dial)?;
+        if let (Some(peer), Some(own)) = (look.perform(request.dial)?, load.h2) {
+            facts.push(peer_fact(peer));
+            check_streams(&target.url, peer, own)?;
+        }
     }
-    Ok(())
+    Ok(facts)
 }
 
 /// True for `https`.
@@ -138,21 +146,6 @@ fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
         true => Ok(secure > 0),
         false => Err(HttpPlanError::MixedSchemes.into()),
     }
-}
-
-fn tls_load(workload: &HttpWorkload, request: &PlanRequest<'_>) -> Result<TlsLoad, PlanError> {
-    let trust = match workload.tls_verify {
-        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
-        false => Trust::Anyone,
-    };
-    let names = request.targets.iter().map(|target| tls::server_name(&target.url.host));
-    let names = names.collect::<Result<_, _>>()?;
-    let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
-        certificate: Path::new(certificate),
-        key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
-    });
-    let config = tls::client_config(trust, identity, request.files)?;
-    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
 /// As the method's table has them, but for its one size that was rounded up.
@@ -168,6 +161,7 @@ struct Draft<'a> {
     request: &'a PlanRequest<'a>,
     workload: &'a HttpWorkload,
     shared: bool,
+    version: Version,
     practices: Vec<Practice>,
     facts: Vec<Setting>,
 }
@@ -179,8 +173,14 @@ impl<'a> Draft<'a> {
             LoadSpec::Closed { .. } => None,
         };
         let shared = arrivals == Some(Arrivals::Shared);
-        let mut draft =
-            Self { request, workload, shared, practices: Vec::new(), facts: Vec::new() };
+        let mut draft = Self {
+            request,
+            workload,
+            shared,
+            version: Version::default(),
+            practices: Vec::new(),
+            facts: Vec::new(),
+        };
         draft.state_common(secure);
         draft
     }
@@ -355,6 +355,7 @@ impl<'a> Draft<'a> {
             let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
             let (_, list) = own.ok_or(PlanError::NoTarget)?;
             let frame = self.frame(&target.url)?;
+            frame.check_fields(list.iter().map(|line| &line.text))?;
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }
@@ -431,6 +432,7 @@ impl<'a> Draft<'a> {
             headers: &workload.headers,
             connections: workload.connections,
             expected: workload.expect.clone(),
+            version: self.version,
         })
     }
 }

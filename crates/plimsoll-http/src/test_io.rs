@@ -12,7 +12,7 @@ use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
 use super::reader::Plain;
 use super::session::HttpSession;
-use super::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
+use super::site::{HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use super::wire::request::{Method, RequestText};
 
 /// What a session asked for.
@@ -74,6 +74,7 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
         headers: &[],
         connections,
         expected: Statuses::try_from(expect).expect("the tests name real statuses"),
+        version: Version::Http1,
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`windows`] | flow control and the server's settings |
 //! | [`connection`], `streams`, [`event`] | the state machine of one connection |
 //! | [`fault`] | what ends one |
+//! | [`exchange`] | one request on a connection of its own |
 //!
 //! # Why frames and HPACK of our own
 //!
@@ -26,6 +27,7 @@
 
 pub mod connection;
 pub mod event;
+pub mod exchange;
 pub mod fault;
 pub mod fields;
 pub mod frame;

@@ -23,9 +23,9 @@ pub struct RequestHead {
     start: Vec<u8>,
     /// With random parts.
     path: Option<Template>,
-    /// Fields that are its own, and the length of a body that is fixed.
+    /// Fields that are its own.
     own: Vec<u8>,
-    /// The length of the body depends on its random parts.
+    /// It says the length of its body.
     is_counted: bool,
 }
 
@@ -137,32 +137,28 @@ impl RequestHead {
             }
         };
         list.for_each(|(name, value)| write_field(name, value, &mut own));
-        let is_counted = counts_body(frame, text);
-        if is_counted && text.body.is_fixed() {
-            let mut body = Vec::new();
-            text.body.write(0, 0, &mut body);
-            write_length(body.len(), &mut own);
-        }
-        Self { start, path, own, is_counted: is_counted && !text.body.is_fixed() }
+        Self { start, path, own, is_counted: counts_body(frame, text) }
     }
 
-    /// Where the fixed path begins within the block of a request that shares all its fields.
-    pub fn path_at(&self, path: &[u8]) -> Option<usize> {
-        self.start.len().checked_sub(path.len())
+    /// Bytes of the block up to the end of its path, if that is fixed.
+    pub fn start_bytes(&self) -> usize {
+        self.start.len()
     }
 
     /// Appends the header block of the request that `key` draws; `path` is room for its path.
+    /// Answers with the place in `out` where the block's first field begins.
     pub fn write(
         &self,
         (key, body_bytes): (u64, usize),
         (shared, table): (&SharedFields, &mut EncoderTable),
         path: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) {
+    ) -> usize {
         if std::mem::take(&mut table.is_smaller) {
             write_number(u64::from(table.bytes_max), 5, 0x20, out);
             table.is_filled &= shared.table_bytes <= table.bytes_max;
         }
+        let start = out.len();
         out.extend_from_slice(&self.start);
         if let Some(drawn) = &self.path {
             path.clear();
@@ -181,6 +177,7 @@ impl RequestHead {
         if self.is_counted {
             write_length(body_bytes, out);
         }
+        start
     }
 }
 

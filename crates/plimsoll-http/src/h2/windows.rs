@@ -13,6 +13,15 @@ pub struct ReceiveWindows {
     pub connection_bytes: u32,
 }
 
+/// How a client uses its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct H2Settings {
+    /// Ops in flight at a time.
+    pub streams: u32,
+    /// What it lets the server send.
+    pub windows: ReceiveWindows,
+}
+
 /// One window that we give: opened again when half of it is used, so that updates are few and the
 /// server never waits for one while we take what it sends.
 #[derive(Clone, Copy, Debug)]

@@ -228,7 +228,8 @@ fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) 
         None if url.host.contains(':') => format!("[{}]", url.host),
         None => url.host.clone(),
     };
-    Server { target: name, at: &target.resolved, host: &url.host, host_field, tls }
+    let (at, http) = (&target.resolved, workload.http);
+    Server { target: name, at, host: &url.host, host_field, tls, http }
 }
 
 fn read_marker(

@@ -8,11 +8,13 @@ use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
 use toml::Value;
 
-use crate::cli::{ArrivalsArg, RunArgs, UrlArgs};
+use crate::cli::{ArrivalsArg, HttpArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
+/// How the names of suites begin that speak to web servers.
+const WEB_SUITES: &str = "web-";
 /// Holds the password of `--basic-auth`, where the flag does not.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// Clients of the suite.
@@ -30,6 +32,13 @@ pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Over
     if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
+            args.suite
+        )));
+    }
+    let is_of_web = args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
+    if let Some(flag) = url.first_of_web().filter(|_| !is_of_web) {
+        return Err(Failure::wrong(format!(
+            "{flag} belongs to suites {URL_SUITE} and web-static, not to {}",
             args.suite
         )));
     }
@@ -79,7 +88,9 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
         set.to("ladder.kind", "points");
         set.to("ladder.points", url.rate.clone());
     }
-    set.given("load.clients", url.connections.map(i64::from));
+    // Clients are requests in flight: each connection carries so many.
+    let streams = i64::from(url.streams.unwrap_or(1));
+    set.given("load.clients", url.connections.map(|n| i64::from(n).saturating_mul(streams)));
     set.given("load.gaps", url.arrivals.map(ArrivalsArg::as_gaps));
     Ok(())
 }
@@ -147,6 +158,8 @@ fn transport(url: &UrlArgs, set: &mut Set) {
     set.given("workload.stream", url.stream.then_some(true));
     set.given("workload.first_check", url.no_check.then_some(false));
     set.given("workload.connect_to", url.connect_to.clone().or(place));
+    set.given("workload.http", url.http.map(HttpArg::as_version));
+    set.given("workload.streams", url.streams.map(i64::from));
     set.given("workload.connections", url.new_connection.then_some("per-request"));
     set.given("workload.tls_verify", url.insecure.then_some(false));
     set.given("workload.tls_ca_file", url.cacert.as_deref().map(absolute));
