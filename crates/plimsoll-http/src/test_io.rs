@@ -24,6 +24,8 @@ pub(crate) struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<Outcome>,
+    /// Of `done`, in its order.
+    pub tickets: Vec<Ticket>,
     pub surpluses: Vec<OpKind>,
 }
 
@@ -45,7 +47,8 @@ impl Io for Recorder {
     fn explain(&mut self, detail: fmt::Arguments<'_>) {
         self.detail = detail.to_string();
     }
-    fn complete(&mut self, _ticket: Ticket, outcome: Outcome) {
+    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.tickets.push(ticket);
         self.done.push(outcome);
     }
     fn surplus(&mut self, kind: OpKind) {
@@ -80,7 +83,12 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
 
 /// A server with the file set.
 pub(crate) fn file_site(connections: Connections) -> Rc<WorkerSite> {
-    let frame = frame(connections, &["200"]);
+    file_site_of(Version::Http1, connections)
+}
+
+/// The same, spoken to in this version of HTTP.
+pub(crate) fn file_site_of(version: Version, connections: Connections) -> Rc<WorkerSite> {
+    let frame = SiteFrame { version, ..frame(connections, &["200"]) };
     WorkerSite::new(Arc::new(Site::with_files(frame, Method::GET, "/", file_set())))
 }
 
@@ -89,6 +97,12 @@ pub(crate) fn url_site(method: Method) -> Rc<WorkerSite> {
     let frame = frame(Connections::KeepAlive, &["2xx", "3xx"]);
     let text = RequestText::plain(method, "/page");
     WorkerSite::new(Arc::new(Site::with_urls(frame, [(&text, "/page")].into_iter())))
+}
+
+/// A server of HTTP/2 that is asked with this body.
+pub(crate) fn body_site(text: &RequestText) -> Rc<WorkerSite> {
+    let frame = SiteFrame { version: Version::Http2, ..frame(Connections::KeepAlive, &["2xx"]) };
+    WorkerSite::new(Arc::new(Site::with_urls(frame, [(text, "/page")].into_iter())))
 }
 
 /// Asks for a file and verifies it.

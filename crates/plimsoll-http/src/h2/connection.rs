@@ -108,7 +108,8 @@ impl Connection {
     /// Heap bytes held now.
     pub fn held_bytes(&self) -> usize {
         let block = self.block.as_ref().map_or(0, |block| block.bytes.capacity());
-        self.out.capacity() + self.reader.held_bytes() + block + self.streams.held_bytes()
+        let read = self.reader.held_bytes() + self.decoder.held_bytes();
+        self.out.capacity() + read + block + self.streams.held_bytes()
     }
 
     /// Opens a stream and sends the header of a request, with a body to follow or not. Answers
@@ -356,15 +357,16 @@ impl Connection {
         payload: &[u8],
     ) -> Result<Option<Event<'static>>, Fault> {
         let increment = i64::from(number(header, payload)? & NUMBER_MAX);
+        if increment == 0 {
+            return Err(Fault::WindowUpdate);
+        }
         if header.stream == 0 {
             self.sending.grow(increment)?;
         } else if let Some(stream) = self.streams.find(header.stream) {
             stream.sending.grow(increment)?;
         } else {
             self.streams.check_closed(header.stream, header.kind)?;
-        }
-        if increment == 0 {
-            return Err(Fault::WindowUpdate);
+            return Ok(None);
         }
         Ok(Some(Event::Window))
     }

@@ -96,9 +96,20 @@ impl Decoder {
         }
         match is_lasting {
             true => self.learn(block, fields),
-            false => self.known.clear(),
+            false => self.forget_known(),
         }
         Ok(fields)
+    }
+
+    /// Forgets which blocks it knows; the next is read as if it were the first of its kind.
+    pub fn forget_known(&mut self) {
+        self.known.clear();
+    }
+
+    /// Heap bytes held now.
+    pub fn held_bytes(&self) -> usize {
+        let known = self.known.iter().map(|known| known.block.capacity() + size_of::<Known>());
+        known.sum::<usize>() + self.table.capacity() * size_of::<Field>()
     }
 
     fn learn(&mut self, block: &[u8], fields: Fields) {

@@ -38,3 +38,8 @@ pub mod request;
 mod static_table;
 mod streams;
 pub mod windows;
+
+#[cfg(test)]
+mod connection_tests;
+#[cfg(test)]
+mod hpack_tests;

@@ -6,6 +6,8 @@
 
 mod lost;
 mod op;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
