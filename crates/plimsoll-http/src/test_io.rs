@@ -27,6 +27,8 @@ pub(crate) struct Recorder {
     /// Of `done`, in its order.
     pub tickets: Vec<Ticket>,
     pub surpluses: Vec<OpKind>,
+    /// Links whose peer had closed before it was sent to.
+    pub refused: Vec<Link>,
 }
 
 impl Io for Recorder {
@@ -39,6 +41,9 @@ impl Io for Recorder {
     }
     fn discard(&mut self, link: Link, n: u64) {
         self.discards.push((link, n));
+    }
+    fn is_refused(&mut self, link: Link) -> bool {
+        self.refused.contains(&link)
     }
     fn close(&mut self, link: Link) {
         assert!(!self.closed.contains(&link), "{link:?} is closed twice");
