@@ -13,7 +13,7 @@ use rustls_pki_types::ServerName;
 
 use super::error::HttpPlanError;
 use super::parameters::{HttpWorkload, TlsResumption};
-use super::site::SiteFrame;
+use super::site::{SiteFrame, Version};
 use super::tls::{self, Identity, TlsSite, Trust};
 
 /// Settings of TLS.
@@ -26,6 +26,11 @@ pub struct TlsLoad {
 }
 
 impl TlsLoad {
+    /// Offers these protocols to the servers (ALPN), the first rather than the next.
+    pub(super) fn offer(&mut self, protocols: &[&[u8]]) {
+        self.config = tls::offering(&self.config, protocols);
+    }
+
     /// For the clients of one worker, one per target.
     pub fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
         let config = match self.resumption {
@@ -66,7 +71,11 @@ pub fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
 }
 
 /// What the requests to a server have in common.
-pub fn frame<'a>(workload: &'a HttpWorkload, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
+pub fn frame<'a>(
+    workload: &'a HttpWorkload,
+    url: &TargetUrl,
+    version: Version,
+) -> Result<SiteFrame<'a>, PlanError> {
     let host = match (&url.host, url.port) {
         (host, None) if host.contains(':') => format!("[{host}]"),
         (host, None) => host.clone(),
@@ -81,5 +90,6 @@ pub fn frame<'a>(workload: &'a HttpWorkload, url: &TargetUrl) -> Result<SiteFram
         headers: &workload.headers,
         connections: workload.connections,
         expected: workload.expect.clone(),
+        version,
     })
 }

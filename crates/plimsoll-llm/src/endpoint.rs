@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_http::look::Look;
 use plimsoll_http::parameters::HttpWorkload;
-use plimsoll_http::site::Site;
+use plimsoll_http::site::{Site, Version};
 use plimsoll_http::tls::TlsSite;
 use plimsoll_http::transport;
 use plimsoll_http::wire::request::{Method, RequestText};
@@ -51,7 +51,7 @@ pub(crate) fn site(
     endpoint: Endpoint,
 ) -> Result<Site, PlanError> {
     let path = path_of(url, endpoint.path());
-    Ok(Site::with_bodies(transport::frame(http, url)?, &post(&path), &path))
+    Ok(Site::with_bodies(transport::frame(http, url, Version::Http1)?, &post(&path), &path))
 }
 
 /// A target before any load.
@@ -67,7 +67,7 @@ pub(crate) struct Server<'a> {
 impl Server<'_> {
     fn ask(&self, text: &RequestText, shown: &str) -> Result<Said, SetupError> {
         let wrong = |error: PlanError| SetupError::Wrong(error.to_string());
-        let frame = transport::frame(self.http, &self.target.url).map_err(wrong)?;
+        let frame = transport::frame(self.http, &self.target.url, Version::Http1).map_err(wrong)?;
         let look = Look {
             site: Arc::new(Site::with_urls(frame, std::iter::once((text, shown)))),
             target: self.target,
@@ -75,6 +75,7 @@ impl Server<'_> {
             method: text.method,
             key: 0,
             timeout: self.timeout,
+            h2: None,
         };
         look.ask(self.dial).map(Said::from)
     }

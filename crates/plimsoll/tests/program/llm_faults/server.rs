@@ -105,7 +105,8 @@ pub(super) fn begin() -> Act {
 
 /// Finish reason, usage and `[DONE]`, and the end of the body.
 pub(super) fn end(tokens: u64) -> String {
-    let finish = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
+    let finish =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
     let usage = format!(
         "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":512,\"completion_tokens\":{tokens}}}}}\
          \n\ndata: [DONE]\n\n"
