@@ -123,8 +123,8 @@ impl Asking {
     /// One read brings these bytes, which the kernel received so many ms after the request.
     pub(crate) fn bytes(&mut self, ms: u64, bytes: &[u8]) -> &mut Self {
         self.said.at = Nanos::from_millis(ms);
-        // Read late, as a busy client does.
-        let now = self.said.at.saturating_add(Nanos::from_millis(7));
+        // Read late, as a busy client does, and not always as late.
+        let now = self.said.at.saturating_add(Nanos::from_millis(7 + ms % 13));
         self.session.on_bytes(Link(1), bytes, now, &mut self.said);
         self
     }

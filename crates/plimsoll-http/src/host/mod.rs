@@ -1,6 +1,7 @@
 //! Web servers: how they are started and what they are asked before a run.
 
 pub mod fetch;
+pub mod page;
 pub mod prepare;
 mod serve;
 

@@ -4,9 +4,13 @@ mod greeting;
 mod serve;
 
 use plimsoll_protocol::host::{
-    HostError, Reference, Registration, ServerWish, Started, any_room, any_source, own_program,
+    HostError, Managed, Reference, Registration, ServerWish, Started, any_room, any_source,
+    own_program,
 };
-use plimsoll_servers::Builtin;
+use plimsoll_protocol::net::OnProgress;
+use plimsoll_servers::{Builtin, ServerProcess};
+
+use crate::server::llama::{self, LlamaRequest};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
@@ -18,7 +22,7 @@ pub const REGISTRATION: Registration = Registration {
         start: start_reference,
         has_threads: false,
     },
-    managed: &[],
+    managed: &[Managed { name: "llama", start: start_llama }],
     servers_practice: &[],
     greet: greeting::greet,
     room: any_room,
@@ -38,7 +42,15 @@ const BASE_PATH: &str = "v1";
 
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let server = Builtin::new("llm", own_program()?, wish.cores).listening_on(wish.listen_on);
-    let process = server.with_work(wish.work).start()?;
+    Ok(started(server.with_work(wish.work).start()?))
+}
+
+fn start_llama(wish: &ServerWish<'_>, _: &mut OnProgress<'_>) -> Result<Started, HostError> {
+    let request = LlamaRequest::from_environment(wish.listen_on, wish.cores);
+    Ok(started(llama::start(&request)?))
+}
+
+fn started(process: ServerProcess) -> Started {
     let url = format!("{}{BASE_PATH}", process.url());
-    Ok(Started { process, url, files: None })
+    Started { process, url, files: None }
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::host::arguments::{
     parse_count, parse_rate, parse_span_arg, parse_span_or_none_arg,
@@ -12,7 +13,7 @@ use plimsoll_protocol::host::arguments::{
 use plimsoll_protocol::host::{Console, HostError};
 use plimsoll_servers::{cores, raise_descriptor_limit};
 
-use crate::server::law::LawSpec;
+use crate::server::law::{BatchSpec, First, LawSpec};
 use crate::server::{LlmConfig, LlmServer, UsageStyle};
 
 /// How it is measured.
@@ -108,14 +109,18 @@ struct ServeLlmArgs {
     /// Core to use; the server does not sleep there while there are requests
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Give each request its first token when a queue of known law would have served it, for example
+    /// service=exp:1ms,servers=4
+    #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "first")]
+    calibrated: Option<CalibratedSpec>,
     /// Stop when standard input ends
     #[arg(long, hide = true)]
     stop_with_stdin: bool,
 }
 
 impl ServeLlmArgs {
-    fn config(&self) -> LlmConfig {
-        let law = LawSpec {
+    fn batch(&self) -> BatchSpec {
+        BatchSpec {
             slots: self.slots.get(),
             prefill_tokens_per_s: self.prefill,
             step: self.step,
@@ -123,7 +128,14 @@ impl ServeLlmArgs {
             chunk_tokens: self.chunk.get(),
             kv_tokens: self.kv_tokens,
             has_prefix_cache: self.prefix_cache == Switch::On,
-            alone_after: self.first,
+        }
+    }
+
+    fn config(&self) -> LlmConfig {
+        let law = match (&self.calibrated, self.first) {
+            (Some(queue), _) => LawSpec::Alone(First::Queue(queue.clone()), self.step),
+            (None, Some(first)) => LawSpec::Alone(First::After(first), self.step),
+            (None, None) => LawSpec::Batch(self.batch()),
         };
         LlmConfig {
             listen: self.listen,

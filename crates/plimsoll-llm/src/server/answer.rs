@@ -112,14 +112,13 @@ impl Answering {
     /// Takes the next token, and writes what is to be sent of it.
     pub(super) fn take_token(&mut self, at_ns: u64, manner: &Manner, out: &mut Vec<u8>) {
         let Some(word) = self.words.next() else { return };
-        let is_reasoning =
-            self.kind == Kind::Chat && self.row.output_tokens < manner.reasoning_tokens;
+        let key = self.key(manner);
         let space = if self.row.output_tokens == 0 { "" } else { " " };
         self.row.output_tokens += 1;
         self.tokens_in_text += 1;
-        let text = match is_reasoning && self.stream.is_none() {
-            true => &mut self.reasoning,
-            false => &mut self.text,
+        let text = match (key, self.stream) {
+            (REASONING, None) => &mut self.reasoning,
+            _ => &mut self.text,
         };
         text.push_str(space);
         text.push_str(word);
@@ -134,7 +133,7 @@ impl Answering {
                     (manner, out),
                 );
             }
-            self.write_chunk(is_reasoning, (manner, out));
+            self.write_chunk(key, (manner, out));
             self.row.chunks += 1;
             self.note_due(at_ns);
         }
@@ -163,13 +162,19 @@ impl Answering {
         self.row.last_due_ns = at_ns;
     }
 
-    fn write_chunk(&mut self, is_reasoning: bool, (manner, out): (&Manner, &mut Vec<u8>)) {
+    /// Where the next token's text stands.
+    fn key(&self, manner: &Manner) -> &'static str {
+        match self.kind {
+            Kind::Chat if self.row.output_tokens < manner.reasoning_tokens => REASONING,
+            Kind::Chat => "\"delta\":{\"content\":\"",
+            Kind::Completion => "\"text\":\"",
+        }
+    }
+
+    fn write_chunk(&mut self, key: &str, (manner, out): (&Manner, &mut Vec<u8>)) {
         let text = std::mem::take(&mut self.text);
-        let choice = match (self.kind, is_reasoning) {
-            (Kind::Chat, false) => ["\"delta\":{\"content\":\"", &text, "\"}"],
-            (Kind::Chat, true) => ["\"delta\":{\"reasoning_content\":\"", &text, "\"}"],
-            (Kind::Completion, _) => ["\"text\":\"", &text, "\""],
-        };
+        let end = if self.kind == Kind::Chat { "\"}" } else { "\"" };
+        let choice = [key, &text, end];
         self.event(out, |this, out| {
             out.extend_from_slice(b"{\"index\":0,");
             choice.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
@@ -265,6 +270,7 @@ impl Answering {
     }
 }
 
+const REASONING: &str = "\"delta\":{\"reasoning_content\":\"";
 const STREAM_HEAD: &[u8] = concat!(
     "HTTP/1.1 200 OK\r\nserver: plimsoll/",
     env!("CARGO_PKG_VERSION"),

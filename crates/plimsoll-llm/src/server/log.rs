@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::clock::{monotonic_ns, since_1970};
 
@@ -45,9 +46,14 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Keeps rows, or lateness alone.
-    pub(super) fn new(keeps_rows: Option<()>) -> Self {
-        Self { blocks: keeps_rows.map(|()| Vec::new()), rows: 0, left_out: 0, late: new_times() }
+    /// Of lateness alone.
+    pub(super) fn new() -> Self {
+        Self { blocks: None, rows: 0, left_out: 0, late: new_times() }
+    }
+
+    /// The same that keeps requests.
+    pub(super) fn with_rows(self) -> Self {
+        Self { blocks: Some(Vec::new()), ..self }
     }
 
     pub(super) fn add(&mut self, row: Row) {
@@ -87,6 +93,17 @@ impl Log {
                 us(1.0)
             )
         })
+    }
+
+    /// The same as servers of other protocols write it, to which a calibration is held.
+    pub(super) fn write_calibrated(&self, path: &Path, spec: &CalibratedSpec) -> io::Result<()> {
+        let mut log = plimsoll_servers::log::Log::new(ROWS_MAX);
+        let rows = self.blocks.iter().flatten().flatten().filter(|row| row.is_whole);
+        for Row { arrival_ns, first_due_ns, first_sent_ns, .. } in rows.copied() {
+            let (departure_ns, sent_ns) = (first_due_ns, first_sent_ns);
+            log.add(plimsoll_servers::log::Row { arrival_ns, departure_ns, sent_ns, key: None });
+        }
+        log.write(path, spec, None)
     }
 
     /// Lines of comment, titles, a line a request, in the order of their ends.

@@ -13,12 +13,14 @@
 //! | `routes`, `request`, `refusal` | what a request gets, and why not |
 //! | `tokens` | what a token is; the words of answers |
 //! | `answer`, `reply` | an answer as a stream; other replies |
+//! | [`llama`] | `managed:llama`, a real server |
 //! | `log`, `metrics` | what happened, for judges and for scrapers |
 
 mod answer;
 mod connection;
 mod incoming;
 pub mod law;
+pub mod llama;
 mod log;
 mod metrics;
 mod refusal;
@@ -36,7 +38,7 @@ use plimsoll_servers::clock::since_1970;
 use plimsoll_servers::{ServerError, Stop, cores};
 
 use answer::Manner;
-use law::{Law, LawSpec};
+use law::{First, Law, LawSpec};
 use log::Log;
 use request::Model;
 pub use request::UsageStyle;
@@ -119,13 +121,16 @@ impl LlmServer {
         cores::pin_current_thread(&config.cores).map_err(pin)?;
         let waiting = if config.cores.is_empty() { Waiting::Sleep } else { Waiting::Spin };
         let ping_ns = config.ping.map(|ping| ping.0);
-        let log = Log::new(config.log.as_ref().map(|_| ()));
+        let log = if config.log.is_some() { Log::new().with_rows() } else { Log::new() };
         let parts = (Law::new(&config.law), routes(&config));
         let serving = Serving::new(listener, parts, (waiting, ping_ns), log)
             .map_err(|source| ServerError::System { doing: "make an event queue", source })?;
         let log = serving.until(stop);
         if let Some(path) = config.log {
-            let written = log.write(&path, &format!("{:?}", config.law));
+            let written = match &config.law {
+                LawSpec::Alone(First::Queue(spec), _) => log.write_calibrated(&path, spec),
+                law => log.write(&path, &format!("{law:?}")),
+            };
             written.map_err(|source| ServerError::Log { path, source })?;
         }
         Ok(log.lateness_text())
@@ -133,24 +138,28 @@ impl LlmServer {
 }
 
 fn routes(config: &LlmConfig) -> Routes {
-    let LlmConfig { law, context_tokens, ends_after_tokens, .. } = *config;
+    let LlmConfig { law, context_tokens, ends_after_tokens, .. } = config;
+    let (context_tokens, ends_after_tokens) = (*context_tokens, *ends_after_tokens);
     Routes {
         model: Model {
             name: config.model.clone(),
             context_tokens,
             ends_after_tokens,
-            has_prefix_cache: law.has_prefix_cache,
+            has_prefix_cache: law.has_prefix_cache(),
         },
         manner: Manner {
             model: serde_json::Value::from(config.model.as_str()).to_string(),
             tokens_per_chunk: config.tokens_per_chunk,
             reasoning_tokens: config.reasoning_tokens,
             usage: config.usage,
-            tells_cached: law.has_prefix_cache,
+            tells_cached: law.has_prefix_cache(),
             closes_after_stream: config.closes_after_stream,
         },
-        kv_tokens: law.kv_tokens,
+        kv_tokens: law.kv_tokens(),
         api_key: config.api_key.clone(),
         created_s: since_1970().as_secs(),
     }
 }
+
+#[cfg(test)]
+mod tests;

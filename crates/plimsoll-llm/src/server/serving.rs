@@ -171,7 +171,8 @@ impl Serving {
         let Some(connection) = self.clients.at(place) else { return };
         match connection.flush() {
             Err(Over) => return self.remove(place),
-            Ok(false) => return self.watch(place, true),
+            Ok(false) if connection.waits_for_room => return,
+            Ok(false) => return self.watch(place, epoll::EventFlags::OUT),
             Ok(true) => {}
         }
         let now_ns = monotonic_ns();
@@ -193,7 +194,7 @@ impl Serving {
             return self.remove(place);
         }
         if waits_for_room {
-            self.watch(place, false);
+            self.watch(place, epoll::EventFlags::empty());
         }
         if has_ended {
             self.clients.again.push_back(place);
@@ -373,15 +374,11 @@ impl Serving {
         clients.places[place] = Some(Connection::new(stream));
     }
 
-    /// Asks to be told when the connection has room to send, or no longer.
-    fn watch(&mut self, place: usize, waits_for_room: bool) {
+    /// Asks to be told when there is something to read, and of `more`.
+    fn watch(&mut self, place: usize, more: epoll::EventFlags) {
         let Some(connection) = self.clients.at(place) else { return };
-        if connection.waits_for_room == waits_for_room {
-            return;
-        }
-        connection.waits_for_room = waits_for_room;
-        let mut wanted = epoll::EventFlags::IN;
-        wanted.set(epoll::EventFlags::OUT, waits_for_room);
+        connection.waits_for_room = more.contains(epoll::EventFlags::OUT);
+        let wanted = epoll::EventFlags::IN | more;
         let data = epoll::EventData::new_u64(place as u64);
         if epoll::modify(&self.epoll, &connection.stream, data, wanted).is_err() {
             self.remove(place);

@@ -86,7 +86,9 @@ impl Prompt {
         if let Some(ids) = &mut self.ids {
             ids.push((token % VOCABULARY) as u32);
         }
-        if let Some(blocks) = self.blocks.as_mut().filter(|_| self.tokens % BLOCK_TOKENS == 0) {
+        if let Some(blocks) =
+            self.blocks.as_mut().filter(|_| self.tokens.is_multiple_of(BLOCK_TOKENS))
+        {
             blocks.push(self.hash);
         }
     }

@@ -2,20 +2,28 @@
 //! streams then come at different instants and not all at the end of a step.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashSet};
 
 use plimsoll_model::units::Nanos;
+use plimsoll_servers::station::Station;
 
-use super::{Asked, Counts, Token};
+use super::{Asked, Counts, First, Token};
 
 /// All requests by the instant of their next token.
 pub(super) struct Alone {
-    first: Nanos,
+    start: Start,
     step: Nanos,
     due: BinaryHeap<Reverse<Due>>,
     /// Gone, and still in `due`.
     gone: HashSet<u64>,
     counts: Counts,
+}
+
+/// When a request has its first token.
+enum Start {
+    After(Nanos),
+    Queue(Box<Station>),
 }
 
 /// The first fields decide the order.
@@ -28,15 +36,23 @@ struct Due {
 }
 
 impl Alone {
-    pub(super) fn new(first: Nanos, step: Nanos) -> Self {
+    pub(super) fn new(first: &First, step: Nanos) -> Self {
+        let start = match first {
+            First::After(after) => Start::After(*after),
+            First::Queue(spec) => Start::Queue(Box::new(Station::new(spec))),
+        };
         let (due, gone) = (BinaryHeap::new(), HashSet::new());
-        Self { first, step, due, gone, counts: Counts::default() }
+        Self { start, step, due, gone, counts: Counts::default() }
     }
 
     pub(super) fn arrive(&mut self, now_ns: u64, id: u64, asked: &Asked) {
         let Asked { prompt_tokens, output_tokens, .. } = *asked;
         self.counts.prompt_tokens += u64::from(prompt_tokens);
-        self.due.push(Reverse(Due { at_ns: now_ns + self.first.0, id, number: 1, output_tokens }));
+        let at_ns = match &mut self.start {
+            Start::After(after) => now_ns + after.0,
+            Start::Queue(station) => station.arrive(now_ns).departure_ns,
+        };
+        self.due.push(Reverse(Due { at_ns, id, number: 1, output_tokens }));
     }
 
     pub(super) fn cancel(&mut self, id: u64) {
@@ -58,7 +74,7 @@ impl Alone {
             }
             let is_gone = !self.gone.is_empty() && self.gone.remove(&id);
             if is_gone || number == output_tokens {
-                std::collections::binary_heap::PeekMut::pop(top);
+                PeekMut::pop(top);
             } else {
                 due.at_ns += self.step.0;
                 due.number += 1;

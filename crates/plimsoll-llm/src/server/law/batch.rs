@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::prefix::{BLOCK_TOKENS, PrefixCache};
-use super::{Asked, LawSpec, Token};
+use super::{Asked, BatchSpec, Token};
 
 /// What there is, and what there was so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Counts {
 
 /// The batch and its queue.
 pub(super) struct Batch {
-    spec: LawSpec,
+    spec: BatchSpec,
     waiting: VecDeque<Job>,
     /// In order of admission.
     running: Vec<Job>,
@@ -65,7 +65,7 @@ impl Job {
 }
 
 impl Batch {
-    pub(super) fn new(spec: LawSpec) -> Self {
+    pub(super) fn new(spec: BatchSpec) -> Self {
         Self {
             spec,
             waiting: VecDeque::new(),
@@ -172,7 +172,7 @@ impl Batch {
     }
 
     fn step_ns(&self, prompt_tokens: u32, given: u64) -> u64 {
-        let LawSpec { step, step_per_slot, prefill_tokens_per_s, .. } = self.spec;
+        let BatchSpec { step, step_per_slot, prefill_tokens_per_s, .. } = self.spec;
         let prefill_ns = f64::from(prompt_tokens) * 1e9 / prefill_tokens_per_s;
         step.0 + step_per_slot.0 * given + prefill_ns.round() as u64
     }

@@ -36,6 +36,7 @@ mod alone;
 mod batch;
 mod prefix;
 
+use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::units::Nanos;
 
 use alone::Alone;
@@ -43,9 +44,19 @@ use batch::Batch;
 pub use batch::Counts;
 pub use prefix::BLOCK_TOKENS;
 
-/// The figures of the law.
+/// The law to follow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LawSpec {
+    /// Continuous batching.
+    Batch(BatchSpec),
+    /// Every request by itself: its first token at an instant of its own, each further one so much
+    /// later.
+    Alone(First, Nanos),
+}
+
+/// Figures of a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LawSpec {
+pub struct BatchSpec {
     /// Most requests at work at a time.
     pub slots: u32,
     /// Prompt tokens computed in a second.
@@ -60,9 +71,30 @@ pub struct LawSpec {
     pub kv_tokens: u64,
     /// Prompts that begin alike are computed once.
     pub has_prefix_cache: bool,
-    /// Instead of all that: every request by itself, its first token after so long, and each
-    /// further one a step later.
-    pub alone_after: Option<Nanos>,
+}
+
+/// When a request that is by itself has its first token.
+#[derive(Clone, Debug, PartialEq)]
+pub enum First {
+    /// So long after its arrival.
+    After(Nanos),
+    /// When a queue of known law has served it.
+    Queue(CalibratedSpec),
+}
+
+impl LawSpec {
+    /// Tokens that memory has room for.
+    pub(super) fn kv_tokens(&self) -> u64 {
+        match self {
+            Self::Batch(batch) => batch.kv_tokens,
+            Self::Alone(..) => u64::MAX,
+        }
+    }
+
+    /// Prompts that begin alike are computed once.
+    pub(super) fn has_prefix_cache(&self) -> bool {
+        matches!(self, Self::Batch(BatchSpec { has_prefix_cache: true, .. }))
+    }
 }
 
 /// What a request asks for.
@@ -101,9 +133,9 @@ enum State {
 impl Law {
     /// A server without requests.
     pub fn new(spec: &LawSpec) -> Self {
-        Self(match spec.alone_after {
-            None => State::Batch(Batch::new(*spec)),
-            Some(first) => State::Alone(Alone::new(first, spec.step)),
+        Self(match spec {
+            LawSpec::Batch(spec) => State::Batch(Batch::new(*spec)),
+            LawSpec::Alone(first, step) => State::Alone(Alone::new(first, *step)),
         })
     }
 
