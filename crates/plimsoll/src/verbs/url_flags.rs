@@ -40,7 +40,7 @@ pub(super) struct FlagChanges {
 pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChanges, Failure> {
     let url = &args.url;
     let is_url = args.suite == URL_SUITE;
-    let is_llm = !is_url && llm_flags::has_flags(args)?;
+    let is_llm = llm_flags::has_flags(args)?;
     if let Some(flag) = url.first_given().filter(|_| !is_url && !is_llm) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
