@@ -189,6 +189,7 @@ impl RunSetup {
         };
         let plan = (protocol.plan)(&asked)?;
         if let Some(fleet) = fleet {
+            let asked = PlanRequest { learnt: plan.learnt.as_deref(), ..asked };
             fleet.plan(&order_of(&asked, request.profile, &files.known())?, signals)?;
         }
         refuse_score(suite, &plan)?;
