@@ -27,6 +27,8 @@
 //! | [`shape`] | the shape of throughput over load |
 //! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
+//! | [`goodput`] | limits that a good op keeps, and how many were good |
+//! | [`stream`] | times within ops whose replies are streams |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
@@ -54,6 +56,7 @@ pub mod event;
 pub mod experiment_file;
 pub mod finding;
 pub mod gate;
+pub mod goodput;
 pub mod hint;
 pub mod host;
 pub mod inventory;
@@ -69,6 +72,7 @@ pub mod sessions;
 pub mod shape;
 pub mod size;
 pub mod stated;
+pub mod stream;
 pub mod suite;
 pub mod target;
 pub mod units;
