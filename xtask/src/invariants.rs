@@ -135,7 +135,13 @@ const PRINTING: Absence = Absence {
 /// The program reaches protocols through its list of them.
 const NAMES_NO_PROTOCOL: Absence = Absence {
     why: "names no protocol: those are in `protocols.rs`",
-    texts: &["plimsoll_http::", "plimsoll_nfs::", "plimsoll_smb::", "plimsoll_app::", "plimsoll_llm::"],
+    texts: &[
+        "plimsoll_http::",
+        "plimsoll_nfs::",
+        "plimsoll_smb::",
+        "plimsoll_app::",
+        "plimsoll_llm::",
+    ],
 };
 /// The list itself, and what masks header fields in command lines.
 const NAMING: [&str; 2] = ["crates/plimsoll/src/protocols.rs", "crates/plimsoll/src/secrets.rs"];

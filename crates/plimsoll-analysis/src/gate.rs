@@ -4,7 +4,7 @@ use plimsoll_model::condition::{ConditionFigure, Side};
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
-use plimsoll_model::stream::StreamFigure;
+use plimsoll_model::figure::StreamFigure;
 
 /// Nanoseconds of a millisecond.
 const NS_PER_MS: f64 = 1e6;

@@ -2,6 +2,7 @@
 //! its ops that were good ones.
 
 use plimsoll_model::event::{OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times};
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::generation::GenerationCounts;
 use plimsoll_model::goodput::{GoodLimits, Goodput};
 use plimsoll_model::result::{
@@ -21,6 +22,18 @@ use crate::times::{percentile, quantile_ns, summarise};
 
 /// Percentile that users' figures of MLPerf are taken at, in hundredths of a percent.
 const P90: u32 = 9_000;
+
+/// The histograms of a time within ops.
+pub(crate) const fn kind_of(figure: StreamFigure) -> TimeKind {
+    match figure {
+        StreamFigure::FirstByte => TimeKind::FirstByte,
+        StreamFigure::FirstOutput => TimeKind::FirstOutput,
+        StreamFigure::FirstVisible => TimeKind::FirstVisible,
+        StreamFigure::ChunkGap => TimeKind::ChunkGap,
+        StreamFigure::Tpot => TimeKind::TokenTime,
+        StreamFigure::LaterTpot => TimeKind::LaterTokenTime,
+    }
+}
 
 /// `None` where replies are no streams of output. `total` is merged over window and ops.
 pub(crate) fn generation(
@@ -201,3 +214,6 @@ fn steady(
     let p99_s = quantile_ns(&total.response, 9_900) as f64 / NANOS_PER_SECOND as f64;
     steady_window(&passes, rules.steady_min.as_secs_f64(), p99_s)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::counters::Counter;
-use plimsoll_model::event::{PointRecord, RunStarted, WorkerTotals};
+use plimsoll_model::event::{PointRecord, RunStarted, TimeKind, WorkerTotals};
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{Censored, NotCounted, OpResult, PointResult, TargetResult};
@@ -143,9 +143,9 @@ fn op_results(
         let result = results.entry(name.clone()).or_default();
         result.response_ns = Some(summarise(&op.response, &[]));
         result.service_ns = Some(summarise(&op.service, &[]));
-        let pieces = op.pieces.as_deref();
-        result.first_piece_ns = pieces.map(|pieces| summarise(&pieces.first, &[]));
-        result.piece_gap_ns = pieces.map(|pieces| summarise(&pieces.gap, &[]));
+        let streamed = |kind: TimeKind| kind.of(op).map(|times| summarise(times, &[]));
+        result.first_piece_ns = streamed(TimeKind::FirstByte);
+        result.piece_gap_ns = streamed(TimeKind::ChunkGap);
     }
     let wanted = started.op_shares.as_deref().unwrap_or_default();
     let whole: f64 = wanted.iter().sum();

@@ -137,6 +137,7 @@ pub fn run_point(
                         worker,
                         op_names: workload.op_names(),
                         ops_per_arrival: workload.ops_per_arrival(),
+                        clients_per_session: workload.clients_per_session(),
                         events,
                         fresh,
                         stop,

@@ -12,11 +12,12 @@ use plimsoll_model::event::{
     Interval, OpCounts, OpTimes, Phase, SecondRecord, TargetTotals, UnexpectedCount, WorkerHealth,
     WorkerTotals,
 };
+use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::fresh::FreshTimes;
-use crate::seam::Piece;
+use crate::seam::{First, Mark, TimeKind};
 use crate::ticks::Ticks;
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
@@ -39,6 +40,10 @@ pub struct Flight {
     pub held: Nanos,
     /// The largest lateness of any op in flight when it was sent, its own included.
     pub late_max: Nanos,
+    /// When the first output of its reply came, once it has.
+    pub first_output: Option<Nanos>,
+    /// Its time per output token, once that is known.
+    pub token_time: Option<Nanos>,
 }
 
 impl Flight {
@@ -93,6 +98,10 @@ pub struct Recorder {
     totals: WorkerTotals,
     ticks: Ticks,
     clients: Clients,
+    /// Replies have output whose first is marked.
+    has_output: bool,
+    /// What a good op keeps.
+    good: Option<GoodLimits>,
 }
 
 /// What each client got done; empty unless the assignment asks for it.
@@ -132,6 +141,8 @@ impl Recorder {
             samples_total: 0,
             totals: WorkerTotals { per_target, ..WorkerTotals::default() },
             clients: Clients::default(),
+            has_output: false,
+            good: None,
         };
         recorder.begin_interval();
         recorder
@@ -141,6 +152,11 @@ impl Recorder {
     pub fn count_clients(&mut self, numbers: Vec<u32>) {
         let done = vec![0; numbers.len() * self.op_names.0.len()];
         self.clients = Clients { numbers, done };
+    }
+
+    /// From now on also counts the ops that end well and keep these limits.
+    pub const fn count_good(&mut self, limits: Option<GoodLimits>) {
+        self.good = limits;
     }
 
     /// The instant at which [`Recorder::roll`] is due.
@@ -161,12 +177,17 @@ impl Recorder {
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
+        let good = u64::from(!failed && self.is_good(&flight, landing.done));
+        let due_in_window = self.in_window(flight.due);
         let current = &mut self.current.record;
         current.done += 1;
+        current.good += good;
         current.errors += u64::from(failed);
         current.bytes_read += outcome.bytes_read;
         current.bytes_written += outcome.bytes_written;
+        self.totals.good += if due_in_window { good } else { 0 };
         if self.phase() == Phase::Measure {
+            self.totals.good_in_window += good;
             self.counts[usize::from(outcome.kind.0)].ended_in_window += 1;
             let done = &mut self.totals.per_target[target];
             if !failed {
@@ -180,6 +201,13 @@ impl Recorder {
         }
         self.ticks.count(flight.sent, landing.done);
         self.ended(flight, outcome, target, landing);
+    }
+
+    /// An op that ended well at `done` kept the limits of a good one.
+    fn is_good(&self, flight: &Flight, done: Nanos) -> bool {
+        let since_due = |at: Nanos| at.saturating_sub(flight.due);
+        let first = flight.first_output.map(since_due);
+        self.good.is_some_and(|limits| limits.are_kept(since_due(done), first, flight.token_time))
     }
 
     /// The op just recorded was that of the client at this place among those that are counted.
@@ -220,16 +248,41 @@ impl Recorder {
         }
     }
 
-    /// A piece of the reply to an op in flight arrived, before [`Recorder::boundary`].
-    pub fn piece(&mut self, flight: &Flight, piece: Piece, now: Nanos) {
+    /// Something within an op in flight, before [`Recorder::boundary`]. `arrived`: the kernel's
+    /// stamp of the bytes that the session was handed.
+    pub fn mark(&mut self, flight: &mut Flight, mark: Mark, arrived: Option<Nanos>, now: Nanos) {
+        match mark {
+            Mark::First(First::Output) => flight.first_output = Some(now),
+            Mark::Value(TimeKind::TokenTime, ns) => flight.token_time = Some(Nanos(ns)),
+            Mark::First(_) | Mark::Value(..) => {}
+        }
+        let is_first = mark == Mark::First(First::Output);
+        let is_later = matches!(mark, Mark::Value(TimeKind::ChunkGap, _));
+        self.current.record.chunks += u64::from(is_first || is_later);
+        self.has_output |= is_first;
         if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
             return;
         }
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
-        let pieces = times.pieces.get_or_insert_default();
-        match piece {
-            Piece::First => pieces.first.saturating_record(now.saturating_sub(flight.due).0),
-            Piece::After(gap) => pieces.gap.saturating_record(gap.0),
+        let mut add = |kind: TimeKind, ns: u64| kind.of_mut(times).saturating_record(ns);
+        let (response, service) = (now.saturating_sub(flight.due), now.saturating_sub(flight.sent));
+        match mark {
+            Mark::Value(kind, value) => add(kind, value),
+            Mark::First(First::Byte) => {
+                add(TimeKind::FirstByte, response.0);
+                add(TimeKind::FirstByteService, service.0);
+            }
+            Mark::First(First::Output) => {
+                let reached = arrived.unwrap_or(now).clamp(flight.sent, now);
+                let low = reached.saturating_sub(flight.due).saturating_sub(flight.late_max);
+                add(TimeKind::FirstOutput, response.0);
+                add(TimeKind::FirstOutputService, service.0);
+                add(TimeKind::FirstOutputLow, low.0);
+            }
+            Mark::First(First::Visible) => {
+                add(TimeKind::FirstVisible, response.0);
+                add(TimeKind::FirstVisibleService, service.0);
+            }
         }
     }
 
@@ -276,6 +329,12 @@ impl Recorder {
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
         record_times(times, &flight, &landing, false);
+        if self.has_output && flight.first_output.is_none() {
+            let age = now.saturating_sub(flight.due);
+            for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
+                kind.of_mut(times).saturating_record(age.0);
+            }
+        }
     }
 
     /// Times of the first kind of op in the interval that runs, which have those of ops that were never

@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-pub use plimsoll_model::event::SessionCounters;
+pub use plimsoll_model::event::{SessionCounters, TimeKind};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -63,6 +63,12 @@ pub trait Io {
     /// The next `n` bytes that arrive on the stream link need not be handed over; they are
     /// reported through [`Session::on_discarded`]. The kernel may drop them without a copy.
     fn discard(&mut self, link: Link, n: u64);
+    /// The peer has closed its side of the link, and what was sent came to it after that: nobody
+    /// there has read it. Not known on a link through TLS.
+    fn is_refused(&mut self, link: Link) -> bool {
+        let _ = link;
+        false
+    }
     /// Closes the link; nothing more is reported about it.
     fn close(&mut self, link: Link);
     /// Says in words why the op that completes next failed, or what [`Io::surplus`] reports next.
@@ -70,10 +76,15 @@ pub trait Io {
     fn explain(&mut self, detail: fmt::Arguments<'_>);
     /// The op has ended; its done time is the `now` of the call the session is in.
     fn complete(&mut self, ticket: Ticket, outcome: Outcome);
-    /// Bytes of the op's reply have arrived, in the call the session is in: a piece of one that is
-    /// timed piece by piece.
-    fn piece(&mut self, ticket: Ticket, piece: Piece) {
-        let _ = (ticket, piece);
+    /// When the kernel received the bytes that are handed over in the call the session is in, where
+    /// it stamped them.
+    fn arrived(&self) -> Option<Nanos> {
+        None
+    }
+    /// Something within an op: a milestone reached by the bytes that are handed over in the call
+    /// the session is in, or a time or count that the session found.
+    fn mark(&mut self, ticket: Ticket, mark: Mark) {
+        let _ = (ticket, mark);
     }
     /// Bytes came behind the reply of an op of this kind that has completed as
     /// [`plimsoll_model::outcome::OpStatus::Ok`]. Counts as one error more, of class
@@ -81,13 +92,24 @@ pub trait Io {
     fn surplus(&mut self, kind: OpKind);
 }
 
-/// Which piece of a reply has arrived.
+/// Something within an op whose reply comes in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The first.
-    First,
-    /// One that came so long after the one before it.
-    After(Nanos),
+pub enum Mark {
+    /// A milestone; its time is counted from due and from sent.
+    First(First),
+    /// A time in nanoseconds, or a count, recorded as it is.
+    Value(TimeKind, u64),
+}
+
+/// A milestone of a streamed reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// The first byte of its body.
+    Byte,
+    /// The first output of any kind.
+    Output,
+    /// The first output that a reader sees.
+    Visible,
 }
 
 /// A protocol's state machine for one client.

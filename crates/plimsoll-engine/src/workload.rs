@@ -24,6 +24,11 @@ pub trait Workload: Send + Sync {
     fn ops_per_arrival(&self) -> f64 {
         1.0
     }
+    /// Clients of a worker that share a session, and so its connection: their ops are in flight
+    /// together, one of each at most.
+    fn clients_per_session(&self) -> u32 {
+        1
+    }
     /// Size of the data on all servers that its ops choose from; `None` where nobody knows.
     fn data_bytes(&self) -> Option<u64> {
         None

@@ -1,6 +1,6 @@
 //! The op in flight: how far its reply has come, and what becomes of it.
 
-use plimsoll_engine::seam::{Io, Piece, Ticket};
+use plimsoll_engine::seam::{Io, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -10,23 +10,40 @@ use super::wire::body::Framing;
 use super::wire::head::{self, HEAD_BYTES_MAX, Head};
 use super::wire::request::Method;
 
-/// The op in flight.
+/// The op in flight, and what a reader knows of its reply.
 #[derive(Debug)]
-pub(super) struct InFlight {
+pub(super) struct InFlight<R> {
     pub(super) ticket: Ticket,
     pub(super) op: HttpOp,
     pub(super) deadline: Nanos,
     pub(super) resent: bool,
+    /// Whether its first try may have worked, when it is sent again.
+    pub(super) first_try: FirstTry,
     /// A byte of the reply has arrived.
     pub(super) begun: bool,
     pub(super) stage: Stage,
     pub(super) discarding: bool,
     pub(super) payload_bytes: u64,
-    /// When the last piece of the body arrived, where pieces are timed.
-    pub(super) piece_at: Option<Nanos>,
+    /// What the reader knows of the body.
+    pub(super) reply: R,
     /// Of the request's body.
     pub(super) sent_bytes: u64,
     pub(super) wrong_at: Option<u64>,
+}
+
+/// How long after the server's FIN its reset is waited for that shows whether it has read the
+/// request. On a local link it is there at once; longer would only hold the op up.
+const RESET_WAIT: Nanos = Nanos::from_millis(1);
+
+/// What became of the first try of an op whose connection ended before its reply began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstTry {
+    /// The server may have read it.
+    Unknown,
+    /// The server has closed its side; until then a reset may show that it has not read it.
+    Closed { until: Nanos },
+    /// The server closed before it came.
+    NotRead,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +54,7 @@ pub(super) enum Stage {
     Body { head: Head, framing: Framing },
 }
 
-impl InFlight {
+impl<R: Default> InFlight<R> {
     /// An op that has just been issued.
     pub(super) fn new(ticket: Ticket, op: HttpOp, deadline: Nanos) -> Self {
         Self {
@@ -45,23 +62,15 @@ impl InFlight {
             op,
             deadline,
             resent: false,
+            first_try: FirstTry::Unknown,
             begun: false,
             stage: Stage::Head,
             discarding: false,
             payload_bytes: 0,
-            piece_at: None,
+            reply: R::default(),
             sent_bytes: 0,
             wrong_at: None,
         }
-    }
-
-    /// A piece of the body arrived at `now`.
-    pub(super) fn piece(&mut self, now: Nanos, io: &mut impl Io) {
-        let piece = match self.piece_at.replace(now) {
-            None => Piece::First,
-            Some(before) => Piece::After(now.saturating_sub(before)),
-        };
-        io.piece(self.ticket, piece);
     }
 
     /// The status, once it is known, if it is not one that was wanted: a server that refuses a
@@ -73,8 +82,14 @@ impl InFlight {
         }
     }
 
-    /// Success, or why not; says so in words.
-    pub(super) fn judge(&self, site: &Site, head: &Head, io: &mut impl Io) -> OpStatus {
+    /// Success, or why not; says so in words. `words`: what the body of a bad status says.
+    pub(super) fn judge(
+        &self,
+        site: &Site,
+        head: &Head,
+        words: Option<&str>,
+        io: &mut impl Io,
+    ) -> OpStatus {
         let op = self.op;
         let url = site.url(op.request);
         let method = op.method.as_str();
@@ -86,7 +101,9 @@ impl InFlight {
                 }
                 _ => "",
             };
-            io.explain(format_args!("{method} {url}: status {}{hint}", head.status));
+            let says = if words.is_some() { ", saying " } else { "" };
+            let words = words.unwrap_or_default();
+            io.explain(format_args!("{method} {url}: status {}{hint}{says}{words}", head.status));
             return OpStatus::Failed(ErrorClass::Status(u32::from(head.status)));
         }
         let actual = match op.method {
@@ -108,6 +125,21 @@ impl InFlight {
         OpStatus::Ok
     }
 
+    /// The server may have read the request, and must not be sent it twice.
+    pub(super) fn is_doubtful(&self) -> bool {
+        !self.begun && !self.resent && !self.op.method.is_idempotent()
+    }
+
+    /// The server has closed its side at `now` at the latest; a reset after that would show that it
+    /// has not read the request. Whether one may still come.
+    pub(super) const fn waits_for_reset(&mut self, now: Nanos) -> bool {
+        if let FirstTry::Closed { until } = self.first_try {
+            return now.0 < until.0;
+        }
+        self.first_try = FirstTry::Closed { until: now.saturating_add(RESET_WAIT) };
+        true
+    }
+
     /// How it ended, as the engine wants to know it.
     pub(super) fn outcome(&self, status: OpStatus) -> Outcome {
         Outcome {
@@ -115,7 +147,9 @@ impl InFlight {
             status,
             bytes_read: self.payload_bytes,
             bytes_written: self.sent_bytes,
-            ambiguous: self.resent && !self.op.method.is_idempotent(),
+            ambiguous: self.resent
+                && self.first_try != FirstTry::NotRead
+                && !self.op.method.is_idempotent(),
         }
     }
 }

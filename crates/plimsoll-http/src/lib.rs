@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`wire`] | requests and replies as bytes, pure |
 //! | [`session`] | the state machine of one client |
+//! | [`reader`] | what it does with the bodies of replies |
 //! | [`tls`] | a byte filter around it |
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
 //! | `script` | which op comes next |
@@ -16,6 +17,7 @@
 
 #![warn(unreachable_pub)]
 
+mod ended;
 mod error;
 pub mod fileset;
 pub mod headers;
@@ -26,6 +28,7 @@ mod in_flight;
 mod look;
 pub mod parameters;
 mod plan;
+pub mod reader;
 mod script;
 #[cfg(feature = "host")]
 pub mod server;

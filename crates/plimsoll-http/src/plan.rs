@@ -16,6 +16,7 @@ use super::headers::Header;
 use super::held::{Held, check_load, sessions};
 use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
+use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, SiteFrame};
 use super::tls::{self, Identity, Trust};
@@ -67,7 +68,8 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         None => plan.with_urls()?,
     };
     let tls = if secure { Some(tls_load(workload, request)?) } else { None };
-    let load = HttpLoad { sites, scripts, tls, names, shares };
+    let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
+    let load = HttpLoad { sites, scripts, reader, tls, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
     }
@@ -429,7 +431,6 @@ impl<'a> Draft<'a> {
             headers: &workload.headers,
             connections: workload.connections,
             expected: workload.expect.clone(),
-            stream: workload.stream,
         })
     }
 }

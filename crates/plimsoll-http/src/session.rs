@@ -8,8 +8,10 @@ use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCount
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::in_flight::{InFlight, Stage, first_difference, take_head};
+use super::ended::{Gone, Lingering, LingeringLinks};
+use super::in_flight::{FirstTry, InFlight, Stage, first_difference, take_head};
 use super::parameters::Connections;
+use super::reader::{At, Plain, Reader};
 use super::site::{HttpOp, WorkerSite};
 use super::wire::Malformed;
 use super::wire::body::Framing;
@@ -22,49 +24,35 @@ pub const DISCARD_BYTES_MIN: u64 = 8 * 1024;
 /// Read this much where a long body will be discarded: room for a usual header (nginx 240 bytes,
 /// others up to 600) and little of the body.
 pub const HEAD_READ_BYTES: usize = 1024;
-/// Connections per client that may wait for the server to close them.
-pub const LINGERING_LINKS_MAX: usize = 8;
-/// Largest body that is kept for a caller who asked for it.
-pub const CAPTURE_BYTES_MAX: usize = 1024 * 1024;
 
-/// One client.
+/// The socket has been closed by the server before it was written to.
+const BROKEN_PIPE: i32 = 32;
+
+/// One client, whose replies are read by an `R`.
 #[derive(Debug)]
-pub struct HttpSession {
+pub struct HttpSession<R: Reader = Plain> {
     site: Rc<WorkerSite>,
     op_timeout: Nanos,
     open: Option<OpenLink>,
-    in_flight: Option<InFlight>,
+    in_flight: Option<InFlight<R::Reply>>,
+    reader: R,
     /// Start of a header that came in pieces; without heap otherwise.
     partial: Vec<u8>,
     /// Links whose reply is complete and which the server will close.
-    lingering: Vec<Lingering>,
-    counters: SessionCounters,
-    capture: Option<Vec<u8>>,
+    lingering: LingeringLinks,
+    counts: Counts,
     /// What was wrong with the last reply that could not be read.
     malformed: Option<Malformed>,
     /// Its connection was to be held, and is gone; why.
     gone: Option<Gone>,
 }
 
-/// Why a connection that was to be held is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gone {
-    /// The server closed it, or it broke, while nothing was asked for.
-    Idle,
-    /// A request failed on it.
-    WithRequest,
-    /// The server closed it after a reply, as the reply said.
-    AfterReply,
-}
-
-impl fmt::Display for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Idle => "the server closed the idle connection",
-            Self::WithRequest => "a request on the connection failed",
-            Self::AfterReply => "the server closed the connection after a reply",
-        })
-    }
+/// What it counted since it was asked last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    verified: u64,
+    reconnected: u64,
+    unkept: u64,
 }
 
 /// The link the next bytes are expected on.
@@ -78,41 +66,39 @@ struct OpenLink {
     answered: Option<HttpOp>,
 }
 
-/// A link that waits for its end.
-#[derive(Clone, Copy, Debug)]
-struct Lingering {
-    link: Link,
-    answered: Option<HttpOp>,
-}
-
 /// Servers say so on a connection that was idle for too long, and close it. RFC 9110 §15.5.9.
 const REQUEST_TIMEOUT: u16 = 408;
 
 impl HttpSession {
+    /// A client that keeps the first [`super::reader::CAPTURE_BYTES_MAX`] of each body.
+    pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+        Self::new(site, Plain::Kept(Vec::new()), op_timeout)
+    }
+
+    /// The body of the last reply.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        match &mut self.reader {
+            Plain::Kept(body) => std::mem::take(body),
+            Plain::Unread | Plain::Chunks => Vec::new(),
+        }
+    }
+}
+
+impl<R: Reader> HttpSession<R> {
     /// A client of `site`.
-    pub fn new(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
+    pub fn new(site: Rc<WorkerSite>, reader: R, op_timeout: Nanos) -> Self {
         Self {
             site,
             op_timeout,
             open: None,
             in_flight: None,
+            reader,
             partial: Vec::new(),
-            lingering: Vec::new(),
-            counters: SessionCounters::default(),
-            capture: None,
+            lingering: LingeringLinks::default(),
+            counts: Counts::default(),
             malformed: None,
             gone: None,
         }
-    }
-
-    /// A client that keeps the first [`CAPTURE_BYTES_MAX`] of each body.
-    pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
-        Self { capture: Some(Vec::new()), ..Self::new(site, op_timeout) }
-    }
-
-    /// The body of the last reply.
-    pub fn take_body(&mut self) -> Vec<u8> {
-        self.capture.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What was wrong with the last reply that could not be read.
@@ -122,19 +108,11 @@ impl HttpSession {
 
     /// Heap bytes held now: none between ops, except for links that wait for their end.
     pub fn held_bytes(&self) -> usize {
-        let links = self.lingering.capacity() * size_of::<Lingering>();
-        let body = self.capture.as_ref().map_or(0, Vec::capacity);
-        self.partial.capacity() + links + body
+        self.partial.capacity() + self.lingering.held_bytes()
     }
 
     fn is_current(&self, link: Link) -> bool {
         self.open.is_some_and(|open| open.link == link)
-    }
-
-    /// Forgets a link that waited for its end, if it is one.
-    fn stop_lingering(&mut self, link: Link) -> Option<Lingering> {
-        let at = self.lingering.iter().position(|lingering| lingering.link == link)?;
-        Some(self.lingering.remove(at))
     }
 
     /// Bytes on a link on which nothing is asked for: it is out of step, and given up.
@@ -212,16 +190,21 @@ impl HttpSession {
         {
             flight.wrong_at = first_difference(content, offset, payload);
         }
-        if let Some(body) = self.capture.as_mut() {
-            let room = CAPTURE_BYTES_MAX.saturating_sub(body.len());
-            body.extend_from_slice(&payload[..payload.len().min(room)]);
-        }
+        self.reader.take(&mut flight.reply, payload);
+    }
+
+    /// What one read brought of the reply was handed to the reader.
+    fn end_read(&mut self, now: Nanos, io: &mut impl Io) {
+        let Some(flight) = self.in_flight.as_mut() else { return };
+        let Stage::Body { head, .. } = flight.stage else { return };
+        let at = At { ticket: flight.ticket, op: &flight.op, status: head.status, now };
+        self.reader.read_ended(&mut flight.reply, &at, io);
     }
 
     /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
     /// that takes it shows whether more follows, which would else be taken for the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
-        let wanted = self.capture.is_some() || self.site.site.stream;
+        let wanted = self.reader.reads();
         let Some(flight) = self.in_flight.as_mut() else { return };
         if wanted || flight.op.verify || flight.discarding {
             return;
@@ -235,10 +218,16 @@ impl HttpSession {
     }
 
     /// The reply is complete.
-    fn finish(&mut self, io: &mut impl Io) {
-        let Some(flight) = self.in_flight.take() else { return };
+    fn finish(&mut self, now: Nanos, io: &mut impl Io) {
+        let Some(mut flight) = self.in_flight.take() else { return };
         let Stage::Body { head, .. } = flight.stage else { return };
-        let status = flight.judge(&self.site.site, &head, io);
+        let words = self.reader.words(&flight.reply);
+        let mut status = flight.judge(&self.site.site, &head, words, io);
+        if status == OpStatus::Ok {
+            let at = At { ticket: flight.ticket, op: &flight.op, status: head.status, now };
+            let ended = self.reader.end(&mut flight.reply, &at, io);
+            status = ended.map_or_else(OpStatus::Failed, |()| OpStatus::Ok);
+        }
         let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
             if head.persistent && self.site.site.connections != Connections::PerRequest {
@@ -247,12 +236,12 @@ impl HttpSession {
                 let link = open.link;
                 self.open = None;
                 self.end_held(Gone::AfterReply);
-                self.linger(Lingering { link, answered }, io);
+                self.lingering.add(Lingering { link, answered }, io);
             }
         }
         let outcome = flight.outcome(status);
         if status == OpStatus::Ok && flight.op.verify {
-            self.counters.verified += 1;
+            self.counts.verified += 1;
         }
         io.complete(flight.ticket, outcome);
     }
@@ -262,14 +251,6 @@ impl HttpSession {
         if self.site.site.connections == Connections::Held {
             self.gone.get_or_insert(why);
         }
-    }
-
-    /// Leaves the closing to the server, so that the waiting for late segments is its own.
-    fn linger(&mut self, lingering: Lingering, io: &mut impl Io) {
-        if self.lingering.len() == LINGERING_LINKS_MAX {
-            io.close(self.lingering.remove(0).link);
-        }
-        self.lingering.push(lingering);
     }
 
     /// The op failed; its link is closed already.
@@ -289,6 +270,19 @@ impl HttpSession {
         self.fail(class, why, io);
     }
 
+    /// The server has closed its side before the reply to an op that must not be done twice began.
+    /// A reset shows that it has not read the request; until one may have come, the op waits.
+    fn waits_for_reset(&mut self, link: Link, now: Nanos, io: &mut impl Io) -> bool {
+        let is_reused = self.open.is_some_and(|open| open.reused);
+        let flight = self.in_flight.as_mut().filter(|flight| is_reused && flight.is_doubtful());
+        let Some(flight) = flight else { return false };
+        if io.is_refused(link) {
+            flight.first_try = FirstTry::NotRead;
+            return false;
+        }
+        flight.waits_for_reset(now)
+    }
+
     /// The link is gone. A server may close a kept connection at any moment, so an op on one
     /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
     fn lose(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
@@ -296,6 +290,8 @@ impl HttpSession {
         if self.in_flight.is_none() {
             self.end_held(Gone::Idle);
         }
+        let is_unkept = open.reused && self.in_flight.as_ref().is_none_or(|flight| !flight.begun);
+        self.counts.unkept += u64::from(is_unkept);
         let is_held = self.site.site.connections == Connections::Held;
         let Some(flight) = self.in_flight.as_mut() else { return };
         let transport = class == ErrorClass::Transport;
@@ -313,6 +309,9 @@ impl HttpSession {
             );
         } else if open.reused && transport && !flight.resent && !is_held {
             flight.resent = true;
+            if flight.first_try == FirstTry::NotRead {
+                self.counts.reconnected += 1;
+            }
             self.connect(io);
         } else {
             let stage = if flight.begun { "within the reply" } else { "before the reply began" };
@@ -321,7 +320,7 @@ impl HttpSession {
     }
 }
 
-impl Session for HttpSession {
+impl<R: Reader> Session for HttpSession<R> {
     type Op = HttpOp;
 
     fn kind(&self, op: &HttpOp) -> OpKind {
@@ -333,9 +332,6 @@ impl Session for HttpSession {
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
-        if let Some(body) = self.capture.as_mut() {
-            body.clear();
-        }
         self.in_flight = Some(InFlight::new(ticket, op, now.saturating_add(self.op_timeout)));
         match self.open {
             Some(open) if open.connected => self.send(open.link, io),
@@ -355,7 +351,7 @@ impl Session for HttpSession {
             return;
         }
         let Some(open) = self.open.filter(|open| open.link == link) else {
-            if let Some(Lingering { answered, .. }) = self.stop_lingering(link) {
+            if let Some(Lingering { answered, .. }) = self.lingering.stop(link) {
                 self.refuse(link, answered, bytes, io);
             }
             return;
@@ -366,14 +362,12 @@ impl Session for HttpSession {
             return self.refuse(link, open.answered, bytes, io);
         };
         flight.begun = true;
-        let before = flight.payload_bytes;
         let read = self.read(link, bytes, io);
-        if self.site.site.stream {
-            let grown = self.in_flight.as_mut().filter(|flight| flight.payload_bytes > before);
-            grown.into_iter().for_each(|flight| flight.piece(now, io));
+        if self.reader.reads() {
+            self.end_read(now, io);
         }
         match read {
-            Ok(true) => self.finish(io),
+            Ok(true) => self.finish(now, io),
             Ok(false) => {}
             Err(why) => {
                 self.malformed = Some(why);
@@ -386,7 +380,7 @@ impl Session for HttpSession {
         }
     }
 
-    fn on_discarded(&mut self, link: Link, n: u64, _now: Nanos, io: &mut impl Io) {
+    fn on_discarded(&mut self, link: Link, n: u64, now: Nanos, io: &mut impl Io) {
         if !self.is_current(link) {
             return;
         }
@@ -398,17 +392,20 @@ impl Session for HttpSession {
             *left -= n;
             flight.payload_bytes += n;
             if *left == 0 {
-                self.finish(io);
+                self.finish(now, io);
             }
         }
     }
 
-    fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
-        if self.stop_lingering(link).is_some() {
+    fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
+        if self.lingering.stop(link).is_some() {
             io.close(link);
             return;
         }
         if !self.is_current(link) {
+            return;
+        }
+        if self.waits_for_reset(link, now, io) {
             return;
         }
         io.close(link);
@@ -417,29 +414,48 @@ impl Session for HttpSession {
         });
         if ends_here {
             self.open = None;
-            self.finish(io);
+            self.finish(now, io);
         } else {
             self.lose(ErrorClass::Transport, format_args!("the server closed the connection"), io);
         }
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
-        if self.stop_lingering(link).is_some() || !self.is_current(link) {
+        if self.lingering.stop(link).is_some() || !self.is_current(link) {
             return;
         }
         match (error.class, error.errno) {
             (class @ ErrorClass::Tls, _) => self.lose(class, format_args!("TLS failed"), io),
             (class, 0) => self.lose(class, format_args!("the server closed the connection"), io),
+            (class, BROKEN_PIPE) => {
+                if let Some(flight) = self.in_flight.as_mut() {
+                    flight.first_try = FirstTry::NotRead;
+                }
+                self.lose(class, format_args!("the server closed the connection"), io);
+            }
             (class, _) => self.lose(class, format_args!("{error}"), io),
         }
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        self.in_flight.as_ref().map(|flight| flight.deadline)
+        self.in_flight.as_ref().map(|flight| match flight.first_try {
+            FirstTry::Closed { until } => until.min(flight.deadline),
+            FirstTry::Unknown | FirstTry::NotRead => flight.deadline,
+        })
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
-        let Some(flight) = &self.in_flight else { return };
+        let Some(flight) = &mut self.in_flight else { return };
+        if let FirstTry::Closed { until } = flight.first_try
+            && now >= until
+        {
+            flight.first_try = FirstTry::Unknown;
+            if let Some(open) = self.open {
+                io.close(open.link);
+            }
+            let why = format_args!("the server closed the connection");
+            return self.lose(ErrorClass::Transport, why, io);
+        }
         if now < flight.deadline {
             return;
         }
@@ -455,8 +471,7 @@ impl Session for HttpSession {
 
     fn read_limit(&self, link: Link) -> usize {
         let awaits_long_body = self.is_current(link)
-            && self.capture.is_none()
-            && !self.site.site.stream
+            && !self.reader.reads()
             && self.in_flight.as_ref().is_some_and(|flight| {
                 matches!(flight.stage, Stage::Head)
                     && !flight.op.verify
@@ -471,6 +486,10 @@ impl Session for HttpSession {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        std::mem::take(&mut self.counters)
+        let Counts { verified, reconnected, unkept } = std::mem::take(&mut self.counts);
+        let mut counters =
+            SessionCounters { verified, reconnected, unkept, ..SessionCounters::default() };
+        self.reader.count_into(&mut counters);
+        counters
     }
 }

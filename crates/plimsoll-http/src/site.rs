@@ -25,8 +25,6 @@ pub struct Site {
     pub(super) connections: Connections,
     /// Good statuses.
     pub(super) expected: Statuses,
-    /// Replies are timed piece by piece.
-    pub(super) stream: bool,
     requests: Requests,
 }
 
@@ -51,6 +49,14 @@ enum UrlText {
     Fixed { bytes: Vec<u8>, body_bytes: u64 },
     /// With parts that the op draws.
     Drawn { head: Template, body: Template },
+    /// With a body that [`Bodies`] writes.
+    Written { head: Template },
+}
+
+/// Writes the bodies of requests that no template can draw.
+pub trait Bodies: fmt::Debug {
+    /// Appends the body of the request of that [`HttpOp::key`].
+    fn write(&self, key: u64, out: &mut Vec<u8>);
 }
 
 impl UrlText {
@@ -80,8 +86,6 @@ pub struct SiteFrame<'a> {
     pub connections: Connections,
     /// Good statuses.
     pub expected: Statuses,
-    /// Replies are timed piece by piece.
-    pub stream: bool,
 }
 
 impl SiteFrame<'_> {
@@ -115,12 +119,18 @@ impl Site {
         Self::new(frame, requests)
     }
 
+    /// A server that is asked for one URL, with a body of [`Bodies`] in each request.
+    pub fn with_bodies(frame: SiteFrame<'_>, text: &RequestText, shown: &str) -> Self {
+        let text = UrlText::Written { head: head(frame.frame(), text) };
+        let requests = Requests::Urls(vec![UrlRequest { shown: shown.to_owned(), text }]);
+        Self::new(frame, requests)
+    }
+
     fn new(frame: SiteFrame<'_>, requests: Requests) -> Self {
         Self {
             base: frame.base,
             connections: frame.connections,
             expected: frame.expected,
-            stream: frame.stream,
             requests,
         }
     }
@@ -176,11 +186,21 @@ pub struct WorkerSite {
     body: RefCell<Vec<u8>>,
     /// Length of the last reply per URL; zero when unknown.
     lengths: Vec<Cell<u64>>,
+    bodies: Option<Rc<dyn Bodies>>,
 }
 
 impl WorkerSite {
     /// A worker's view of `site`.
     pub fn new(site: Arc<Site>) -> Rc<Self> {
+        Self::made(site, None)
+    }
+
+    /// The same of a site whose bodies these are.
+    pub fn with_bodies(site: Arc<Site>, bodies: Rc<dyn Bodies>) -> Rc<Self> {
+        Self::made(site, Some(bodies))
+    }
+
+    fn made(site: Arc<Site>, bodies: Option<Rc<dyn Bodies>>) -> Rc<Self> {
         let (scratch, urls) = match &site.requests {
             Requests::Files { template, .. } => (template.clone(), 0),
             Requests::Urls(urls) => (Vec::new(), urls.len()),
@@ -190,6 +210,7 @@ impl WorkerSite {
             scratch: scratch.into(),
             body: RefCell::default(),
             lengths: vec![Cell::new(0); urls],
+            bodies,
         })
     }
 
@@ -208,19 +229,35 @@ impl WorkerSite {
                     io.send(link, bytes);
                     *body_bytes
                 }
-                UrlText::Drawn { head, body } => {
-                    let (mut text, mut drawn) = (self.scratch.borrow_mut(), self.body.borrow_mut());
-                    text.clear();
-                    drawn.clear();
-                    body.write(op.key.wrapping_add(1), 0, &mut drawn);
-                    head.write(op.key, drawn.len(), &mut text);
-                    text.extend_from_slice(&drawn);
-                    io.send(link, &text);
-                    drawn.len() as u64
-                }
+                UrlText::Drawn { head, body } => self.send_made(op, head, (link, io), |drawn| {
+                    body.write(op.key.wrapping_add(1), 0, drawn);
+                }),
+                UrlText::Written { head } => self.send_made(op, head, (link, io), |written| {
+                    if let Some(bodies) = &self.bodies {
+                        bodies.write(op.key, written);
+                    }
+                }),
             },
             _ => unreachable!("a workload makes sites and ops of one sort"),
         }
+    }
+
+    /// Sends a request whose parts are made for this op.
+    fn send_made(
+        &self,
+        op: &HttpOp,
+        head: &Template,
+        (link, io): (Link, &mut impl Io),
+        make_body: impl FnOnce(&mut Vec<u8>),
+    ) -> u64 {
+        let (mut text, mut body) = (self.scratch.borrow_mut(), self.body.borrow_mut());
+        text.clear();
+        body.clear();
+        make_body(&mut body);
+        head.write(op.key, body.len(), &mut text);
+        text.extend_from_slice(&body);
+        io.send(link, &text);
+        body.len() as u64
     }
 
     /// Length the body will probably have; zero when nothing is known.

@@ -10,6 +10,7 @@ use plimsoll_model::units::Nanos;
 
 use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
+use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
 use super::wire::request::{Method, RequestText};
@@ -73,7 +74,6 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
         headers: &[],
         connections,
         expected: Statuses::try_from(expect).expect("the tests name real statuses"),
-        stream: false,
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Bench<S> {
 impl Bench<HttpSession> {
     /// A client of `site`.
     pub(crate) fn new(site: Rc<WorkerSite>) -> Self {
-        Self::of(HttpSession::new(site, OP_TIMEOUT))
+        Self::of(HttpSession::new(site, Plain::Unread, OP_TIMEOUT))
     }
 }
 

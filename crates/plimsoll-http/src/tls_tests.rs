@@ -12,8 +12,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::ended::LINGERING_LINKS_MAX;
 use super::parameters::Connections::{KeepAlive, PerRequest};
-use super::session::{HttpSession, LINGERING_LINKS_MAX};
+use super::reader::Plain;
+use super::session::HttpSession;
 use super::site::{HttpOp, WorkerSite};
 use super::test_io::*;
 use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
@@ -45,7 +47,7 @@ impl Server {
 fn client(site: Rc<WorkerSite>, trust: Trust<'_>) -> Bench<Tls<HttpSession>> {
     let config = client_config(trust, None, &HostFiles::default()).unwrap();
     let tls = TlsSite::new(config, server_name("localhost").unwrap());
-    Bench::of(Tls::new(HttpSession::new(site, OP_TIMEOUT), tls))
+    Bench::of(Tls::new(HttpSession::new(site, Plain::Unread, OP_TIMEOUT), tls))
 }
 
 /// Carries bytes both ways, `piece` at a time to the client, until nothing moves; answers with
@@ -222,7 +224,7 @@ fn sessions_are_resumed_only_where_the_workload_says_so() {
         let full = client_config(Trust::Anyone, None, &HostFiles::default()).unwrap();
         let config = if resumes { resuming(&full) } else { full };
         let tls = TlsSite::new(config, server_name("localhost").unwrap());
-        let session = HttpSession::new(file_site(PerRequest), OP_TIMEOUT);
+        let session = HttpSession::new(file_site(PerRequest), Plain::Unread, OP_TIMEOUT);
         let mut bench = Bench::of(Tls::new(session, tls));
         let mut kinds = Vec::new();
         for _ in 0..2 {
@@ -318,8 +320,10 @@ fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
     let ends = |identity: Option<Identity<'_>>| {
         let config_here = client_config(Trust::Anyone, identity, &HostFiles::default()).unwrap();
         let tls = TlsSite::new(config_here, server_name("localhost").unwrap());
-        let mut bench =
-            Bench::of(Tls::new(HttpSession::new(file_site(KeepAlive), OP_TIMEOUT), tls));
+        let mut bench = Bench::of(Tls::new(
+            HttpSession::new(file_site(KeepAlive), Plain::Unread, OP_TIMEOUT),
+            tls,
+        ));
         let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
         let link = bench.issue_and_connect(file_op(SMALL));
         let request = exchange(&mut bench, link, &mut server, 1_000);

@@ -17,6 +17,7 @@ use plimsoll_protocol::net::{
 };
 
 use super::fileset::{FileId, directory_bytes, files_of_directory};
+use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, WorkerSite};
 use super::tls::Tls;
@@ -83,7 +84,7 @@ impl Warming {
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
         let site = || WorkerSite::new(Arc::clone(&self.load.sites[at]));
-        let plain = || HttpSession::new(site(), Nanos::ZERO);
+        let plain = || HttpSession::new(site(), Plain::Unread, Nanos::ZERO);
         let tls = self.load.tls.iter().flat_map(TlsLoad::sites).nth(at);
         match tls {
             None => self.read_by(plain, &self.targets[at], dial, progress),

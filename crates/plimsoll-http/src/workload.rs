@@ -13,6 +13,7 @@ use rustls_pki_types::ServerName;
 
 use super::fileset::directory_bytes;
 use super::parameters::TlsResumption;
+use super::reader::Plain;
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
 use super::site::{Site, WorkerSite};
@@ -27,6 +28,8 @@ pub(crate) struct HttpLoad {
     pub scripts: Scripts,
     /// For `https` targets.
     pub tls: Option<TlsLoad>,
+    /// What is done with the bodies of replies.
+    pub reader: Plain,
     /// Names of the ops.
     pub names: Vec<String>,
     /// Shares of the ops, where the mix is fixed.
@@ -75,8 +78,13 @@ impl Workload for HttpLoad {
     fn run_worker(&self, seat: Seat<'_>) {
         let sites: Vec<Rc<WorkerSite>> =
             self.sites.iter().map(|site| WorkerSite::new(site.clone())).collect();
-        let session =
-            |c: ClientSeat| HttpSession::new(sites[c.endpoint % sites.len()].clone(), c.op_timeout);
+        let session = |c: ClientSeat| {
+            HttpSession::new(
+                sites[c.endpoint % sites.len()].clone(),
+                self.reader.clone(),
+                c.op_timeout,
+            )
+        };
         let tls_sites: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
         let tls_session =
             |c: ClientSeat| Tls::new(session(c), tls_sites[c.endpoint % tls_sites.len()].clone());

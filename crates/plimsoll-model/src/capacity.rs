@@ -7,49 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::Purpose;
 use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
+pub use crate::figure::Figure;
+use crate::figure::StreamFigure;
 use crate::finding::Rule;
 use crate::limit::Limit;
-use crate::stream::StreamFigure;
 use crate::units::{Nanos, grouped, percent, span_text};
-
-/// Which figure of the response time is limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Arithmetic mean.
-    Mean,
-    /// Median.
-    P50,
-    /// 90th percentile.
-    P90,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// 99.9th percentile.
-    P999,
-    /// Longest.
-    Max,
-}
-
-impl Figure {
-    /// Every one.
-    pub const ALL: [Self; 7] =
-        [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
-
-    /// As users write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-            Self::Max => "max",
-        }
-    }
-}
 
 /// What a load may be limited by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +27,11 @@ pub enum LoadFigure {
 }
 
 impl LoadFigure {
+    /// Only suites whose replies are streams of output have it.
+    pub const fn needs_streams(self) -> bool {
+        matches!(self, Self::Stream(..))
+    }
+
     /// `p99`, `first_output.p90`, `errors`.
     pub fn name(self) -> String {
         match self {

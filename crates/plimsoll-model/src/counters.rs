@@ -27,6 +27,11 @@ macro_rules! with_counters {
                 NotSent not_sent "not_sent_ops" None;
                 /// Ops sent again although the first try may have worked.
                 Ambiguous ambiguous "ambiguous_ops" Some("ambiguous");
+                /// Ops sent again because the connection was closed before they went out: the
+                /// server cannot have seen them.
+                Reconnected reconnected "reconnected_ops" Some("reconnected");
+                /// Connections that the server closed after a reply that announced to keep them.
+                Unkept unkept "unkept_connections" Some("closed although kept");
                 /// Ops whose content was verified in full.
                 Verified verified "verified_ops" None;
             ]

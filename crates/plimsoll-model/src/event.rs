@@ -29,7 +29,7 @@ pub use resources::{ResourceUse, WorkerHealth};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use started::RunStarted;
 pub use times::{
-    HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, PieceTimes, TimeKind, Times, add_times,
+    HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, StreamTimes, TimeKind, Times, add_times,
     growing_times, new_times,
 };
 pub use totals::{

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::Figure;
 use crate::condition::{Condition, ConditionFigure, LimitUnit};
 use crate::cost::CostFigure;
-use crate::stream::StreamFigure;
+use crate::figure::StreamFigure;
 
 /// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
 pub type Gate = Condition<GateFigure>;
@@ -78,6 +78,13 @@ impl GateFigure {
         ("score", Self::Score),
         ("capacity", Self::Capacity),
     ];
+}
+
+impl GateFigure {
+    /// Only suites whose replies are streams of output have it.
+    pub const fn needs_streams(self) -> bool {
+        matches!(self, Self::Stream(..) | Self::TokensPerS)
+    }
 }
 
 impl ConditionFigure for GateFigure {

@@ -36,6 +36,10 @@ pub enum ErrorClass {
     /// The server refused the call before it looked at the op (ONC RPC: program, version or
     /// procedure unavailable, arguments not understood, credentials not accepted).
     Rejected,
+    /// The stream of a good status holds an error.
+    InBand,
+    /// A stream without any output.
+    Empty,
     /// The server restarted and may have lost data it had not committed (NFS write verifier).
     Verifier,
 }
@@ -55,6 +59,8 @@ impl fmt::Display for ErrorClass {
             Self::Length => f.write_str("length"),
             Self::Corrupt => f.write_str("corrupt"),
             Self::Rejected => f.write_str("rejected"),
+            Self::InBand => f.write_str("in_band"),
+            Self::Empty => f.write_str("empty"),
             Self::Verifier => f.write_str("verifier"),
         }
     }

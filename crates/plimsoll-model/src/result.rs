@@ -431,10 +431,10 @@ pub struct OpResult {
     pub response_ns: Option<TimeSummary>,
     /// done − sent.
     pub service_ns: Option<TimeSummary>,
-    /// First piece of the reply − due, where replies are timed piece by piece.
+    /// First chunk of the reply − due, where replies are timed chunk by chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_piece_ns: Option<TimeSummary>,
-    /// From each piece of a reply to the next.
+    /// From each chunk of a reply to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece_gap_ns: Option<TimeSummary>,
 }

@@ -5,7 +5,7 @@ use crate::capacity::Figure;
 use crate::condition::{ConditionFigure, LimitUnit};
 use crate::gate::GateResult;
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
-use crate::stream::StreamFigure;
+use crate::figure::StreamFigure;
 use crate::suite::Metric;
 use crate::units::{byte_unit, decimals, grouped, percent, three_digits, time_unit};
 

@@ -178,6 +178,7 @@ pub fn assignment(load: Load) -> Assignment {
         reserved_ports: false,
         nonce: 5,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
     }
 }
@@ -203,6 +204,7 @@ pub fn sent_by(
             worker,
             op_names: workload.op_names(),
             ops_per_arrival: workload.ops_per_arrival(),
+            clients_per_session: workload.clients_per_session(),
             events: &events,
             fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
             stop: &AtomicBool::new(false),

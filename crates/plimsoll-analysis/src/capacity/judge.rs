@@ -8,10 +8,11 @@ use plimsoll_model::event::{OpTimes, PointRecord, Times};
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::{NotCounted, PointResult, TimeIntervals};
 use plimsoll_model::stated::Stated;
-use plimsoll_model::stream::StreamFigure;
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::suite::{LoadSpec, Suite};
 
 use super::growth::growth;
+use crate::generation::kind_of;
 use crate::raw::PointTimes;
 use crate::stated::{response_p999, stream_p999};
 use crate::times::quantile_ns;
@@ -168,7 +169,7 @@ impl Tried<'_> {
         figure: Figure,
         total: Option<&OpTimes>,
     ) -> (Option<f64>, Option<[f64; 2]>) {
-        let kind = of.kind();
+        let kind = kind_of(of);
         let Some(times) = total.and_then(|total| kind.of(total)) else { return (None, None) };
         let generation = self.result.generation.as_ref();
         let intervals = generation.and_then(|it| it.times(of)?.1.copied());

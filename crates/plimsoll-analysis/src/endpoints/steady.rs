@@ -168,8 +168,11 @@ mod tests {
         assert_eq!(verdict(&rising).verdict, Some(SteadyVerdict::DriftingUp));
         let falling: Vec<f64> = rising.iter().rev().copied().collect();
         assert_eq!(verdict(&falling).verdict, Some(SteadyVerdict::DriftingDown));
-        let shifted = [10.0, 10.1, 9.9, 10.0, 10.1, 14.0, 14.1, 13.9, 14.0, 14.1];
-        assert_eq!(verdict(&shifted).verdict, Some(SteadyVerdict::Anomaly));
+        let mut shifted = [10.0, 10.1, 9.9, 10.0, 10.1, 9.9, 10.0, 10.1].to_vec();
+        shifted.extend(shifted.clone().iter().map(|value| value * 1.4));
+        let long = steady_window(&passes(&shifted), 1_000.0, 3.0);
+        assert_eq!(long.verdict, Some(SteadyVerdict::Anomaly));
+        assert_eq!(verdict(&shifted).passes, Some(8), "each level is long enough for 600 s");
         let noisy = [10.0, 14.0, 9.0, 15.0, 8.0, 13.0, 10.0, 15.0, 9.0, 14.0];
         assert_eq!(verdict(&noisy).verdict, Some(SteadyVerdict::NotFound));
     }

@@ -200,6 +200,13 @@ impl Driver for EpollDriver {
         received(socket.kind, dropped)
     }
 
+    /// A reset after the peer's FIN leaves `EPIPE` in the socket, any other one `ECONNRESET`
+    /// (`tcp_reset` of Linux). One segment after its `close` suffices for it.
+    fn is_refused(&mut self, slot: Slot) -> bool {
+        let Ok(socket) = self.socket(slot) else { return false };
+        matches!(sockopt::socket_error(&socket.fd), Ok(Err(Errno::PIPE)))
+    }
+
     fn close(&mut self, slot: Slot) {
         if let Some(socket) = self.sockets.get_mut(slot as usize) {
             *socket = None;

@@ -181,6 +181,12 @@ pub trait Driver {
     }
     /// Receives and drops up to `limit` bytes of a stream without handing them over.
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError>;
+    /// The peer has closed its side of a stream, and bytes that were sent came to it after that: it
+    /// answered them with a reset, and nobody there has read them.
+    fn is_refused(&mut self, slot: Slot) -> bool {
+        let _ = slot;
+        false
+    }
     /// Closes; nothing more is heard of the slot until it is connected again.
     fn close(&mut self, slot: Slot);
     /// Waits, then appends what is ready.
@@ -224,6 +230,9 @@ impl<D: Driver + ?Sized> Driver for &mut D {
     }
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError> {
         (**self).discard(slot, limit)
+    }
+    fn is_refused(&mut self, slot: Slot) -> bool {
+        (**self).is_refused(slot)
     }
     fn close(&mut self, slot: Slot) {
         (**self).close(slot);

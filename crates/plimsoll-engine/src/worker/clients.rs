@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::ops::Range;
 
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
@@ -11,57 +12,85 @@ use plimsoll_model::units::Nanos;
 use super::links::Links;
 use crate::driver::{Driver, Route};
 use crate::recorder::Flight;
-use crate::seam::{Io, Link, LinkKind, Piece, Session, SessionCounters, Ticket};
+use crate::seam::{Io, Link, LinkKind, Mark, Session, SessionCounters, Ticket};
 
-/// All clients of one worker, named by their place among them.
+/// All clients of one worker, named by their place among them, and their sessions by theirs. A
+/// session serves one client, or several that share its connection.
 pub(super) struct Clients<S> {
-    clients: Vec<Client<S>>,
-    /// Whose deadline comes when. Few entries per client.
+    sessions: Vec<Seated<S>>,
+    clients: Vec<Client>,
+    /// Which session's deadline comes when. Few entries per session.
     deadlines: BinaryHeap<Reverse<(Nanos, u32)>>,
     in_flight: u64,
 }
 
-/// A simulated client as the worker keeps it.
-struct Client<S> {
+/// A session as the worker keeps it.
+struct Seated<S> {
     session: S,
-    /// Over all workers.
-    number: u32,
-    /// Has left the load; its session is not called any more.
+    /// Has left the load, with its clients; it is not called any more.
     gone: bool,
-    endpoint: usize,
     route: Route,
-    /// By ticket.
-    flights: Vec<Option<Flight>>,
+    /// The clients that it serves.
+    clients: Range<u32>,
+    /// By ticket: the client, and its op.
+    flights: Vec<Option<(u32, Flight)>>,
     /// Tickets that no op has, the one used last on top.
     free_tickets: Vec<Ticket>,
     in_flight: u32,
-    /// When the op that ended last was due.
-    last_due: Nanos,
     /// How late its last reply was read, where that is known.
     read_late: Nanos,
     /// Its earliest entry in the heap.
     deadline: Nanos,
 }
 
+/// A simulated client as the worker keeps it.
+struct Client {
+    /// Over all workers.
+    number: u32,
+    session: u32,
+    endpoint: usize,
+    in_flight: u32,
+    /// When the op that ended last was due.
+    last_due: Nanos,
+}
+
 impl<S> Clients<S> {
     pub(super) const fn new() -> Self {
-        Self { clients: Vec::new(), deadlines: BinaryHeap::new(), in_flight: 0 }
+        Self {
+            sessions: Vec::new(),
+            clients: Vec::new(),
+            deadlines: BinaryHeap::new(),
+            in_flight: 0,
+        }
     }
 
-    pub(super) fn add(&mut self, session: S, number: u32, endpoint: usize, route: Route) {
-        self.clients.push(Client {
+    /// One more session, which serves the clients that are added next.
+    pub(super) fn add_session(&mut self, session: S, route: Route) {
+        let next = self.clients.len() as u32;
+        self.sessions.push(Seated {
             session,
-            number,
             gone: false,
-            endpoint,
             route,
+            clients: next..next,
             flights: Vec::new(),
             free_tickets: Vec::new(),
             in_flight: 0,
-            last_due: Nanos::ZERO,
             read_late: Nanos::ZERO,
             deadline: Nanos::MAX,
         });
+    }
+
+    /// One more client of the session that was added last.
+    pub(super) fn add(&mut self, number: u32, endpoint: usize) {
+        let session = self.sessions.len() as u32 - 1;
+        self.clients.push(Client {
+            number,
+            session,
+            endpoint,
+            in_flight: 0,
+            last_due: Nanos::ZERO,
+        });
+        self.seated_mut(session).clients.end = self.clients.len() as u32;
     }
 
     /// Over all workers.
@@ -78,32 +107,45 @@ impl<S> Clients<S> {
         self.at(client).endpoint
     }
 
-    pub(super) fn session(&self, client: u32) -> &S {
-        &self.at(client).session
+    /// The session that serves the client.
+    pub(super) fn session_of(&self, client: u32) -> u32 {
+        self.at(client).session
     }
 
-    pub(super) fn is_gone(&self, client: u32) -> bool {
-        self.at(client).gone
+    /// The clients that a session serves.
+    pub(super) fn clients_of(&self, session: u32) -> Range<u32> {
+        self.seated(session).clients.clone()
     }
 
-    /// None of its ops is in flight.
-    pub(super) fn is_idle(&self, client: u32) -> bool {
-        self.at(client).in_flight == 0
+    pub(super) fn session(&self, session: u32) -> &S {
+        &self.seated(session).session
     }
 
-    /// When the op was due that ended last.
-    pub(super) fn last_due(&self, client: u32) -> Nanos {
-        self.at(client).last_due
+    pub(super) fn is_gone(&self, session: u32) -> bool {
+        self.seated(session).gone
+    }
+
+    /// None of the session's ops is in flight.
+    pub(super) fn is_idle(&self, session: u32) -> bool {
+        self.seated(session).in_flight == 0
+    }
+
+    /// When the op was due that ended last, of all clients of the session; and whose it was.
+    pub(super) fn last_due(&self, session: u32) -> (u32, Nanos) {
+        let clients = self.clients_of(session);
+        let first = clients.start;
+        let last = clients.max_by_key(|client| self.at(*client).last_due).unwrap_or(first);
+        (last, self.at(last).last_due)
     }
 
     /// How late its last reply was read, where that is known.
-    pub(super) fn read_late(&self, client: u32) -> Nanos {
-        self.at(client).read_late
+    pub(super) fn read_late(&self, session: u32) -> Nanos {
+        self.seated(session).read_late
     }
 
     /// A reply was read, so late.
-    pub(super) fn note_read(&mut self, client: u32, late: Nanos) {
-        self.at_mut(client).read_late = late;
+    pub(super) fn note_read(&mut self, session: u32, late: Nanos) {
+        self.seated_mut(session).read_late = late;
     }
 
     /// Ops in flight of all clients.
@@ -113,96 +155,123 @@ impl<S> Clients<S> {
 
     /// Ops in flight.
     pub(super) fn flights(&self) -> impl Iterator<Item = Flight> {
-        self.clients.iter().flat_map(|client| client.flights.iter().flatten().copied())
+        self.sessions.iter().flat_map(|seated| seated.flights.iter().flatten().map(|(_, op)| *op))
     }
 
-    /// The op in flight of that ticket.
-    pub(super) fn flight(&self, client: u32, ticket: Ticket) -> Option<Flight> {
-        self.at(client).flights.get(ticket.0 as usize).copied().flatten()
+    /// The op in flight of that ticket, to be marked.
+    pub(super) fn flight_mut(&mut self, session: u32, ticket: Ticket) -> Option<&mut Flight> {
+        let flight = self.seated_mut(session).flights.get_mut(ticket.0 as usize)?;
+        flight.as_mut().map(|(_, flight)| flight)
     }
 
-    /// An op goes out.
+    /// An op of the client goes out.
     #[inline]
     pub(super) fn begin(&mut self, client: u32, flight: Flight) -> Ticket {
         self.in_flight += 1;
         let state = self.at_mut(client);
         state.in_flight += 1;
-        if let Some(ticket) = state.free_tickets.pop() {
-            state.flights[ticket.0 as usize] = Some(flight);
+        let session = state.session;
+        let seated = self.seated_mut(session);
+        seated.in_flight += 1;
+        if let Some(ticket) = seated.free_tickets.pop() {
+            seated.flights[ticket.0 as usize] = Some((client, flight));
             return ticket;
         }
-        state.flights.push(Some(flight));
-        Ticket(state.flights.len() as u32 - 1)
+        seated.flights.push(Some((client, flight)));
+        Ticket(seated.flights.len() as u32 - 1)
     }
 
-    /// The op ended; `None` when there is no such op.
+    /// The op ended, and whose it was; `None` when there is no such op.
     #[inline]
-    pub(super) fn end(&mut self, client: u32, ticket: Ticket) -> Option<Flight> {
+    pub(super) fn end(&mut self, session: u32, ticket: Ticket) -> Option<(u32, Flight)> {
+        let seated = self.seated_mut(session);
+        let (client, flight) = seated.flights.get_mut(ticket.0 as usize)?.take()?;
+        seated.free_tickets.push(ticket);
+        seated.in_flight -= 1;
         let state = self.at_mut(client);
-        let flight = state.flights.get_mut(ticket.0 as usize)?.take()?;
-        state.free_tickets.push(ticket);
         state.in_flight -= 1;
         state.last_due = flight.due;
         self.in_flight -= 1;
-        Some(flight)
+        Some((client, flight))
     }
 
-    /// The client leaves the load; its ops end, the oldest ticket first.
-    pub(super) fn leave(&mut self, client: u32) -> Vec<(Ticket, Flight)> {
-        self.at_mut(client).gone = true;
-        let tickets = (0..self.at(client).flights.len() as u32).map(Ticket);
-        tickets.filter_map(|ticket| Some((ticket, self.end(client, ticket)?))).collect()
+    /// The session leaves the load, with its clients; their ops end, the oldest ticket first.
+    pub(super) fn leave(&mut self, session: u32) -> Vec<(Ticket, u32, Flight)> {
+        self.seated_mut(session).gone = true;
+        let tickets = (0..self.seated(session).flights.len() as u32).map(Ticket);
+        let end = |ticket| {
+            let (client, flight) = self.end(session, ticket)?;
+            Some((ticket, client, flight))
+        };
+        tickets.filter_map(end).collect()
     }
 
-    fn at(&self, client: u32) -> &Client<S> {
+    fn at(&self, client: u32) -> &Client {
         &self.clients[client as usize]
     }
 
-    fn at_mut(&mut self, client: u32) -> &mut Client<S> {
+    fn at_mut(&mut self, client: u32) -> &mut Client {
         &mut self.clients[client as usize]
+    }
+
+    fn seated(&self, session: u32) -> &Seated<S> {
+        &self.sessions[session as usize]
+    }
+
+    fn seated_mut(&mut self, session: u32) -> &mut Seated<S> {
+        &mut self.sessions[session as usize]
     }
 }
 
 impl<S: Session> Clients<S> {
-    /// Takes another op now.
+    /// The client takes another op now. One that shares its session has one op in flight at most.
     #[inline]
     pub(super) fn has_room(&self, client: u32) -> bool {
         let state = self.at(client);
-        !state.gone && state.session.has_room()
+        let seated = self.seated(state.session);
+        let may_have = state.in_flight == 0 || seated.clients.len() == 1;
+        may_have && !seated.gone && seated.session.has_room()
     }
 
-    /// Calls the client's session.
+    /// The session takes another op now.
+    #[inline]
+    pub(super) fn session_has_room(&self, session: u32) -> bool {
+        let seated = self.seated(session);
+        !seated.gone && seated.session.has_room()
+    }
+
+    /// Calls a session. `arrived`: of the bytes that it is handed.
     pub(super) fn call<D: Driver>(
         &mut self,
-        client: u32,
-        links: &mut Links<D>,
+        session: u32,
+        (links, arrived): (&mut Links<D>, Option<Nanos>),
         produced: &mut Produced,
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
-        let state = self.at_mut(client);
-        let mut port = Port::new(links, produced, client, &state.route);
-        f(&mut state.session, &mut port);
+        let seated = self.seated_mut(session);
+        let mut port = Port { links, produced, session, route: &seated.route, arrived };
+        f(&mut seated.session, &mut port);
     }
 
     /// What follows from the op of this ticket, which has ended.
     #[inline]
-    pub(super) fn take_follow_on(&mut self, client: u32, ended: Ticket) -> Option<S::Op> {
-        self.at_mut(client).session.take_follow_on(ended)
+    pub(super) fn take_follow_on(&mut self, session: u32, ended: Ticket) -> Option<S::Op> {
+        self.seated_mut(session).session.take_follow_on(ended)
     }
 
     /// What came over the link last ended the reply to an op that nothing followed: no other op is
     /// in flight, or the read left the socket `drained` and its bytes ended a message.
     #[inline]
-    pub(super) fn ended_last(&self, client: u32, link: Link, drained: bool) -> bool {
-        let state = self.at(client);
-        state.in_flight == 0 || (drained && state.session.at_boundary(link))
+    pub(super) fn ended_last(&self, session: u32, link: Link, drained: bool) -> bool {
+        let seated = self.seated(session);
+        seated.in_flight == 0 || (drained && seated.session.at_boundary(link))
     }
 
     /// What sessions counted since the last call.
     pub(super) fn take_counters(&mut self) -> SessionCounters {
         let mut sum = SessionCounters::default();
-        for client in &mut self.clients {
-            sum.add(client.session.take_counters());
+        for seated in &mut self.sessions {
+            sum.add(seated.session.take_counters());
         }
         sum
     }
@@ -215,29 +284,29 @@ impl<S: Session> Clients<S> {
     /// Registers the session's deadline when it is earlier than the one in the heap. A later one
     /// is found when the earlier entry fires, so a timeout per op costs no heap entry per op.
     #[inline]
-    pub(super) fn note_deadline(&mut self, client: u32) {
-        let state = &mut self.clients[client as usize];
-        if let Some(at) = state.session.next_deadline().filter(|at| *at < state.deadline) {
-            state.deadline = at;
-            self.deadlines.push(Reverse((at, client)));
+    pub(super) fn note_deadline(&mut self, session: u32) {
+        let seated = &mut self.sessions[session as usize];
+        if let Some(at) = seated.session.next_deadline().filter(|at| *at < seated.deadline) {
+            seated.deadline = at;
+            self.deadlines.push(Reverse((at, session)));
         }
     }
 
     /// Takes the first entry of the heap whose time has come.
     pub(super) fn take_due(&mut self, now: Nanos) -> Option<DueEntry> {
-        let Reverse((at, client)) = self.deadlines.peek().copied().filter(|e| e.0.0 <= now)?;
+        let Reverse((at, session)) = self.deadlines.peek().copied().filter(|e| e.0.0 <= now)?;
         self.deadlines.pop();
-        let state = &mut self.clients[client as usize];
-        if state.gone {
+        let seated = &mut self.sessions[session as usize];
+        if seated.gone {
             return Some(DueEntry::Stale);
         }
-        if state.deadline == at {
-            state.deadline = Nanos::MAX;
+        if seated.deadline == at {
+            seated.deadline = Nanos::MAX;
         }
-        if state.session.next_deadline().is_some_and(|deadline| deadline <= now) {
-            return Some(DueEntry::Deadline(client));
+        if seated.session.next_deadline().is_some_and(|deadline| deadline <= now) {
+            return Some(DueEntry::Deadline(session));
         }
-        self.note_deadline(client);
+        self.note_deadline(session);
         Some(DueEntry::Stale)
     }
 }
@@ -245,9 +314,9 @@ impl<S: Session> Clients<S> {
 /// What an entry of the heap of deadlines has become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DueEntry {
-    /// The client's deadline has come.
+    /// The session's deadline has come.
     Deadline(u32),
-    /// The client has gone, or its deadline has moved.
+    /// The session has gone, or its deadline has moved.
     Stale,
 }
 
@@ -257,7 +326,7 @@ pub(super) struct Produced {
     completions: Vec<Completion>,
     /// What came behind replies of ops that had ended before.
     surpluses: Vec<Surplus>,
-    pieces: Vec<(Ticket, Piece)>,
+    marks: Vec<(Ticket, Mark)>,
     /// Words for the failure that completes next.
     detail: Option<String>,
     /// A further error sample would be kept.
@@ -301,8 +370,14 @@ impl Produced {
         self.completions.clear();
     }
 
-    pub(super) fn take_piece(&mut self) -> Option<(Ticket, Piece)> {
-        self.pieces.pop()
+    /// The mark that was made as number `nth`.
+    pub(super) fn mark(&self, nth: usize) -> Option<(Ticket, Mark)> {
+        self.marks.get(nth).copied()
+    }
+
+    /// All marks have been recorded.
+    pub(super) fn clear_marks(&mut self) {
+        self.marks.clear();
     }
 
     pub(super) fn take_surplus(&mut self) -> Option<Surplus> {
@@ -310,28 +385,19 @@ impl Produced {
     }
 }
 
-/// The [`Io`] of one client during one call of its session.
+/// The [`Io`] of one session during one call of it.
 pub(super) struct Port<'w, D> {
     links: &'w mut Links<D>,
     produced: &'w mut Produced,
-    client: u32,
+    session: u32,
     route: &'w Route,
-}
-
-impl<'w, D> Port<'w, D> {
-    pub(super) const fn new(
-        links: &'w mut Links<D>,
-        produced: &'w mut Produced,
-        client: u32,
-        route: &'w Route,
-    ) -> Self {
-        Self { links, produced, client, route }
-    }
+    /// When the kernel received what the session is handed.
+    arrived: Option<Nanos>,
 }
 
 impl<D: Driver> Io for Port<'_, D> {
     fn connect(&mut self, kind: LinkKind) -> Link {
-        self.links.connect(self.client, kind, self.route)
+        self.links.connect(self.session, kind, self.route)
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {
@@ -340,6 +406,10 @@ impl<D: Driver> Io for Port<'_, D> {
 
     fn discard(&mut self, link: Link, n: u64) {
         self.links.discard(link, n);
+    }
+
+    fn is_refused(&mut self, link: Link) -> bool {
+        self.links.driver().is_refused(link.slot())
     }
 
     fn close(&mut self, link: Link) {
@@ -357,8 +427,12 @@ impl<D: Driver> Io for Port<'_, D> {
         self.produced.completions.push(Completion { ticket, outcome, detail });
     }
 
-    fn piece(&mut self, ticket: Ticket, piece: Piece) {
-        self.produced.pieces.push((ticket, piece));
+    fn arrived(&self) -> Option<Nanos> {
+        self.arrived
+    }
+
+    fn mark(&mut self, ticket: Ticket, mark: Mark) {
+        self.produced.marks.push((ticket, mark));
     }
 
     fn surplus(&mut self, kind: OpKind) {

@@ -102,6 +102,17 @@ impl<D: Driver> Connections<D> {
         &mut self.links
     }
 
+    /// What a session's call needs: where it sends, and when the kernel received what it is handed.
+    pub(super) fn way_of_call(&mut self) -> (&mut Links<D>, Option<Nanos>) {
+        let stamp = self.stamp();
+        (&mut self.links, stamp)
+    }
+
+    /// When the kernel received the last bytes of the read that a session is being told of.
+    pub(super) fn stamp(&self) -> Option<Nanos> {
+        self.reading.and_then(|reading| reading.stamp)
+    }
+
     /// Waits for the start of the point.
     pub(super) fn begin(&mut self) {
         self.links.driver().begin();

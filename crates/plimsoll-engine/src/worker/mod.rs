@@ -53,7 +53,7 @@ const STOP_CHECK: Nanos = Nanos::from_millis(20);
 impl<'a> Seat<'a> {
     /// Runs the worker to the end of the point. `make` is called once per client, and once more
     /// for the script of a shared schedule (as client 0, so that the work does not depend on the
-    /// number of workers).
+    /// number of workers). Of clients that share a session, that of the first is used.
     pub fn drive<S, C>(mut self, make: impl FnMut(ClientSeat) -> (S, C))
     where
         S: Session,
@@ -213,46 +213,46 @@ where
     }
 
     fn serve(&mut self, event: Ready) {
-        let Some((link, client, kind)) = self.ops.connections().links().find(event.slot) else {
+        let Some((link, owner, kind)) = self.ops.connections().links().find(event.slot) else {
             return;
         };
         if event.writable {
             match self.ops.connections().links().writable(link) {
                 Ok(true) => {
                     let now = self.ops.connections().now();
-                    self.ops.call(client, now, |session, port| {
+                    self.ops.call(owner, now, |session, port| {
                         session.on_connected(link, now, port);
                     });
                 }
                 Ok(false) => {}
-                Err(error) => self.fail(link, client, error),
+                Err(error) => self.fail(link, owner, error),
             }
         }
         if event.readable || event.hung_up {
             let read = match kind {
-                LinkKind::Stream => self.read(link, client, event),
-                LinkKind::Datagram => self.read_datagrams(link, client, event),
+                LinkKind::Stream => self.read(link, owner, event),
+                LinkKind::Datagram => self.read_datagrams(link, owner, event),
             };
             if let Err(error) = read {
-                self.fail(link, client, error);
+                self.fail(link, owner, error);
             }
         }
         self.ops.issue_due();
     }
 
     /// Reads until less comes than was asked for, which re-arms the edge.
-    fn read(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
+    fn read(&mut self, link: Link, owner: u32, event: Ready) -> Result<(), LinkError> {
         for _ in 0..READS_PER_TURN {
-            let limit = self.ops.read_limit(client, link);
+            let limit = self.ops.read_limit(owner, link);
             let Some(read) = self.ops.connections().read(link, &mut self.buffer, limit)? else {
                 return Ok(());
             };
             let Read { brought, short, .. } = read;
-            self.hand_over(link, client, read);
+            self.hand_over(link, owner, read);
             let done = match brought {
                 Brought::Bytes(_) => short,
                 // The body that nobody reads was the last of a reply: nothing can follow it.
-                Brought::Dropped(_) => short || self.ops.is_idle(client),
+                Brought::Dropped(_) => short || self.ops.is_idle(owner),
                 Brought::End => return Ok(()),
             };
             if done && !event.hung_up {
@@ -269,10 +269,10 @@ where
     }
 
     /// Tells the session what a read brought.
-    fn hand_over(&mut self, link: Link, client: u32, read: Read) {
+    fn hand_over(&mut self, link: Link, owner: u32, read: Read) {
         let Read { brought, at, .. } = read;
         let buffer = &self.buffer;
-        self.ops.call(client, at, |session, port| match brought {
+        self.ops.call(owner, at, |session, port| match brought {
             Brought::Bytes(length) => session.on_bytes(link, &buffer[..length], at, port),
             Brought::Dropped(length) => session.on_discarded(link, length, at, port),
             Brought::End => session.on_eof(link, at, port),
@@ -281,7 +281,7 @@ where
     }
 
     /// Reads until there is nothing left, which re-arms the edge.
-    fn read_datagrams(&mut self, link: Link, client: u32, event: Ready) -> Result<(), LinkError> {
+    fn read_datagrams(&mut self, link: Link, owner: u32, event: Ready) -> Result<(), LinkError> {
         for _ in 0..BATCHES_PER_TURN {
             if !self.ops.connections().is_open(link) {
                 return Ok(());
@@ -292,7 +292,7 @@ where
                 if !self.ops.connections().take_datagram(link, bytes.len(), stamp, now) {
                     break;
                 }
-                self.ops.call(client, now, |session, port| {
+                self.ops.call(owner, now, |session, port| {
                     session.on_bytes(link, bytes, now, port);
                 });
                 self.ops.connections().end_read();
@@ -308,10 +308,10 @@ where
         Ok(())
     }
 
-    fn fail(&mut self, link: Link, client: u32, error: LinkError) {
+    fn fail(&mut self, link: Link, owner: u32, error: LinkError) {
         self.ops.connections().release(link);
         let now = self.ops.connections().now();
-        self.ops.call(client, now, |session, port| {
+        self.ops.call(owner, now, |session, port| {
             session.on_failed(link, error, now, port);
         });
         self.ops.connections().end_read();
@@ -320,11 +320,11 @@ where
     /// Links that broke inside a session's own call.
     fn report_broken(&mut self) {
         for _ in 0..self.ops.connections().links().broken() {
-            if let Some((link, client, error)) = self.ops.connections().links().take_broken() {
-                self.read_last(link, client);
+            if let Some((link, owner, error)) = self.ops.connections().links().take_broken() {
+                self.read_last(link, owner);
                 // Unless the session has closed it meanwhile.
                 if self.ops.connections().links().get(link).is_some() {
-                    self.fail(link, client, error);
+                    self.fail(link, owner, error);
                 }
                 self.ops.issue_due();
             }
@@ -333,20 +333,20 @@ where
 
     /// A stream that takes no more bytes may still hold what the peer said before it reset it: the
     /// answer to a request that it did not want to read to the end.
-    fn read_last(&mut self, link: Link, client: u32) {
+    fn read_last(&mut self, link: Link, owner: u32) {
         let found = self.ops.connections().links().find(link.slot());
         if !found.is_some_and(|(_, _, kind)| kind == LinkKind::Stream) {
             return;
         }
         for _ in 0..READS_PER_TURN {
-            let limit = self.ops.read_limit(client, link);
+            let limit = self.ops.read_limit(owner, link);
             let read = self.ops.connections().read_broken(link, &mut self.buffer, limit);
             match read {
                 // How it ended is known already, and better.
                 Ok(None | Some(Read { brought: Brought::End, .. })) | Err(_) => {
                     return self.ops.connections().end_read();
                 }
-                Ok(Some(read)) => self.hand_over(link, client, read),
+                Ok(Some(read)) => self.hand_over(link, owner, read),
             }
         }
     }
@@ -365,14 +365,36 @@ fn take_seats<S, C: Script>(
         let (_, script) = make(seat::client_seat(assignment, 0));
         schedules.add(Schedule::new(script, place, 0))
     });
-    let total = assignment.load.clients();
-    for number in (worker..total).step_by(assignment.workers.max(1) as usize) {
-        let seat = seat::client_seat(assignment, number);
-        let (session, script) = make(seat);
-        let schedule =
-            shared.unwrap_or_else(|| schedules.add(Schedule::new(script, place, number)));
-        schedules.add_client(schedule);
-        clients.add(session, number, seat.endpoint, seat::route(assignment, &seat));
+    for numbers in sessions_of(place) {
+        for (number, place_in_session) in numbers.into_iter().zip(0..) {
+            let seat = seat::client_seat(assignment, number);
+            let (session, script) = make(seat);
+            if place_in_session == 0 {
+                clients.add_session(session, seat::route(assignment, &seat));
+            }
+            let schedule =
+                shared.unwrap_or_else(|| schedules.add(Schedule::new(script, place, number)));
+            schedules.add_client(schedule);
+            clients.add(number, seat.endpoint);
+        }
     }
     (clients, schedules)
+}
+
+/// The clients of one worker by session: those of one endpoint share a session, as many as the
+/// workload lets.
+fn sessions_of(place: &Seat<'_>) -> Vec<Vec<u32>> {
+    let Seat { assignment, worker, clients_per_session, .. } = *place;
+    let all = worker..assignment.load.clients();
+    let mut numbers: Vec<u32> = all.step_by(assignment.workers.max(1) as usize).collect();
+    if clients_per_session <= 1 {
+        return numbers.into_iter().map(|number| vec![number]).collect();
+    }
+    numbers.sort_by_key(|number| assignment.endpoint_of(*number));
+    let of_endpoint =
+        numbers.chunk_by(|a, b| assignment.endpoint_of(*a) == assignment.endpoint_of(*b));
+    of_endpoint
+        .flat_map(|own| own.chunks(clients_per_session as usize))
+        .map(<[u32]>::to_vec)
+        .collect()
 }

@@ -10,7 +10,7 @@ use super::recording::{Counted, GAP_MIN, Recording};
 use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
 use crate::recorder::{Arrived, Flight};
-use crate::seam::{Link, Piece, Script, Session, Ticket};
+use crate::seam::{Link, Script, Session, Ticket};
 use crate::signs::Replied;
 
 /// What the wakeup of a server may take that had nothing to do while its replies lay unread. It
@@ -93,14 +93,14 @@ where
         self.schedules.has_all_ops() && self.are_settled()
     }
 
-    /// None of the client's ops is in flight.
-    pub(super) fn is_idle(&self, client: u32) -> bool {
-        self.clients.is_idle(client)
+    /// None of the session's ops is in flight.
+    pub(super) fn is_idle(&self, session: u32) -> bool {
+        self.clients.is_idle(session)
     }
 
-    /// Largest read of the link that makes sense to the client.
-    pub(super) fn read_limit(&self, client: u32, link: Link) -> usize {
-        self.clients.session(client).read_limit(link)
+    /// Largest read of the link that makes sense to the session.
+    pub(super) fn read_limit(&self, session: u32, link: Link) -> usize {
+        self.clients.session(session).read_limit(link)
     }
 
     /// Wakes every schedule and client whose time has come. True when there was one.
@@ -112,9 +112,9 @@ where
         }
         while let Some(entry) = self.clients.take_due(now) {
             acted = true;
-            if let DueEntry::Deadline(client) = entry {
+            if let DueEntry::Deadline(session) = entry {
                 let stamp = self.connections.now();
-                self.call(client, stamp, |session, port| {
+                self.call(session, stamp, |session, port| {
                     session.on_timer(stamp, port);
                 });
                 self.issue_due();
@@ -137,19 +137,18 @@ where
     /// Calls a session and settles what it produced.
     pub(super) fn call(
         &mut self,
-        client: u32,
+        session: u32,
         now: Nanos,
         f: impl FnOnce(&mut S, &mut Port<'_, D>),
     ) {
-        if self.clients.is_gone(client) {
+        if self.clients.is_gone(session) {
             return;
         }
         self.produced.keep_details(self.recording.recorder().wants_sample());
-        let had_room = self.clients.has_room(client);
-        self.clients.call(client, self.connections.links(), &mut self.produced, f);
-        while let Some((ticket, piece)) = self.produced.take_piece() {
-            self.count_piece(client, ticket, piece, now);
-        }
+        let had_room = self.clients.session_has_room(session);
+        let way = self.connections.way_of_call();
+        self.clients.call(session, way, &mut self.produced, f);
+        self.record_marks(session, now);
         // What a follow-on adds is no reply of this read.
         let replies = self.produced.ended();
         let mut next = 0;
@@ -157,20 +156,24 @@ where
         while let Some(completion) = self.produced.take(next) {
             next += 1;
             let reply = Reply { of_read: next <= replies, last: next == replies };
-            self.settle(client, completion, reply, now);
+            self.settle(session, completion, reply, now);
         }
         self.produced.clear();
         while let Some(surplus) = self.produced.take_surplus() {
-            self.count_surplus(client, surplus, now);
+            self.count_surplus(session, surplus, now);
         }
-        if let Some(reason) = self.lost(client, next > 0) {
-            return self.leave(client, reason, now);
+        if let Some(reason) = self.lost(session, next > 0) {
+            return self.leave(session, &reason, now);
         }
         // A session may find room without an op ending: it has logged on, it has connected again.
-        if !had_room && self.clients.has_room(client) {
-            self.schedules.found_room(client, now);
+        if !had_room && self.clients.session_has_room(session) {
+            for client in self.clients.clients_of(session) {
+                if self.clients.has_room(client) {
+                    self.schedules.found_room(client, now);
+                }
+            }
         }
-        self.clients.note_deadline(client);
+        self.clients.note_deadline(session);
     }
 
     /// Ends every interval whose border `now` has reached.
@@ -205,20 +208,31 @@ where
         let Outgoing { client, op, due, now } = outgoing;
         let ticket = self.begin(client, &op, due, now, self.due_by);
         self.schedules.script(client).on_issued(ticket);
-        self.call(client, now, |session, port| session.issue(ticket, op, now, port));
+        let session = self.clients.session_of(client);
+        self.call(session, now, |session, port| session.issue(ticket, op, now, port));
         self.list_free(client);
     }
 
     /// An op goes out at `sent`.
     fn begin(&mut self, client: u32, op: &S::Op, due: Nanos, sent: Nanos, by: DueBy) -> Ticket {
-        let kind = self.clients.session(client).kind(op);
+        let session = self.clients.session_of(client);
+        let kind = self.clients.session(session).kind(op);
         let free = self.schedules.op_began(client);
         let held = match by {
             // Meanwhile the server had less to do, or nothing, and may have gone to sleep.
-            DueBy::Reply if self.clients.read_late(client) >= GAP_MIN => SERVER_WAKEUP,
+            DueBy::Reply if self.clients.read_late(session) >= GAP_MIN => SERVER_WAKEUP,
             DueBy::Reply | DueBy::Clock => Nanos::ZERO,
         };
-        let mut flight = Flight { kind, due, free, sent, held, late_max: Nanos::ZERO };
+        let mut flight = Flight {
+            kind,
+            due,
+            free,
+            sent,
+            held,
+            late_max: Nanos::ZERO,
+            first_output: None,
+            token_time: None,
+        };
         flight.late_max = self.recording.sent(&flight, self.clients.in_flight());
         self.clients.begin(client, flight)
     }
@@ -228,9 +242,9 @@ where
     }
 
     /// An op ended at `now`.
-    fn settle(&mut self, client: u32, completion: Completion, reply: Reply, now: Nanos) {
+    fn settle(&mut self, session: u32, completion: Completion, reply: Reply, now: Nanos) {
         let Completion { ticket, ref outcome, detail } = completion;
-        let Some(flight) = self.clients.end(client, ticket) else {
+        let Some((client, flight)) = self.clients.end(session, ticket) else {
             debug_assert!(false, "a session completed a ticket it does not hold");
             return;
         };
@@ -242,12 +256,12 @@ where
         }
         let arrived = match reply.of_read {
             true => self.connections.arrived(&flight, now, |link, drained| {
-                reply.last && self.clients.ended_last(client, link, drained)
+                reply.last && self.clients.ended_last(session, link, drained)
             }),
             false => Arrived::Never,
         };
         self.clients.note_read(
-            client,
+            session,
             match arrived {
                 Arrived::Stamped(at) => now.saturating_sub(at),
                 Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
@@ -262,7 +276,7 @@ where
         if let OpStatus::Failed(class) = outcome.status {
             self.recording.sample(class, outcome.kind, detail, now);
             // With others in flight the bytes may be theirs.
-            if self.connections.is_unsent() && self.clients.is_idle(client) {
+            if self.connections.is_unsent() && self.clients.is_idle(session) {
                 self.recording.cut_off(class, flight.due);
             }
             if no_connection(class) {
@@ -292,7 +306,8 @@ where
 
     /// Issues what follows from the op that ended; false when nothing does.
     fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
-        let Some(op) = self.clients.take_follow_on(client, ended) else { return false };
+        let session = self.clients.session_of(client);
+        let Some(op) = self.clients.take_follow_on(session, ended) else { return false };
         if self.schedules.is_over(now) {
             return false;
         }
@@ -300,43 +315,54 @@ where
         self.schedules.follow_on_came_due(now);
         let ticket = self.begin(client, &op, now, sent, DueBy::Reply);
         self.schedules.script(client).on_follow_on(ended, ticket);
-        self.clients.call(client, self.connections.links(), &mut self.produced, |session, port| {
+        let way = self.connections.way_of_call();
+        self.clients.call(session, way, &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
         true
     }
 
-    fn count_piece(&mut self, client: u32, ticket: Ticket, piece: Piece, now: Nanos) {
-        if now >= self.recording.boundary() {
-            self.roll_intervals(now);
+    /// Records what the session marked within its ops, in the order in which it did.
+    fn record_marks(&mut self, session: u32, now: Nanos) {
+        let mut next = 0;
+        while let Some((ticket, mark)) = self.produced.mark(next) {
+            next += 1;
+            if now >= self.recording.boundary() {
+                self.roll_intervals(now);
+            }
+            let arrived = self.connections.stamp();
+            if let Some(flight) = self.clients.flight_mut(session, ticket) {
+                self.recording.recorder().mark(flight, mark, arrived, now);
+            }
         }
-        if let Some(flight) = self.clients.flight(client, ticket) {
-            self.recording.recorder().piece(&flight, piece, now);
+        if next > 0 {
+            self.produced.clear_marks();
         }
     }
 
     /// An op that was recorded as a success turns out to have failed. Its times and its part of the
     /// throughput stay: its reply did come.
-    fn count_surplus(&mut self, client: u32, surplus: Surplus, now: Nanos) {
+    fn count_surplus(&mut self, session: u32, surplus: Surplus, now: Nanos) {
         let Surplus { kind, detail } = surplus;
-        let (endpoint, due) = (self.clients.endpoint(client), self.clients.last_due(client));
+        let (client, due) = self.clients.last_due(session);
+        let endpoint = self.clients.endpoint(client);
         self.recording.recorder().surplus(kind, endpoint, due);
         self.recording.sample(ErrorClass::Surplus, kind, detail, now);
     }
 
-    /// Why the client can go no further. `ended`: an op ended in the call before.
-    fn lost(&self, client: u32, ended: bool) -> Option<String> {
-        let may_be = ended || (self.clients.is_idle(client) && !self.clients.has_room(client));
-        may_be.then(|| self.clients.session(client).lost()).flatten()
+    /// Why the session can go no further. `ended`: an op ended in the call before.
+    fn lost(&self, session: u32, ended: bool) -> Option<String> {
+        let is_stuck = || self.clients.is_idle(session) && !self.clients.session_has_room(session);
+        let may_be = ended || is_stuck();
+        may_be.then(|| self.clients.session(session).lost()).flatten()
     }
 
-    /// The others go on without this client; what it had under way has failed, as its replies can
-    /// no longer come.
-    fn leave(&mut self, client: u32, reason: String, now: Nanos) {
-        let endpoint = self.clients.endpoint(client);
-        let flights = self.clients.leave(client);
-        self.connections.links().release_all(client);
-        for (ticket, flight) in flights {
+    /// The others go on without the clients of this session; what they had under way has failed, as
+    /// its replies can no longer come.
+    fn leave(&mut self, session: u32, reason: &str, now: Nanos) {
+        let flights = self.clients.leave(session);
+        self.connections.links().release_all(session);
+        for (ticket, client, flight) in flights {
             let now = now.max(flight.sent);
             self.roll_intervals(now);
             let outcome = Outcome {
@@ -347,11 +373,14 @@ where
                 ambiguous: false,
             };
             self.schedules.op_ended(client, now);
+            let endpoint = self.clients.endpoint(client);
             self.recording.ended(flight, &outcome, endpoint, Arrived::Never, now);
             self.schedules.script(client).on_outcome(ticket, &outcome, now);
         }
-        self.schedules.leave(client, now);
-        self.recording.client_lost(self.clients.number(client), reason, now);
+        for client in self.clients.clients_of(session) {
+            self.schedules.leave(client, now);
+            self.recording.client_lost(self.clients.number(client), reason.to_owned(), now);
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Seat<'a> {
     pub op_names: OpNames,
     /// Ops that one arrival of an open load brings on average; at least 1.
     pub ops_per_arrival: f64,
+    /// Clients of one endpoint that share a session, and so its connection; 1 for a session each.
+    pub clients_per_session: u32,
     /// Where events go.
     pub events: &'a SyncSender<AgentEvent>,
     /// Empty histograms.

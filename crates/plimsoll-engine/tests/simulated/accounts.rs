@@ -386,8 +386,16 @@ fn an_unexpected_status_is_counted_with_the_one_that_was_expected() {
     }
     let (kind, status) = (OpKind(1), OpStatus::Unexpected { expected: 200, actual: 404 });
     let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: true };
-    let flight =
-        Flight { kind, due: at, free: at, sent: at, held: Nanos::ZERO, late_max: Nanos::ZERO };
+    let flight = Flight {
+        kind,
+        due: at,
+        free: at,
+        sent: at,
+        held: Nanos::ZERO,
+        late_max: Nanos::ZERO,
+        first_output: None,
+        token_time: None,
+    };
     let landing = Landing { done: at, arrived: Arrived::Never, late_max: Nanos::ZERO };
     recorder.record(flight, &outcome, 0, landing);
     recorder.record(flight, &outcome, 0, landing);

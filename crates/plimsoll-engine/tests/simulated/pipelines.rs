@@ -5,7 +5,7 @@ use plimsoll_engine::seam::LinkKind;
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
-use plimsoll_model::event::{Interval, Phase, Times, new_times};
+use plimsoll_model::event::{Interval, Phase, TimeKind, Times, new_times};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::suite::{Arrivals, Gaps};
 use plimsoll_model::units::Nanos;
@@ -239,9 +239,11 @@ fn each_piece_of_a_streamed_reply_is_timed() {
     assert_eq!((seen.totals.due, ended(&seen), failed(&seen)), (1_000, 1_000, 0));
     let (mut first, mut gap): (Times, Times) = (new_times(), new_times());
     for interval in seen.intervals.iter().filter(|i| i.record.phase != Phase::WarmUp) {
-        let Some(pieces) = &interval.ops[0].pieces else { continue };
-        first.add(&pieces.first).unwrap();
-        gap.add(&pieces.gap).unwrap();
+        let add = |sum: &mut Times, kind: TimeKind| {
+            kind.of(&interval.ops[0]).into_iter().for_each(|times| sum.add(times).unwrap());
+        };
+        add(&mut first, TimeKind::FirstByte);
+        add(&mut gap, TimeKind::ChunkGap);
     }
     // Of the ops due in the window.
     assert_eq!((first.len(), gap.len()), (1_000, 1_000));
@@ -255,7 +257,8 @@ fn a_piece_belongs_to_the_slice_in_which_it_is_read() {
     let read_from = |millis: u64| {
         let of = |i: &&Interval| i.start == Nanos::from_millis(millis);
         let slice = seen.intervals.iter().find(of).unwrap();
-        slice.ops[0].pieces.as_ref().map_or(0, |pieces| pieces.first.len() + pieces.gap.len())
+        let count = |kind: TimeKind| kind.of(&slice.ops[0]).map_or(0, |times| times.len());
+        count(TimeKind::FirstByte) + count(TimeKind::ChunkGap)
     };
     let [before, within, also_within, after] = [5_000, 5_250, 5_500, 5_750].map(read_from);
     // One of either kind every 10 ms, until the worker stands still.

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plimsoll_engine::seam::{
-    Io, Link, LinkError, LinkKind, Piece, Session, SessionCounters, Ticket,
+    Io, Link, LinkError, LinkKind, Mark, Session, SessionCounters, Ticket,
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
@@ -23,7 +23,7 @@ use rustls_pki_types::ServerName;
 
 pub use config::{Identity, TlsError, Trust, client_config, resuming, server_name};
 
-use super::session::LINGERING_LINKS_MAX;
+use super::ended::LINGERING_LINKS_MAX;
 
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
@@ -387,8 +387,12 @@ impl<I: Io> Io for TlsIo<'_, I> {
         self.io.complete(ticket, outcome);
     }
 
-    fn piece(&mut self, ticket: Ticket, piece: Piece) {
-        self.io.piece(ticket, piece);
+    fn arrived(&self) -> Option<Nanos> {
+        self.io.arrived()
+    }
+
+    fn mark(&mut self, ticket: Ticket, mark: Mark) {
+        self.io.mark(ticket, mark);
     }
 
     fn surplus(&mut self, kind: OpKind) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::capacity::{Figure, LoadFigure, Within};
 use crate::comparison::{RatioFigure, RatioGate};
 use crate::gate::{Gate, GateFigure};
-use crate::stream::StreamFigure;
+use crate::figure::StreamFigure;
 
 #[track_caller]
 fn read<F: ConditionFigure>(text: &str) -> (F, Option<f64>, Side, f64) {

@@ -60,8 +60,8 @@ pub struct OpTimes {
     pub response_low: Times,
     /// The same of service time.
     pub service_low: Times,
-    /// Within ops, where replies are timed piece by piece.
-    pub pieces: Option<Box<PieceTimes>>,
+    /// Within ops whose replies come in streams.
+    pub stream: Option<Box<StreamTimes>>,
     /// Ages, at the end of the drain, of ops due in the window that were never sent. No script was
     /// asked which ops they would have been, so the first kind has those of all kinds.
     pub unsent: Option<Box<Times>>,
@@ -84,17 +84,38 @@ pub enum TimeKind {
     ResponseLow,
     /// Service time without them.
     ServiceLow,
-    /// First piece of the reply − due.
-    FirstPiece,
-    /// From one piece to the next.
-    PieceGap,
     /// Age of an op that was never sent.
     Unsent,
+    /// First byte of the reply's body − due.
+    FirstByte,
+    /// From one chunk of the reply to the next.
+    ChunkGap,
+    /// First byte of the reply's body − sent.
+    FirstByteService,
+    /// First output of any kind − due. An op without a reply when the drain ended counts with its
+    /// age where it has none.
+    FirstOutput,
+    /// The same without the generator's own delays: a lower bound.
+    FirstOutputLow,
+    /// First output of any kind − sent.
+    FirstOutputService,
+    /// First output that a reader sees − due.
+    FirstVisible,
+    /// First output that a reader sees − sent.
+    FirstVisibleService,
+    /// Time per output token after the first: (last chunk − first) / (tokens − 1).
+    TokenTime,
+    /// Time per output token after the first chunk: (last chunk − first) / its later tokens.
+    LaterTokenTime,
+    /// A count, of the tokens of a prompt.
+    PromptTokens,
+    /// A count, of the tokens of an answer.
+    OutputTokens,
 }
 
 impl TimeKind {
     /// Every kind, with the word for it in a tag.
-    const WORDS: [(Self, &str); 10] = [
+    const WORDS: [(Self, &str); 20] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -102,9 +123,19 @@ impl TimeKind {
         (Self::ReceiveLag, "receive_lag"),
         (Self::ResponseLow, "response_low"),
         (Self::ServiceLow, "service_low"),
-        (Self::FirstPiece, "first_piece"),
-        (Self::PieceGap, "piece_gap"),
         (Self::Unsent, "unsent"),
+        (Self::FirstByte, "first_piece"),
+        (Self::ChunkGap, "piece_gap"),
+        (Self::FirstByteService, "first_byte_service"),
+        (Self::FirstOutput, "first_output"),
+        (Self::FirstOutputLow, "first_output_low"),
+        (Self::FirstOutputService, "first_output_service"),
+        (Self::FirstVisible, "first_visible"),
+        (Self::FirstVisibleService, "first_visible_service"),
+        (Self::TokenTime, "token_time"),
+        (Self::LaterTokenTime, "later_token_time"),
+        (Self::PromptTokens, "prompt_tokens"),
+        (Self::OutputTokens, "output_tokens"),
     ];
 
     /// Every kind.
@@ -123,7 +154,6 @@ impl TimeKind {
 
     /// That one of an op's histograms, if it holds anything.
     pub fn of(self, times: &OpTimes) -> Option<&Times> {
-        let pieces = times.pieces.as_deref();
         let found = match self {
             Self::Response => &times.response,
             Self::Service => &times.service,
@@ -132,9 +162,8 @@ impl TimeKind {
             Self::ReceiveLag => &times.receive_lag,
             Self::ResponseLow => &times.response_low,
             Self::ServiceLow => &times.service_low,
-            Self::FirstPiece => &pieces?.first,
-            Self::PieceGap => &pieces?.gap,
             Self::Unsent => times.unsent.as_deref()?,
+            streamed => times.stream.as_deref()?.get(streamed)?,
         };
         (!found.is_empty()).then_some(found)
     }
@@ -149,33 +178,39 @@ impl TimeKind {
             Self::ReceiveLag => &mut times.receive_lag,
             Self::ResponseLow => &mut times.response_low,
             Self::ServiceLow => &mut times.service_low,
-            Self::FirstPiece => &mut times.pieces.get_or_insert_default().first,
-            Self::PieceGap => &mut times.pieces.get_or_insert_default().gap,
             Self::Unsent => times.unsent_mut(),
+            streamed => times.stream.get_or_insert_default().get_mut(streamed),
         }
     }
 }
 
-/// Times within ops whose replies come in pieces. A piece is what one read brought of a body.
-#[derive(Clone, Debug)]
-pub struct PieceTimes {
-    /// First piece − due.
-    pub first: Times,
-    /// From each piece to the next.
-    pub gap: Times,
-}
+/// Times within ops whose replies come in streams: a histogram of each kind that was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct StreamTimes([Option<Times>; STREAM_KINDS]);
 
-impl PieceTimes {
-    /// Empty histograms.
-    pub fn new() -> Self {
-        Self { first: new_times(), gap: new_times() }
+/// Kinds of [`TimeKind`] from [`TimeKind::FirstByte`] on.
+const STREAM_KINDS: usize = TimeKind::WORDS.len() - TimeKind::FirstByte as usize;
+
+impl StreamTimes {
+    /// The histogram of that kind, one of the last of [`TimeKind`], if anything was recorded.
+    pub fn get(&self, kind: TimeKind) -> Option<&Times> {
+        self.0.get(place(kind))?.as_ref()
+    }
+
+    /// The histogram of that kind, if anything was recorded.
+    fn known_mut(&mut self, kind: TimeKind) -> Option<&mut Times> {
+        self.0.get_mut(place(kind))?.as_mut()
+    }
+
+    /// The histogram of that kind, to add to.
+    pub fn get_mut(&mut self, kind: TimeKind) -> &mut Times {
+        self.0[place(kind)].get_or_insert_with(new_times)
     }
 }
 
-impl Default for PieceTimes {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Of a kind that is not among those of streams: that of the first.
+const fn place(kind: TimeKind) -> usize {
+    (kind as usize).saturating_sub(TimeKind::FirstByte as usize)
 }
 
 impl OpTimes {
@@ -189,7 +224,7 @@ impl OpTimes {
             receive_lag: new_times(),
             response_low: new_times(),
             service_low: new_times(),
-            pieces: None,
+            stream: None,
             unsent: None,
         }
     }
@@ -207,7 +242,7 @@ impl OpTimes {
             &mut self.service_low,
         ];
         all.into_iter().for_each(Histogram::reset);
-        self.pieces = None;
+        self.stream = None;
         self.unsent = None;
     }
 
@@ -230,11 +265,16 @@ impl OpTimes {
         self.unsent.get_or_insert_with(|| Box::new(new_times()))
     }
 
-    /// Counts the ops that were never sent as responses that took at least as long as they are old.
+    /// Counts the ops that were never sent as responses, and first outputs, that took at least as long as they are old.
     pub fn with_unsent(mut self) -> Self {
         if let Some(unsent) = &self.unsent {
             add_times(&mut self.response, unsent);
             add_times(&mut self.response_low, unsent);
+            for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
+                if let Some(times) = self.stream.as_deref_mut().and_then(|it| it.known_mut(kind)) {
+                    add_times(times, unsent);
+                }
+            }
         }
         self
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CoarseTimes, CutOff, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
+use crate::generation::GenerationCounts;
 use crate::nonconformity::Nonconformities;
 use crate::outcome::ClientCounts;
 use crate::units::{Nanos, keep_least};
@@ -59,6 +60,12 @@ with_counters! {
         pub due: u64 => sum,
         /// Ops that finished without error within the window, whatever their due time.
         pub done_in_window: u64 => sum,
+        /// Ops due in the window that ended well and kept the limits of a good op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good: u64 => sum,
+        /// Ops that ended within the window, well and within these limits, whatever their due time.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good_in_window: u64 => sum,
         /// Ops due in the window still without reply when the drain ended, before their timeout. No
         /// errors: neither in `ops` nor in `errors`.
         pub unfinished: u64 => sum,
@@ -89,6 +96,9 @@ with_counters! {
         /// Where replies of the window differ from their specification and mean the same.
         #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
         pub nonconformities: Nonconformities => each_once,
+        /// What streamed answers of a language model came to.
+        #[serde(default, skip_serializing_if = "GenerationCounts::is_empty")]
+        pub generation: GenerationCounts => GenerationCounts::add,
         /// Ops due in the window whose `arrived` is the kernel's stamp.
         #[serde(default)]
         pub arrived_stamped: u64 => sum,
@@ -136,6 +146,8 @@ with_counters! {
     pub struct SessionCounters adds up {
         /// Where replies differ from their specification and mean the same.
         pub nonconformities: Nonconformities => each_once,
+        /// What streamed answers of a language model came to.
+        pub generation: GenerationCounts => GenerationCounts::add,
     }
 }
 
@@ -181,6 +193,12 @@ adds_up! {
         pub bytes_read: u64 => sum,
         /// Application bytes written by them.
         pub bytes_written: u64 => sum,
+        /// Of them, those that ended well and kept the limits of a good op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good: u64 => sum,
+        /// Chunks of streamed replies that came, whatever the due time of their op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub chunks: u64 => sum,
     }
 }
 
@@ -208,11 +226,17 @@ impl WorkerTotals {
             *self.counter_mut(*counter) += sessions.counter(*counter);
         }
         self.nonconformities.add(&sessions.nonconformities);
+        self.generation.add(sessions.generation.clone());
     }
 }
 
 fn sum<N: AddAssign>(sum: &mut N, part: N) {
     *sum += part;
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Every part has the same.

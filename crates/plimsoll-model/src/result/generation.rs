@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ResponseOverTime, SteadyWindow, TimeIntervals, TimeSummary};
-use crate::stream::StreamFigure;
+use crate::figure::StreamFigure;
 
 /// Times within replies, lengths, and rates of output. All over ops due in the window but for the
 /// rates, which are of the window.
@@ -36,7 +36,7 @@ pub struct Generation {
     pub token_time_ns: Option<TimeSummary>,
     /// Uncertainty intervals of it.
     pub token_time_interval_ns: Option<TimeIntervals>,
-    /// Time per output token as MLPerf Endpoints defines it: (end − first chunk) over the tokens
+    /// Time per output token as MLPerf Endpoints defines it: (last chunk − first) over the tokens
     /// after the first chunk, as the server counts them.
     pub later_token_time_ns: Option<TimeSummary>,
     /// Uncertainty intervals of it.

@@ -1,8 +1,8 @@
-//! A protocol whose replies come in two pieces. Stands in for streamed ones, on a driver that says
+//! A protocol whose replies come in two chunks. Stands in for streamed ones, on a driver that says
 //! everything twice.
 
 use plimsoll_engine::seam::{
-    Io, Link, LinkError, LinkKind, Piece, Script, Session, Step, Ticket, Turn,
+    First, Io, Link, LinkError, LinkKind, Mark, Script, Session, Step, Ticket, TimeKind, Turn,
 };
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
@@ -21,7 +21,7 @@ struct StreamedSession {
     link: Option<Link>,
     open: bool,
     under_way: Option<(Ticket, u64)>,
-    /// When the first piece came.
+    /// When the first chunk came.
     first: Option<Nanos>,
 }
 
@@ -68,9 +68,9 @@ impl Session for StreamedSession {
         for _ in bytes.chunks(MESSAGE_BYTES) {
             let Some((ticket, _)) = self.under_way else { return };
             match self.first.replace(now) {
-                None => io.piece(ticket, Piece::First),
+                None => io.mark(ticket, Mark::First(First::Byte)),
                 Some(first) => {
-                    io.piece(ticket, Piece::After(now - first));
+                    io.mark(ticket, Mark::Value(TimeKind::ChunkGap, (now - first).0));
                     self.end(OpStatus::Ok, io);
                 }
             }

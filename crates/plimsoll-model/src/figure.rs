@@ -1,6 +1,45 @@
-//! Times within ops whose replies are streams: which there are, and what they are called.
+//! Figures of times, and the times within ops whose replies are streams.
 
-use crate::capacity::Figure;
+use serde::{Deserialize, Serialize};
+
+/// Which figure of a distribution of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    P50,
+    /// 90th percentile.
+    P90,
+    /// 95th percentile.
+    P95,
+    /// 99th percentile.
+    P99,
+    /// 99.9th percentile.
+    P999,
+    /// Longest.
+    Max,
+}
+
+impl Figure {
+    /// Every one.
+    pub const ALL: [Self; 7] =
+        [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
+
+    /// As users write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+            Self::Max => "max",
+        }
+    }
+}
 
 /// A time within an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
