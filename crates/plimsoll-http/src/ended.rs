@@ -63,3 +63,88 @@ impl LingeringLinks {
         self.0.capacity() * size_of::<Lingering>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::session::HttpSession;
+    use crate::test_io::{Bench, reply, url_op, url_site};
+    use crate::wire::request::Method;
+    use plimsoll_engine::seam::{Link, LinkError, Session as _};
+    use plimsoll_model::outcome::{ErrorClass, OpStatus};
+    use plimsoll_model::units::Nanos;
+
+    /// A client whose POST is under way on a connection that has carried one before.
+    fn posted() -> (Bench<HttpSession>, Link) {
+        let mut bench = Bench::new(url_site(Method::POST));
+        let link = bench.issue_and_connect(url_op(Method::POST));
+        bench.bytes(link, &reply(b"x"));
+        bench.issue(url_op(Method::POST));
+        (bench, link)
+    }
+
+    /// The POST is sent again on a new connection and answered: its outcome, and whether it counts
+    /// as reconnected.
+    fn again(bench: &mut Bench<HttpSession>) -> (bool, u64) {
+        assert_eq!(bench.io.links, 2, "it connects again");
+        let second = Link(2);
+        bench.session.on_connected(second, bench.now, &mut bench.io);
+        bench.bytes(second, &reply(b"x"));
+        assert_eq!((bench.io.done.len(), bench.last().status), (2, OpStatus::Ok));
+        let counted = bench.session.take_counters();
+        assert_eq!(counted.unkept, 1);
+        (bench.last().ambiguous, counted.reconnected)
+    }
+
+    #[test]
+    fn a_request_that_met_a_closed_connection_was_not_read_and_is_not_ambiguous() {
+        let (mut bench, link) = posted();
+        bench.io.refused.push(link);
+        bench.eof(link);
+        assert_eq!(again(&mut bench), (false, 1));
+    }
+
+    #[test]
+    fn a_reset_that_follows_the_servers_end_says_the_same() {
+        let (mut bench, link) = posted();
+        bench.eof(link);
+        assert_eq!(bench.io.links, 1, "it waits for the reset");
+        bench.io.refused.push(link);
+        bench.eof(link);
+        assert_eq!(again(&mut bench), (false, 1));
+    }
+
+    #[test]
+    fn bytes_that_the_socket_did_not_take_were_not_read() {
+        let (mut bench, link) = posted();
+        let error = LinkError { class: ErrorClass::Transport, errno: 32 };
+        bench.session.on_failed(link, error, bench.now, &mut bench.io);
+        assert_eq!(again(&mut bench), (false, 1));
+    }
+
+    #[test]
+    fn a_request_under_way_is_ambiguous_when_the_server_closes_and_no_reset_comes() {
+        let (mut bench, link) = posted();
+        bench.eof(link);
+        assert_eq!(bench.session.next_deadline(), Some(Nanos::from_millis(1)));
+        bench.now = Nanos::from_millis(1);
+        bench.session.on_timer(bench.now, &mut bench.io);
+        assert_eq!(bench.io.closed, [link]);
+        assert_eq!(again(&mut bench), (true, 0));
+    }
+
+    #[test]
+    fn a_reset_alone_may_follow_a_request_that_was_read() {
+        let (mut bench, link) = posted();
+        bench.reset(link);
+        assert_eq!(again(&mut bench), (true, 0));
+    }
+
+    #[test]
+    fn an_idle_connection_that_the_server_closes_is_counted() {
+        let mut bench = Bench::new(url_site(Method::GET));
+        let link = bench.issue_and_connect(url_op(Method::GET));
+        bench.bytes(link, &reply(b"x"));
+        bench.eof(link);
+        assert_eq!((bench.io.closed.len(), bench.session.take_counters().unkept), (1, 1));
+    }
+}

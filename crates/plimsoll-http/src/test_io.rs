@@ -25,6 +25,8 @@ pub(crate) struct Recorder {
     pub detail: String,
     pub done: Vec<Outcome>,
     pub surpluses: Vec<OpKind>,
+    /// Links whose peer had closed before it was sent to.
+    pub refused: Vec<Link>,
 }
 
 impl Io for Recorder {
@@ -37,6 +39,9 @@ impl Io for Recorder {
     }
     fn discard(&mut self, link: Link, n: u64) {
         self.discards.push((link, n));
+    }
+    fn is_refused(&mut self, link: Link) -> bool {
+        self.refused.contains(&link)
     }
     fn close(&mut self, link: Link) {
         assert!(!self.closed.contains(&link), "{link:?} is closed twice");

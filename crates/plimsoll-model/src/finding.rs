@@ -228,6 +228,8 @@ pub enum Rule {
     },
     /// Ops were sent again although the first try may have worked.
     Ambiguous { ops: u64 },
+    /// The server closed connections after replies that announced to keep them.
+    Unkept { connections: u64, done_ops: u64, reconnected_ops: u64 },
     /// The mean response time changed within the window.
     ResponseDrift { first_ns: Nanos, second_ns: Nanos },
     /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
@@ -313,6 +315,7 @@ impl Rule {
             Self::WarmUpErrors { .. } => "warm_up_errors",
             Self::Retransmissions { .. } => "retransmissions",
             Self::Ambiguous { .. } => "ambiguous",
+            Self::Unkept { .. } => "unkept",
             Self::ResponseDrift { .. } => "response_drift",
             Self::Score { .. } => "score",
             Self::Incomplete { .. } | Self::NotStarted => "incomplete",

@@ -38,6 +38,8 @@ pub struct Pipeline {
     pub read_limit: usize,
     /// Replies are dropped unread; they end ops in the order in which these were sent.
     pub discards: bool,
+    /// Clients of a worker that share a session.
+    pub clients_per_session: u32,
 }
 
 impl Default for Pipeline {
@@ -54,6 +56,7 @@ impl Default for Pipeline {
             gives_up: None,
             read_limit: usize::MAX,
             discards: false,
+            clients_per_session: 1,
         }
     }
 }
@@ -316,6 +319,10 @@ impl Workload for Pipeline {
 
     fn ops_per_arrival(&self) -> f64 {
         self.ops_per_arrival
+    }
+
+    fn clients_per_session(&self) -> u32 {
+        self.clients_per_session
     }
 
     fn run_worker(&self, seat: Seat<'_>) {

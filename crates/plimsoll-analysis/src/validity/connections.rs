@@ -137,5 +137,20 @@ pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Rule> {
     (ops > 0).then_some(Rule::Ambiguous { ops })
 }
 
+/// Connections that the server closed against its word, by replies, before a reader is told: a
+/// server may close an idle connection now and then.
+const UNKEPT_MAX_RATIO: f64 = 0.01;
+
+/// The server closes connections after replies that announce to keep them.
+pub(super) fn unkept(e: &Evidence<'_>) -> Option<Rule> {
+    let totals = &e.view.record.totals;
+    let ratio = totals.unkept as f64 / totals.done_in_window.max(1) as f64;
+    (ratio > UNKEPT_MAX_RATIO).then_some(Rule::Unkept {
+        connections: totals.unkept,
+        done_ops: totals.done_in_window,
+        reconnected_ops: totals.reconnected,
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -89,7 +89,7 @@ const COUNTED: [(NotCounted, Check); 5] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 13] = [
+const WARNINGS: [Check; 14] = [
     connections::connections_lost,
     connections::clients_lost,
     host::core_taken,
@@ -102,6 +102,7 @@ const WARNINGS: [Check; 13] = [
     data::warm_up_errors,
     connections::retransmissions,
     connections::ambiguous,
+    connections::unkept,
     steady::response_drift,
 ];
 

@@ -213,6 +213,49 @@ fn a_closed_script_that_waits_for_an_outcome_is_asked_again() {
     assert_eq!(seen.totals.done_in_window, 6_000);
 }
 
+/// Eight clients on connections that three of them share; each reply takes 10 ms.
+#[test]
+fn clients_that_share_a_session_have_one_op_each_in_flight() {
+    let shared = Pipeline { clients_per_session: 3, ..Pipeline::default() };
+    let mut driver = steady();
+    let seen = run(&shared, &assignment(closed(8, Nanos::ZERO)), 0, &mut driver);
+    assert_eq!(driver.routes.len(), 3);
+    // A hundred a second each, over ten seconds.
+    assert_eq!((seen.totals.done_in_window, failed(&seen)), (8_000, 0));
+    assert_eq!(seen.totals.clients_participating, 8);
+    // A client's number is in the upper half of its requests.
+    for client in 0..8 {
+        let own = seen.requests.iter().filter(|request| **request >> 32 == client).count();
+        assert!((1_199..=1_200).contains(&own), "client {client}: {own}");
+    }
+}
+
+#[test]
+fn a_pool_of_clients_that_share_sessions_serves_a_schedule() {
+    let shared = Pipeline { clients_per_session: 16, ..Pipeline::default() };
+    let load = open(1_000.0, 16, Arrivals::Shared, Gaps::Uniform);
+    let mut driver = steady();
+    let seen = run(&shared, &assignment(load), 0, &mut driver);
+    assert_eq!(driver.routes.len(), 1);
+    assert_eq!((seen.totals.due, ended(&seen), seen.totals.not_sent), (10_000, 10_000, 0));
+    assert!(seen.response().max() < 10_200_000, "none waited: ten of sixteen are busy");
+}
+
+#[test]
+fn a_session_that_is_lost_takes_all_its_clients_along() {
+    let shared = Pipeline {
+        clients_per_session: 3,
+        gives_up: Some((1, 10)),
+        read_limit: 8,
+        ..Pipeline::default()
+    };
+    let seen = run(&shared, &assignment(closed(8, Nanos::ZERO)), 0, &mut steady());
+    let mut lost: Vec<u32> = seen.lost.iter().map(|(client, _)| *client).collect();
+    lost.sort_unstable();
+    assert_eq!((lost, seen.totals.clients_participating), (vec![0, 1, 2], 5));
+    assert_eq!(seen.totals.done_in_window, 5_000);
+}
+
 #[test]
 fn a_piece_of_a_closed_load_ends_with_its_last_follow_on() {
     let pipeline = Pipeline { room: 1, follow_ons: 2, pieces: true, ..Pipeline::default() };

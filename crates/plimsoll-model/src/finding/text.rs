@@ -346,11 +346,23 @@ impl Rule {
             ),
             Self::Ambiguous { ops } => advised(
                 format!(
-                    "{} ops that change something were sent again although the first try may have \
-                     worked",
+                    "{} ops that change something were sent again because the reply was lost or the \
+                     connection ended; the server may have done them twice",
                     count(*ops)
                 ),
                 "an answer that this explains (a name already gone) is not counted as an error",
+            ),
+            Self::Unkept { connections, done_ops, reconnected_ops } => advised(
+                format!(
+                    "the server announced to keep its connections and closed {} of them, at {} \
+                     replies; {} requests met a connection that it had closed before they came, \
+                     and were sent again",
+                    count(*connections),
+                    count(*done_ops),
+                    count(*reconnected_ops)
+                ),
+                "each next request pays for a new connection: have the server keep connections, or \
+                 say Connection: close",
             ),
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(

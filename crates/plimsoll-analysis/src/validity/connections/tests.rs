@@ -156,3 +156,9 @@ fn one_retransmission_in_a_hundred_ops_is_let_pass() {
 fn a_single_ambiguous_op_is_said() {
     assert_eq!(warned(|p| p.record.totals.ambiguous = 1), ["ambiguous"]);
 }
+
+#[test]
+fn a_server_that_closes_connections_against_its_word_is_named() {
+    assert!(warned(|p| p.record.totals.unkept = 300).is_empty());
+    assert_eq!(warned(|p| p.record.totals.unkept = 301), ["unkept"]);
+}
