@@ -256,10 +256,14 @@ impl Recorder {
             Mark::Value(TimeKind::TokenTime, ns) => flight.token_time = Some(Nanos(ns)),
             Mark::First(_) | Mark::Value(..) => {}
         }
-        let is_first = mark == Mark::First(First::Output);
-        let is_later = matches!(mark, Mark::Value(TimeKind::ChunkGap, _));
-        self.current.record.chunks += u64::from(is_first || is_later);
-        self.has_output |= is_first;
+        // Where output is marked, a first byte that has none is no chunk of it.
+        let is_chunk = match mark {
+            Mark::First(First::Output) | Mark::Value(TimeKind::ChunkGap, _) => true,
+            Mark::First(First::Byte) => !self.has_output,
+            Mark::First(First::Visible) | Mark::Value(..) => false,
+        };
+        self.current.record.chunks += u64::from(is_chunk);
+        self.has_output |= mark == Mark::First(First::Output);
         if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
             return;
         }

@@ -231,7 +231,8 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
         course: half("chart-course", |frame| course_chart(frame, run)),
         response: half("chart-response", |frame| response_chart(frame, run)),
         percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
-        heat: chart("chart-heat", |frame| heat_chart(frame, run)),
+        // Of streams the map of first outputs says more.
+        heat: chart("chart-heat", |frame| heat_chart(frame, run)).filter(|_| !generates(run)),
         ops: half("chart-ops", |frame| ops_chart(frame, run)),
         generation: generation(run),
         first_output_heat: chart("chart-first-output-heat", |frame| {
@@ -242,6 +243,10 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
         generator: chart("chart-generator", |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
     }
+}
+
+fn generates(run: &RunResult) -> bool {
+    run.points.iter().any(|point| point.generation.is_some())
 }
 
 fn generation(run: &RunResult) -> Vec<Chart> {

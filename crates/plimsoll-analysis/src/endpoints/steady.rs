@@ -65,7 +65,8 @@ pub(crate) fn steady_window(passes: &[Pass], seconds_min: f64, p99_s: f64) -> St
         },
         None => SteadyWindow {
             status,
-            verdict: Some(why_none(&passes[begin..])),
+            // What is still off at the half is no warm-up.
+            verdict: Some(why_none(if 2 * begin < passes.len() { &passes[begin..] } else { passes })),
             ..SteadyWindow::default()
         },
     }

@@ -50,10 +50,9 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
 
 /// Times to first output; nothing where no point has any.
 pub(crate) fn first_output_heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let first = |point: &PointResult| -> Option<&ResponseOverTime> {
+    heat_map(frame, run, ("First output", |point| {
         point.generation.as_ref()?.first_output_over_time.as_ref()
-    };
-    heat_map(frame, run, ("First output", first))
+    }))
 }
 
 fn heat_map(
