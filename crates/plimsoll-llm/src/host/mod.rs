@@ -1,6 +1,7 @@
 //! Servers of language models: how they are started and what they are asked before a run.
 
 mod greeting;
+mod metrics;
 mod serve;
 
 use plimsoll_protocol::host::{
@@ -28,7 +29,7 @@ pub const REGISTRATION: Registration = Registration {
     room: any_room,
     sources: any_source,
     directory: None,
-    status: None,
+    status: Some(metrics::STATUS),
     connect_to: None,
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write --api-key \
