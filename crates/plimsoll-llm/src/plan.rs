@@ -177,6 +177,9 @@ impl Draft<'_> {
             fact(HEADER_FACT, header.shown());
         }
         fact("prompts", self.prompts_fact());
+        if let Some(recorded) = self.request.loadfile.and_then(|file| due_times(&file.content)) {
+            fact("recorded load", self.recorded_fact(&recorded));
+        }
         fact("tokens of a prompt", fit_fact(learnt));
         fact("salt", salt_fact(self.workload).to_owned());
         let of_answers = match (learnt.says_usage, learnt.says_continuous_usage) {
@@ -193,6 +196,16 @@ impl Draft<'_> {
             fact("answers shorter than asked for", why.to_owned());
         }
         facts
+    }
+
+    fn recorded_fact(&self, recorded: &Recorded) -> String {
+        let rate = recorded.rate();
+        let speed = self.request.highest_ops_per_s.map_or(1.0, |highest| highest / rate);
+        format!(
+            "{rate:.3} requests/s on average, over {}; its times, divided by {speed:.3} at the \
+             highest load point; it begins anew after its end",
+            recorded.length()
+        )
     }
 
     fn prompts_fact(&self) -> String {
