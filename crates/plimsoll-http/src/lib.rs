@@ -42,7 +42,7 @@ pub mod site;
 pub mod tls;
 pub mod transport;
 mod urls;
-mod version;
+pub mod version;
 mod warm;
 pub mod wire;
 mod workload;

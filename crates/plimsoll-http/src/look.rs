@@ -117,8 +117,9 @@ pub struct Answer {
     pub detail: String,
     /// The beginning of the reply's body.
     pub body: Vec<u8>,
+    /// The settings of a server of HTTP/2.
+    pub peer: Option<PeerSettings>,
     misfit: Option<Misfit>,
-    peer: Option<PeerSettings>,
 }
 
 impl Look<'_> {
@@ -127,20 +128,26 @@ impl Look<'_> {
     pub(crate) fn perform(self, dial: &dyn Dial) -> Result<Option<PeerSettings>, SetupError> {
         let answer = self.ask(dial)?;
         let OpStatus::Failed(class) = answer.status else { return Ok(answer.peer) };
-        let misfit = answer.misfit.or_else(|| {
-            let is_http2 =
-                self.h2.is_none() && class == ErrorClass::Transport && self.agrees_on_http2(dial);
-            is_http2.then_some(Misfit::Http2)
-        });
+        let why = self.misfit(&answer, dial);
         if dial.stop().load(Ordering::Relaxed) {
             return Err(SetupError::Stopped);
         }
-        Err(self.unusable(match misfit {
-            Some(Misfit::Http2) => HTTP2_ONLY.to_owned(),
-            Some(Misfit::Http1) => HTTP1_ONLY.to_owned(),
-            Some(Misfit::NotHttp2) => format!("{}; {NOT_HTTP2}", answer.why()),
-            None => self.complaint(class, &answer),
-        }))
+        Err(self.unusable(why.unwrap_or_else(|| self.complaint(class, &answer))))
+    }
+
+    /// Why no good answer came from a server that speaks another version of HTTP, and what to do.
+    pub fn misfit(&self, answer: &Answer, dial: &dyn Dial) -> Option<String> {
+        let misfit = answer.misfit.or_else(|| {
+            let is_http2 = self.h2.is_none()
+                && answer.status == OpStatus::Failed(ErrorClass::Transport)
+                && self.agrees_on_http2(dial);
+            is_http2.then_some(Misfit::Http2)
+        })?;
+        Some(match misfit {
+            Misfit::Http2 => HTTP2_ONLY.to_owned(),
+            Misfit::Http1 => HTTP1_ONLY.to_owned(),
+            Misfit::NotHttp2 => format!("{}; {NOT_HTTP2}", answer.why()),
+        })
     }
 
     /// Asks once.
@@ -181,8 +188,7 @@ impl Look<'_> {
         })?;
         let (body, misfit) = client.session_mut().answer();
         let peer = client.session_mut().peer();
-        let (status, detail) = (ended.outcome.status, ended.detail);
-        Ok(Answer { status, detail, body, misfit, peer })
+        Ok(Answer { status: ended.outcome.status, detail: ended.detail, body, peer, misfit })
     }
 
     fn dial(&self, dial: &dyn Dial) -> Result<Box<dyn Channel>, ChannelError> {

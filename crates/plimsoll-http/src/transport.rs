@@ -19,18 +19,13 @@ use super::tls::{self, Identity, TlsSite, Trust};
 /// Settings of TLS.
 #[derive(Debug)]
 pub struct TlsLoad {
-    config: Arc<ClientConfig>,
+    pub(crate) config: Arc<ClientConfig>,
     /// One per target.
     names: Vec<ServerName<'static>>,
     resumption: TlsResumption,
 }
 
 impl TlsLoad {
-    /// Offers these protocols to the servers (ALPN), the first rather than the next.
-    pub(super) fn offer(&mut self, protocols: &[&[u8]]) {
-        self.config = tls::offering(&self.config, protocols);
-    }
-
     /// For the clients of one worker, one per target.
     pub fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
         let config = match self.resumption {

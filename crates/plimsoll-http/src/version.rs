@@ -12,12 +12,12 @@ use super::error::HttpPlanError;
 use super::h2::hpack::TABLE_BYTES;
 use super::h2::windows::{H2Settings, PeerSettings};
 use super::parameters::{HttpVersion, HttpWorkload};
-use super::tls::{ALPN_HTTP1, ALPN_HTTP2};
+use super::tls::{self, ALPN_HTTP1, ALPN_HTTP2};
 use super::transport::{TlsLoad, tls_load};
 use super::warm::channel;
 
 /// What is spoken.
-pub(crate) struct Spoken {
+pub struct Spoken {
     /// Of HTTP/2, where that is spoken.
     pub h2: Option<H2Settings>,
     /// For `https` targets.
@@ -28,7 +28,7 @@ pub(crate) struct Spoken {
 
 impl Spoken {
     /// Asks the servers where the suite leaves it to them.
-    pub(crate) fn new(
+    pub fn new(
         workload: &HttpWorkload,
         secure: bool,
         request: &PlanRequest<'_>,
@@ -50,7 +50,7 @@ impl Spoken {
             return Ok(Self { h2: None, tls, facts });
         }
         if let Some(load) = &mut tls {
-            load.offer(&[ALPN_HTTP2]);
+            load.config = tls::offering(&load.config, &[ALPN_HTTP2]);
         }
         let settings = workload.h2_settings();
         facts.extend(own_facts(settings));
@@ -78,7 +78,7 @@ fn own_facts(settings: H2Settings) -> [Setting; 3] {
 }
 
 /// What a server's settings say.
-pub(crate) fn peer_fact(peer: PeerSettings) -> Setting {
+pub fn peer_fact(peer: PeerSettings) -> Setting {
     let streams = match peer.streams_max {
         u32::MAX => "streams without limit".to_owned(),
         streams => format!("up to {streams} streams at a time"),
@@ -88,7 +88,7 @@ pub(crate) fn peer_fact(peer: PeerSettings) -> Setting {
 }
 
 /// Refuses a run whose requests would wait in the client.
-pub(crate) fn check_streams(
+pub fn check_streams(
     target: &TargetUrl,
     peer: PeerSettings,
     own: H2Settings,

@@ -2,7 +2,7 @@
 //! staged as it was found there: docs/llm-faults.md has the table. Those of one answer are in the
 //! tests of `plimsoll-llm`.
 
-mod server;
+pub(crate) mod server;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
