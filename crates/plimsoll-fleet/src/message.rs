@@ -149,6 +149,9 @@ pub struct PlanOrder {
     pub files: Vec<OrderedFile>,
     /// The file to replay.
     pub load_file: Option<OrderedFile>,
+    /// What the controller's plan has learnt of the servers.
+    #[serde(default)]
+    pub learnt: Option<String>,
     /// The user's password.
     pub password: Option<String>,
     /// User and group that file servers are told of: those who wrote the files.

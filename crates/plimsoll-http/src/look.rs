@@ -1,6 +1,7 @@
 //! One request before any load, as it will be sent: a wrong path, a missing token or a redirect is
 //! told within a second, in the server's own words.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use plimsoll_engine::seam::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
+use plimsoll_protocol::blocking::{Blocking, BlockingError};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 
 use super::session::HttpSession;
@@ -25,14 +26,14 @@ const QUOTED_CHARS_MAX: usize = 160;
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
-pub(crate) const HTTP2_ONLY: &str = "the server speaks only HTTP/2, as gRPC servers do, and \
+pub const HTTP2_ONLY: &str = "the server speaks only HTTP/2, as gRPC servers do, and \
     Plimsoll does not support HTTP/2 yet: enable HTTP/1.1 on the server, or use a port that offers \
     it";
 /// Of HTTP/2 over TLS (RFC 9113 §3.2).
 const ALPN_HTTP2: &[u8] = b"h2";
 
 /// What is asked, of whom.
-pub(crate) struct Look<'a> {
+pub struct Look<'a> {
     /// The requests of this target.
     pub site: Arc<Site>,
     /// Where it is.
@@ -47,51 +48,69 @@ pub(crate) struct Look<'a> {
     pub timeout: Duration,
 }
 
+/// What came of it.
+#[derive(Debug)]
+pub struct Answer {
+    /// As the engine would count it.
+    pub status: OpStatus,
+    /// What the session says of a failure; the URL stands before it.
+    pub detail: String,
+    /// The beginning of the reply's body.
+    pub body: Vec<u8>,
+    malformed: Option<Malformed>,
+}
+
 impl Look<'_> {
     /// Asks once, and says why the answer is no good one.
     pub(crate) fn perform(self, dial: &dyn Dial) -> Result<(), SetupError> {
+        let answer = self.ask(dial)?;
+        let OpStatus::Failed(class) = answer.status else { return Ok(()) };
+        let is_http2 = answer.malformed == Some(Malformed::Http2)
+            || class == ErrorClass::Transport && self.agrees_on_http2(dial);
+        if dial.stop().load(Ordering::Relaxed) {
+            return Err(SetupError::Stopped);
+        }
+        Err(self.unusable(match is_http2 {
+            true => HTTP2_ONLY.to_owned(),
+            false => self.complaint(class, &answer),
+        }))
+    }
+
+    /// Asks once.
+    pub fn ask(&self, dial: &dyn Dial) -> Result<Answer, SetupError> {
         let session = HttpSession::capturing(WorkerSite::new(self.site.clone()), Nanos::ZERO);
         match self.tls.clone() {
-            None => self.ask(session, |session| session, dial),
-            Some(tls) => self.ask(Tls::new(session, tls), Tls::session_mut, dial),
+            None => self.ask_through(session, |session| session, dial),
+            Some(tls) => self.ask_through(Tls::new(session, tls), Tls::session_mut, dial),
         }
     }
 
-    fn ask<S: Session<Op = HttpOp>>(
+    /// The target cannot be measured, and why.
+    pub fn unusable(&self, why: impl fmt::Display) -> SetupError {
+        SetupError::Unusable(format!("{}: {why}", self.target.url))
+    }
+
+    fn ask_through<S: Session<Op = HttpOp>>(
         &self,
         session: S,
         within: impl Fn(&mut S) -> &mut HttpSession,
         dial: &dyn Dial,
-    ) -> Result<(), SetupError> {
-        let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
-        let channel = self.dial(dial).map_err(|e| unusable(e.to_string()))?;
+    ) -> Result<Answer, SetupError> {
+        let channel = self.dial(dial).map_err(|e| self.unusable(e))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);
         let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };
         let ended = client.run(op).map_err(|error| match error {
             BlockingError::Stopped => SetupError::Stopped,
-            broken => unusable(format!(
+            broken => self.unusable(format_args!(
                 "{} was sent, and then: {broken}; see whether it is a web server; {INSIST}",
                 method.as_str()
             )),
         })?;
         let session = within(client.session_mut());
-        let (words, malformed) = (words(&session.take_body()), session.malformed());
-        match ended.outcome.status {
-            OpStatus::Failed(class) => {
-                let is_http2 = malformed == Some(Malformed::Http2)
-                    || class == ErrorClass::Transport && self.agrees_on_http2(dial);
-                if dial.stop().load(Ordering::Relaxed) {
-                    return Err(SetupError::Stopped);
-                }
-                Err(unusable(match is_http2 {
-                    true => HTTP2_ONLY.to_owned(),
-                    false => self.complaint(class, &ended, &words),
-                }))
-            }
-            OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => Ok(()),
-        }
+        let (status, detail) = (ended.outcome.status, ended.detail);
+        Ok(Answer { status, detail, body: session.take_body(), malformed: session.malformed() })
     }
 
     fn dial(&self, dial: &dyn Dial) -> Result<Box<dyn Channel>, ChannelError> {
@@ -107,13 +126,14 @@ impl Look<'_> {
         tls.agrees_on(ALPN_HTTP2, &mut *channel, &dial.stop(), self.timeout)
     }
 
-    fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
-        let said = match words {
+    fn complaint(&self, class: ErrorClass, answer: &Answer) -> String {
+        let words = words(&answer.body);
+        let said = match &*words {
             "" => String::new(),
             words => format!(", saying {words:?}"),
         };
         let advice = match class {
-            ErrorClass::Status(code) => of_status(code, words),
+            ErrorClass::Status(code) => of_status(code, &words),
             ErrorClass::Tls => {
                 "trust the certificate with --cacert FILE, take any with --insecure, or write \
                  http:// where the port speaks no TLS"
@@ -123,10 +143,16 @@ impl Look<'_> {
             }
             _ => "see what the server's log says",
         };
-        // The URL stands before the message.
-        let detail = ended.detail.split_once(": ").map_or(ended.detail.as_str(), |(_, why)| why);
+        let detail = answer.why();
         let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
         format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
+    }
+}
+
+impl Answer {
+    /// What the session says of a failure, without the URL.
+    pub fn why(&self) -> &str {
+        self.detail.split_once(": ").map_or(self.detail.as_str(), |(_, why)| why)
     }
 }
 
@@ -163,7 +189,7 @@ fn of_status(code: u32, words: &str) -> &'static str {
 
 /// The first words of a reply, without marks of HTML. What stands in its head, the title, is
 /// mostly said again in its body.
-fn words(body: &[u8]) -> String {
+pub fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]).into_owned();
     let shown = text.split_once("</head>").map_or("", |(_, body)| body);
     match unmarked(shown) {

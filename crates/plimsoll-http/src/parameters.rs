@@ -259,7 +259,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
     })?;
     complete(table, &mut workload)?;
     complete_held(table, &mut workload)?;
-    check_headers(table, &workload.headers)?;
+    check_headers(table, "headers", &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
         return Err(table.error_at("body", error.to_string()));
     }
@@ -313,10 +313,15 @@ fn complete_held(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result
     }
 }
 
-fn check_headers(table: &TableReader<'_>, headers: &[String]) -> Result<(), SuiteError> {
+/// Refuses what is no header field at `key`, without a word of it, which may be a secret.
+pub fn check_headers(
+    table: &TableReader<'_>,
+    key: &str,
+    headers: &[String],
+) -> Result<(), SuiteError> {
     let Some(at) = headers.iter().position(|header| !is_field(header)) else { return Ok(()) };
-    let message = format!("`workload.headers`: string {} is not a header field", at + 1);
-    let error = table.error_at("headers", message);
+    let message = format!("`workload.{key}`: string {} is not a header field", at + 1);
+    let error = table.error_at(key, message);
     Err(unquoted(error).with_help("write for example \"Accept: text/html\""))
 }
 

@@ -18,17 +18,17 @@ use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
-use super::site::{Site, SiteFrame};
-use super::tls::{self, Identity, Trust};
+use super::site::Site;
+use super::transport::{self, TlsLoad, check_targets, tls_load};
 use super::urls::{self, UrlLine};
 use super::warm::{Warming, channel};
 use super::wire::request::RequestText;
 use super::wire::template::Template;
-use super::workload::{HttpLoad, Scripts, TlsLoad};
+use super::workload::{HttpLoad, Scripts};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -67,7 +67,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(workload, request)?) } else { None };
+    let tls = if secure { Some(tls_load(workload, request.targets, request.files)?) } else { None };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
     let load = HttpLoad { sites, scripts, reader, tls, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
@@ -129,30 +129,6 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
         look.perform(request.dial)?;
     }
     Ok(())
-}
-
-/// True for `https`.
-fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
-    let secure = targets.iter().filter(|target| target.url.scheme == "https").count();
-    match secure == 0 || secure == targets.len() {
-        true => Ok(secure > 0),
-        false => Err(HttpPlanError::MixedSchemes.into()),
-    }
-}
-
-fn tls_load(workload: &HttpWorkload, request: &PlanRequest<'_>) -> Result<TlsLoad, PlanError> {
-    let trust = match workload.tls_verify {
-        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
-        false => Trust::Anyone,
-    };
-    let names = request.targets.iter().map(|target| tls::server_name(&target.url.host));
-    let names = names.collect::<Result<_, _>>()?;
-    let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
-        certificate: Path::new(certificate),
-        key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
-    });
-    let config = tls::client_config(trust, identity, request.files)?;
-    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
 /// As the method's table has them, but for its one size that was rounded up.
@@ -248,7 +224,7 @@ impl<'a> Draft<'a> {
             if urls::request_target(&target.url).is_none() || target.url.query.is_some() {
                 return Err(HttpPlanError::Path(target.url.to_string()).into());
             }
-            let frame = self.frame(&target.url)?;
+            let frame = transport::frame(self.workload, &target.url)?;
             sites.push(Arc::new(Site::with_files(
                 frame,
                 self.workload.method,
@@ -354,7 +330,7 @@ impl<'a> Draft<'a> {
         for target in self.request.targets {
             let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
             let (_, list) = own.ok_or(PlanError::NoTarget)?;
-            let frame = self.frame(&target.url)?;
+            let frame = transport::frame(self.workload, &target.url)?;
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }
@@ -413,25 +389,6 @@ impl<'a> Draft<'a> {
         }
         let list = urls::parse_list(in_suite.iter().map(String::as_str), targets, &default)?;
         Ok(vec![list; targets.len()])
-    }
-
-    fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
-        let workload = self.workload;
-        let host = match (&url.host, url.port) {
-            (host, None) if host.contains(':') => format!("[{host}]"),
-            (host, None) => host.clone(),
-            (_, Some(port)) => url.authority(port),
-        };
-        if !host.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(HttpPlanError::Path(url.to_string()).into());
-        }
-        Ok(SiteFrame {
-            base: format!("{}://{host}", url.scheme),
-            host,
-            headers: &workload.headers,
-            connections: workload.connections,
-            expected: workload.expect.clone(),
-        })
     }
 }
 

@@ -7,9 +7,9 @@ use plimsoll_model::target::{TargetSpec, TargetUrl};
 use crate::protocols;
 use crate::verbs::url_flags::URL_SUITE;
 
-/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here. The table of
-/// `docs/other-tools.md` says the same at length.
-const FLAGS: [(&[&str], &str); 36] = [
+/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and of vLLM's bench, GuideLLM and AIPerf, and
+/// what is written here. The tables of `docs/other-tools.md` say the same at length.
+const FLAGS: [(&[&str], &str); 46] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
@@ -58,6 +58,43 @@ const FLAGS: [(&[&str], &str); 36] = [
     (&["--debug", "--http-debug"], "nothing: the first request is looked at before any load"),
     (&["--latency", "--print", "--summary-trend-stats"], "nothing: percentiles are always shown"),
     (&["--latency-correction"], "nothing: times count from when a request was due"),
+    (
+        &["--max-concurrency"],
+        "--clients N: so many users, each asks on when it is answered; --points 1,2,4 for a ladder",
+    ),
+    (&["--request-rate"], "--rate N: so many requests per second, due whatever the server does"),
+    (
+        &["--rate-type", "--profile-type"],
+        "--clients N or --points 1,2,4 for users at once, --rate N for requests per second, and \
+         plimsoll capacity for the highest load within limits",
+    ),
+    (
+        &["--random-input-len", "--input-len", "--isl", "--synthetic-input-tokens-mean"],
+        "--input-tokens N: tokens of a prompt",
+    ),
+    (
+        &["--random-output-len", "--output-len", "--osl", "--output-tokens-mean"],
+        "--output-tokens N: tokens of an answer",
+    ),
+    (
+        &["--num-prompts", "--request-count", "--max-requests"],
+        "-n N: so many requests in all, with --clients N or --rate N",
+    ),
+    (&["--max-seconds", "--benchmark-duration"], "--for 60s: the length of the measurement"),
+    (
+        &["--dataset-name", "--dataset-path", "--input-file", "--data-file"],
+        "--prompts FILE: your own, or --trace FILE: a recorded load; prompts are made otherwise",
+    ),
+    (
+        &["--backend", "--endpoint-type", "--tokenizer", "--streaming", "--base-url"],
+        "nothing: the target's URL stands after the suite, answers are streamed, tokens are the \
+         server's count",
+    ),
+    (
+        &["--goodput", "--percentile-metrics", "--metric-percentiles"],
+        "nothing: all figures are always shown; --within 'first_output.p90<500ms,tpot.p90<50ms' for \
+         plimsoll capacity, --set goodput.tpot=50ms for the limits of goodput",
+    ),
 ];
 
 const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
@@ -217,6 +254,11 @@ mod tests {
             ("run web-url http://h/ -s post.lua", "--urls FILE"),
             ("run web-url http://h/ -X PUT", "--method METHOD"),
             ("run web-url http://h/ --disable-keepalive", "--new-connection"),
+            ("run llm-chat http://h/ --max-concurrency 8", "--clients N: so many users"),
+            ("run llm-chat http://h/ --request-rate=4", "--rate N"),
+            ("run llm-chat http://h/ --random-input-len 9", "--input-tokens N"),
+            ("run llm-chat http://h/ --num-prompts 9", "-n N: so many requests in all"),
+            ("capacity llm-chat http://h/ --rate-type sweep", "plimsoll capacity"),
         ] {
             let said = answered(typed);
             assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{typed}: {said:?}");

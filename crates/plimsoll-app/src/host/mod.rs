@@ -14,7 +14,7 @@ use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
     Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerWish,
-    Started, any_room, any_source, greet_nobody, own_program,
+    Started, Status, any_room, any_source, greet_nobody, own_program,
 };
 use plimsoll_servers::delay::Work;
 use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
@@ -34,7 +34,11 @@ pub const REGISTRATION: Registration = Registration {
     room: any_room,
     sources: any_source,
     directory: None,
-    status: Some(|target| Box::new(StatusClient::at(target.address))),
+    status: Some(Status {
+        of: |_, target| Some(Box::new(StatusClient::at(target.address))),
+        unknown: "how busy the server's threads are and how long its queue is, since it answers no \
+                  status request",
+    }),
     connect_to: None,
     refuse_user: None,
     calibration: &[Calibration {

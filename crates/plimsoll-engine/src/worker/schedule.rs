@@ -453,7 +453,7 @@ impl<C: Script> Schedules<C> {
 impl<C> Schedule<C> {
     /// The schedule of one client; of a pool, this worker's part of it.
     pub(super) fn new(script: C, seat: &Seat<'_>, client: u32) -> Self {
-        let Seat { assignment, worker, ops_per_arrival, .. } = *seat;
+        let Seat { assignment, worker, ops_per_arrival, ref recorded, .. } = *seat;
         let pace = match &assignment.load {
             Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } => {
                 let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
@@ -462,7 +462,10 @@ impl<C> Schedule<C> {
                     Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
                     Sharing::PerClient => (client, *clients, 0, 1),
                 };
-                let arrivals = Arrivals::new(rate, *gaps, assignment.seed, client, clients);
+                let arrivals = match recorded.clone().filter(|_| *arrivals == Sharing::Shared) {
+                    Some(recorded) => Arrivals::recorded(recorded, rate),
+                    None => Arrivals::new(rate, *gaps, assignment.seed, client, clients),
+                };
                 Pace::Open(OpenPace {
                     arrivals: arrivals.skip(offset as usize).step_by(stride as usize).peekable(),
                     backlog: VecDeque::new(),

@@ -10,6 +10,7 @@ use plimsoll_model::outcome::OpNames;
 use crate::driver::epoll::EpollDriver;
 use crate::driver::{Driver, LocalPort, Route};
 use crate::fresh::FreshTimes;
+use crate::pacer::Recorded;
 use crate::seam::ClientSeat;
 
 /// One worker's place in a load point: everything but the protocol.
@@ -24,6 +25,8 @@ pub struct Seat<'a> {
     pub ops_per_arrival: f64,
     /// Clients of one endpoint that share a session, and so its connection; 1 for a session each.
     pub clients_per_session: u32,
+    /// Due times in place of a shared schedule's own.
+    pub recorded: Option<Recorded>,
     /// Where events go.
     pub events: &'a SyncSender<AgentEvent>,
     /// Empty histograms.

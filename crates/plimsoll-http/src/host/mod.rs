@@ -1,6 +1,7 @@
 //! Web servers: how they are started and what they are asked before a run.
 
-mod fetch;
+pub mod fetch;
+pub mod page;
 pub mod prepare;
 mod serve;
 
@@ -25,7 +26,7 @@ use crate::parameters::{Connections, HttpWorkload};
 use crate::server::caddy::{self, CaddyRequest};
 use crate::server::nginx::{self, NginxRequest};
 use crate::server::self_signed;
-use fetch::{Server, Trusted};
+use fetch::Server;
 use prepare::{PrepareError, Prepared, Progress};
 
 /// The registration.
@@ -198,7 +199,7 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
     let mut software = Vec::new();
     for target in targets {
         let name = target.name();
-        let server = server_of(workload, target, &name);
+        let server = Server::of(workload, target, &name);
         if needs == NeedsFiles::No {
             server.greet()?;
             software.push(None);
@@ -215,20 +216,6 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
         software.push(said);
     }
     Ok(Greeting { file_set: held, software })
-}
-
-fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Server<'a> {
-    let url = &target.resolved.url;
-    let tls = (url.scheme == "https").then(|| Trusted {
-        verify: workload.tls_verify,
-        ca_file: workload.tls_ca_file.as_deref().map(Path::new),
-    });
-    let host_field = match url.port {
-        Some(port) => url.authority(port),
-        None if url.host.contains(':') => format!("[{}]", url.host),
-        None => url.host.clone(),
-    };
-    Server { target: name, at: &target.resolved, host: &url.host, host_field, tls }
 }
 
 fn read_marker(

@@ -115,6 +115,32 @@ impl Limit {
                 "the service threads: {busy:.1} of {threads} were busy and {queued:.1} requests \
                  waited for one, while the server's processors and disks had room",
             ),
+            LimitFacts::Batch { running, running_max, waiting } => format!(
+                "the batch: {} of at most {} requests were running and {} waited for a place",
+                three_digits(*running),
+                three_digits(*running_max),
+                three_digits(*waiting),
+            ),
+            LimitFacts::KvCache { used_ratio, waiting, preempted_per_s } => {
+                let preempted = preempted_per_s
+                    .filter(|rate| *rate > 0.0)
+                    .map(|rate| format!(", and {} a second lost theirs", three_digits(rate)));
+                format!(
+                    "the KV cache: {} of it was in use and {} requests waited for room{}",
+                    whole_percent(*used_ratio),
+                    three_digits(*waiting),
+                    preempted.unwrap_or_default(),
+                )
+            }
+            LimitFacts::Gpu { gpu, busy_ratio, memory_busy_ratio } => {
+                let memory = memory_busy_ratio
+                    .map(|ratio| format!(", its memory for {} of the time", whole_percent(ratio)));
+                format!(
+                    "GPU {gpu}: it was busy for {} of the time{}",
+                    whole_percent(*busy_ratio),
+                    memory.unwrap_or_default(),
+                )
+            }
             LimitFacts::Lock { waiting, threads } => format!(
                 "a lock in the server: about {waiting:.0} of its {threads:.0} threads waited for \
                  each other with an op to do, {HAD_ROOM}",
@@ -230,6 +256,7 @@ impl LimitFacts {
                 interface.rsplit(':').next().unwrap_or(interface).to_owned()
             }
             Self::ServiceThreads { .. } => "service threads".to_owned(),
+            Self::Gpu { gpu, .. } => format!("GPU {gpu}"),
             Self::Unread { .. } => "threads or processes of the server".to_owned(),
             _ => return None,
         })

@@ -114,6 +114,9 @@ fn what(limit: LimitKind) -> &'static str {
     match limit {
         LimitKind::Lock => "A lock",
         LimitKind::Pool => "A pool of threads or connections",
+        LimitKind::Batch => "The batch of the server",
+        LimitKind::KvCache => "Its KV cache",
+        LimitKind::Gpu => "A GPU",
         _ => "Something that is not known",
     }
 }

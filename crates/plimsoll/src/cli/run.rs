@@ -13,7 +13,7 @@ use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
     parse_requests, parse_span_arg, parse_span_or_none_arg,
 };
-use super::{AgentArgs, DEFAULT_SEED, FailIf, ObserverArgs, Output};
+use super::{AgentArgs, DEFAULT_SEED, FailIf, LlmArgs, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -89,6 +89,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub url: UrlArgs,
     #[command(flatten)]
+    pub llm: LlmArgs,
+    #[command(flatten)]
     pub replay: ReplayArgs,
 }
 
@@ -151,9 +153,9 @@ impl LadderArgs {
     }
 }
 
-/// Flags of the web-url suite only.
+/// Flags of the web-url suite; those of load, time and transport are of language model suites too.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Options of web-url")]
+#[command(next_help_heading = "Options of web-url, some of them also of llm-chat and its like")]
 pub(crate) struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = parse_clients)]
@@ -274,6 +276,19 @@ impl UrlArgs {
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),
             (self.cert.is_some(), "--cert"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// The first flag given that says what a request asks for, or how its connection is held.
+    pub(crate) fn first_of_requests(&self) -> Option<&'static str> {
+        [
+            (self.hold.is_some(), "--hold"),
+            (self.method.is_some(), "--method"),
+            (self.data.is_some(), "--data"),
+            (self.urls.is_some(), "--urls"),
+            (self.stream, "--stream"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))

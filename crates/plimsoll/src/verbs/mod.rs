@@ -14,6 +14,7 @@ pub(crate) mod experiment;
 pub(crate) mod generate;
 pub(crate) mod groups;
 pub(crate) mod inventory;
+mod llm_flags;
 pub(crate) mod prepare;
 pub(crate) mod prices;
 pub(crate) mod published;

@@ -186,12 +186,14 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
 /// A run of the suite that the flags name.
 fn request_of_suite(args: &RunArgs, mut values: Vec<Override>) -> Result<RunRequest, Failure> {
     let profile = ProfileName::from(args.profile);
-    values.extend(url_flags::overrides(args, profile)?);
+    let flags = url_flags::changes(args, profile)?;
+    values.extend(flags.values);
     values.extend(args.goodput.iter().flat_map(|limits| good_limits(*limits)));
     let ladder = args.ladder.change();
     let changes = Changes { values: &values, ladder: ladder.as_ref() };
     let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
-    Ok(RunRequest { headers, seed: args.seed, ..RunRequest::plain(suite, profile) })
+    let plain = RunRequest::plain(suite, profile);
+    Ok(RunRequest { headers, seed: args.seed, loadfile: flags.trace, ..plain })
 }
 
 /// Each as a value of the suite.
@@ -205,7 +207,7 @@ fn good_limits(limits: GoodLimits) -> Vec<Override> {
 
 /// A run like that of a bundle, of another target or at another time.
 fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRequest, Failure> {
-    if let Some(flag) = args.url.first_given() {
+    if let Some(flag) = args.url.first_given().or(args.llm.first_given()) {
         return Err(Failure::wrong(format!(
             "{flag}: with --like the requests are those of that run; change a value with --set"
         )));

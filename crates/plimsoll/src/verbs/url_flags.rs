@@ -1,4 +1,4 @@
-//! Flags of suite `web-url` as values of the suite.
+//! Flags of suite `web-url`, and of language model suites, as values of the suite.
 
 use std::path::Path;
 
@@ -6,10 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
+use plimsoll_protocol::InputFile;
 use toml::Value;
 
 use crate::cli::{ArrivalsArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
+use crate::verbs::llm_flags;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
@@ -24,43 +26,75 @@ const HOLD_EVERY: Nanos = Nanos::from_secs(30);
 /// Begins the name of a file in place of a text.
 const FILE_PREFIX: char = '@';
 
+/// What the flags come to.
+pub(super) struct FlagChanges {
+    /// Values of the suite.
+    pub(super) values: Vec<Override>,
+    /// The recorded load of `--trace`.
+    pub(super) trace: Option<InputFile>,
+}
+
 /// What the flags set.
-pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, Failure> {
+pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChanges, Failure> {
     let url = &args.url;
-    if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
+    let is_url = args.suite == URL_SUITE;
+    let is_llm = !is_url && llm_flags::has_flags(args)?;
+    if let Some(flag) = url.first_given().filter(|_| !is_url && !is_llm) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
             args.suite
         )));
     }
-    let mut set = Set(Vec::new());
-    if args.suite == URL_SUITE {
+    let transport = if is_llm { llm_flags::TRANSPORT } else { "workload" };
+    let mut set = Set { values: Vec::new(), transport };
+    if is_url || is_llm {
         load(url, args.ladder.peak, &mut set)?;
+    }
+    if is_url {
+        set.given("ladder.points", clients(url)?.map(|clients| vec![f64::from(clients)]));
         held(url, &mut set);
     }
     timings(url, profile, &mut set);
     requests(url, &mut set)?;
-    transport(url, &mut set);
-    Ok(set.0)
+    set_transport(url, &mut set);
+    let trace = match is_llm {
+        true => llm_flags::set(args, profile, &mut set)?,
+        false => None,
+    };
+    Ok(FlagChanges { values: set.values, trace })
 }
 
-struct Set(Vec<Override>);
+/// Values that flags set.
+pub(super) struct Set {
+    values: Vec<Override>,
+    /// Table with the keys of the transport.
+    transport: &'static str,
+}
 
 impl Set {
-    fn to(&mut self, path: &str, value: impl Into<Value>) {
-        self.0.push(Override { path: path.to_owned(), value: value.into() });
+    pub(super) fn to(&mut self, path: &str, value: impl Into<Value>) {
+        self.values.push(Override { path: path.to_owned(), value: value.into() });
+    }
+
+    /// The values so far.
+    pub(super) fn values(&self) -> &[Override] {
+        &self.values
     }
 
     /// The same for the value of a flag, where the flag is given.
-    fn given(&mut self, path: &str, value: Option<impl Into<Value>>) {
+    pub(super) fn given(&mut self, path: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.to(path, value);
         }
     }
+
+    /// The same for a key of the transport.
+    fn of_transport(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        self.given(&format!("{}.{key}", self.transport), value);
+    }
 }
 
 fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
-    set.given("ladder.points", clients(url)?.map(|clients| vec![f64::from(clients)]));
     // A peak is searched in requests per second.
     let is_open = !url.rate.is_empty() || peak == Some(Peak::Auto);
     let of_open_loads =
@@ -133,25 +167,23 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
         }
     }
     let headers = headers(url)?;
-    if !headers.is_empty() {
-        set.to("workload.headers", headers);
-    }
+    set.of_transport("headers", Some(headers).filter(|headers| !headers.is_empty()));
     if let Some(file) = &url.urls {
         set.to("workload.urls", lines(file, "the URLs")?);
     }
     Ok(())
 }
 
-fn transport(url: &UrlArgs, set: &mut Set) {
+fn set_transport(url: &UrlArgs, set: &mut Set) {
     let place = url.unix.as_deref().map(|path| format!("unix:{}", absolute(path)));
     set.given("workload.stream", url.stream.then_some(true));
     set.given("workload.first_check", url.no_check.then_some(false));
-    set.given("workload.connect_to", url.connect_to.clone().or(place));
-    set.given("workload.connections", url.new_connection.then_some("per-request"));
-    set.given("workload.tls_verify", url.insecure.then_some(false));
-    set.given("workload.tls_ca_file", url.cacert.as_deref().map(absolute));
-    set.given("workload.tls_certificate_file", url.cert.as_deref().map(absolute));
-    set.given("workload.tls_key_file", url.key.as_deref().map(absolute));
+    set.of_transport("connect_to", url.connect_to.clone().or(place));
+    set.of_transport("connections", url.new_connection.then_some("per-request"));
+    set.of_transport("tls_verify", url.insecure.then_some(false));
+    set.of_transport("tls_ca_file", url.cacert.as_deref().map(absolute));
+    set.of_transport("tls_certificate_file", url.cert.as_deref().map(absolute));
+    set.of_transport("tls_key_file", url.key.as_deref().map(absolute));
 }
 
 /// Other tools call the length of a run `-d`.
@@ -165,7 +197,7 @@ fn refuse_span(data: &str) -> Result<&str, Failure> {
     }
 }
 
-fn headers(url: &UrlArgs) -> Result<Vec<String>, Failure> {
+pub(super) fn headers(url: &UrlArgs) -> Result<Vec<String>, Failure> {
     let mut headers = url.header.clone();
     if let Some(file) = &url.header_file {
         headers.extend(lines(file, "header fields")?.into_iter().filter(|line| !line.is_empty()));
@@ -193,7 +225,7 @@ fn credentials(user: &str) -> Result<String, Failure> {
 }
 
 /// So that a resumed run finds it.
-fn absolute(file: &Path) -> String {
+pub(super) fn absolute(file: &Path) -> String {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 

@@ -21,6 +21,7 @@ mod https;
 mod interruption;
 mod kubernetes;
 mod listening;
+mod llm_faults;
 mod live;
 mod monitors;
 mod old_bundles;
