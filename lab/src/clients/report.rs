@@ -39,7 +39,7 @@ impl Client {
     /// Reads the report of a run that wrote into `folder`.
     pub fn read(self, finished: &Finished, folder: &Path) -> Result<Report> {
         let read = match self {
-            Self::Plimsoll => plimsoll(&parsed(&finished.output)?),
+            Self::Plimsoll | Self::PlimsollAsleep => plimsoll(&parsed(&finished.output)?),
             Self::VllmBench => vllm_bench(&file(&folder.join("out.json"))?),
             Self::Endpoints => {
                 let report = file(&folder.join("out/performance/result_summary.json"))?;
@@ -47,9 +47,9 @@ impl Client {
             }
             Self::AiPerf => aiperf(&file(&folder.join("out/profile_export_aiperf.json"))?),
             Self::GuideLlm => guidellm(&file(&folder.join("out.json"))?),
-            Self::InferencePerf => inference_perf(&file(
-                &folder.join("out/summary_lifecycle_metrics.json"),
-            )?),
+            Self::InferencePerf => {
+                inference_perf(&file(&folder.join("out/summary_lifecycle_metrics.json"))?)
+            }
         };
         let report = read.filter(|report| report.requests > 0.0);
         let report = report.ok_or_else(|| finished.failure())?;
@@ -64,7 +64,7 @@ impl Client {
             Self::AiPerf => &["is taking too long to run"],
             Self::Endpoints => &["Not enough physical cores", "behind schedule"],
             Self::InferencePerf => &["Validation ["],
-            Self::Plimsoll | Self::VllmBench | Self::GuideLlm => &[],
+            Self::Plimsoll | Self::PlimsollAsleep | Self::VllmBench | Self::GuideLlm => &[],
         };
         let log = fs::read_to_string(folder.join("out/logs/aiperf.log"));
         let text = log.unwrap_or_else(|_| [&*finished.output, &finished.errors].join("\n"));
@@ -93,7 +93,8 @@ fn parsed(text: &str) -> Result<Value> {
 fn plimsoll(result: &Value) -> Option<Report> {
     let point = &result["points"][0];
     let generation = &point["generation"];
-    let (times, intervals) = (&generation["first_output_ns"], &generation["first_output_interval_ns"]);
+    let (times, intervals) =
+        (&generation["first_output_ns"], &generation["first_output_interval_ns"]);
     let ms = |value: &Value| value.as_f64().map(|ns| ns / 1e6);
     let interval = |name: &str| Some([ms(&intervals[name][0])?, ms(&intervals[name][1])?]);
     let rules = point["reasons"].as_array()?.iter().filter_map(|reason| reason["text"].as_str());
@@ -111,9 +112,8 @@ fn plimsoll(result: &Value) -> Option<Report> {
 fn vllm_bench(result: &Value) -> Option<Report> {
     let steady = &result["steady_state"];
     let p99_of = |pair: &Value| (pair[0].as_f64()? == 99.0).then(|| pair[1].as_f64())?;
-    let steady_p99 = steady["percentiles_ttft_ms"].as_array().and_then(|pairs| {
-        pairs.iter().find_map(p99_of)
-    });
+    let steady_p99 =
+        steady["percentiles_ttft_ms"].as_array().and_then(|pairs| pairs.iter().find_map(p99_of));
     let whole = (result["median_ttft_ms"].as_f64(), result["p99_ttft_ms"].as_f64());
     let (p50, p99) = match (steady["median_ttft_ms"].as_f64(), steady_p99) {
         (Some(p50), Some(p99)) => (Some(p50), Some(p99)),

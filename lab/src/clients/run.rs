@@ -61,9 +61,8 @@ pub fn rows(
     plimsoll: &Path,
     options: &Options,
 ) -> Result<Vec<Row>> {
-    let is_meant = |one: &&Found| {
-        section.clients.is_empty() || section.clients.contains(&one.client)
-    };
+    let is_meant =
+        |one: &&Found| section.clients.is_empty() || section.clients.contains(&one.client);
     let meant: Vec<&Found> = found.iter().filter(is_meant).collect();
     let mut rows = Vec::new();
     for streams in section.streams.iter().copied() {
@@ -83,7 +82,11 @@ pub fn rows(
                     row.runs.push(run);
                 }
                 Err(message) => {
-                    eprintln!("FAILED: {} with {} streams: {message}", one.client.name(), row.streams);
+                    eprintln!(
+                        "FAILED: {} with {} streams: {message}",
+                        one.client.name(),
+                        row.streams
+                    );
                     row.failures.push(message);
                 }
             }
@@ -126,9 +129,8 @@ fn run(
 /// For a median, and a 99th percentile where that takes no longer than half a minute: ten requests
 /// must lie beyond.
 fn enough_s(law: &Law, streams: u32) -> u64 {
-    let seconds = |requests: u64| {
-        (requests * law.response_ms()).div_ceil(u64::from(streams) * 1_000)
-    };
+    let seconds =
+        |requests: u64| (requests * law.response_ms()).div_ceil(u64::from(streams) * 1_000);
     match seconds(1_050) {
         for_p99 if for_p99 <= 30 => for_p99,
         _ => seconds(24),
