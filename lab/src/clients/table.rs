@@ -87,7 +87,10 @@ fn said(row: &Row, notes: &mut Vec<String>) -> String {
     let (short, words) = match last {
         Said::Nothing => return "no".to_owned(),
         Said::InReport(words) => ("yes, in its report".to_owned(), words),
-        Said::InLog(lines, words) => (format!("only in its log, {lines} lines"), words),
+        Said::InLog(lines, words) => (
+            format!("only in its log, {lines} {}", if *lines == 1 { "line" } else { "lines" }),
+            words,
+        ),
     };
     let silent = spoke.iter().filter(|said| ***said == Said::Nothing).count();
     let of = match silent {
