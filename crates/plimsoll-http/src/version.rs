@@ -15,7 +15,7 @@ use super::h2::windows::{H2Settings, PeerSettings};
 use super::parameters::{HttpVersion, HttpWorkload};
 use super::tls::{self, ALPN_HTTP1, ALPN_HTTP2, Identity, Trust};
 use super::warm::channel;
-use super::workload::TlsLoad;
+use super::workload::{HttpLoad, TlsLoad};
 
 /// What is spoken.
 pub(crate) struct Spoken {
@@ -75,6 +75,11 @@ fn own_facts(settings: H2Settings) -> [Setting; 3] {
             format!("HPACK with tables of {} bytes", grouped(TABLE_BYTES.into())),
         ),
     ]
+}
+
+/// What calibration does not cover: it speaks HTTP/1.1.
+pub(crate) fn spoken_name(load: &HttpLoad) -> Option<&'static str> {
+    load.h2.is_some().then_some("http over HTTP/2")
 }
 
 /// What a server's settings say.
