@@ -17,7 +17,7 @@ use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, 
 
 /// How the two definitions of a time per output token differ, and who counts tokens.
 const NOTE: &str = "Times run from the instant at which a request was due. Time to first output ends \
-    with the first chunk that holds output of any kind, also reasoning and calls of tools. Time per \
+    with the first chunk that holds output of any kind, reasoning and calls of tools too. Time per \
     output token is vLLM's: (last chunk − first chunk) / (tokens − 1); MLPerf's divides by the tokens \
     after the first chunk. Tokens are counted by the server (usage).";
 /// Where no answer said its tokens.
