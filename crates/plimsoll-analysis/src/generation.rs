@@ -14,6 +14,7 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use crate::blocks::{Chance, Coarse, chance_of_rate, chance_of_ratio, ratio_parts};
 use crate::endpoints::{Pass, early_stopping, steady_window};
 use crate::health::ClientTime;
+use crate::limit::told_of_models;
 use crate::raw::PointTimes;
 use crate::sampling::NORMAL_95;
 use crate::stated::{runs_apart, span, stream_intervals};
@@ -66,7 +67,9 @@ pub(crate) fn generation(
         later_token_time_p90_early_ns: TimeKind::LaterTokenTime
             .of(total)
             .and_then(|times| early_stopping(times, P90)),
-        first_output_over_time: over_time(record, times, |slice| slice.stream(TimeKind::FirstOutput)),
+        first_output_over_time: over_time(record, times, |slice| {
+            slice.stream(TimeKind::FirstOutput)
+        }),
         prompt_tokens: TimeKind::PromptTokens.of(total).map(counted),
         output_tokens: TimeKind::OutputTokens.of(total).map(counted),
         counted_requests: counts.counted_requests,
@@ -90,10 +93,9 @@ fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<Clien
     }
     generation.chunks_per_s = Some(counts.chunks as f64 / seconds);
     generation.characters_per_s = Some(counts.characters as f64 / seconds);
-    generation.output_tokens_per_s = tokens_per_character(counts)
-        .map(|tokens| counts.characters as f64 * tokens / seconds);
-    generation.token_source =
-        (counts.counted_requests > 0).then_some(TokenSource::Usage);
+    generation.output_tokens_per_s = output_tokens_per_s(record);
+    generation.server_output_tokens_per_s = server_output_tokens_per_s(record);
+    generation.token_source = (counts.counted_requests > 0).then_some(TokenSource::Usage);
     generation.output_tokens_interval_per_s =
         generation.output_tokens_per_s.and_then(|rate| rate_interval(rate, record, closed));
     let cached = (counts.cached_said_requests > 0 && counts.cached_of_prompt_tokens > 0)
@@ -106,6 +108,19 @@ fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<Clien
     generation.tps_per_user = generation.later_token_time_ns.and_then(p90).and_then(per_second);
 }
 
+/// Output tokens in the window, as the answers have them.
+pub(crate) fn output_tokens_per_s(record: &PointRecord) -> Option<f64> {
+    let counts = &record.totals.generation;
+    let seconds = record.measured_ns.as_secs_f64();
+    let tokens = tokens_per_character(counts).filter(|_| seconds > 0.0)?;
+    Some(counts.characters as f64 * tokens / seconds)
+}
+
+/// The same as the server's own counter says, or the counters of all servers.
+pub(crate) fn server_output_tokens_per_s(record: &PointRecord) -> Option<f64> {
+    told_of_models(&record.resources, "output_tokens").map(|told| told.mean).reduce(|a, b| a + b)
+}
+
 /// Output in the window is counted in characters as it comes; how many tokens that is, the answers
 /// say that ended well. Without any there is no rate of tokens.
 fn tokens_per_character(counts: &GenerationCounts) -> Option<f64> {
@@ -115,11 +130,7 @@ fn tokens_per_character(counts: &GenerationCounts) -> Option<f64> {
 
 /// How far chance may have moved the rate, from the chunks of each second; of a closed load also
 /// what the generator's delays cost, and what other runs may differ by.
-fn rate_interval(
-    value: f64,
-    record: &PointRecord,
-    closed: Option<ClientTime>,
-) -> Option<[f64; 2]> {
+fn rate_interval(value: f64, record: &PointRecord, closed: Option<ClientTime>) -> Option<[f64; 2]> {
     let parts = of_window(record, |second| second.chunks as f64);
     let (chunks, length) = ratio_parts(parts.iter());
     let Chance { below, above } = chance_of_rate(&parts)?;
@@ -148,7 +159,8 @@ pub(crate) fn goodput(limits: GoodLimits, record: &PointRecord) -> Goodput {
     let rate = (seconds > 0.0).then(|| totals.good_in_window as f64 / seconds);
     let parts = of_window(record, |second| second.good as f64);
     let chance = chance_of_rate(&parts);
-    let bounds = |value: f64, chance: Chance| [(value - chance.below).max(0.0), value + chance.above];
+    let bounds =
+        |value: f64, chance: Chance| [(value - chance.below).max(0.0), value + chance.above];
     Goodput {
         limits,
         share_ratio: share(totals.good),

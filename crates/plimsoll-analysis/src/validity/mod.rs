@@ -90,7 +90,7 @@ const COUNTED: [(NotCounted, Check); 5] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 17] = [
+const WARNINGS: [Check; 18] = [
     connections::connections_lost,
     connections::clients_lost,
     host::core_taken,
@@ -107,6 +107,7 @@ const WARNINGS: [Check; 17] = [
     tokens::uncounted,
     tokens::mismatched,
     tokens::cut_short,
+    tokens::apart,
     steady::response_drift,
 ];
 

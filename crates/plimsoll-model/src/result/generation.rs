@@ -56,7 +56,9 @@ pub struct Generation {
     /// Output tokens in the window, per second; MLPerf's `system_tps`. `null` where no answer said
     /// its tokens.
     pub output_tokens_per_s: Option<f64>,
-    /// Uncertainty interval of it.
+    /// The same as the server's own counter grew, where its `/metrics` has one: a cross-check.
+    pub server_output_tokens_per_s: Option<f64>,
+    /// Uncertainty interval of `output_tokens_per_s`.
     pub output_tokens_interval_per_s: Option<[f64; 2]>,
     /// What a user gets on average: 1 / mean of the time per output token, vLLM's definition.
     pub tokens_per_s_per_user: Option<f64>,

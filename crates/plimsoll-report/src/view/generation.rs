@@ -148,6 +148,7 @@ fn output_table(run: &RunResult) -> Table {
         filled(figures("output tokens/s", ""), |p| {
             Stated::tokens_per_s(p).map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
         }),
+        filled(figures("by its own counter", ""), of(|it| rate(it.server_output_tokens_per_s))),
         filled(figures("a user, mean", "tokens/s"), of(|it| rate(it.tokens_per_s_per_user))),
         filled(figures("a user, MLPerf", "tokens/s"), of(|it| rate(it.tps_per_user))),
         filled(figures("chunks/s", ""), of(|it| number(it.chunks_per_s.map(f64::round)))),
@@ -157,13 +158,19 @@ fn output_table(run: &RunResult) -> Table {
         filled(figures("p90", ""), of(|it| count(it.output_tokens.and_then(|it| it.p90)))),
         filled(figures("prompt cached", ""), of(|it| percent(it.cached_prompt_ratio))),
         filled(figures("without usage", ""), move |p| {
-            p.generation.as_ref().map_or_else(|| ABSENT.to_owned(), |it| some(it.uncounted_requests))
+            p.generation
+                .as_ref()
+                .map_or_else(|| ABSENT.to_owned(), |it| some(it.uncounted_requests))
         }),
         filled(figures("usage cannot be right", ""), move |p| {
-            p.generation.as_ref().map_or_else(|| ABSENT.to_owned(), |it| some(it.mismatched_requests))
+            p.generation
+                .as_ref()
+                .map_or_else(|| ABSENT.to_owned(), |it| some(it.mismatched_requests))
         }),
         filled(figures("shorter than asked for", ""), move |p| {
-            p.generation.as_ref().map_or_else(|| ABSENT.to_owned(), |it| some(it.cut_short_requests))
+            p.generation
+                .as_ref()
+                .map_or_else(|| ABSENT.to_owned(), |it| some(it.cut_short_requests))
         }),
     ]);
     table_of(run, "Output within the window", columns, has_generation)
@@ -184,9 +191,9 @@ fn goodput_table(run: &RunResult) -> Table {
     let share = |p: &PointResult| {
         let Some(stated) = Stated::goodput(p) else { return ABSENT.to_owned() };
         let in_percent = |ratio: f64| three_digits(ratio * 100.0);
-        let interval = stated.interval.map(|[low, high]| {
-            format!("\u{a0}({}–{})", in_percent(low), in_percent(high))
-        });
+        let interval = stated
+            .interval
+            .map(|[low, high]| format!("\u{a0}({}–{})", in_percent(low), in_percent(high)));
         format!("{}{}", in_percent(stated.value), interval.unwrap_or_default())
     };
     let rate = |p: &PointResult| {
@@ -288,9 +295,9 @@ fn endpoints(found: &Endpoints) -> EndpointsView {
 
 fn lead(found: &Endpoints) -> String {
     let bounds = found.regions.iter().filter(|region| region.name != RegionName::UltraLow);
-    let bounds = bounds.filter(|region| region.from <= region.to).map(|region| {
-        format!("{} {}–{}", region.name.as_str(), region.from, region.to)
-    });
+    let bounds = bounds
+        .filter(|region| region.from <= region.to)
+        .map(|region| format!("{} {}–{}", region.name.as_str(), region.from, region.to));
     let bounds: Vec<String> = bounds.collect();
     let regions = format!(
         "Regions between {} and {} streams: {}.",

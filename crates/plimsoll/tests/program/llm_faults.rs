@@ -2,7 +2,7 @@
 //! staged as it was found there: docs/llm-faults.md has the table. Those of one answer are in the
 //! tests of `plimsoll-llm`.
 
-mod server;
+pub(crate) mod server;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -62,7 +62,11 @@ impl Ran {
 
     fn rules(&self) -> Vec<&str> {
         let of = |key: &str| self.point[key].as_array().into_iter().flatten().collect::<Vec<_>>();
-        [of("reasons"), of("warnings")].concat().iter().filter_map(|it| it["rule"].as_str()).collect()
+        [of("reasons"), of("warnings")]
+            .concat()
+            .iter()
+            .filter_map(|it| it["rule"].as_str())
+            .collect()
     }
 
     /// What the test must find, and what it found otherwise.
@@ -207,8 +211,11 @@ fn fault_30_no_prompt_comes_twice() {
     let prompts: HashSet<&str> = log.asked.iter().map(|asked| asked.body.as_str()).collect();
     assert_eq!(prompts.len(), log.asked.len());
     // Caches know what they have seen by its beginning.
-    let beginnings: HashSet<&str> =
-        log.asked.iter().filter_map(|asked| asked.body.split("\"content\":\"").nth(1)?.get(..16)).collect();
+    let beginnings: HashSet<&str> = log
+        .asked
+        .iter()
+        .filter_map(|asked| asked.body.split("\"content\":\"").nth(1)?.get(..16))
+        .collect();
     assert_eq!(beginnings.len(), log.asked.len());
 }
 
@@ -268,7 +275,8 @@ fn fault_26_the_client_adds_nothing_to_the_first_token() {
 fn fault_27_requests_on_a_kept_connection_do_not_wait_for_an_acknowledgement() {
     one_is_right(TRIES, || {
         let server = Staged::new(|_| answer(MS(1), MS(1), 2));
-        let run = bare(&server, &["--clients", "1", "-n", "40", "--set", "workload.input_tokens=8000"]);
+        let run =
+            bare(&server, &["--clients", "1", "-n", "40", "--set", "workload.input_tokens=8000"]);
         run.judged(run.ms("service_ns", "p90") < 30.0)
     });
 }

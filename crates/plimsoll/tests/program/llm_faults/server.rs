@@ -14,7 +14,7 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
 
 /// One thing that the server does.
 #[derive(Clone, Debug)]
-pub(super) enum Act {
+pub(crate) enum Act {
     Wait(Duration),
     /// Writes these bytes at once.
     Write(String),
@@ -28,31 +28,31 @@ pub(super) enum Act {
 
 /// A request for an answer, as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// From 0, over all connections.
-    pub(super) index: u64,
+    pub(crate) index: u64,
     /// From 0, on its connection.
-    pub(super) on_connection: u64,
-    pub(super) at: Instant,
-    pub(super) body: String,
+    pub(crate) on_connection: u64,
+    pub(crate) at: Instant,
+    pub(crate) body: String,
 }
 
 /// What has been seen.
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    pub(super) asked: Vec<Asked>,
+pub(crate) struct Log {
+    pub(crate) asked: Vec<Asked>,
     /// From a request to the first text of its answer, as the server wrote it.
-    pub(super) first_texts: Vec<Duration>,
-    pub(super) connections: u64,
+    pub(crate) first_texts: Vec<Duration>,
+    pub(crate) connections: u64,
     open: u64,
     /// Answers under way at once, at most.
-    pub(super) open_max: u64,
+    pub(crate) open_max: u64,
 }
 
 type Script = dyn Fn(&Asked) -> Vec<Act> + Send + Sync;
 
-pub(super) struct Staged {
-    pub(super) url: String,
+pub(crate) struct Staged {
+    pub(crate) url: String,
     log: Arc<Mutex<Log>>,
 }
 
@@ -64,7 +64,7 @@ struct Shared {
 
 impl Staged {
     /// Answers requests as `script` says; listens until the test's process ends.
-    pub(super) fn new(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let log = Arc::new(Mutex::new(Log::default()));
@@ -80,13 +80,13 @@ impl Staged {
     }
 
     /// What has been seen so far.
-    pub(super) fn log(&self) -> std::sync::MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> std::sync::MutexGuard<'_, Log> {
         self.log.lock().unwrap()
     }
 }
 
 /// A good answer: the first of so many chunks after `first`, the others `gap` apart, a token each.
-pub(super) fn answer(first: Duration, gap: Duration, chunks: u64) -> Vec<Act> {
+pub(crate) fn answer(first: Duration, gap: Duration, chunks: u64) -> Vec<Act> {
     let mut acts = vec![Act::Write(HEAD.to_owned()), Act::Wait(first)];
     for chunk in 0..chunks {
         if chunk > 0 {
@@ -99,13 +99,14 @@ pub(super) fn answer(first: Duration, gap: Duration, chunks: u64) -> Vec<Act> {
 }
 
 /// A head, and no end.
-pub(super) fn begin() -> Act {
+pub(crate) fn begin() -> Act {
     Act::Write(HEAD.to_owned())
 }
 
 /// Finish reason, usage and `[DONE]`, and the end of the body.
-pub(super) fn end(tokens: u64) -> String {
-    let finish = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
+pub(crate) fn end(tokens: u64) -> String {
+    let finish =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
     let usage = format!(
         "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":512,\"completion_tokens\":{tokens}}}}}\
          \n\ndata: [DONE]\n\n"
@@ -114,7 +115,7 @@ pub(super) fn end(tokens: u64) -> String {
 }
 
 /// A reply that is no stream.
-pub(super) fn plain(status: &str, body: &str) -> Act {
+pub(crate) fn plain(status: &str, body: &str) -> Act {
     Act::Write(format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
