@@ -247,24 +247,24 @@ pub const CASES: &[Case] = &[
     },
     llm(
         "language model: places of its batch",
-        &["--slots", "8", "--step", "5ms", "--step-per-slot", "none", "--prefill", "1M"],
+        &["--slots", "8", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
         ("batch", ""),
     ),
     llm(
         "language model: KV cache",
-        &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "none", "--prefill", "1M"],
+        &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
         ("kv_cache", ""),
     ),
     llm(
         "language model: one core",
-        &["--cores", "1", "--step", "100us", "--step-per-slot", "none", "--prefill", "100M"],
+        &["--cores", "1", "--step", "100us", "--step-per-slot", "0s", "--prefill", "100M"],
         ("core", "core 1"),
     ),
     Case {
         groups: QUARTER,
         ..llm(
             "language model: CPU quota",
-            &["--step", "1ms", "--step-per-slot", "none", "--prefill", "100M"],
+            &["--step", "1ms", "--step-per-slot", "0s", "--prefill", "100M"],
             ("quota", "0.25"),
         )
     },
@@ -272,13 +272,13 @@ pub const CASES: &[Case] = &[
         generator_quota: Some("15000"),
         ..llm(
             "language model: throttled generator",
-            &["--step", "2ms", "--step-per-slot", "none", "--prefill", "100M"],
+            &["--step", "2ms", "--step-per-slot", "0s", "--prefill", "100M"],
             ("generator", ""),
         )
     },
     llm(
         "language model: none",
-        &["--step", "5ms", "--step-per-slot", "none", "--prefill", "100M"],
+        &["--step", "5ms", "--step-per-slot", "0s", "--prefill", "100M"],
         ("none", ""),
     ),
 ];
