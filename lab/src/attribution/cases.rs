@@ -49,6 +49,16 @@ const CHAT: &[&str] = &[
     "--set",
     "workload.output_tokens=32",
 ];
+/// What the server must read and look up costs it more than the generator.
+const LONG_PROMPTS: &[&str] = &[
+    "llm-chat",
+    "--points",
+    "1,48",
+    "--set",
+    "workload.input_tokens=6000",
+    "--set",
+    "workload.output_tokens=2",
+];
 const CLOSED: &[&str] = &["--points", "1,16"];
 const NO_GROUPS: &[(&str, &str, &str)] = &[];
 const QUARTER: &[(&str, &str, &str)] = &[("cpu", "cpu.cfs_quota_us", "25000")];
@@ -255,11 +265,29 @@ pub const CASES: &[Case] = &[
         &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
         ("kv_cache", ""),
     ),
-    llm(
-        "language model: one core",
-        &["--cores", "1", "--step", "100us", "--step-per-slot", "0s", "--prefill", "100M"],
-        ("core", "core 1"),
-    ),
+    Case {
+        run: LONG_PROMPTS,
+        ..llm(
+            "language model: one core",
+            &[
+                "--cores",
+                "1",
+                "--step",
+                "100us",
+                "--step-per-slot",
+                "0s",
+                "--prefill",
+                "100M",
+                "--chunk",
+                "1000000",
+                "--prefix-cache",
+                "on",
+                "--kv-tokens",
+                "10000k",
+            ],
+            ("core", "core 1"),
+        )
+    },
     Case {
         groups: QUARTER,
         ..llm(
