@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_http::fileset::{FileId, FileSet};
 use plimsoll_http::parameters::{Connections, Statuses};
-use plimsoll_http::session::{CAPTURE_BYTES_MAX, HttpSession};
-use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
+use plimsoll_http::reader::{CAPTURE_BYTES_MAX, Plain};
+use plimsoll_http::session::HttpSession;
+use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use plimsoll_http::wire::head::HEAD_BYTES_MAX;
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::outcome::{OpKind, Outcome};
@@ -72,7 +73,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         headers: &[],
         connections,
         expected: Statuses::try_from(vec!["2xx".to_owned()]).expect("a real class"),
-        stream: choice & 8 != 0,
+        version: Version::Http1,
     };
     let with_files = choice & 4 == 0;
     let (site, request) = if with_files {
@@ -88,10 +89,12 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
     };
     let site: Rc<WorkerSite> = WorkerSite::new(Arc::new(site));
     let timeout = Nanos::from_secs(1);
-    let session = match choice & 8 {
-        0 => HttpSession::new(site, timeout),
-        _ => HttpSession::capturing(site, timeout),
+    let reader = match choice >> 5 {
+        0 | 1 => Plain::Kept(Vec::new()),
+        2 | 3 => Plain::Chunks,
+        _ => Plain::Unread,
     };
+    let session = HttpSession::new(site, reader, timeout);
     let verify = choice & 16 != 0;
     (session, HttpOp { kind: OpKind(0), request, method, verify, key: 0 })
 }

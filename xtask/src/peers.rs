@@ -256,7 +256,8 @@ fn builds_of(absent: &[&Peer]) -> Vec<String> {
         format!("sudo env GOBIN={BUILT} {} install {}", go.display(), built.module)
     };
     let built = GO_PEERS.iter().filter(wanted).map(typed);
-    let is_absent = |python: &&PythonPeer| absent.iter().any(|it| it.program == python.peer.program);
+    let is_absent =
+        |python: &&PythonPeer| absent.iter().any(|it| it.program == python.peer.program);
     let python = PYTHON_PEERS.iter().filter(is_absent).map(|python| {
         format!(
             "a venv with 'pip install --no-deps {}', and PLIMSOLL_LLAMA_PYTHON=VENV/bin/python",

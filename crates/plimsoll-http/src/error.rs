@@ -29,6 +29,22 @@ pub enum HttpPlanError {
         /// Why.
         reason: String,
     },
+    /// A header field that HTTP/2 does not have.
+    #[error("HTTP/2 has no header field {0:?}, which is of HTTP/1.1's connections: leave it out")]
+    ForeignField(String),
+    /// More streams than a server allows.
+    #[error(
+        "{target}: the server allows {allowed} streams on a connection, and --streams {wanted} asks \
+         for more; write --streams {allowed} or fewer"
+    )]
+    TooManyStreams {
+        /// URL of the target.
+        target: String,
+        /// By the server.
+        allowed: u32,
+        /// By the suite.
+        wanted: u32,
+    },
 }
 
 impl From<HttpPlanError> for PlanError {

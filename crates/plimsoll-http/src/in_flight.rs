@@ -4,6 +4,7 @@ use plimsoll_engine::seam::{Io, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
+use super::reader::{At, Reader};
 use super::site::{HttpOp, Site};
 use super::wire::Malformed;
 use super::wire::body::Framing;
@@ -83,13 +84,7 @@ impl<R: Default> InFlight<R> {
     }
 
     /// Success, or why not; says so in words. `words`: what the body of a bad status says.
-    pub(super) fn judge(
-        &self,
-        site: &Site,
-        head: &Head,
-        words: Option<&str>,
-        io: &mut impl Io,
-    ) -> OpStatus {
+    fn judge(&self, site: &Site, head: &Head, words: Option<&str>, io: &mut impl Io) -> OpStatus {
         let op = self.op;
         let url = site.url(op.request);
         let method = op.method.as_str();
@@ -123,6 +118,54 @@ impl<R: Default> InFlight<R> {
             return OpStatus::Failed(ErrorClass::Corrupt);
         }
         OpStatus::Ok
+    }
+
+    /// Bytes of the body arrived.
+    #[inline]
+    pub(super) fn take_payload(
+        &mut self,
+        payload: &[u8],
+        site: &Site,
+        reader: &mut impl Reader<Reply = R>,
+    ) {
+        let offset = self.payload_bytes;
+        self.payload_bytes += payload.len() as u64;
+        if self.op.verify
+            && self.wrong_at.is_none()
+            && let Some(content) = site.content(self.op.request)
+        {
+            self.wrong_at = first_difference(content, offset, payload);
+        }
+        reader.take(&mut self.reply, payload);
+    }
+
+    /// What one read brought of the reply was handed to the reader.
+    pub(super) fn end_read(
+        &mut self,
+        reader: &mut impl Reader<Reply = R>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) {
+        let Stage::Body { head, .. } = self.stage else { return };
+        let at = At { ticket: self.ticket, op: &self.op, status: head.status, now };
+        reader.read_ended(&mut self.reply, &at, io);
+    }
+
+    /// The reply with this header is complete: success, or why not, in the reader's judgement, too.
+    pub(super) fn conclude(
+        &mut self,
+        (head, site): (&Head, &Site),
+        reader: &mut impl Reader<Reply = R>,
+        now: Nanos,
+        io: &mut impl Io,
+    ) -> OpStatus {
+        let status = self.judge(site, head, reader.words(&self.reply), io);
+        if status != OpStatus::Ok {
+            return status;
+        }
+        let at = At { ticket: self.ticket, op: &self.op, status: head.status, now };
+        let ended = reader.end(&mut self.reply, &at, io);
+        ended.map_or_else(OpStatus::Failed, |()| OpStatus::Ok)
     }
 
     /// The server may have read the request, and must not be sent it twice.
@@ -179,7 +222,7 @@ pub(super) fn take_head(
 }
 
 /// Offset of the first byte of `payload`, which begins at `offset`, that `content` has not.
-pub(super) fn first_difference(content: &[u8], offset: u64, payload: &[u8]) -> Option<u64> {
+fn first_difference(content: &[u8], offset: u64, payload: &[u8]) -> Option<u64> {
     let start = usize::try_from(offset).map_or(content.len(), |at| at.min(content.len()));
     let content = &content[start..];
     let n = content.len().min(payload.len());

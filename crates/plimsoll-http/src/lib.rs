@@ -1,9 +1,10 @@
-//! HTTP/1.1: the `web-static` and `web-url` suites.
+//! HTTP/1.1 and HTTP/2: the `web-static` and `web-url` suites.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | requests and replies as bytes, pure |
-//! | [`session`] | the state machine of one client |
+//! | [`session`] | the state machine of one client of HTTP/1.1 |
+//! | [`h2`], [`h2_session`] | HTTP/2 as bytes and connections, and its clients |
 //! | [`reader`] | what it does with the bodies of replies |
 //! | [`tls`] | a byte filter around it |
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
@@ -15,13 +16,15 @@
 //! | [`headers`] | header fields of suites, and which of their values may be shown |
 //! | `urls` | weighted lists of URLs |
 //! | `warm` | the file set read once before the first load point |
-//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
+//! | [`parameters`], `version`, `plan`, `workload` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
 mod ended;
 mod error;
 pub mod fileset;
+pub mod h2;
+pub mod h2_session;
 pub mod headers;
 mod held;
 #[cfg(feature = "host")]
@@ -39,6 +42,7 @@ pub mod site;
 pub mod tls;
 pub mod transport;
 mod urls;
+pub mod version;
 mod warm;
 pub mod wire;
 mod workload;

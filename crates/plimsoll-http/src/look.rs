@@ -14,9 +14,12 @@ use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, BlockingError};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 
+use super::h2::fault::Fault;
+use super::h2::windows::{H2Settings, PeerSettings};
+use super::h2_session::H2Session;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, WorkerSite};
-use super::tls::{Tls, TlsSite};
+use super::tls::{ALPN_HTTP2, Tls, TlsSite};
 use super::wire::Malformed;
 use super::wire::request::Method;
 
@@ -26,11 +29,12 @@ const QUOTED_CHARS_MAX: usize = 160;
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
-pub const HTTP2_ONLY: &str = "the server speaks only HTTP/2, as gRPC servers do, and \
-    Plimsoll does not support HTTP/2 yet: enable HTTP/1.1 on the server, or use a port that offers \
-    it";
-/// Of HTTP/2 over TLS (RFC 9113 §3.2).
-const ALPN_HTTP2: &[u8] = b"h2";
+pub const HTTP2_ONLY: &str =
+    "the server speaks only HTTP/2, as gRPC servers do: use --http 2, or --http auto over TLS";
+const HTTP1_ONLY: &str = "the server answers in HTTP/1: leave out --http 2, or use a port that \
+    speaks HTTP/2";
+const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS often speak only \
+    HTTP/1.1: then leave out --http 2";
 
 /// What is asked, of whom.
 pub struct Look<'a> {
@@ -46,6 +50,62 @@ pub struct Look<'a> {
     pub key: u64,
     /// Longest wait for its reply.
     pub timeout: Duration,
+    /// Of HTTP/2, where that is spoken.
+    pub h2: Option<H2Settings>,
+}
+
+/// What a session that keeps the body of its reply knows of the answer.
+trait Answered: Session<Op = HttpOp> {
+    /// The body, and how the server disappoints whoever speaks this version of HTTP.
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>);
+
+    /// The server's settings.
+    fn peer(&self) -> Option<PeerSettings> {
+        None
+    }
+}
+
+/// How a server speaks another version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfit {
+    /// It speaks HTTP/2.
+    Http2,
+    /// It speaks HTTP/1.
+    Http1,
+    /// It does not speak HTTP/2.
+    NotHttp2,
+}
+
+impl Answered for HttpSession {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        let is_http2 = self.malformed() == Some(Malformed::Http2);
+        (self.take_body(), is_http2.then_some(Misfit::Http2))
+    }
+}
+
+impl Answered for H2Session {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        let misfit = match self.fault() {
+            Some(Fault::Http1) => Some(Misfit::Http1),
+            Some(Fault::NotHttp2) => Some(Misfit::NotHttp2),
+            _ => None,
+        };
+        (self.take_body(), misfit)
+    }
+
+    fn peer(&self) -> Option<PeerSettings> {
+        Self::peer(self)
+    }
+}
+
+impl<S: Answered> Answered for Tls<S> {
+    fn answer(&mut self) -> (Vec<u8>, Option<Misfit>) {
+        self.session_mut().answer()
+    }
+
+    fn peer(&self) -> Option<PeerSettings> {
+        self.session().peer()
+    }
 }
 
 /// What came of it.
@@ -57,31 +117,47 @@ pub struct Answer {
     pub detail: String,
     /// The beginning of the reply's body.
     pub body: Vec<u8>,
-    malformed: Option<Malformed>,
+    /// The settings of a server of HTTP/2.
+    pub peer: Option<PeerSettings>,
+    misfit: Option<Misfit>,
 }
 
 impl Look<'_> {
-    /// Asks once, and says why the answer is no good one.
-    pub(crate) fn perform(self, dial: &dyn Dial) -> Result<(), SetupError> {
+    /// Asks once, and says why the answer is no good one. Answers with the settings of a server of
+    /// HTTP/2.
+    pub(crate) fn perform(self, dial: &dyn Dial) -> Result<Option<PeerSettings>, SetupError> {
         let answer = self.ask(dial)?;
-        let OpStatus::Failed(class) = answer.status else { return Ok(()) };
-        let is_http2 = answer.malformed == Some(Malformed::Http2)
-            || class == ErrorClass::Transport && self.agrees_on_http2(dial);
+        let OpStatus::Failed(class) = answer.status else { return Ok(answer.peer) };
+        let why = self.misfit(&answer, dial);
         if dial.stop().load(Ordering::Relaxed) {
             return Err(SetupError::Stopped);
         }
-        Err(self.unusable(match is_http2 {
-            true => HTTP2_ONLY.to_owned(),
-            false => self.complaint(class, &answer),
-        }))
+        Err(self.unusable(why.unwrap_or_else(|| self.complaint(class, &answer))))
+    }
+
+    /// Why no good answer came from a server that speaks another version of HTTP, and what to do.
+    pub fn misfit(&self, answer: &Answer, dial: &dyn Dial) -> Option<String> {
+        let misfit = answer.misfit.or_else(|| {
+            let is_http2 = self.h2.is_none()
+                && answer.status == OpStatus::Failed(ErrorClass::Transport)
+                && self.agrees_on_http2(dial);
+            is_http2.then_some(Misfit::Http2)
+        })?;
+        Some(match misfit {
+            Misfit::Http2 => HTTP2_ONLY.to_owned(),
+            Misfit::Http1 => HTTP1_ONLY.to_owned(),
+            Misfit::NotHttp2 => format!("{}; {NOT_HTTP2}", answer.why()),
+        })
     }
 
     /// Asks once.
     pub fn ask(&self, dial: &dyn Dial) -> Result<Answer, SetupError> {
-        let session = HttpSession::capturing(WorkerSite::new(self.site.clone()), Nanos::ZERO);
-        match self.tls.clone() {
-            None => self.ask_through(session, |session| session, dial),
-            Some(tls) => self.ask_through(Tls::new(session, tls), Tls::session_mut, dial),
+        let site = WorkerSite::new(self.site.clone());
+        match self.h2 {
+            None => self.ask_by(HttpSession::capturing(site, Nanos::ZERO), dial),
+            Some(H2Settings { windows, .. }) => {
+                self.ask_by(H2Session::capturing(site, windows, Nanos::ZERO), dial)
+            }
         }
     }
 
@@ -90,12 +166,14 @@ impl Look<'_> {
         SetupError::Unusable(format!("{}: {why}", self.target.url))
     }
 
-    fn ask_through<S: Session<Op = HttpOp>>(
-        &self,
-        session: S,
-        within: impl Fn(&mut S) -> &mut HttpSession,
-        dial: &dyn Dial,
-    ) -> Result<Answer, SetupError> {
+    fn ask_by<S: Answered>(&self, session: S, dial: &dyn Dial) -> Result<Answer, SetupError> {
+        match self.tls.clone() {
+            None => self.ask_through(session, dial),
+            Some(tls) => self.ask_through(Tls::new(session, tls), dial),
+        }
+    }
+
+    fn ask_through<S: Answered>(&self, session: S, dial: &dyn Dial) -> Result<Answer, SetupError> {
         let channel = self.dial(dial).map_err(|e| self.unusable(e))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
@@ -108,9 +186,9 @@ impl Look<'_> {
                 method.as_str()
             )),
         })?;
-        let session = within(client.session_mut());
-        let (status, detail) = (ended.outcome.status, ended.detail);
-        Ok(Answer { status, detail, body: session.take_body(), malformed: session.malformed() })
+        let (body, misfit) = client.session_mut().answer();
+        let peer = client.session_mut().peer();
+        Ok(Answer { status: ended.outcome.status, detail: ended.detail, body, peer, misfit })
     }
 
     fn dial(&self, dial: &dyn Dial) -> Result<Box<dyn Channel>, ChannelError> {
@@ -123,7 +201,8 @@ impl Look<'_> {
     /// A server that agreed on no protocol with HTTP/1.1 alone and hung up agrees on HTTP/2.
     fn agrees_on_http2(&self, dial: &dyn Dial) -> bool {
         let (Some(tls), Ok(mut channel)) = (&self.tls, self.dial(dial)) else { return false };
-        tls.agrees_on(ALPN_HTTP2, &mut *channel, &dial.stop(), self.timeout)
+        let agreed = tls.agreed(&[ALPN_HTTP2], &mut *channel, &dial.stop(), self.timeout);
+        agreed.as_deref() == Some(ALPN_HTTP2)
     }
 
     fn complaint(&self, class: ErrorClass, answer: &Answer) -> String {
@@ -175,12 +254,10 @@ fn of_status(code: u32, words: &str) -> &'static str {
         413 => "it takes no body (-d) of this size: raise its limit, or send a smaller one",
         411..=415 | 422 => "check the body (-d) and its type (-H \"Content-Type: …\")",
         426 => {
-            "the server wants another protocol (its Upgrade header names it): Plimsoll speaks \
-             HTTP/1.1 only"
+            "the server wants another protocol (its Upgrade header names it): if that is HTTP/2, \
+             use --http 2"
         }
-        505 => {
-            "the server wants another version of HTTP, such as HTTP/2: Plimsoll speaks HTTP/1.1 only"
-        }
+        505 => "the server wants another version of HTTP: use --http 2",
         429 => "the server limits how often one may ask: lift that for this host",
         500.. => "the server fails before there is any load: see what its log says",
         _ => "accept it with --set 'workload.expect=[…]', or ask otherwise",

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
+use super::h2::windows::{H2Settings, ReceiveWindows};
 use super::headers::{Header, LEFT_OUT, with_headers};
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
@@ -18,6 +19,13 @@ const OPENED_PER_S_MIN: f64 = 0.01;
 /// More than a server accepts.
 const OPENED_PER_S_MAX: f64 = 1_000_000.0;
 
+/// Servers allow a hundred or a few hundred.
+pub const STREAMS_MAX: u32 = 10_000;
+/// RFC 9113 §6.9.1
+const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
+/// Large enough that no server waits for a client.
+const WINDOW_BYTES: u32 = 1 << 30;
+
 /// Parameters of an HTTP workload, every default explicit.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -25,6 +33,21 @@ const OPENED_PER_S_MAX: f64 = 1_000_000.0;
 pub struct HttpWorkload {
     /// What the requests ask for.
     pub requests: RequestSource,
+    /// Version of HTTP.
+    pub http: HttpVersion,
+    /// Requests in flight on a connection at a time; absent means 1. Only with HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = STREAMS_MAX))]
+    pub streams: Option<u32>,
+    /// What the server may send on a stream before the client says that it has taken it. Only with
+    /// HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = WINDOW_BYTES_MAX))]
+    pub stream_window_bytes: Option<u32>,
+    /// The same for all streams of a connection together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 65_535, max = WINDOW_BYTES_MAX))]
+    pub connection_window_bytes: Option<u32>,
     /// Kept or made anew.
     pub connections: Connections,
     /// With connections that are `held`, clients that open theirs a second, one after the other.
@@ -86,6 +109,21 @@ pub enum RequestSource {
     FileSet,
     /// The target's URL or a weighted list.
     Urls,
+}
+
+/// Version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpVersion {
+    /// One request at a time on a connection.
+    #[default]
+    #[serde(rename = "1.1")]
+    Http1,
+    /// Over TLS by ALPN, else without asking first (prior knowledge).
+    #[serde(rename = "2")]
+    Http2,
+    /// What the servers agree on by ALPN: 2 where all of them do; 1.1 without TLS.
+    #[serde(rename = "auto")]
+    Auto,
 }
 
 /// What happens to a connection after its reply.
@@ -200,6 +238,19 @@ impl HttpWorkload {
     }
 }
 
+impl HttpWorkload {
+    /// How a client uses a connection of HTTP/2.
+    pub fn h2_settings(&self) -> H2Settings {
+        H2Settings {
+            streams: self.streams.unwrap_or(1),
+            windows: ReceiveWindows {
+                stream_bytes: self.stream_window_bytes.unwrap_or(WINDOW_BYTES),
+                connection_bytes: self.connection_window_bytes.unwrap_or(WINDOW_BYTES),
+            },
+        }
+    }
+}
+
 impl Parameters for HttpWorkload {}
 
 /// Values of header fields may be secrets.
@@ -216,6 +267,10 @@ impl Default for HttpWorkload {
     fn default() -> Self {
         Self {
             requests: RequestSource::Urls,
+            http: HttpVersion::default(),
+            streams: None,
+            stream_window_bytes: None,
+            connection_window_bytes: None,
             connections: Connections::default(),
             opened_per_s: None,
             method: Method::default(),
@@ -258,6 +313,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
         _ => error,
     })?;
     complete(table, &mut workload)?;
+    complete_http2(table, &mut workload)?;
     complete_held(table, &mut workload)?;
     check_headers(table, "headers", &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
@@ -293,6 +349,28 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         Some(key) => Err(table
             .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
             .with_help("leave it out, or write that")),
+    }
+}
+
+/// Streams and windows are those of HTTP/2.
+fn complete_http2(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+    const KEYS: [&str; 3] = ["streams", "stream_window_bytes", "connection_window_bytes"];
+    if workload.http != HttpVersion::Http1 {
+        if workload.connections != Connections::KeepAlive {
+            return Err(table
+                .error_at("connections", "connections of HTTP/2 are kept and shared")
+                .with_help("write connections = \"keep-alive\", or http = \"1.1\""));
+        }
+        workload.streams.get_or_insert(1);
+        workload.stream_window_bytes.get_or_insert(WINDOW_BYTES);
+        workload.connection_window_bytes.get_or_insert(WINDOW_BYTES);
+        return Ok(());
+    }
+    match KEYS.iter().find(|key| table.has(key)) {
+        None => Ok(()),
+        Some(key) => Err(table
+            .error_at(key, "only HTTP/2 has streams and windows")
+            .with_help("leave it out, or write http = \"2\"")),
     }
 }
 

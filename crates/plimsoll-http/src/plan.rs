@@ -18,9 +18,10 @@ use super::look::Look;
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
-use super::site::Site;
-use super::transport::{self, TlsLoad, check_targets, tls_load};
+use super::site::{Site, Version};
+use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
+use super::version::{Spoken, check_streams, peer_fact};
 use super::warm::{Warming, channel};
 use super::wire::request::RequestText;
 use super::wire::template::Template;
@@ -62,20 +63,22 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request.suite, workload)?;
+    let Spoken { h2, tls, facts } = Spoken::new(workload, secure, request)?;
     let mut plan = Draft::new(request, workload, secure);
+    plan.facts.extend(facts);
+    plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
     let (sites, scripts, names, shares) = match &workload.file_set {
         Some(set) => plan.with_files(set)?,
         None => plan.with_urls()?,
     };
-    let tls = if secure { Some(tls_load(workload, request.targets, request.files)?) } else { None };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
-    let load = HttpLoad { sites, scripts, reader, tls, names, shares };
+    let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
         return warmed(load, request, plan);
     }
     match request.planner {
         Planner::Controller if workload.file_set.is_none() && workload.first_check => {
-            look(&load, request)?;
+            plan.facts.extend(look(&load, request)?);
         }
         Planner::Controller => {}
         Planner::Agent => reach(request)?,
@@ -113,10 +116,12 @@ fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
     channels.try_for_each(|channel| channel.map(drop))
 }
 
-/// Asks each target for the first request of its list.
-fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
-    let Scripts::Urls(plan) = &load.scripts else { return Ok(()) };
+/// Asks each target for the first request of its list. Answers with what the servers say of
+/// themselves.
+fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, PlanError> {
+    let Scripts::Urls(plan) = &load.scripts else { return Ok(Vec::new()) };
     let tls: Vec<_> = load.tls.iter().flat_map(TlsLoad::sites).collect();
+    let mut facts = Vec::new();
     for ((site, target), at) in load.sites.iter().zip(request.targets).zip(0..) {
         let look = Look {
             site: Arc::clone(site),
@@ -125,10 +130,14 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<(), PlanError> {
             method: plan.first_method(),
             key: request.seed,
             timeout: Duration::from_nanos(request.suite.op_timeout.0),
+            h2: load.h2,
         };
-        look.perform(request.dial)?;
+        if let (Some(peer), Some(own)) = (look.perform(request.dial)?, load.h2) {
+            facts.push(peer_fact(peer));
+            check_streams(&target.url, peer, own)?;
+        }
     }
-    Ok(())
+    Ok(facts)
 }
 
 /// As the method's table has them, but for its one size that was rounded up.
@@ -144,6 +153,7 @@ struct Draft<'a> {
     request: &'a PlanRequest<'a>,
     workload: &'a HttpWorkload,
     shared: bool,
+    version: Version,
     practices: Vec<Practice>,
     facts: Vec<Setting>,
 }
@@ -155,8 +165,14 @@ impl<'a> Draft<'a> {
             LoadSpec::Closed { .. } => None,
         };
         let shared = arrivals == Some(Arrivals::Shared);
-        let mut draft =
-            Self { request, workload, shared, practices: Vec::new(), facts: Vec::new() };
+        let mut draft = Self {
+            request,
+            workload,
+            shared,
+            version: Version::default(),
+            practices: Vec::new(),
+            facts: Vec::new(),
+        };
         draft.state_common(secure);
         draft
     }
@@ -224,7 +240,7 @@ impl<'a> Draft<'a> {
             if urls::request_target(&target.url).is_none() || target.url.query.is_some() {
                 return Err(HttpPlanError::Path(target.url.to_string()).into());
             }
-            let frame = transport::frame(self.workload, &target.url)?;
+            let frame = transport::frame(self.workload, &target.url, self.version)?;
             sites.push(Arc::new(Site::with_files(
                 frame,
                 self.workload.method,
@@ -330,7 +346,8 @@ impl<'a> Draft<'a> {
         for target in self.request.targets {
             let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
             let (_, list) = own.ok_or(PlanError::NoTarget)?;
-            let frame = transport::frame(self.workload, &target.url)?;
+            let frame = transport::frame(self.workload, &target.url, self.version)?;
+            frame.check_fields(list.iter().map(|line| &line.text))?;
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }

@@ -9,9 +9,9 @@ use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
 use super::ended::{Gone, Lingering, LingeringLinks};
-use super::in_flight::{FirstTry, InFlight, Stage, first_difference, take_head};
+use super::in_flight::{FirstTry, InFlight, Stage, take_head};
 use super::parameters::Connections;
-use super::reader::{At, Plain, Reader};
+use super::reader::{Plain, Reader};
 use super::site::{HttpOp, WorkerSite};
 use super::wire::Malformed;
 use super::wire::body::Framing;
@@ -167,7 +167,7 @@ impl<R: Reader> HttpSession<R> {
                 Stage::Body { framing, .. } => {
                     let (taken, payload) = framing.take(rest)?;
                     rest = &rest[taken..];
-                    self.take_payload(payload);
+                    flight.take_payload(payload, &self.site.site, &mut self.reader);
                 }
             }
         };
@@ -178,27 +178,6 @@ impl<R: Reader> HttpSession<R> {
             self.discard_the_rest(link, io);
         }
         Ok(complete)
-    }
-
-    fn take_payload(&mut self, payload: &[u8]) {
-        let Some(flight) = self.in_flight.as_mut() else { return };
-        let offset = flight.payload_bytes;
-        flight.payload_bytes += payload.len() as u64;
-        if flight.op.verify
-            && flight.wrong_at.is_none()
-            && let Some(content) = self.site.site.content(flight.op.request)
-        {
-            flight.wrong_at = first_difference(content, offset, payload);
-        }
-        self.reader.take(&mut flight.reply, payload);
-    }
-
-    /// What one read brought of the reply was handed to the reader.
-    fn end_read(&mut self, now: Nanos, io: &mut impl Io) {
-        let Some(flight) = self.in_flight.as_mut() else { return };
-        let Stage::Body { head, .. } = flight.stage else { return };
-        let at = At { ticket: flight.ticket, op: &flight.op, status: head.status, now };
-        self.reader.read_ended(&mut flight.reply, &at, io);
     }
 
     /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
@@ -221,13 +200,7 @@ impl<R: Reader> HttpSession<R> {
     fn finish(&mut self, now: Nanos, io: &mut impl Io) {
         let Some(mut flight) = self.in_flight.take() else { return };
         let Stage::Body { head, .. } = flight.stage else { return };
-        let words = self.reader.words(&flight.reply);
-        let mut status = flight.judge(&self.site.site, &head, words, io);
-        if status == OpStatus::Ok {
-            let at = At { ticket: flight.ticket, op: &flight.op, status: head.status, now };
-            let ended = self.reader.end(&mut flight.reply, &at, io);
-            status = ended.map_or_else(OpStatus::Failed, |()| OpStatus::Ok);
-        }
+        let status = flight.conclude((&head, &self.site.site), &mut self.reader, now, io);
         let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
             if head.persistent && self.site.site.connections != Connections::PerRequest {
@@ -363,8 +336,10 @@ impl<R: Reader> Session for HttpSession<R> {
         };
         flight.begun = true;
         let read = self.read(link, bytes, io);
-        if self.reader.reads() {
-            self.end_read(now, io);
+        if self.reader.reads()
+            && let Some(flight) = self.in_flight.as_mut()
+        {
+            flight.end_read(&mut self.reader, now, io);
         }
         match read {
             Ok(true) => self.finish(now, io),

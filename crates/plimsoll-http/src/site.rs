@@ -8,7 +8,9 @@ use std::sync::Arc;
 use plimsoll_engine::seam::{Io, Link};
 use plimsoll_model::outcome::OpKind;
 
+use super::error::HttpPlanError;
 use super::fileset::{FileId, FileSet};
+use super::h2::request::{Encoded, EncoderTable, encode, foreign_field};
 use super::parameters::{Connections, Statuses};
 use super::wire::request::{Frame, Method, RequestText, head, request};
 use super::wire::template::Template;
@@ -26,6 +28,16 @@ pub struct Site {
     /// Good statuses.
     pub(super) expected: Statuses,
     requests: Requests,
+    /// Their header blocks, where the version is 2: one of each URL, or that of all files.
+    blocks: Option<Blocks>,
+}
+
+/// Requests as HTTP/2 has them.
+#[derive(Debug)]
+struct Blocks {
+    encoded: Encoded,
+    /// Where the digits of a file's path begin in its block.
+    digits_at: usize,
 }
 
 #[derive(Debug)]
@@ -73,6 +85,16 @@ impl UrlText {
     }
 }
 
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
 /// What the sites of a workload have in common, and how this one is called.
 #[derive(Clone, Debug)]
 pub struct SiteFrame<'a> {
@@ -86,9 +108,34 @@ pub struct SiteFrame<'a> {
     pub connections: Connections,
     /// Good statuses.
     pub expected: Statuses,
+    /// What is spoken.
+    pub version: Version,
 }
 
 impl SiteFrame<'_> {
+    /// Refuses a header field that this version of HTTP does not have.
+    pub fn check_fields<'t>(
+        &self,
+        mut texts: impl Iterator<Item = &'t RequestText>,
+    ) -> Result<(), HttpPlanError> {
+        if self.version == Version::Http1 {
+            return Ok(());
+        }
+        let foreign = texts.find_map(|text| foreign_field(self.frame(), text));
+        foreign.map_or(Ok(()), |name| Err(HttpPlanError::ForeignField(name)))
+    }
+
+    fn blocks<'t>(&self, texts: impl Iterator<Item = &'t RequestText> + Clone) -> Option<Blocks> {
+        let scheme = self.base.split_once(':').map_or("http", |(scheme, _)| scheme);
+        match self.version {
+            Version::Http1 => None,
+            Version::Http2 => {
+                let encoded = encode(self.frame(), scheme, texts);
+                Some(Blocks { encoded, digits_at: 0 })
+            }
+        }
+    }
+
     fn frame(&self) -> Frame<'_> {
         let close = self.connections == Connections::PerRequest;
         Frame { host: &self.host, headers: self.headers, close }
@@ -98,40 +145,50 @@ impl SiteFrame<'_> {
 impl Site {
     /// A server with `set` below `prefix`, a path that ends with a slash.
     pub fn with_files(frame: SiteFrame<'_>, method: Method, prefix: &str, set: FileSet) -> Self {
-        let path = FILE_ZERO.to_string();
-        let template = request(frame.frame(), method, &format!("{prefix}{path}"));
+        let digits = FILE_ZERO.to_string();
+        let path = format!("{prefix}{digits}");
+        let template = request(frame.frame(), method, &path);
+        let text = RequestText::plain(method, &path);
+        let blocks = frame.blocks(std::iter::once(&text)).map(|blocks| {
+            let head = blocks.encoded.heads.first();
+            let digits_at = head.map_or(0, |head| head.start_bytes() - digits.len());
+            Blocks { digits_at, ..blocks }
+        });
         // The path follows method, space and prefix on the first line.
         let path_at = method.as_str().len() + 1 + prefix.len();
         let requests = Requests::Files { template, path_at, prefix: prefix.to_owned(), set };
-        Self::new(frame, requests)
+        Self::new(frame, requests, blocks)
     }
 
     /// A server that is asked for these. Each comes with what a message calls it.
     pub fn with_urls<'t>(
         frame: SiteFrame<'_>,
-        urls: impl Iterator<Item = (&'t RequestText, &'t str)>,
+        urls: impl Iterator<Item = (&'t RequestText, &'t str)> + Clone,
     ) -> Self {
+        let blocks = frame.blocks(urls.clone().map(|(text, _)| text));
         let build = |(text, shown): (&RequestText, &str)| UrlRequest {
             shown: shown.to_owned(),
             text: UrlText::new(frame.frame(), text),
         };
         let requests = Requests::Urls(urls.map(build).collect());
-        Self::new(frame, requests)
+        Self::new(frame, requests, blocks)
     }
 
     /// A server that is asked for one URL, with a body of [`Bodies`] in each request.
     pub fn with_bodies(frame: SiteFrame<'_>, text: &RequestText, shown: &str) -> Self {
+        let blocks = frame.blocks(std::iter::once(text));
         let text = UrlText::Written { head: head(frame.frame(), text) };
         let requests = Requests::Urls(vec![UrlRequest { shown: shown.to_owned(), text }]);
-        Self::new(frame, requests)
+        Self::new(frame, requests, blocks)
     }
 
-    fn new(frame: SiteFrame<'_>, requests: Requests) -> Self {
+    fn new(frame: SiteFrame<'_>, requests: Requests, blocks: Option<Blocks>) -> Self {
         Self {
             base: frame.base,
             connections: frame.connections,
             expected: frame.expected,
             requests,
+            blocks,
         }
     }
 
@@ -258,6 +315,48 @@ impl WorkerSite {
         text.extend_from_slice(&body);
         io.send(link, &text);
         body.len() as u64
+    }
+
+    /// Appends the header block of the request of `op`, whose body is so long. Only of a site of
+    /// [`Version::Http2`].
+    pub(super) fn write_block(
+        &self,
+        op: &HttpOp,
+        body_bytes: usize,
+        table: &mut EncoderTable,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(Blocks { encoded, digits_at }) = &self.site.blocks else { return };
+        let (index, id) = match op.request {
+            Request::File(id) => (0, Some(id)),
+            Request::Url(index) => (index as usize, None),
+        };
+        let mut path = self.scratch.borrow_mut();
+        let shared = (&encoded.shared, table);
+        let start = encoded.heads[index].write((op.key, body_bytes), shared, &mut path, out);
+        if let Some(id) = id {
+            write_digits(&mut out[start + digits_at..], id);
+        }
+    }
+
+    /// The body of the request of `op`, made anew where it is not always the same.
+    pub(super) fn with_body<T>(&self, op: &HttpOp, take: impl FnOnce(&[u8]) -> T) -> T {
+        let Requests::Urls(urls) = &self.site.requests else { return take(&[]) };
+        let Request::Url(index) = op.request else { return take(&[]) };
+        let mut made = self.body.borrow_mut();
+        made.clear();
+        match &urls[index as usize].text {
+            UrlText::Fixed { bytes, body_bytes } => {
+                return take(&bytes[bytes.len() - *body_bytes as usize..]);
+            }
+            UrlText::Drawn { body, .. } => body.write(op.key.wrapping_add(1), 0, &mut made),
+            UrlText::Written { .. } => {
+                if let Some(bodies) = &self.bodies {
+                    bodies.write(op.key, &mut made);
+                }
+            }
+        }
+        take(&made)
     }
 
     /// Length the body will probably have; zero when nothing is known.

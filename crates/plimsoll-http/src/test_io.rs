@@ -12,7 +12,7 @@ use super::fileset::{FileId, FileSet};
 use super::parameters::{Connections, Statuses};
 use super::reader::Plain;
 use super::session::HttpSession;
-use super::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
+use super::site::{HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use super::wire::request::{Method, RequestText};
 
 /// What a session asked for.
@@ -24,6 +24,8 @@ pub(crate) struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<Outcome>,
+    /// Of `done`, in its order.
+    pub tickets: Vec<Ticket>,
     pub surpluses: Vec<OpKind>,
     /// Links whose peer had closed before it was sent to.
     pub refused: Vec<Link>,
@@ -50,7 +52,8 @@ impl Io for Recorder {
     fn explain(&mut self, detail: fmt::Arguments<'_>) {
         self.detail = detail.to_string();
     }
-    fn complete(&mut self, _ticket: Ticket, outcome: Outcome) {
+    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.tickets.push(ticket);
         self.done.push(outcome);
     }
     fn surplus(&mut self, kind: OpKind) {
@@ -79,12 +82,18 @@ fn frame(connections: Connections, expect: &[&str]) -> SiteFrame<'static> {
         headers: &[],
         connections,
         expected: Statuses::try_from(expect).expect("the tests name real statuses"),
+        version: Version::Http1,
     }
 }
 
 /// A server with the file set.
 pub(crate) fn file_site(connections: Connections) -> Rc<WorkerSite> {
-    let frame = frame(connections, &["200"]);
+    file_site_of(Version::Http1, connections)
+}
+
+/// The same, spoken to in this version of HTTP.
+pub(crate) fn file_site_of(version: Version, connections: Connections) -> Rc<WorkerSite> {
+    let frame = SiteFrame { version, ..frame(connections, &["200"]) };
     WorkerSite::new(Arc::new(Site::with_files(frame, Method::GET, "/", file_set())))
 }
 
@@ -93,6 +102,12 @@ pub(crate) fn url_site(method: Method) -> Rc<WorkerSite> {
     let frame = frame(Connections::KeepAlive, &["2xx", "3xx"]);
     let text = RequestText::plain(method, "/page");
     WorkerSite::new(Arc::new(Site::with_urls(frame, [(&text, "/page")].into_iter())))
+}
+
+/// A server of HTTP/2 that is asked with this body.
+pub(crate) fn body_site(text: &RequestText) -> Rc<WorkerSite> {
+    let frame = SiteFrame { version: Version::Http2, ..frame(Connections::KeepAlive, &["2xx"]) };
+    WorkerSite::new(Arc::new(Site::with_urls(frame, [(text, "/page")].into_iter())))
 }
 
 /// Asks for a file and verifies it.

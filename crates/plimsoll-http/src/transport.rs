@@ -13,13 +13,13 @@ use rustls_pki_types::ServerName;
 
 use super::error::HttpPlanError;
 use super::parameters::{HttpWorkload, TlsResumption};
-use super::site::SiteFrame;
+use super::site::{SiteFrame, Version};
 use super::tls::{self, Identity, TlsSite, Trust};
 
 /// Settings of TLS.
 #[derive(Debug)]
 pub struct TlsLoad {
-    config: Arc<ClientConfig>,
+    pub(crate) config: Arc<ClientConfig>,
     /// One per target.
     names: Vec<ServerName<'static>>,
     resumption: TlsResumption,
@@ -66,7 +66,11 @@ pub fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
 }
 
 /// What the requests to a server have in common.
-pub fn frame<'a>(workload: &'a HttpWorkload, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
+pub fn frame<'a>(
+    workload: &'a HttpWorkload,
+    url: &TargetUrl,
+    version: Version,
+) -> Result<SiteFrame<'a>, PlanError> {
     let host = match (&url.host, url.port) {
         (host, None) if host.contains(':') => format!("[{host}]"),
         (host, None) => host.clone(),
@@ -81,5 +85,6 @@ pub fn frame<'a>(workload: &'a HttpWorkload, url: &TargetUrl) -> Result<SiteFram
         headers: &workload.headers,
         connections: workload.connections,
         expected: workload.expect.clone(),
+        version,
     })
 }

@@ -17,6 +17,7 @@ use plimsoll_protocol::net::{
 };
 
 use super::fileset::{FileId, directory_bytes, files_of_directory};
+use super::h2_session::H2Session;
 use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, WorkerSite};
@@ -85,12 +86,31 @@ impl Warming {
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
         let site = || WorkerSite::new(Arc::clone(&self.load.sites[at]));
-        let plain = || HttpSession::new(site(), Plain::Unread, Nanos::ZERO);
+        let (reader, no_timeout) = (|| Plain::Unread, Nanos::ZERO);
+        match self.load.h2 {
+            None => {
+                let session = || HttpSession::new(site(), reader(), no_timeout);
+                self.read_through(session, at, dial, progress)
+            }
+            Some(settings) => {
+                let session = || H2Session::new(site(), settings, reader(), no_timeout);
+                self.read_through(session, at, dial, progress)
+            }
+        }
+    }
+
+    fn read_through<S: Session<Op = HttpOp>>(
+        &self,
+        session: impl Fn() -> S,
+        at: usize,
+        dial: &dyn Dial,
+        progress: &mut OnProgress<'_>,
+    ) -> Result<(), SetupError> {
         let tls = self.load.tls.iter().flat_map(TlsLoad::sites).nth(at);
         match tls {
-            None => self.read_by(plain, &self.targets[at], dial, progress),
+            None => self.read_by(session, &self.targets[at], dial, progress),
             Some(tls) => {
-                let secure = || Tls::new(plain(), tls.clone());
+                let secure = || Tls::new(session(), tls.clone());
                 self.read_by(secure, &self.targets[at], dial, progress)
             }
         }

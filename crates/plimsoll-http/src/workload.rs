@@ -4,16 +4,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::ClientSeat;
+use plimsoll_engine::seam::{ClientSeat, Session};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::OpNames;
 
 use super::fileset::directory_bytes;
+use super::h2::windows::H2Settings;
+use super::h2_session::H2Session;
 use super::reader::Plain;
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
-use super::site::{Site, WorkerSite};
+use super::site::{HttpOp, Site, WorkerSite};
 use super::tls::{Tls, TlsSite};
 use super::transport::TlsLoad;
 
@@ -26,6 +28,8 @@ pub(crate) struct HttpLoad {
     pub scripts: Scripts,
     /// For `https` targets.
     pub tls: Option<TlsLoad>,
+    /// Of HTTP/2, where that is spoken.
+    pub h2: Option<H2Settings>,
     /// What is done with the bodies of replies.
     pub reader: Plain,
     /// Names of the ops.
@@ -62,16 +66,26 @@ impl Workload for HttpLoad {
         }
     }
 
+    fn clients_per_session(&self) -> u32 {
+        self.h2.map_or(1, |settings| settings.streams)
+    }
+
     fn run_worker(&self, seat: Seat<'_>) {
         let sites: Vec<Rc<WorkerSite>> =
             self.sites.iter().map(|site| WorkerSite::new(site.clone())).collect();
-        let session = |c: ClientSeat| {
-            HttpSession::new(
-                sites[c.endpoint % sites.len()].clone(),
-                self.reader.clone(),
-                c.op_timeout,
-            )
-        };
+        let site = |c: ClientSeat| sites[c.endpoint % sites.len()].clone();
+        let reader = || self.reader.clone();
+        match self.h2 {
+            None => self.run(seat, |c| HttpSession::new(site(c), reader(), c.op_timeout)),
+            Some(settings) => {
+                self.run(seat, |c| H2Session::new(site(c), settings, reader(), c.op_timeout));
+            }
+        }
+    }
+}
+
+impl HttpLoad {
+    fn run<S: Session<Op = HttpOp>>(&self, seat: Seat<'_>, session: impl Fn(ClientSeat) -> S) {
         let tls_sites: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
         let tls_session =
             |c: ClientSeat| Tls::new(session(c), tls_sites[c.endpoint % tls_sites.len()].clone());

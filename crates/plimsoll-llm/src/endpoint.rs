@@ -1,16 +1,19 @@
 //! A server as requests address it: paths below `/v1`, and what is asked of it before any load.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_http::h2::windows::{H2Settings, PeerSettings};
 use plimsoll_http::look::Look;
 use plimsoll_http::parameters::HttpWorkload;
-use plimsoll_http::site::Site;
+use plimsoll_http::site::{Site, SiteFrame, Version};
 use plimsoll_http::tls::TlsSite;
 use plimsoll_http::transport;
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_http::wire::template::Template;
+use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::target::TargetUrl;
 use plimsoll_protocol::net::{Dial, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
@@ -49,9 +52,21 @@ pub(crate) fn site(
     http: &HttpWorkload,
     url: &TargetUrl,
     endpoint: Endpoint,
+    h2: Option<H2Settings>,
 ) -> Result<Site, PlanError> {
     let path = path_of(url, endpoint.path());
-    Ok(Site::with_bodies(transport::frame(http, url)?, &post(&path), &path))
+    let (frame, text) = (frame(http, url, h2)?, post(&path));
+    frame.check_fields(std::iter::once(&text))?;
+    Ok(Site::with_bodies(frame, &text, &path))
+}
+
+fn frame<'a>(
+    http: &'a HttpWorkload,
+    url: &TargetUrl,
+    h2: Option<H2Settings>,
+) -> Result<SiteFrame<'a>, PlanError> {
+    let version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
+    transport::frame(http, url, version)
 }
 
 /// A target before any load.
@@ -62,12 +77,16 @@ pub(crate) struct Server<'a> {
     pub(crate) endpoint: Endpoint,
     pub(crate) timeout: Duration,
     pub(crate) dial: &'a dyn Dial,
+    /// Of HTTP/2, where that is spoken.
+    pub(crate) h2: Option<H2Settings>,
+    /// The server's own settings then, once it has answered.
+    pub(crate) peer: Cell<Option<PeerSettings>>,
 }
 
 impl Server<'_> {
     fn ask(&self, text: &RequestText, shown: &str) -> Result<Said, SetupError> {
         let wrong = |error: PlanError| SetupError::Wrong(error.to_string());
-        let frame = transport::frame(self.http, &self.target.url).map_err(wrong)?;
+        let frame = frame(self.http, &self.target.url, self.h2).map_err(wrong)?;
         let look = Look {
             site: Arc::new(Site::with_urls(frame, std::iter::once((text, shown)))),
             target: self.target,
@@ -75,8 +94,16 @@ impl Server<'_> {
             method: text.method,
             key: 0,
             timeout: self.timeout,
+            h2: self.h2,
         };
-        look.ask(self.dial).map(Said::from)
+        let answer = look.ask(self.dial)?;
+        if matches!(answer.status, OpStatus::Failed(_))
+            && let Some(why) = look.misfit(&answer, self.dial)
+        {
+            return Err(look.unusable(why));
+        }
+        self.peer.set(answer.peer.or(self.peer.get()));
+        Ok(Said::from(answer))
     }
 }
 

@@ -217,6 +217,18 @@ fn fault_19_a_refusal_is_no_answer_of_one_token() {
 }
 
 #[test]
+fn fault_25_times_are_those_of_the_kernel_however_late_the_client_reads() {
+    let mut asking = Asking::new();
+    // On an exact beat; what is read late says so to the engine, which bounds the milestones.
+    for beat in 1..=50 {
+        asking.texts(20 * beat, &["a"]);
+    }
+    asking.end(1_100, 50).succeeds();
+    assert_eq!(asking.ms(TimeKind::ChunkGap), [20; 49]);
+    assert_eq!(asking.value(TimeKind::TokenTime), Some(20_000_000));
+}
+
+#[test]
 fn fault_34_an_answer_in_one_write_has_no_time_per_token() {
     let mut asking = Asking::new();
     let texts = ["a "; 64];

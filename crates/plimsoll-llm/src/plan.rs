@@ -1,12 +1,14 @@
 //! From a suite and its targets to a workload, with what was found out about the servers.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::pacer::Recorded;
 use plimsoll_http::headers::{HEADER_FACT, Header};
-use plimsoll_http::transport::{TlsLoad, check_targets, tls_load};
+use plimsoll_http::transport::{TlsLoad, check_targets};
+use plimsoll_http::version::{Spoken, check_streams, peer_fact};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
 use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
@@ -50,22 +52,26 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<LlmWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request, workload)?;
-    let tls = secure.then(|| tls_load(&workload.http, request.targets, request.files));
-    let tls = tls.transpose()?;
+    let spoken = Spoken::new(&workload.http, secure, request)?;
     let draft = Draft { request, workload, words: Arc::new(Words::new(request.seed)) };
-    let learnt = draft.learnt(tls.as_ref())?;
+    let mut facts = Vec::new();
+    let learnt = draft.learnt(&spoken, &mut facts)?;
+    facts.extend(draft.facts(&learnt));
+    let Spoken { h2, tls, facts: of_version } = spoken;
+    facts.extend(of_version);
     let recorded = request.loadfile.and_then(|file| due_times(&file.content));
     let prompts = draft.prompts(&learnt, draft.source(&learnt)?);
-    let site = |url| site(&workload.http, url, workload.endpoint).map(Arc::new);
+    let site = |url| site(&workload.http, url, workload.endpoint, h2).map(Arc::new);
     let sites = request.targets.iter().map(|target| site(&target.url));
     let load = LlmLoad {
         sites: sites.collect::<Result<_, _>>()?,
         tls,
+        h2,
         prompts: Arc::new(prompts),
         turns: workload.turns,
         recorded,
     };
-    let fixed = Plan::fixed(Arc::new(load), practices(workload), draft.facts(&learnt));
+    let fixed = Plan::fixed(Arc::new(load), practices(workload), facts);
     let learnt = serde_json::to_string(&learnt).map_err(PlanError::own)?;
     Ok(Plan { learnt: Some(learnt), ..fixed })
 }
@@ -109,19 +115,19 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// What the servers say, or have said to the controller.
-    fn learnt(&self, tls: Option<&TlsLoad>) -> Result<Learnt, PlanError> {
+    fn learnt(&self, spoken: &Spoken, facts: &mut Vec<Setting>) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
         match (request.planner, request.learnt) {
             (Planner::Agent, Some(text)) => serde_json::from_str(text).map_err(PlanError::own),
-            (Planner::Controller, _) if workload.first_check => self.ask_all(tls),
+            (Planner::Controller, _) if workload.first_check => self.ask_all(spoken, facts),
             _ => Ok(Learnt::nothing(workload)),
         }
     }
 
     /// Asks every server. Requests are the same for all: without what one of them refuses.
-    fn ask_all(&self, tls: Option<&TlsLoad>) -> Result<Learnt, PlanError> {
+    fn ask_all(&self, spoken: &Spoken, facts: &mut Vec<Setting>) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
-        let tls: Vec<_> = tls.into_iter().flat_map(TlsLoad::sites).collect();
+        let tls: Vec<_> = spoken.tls.iter().flat_map(TlsLoad::sites).collect();
         let mut found: Option<Learnt> = None;
         for (target, at) in request.targets.iter().zip(0..) {
             let server = Server {
@@ -131,8 +137,14 @@ impl Draft<'_> {
                 endpoint: workload.endpoint,
                 timeout: Duration::from_nanos(request.suite.op_timeout.0),
                 dial: request.dial,
+                h2: spoken.h2,
+                peer: Cell::default(),
             };
             let one = learn(workload, &server, self)?;
+            if let (Some(peer), Some(own)) = (server.peer.get(), spoken.h2) {
+                facts.push(peer_fact(peer));
+                check_streams(&target.url, peer, own)?;
+            }
             found = Some(match found {
                 None => one,
                 Some(first) => first.and(one, &server)?,
@@ -177,6 +189,9 @@ impl Draft<'_> {
             fact(HEADER_FACT, header.shown());
         }
         fact("prompts", self.prompts_fact());
+        if let Some(recorded) = self.request.loadfile.and_then(|file| due_times(&file.content)) {
+            fact("recorded load", self.recorded_fact(&recorded));
+        }
         fact("tokens of a prompt", fit_fact(learnt));
         fact("salt", salt_fact(self.workload).to_owned());
         let of_answers = match (learnt.says_usage, learnt.says_continuous_usage) {
@@ -193,6 +208,16 @@ impl Draft<'_> {
             fact("answers shorter than asked for", why.to_owned());
         }
         facts
+    }
+
+    fn recorded_fact(&self, recorded: &Recorded) -> String {
+        let rate = recorded.rate();
+        let speed = self.request.highest_ops_per_s.map_or(1.0, |highest| highest / rate);
+        format!(
+            "{rate:.3} requests/s on average, over {}; its times, divided by {speed:.3} at the \
+             highest load point; it begins anew after its end",
+            recorded.length()
+        )
     }
 
     fn prompts_fact(&self) -> String {

@@ -4,11 +4,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::pacer::Recorded;
-use plimsoll_engine::seam::ClientSeat;
+use plimsoll_engine::seam::{ClientSeat, Session};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
+use plimsoll_http::h2::windows::H2Settings;
+use plimsoll_http::h2_session::H2Session;
 use plimsoll_http::session::HttpSession;
-use plimsoll_http::site::{Site, WorkerSite};
+use plimsoll_http::site::{HttpOp, Site, WorkerSite};
 use plimsoll_http::tls::{Tls, TlsSite};
 use plimsoll_http::transport::TlsLoad;
 use plimsoll_model::outcome::OpNames;
@@ -28,6 +30,8 @@ pub(crate) struct LlmLoad {
     pub(crate) sites: Vec<Arc<Site>>,
     /// For `https` targets.
     pub(crate) tls: Option<TlsLoad>,
+    /// Of HTTP/2, where that is spoken.
+    pub(crate) h2: Option<H2Settings>,
     /// What is asked.
     pub(crate) prompts: Arc<Prompts>,
     /// Questions of a conversation.
@@ -45,17 +49,38 @@ impl Workload for LlmLoad {
         self.recorded.clone()
     }
 
+    fn clients_per_session(&self) -> u32 {
+        self.h2.map_or(1, |settings| settings.streams)
+    }
+
     fn run_worker(&self, seat: Seat<'_>) {
-        let assignment = seat.assignment;
-        let requests = WorkerRequests::new(self.prompts.clone(), assignment.nonce, self.turns);
+        let nonce = seat.assignment.nonce;
+        let requests = WorkerRequests::new(self.prompts.clone(), nonce, self.turns);
         let requests = Rc::new(requests);
         let site = |site: &Arc<Site>| WorkerSite::with_bodies(site.clone(), requests.clone());
         let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
-        let session = |c: &ClientSeat| {
-            let reader = AnswerReader::new(requests.clone());
-            HttpSession::new(sites[c.endpoint % sites.len()].clone(), reader, c.op_timeout)
-        };
-        let script = |c: &ClientSeat| ChatScript::new(requests.clone(), &assignment.load, c);
+        let site = |c: &ClientSeat| sites[c.endpoint % sites.len()].clone();
+        let reader = || AnswerReader::new(requests.clone());
+        match self.h2 {
+            None => {
+                self.run(seat, &requests, |c| HttpSession::new(site(c), reader(), c.op_timeout))
+            }
+            Some(settings) => self.run(seat, &requests, |c| {
+                H2Session::new(site(c), settings, reader(), c.op_timeout)
+            }),
+        }
+    }
+}
+
+impl LlmLoad {
+    fn run<S: Session<Op = HttpOp>>(
+        &self,
+        seat: Seat<'_>,
+        requests: &Rc<WorkerRequests>,
+        session: impl Fn(&ClientSeat) -> S,
+    ) {
+        let load = &seat.assignment.load;
+        let script = |c: &ClientSeat| ChatScript::new(requests.clone(), load, c);
         let tls: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
         match tls.is_empty() {
             true => seat.drive(|c| (session(&c), script(&c))),

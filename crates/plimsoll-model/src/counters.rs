@@ -32,6 +32,10 @@ macro_rules! with_counters {
                 Reconnected reconnected "reconnected_ops" Some("reconnected");
                 /// Connections that the server closed after a reply that announced to keep them.
                 Unkept unkept "unkept_connections" Some("closed although kept");
+                /// Ops that the server said it had not processed, and that were sent again.
+                Refused refused "refused_ops" Some("refused");
+                /// Ops that waited because the server allows fewer streams at a time.
+                StreamWaits stream_waits "stream_wait_ops" Some("waited for a stream");
                 /// Ops whose content was verified in full.
                 Verified verified "verified_ops" None;
             ]

@@ -8,7 +8,7 @@ use crate::protocols;
 use crate::verbs::url_flags::URL_SUITE;
 
 /// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and of vLLM's bench, GuideLLM and AIPerf, and
-/// what is written here. The tables of `docs/other-tools.md` say the same at length.
+/// what is written here. Tables of `docs/other-tools.md` and `docs/llm.md` say the same at length.
 const FLAGS: [(&[&str], &str); 46] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
@@ -192,15 +192,33 @@ mod tests {
     #[test]
     fn every_flag_in_the_table_of_other_tools_is_ours_or_answered() {
         let page = include_str!("../../../docs/other-tools.md");
+        let theirs = flags_of(page);
+        assert!(theirs.len() > 80, "{theirs:?}");
+        are_known("web-url", &theirs);
+    }
+
+    #[test]
+    fn so_is_every_flag_in_the_tables_of_language_models() {
+        let page = include_str!("../../../docs/llm.md");
+        let theirs = flags_of(page);
+        assert!(theirs.len() > 15, "{theirs:?}");
+        are_known("llm-chat", &theirs);
+    }
+
+    /// Flags of other tools in the tables of a page.
+    fn flags_of(page: &str) -> Vec<String> {
         let rows = page.lines().filter(|line| line.starts_with("| "));
         let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
         let mut theirs: Vec<String> = Vec::new();
         for row in &rows {
-            theirs.extend(flags_in(if row.len() > 2 { &row[2..] } else { &row[..1] }));
+            theirs.extend(flags_in(if row.len() > 3 { &row[2..] } else { &row[..1] }));
         }
-        assert!(theirs.len() > 80, "{theirs:?}");
+        theirs
+    }
+
+    fn are_known(suite: &str, theirs: &[String]) {
         for flag in theirs {
-            let line = format!("run web-url http://h/ {flag}");
+            let line = format!("run {suite} http://h/ {flag}");
             let is_known = ["", " 1", " 1s", " a:1"].iter().any(|value| {
                 let typed = format!("{line}{value}");
                 let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();

@@ -4,10 +4,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::h2::exchange::Exchange;
 use crate::look::HTTP2_ONLY;
-use crate::parameters::HttpWorkload;
-use crate::tls::{self, Trust};
-use crate::wire::reply::{Reply, ReplyReader};
+use crate::parameters::{HttpVersion, HttpWorkload};
+use crate::site::Version;
+use crate::tls::{self, ALPN_HTTP1, ALPN_HTTP2, Trust};
+use crate::wire::reply::{Reply, ReplyReader, Unfinished};
 use crate::wire::request::{Frame, Method, request};
 use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
@@ -34,6 +36,8 @@ pub struct Server<'a> {
     pub(super) host_field: String,
     /// Encryption, when wanted.
     tls: Option<Trusted<'a>>,
+    /// Version of HTTP.
+    http: HttpVersion,
 }
 
 /// Which certificates are good.
@@ -62,7 +66,8 @@ impl<'a> Server<'a> {
             None if url.host.contains(':') => format!("[{}]", url.host),
             None => url.host.clone(),
         };
-        Self { target: name, at: &target.resolved, host: &url.host, host_field, tls }
+        let (at, http) = (&target.resolved, workload.http);
+        Self { target: name, at, host: &url.host, host_field, tls, http }
     }
 
     /// Connects, and shakes hands when TLS is wanted; sends no request.
@@ -72,22 +77,39 @@ impl<'a> Server<'a> {
 
     /// Asks for `path`.
     pub fn get(&self, path: &str) -> Result<Reply, HostError> {
-        let mut stream = self.open()?;
+        let (mut stream, version) = self.open()?;
         let frame = Frame { host: &self.host_field, headers: &[], close: true };
-        let asked = request(frame, Method::GET, path);
         let broken = |what: &str| {
             HostError::unusable(format!("{}: GET {path}: {what}; is it a web server?", self.target))
         };
-        stream.write_all(&asked).map_err(|e| broken(&format!("cannot send: {e}")))?;
-        read_reply(&mut *stream).map_err(|what| broken(&what))
+        let reply = match version {
+            Version::Http1 => {
+                let asked = request(frame, Method::GET, path);
+                send(&mut *stream, &asked).and_then(|()| read_reply(&mut *stream))
+            }
+            Version::Http2 => {
+                let scheme = if self.tls.is_some() { "https" } else { "http" };
+                let asked = Exchange::new(Frame { close: false, ..frame }, scheme, path);
+                talk(asked, &mut *stream)
+            }
+        };
+        reply.map_err(|what| broken(&what))
     }
 
-    fn open(&self) -> Result<Box<dyn Stream>, HostError> {
+    /// A connection, and what is spoken on it.
+    fn open(&self) -> Result<(Box<dyn Stream>, Version), HostError> {
         let stream = reach::connect(self.target, self.at, REPLY_WAIT)?;
-        match self.tls {
-            None => Ok(Box::new(stream)),
-            Some(trusted) => Ok(Box::new(self.shake_hands(stream, trusted)?)),
-        }
+        let Some(trusted) = self.tls else {
+            let is_http2 = self.http == HttpVersion::Http2;
+            let version = if is_http2 { Version::Http2 } else { Version::Http1 };
+            return Ok((Box::new(stream), version));
+        };
+        let stream = self.shake_hands(stream, trusted)?;
+        let version = match stream.conn.alpn_protocol() {
+            Some(ALPN_HTTP2) => Version::Http2,
+            _ => Version::Http1,
+        };
+        Ok((Box::new(stream), version))
     }
 
     fn shake_hands(
@@ -99,6 +121,11 @@ impl<'a> Server<'a> {
             if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
         let config = tls::client_config(trust, None, &HostFiles::default())
             .map_err(|e| HostError::unusable(e.to_string()))?;
+        let config = match self.http {
+            HttpVersion::Http1 => config,
+            HttpVersion::Http2 => tls::offering(&config, &[ALPN_HTTP2]),
+            HttpVersion::Auto => tls::offering(&config, &[ALPN_HTTP2, ALPN_HTTP1]),
+        };
         let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
         let connection =
             ClientConnection::new(config, name).map_err(|e| self.refused(&io::Error::other(e)))?;
@@ -126,7 +153,14 @@ impl<'a> Server<'a> {
                 )
             }
             (Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)), _) => {
-                format!("{place} refuses HTTP/1.1 in the TLS handshake (ALPN): {HTTP2_ONLY}")
+                match self.http {
+                    HttpVersion::Http1 => format!(
+                        "{place} refuses HTTP/1.1 in the TLS handshake (ALPN): {HTTP2_ONLY}"
+                    ),
+                    HttpVersion::Http2 | HttpVersion::Auto => format!(
+                        "{place} refuses HTTP/2 in the TLS handshake (ALPN): leave out --http"
+                    ),
+                }
             }
             (Some(rustls::Error::InvalidCertificate(why)), _) => format!(
                 "the certificate of {place} is not good: {why}; trust it with --cacert FILE, or \
@@ -143,6 +177,25 @@ impl<'a> Server<'a> {
             _ => format!("the TLS handshake with {place} failed: {why}; see what its log says"),
         };
         HostError::unusable(format!("{target}: {why}"))
+    }
+}
+
+fn send(stream: &mut dyn Stream, bytes: &[u8]) -> Result<(), String> {
+    stream.write_all(bytes).map_err(|e| format!("cannot send: {e}"))
+}
+
+/// The same over HTTP/2.
+fn talk(mut exchange: Exchange, stream: &mut dyn Stream) -> Result<Reply, String> {
+    let mut buffer = [0; 4096];
+    loop {
+        send(stream, &exchange.take_out())?;
+        let n = read_some(stream, &mut buffer)?;
+        if let Some(reply) = exchange.take(&buffer[..n], BODY_BYTES_MAX)? {
+            return Ok(reply);
+        }
+        if n == 0 {
+            return Err(Unfinished::Head.to_string());
+        }
     }
 }
 

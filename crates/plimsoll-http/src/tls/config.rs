@@ -82,9 +82,21 @@ pub fn client_config(
             builder.with_client_auth_cert(chain, key)?
         }
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![ALPN_HTTP1.to_vec()];
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// HTTP/1.1 over TLS, as ALPN names it. RFC 7301 §6
+pub const ALPN_HTTP1: &[u8] = b"http/1.1";
+/// The same of HTTP/2. RFC 9113 §3.2
+pub const ALPN_HTTP2: &[u8] = b"h2";
+
+/// The same settings, offering these protocols (ALPN).
+pub fn offering(config: &ClientConfig, names: &[&[u8]]) -> Arc<ClientConfig> {
+    let mut config = config.clone();
+    config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+    Arc::new(config)
 }
 
 /// The same settings with a store of its own for sessions to resume. The store has a lock: one

@@ -21,13 +21,17 @@ use plimsoll_protocol::net::Channel;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
-pub use config::{Identity, TlsError, Trust, client_config, resuming, server_name};
+pub use config::{
+    ALPN_HTTP1, ALPN_HTTP2, Identity, TlsError, Trust, client_config, offering, resuming,
+    server_name,
+};
 
 use super::ended::LINGERING_LINKS_MAX;
 
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
 
+const NO_HTTP2: &str = "the server does not agree on HTTP/2 (ALPN)";
 const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
 
 /// What the TLS clients of one worker share for one server.
@@ -45,20 +49,18 @@ impl TlsSite {
         Rc::new(Self { config, name, plain, cipher: RefCell::default() })
     }
 
-    /// The server at the other end of a fresh channel agrees on this protocol (ALPN, RFC 7301)
-    /// when it is the only one that is offered. Its answer must be whole within `time_left`, and
-    /// is given up when `stop` is raised.
-    pub(super) fn agrees_on(
+    /// Which of these protocols the server at the other end of a fresh channel agrees on (ALPN,
+    /// RFC 7301). Its answer must be whole within `time_left`, and is given up when `stop` is
+    /// raised.
+    pub(super) fn agreed(
         &self,
-        name: &[u8],
+        names: &[&[u8]],
         channel: &mut dyn Channel,
         stop: &AtomicBool,
         mut time_left: Duration,
-    ) -> bool {
-        let mut config = ClientConfig::clone(&self.config);
-        config.alpn_protocols = vec![name.to_vec()];
-        let connection = ClientConnection::new(Arc::new(config), self.name.clone());
-        let Ok(mut connection) = connection else { return false };
+    ) -> Option<Vec<u8>> {
+        let config = offering(&self.config, names);
+        let mut connection = ClientConnection::new(config, self.name.clone()).ok()?;
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
@@ -74,11 +76,11 @@ impl TlsSite {
             while !rest.is_empty() {
                 let is_taken = connection.read_tls(&mut rest).is_ok_and(|taken| taken > 0);
                 if !is_taken || connection.process_new_packets().is_err() {
-                    return false;
+                    return None;
                 }
             }
         }
-        connection.alpn_protocol() == Some(name)
+        connection.alpn_protocol().map(<[u8]>::to_vec)
     }
 }
 
@@ -121,6 +123,11 @@ impl<S: Session> Tls<S> {
     }
 
     /// The session within.
+    pub fn session(&self) -> &S {
+        &self.session
+    }
+
+    /// The same, to be changed.
     pub fn session_mut(&mut self) -> &mut S {
         &mut self.session
     }
@@ -228,8 +235,16 @@ impl Links {
     }
 }
 
+/// HTTP/1.1 is spoken without an agreement, too; HTTP/2 is not. RFC 9113 §3.2
+fn is_agreed(connection: &ClientConnection, config: &ClientConfig) -> bool {
+    let wants_http2 = config.alpn_protocols.iter().any(|name| name == ALPN_HTTP2);
+    !wants_http2 || connection.alpn_protocol() == Some(ALPN_HTTP2)
+}
+
 impl<S: Session> Session for Tls<S> {
     type Op = S::Op;
+
+    const BATCH_SENDS: bool = S::BATCH_SENDS;
 
     fn kind(&self, op: &S::Op) -> OpKind {
         self.session.kind(op)
@@ -264,6 +279,7 @@ impl<S: Session> Session for Tls<S> {
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
         let mut rest = bytes;
+        let site = self.links.site.clone();
         while !rest.is_empty() {
             let Some(found) = self.links.find(link) else { return };
             let Some(connection) = found.connection.as_deref_mut() else { return };
@@ -278,6 +294,9 @@ impl<S: Session> Session for Tls<S> {
                 Err(error) => return self.fail(link, &error, now, io),
             };
             let becomes_ready = !found.ready && !connection.is_handshaking();
+            if becomes_ready && !is_agreed(connection, &site.config) {
+                return self.fail(link, &NO_HTTP2, now, io);
+            }
             found.ready |= becomes_ready;
             self.links.flush(link, io);
             if becomes_ready {

@@ -135,39 +135,49 @@ impl RequestText {
     }
 }
 
-/// Header of a request. A `Host`, `User-Agent` or `Content-Type` among the fields replaces the one
-/// written otherwise.
-pub fn head(frame: Frame<'_>, text: &RequestText) -> Template {
+/// Fields of a request but for the length of its body, each `Name: value`. A `Host`, `User-Agent`
+/// or `Content-Type` among those that were given replaces the one written otherwise.
+pub fn fields<'a>(frame: Frame<'a>, text: &'a RequestText) -> Vec<Cow<'a, str>> {
     let own = |name: &str| text.headers.iter().any(|field| is_named(field, name));
     let has = |name: &str| own(name) || frame.headers.iter().any(|field| is_named(field, name));
-    let mut head = Template::fixed(format!("{} ", text.method.as_str()).as_bytes());
-    head.append(&text.target);
-    let mut fields = " HTTP/1.1\r\n".to_owned();
-    let mut say = |field: &str| {
-        fields.push_str(field);
-        fields.push_str("\r\n");
-    };
+    let mut fields: Vec<Cow<'a, str>> = Vec::new();
     if !has("host") {
-        say(&format!("Host: {}", frame.host));
+        fields.push(format!("Host: {}", frame.host).into());
     }
     if !has("user-agent") {
-        say(concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION")));
+        fields.push(concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION")).into());
     }
-    for field in frame.headers.iter().filter(|field| !own(name_of(field))) {
-        say(field);
-    }
-    text.headers.iter().for_each(|field| say(field));
+    let of_frame = frame.headers.iter().filter(|field| !own(name_of(field)));
+    fields.extend(of_frame.chain(&text.headers).map(Cow::from));
     if !text.body.is_empty() && !has("content-type") {
         // As curl says of --data.
-        say("Content-Type: application/x-www-form-urlencoded");
+        fields.push("Content-Type: application/x-www-form-urlencoded".into());
     }
     if frame.close {
-        say("Connection: close");
+        fields.push("Connection: close".into());
     }
-    let counted = !has("content-length") && !has("transfer-encoding");
-    let with_length = (!text.body.is_empty() || text.method.expects_body()) && counted;
-    head.append(&Template::fixed(fields.as_bytes()));
-    if with_length {
+    fields
+}
+
+/// The request says how long its body is, and none of its fields does.
+pub fn counts_body(frame: Frame<'_>, text: &RequestText) -> bool {
+    let mut given = text.headers.iter().chain(frame.headers);
+    let is_said = given
+        .any(|field| is_named(field, "content-length") || is_named(field, "transfer-encoding"));
+    (!text.body.is_empty() || text.method.expects_body()) && !is_said
+}
+
+/// Header of a request.
+pub fn head(frame: Frame<'_>, text: &RequestText) -> Template {
+    let mut head = Template::fixed(format!("{} ", text.method.as_str()).as_bytes());
+    head.append(&text.target);
+    let mut lines = " HTTP/1.1\r\n".to_owned();
+    for field in fields(frame, text) {
+        lines.push_str(&field);
+        lines.push_str("\r\n");
+    }
+    head.append(&Template::fixed(lines.as_bytes()));
+    if counts_body(frame, text) {
         head.append(&Template::fixed(b"Content-Length: "));
         head.push(Piece::BodyBytes);
         head.append(&Template::fixed(b"\r\n"));

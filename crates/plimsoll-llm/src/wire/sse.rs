@@ -142,9 +142,10 @@ impl EventReader {
 
     /// The bytes of `fragment` are lines of a stream.
     fn reads(&mut self, fragment: &[u8]) -> bool {
-        if self.stage == Stage::FirstLine && self.line.trim_ascii_start().is_empty() {
+        if self.stage == Stage::FirstLine {
+            let mut bytes = self.line.iter().chain(fragment).skip_while(|byte| **byte == b' ');
             // No field of an event begins like that.
-            if let [b'{' | b'[' | b'<', ..] = fragment.trim_ascii_start() {
+            if let Some(b'{' | b'[' | b'<') = bytes.next() {
                 self.stage = Stage::NoStream;
             }
         }

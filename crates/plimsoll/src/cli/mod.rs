@@ -29,7 +29,7 @@ pub(crate) use compare::{CompareArgs, FailIf, Labelled, VersusArgs};
 pub(crate) use experiment::{ExperimentArgs, Joined};
 pub(crate) use llm::LlmArgs;
 use observers::ObserverArgs;
-pub(crate) use run::{ArrivalsArg, GateArgs, Reported, RunArgs, UrlArgs, YesNo};
+pub(crate) use run::{ArrivalsArg, GateArgs, HttpArg, Reported, RunArgs, UrlArgs, YesNo};
 pub(crate) use scale::{Over, ScaleArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use size::SizeArgs;

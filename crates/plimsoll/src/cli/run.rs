@@ -20,7 +20,7 @@ pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
-    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba;
+    /// builtin:, or managed:nginx, caddy, ganesha, samba or llama;
     /// PLIMSOLL_PASSWORD holds the user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
@@ -232,8 +232,16 @@ pub(crate) struct UrlArgs {
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
     /// A new connection for each request
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["http", "streams"])]
     pub new_connection: bool,
+    /// Version of HTTP, also of web-static: 2 by ALPN over TLS, else without asking first; auto is
+    /// what the server agrees on over TLS [default: 1.1]
+    #[arg(long, value_name = "VERSION")]
+    pub http: Option<HttpArg>,
+    /// With --http 2: requests in flight on a connection at a time; clients share connections
+    /// [default: 1]
+    #[arg(long, value_name = "N", requires = "http", value_parser = parse_clients)]
+    pub streams: Option<u32>,
     /// Do not check the server's certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
@@ -249,7 +257,13 @@ pub(crate) struct UrlArgs {
 }
 
 impl UrlArgs {
-    /// The first flag given, if any.
+    /// The first flag given that other web suites have, too, if any.
+    pub(crate) fn first_of_web(&self) -> Option<&'static str> {
+        let flags = [(self.http.is_some(), "--http"), (self.streams.is_some(), "--streams")];
+        flags.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// The first other flag given, if any.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         [
             (self.clients.is_some(), "--clients"),
@@ -292,6 +306,30 @@ impl UrlArgs {
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// Version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HttpArg {
+    /// One request at a time on a connection
+    #[value(name = "1.1", alias = "1")]
+    Http1,
+    /// Several
+    #[value(name = "2")]
+    Http2,
+    /// What the server agrees on
+    Auto,
+}
+
+impl HttpArg {
+    /// The key `workload.http` of a suite.
+    pub(crate) const fn as_version(self) -> &'static str {
+        match self {
+            Self::Http1 => "1.1",
+            Self::Http2 => "2",
+            Self::Auto => "auto",
+        }
     }
 }
 

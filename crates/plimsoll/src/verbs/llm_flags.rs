@@ -20,7 +20,8 @@ const TRACE_GRACE: Nanos = Nanos::from_secs(3_600);
 /// Flags of language model suites are given, and the suite is one.
 pub(super) fn has_flags(args: &RunArgs) -> Result<bool, Failure> {
     let own = args.llm.first_given();
-    if own.or(args.url.first_given()).is_none() && args.ladder.peak.is_none() {
+    let shared = args.url.first_given().or(args.url.first_of_web());
+    if own.or(shared).is_none() && args.ladder.peak.is_none() {
         return Ok(false);
     }
     let suite = suite_source::find(&args.suite, &[])?;

@@ -9,12 +9,14 @@ use plimsoll_model::units::{Nanos, parse_span, span_text};
 use plimsoll_protocol::InputFile;
 use toml::Value;
 
-use crate::cli::{ArrivalsArg, RunArgs, UrlArgs};
+use crate::cli::{ArrivalsArg, HttpArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
 use crate::verbs::llm_flags;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
+/// How the names of suites begin that speak to web servers.
+const WEB_SUITES: &str = "web-";
 /// Holds the password of `--basic-auth`, where the flag does not.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// Clients of the suite.
@@ -38,10 +40,18 @@ pub(super) struct FlagChanges {
 pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChanges, Failure> {
     let url = &args.url;
     let is_url = args.suite == URL_SUITE;
-    let is_llm = !is_url && llm_flags::has_flags(args)?;
+    let is_llm = llm_flags::has_flags(args)?;
     if let Some(flag) = url.first_given().filter(|_| !is_url && !is_llm) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
+            args.suite
+        )));
+    }
+    let is_of_web = is_llm || args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
+    if let Some(flag) = url.first_of_web().filter(|_| !is_of_web) {
+        return Err(Failure::wrong(format!(
+            "{flag} belongs to suites {URL_SUITE} and web-static and to language model suites, not \
+             to {}",
             args.suite
         )));
     }
@@ -113,7 +123,9 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
         set.to("ladder.kind", "points");
         set.to("ladder.points", url.rate.clone());
     }
-    set.given("load.clients", url.connections.map(i64::from));
+    // Clients are requests in flight: each connection carries so many.
+    let streams = i64::from(url.streams.unwrap_or(1));
+    set.given("load.clients", url.connections.map(|n| i64::from(n).saturating_mul(streams)));
     set.given("load.gaps", url.arrivals.map(ArrivalsArg::as_gaps));
     Ok(())
 }
@@ -179,6 +191,8 @@ fn set_transport(url: &UrlArgs, set: &mut Set) {
     set.given("workload.stream", url.stream.then_some(true));
     set.given("workload.first_check", url.no_check.then_some(false));
     set.of_transport("connect_to", url.connect_to.clone().or(place));
+    set.of_transport("http", url.http.map(HttpArg::as_version));
+    set.of_transport("streams", url.streams.map(i64::from));
     set.of_transport("connections", url.new_connection.then_some("per-request"));
     set.of_transport("tls_verify", url.insecure.then_some(false));
     set.of_transport("tls_ca_file", url.cacert.as_deref().map(absolute));

@@ -1,0 +1,447 @@
+//! The client's side of one connection: settings, streams, windows. RFC 9113 §3.4, §5, §6.
+//!
+//! It is told what arrives and answers with events; what is to be sent lies in [`Connection::out`].
+//! What one stream does wrong ends that stream; what the connection does wrong is a [`Fault`].
+
+use super::event::{Event, GoingAway, Tag, Wrong};
+use super::fault::Fault;
+use super::fields::LIST_BYTES_MAX;
+use super::frame::{
+    self, Code, FrameHeader, HEADER_BYTES, NUMBER_MAX, PREFACE, WINDOW_BYTES, flag, kind, setting,
+};
+use super::hpack::{Decoder, TABLE_BYTES};
+use super::reader::{Cut, Data, FrameReader, without_padding};
+use super::request::{EncoderTable, write_headers};
+use super::streams::{Stream, Streams};
+use super::windows::{PeerSettings, ReceiveWindow, ReceiveWindows, SendWindow};
+
+/// Frames in a row that bring no reply further: pings, settings, empty data. Real servers send a
+/// few.
+const IDLE_FRAMES_MAX: u32 = 4_096;
+/// Frames that one header block may come in.
+const BLOCK_FRAMES_MAX: u32 = 128;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// To be sent; whoever sends it clears it.
+    pub out: Vec<u8>,
+    reader: FrameReader,
+    decoder: Decoder,
+    table: EncoderTable,
+    peer: PeerSettings,
+    stream_window_bytes: u32,
+    receiving: ReceiveWindow,
+    sending: SendWindow,
+    streams: Streams,
+    block: Option<Block>,
+    is_ready: bool,
+    going_away: Option<GoingAway>,
+    idle_frames: u32,
+}
+
+/// A header block that comes in several frames.
+#[derive(Debug)]
+struct Block {
+    header: FrameHeader,
+    bytes: Vec<u8>,
+    frames: u32,
+}
+
+impl Connection {
+    /// A connection that has just been opened.
+    pub fn new(windows: ReceiveWindows) -> Self {
+        let connection_bytes = windows.connection_bytes.max(WINDOW_BYTES);
+        let mut out = PREFACE.to_vec();
+        let settings = [
+            (setting::ENABLE_PUSH, 0),
+            (setting::INITIAL_WINDOW_SIZE, windows.stream_bytes),
+            (setting::MAX_HEADER_LIST_SIZE, LIST_BYTES_MAX),
+        ];
+        const { assert!(TABLE_BYTES == 4_096, "the default, which is not said") };
+        frame::write_settings(&settings, &mut out);
+        if connection_bytes > WINDOW_BYTES {
+            frame::write_window_update(0, connection_bytes - WINDOW_BYTES, &mut out);
+        }
+        Self {
+            out,
+            reader: FrameReader::default(),
+            decoder: Decoder::default(),
+            table: EncoderTable::default(),
+            peer: PeerSettings::default(),
+            stream_window_bytes: windows.stream_bytes,
+            receiving: ReceiveWindow::new(connection_bytes),
+            sending: SendWindow::new(WINDOW_BYTES),
+            streams: Streams::default(),
+            block: None,
+            is_ready: false,
+            going_away: None,
+            idle_frames: 0,
+        }
+    }
+
+    /// The server's settings, once they have come.
+    pub fn peer(&self) -> Option<PeerSettings> {
+        self.is_ready.then_some(self.peer)
+    }
+
+    /// What the server's GOAWAY said.
+    pub fn going_away(&self) -> Option<GoingAway> {
+        self.going_away
+    }
+
+    /// The server takes a stream more.
+    pub fn has_room(&self) -> bool {
+        self.is_ready && self.takes_more() && self.streams.len() < self.peer.streams_max as usize
+    }
+
+    /// It will take streams again once others have ended.
+    pub fn takes_more(&self) -> bool {
+        self.going_away.is_none() && !self.streams.is_used_up()
+    }
+
+    /// Open streams.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Heap bytes held now.
+    pub fn held_bytes(&self) -> usize {
+        let block = self.block.as_ref().map_or(0, |block| block.bytes.capacity());
+        let read = self.reader.held_bytes() + self.decoder.held_bytes();
+        self.out.capacity() + read + block + self.streams.held_bytes()
+    }
+
+    /// Opens a stream and sends the header of a request, with a body to follow or not. Answers
+    /// with its number. Only while there [is room](Self::has_room).
+    pub fn open(
+        &mut self,
+        tag: Tag,
+        has_body: bool,
+        write_block: impl FnOnce(&mut EncoderTable, &mut Vec<u8>),
+    ) -> u32 {
+        let number = self.streams.next_number();
+        let flags = if has_body { 0 } else { flag::END_STREAM };
+        let (table, room) = (&mut self.table, self.peer.payload_bytes_max);
+        write_headers((number, flags), room, |out| write_block(table, out), &mut self.out);
+        let sending = SendWindow::new(self.peer.window_bytes);
+        let receiving = ReceiveWindow::new(self.stream_window_bytes);
+        let is_sent = !has_body;
+        self.streams.open(Stream { number, tag, sending, receiving, is_sent, has_head: false });
+        number
+    }
+
+    /// Sends what the windows allow of the rest of a request's body, and its end with the last
+    /// byte. Answers with the bytes sent.
+    pub fn send_body(&mut self, number: u32, rest: &[u8]) -> usize {
+        let Some(stream) = self.streams.find(number) else { return 0 };
+        let room = self.sending.room().min(stream.sending.room());
+        let whole = rest.len().min(room);
+        let mut left = &rest[..whole];
+        let is_last = whole == rest.len();
+        while !left.is_empty() {
+            let (part, after) = left.split_at(left.len().min(self.peer.payload_bytes_max as usize));
+            left = after;
+            let flags = if is_last && left.is_empty() { flag::END_STREAM } else { 0 };
+            frame::write(kind::DATA, flags, number, part, &mut self.out);
+        }
+        stream.sending.use_up(whole);
+        self.sending.use_up(whole);
+        stream.is_sent |= is_last;
+        whole
+    }
+
+    /// Ends a stream whose reply nobody waits for any more.
+    pub fn cancel(&mut self, number: u32) {
+        if self.streams.remove(number).is_some() {
+            frame::write_reset(number, Code::CANCEL, &mut self.out);
+        }
+    }
+
+    /// Says why the connection is given up.
+    pub fn say_goodbye(&mut self, why: Fault) {
+        frame::write_goaway(why.code(), &mut self.out);
+    }
+
+    /// The next of the streams that the server has said it did not process; it is closed.
+    pub fn take_unprocessed(&mut self) -> Option<Tag> {
+        let last = self.going_away?.last_stream;
+        self.streams.pop_above(last).map(|stream| stream.tag)
+    }
+
+    /// The next of the streams that are open; it is closed, and the server hears nothing of it.
+    pub fn take_any(&mut self) -> Option<Tag> {
+        self.streams.pop_above(0).map(|stream| stream.tag)
+    }
+
+    /// Takes what has happened from the front of `input`; `None` when all of it is used.
+    pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Event<'i>>, Fault> {
+        loop {
+            let cut = self.reader.next(input).map_err(|fault| self.explained(fault))?;
+            let event = match cut {
+                Cut::More => return Ok(None),
+                Cut::Data(data) => self.on_data(data)?,
+                Cut::Frame(header, payload) => self.on_frame(header, payload)?,
+                Cut::Kept(header, kept) => self.on_frame(header, &kept[HEADER_BYTES..])?,
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// A fault at the very start comes of bytes that are no frames.
+    fn explained(&self, fault: Fault) -> Fault {
+        /// `HTT` as the length of a frame.
+        const HTTP1: u32 = u32::from_be_bytes([0, b'H', b'T', b'T']);
+        match fault {
+            Fault::FrameTooLong { bytes: HTTP1 } if !self.is_ready => Fault::Http1,
+            _ if !self.is_ready => Fault::NotHttp2,
+            other => other,
+        }
+    }
+
+    fn on_data<'i>(&mut self, data: Data<'i>) -> Result<Option<Event<'i>>, Fault> {
+        if !self.is_ready {
+            return Err(Fault::NotHttp2);
+        }
+        if self.block.is_some() {
+            return Err(Fault::Continuation);
+        }
+        let Data { stream: number, payload, flow_bytes, ends_stream } = data;
+        if let Some(bytes) = self.receiving.take(flow_bytes)? {
+            frame::write_window_update(0, bytes, &mut self.out);
+        }
+        let Some(stream) = self.streams.find(number) else {
+            self.streams.check_closed(number, kind::DATA)?;
+            return Ok(None);
+        };
+        if !stream.has_head {
+            return Ok(self.wrong(number, Wrong::NoHead));
+        }
+        let tag = stream.tag;
+        if let Some(bytes) = stream.receiving.take(flow_bytes)?
+            && !ends_stream
+        {
+            frame::write_window_update(number, bytes, &mut self.out);
+        }
+        match (payload, ends_stream) {
+            ([], false) => {
+                self.count_idle()?;
+                return Ok(None);
+            }
+            (_, true) => self.end(number),
+            (_, false) => {}
+        }
+        self.idle_frames = 0;
+        Ok(Some(Event::Data { tag, payload, ends: ends_stream }))
+    }
+
+    fn on_frame(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        if !self.is_ready && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
+            return Err(Fault::NotHttp2);
+        }
+        if self.block.is_some() != (header.kind == kind::CONTINUATION) {
+            return Err(Fault::Continuation);
+        }
+        match header.kind {
+            kind::HEADERS => {
+                let block = without_padding(header, payload)?;
+                match header.has(flag::END_HEADERS) {
+                    true => self.on_block(header, block),
+                    false => {
+                        self.block = Some(Block { header, bytes: block.to_vec(), frames: 1 });
+                        Ok(None)
+                    }
+                }
+            }
+            kind::CONTINUATION => self.on_continuation(header, payload),
+            kind::SETTINGS => self.on_settings(header, payload),
+            kind::WINDOW_UPDATE => self.on_window_update(header, payload),
+            kind::RST_STREAM => self.on_reset(header, payload),
+            kind::PING => self.on_ping(header, payload),
+            kind::GOAWAY => self.on_goaway(header, payload),
+            kind::PUSH_PROMISE => Err(Fault::Push),
+            // RFC 9113 §4.1: unknown ones are ignored; PRIORITY says nothing to a client.
+            _ => self.count_idle().map(|()| None),
+        }
+    }
+
+    fn on_continuation(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let Some(mut block) = self.block.take() else { return Err(Fault::Continuation) };
+        if block.header.stream != header.stream {
+            return Err(Fault::Continuation);
+        }
+        block.frames += 1;
+        let bytes = block.bytes.len() + payload.len();
+        if bytes > LIST_BYTES_MAX as usize || block.frames > BLOCK_FRAMES_MAX {
+            return Err(Fault::BlockTooLong);
+        }
+        block.bytes.extend_from_slice(payload);
+        if header.has(flag::END_HEADERS) {
+            return self.on_block(block.header, &block.bytes);
+        }
+        self.block = Some(block);
+        Ok(None)
+    }
+
+    /// A header block is whole. It is read even where nobody waits for it: it may change the table.
+    fn on_block(
+        &mut self,
+        header: FrameHeader,
+        block: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let fields = self.decoder.read(block).map_err(Fault::Block)?;
+        let number = header.stream;
+        let Some(stream) = self.streams.find(number) else {
+            self.streams.check_closed(number, kind::HEADERS)?;
+            return Ok(None);
+        };
+        let (tag, ends) = (stream.tag, header.has(flag::END_STREAM));
+        if stream.has_head {
+            return Ok(match fields.check_trailer() {
+                Ok(()) if ends => {
+                    self.end(number);
+                    Some(Event::Data { tag, payload: &[], ends })
+                }
+                Ok(()) => self.wrong(number, Wrong::Trailer),
+                Err(why) => self.wrong(number, Wrong::Header(why)),
+            });
+        }
+        let (status, length) = match fields.reply() {
+            Ok((101, _)) => return Ok(self.wrong(number, Wrong::Upgrade)),
+            Ok((100..200, _)) if ends => return Ok(self.wrong(number, Wrong::Interim)),
+            Ok((100..200, _)) => return self.count_idle().map(|()| None),
+            Ok(reply) => reply,
+            Err(why) => return Ok(self.wrong(number, Wrong::Header(why))),
+        };
+        stream.has_head = true;
+        self.idle_frames = 0;
+        if ends {
+            self.end(number);
+        }
+        Ok(Some(Event::Head { tag, status, length, ends }))
+    }
+
+    fn on_settings(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        of_connection(header)?;
+        if header.has(flag::ACK) {
+            let is_empty = payload.is_empty();
+            return if is_empty { Ok(None) } else { Err(Fault::FrameLength(header.kind)) };
+        }
+        self.count_idle()?;
+        let before = i64::from(self.peer.window_bytes);
+        self.peer.read(payload, &mut self.table)?;
+        let growth = i64::from(self.peer.window_bytes) - before;
+        self.streams.grow(growth)?;
+        self.is_ready = true;
+        frame::write(kind::SETTINGS, flag::ACK, 0, &[], &mut self.out);
+        Ok(Some(Event::Settings))
+    }
+
+    fn on_window_update(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let increment = i64::from(number(header, payload)? & NUMBER_MAX);
+        if increment == 0 {
+            return Err(Fault::WindowUpdate);
+        }
+        if header.stream == 0 {
+            self.sending.grow(increment)?;
+        } else if let Some(stream) = self.streams.find(header.stream) {
+            stream.sending.grow(increment)?;
+        } else {
+            self.streams.check_closed(header.stream, header.kind)?;
+            return Ok(None);
+        }
+        Ok(Some(Event::Window))
+    }
+
+    fn on_reset(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        let code = Code(number(header, payload)?);
+        match self.streams.remove(header.stream) {
+            Some(stream) => Ok(Some(Event::Reset(stream.tag, code))),
+            None => self.streams.check_closed(header.stream, header.kind).map(|()| None),
+        }
+    }
+
+    fn on_ping(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        const PING_BYTES: usize = 8;
+        of_connection(header)?;
+        if payload.len() != PING_BYTES {
+            return Err(Fault::FrameLength(header.kind));
+        }
+        self.count_idle()?;
+        if !header.has(flag::ACK) {
+            frame::write(kind::PING, flag::ACK, 0, payload, &mut self.out);
+        }
+        Ok(None)
+    }
+
+    fn on_goaway(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, Fault> {
+        of_connection(header)?;
+        let Some(([last @ .., a, b, c, d], _)) = payload.split_first_chunk::<8>() else {
+            return Err(Fault::FrameLength(header.kind));
+        };
+        self.count_idle()?;
+        let last_stream = u32::from_be_bytes(*last) & NUMBER_MAX;
+        let code = Code(u32::from_be_bytes([*a, *b, *c, *d]));
+        self.going_away = Some(GoingAway { last_stream, code });
+        Ok(Some(Event::GoAway))
+    }
+
+    /// The reply is whole; a request that is not is broken off. RFC 9113 §8.1
+    fn end(&mut self, number: u32) {
+        if self.streams.remove(number).is_some_and(|stream| !stream.is_sent) {
+            frame::write_reset(number, Code::CANCEL, &mut self.out);
+        }
+    }
+
+    /// Ends a stream that is out of order.
+    fn wrong(&mut self, number: u32, why: Wrong) -> Option<Event<'static>> {
+        let stream = self.streams.remove(number)?;
+        frame::write_reset(number, Code::PROTOCOL_ERROR, &mut self.out);
+        Some(Event::Wrong(stream.tag, why))
+    }
+
+    fn count_idle(&mut self) -> Result<(), Fault> {
+        self.idle_frames += 1;
+        if self.idle_frames > IDLE_FRAMES_MAX { Err(Fault::Flood) } else { Ok(()) }
+    }
+}
+
+fn of_connection(header: FrameHeader) -> Result<(), Fault> {
+    if header.stream == 0 { Ok(()) } else { Err(Fault::FrameStream(header.kind)) }
+}
+
+/// The payload of a frame that has one number.
+fn number(header: FrameHeader, payload: &[u8]) -> Result<u32, Fault> {
+    let number = payload.try_into().map_err(|_| Fault::FrameLength(header.kind))?;
+    Ok(u32::from_be_bytes(number))
+}

@@ -1,0 +1,433 @@
+//! The client's side of HTTP/2 as a state machine: several ops in flight on one connection.
+//! RFC 9113 §5, §8.
+//!
+//! Ops wait here until the server's settings have come, and while it has as many streams open as it
+//! allows. A connection that the server ends with GOAWAY finishes its replies beside the new one.
+
+mod lost;
+mod op;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
+use plimsoll_model::units::Nanos;
+
+use super::ended::LINGERING_LINKS_MAX;
+use super::h2::connection::Connection;
+use super::h2::event::{Event, Tag};
+use super::h2::fault::Fault;
+use super::h2::windows::{H2Settings, PeerSettings, ReceiveWindows};
+use super::in_flight::{InFlight, Stage};
+use super::reader::{Plain, Reader};
+use super::site::{HttpOp, WorkerSite};
+use super::wire::body::Framing;
+use super::wire::head::Head;
+use op::Op;
+
+/// A buffer this large is not kept for the next requests.
+const KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// One client, or several that share its connection, whose replies are read by an `R`.
+#[derive(Debug)]
+pub struct H2Session<R: Reader = Plain> {
+    site: Rc<WorkerSite>,
+    settings: H2Settings,
+    op_timeout: Nanos,
+    reader: R,
+    /// By ticket.
+    ops: Vec<Option<Op<R::Reply>>>,
+    in_flight: u32,
+    /// Ops that no stream carries yet, in the order in which they go out.
+    waiting: VecDeque<Ticket>,
+    /// In the order of issue, which is that of the deadlines; of ops that have ended, too.
+    deadlines: VecDeque<(Nanos, Ticket)>,
+    links: Vec<OpenLink>,
+    /// Whose bodies the call that the session is in has brought bytes of.
+    touched: Vec<Ticket>,
+    counts: Counts,
+    /// What was wrong with the last connection that was given up.
+    fault: Option<Fault>,
+}
+
+/// What it counted since it was asked last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    verified: u64,
+    refused: u64,
+    stream_waits: u64,
+    unkept: u64,
+}
+
+/// A link and the connection that it carries.
+#[derive(Debug)]
+struct OpenLink {
+    link: Link,
+    connection: Box<Connection>,
+    is_connected: bool,
+    /// It has carried a whole reply.
+    is_reused: bool,
+    /// The bytes that came last ended a reply, and nothing followed.
+    at_boundary: bool,
+}
+
+impl H2Session {
+    /// A client of one request at a time that keeps the first
+    /// [`super::reader::CAPTURE_BYTES_MAX`] of each body.
+    pub fn capturing(site: Rc<WorkerSite>, windows: ReceiveWindows, op_timeout: Nanos) -> Self {
+        let settings = H2Settings { streams: 1, windows };
+        Self::new(site, settings, Plain::Kept(Vec::new()), op_timeout)
+    }
+
+    /// The body of the last reply.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        match &mut self.reader {
+            Plain::Kept(body) => std::mem::take(body),
+            Plain::Unread | Plain::Chunks => Vec::new(),
+        }
+    }
+}
+
+impl<R: Reader> H2Session<R> {
+    /// A client of `site`.
+    pub fn new(site: Rc<WorkerSite>, settings: H2Settings, reader: R, op_timeout: Nanos) -> Self {
+        Self {
+            site,
+            settings,
+            op_timeout,
+            reader,
+            ops: Vec::new(),
+            in_flight: 0,
+            waiting: VecDeque::new(),
+            deadlines: VecDeque::new(),
+            links: Vec::new(),
+            touched: Vec::new(),
+            counts: Counts::default(),
+            fault: None,
+        }
+    }
+
+    /// What was wrong with the last connection that was given up.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// What the server's settings say, once they have come.
+    pub fn peer(&self) -> Option<PeerSettings> {
+        self.links.iter().find_map(|open| open.connection.peer())
+    }
+
+    /// Heap bytes held now.
+    pub fn held_bytes(&self) -> usize {
+        let connections = self.links.iter().map(|open| open.connection.held_bytes());
+        connections.sum::<usize>() + self.ops.capacity() * size_of::<Option<Op<R::Reply>>>()
+    }
+
+    fn connect(&mut self, io: &mut impl Io) {
+        let link = io.connect(LinkKind::Stream);
+        let connection = Box::new(Connection::new(self.settings.windows));
+        self.links.push(OpenLink {
+            link,
+            connection,
+            is_connected: false,
+            is_reused: false,
+            at_boundary: false,
+        });
+    }
+
+    /// Takes a link out, so that what it brings can be dealt with.
+    fn take_link(&mut self, link: Link) -> Option<OpenLink> {
+        let at = self.links.iter().position(|open| open.link == link)?;
+        Some(self.links.swap_remove(at))
+    }
+
+    /// Ops that wait go out, on a new connection where there is none for them.
+    fn send_waiting(&mut self, io: &mut impl Io) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let Some(at) = self.links.iter().position(|open| open.connection.takes_more()) else {
+            return self.connect(io);
+        };
+        let mut open = self.links.swap_remove(at);
+        while open.connection.has_room()
+            && let Some(ticket) = self.waiting.pop_front()
+        {
+            self.start(&mut open, ticket);
+        }
+        self.put_back(open, io);
+    }
+
+    /// Sends the request of an op, or what the windows allow of it.
+    fn start(&mut self, open: &mut OpenLink, ticket: Ticket) {
+        let Some(op) = self.ops.get_mut(ticket.0 as usize).and_then(Option::as_mut) else { return };
+        let (site, connection, http) = (&self.site, &mut open.connection, op.flight.op);
+        op.flight.sent_bytes = 0;
+        site.with_body(&http, |body| {
+            let stream = connection.open(Tag(ticket.0), !body.is_empty(), |table, out| {
+                site.write_block(&http, body.len(), table, out);
+            });
+            op.stream = Some((open.link, stream));
+            op.body_left = body.len() as u64;
+            if !body.is_empty() {
+                op.sent(connection.send_body(stream, body));
+            }
+        });
+    }
+
+    /// Windows have opened: sends what they allow of bodies that wait for them.
+    fn send_bodies(&mut self, open: &mut OpenLink) {
+        let (site, link) = (&self.site, open.link);
+        let unsent = self.ops.iter_mut().flatten().filter(|op| op.body_left > 0);
+        for op in unsent {
+            let Some((of, stream)) = op.stream else { continue };
+            if of == link {
+                let at = op.flight.sent_bytes as usize;
+                let http = op.flight.op;
+                site.with_body(&http, |body| {
+                    op.sent(open.connection.send_body(stream, &body[at.min(body.len())..]));
+                });
+            }
+        }
+    }
+
+    /// Sends what the connection has written, and keeps it.
+    fn put_back(&mut self, mut open: OpenLink, io: &mut impl Io) {
+        let out = &mut open.connection.out;
+        if open.is_connected && !out.is_empty() {
+            io.send(open.link, out);
+            out.clear();
+            if out.capacity() > KEPT_BYTES_MAX {
+                *out = Vec::new();
+            }
+        }
+        self.links.push(open);
+    }
+
+    /// A connection that takes no more requests and has no more replies is left to the server to
+    /// close, so that the waiting for late segments is its own.
+    fn drop_ended(&mut self, io: &mut impl Io) {
+        let has_ended =
+            |open: &OpenLink| !open.connection.takes_more() && open.connection.streams() == 0;
+        while self.links.len() > LINGERING_LINKS_MAX
+            && let Some(at) = self.links.iter().position(has_ended)
+        {
+            io.close(self.links.swap_remove(at).link);
+        }
+    }
+
+    fn on_event(&mut self, open: &mut OpenLink, event: Event<'_>, now: Nanos, io: &mut impl Io) {
+        match event {
+            Event::Settings | Event::Window => self.send_bodies(open),
+            Event::Head { tag, status, length, ends } => {
+                let Some(op) = self.op_mut(tag) else { return };
+                op.flight.begun = true;
+                let head = Head {
+                    bytes: 0,
+                    status,
+                    persistent: true,
+                    content_length: length,
+                    chunked: false,
+                };
+                op.flight.stage = Stage::Body { head, framing: Framing::UntilClose };
+                if ends {
+                    self.finish(open, tag, now, io);
+                }
+            }
+            Event::Data { tag, payload, ends } => {
+                let site = Rc::clone(&self.site);
+                let Some(op) = self.ops.get_mut(tag.0 as usize).and_then(Option::as_mut) else {
+                    return;
+                };
+                op.flight.take_payload(payload, &site.site, &mut self.reader);
+                if self.reader.reads() && !std::mem::replace(&mut op.is_touched, true) {
+                    self.touched.push(Ticket(tag.0));
+                }
+                if ends {
+                    self.finish(open, tag, now, io);
+                }
+            }
+            Event::Reset(tag, code) => self.on_reset(open, tag, code, io),
+            Event::Wrong(tag, why) => {
+                self.fail(tag, ErrorClass::Malformed, format_args!("{why}"), io);
+            }
+            Event::GoAway => self.on_goaway(open, io),
+        }
+    }
+
+    /// What the read brought of bodies that go on was handed to the reader.
+    fn end_reads(&mut self, now: Nanos, io: &mut impl Io) {
+        while let Some(ticket) = self.touched.pop() {
+            let op = self.ops.get_mut(ticket.0 as usize).and_then(Option::as_mut);
+            if let Some(op) = op.filter(|op| op.is_touched) {
+                op.is_touched = false;
+                op.flight.end_read(&mut self.reader, now, io);
+            }
+        }
+    }
+
+    /// A reply is complete.
+    fn finish(&mut self, open: &mut OpenLink, tag: Tag, now: Nanos, io: &mut impl Io) {
+        open.is_reused = true;
+        if let Some(why) = self.op_mut(tag).and_then(|op| op.wrong_length()) {
+            return self.fail(tag, why.class(), format_args!("{why}"), io);
+        }
+        let Some(mut op) = self.end(tag) else { return };
+        let Stage::Body { head, .. } = op.flight.stage else { return };
+        if op.is_touched {
+            op.flight.end_read(&mut self.reader, now, io);
+        }
+        let site = &self.site.site;
+        let status = op.flight.conclude((&head, site), &mut self.reader, now, io);
+        if status == OpStatus::Ok && op.flight.op.verify {
+            self.counts.verified += 1;
+        }
+        io.complete(op.flight.ticket, op.flight.outcome(status));
+    }
+
+    fn op_mut(&mut self, tag: Tag) -> Option<&mut Op<R::Reply>> {
+        self.ops.get_mut(tag.0 as usize)?.as_mut()
+    }
+
+    /// Takes an op out that has ended.
+    fn end(&mut self, tag: Tag) -> Option<Op<R::Reply>> {
+        let op = self.ops.get_mut(tag.0 as usize)?.take()?;
+        self.in_flight -= 1;
+        Some(op)
+    }
+
+    /// Forgets deadlines of ops that have ended: those in front, and all where they are many.
+    fn forget_deadlines(&mut self) {
+        let is_live = |(deadline, ticket): &(Nanos, Ticket)| {
+            let op = self.ops.get(ticket.0 as usize).and_then(Option::as_ref);
+            op.is_some_and(|op| op.flight.deadline == *deadline)
+        };
+        while self.deadlines.front().is_some_and(|first| !is_live(first)) {
+            self.deadlines.pop_front();
+        }
+        if self.deadlines.len() > 4 * self.ops.len() + 64 {
+            self.deadlines.retain(is_live);
+        }
+    }
+}
+
+impl<R: Reader> Session for H2Session<R> {
+    type Op = HttpOp;
+
+    const BATCH_SENDS: bool = true;
+
+    fn kind(&self, op: &HttpOp) -> OpKind {
+        op.kind
+    }
+
+    fn has_room(&self) -> bool {
+        self.in_flight < self.settings.streams
+    }
+
+    fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
+        let deadline = now.saturating_add(self.op_timeout);
+        let place = ticket.0 as usize;
+        if self.ops.len() <= place {
+            self.ops.resize_with(place + 1, || None);
+        }
+        self.ops[place] = Some(Op::new(InFlight::new(ticket, op, deadline)));
+        self.in_flight += 1;
+        self.deadlines.push_back((deadline, ticket));
+        self.waiting.push_back(ticket);
+        self.send_waiting(io);
+        if !self.waiting.is_empty() && self.peer().is_some() {
+            self.counts.stream_waits += 1;
+        }
+    }
+
+    fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        let Some(mut open) = self.take_link(link) else { return };
+        open.is_connected = true;
+        self.put_back(open, io);
+    }
+
+    fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
+        let Some(mut open) = self.take_link(link) else { return };
+        open.at_boundary = false;
+        let mut rest = bytes;
+        let fault = loop {
+            match open.connection.next(&mut rest) {
+                Ok(None) => break None,
+                Ok(Some(event)) => {
+                    let ends = matches!(
+                        event,
+                        Event::Head { ends: true, .. } | Event::Data { ends: true, .. }
+                    );
+                    open.at_boundary = ends && rest.is_empty();
+                    self.on_event(&mut open, event, now, io);
+                }
+                Err(fault) => break Some(fault),
+            }
+        };
+        self.end_reads(now, io);
+        match fault {
+            None => self.put_back(open, io),
+            Some(fault) => self.give_up(open, fault, io),
+        }
+        self.send_waiting(io);
+        self.drop_ended(io);
+        self.forget_deadlines();
+    }
+
+    fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {
+        // Nothing is ever discarded: frames are too short to be worth it.
+    }
+
+    fn on_eof(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
+        let Some(open) = self.take_link(link) else { return };
+        io.close(link);
+        let why = format_args!("the server closed the connection");
+        self.lose(open, ErrorClass::Transport, why, io);
+    }
+
+    fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
+        let Some(open) = self.take_link(link) else { return };
+        match (error.class, error.errno) {
+            (class @ ErrorClass::Tls, _) => self.lose(open, class, format_args!("TLS failed"), io),
+            (class, 0) => {
+                self.lose(open, class, format_args!("the server closed the connection"), io);
+            }
+            (class, _) => self.lose(open, class, format_args!("{error}"), io),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.deadlines.front().map(|(deadline, _)| *deadline)
+    }
+
+    fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        while let Some((deadline, ticket)) = self.deadlines.front().copied()
+            && deadline <= now
+        {
+            self.deadlines.pop_front();
+            self.time_out(deadline, ticket, io);
+        }
+        self.send_waiting(io);
+        self.forget_deadlines();
+    }
+
+    fn at_boundary(&self, link: Link) -> bool {
+        self.links.iter().any(|open| open.link == link && open.at_boundary)
+    }
+
+    fn take_counters(&mut self) -> SessionCounters {
+        let Counts { verified, refused, stream_waits, unkept } = std::mem::take(&mut self.counts);
+        let mut counters = SessionCounters {
+            verified,
+            refused,
+            stream_waits,
+            unkept,
+            ..SessionCounters::default()
+        };
+        self.reader.count_into(&mut counters);
+        counters
+    }
+}

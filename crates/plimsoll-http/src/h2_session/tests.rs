@@ -1,0 +1,335 @@
+//! Sessions under frames of a server: what becomes of each op.
+
+use std::rc::Rc;
+
+use plimsoll_engine::seam::{Link, LinkError, Session, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::H2Session;
+use crate::h2::frame::{self, FrameHeader, HEADER_BYTES, PREFACE, flag, kind, setting};
+use crate::h2::windows::{H2Settings, ReceiveWindows};
+use crate::parameters::Connections;
+use crate::reader::Plain;
+use crate::site::{HttpOp, Version, WorkerSite};
+use crate::test_io::{
+    LARGE, OP_TIMEOUT, Recorder, SMALL, body_site, file_op, file_set, file_site_of, url_op,
+};
+use crate::wire::request::{Method, RequestText};
+use crate::wire::template::Template;
+
+const WINDOWS: ReceiveWindows = ReceiveWindows { stream_bytes: 1 << 20, connection_bytes: 1 << 20 };
+const OK: &[u8] = &[0x88];
+
+/// A session and its recorder.
+struct Peer {
+    session: H2Session,
+    io: Recorder,
+    now: Nanos,
+    read: usize,
+}
+
+impl Peer {
+    fn of(site: Rc<WorkerSite>, streams: u32) -> Self {
+        let settings = H2Settings { streams, windows: WINDOWS };
+        let session = H2Session::new(site, settings, Plain::Unread, OP_TIMEOUT);
+        Self { session, io: Recorder::default(), now: Nanos::ZERO, read: 0 }
+    }
+
+    fn files(streams: u32) -> Self {
+        Self::of(file_site_of(Version::Http2, Connections::KeepAlive), streams)
+    }
+
+    fn posts(body_bytes: usize) -> Self {
+        let text = RequestText {
+            body: Template::fixed(&vec![b'x'; body_bytes]),
+            ..RequestText::plain(Method::POST, "/page")
+        };
+        Self::of(body_site(&text), 4)
+    }
+
+    fn issue(&mut self, ticket: u32, op: HttpOp) {
+        assert!(self.session.has_room());
+        self.session.issue(Ticket(ticket), op, self.now, &mut self.io);
+    }
+
+    fn link(&self) -> Link {
+        Link(self.io.links)
+    }
+
+    /// The newest link opens, and its server says its settings.
+    fn open(&mut self, settings: &[(u16, u32)]) {
+        let link = self.link();
+        self.session.on_connected(link, self.now, &mut self.io);
+        let mut bytes = Vec::new();
+        frame::write_settings(settings, &mut bytes);
+        self.bytes(link, &bytes);
+    }
+
+    fn bytes(&mut self, link: Link, bytes: &[u8]) {
+        self.session.on_bytes(link, bytes, self.now, &mut self.io);
+    }
+
+    fn says(&mut self, frames: &[Vec<u8>]) {
+        self.bytes(self.link(), &frames.concat());
+    }
+
+    fn eof(&mut self) {
+        self.session.on_eof(self.link(), self.now, &mut self.io);
+    }
+
+    /// Headers of the frames that went out since the last look, without the preface.
+    fn frames(&mut self) -> Vec<FrameHeader> {
+        let sent = self.io.sent[self.read..].iter().map(|(_, bytes)| &bytes[..]);
+        let bytes = sent.collect::<Vec<_>>().concat();
+        self.read = self.io.sent.len();
+        let mut rest = bytes.strip_prefix(PREFACE).unwrap_or(&bytes);
+        let mut frames = Vec::new();
+        while let Some((header, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
+            let header = FrameHeader::read(*header);
+            rest = &after[header.length as usize..];
+            frames.push(header);
+        }
+        frames
+    }
+
+    /// The same: type and stream of each.
+    fn sent(&mut self) -> Vec<(u8, u32)> {
+        self.frames().iter().map(|frame| (frame.kind, frame.stream)).collect()
+    }
+
+    fn last(&self) -> (Outcome, &str) {
+        (*self.io.done.last().expect("an op has ended"), &self.io.detail)
+    }
+
+    #[track_caller]
+    fn failed(&self, class: ErrorClass, words: &str) {
+        let (outcome, said) = self.last();
+        assert_eq!(outcome.status, OpStatus::Failed(class), "{said}");
+        assert!(said.ends_with(words), "{said}");
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::write(kind, flags, stream, payload, &mut out);
+    out
+}
+
+fn head(stream: u32, flags: u8, block: &[u8]) -> Vec<u8> {
+    frame(kind::HEADERS, flag::END_HEADERS | flags, stream, block)
+}
+
+fn data(stream: u32, payload: &[u8]) -> Vec<Vec<u8>> {
+    let chunks = payload.chunks(16_384).map(|chunk| frame(kind::DATA, 0, stream, chunk));
+    chunks.chain([frame(kind::DATA, flag::END_STREAM, stream, &[])]).collect()
+}
+
+fn reply(stream: u32, payload: &[u8]) -> Vec<u8> {
+    [head(stream, 0, OK), data(stream, payload).concat()].concat()
+}
+
+fn reset(stream: u32, code: u8) -> Vec<u8> {
+    frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, code])
+}
+
+fn goaway(last: u8) -> Vec<u8> {
+    frame(kind::GOAWAY, 0, 0, &[0, 0, 0, last, 0, 0, 0, 0])
+}
+
+#[test]
+fn ops_go_out_once_the_server_has_said_its_settings_and_end_in_any_order() {
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    peer.issue(1, file_op(LARGE));
+    assert!(!peer.session.has_room());
+    assert_eq!((peer.io.links, peer.io.sent.len()), (1, 0));
+    peer.open(&[]);
+    let settings_and_requests =
+        [(kind::SETTINGS, 0), (kind::WINDOW_UPDATE, 0), (kind::SETTINGS, 0), (1, 1), (1, 3)];
+    assert_eq!(peer.sent(), settings_and_requests);
+    let (small, large) = (file_set(), file_set());
+    peer.says(&[reply(3, large.content(LARGE)), reply(1, small.content(SMALL))]);
+    assert_eq!(peer.io.tickets, [Ticket(1), Ticket(0)]);
+    assert!(peer.io.done.iter().all(|done| done.status == OpStatus::Ok));
+    assert_eq!(peer.session.take_counters().verified, 2);
+    assert_eq!(peer.session.next_deadline(), None);
+}
+
+#[test]
+fn replies_are_judged_as_those_of_http1_are() {
+    let judged = |bytes: &[Vec<u8>]| {
+        let mut peer = Peer::files(1);
+        peer.issue(0, file_op(SMALL));
+        peer.open(&[]);
+        peer.says(bytes);
+        peer
+    };
+    let mut wrong = file_set().content(SMALL).to_vec();
+    wrong[100] ^= 1;
+    judged(&[reply(1, &wrong)]).failed(ErrorClass::Corrupt, "first wrong byte at offset 100");
+    let short = judged(&[reply(1, b"abc")]);
+    short.failed(ErrorClass::Length, "the reply has 3 bytes, the file has 1024");
+    let missing = judged(&[head(1, flag::END_STREAM, &[0x8d])]);
+    missing.failed(ErrorClass::Status(404), "status 404");
+    let announced = [0x88, 0x0f, 0x0d, 1, b'9'];
+    let cut = judged(&[head(1, 0, &announced), data(1, b"abc").concat()]);
+    cut.failed(ErrorClass::Truncated, "the reply ended after 3 bytes; its header says 9");
+    let long = judged(&[head(1, 0, &announced), data(1, b"0123456789").concat()]);
+    long.failed(ErrorClass::Malformed, "the reply ended after 10 bytes; its header says 9");
+    let wrong = judged(&[head(1, 0, &[0x82])]);
+    wrong.failed(ErrorClass::Malformed, "the reply's header has a field that only requests have");
+}
+
+#[test]
+fn ops_beyond_what_the_server_allows_wait_and_are_counted() {
+    let mut peer = Peer::files(3);
+    peer.issue(0, file_op(SMALL));
+    peer.open(&[(setting::MAX_CONCURRENT_STREAMS, 1)]);
+    peer.issue(1, file_op(SMALL));
+    peer.issue(2, file_op(SMALL));
+    assert_eq!(peer.session.take_counters().stream_waits, 2);
+    for stream in [1, 3, 5] {
+        assert_eq!(peer.sent().last(), Some(&(kind::HEADERS, stream)));
+        peer.says(&[reply(stream, file_set().content(SMALL))]);
+    }
+    assert_eq!(peer.io.done.len(), 3);
+}
+
+#[test]
+fn a_refused_stream_goes_out_again_once_and_is_not_ambiguous() {
+    let mut peer = Peer::posts(3);
+    peer.issue(0, url_op(Method::POST));
+    peer.open(&[]);
+    peer.says(&[reset(1, 7)]);
+    assert_eq!(peer.session.take_counters().refused, 1);
+    peer.says(&[head(3, flag::END_STREAM, OK)]);
+    let (outcome, _) = peer.last();
+    assert_eq!((outcome.status, outcome.ambiguous), (OpStatus::Ok, false));
+    assert_eq!(outcome.bytes_written, 3);
+    peer.issue(0, url_op(Method::POST));
+    peer.says(&[reset(5, 7)]);
+    peer.says(&[reset(7, 7)]);
+    peer.failed(ErrorClass::Transport, "the server refused the stream again (REFUSED_STREAM)");
+}
+
+#[test]
+fn other_resets_fail_their_op_with_their_code() {
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    peer.issue(1, file_op(SMALL));
+    peer.open(&[]);
+    peer.says(&[reset(1, 11)]);
+    let why = "the server reset the stream (ENHANCE_YOUR_CALM) before the reply began";
+    peer.failed(ErrorClass::Transport, why);
+    peer.says(&[head(3, 0, OK), frame(kind::DATA, 0, 3, b"abc"), reset(3, 2)]);
+    let why = "the server reset the stream (INTERNAL_ERROR) after 3 bytes of the body";
+    peer.failed(ErrorClass::Truncated, why);
+}
+
+#[test]
+fn a_server_that_goes_away_finishes_what_it_has_and_the_rest_goes_elsewhere() {
+    let mut peer = Peer::files(3);
+    (0..3).for_each(|ticket| peer.issue(ticket, file_op(SMALL)));
+    peer.open(&[]);
+    let old = peer.link();
+    peer.says(&[goaway(1)]);
+    assert_eq!(peer.io.links, 2);
+    peer.bytes(old, &reply(1, file_set().content(SMALL)));
+    peer.sent();
+    peer.open(&[]);
+    assert_eq!(peer.sent()[3..], [(kind::HEADERS, 1), (kind::HEADERS, 3)]);
+    peer.says(&[reply(1, file_set().content(SMALL)), reply(3, file_set().content(SMALL))]);
+    assert_eq!(peer.io.tickets, [Ticket(0), Ticket(1), Ticket(2)]);
+    assert!(peer.io.done.iter().all(|done| done.status == OpStatus::Ok && !done.ambiguous));
+    assert_eq!(peer.session.take_counters().refused, 2);
+    peer.session.on_eof(old, peer.now, &mut peer.io);
+    assert_eq!(peer.io.closed, [old]);
+}
+
+#[test]
+fn ops_on_a_kept_connection_that_ends_go_out_once_more() {
+    let mut peer = Peer::posts(1);
+    peer.issue(0, url_op(Method::POST));
+    peer.open(&[]);
+    peer.says(&[head(1, flag::END_STREAM, OK)]);
+    peer.issue(0, url_op(Method::POST));
+    peer.eof();
+    assert_eq!(peer.io.links, 2);
+    peer.open(&[]);
+    peer.says(&[head(1, flag::END_STREAM, OK)]);
+    let (outcome, _) = peer.last();
+    assert_eq!((outcome.status, outcome.ambiguous), (OpStatus::Ok, true));
+    assert_eq!(peer.session.take_counters().unkept, 1);
+}
+
+#[test]
+fn a_connection_that_never_carried_a_reply_fails_all_that_wait_for_it() {
+    let mut peer = Peer::files(3);
+    (0..3).for_each(|ticket| peer.issue(ticket, file_op(SMALL)));
+    let refused = LinkError { class: ErrorClass::Transport, errno: 111 };
+    peer.session.on_failed(peer.link(), refused, peer.now, &mut peer.io);
+    assert_eq!((peer.io.done.len(), peer.io.links), (3, 1));
+    peer.failed(ErrorClass::Transport, "before the reply began");
+    peer.issue(0, file_op(SMALL));
+    peer.open(&[]);
+    peer.eof();
+    peer.failed(ErrorClass::Transport, "the server closed the connection before the reply began");
+    assert_eq!(peer.io.links, 2);
+}
+
+#[test]
+fn a_fault_of_the_connection_ends_its_ops_and_says_which() {
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    peer.open(&[]);
+    peer.sent();
+    peer.says(&[frame(kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2])]);
+    let why = "a push, which the client does not allow before the reply began";
+    peer.failed(ErrorClass::Malformed, why);
+    assert_eq!(peer.sent(), [(kind::GOAWAY, 0)]);
+    assert_eq!(peer.io.closed, [peer.link()]);
+    peer.issue(0, file_op(SMALL));
+    assert_eq!(peer.io.links, 2);
+}
+
+#[test]
+fn a_body_waits_for_the_window_and_its_timeout_says_so() {
+    let mut peer = Peer::posts(10);
+    peer.issue(0, url_op(Method::POST));
+    peer.issue(1, url_op(Method::POST));
+    peer.open(&[(setting::INITIAL_WINDOW_SIZE, 4)]);
+    assert_eq!(peer.sent()[3..], [(1, 1), (0, 1), (1, 3), (0, 3)]);
+    peer.says(&[frame(kind::WINDOW_UPDATE, 0, 3, &[0, 0, 0, 6])]);
+    let rest = peer.frames();
+    assert_eq!(rest, [FrameHeader { length: 6, kind: 0, flags: flag::END_STREAM, stream: 3 }]);
+    peer.now = OP_TIMEOUT;
+    peer.session.on_timer(peer.now, &mut peer.io);
+    assert_eq!(peer.io.tickets, [Ticket(0), Ticket(1)]);
+    peer.failed(ErrorClass::Timeout, "no reply within 10.0 s");
+    assert_eq!(peer.sent(), [(kind::RST_STREAM, 1), (kind::RST_STREAM, 3)]);
+    // Late frames of both are ignored, and the connection goes on.
+    peer.says(&[reply(1, b"late"), reset(3, 0)]);
+    peer.issue(0, url_op(Method::POST));
+    assert_eq!(peer.io.links, 1);
+}
+
+#[test]
+fn timeouts_say_what_was_waited_for() {
+    let mut peer = Peer::posts(10);
+    peer.issue(0, url_op(Method::POST));
+    peer.open(&[(setting::INITIAL_WINDOW_SIZE, 4), (setting::MAX_CONCURRENT_STREAMS, 1)]);
+    peer.now = OP_TIMEOUT;
+    peer.session.on_timer(peer.now, &mut peer.io);
+    let why = "the server's window let out only 4 of 10 bytes of the request's body";
+    peer.failed(ErrorClass::Timeout, why);
+
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    let link = peer.link();
+    peer.session.on_connected(link, peer.now, &mut peer.io);
+    peer.now = OP_TIMEOUT;
+    peer.session.on_timer(peer.now, &mut peer.io);
+    peer.failed(ErrorClass::Timeout, "no settings of the server within 10.0 s");
+    assert_eq!(peer.io.closed, [link]);
+}
