@@ -9,7 +9,7 @@ use plimsoll_http::fileset::{FileId, FileSet};
 use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::reader::{CAPTURE_BYTES_MAX, Plain};
 use plimsoll_http::session::HttpSession;
-use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, WorkerSite};
+use plimsoll_http::site::{HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use plimsoll_http::wire::head::HEAD_BYTES_MAX;
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::outcome::{OpKind, Outcome};
@@ -73,6 +73,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
         headers: &[],
         connections,
         expected: Statuses::try_from(vec!["2xx".to_owned()]).expect("a real class"),
+        version: Version::Http1,
     };
     let with_files = choice & 4 == 0;
     let (site, request) = if with_files {

@@ -11,7 +11,7 @@ use plimsoll_engine::seam::{
 };
 use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::session::HttpSession;
-use plimsoll_http::site::{Bodies, HttpOp, Request, Site, SiteFrame, WorkerSite};
+use plimsoll_http::site::{Bodies, HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use plimsoll_http::wire::request::{Method, RequestText};
 use plimsoll_model::event::SessionCounters;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
@@ -101,6 +101,7 @@ impl Asking {
             headers: &[],
             connections: Connections::KeepAlive,
             expected: Statuses::try_from(vec!["200".to_owned()]).unwrap(),
+            version: Version::Http1,
         };
         let text = RequestText::plain(Method::POST, "/v1/chat/completions");
         let site = Site::with_bodies(frame, &text, "/v1/chat/completions");

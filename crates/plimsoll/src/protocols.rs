@@ -150,7 +150,7 @@ mod tests {
         let near = refusal("http", "ngnix");
         assert_eq!(near, "there is no managed:ngnix; did you mean managed:nginx?");
         let strange = refusal("http", "iis");
-        assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba");
+        assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba, llama");
     }
 
     #[test]

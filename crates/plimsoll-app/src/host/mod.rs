@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
@@ -46,6 +47,7 @@ pub const REGISTRATION: Registration = Registration {
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
+        judged: TimeKind::Response,
         server: |program, cores, _| Ok(builtin(program, cores)),
         proper: Some(ProperCalibration {
             key: shared_seed,

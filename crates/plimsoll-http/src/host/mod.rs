@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
@@ -60,6 +61,7 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
+            judged: TimeKind::Response,
             server: |program, cores, _| Ok(Builtin::new("web", program, cores)),
             proper: None,
         },
@@ -68,6 +70,7 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
+            judged: TimeKind::Response,
             server: with_certificate,
             proper: None,
         },

@@ -3,13 +3,15 @@
 mod greeting;
 mod serve;
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_protocol::host::{
-    HostError, Managed, Reference, Registration, ServerWish, Started, any_room, any_source,
-    own_program,
+    Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, any_room,
+    any_source, own_program,
 };
 use plimsoll_protocol::net::OnProgress;
 use plimsoll_servers::{Builtin, ServerProcess};
 
+use crate::parameters::LlmWorkload;
 use crate::server::llama::{self, LlamaRequest};
 
 /// The registration.
@@ -29,12 +31,20 @@ pub const REGISTRATION: Registration = Registration {
     sources: any_source,
     directory: None,
     status: None,
-    connect_to: None,
+    connect_to: Some(|suite| suite.workload.of::<LlmWorkload>().http.connect_to.as_deref()),
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write --api-key \
          env:VARIABLE",
     ),
-    calibration: &[],
+    calibration: &[Calibration {
+        name: "llm",
+        suite: include_str!("calibration.toml"),
+        waits: false,
+        path: BASE_PATH,
+        judged: TimeKind::FirstOutput,
+        server: |program, cores, _| Ok(Builtin::new("llm", program, cores)),
+        proper: None,
+    }],
 };
 
 /// Where requests go below a server's address.

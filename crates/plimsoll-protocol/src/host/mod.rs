@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, Nanos};
@@ -210,6 +211,8 @@ pub struct Calibration {
     pub waits: bool,
     /// What follows the server's URL.
     pub path: &'static str,
+    /// The time that is held against the server's log and the law.
+    pub judged: TimeKind,
     /// The server of a program, on cores, without its law; files it needs may lie in a directory.
     pub server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
     /// Of the calibrated server proper, which does no work.

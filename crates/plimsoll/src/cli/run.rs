@@ -19,7 +19,7 @@ pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
-    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba;
+    /// builtin:, or managed:nginx, caddy, ganesha, samba or llama;
     /// PLIMSOLL_PASSWORD holds the user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
