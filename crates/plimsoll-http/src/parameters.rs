@@ -64,7 +64,7 @@ pub struct HttpWorkload {
     pub expect: Statuses,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
-    /// Time replies piece by piece: the first piece of the body, and the gaps between pieces.
+    /// Time replies chunk by chunk: the first chunk of the body, and the gaps between chunks.
     pub stream: bool,
     /// `HOST:PORT` or `unix:PATH` to connect to, in place of what the target's URL names.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -137,7 +137,11 @@ pub enum Offer {
     Off,
 }
 
-impl Parameters for LlmWorkload {}
+impl Parameters for LlmWorkload {
+    fn generates(&self) -> bool {
+        true
+    }
+}
 
 impl Default for LlmWorkload {
     fn default() -> Self {

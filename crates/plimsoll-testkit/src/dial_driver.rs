@@ -178,6 +178,7 @@ pub fn assignment(load: Load) -> Assignment {
         reserved_ports: false,
         nonce: 5,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
     }
 }

@@ -19,6 +19,7 @@ use super::seen::Scene;
 
 pub(super) use cpu::nearly_full;
 pub(super) use models::most_running;
+pub(crate) use models::told_of_models;
 
 /// Share of a ceiling from which it is reached.
 const FULL_MIN_RATIO: f64 = 0.93;

@@ -1,6 +1,7 @@
 //! Servers of language models: how they are started and what they are asked before a run.
 
 mod greeting;
+mod metrics;
 mod serve;
 
 use plimsoll_model::event::TimeKind;
@@ -30,7 +31,7 @@ pub const REGISTRATION: Registration = Registration {
     room: any_room,
     sources: any_source,
     directory: None,
-    status: None,
+    status: Some(metrics::STATUS),
     connect_to: Some(|suite| suite.workload.of::<LlmWorkload>().http.connect_to.as_deref()),
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write --api-key \

@@ -23,6 +23,9 @@ pub(crate) fn name(figure: RatioFigure) -> &'static str {
         RatioFigure::OverallResponse => "overall response",
         RatioFigure::AchievedOpsPerS => "throughput",
         RatioFigure::Cost(figure) => cost_name(figure),
+        RatioFigure::FirstOutputP90 => "time to first output p90",
+        RatioFigure::TpotP90 => "time per output token p90",
+        RatioFigure::TokensPerS => "output tokens/s",
         figure => figure.as_str(),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
@@ -76,6 +77,10 @@ pub(crate) struct RunArgs {
     pub agents: AgentArgs,
     #[command(flatten)]
     pub observers: ObserverArgs,
+    /// Limits of a good op, for example first_output<500ms,tpot<50ms,response<10s: the result says
+    /// what part of the ops kept them; those that failed did not
+    #[arg(long, value_name = "LIMITS")]
+    pub goodput: Option<GoodLimits>,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]
@@ -213,8 +218,8 @@ pub(crate) struct UrlArgs {
     /// method, weight, headers, body
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
-    /// Time replies piece by piece (server-sent events and other streams): the first piece of the
-    /// body, and the gaps between pieces
+    /// Time replies chunk by chunk (server-sent events and other streams): the first chunk of the
+    /// body, and the gaps between chunks
     #[arg(long)]
     pub stream: bool,
     /// Do not send one request before any load to see whether its answer is a good one

@@ -24,10 +24,11 @@ struct Engine {
 
 impl Engine {
     fn of(point: &PointResult) -> Option<Self> {
-        let sum = |column: &str, of: fn(&ResourceUse) -> f64| {
-            told(point, column).map(of).reduce(|all, one| all + one)
+        let told = |column| told_of_models(&point.resources, column);
+        let sum = |column: &'static str, of: fn(&ResourceUse) -> f64| {
+            told(column).map(of).reduce(|all, one| all + one)
         };
-        let engines = told(point, "kv_cache").count() as f64;
+        let engines = told("kv_cache").count() as f64;
         Some(Self {
             running: sum("running", |it| it.mean)?,
             running_max: sum("running", |it| it.max)?,
@@ -46,14 +47,17 @@ impl Engine {
 }
 
 /// Uses of a column of `model`, for each server that tells it; of the first source that does.
-fn told<'p>(point: &'p PointResult, column: &str) -> impl Iterator<Item = &'p ResourceUse> {
+pub(crate) fn told_of_models<'p>(
+    resources: &'p [ResourceUse],
+    column: &'static str,
+) -> impl Iterator<Item = &'p ResourceUse> {
     let is_it = move |found: &&ResourceUse| {
         let rest = found.name.strip_prefix("model.");
         rest.is_some_and(|rest| rest.rsplit('.').next() == Some(column))
     };
-    let source = point.resources.iter().find(&is_it).map(|found| &found.source);
+    let source = resources.iter().find(&is_it).map(|found| &found.source);
     let of_source = move |found: &&ResourceUse| Some(&found.source) == source;
-    point.resources.iter().filter(is_it).filter(of_source)
+    resources.iter().filter(is_it).filter(of_source)
 }
 
 /// The most requests that were ever running while others waited, at any load.

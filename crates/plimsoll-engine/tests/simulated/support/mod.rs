@@ -89,6 +89,7 @@ pub fn assignment(load: Load) -> Assignment {
         reserved_ports: false,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
         crew: None,
         files: None,
