@@ -47,11 +47,11 @@ pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChange
             args.suite
         )));
     }
-    let is_of_web = args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
-    if let Some(flag) = url.first_of_web().filter(|_| !is_of_web && !is_llm) {
+    let is_of_web = is_llm || args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
+    if let Some(flag) = url.first_of_web().filter(|_| !is_of_web) {
         return Err(Failure::wrong(format!(
-            "{flag} belongs to suites {URL_SUITE} and web-static and to those of language models, \
-             not to {}",
+            "{flag} belongs to suites {URL_SUITE} and web-static and to language model suites, not \
+             to {}",
             args.suite
         )));
     }
