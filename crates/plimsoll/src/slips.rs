@@ -91,11 +91,7 @@ const FLAGS: [(&[&str], &str); 47] = [
         "nothing: the target's URL stands after the suite, answers are streamed, tokens are the \
          server's count",
     ),
-    (
-        &["--goodput", "--percentile-metrics", "--metric-percentiles"],
-        "nothing: all figures are always shown; --within 'first_output.p90<500ms,tpot.p90<50ms' for \
-         plimsoll capacity, --set goodput.tpot=50ms for the limits of goodput",
-    ),
+    (&["--percentile-metrics", "--metric-percentiles"], "nothing: all figures are always shown"),
 ];
 
 const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
