@@ -8,7 +8,7 @@ use super::{CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhas
 use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
-    more_agents, most_of_them, near_cap_text, part, resume, tokens_text, unanswered, uneven,
+    more_agents, most_of_them, near_cap_text, part, resume, unanswered, uneven,
 };
 
 fn count(n: u64) -> String {
