@@ -255,9 +255,12 @@ pub(super) fn large_figures(point: &PointResult) -> Vec<(String, String, String)
         return Vec::new();
     }
     let of = |figure: StreamFigure| {
-        let stated = Stated::stream(point, figure, Figure::P90)?;
+        let at = |(name, which)| Some((name, Stated::stream(point, figure, which)?));
+        // A sample too small for the one may tell the other.
+        let known = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
+        let (name, stated) = known.into_iter().find_map(at)?;
         let (value, unit) = stated.time_parts();
-        Some((format!("{} p90", figure.title()), value, unit))
+        Some((format!("{} {name}", figure.title()), value, unit))
     };
     let tokens = Stated::tokens_per_s(point).map(|rate| {
         let interval = rate.rate_interval_text();
