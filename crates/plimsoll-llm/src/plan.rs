@@ -16,12 +16,12 @@ use plimsoll_protocol::{Content, LoadFiles, Plan, PlanError, PlanRequest, Planne
 
 use super::endpoint::{Server, site};
 use super::learn::{Learnt, Trial, Trials, learn, plain_body};
+use super::lengths::Length;
 use super::offers::Offers;
 use super::parameters::{LlmWorkload, Salt};
 use super::prompts::body::Frame;
 use super::prompts::file::UserPrompts;
 use super::prompts::fit::Fit;
-use super::prompts::lengths::Length;
 use super::prompts::trace::{self, Trace};
 use super::prompts::words::Words;
 use super::prompts::{Made, Number, Prompts, Source};
