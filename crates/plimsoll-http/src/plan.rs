@@ -21,7 +21,7 @@ use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, Version};
 use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
-use super::version::{Spoken, check_streams, peer_fact};
+use super::version::{Spoken, check_streams, peer_fact, spoken_name};
 use super::warm::{Warming, channel};
 use super::wire::request::RequestText;
 use super::wire::template::Template;
@@ -83,8 +83,9 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Planner::Controller => {}
         Planner::Agent => reach(request)?,
     }
+    let spoken = spoken_name(&load);
     let fixed = Plan::fixed(Arc::new(load), plan.practices, plan.facts);
-    Ok(fixed.holding(sessions(workload)))
+    Ok(Plan { spoken, ..fixed.holding(sessions(workload)) })
 }
 
 /// A plan that reads the file set before the first load point.
@@ -99,6 +100,7 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
     };
     let (directories, method) = (files.directories, files.method);
     let (names, shares) = (load.names.clone(), load.shares.clone());
+    let spoken = spoken_name(&load);
     let preparation = Warming {
         load: Arc::new(load),
         targets: request.targets.to_vec(),
@@ -107,7 +109,8 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
         timeout: Duration::from_nanos(request.suite.op_timeout.0),
         is_warm: false,
     };
-    Ok(Plan::per_point(preparation, names, shares, draft.practices, draft.facts))
+    let plan = Plan::per_point(preparation, names, shares, draft.practices, draft.facts);
+    Ok(Plan { spoken, ..plan })
 }
 
 /// Connects to each target and sends nothing.

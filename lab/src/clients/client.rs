@@ -14,6 +14,8 @@ use crate::place::Place;
 
 /// Requests of those that want a number and not a time: a slow one is done at some point.
 const SLOW_REQUESTS_MAX: u64 = 2_000;
+/// Of those that have a warm-up.
+const WARM_UP_S: u64 = 2;
 
 /// One of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +154,7 @@ impl Found {
         let (chunks, files) = (law.chunks, folder.display());
         let text = match self.client {
             Client::Plimsoll => format!(
-                "run llm-chat {url} --clients {streams} --for {seconds}s --warm-up 2s \
+                "run llm-chat {url} --clients {streams} --for {seconds}s --warm-up {WARM_UP_S}s \
                  --input-tokens {PROMPT_TOKENS} --output-tokens {chunks} --progress none --json \
                  --out {files}/run"
             ),
@@ -171,13 +173,16 @@ impl Found {
                 format!(
                     "benchmark online --endpoints {url} --model {MODEL} --dataset prompts.jsonl \
                      --load-pattern concurrency --concurrency {streams} --num-samples {} \
-                     --streaming on --max-output-tokens {chunks} {workers} --report-dir {files}/out",
+                     --streaming on --max-output-tokens {chunks} {workers} --warmup \
+                     --warmup-requests {} --report-dir {files}/out",
                     job.requests().min(2 * SLOW_REQUESTS_MAX),
+                    2 * streams,
                 )
             }
             Client::AiPerf => format!(
                 "profile -m {MODEL} -u {url} --endpoint-type chat --streaming --concurrency {streams} \
-                 --benchmark-duration {seconds} --tokenizer {MODEL} --use-server-token-count \
+                 --benchmark-duration {seconds} --warmup-duration {WARM_UP_S} --tokenizer {MODEL} \
+                 --use-server-token-count \
                  --isl {PROMPT_TOKENS} --isl-stddev 0 --osl {chunks} --osl-stddev 0 \
                  --extra-inputs ignore_eos:true --no-gpu-telemetry --no-server-metrics --ui none \
                  --artifact-dir {files}/out"
@@ -186,11 +191,12 @@ impl Found {
                 hub::prompts(&folder.join("prompts.json"))?;
                 format!(
                     "run --backend kind=openai_http,target={url},model={MODEL} \
-                     --profile kind=concurrent,streams={streams} \
-                     --constraint kind=max_duration,seconds={seconds} \
+                     --profile kind=concurrent,streams={streams},warmup={WARM_UP_S} \
+                     --constraint kind=max_duration,seconds={} \
                      --tokenizer kind=huggingface_auto,model={MODEL} \
                      --data kind=json_file,path={files}/prompts.json \
-                     --output kind=json,path={files}/out.json --disable-progress"
+                     --output kind=json,path={files}/out.json --disable-progress",
+                    seconds + WARM_UP_S,
                 )
             }
             Client::InferencePerf => {

@@ -107,11 +107,21 @@ fn plimsoll(result: &Value) -> Option<Report> {
     })
 }
 
-/// The file of `--save-result`.
+/// The file of `--save-result`; of a long run its steady part, since it has no warm-up.
 fn vllm_bench(result: &Value) -> Option<Report> {
+    let steady = &result["steady_state"];
+    let p99_of = |pair: &Value| (pair[0].as_f64()? == 99.0).then(|| pair[1].as_f64())?;
+    let steady_p99 = steady["percentiles_ttft_ms"].as_array().and_then(|pairs| {
+        pairs.iter().find_map(p99_of)
+    });
+    let whole = (result["median_ttft_ms"].as_f64(), result["p99_ttft_ms"].as_f64());
+    let (p50, p99) = match (steady["median_ttft_ms"].as_f64(), steady_p99) {
+        (Some(p50), Some(p99)) => (Some(p50), Some(p99)),
+        _ => whole,
+    };
     Some(Report {
-        first_p50_ms: result["median_ttft_ms"].as_f64()?,
-        first_p99_ms: result["p99_ttft_ms"].as_f64()?,
+        first_p50_ms: p50?,
+        first_p99_ms: p99?,
         requests: result["completed"].as_f64()?,
         ..Report::default()
     })
@@ -195,6 +205,9 @@ mod tests {
         assert_eq!(report.limit, Said::InReport("late".to_owned()));
         let vllm = r#"{"median_ttft_ms":80.5,"p99_ttft_ms":91.5,"completed":100}"#;
         check(vllm_bench, vllm, (80.5, 91.5, 100.0));
+        let steady = r#"{"median_ttft_ms":80.5,"p99_ttft_ms":91.5,"completed":100,"steady_state":{
+            "median_ttft_ms":80.1,"percentiles_ttft_ms":[[90.0,82.0],[99.0,83.0]]}}"#;
+        check(vllm_bench, steady, (80.1, 83.0, 100.0));
         let mlc = r#"{"n_samples_completed":17,"n_samples_failed":2,
             "ttft":{"median":80000000.0,"percentiles":{"99.0":90000000.0}}}"#;
         check(endpoints, mlc, (80.0, 90.0, 15.0));

@@ -338,40 +338,25 @@ impl Rule {
                 ),
                 "an answer that this explains (a name already gone) is not counted as an error",
             ),
-            Self::Unkept { connections, done_ops, reconnected_ops } => advised(
-                format!(
-                    "the server announced to keep its connections and closed {} of them, at {} \
-                     replies; {} requests met a connection that it had closed before they came, \
-                     and were sent again",
-                    count(*connections),
-                    count(*done_ops),
-                    count(*reconnected_ops)
-                ),
-                "each next request pays for a new connection: have the server keep connections, or \
-                 say Connection: close",
-            ),
-            Self::Tokens { fault, requests, of_requests } => {
-                tokens_text(*fault, *requests, *of_requests)
+            Self::Unkept { connections, done_ops, reconnected_ops } => {
+                let again = match reconnected_ops {
+                    0 => String::new(),
+                    ops => format!(
+                        "; {} requests came to a connection that it had closed, and were sent again",
+                        count(*ops)
+                    ),
+                };
+                advised(
+                    format!(
+                        "the server announced to keep its connections and closed {} of them, at {} \
+                         replies{again}",
+                        count(*connections),
+                        count(*done_ops),
+                    ),
+                    "each next request pays for a new connection: have the server keep \
+                     connections, or say Connection: close",
+                )
             }
-            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => advised(
-                format!(
-                    "the server's /metrics counted {} output tokens/s and the answers have {} \
-                     (limit {} apart)",
-                    grouped(*server_per_s),
-                    grouped(*answers_per_s),
-                    percent(*limit_ratio),
-                ),
-                match server_per_s > answers_per_s {
-                    true => {
-                        "others use this server, or answers were lost on their way: have it for \
-                         yourself, and look at the errors"
-                    }
-                    false => {
-                        "the page is of one server and others answer too, or it counts otherwise: \
-                         measure the servers one by one"
-                    }
-                },
-            ),
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(
                     format!(

@@ -93,7 +93,7 @@ mod tests {
         let axis = Axis { name: "clients".to_owned(), unit: "clients".to_owned() };
         let result = RunResult { points: vec![point], axis, ..RunResult::default() };
         let mut out = String::new();
-        push(&mut out, &result, Style::PLAIN, &Extent::WHOLE);
+        push(&mut out, &result, Style::new(false), &Extent::WHOLE);
         out
     }
 
