@@ -111,9 +111,8 @@ fn plimsoll(result: &Value) -> Option<Report> {
 fn vllm_bench(result: &Value) -> Option<Report> {
     let steady = &result["steady_state"];
     let p99_of = |pair: &Value| (pair[0].as_f64()? == 99.0).then(|| pair[1].as_f64())?;
-    let steady_p99 = steady["percentiles_ttft_ms"].as_array().and_then(|pairs| {
-        pairs.iter().find_map(p99_of)
-    });
+    let steady_p99 =
+        steady["percentiles_ttft_ms"].as_array().and_then(|pairs| pairs.iter().find_map(p99_of));
     let whole = (result["median_ttft_ms"].as_f64(), result["p99_ttft_ms"].as_f64());
     let (p50, p99) = match (steady["median_ttft_ms"].as_f64(), steady_p99) {
         (Some(p50), Some(p99)) => (Some(p50), Some(p99)),
