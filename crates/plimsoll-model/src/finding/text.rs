@@ -9,6 +9,7 @@ use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
     more_agents, most_of_them, near_cap_text, part, resume, tokens_text, unanswered, uneven,
+    unkept_text,
 };
 
 fn count(n: u64) -> String {
@@ -339,24 +340,27 @@ impl Rule {
                 "an answer that this explains (a name already gone) is not counted as an error",
             ),
             Self::Unkept { connections, done_ops, reconnected_ops } => {
-                let again = match reconnected_ops {
-                    0 => String::new(),
-                    ops => format!(
-                        "; {} requests came to a connection that it had closed, and were sent again",
-                        count(*ops)
-                    ),
-                };
-                advised(
-                    format!(
-                        "the server announced to keep its connections and closed {} of them, at {} \
-                         replies{again}",
-                        count(*connections),
-                        count(*done_ops),
-                    ),
-                    "each next request pays for a new connection: have the server keep \
-                     connections, or say Connection: close",
-                )
+                unkept_text(*connections, *done_ops, *reconnected_ops)
             }
+            Self::Tokens { fault, requests, of_requests } => {
+                tokens_text(*fault, *requests, *of_requests)
+            }
+            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => advised(
+                format!(
+                    "the server's /metrics counted {} output tokens/s and the answers have {} \
+                     (limit {} apart)",
+                    grouped(*server_per_s),
+                    grouped(*answers_per_s),
+                    percent(*limit_ratio),
+                ),
+                if server_per_s > answers_per_s {
+                    "others use this server, or answers were lost on their way: have it for \
+                     yourself, and look at the errors"
+                } else {
+                    "the page is of one server and others answer too, or it counts otherwise: \
+                     measure the servers one by one"
+                },
+            ),
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(
                     format!(

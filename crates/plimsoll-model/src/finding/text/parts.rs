@@ -49,6 +49,27 @@ pub(super) fn near_cap_text(cap_ms: f64, points: &[(String, u32)]) -> Text {
     )
 }
 
+/// Connections that were closed although they were to be kept.
+pub(super) fn unkept_text(connections: u64, done_ops: u64, reconnected_ops: u64) -> Text {
+    let again = match reconnected_ops {
+        0 => String::new(),
+        ops => format!(
+            "; {} requests came to a connection that it had closed, and were sent again",
+            count(ops)
+        ),
+    };
+    advised(
+        format!(
+            "the server announced to keep its connections and closed {} of them, at {} \
+             replies{again}",
+            count(connections),
+            count(done_ops),
+        ),
+        "each next request pays for a new connection: have the server keep connections, or say \
+         Connection: close",
+    )
+}
+
 /// Answers whose tokens are not what they should be.
 pub(super) fn tokens_text(fault: TokenFault, requests: u64, of_requests: u64) -> Text {
     let of = format!("{} of {} answers", count(requests), count(of_requests));
