@@ -5,8 +5,8 @@ use plimsoll_model::finding::{Rule, TokenFault};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Evidence;
-use crate::generation::{output_tokens_per_s, server_output_tokens_per_s};
 use crate::times::summarise;
+use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
 
 /// Part of the answers that may be shorter than was asked for before a reader is told: single ones
 /// are what models do.
