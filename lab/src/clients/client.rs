@@ -131,7 +131,9 @@ impl Client {
             ]),
         };
         let said = command::output(&mut asked).ok()?;
-        said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned)
+        said.split_whitespace()
+            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+            .map(str::to_owned)
     }
 }
 

@@ -57,7 +57,8 @@ fn words() -> Value {
 
 /// Writes prompts, each different, one a line: JSON with `prompt`.
 pub fn prompts(path: &Path) -> Result<()> {
-    let word = |prompt: u32, place: u32| format!("w{}", 3 + (prompt * 31 + place * 7) % (WORDS - 3));
+    let word =
+        |prompt: u32, place: u32| format!("w{}", 3 + (prompt * 31 + place * 7) % (WORDS - 3));
     let prompt = |number| -> String {
         let words: Vec<String> = (0..PROMPT_TOKENS).map(|place| word(number, place)).collect();
         format!("{}\n", json!({ "prompt": words.join(" ") }))

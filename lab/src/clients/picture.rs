@@ -42,12 +42,21 @@ pub fn svg(law: &Law, rows: &[Row]) -> String {
          aria-label=\"Time to first output that each client reports\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#ffffff\"/>\n"
     );
-    text(&mut out, (16.0, 28.0), "font-size=\"16\" font-weight=\"600\" fill=\"#1c2128\"", &format!(
-        "A server whose first chunk comes {} ms after the request, and what clients on one core report",
-        law.first_ms
-    ));
-    text(&mut out, (16.0, 48.0), "fill=\"#57606a\"",
-        "Dot: median time to first output. Line: to its 99th percentile. Logarithmic.");
+    text(
+        &mut out,
+        (16.0, 28.0),
+        "font-size=\"16\" font-weight=\"600\" fill=\"#1c2128\"",
+        &format!(
+            "A server whose first chunk comes {} ms after the request, and what clients on one core report",
+            law.first_ms
+        ),
+    );
+    text(
+        &mut out,
+        (16.0, 48.0),
+        "fill=\"#57606a\"",
+        "Dot: median time to first output. Line: to its 99th percentile. Logarithmic.",
+    );
     axis(&mut out, law, y);
     out.push_str(&body);
     out.push_str("</svg>\n");

@@ -46,9 +46,9 @@ impl Client {
             }
             Self::AiPerf => aiperf(&file(&folder.join("out/profile_export_aiperf.json"))?),
             Self::GuideLlm => guidellm(&file(&folder.join("out.json"))?),
-            Self::InferencePerf => inference_perf(&file(
-                &folder.join("out/summary_lifecycle_metrics.json"),
-            )?),
+            Self::InferencePerf => {
+                inference_perf(&file(&folder.join("out/summary_lifecycle_metrics.json"))?)
+            }
         };
         let report = read.filter(|report| report.requests > 0.0);
         let report = report.ok_or_else(|| finished.failure())?;
@@ -92,7 +92,8 @@ fn parsed(text: &str) -> Result<Value> {
 fn plimsoll(result: &Value) -> Option<Report> {
     let point = &result["points"][0];
     let generation = &point["generation"];
-    let (times, intervals) = (&generation["first_output_ns"], &generation["first_output_interval_ns"]);
+    let (times, intervals) =
+        (&generation["first_output_ns"], &generation["first_output_interval_ns"]);
     let ms = |value: &Value| value.as_f64().map(|ns| ns / 1e6);
     let interval = |name: &str| Some([ms(&intervals[name][0])?, ms(&intervals[name][1])?]);
     let rules = point["reasons"].as_array()?.iter().filter_map(|reason| reason["text"].as_str());

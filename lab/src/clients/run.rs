@@ -61,9 +61,8 @@ pub fn rows(
     plimsoll: &Path,
     options: &Options,
 ) -> Result<Vec<Row>> {
-    let is_meant = |one: &&Found| {
-        section.clients.is_empty() || section.clients.contains(&one.client)
-    };
+    let is_meant =
+        |one: &&Found| section.clients.is_empty() || section.clients.contains(&one.client);
     let meant: Vec<&Found> = found.iter().filter(is_meant).collect();
     let mut rows = Vec::new();
     for streams in section.streams.iter().copied() {
@@ -83,7 +82,11 @@ pub fn rows(
                     row.runs.push(run);
                 }
                 Err(message) => {
-                    eprintln!("FAILED: {} with {} streams: {message}", one.client.name(), row.streams);
+                    eprintln!(
+                        "FAILED: {} with {} streams: {message}",
+                        one.client.name(),
+                        row.streams
+                    );
                     row.failures.push(message);
                 }
             }

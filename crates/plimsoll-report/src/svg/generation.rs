@@ -42,11 +42,7 @@ pub(crate) fn chunk_gap_chart(frame: Frame<'_>, run: &RunResult) -> Option<Strin
     times(frame, run, ("Chunk gap; time per token p90", &lines))
 }
 
-fn times(
-    frame: Frame<'_>,
-    run: &RunResult,
-    (title, lines): (&str, &[Line]),
-) -> Option<String> {
+fn times(frame: Frame<'_>, run: &RunResult, (title, lines): (&str, &[Line])) -> Option<String> {
     let text = |ns: f64| Nanos(ns.round() as u64).to_string();
     let series = lines.iter().map(|&(class, label, of, figure)| {
         let value = move |p: &PointResult| {
@@ -98,7 +94,8 @@ fn over_load(frame: Frame<'_>, run: &RunResult, title: &str, panel: Panel) -> Op
     if run.points.len() < POINTS_MIN {
         return None;
     }
-    let stack = Stack { title: title.to_owned(), panels: vec![panel], ..base(run, DESC.to_owned()) };
+    let stack =
+        Stack { title: title.to_owned(), panels: vec![panel], ..base(run, DESC.to_owned()) };
     Some(draw(frame, &stack))
 }
 
@@ -140,7 +137,12 @@ pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
     let y = Scale::new(y_ticks.last().map_or(1.0, |(tick, _)| *tick), bottom, TOP);
     let mut drawing = Drawing::new();
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, "Output tokens/s, over those of a user");
+    drawing.text(
+        "panel",
+        (0.0, TOP - 11.0),
+        Anchor::Start,
+        "Output tokens/s, over those of a user",
+    );
     upright(&mut drawing, (y, &y_ticks), (left, right));
     for tick in &x_ticks {
         let at = x.at(*tick);
@@ -174,21 +176,14 @@ fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.first().copied().into_iter().chain(between).collect()
 }
 
-fn marks<'r>(
-    drawing: &mut Drawing,
-    steps: &[Step<'r>],
-    at: impl Fn(&Step<'r>) -> (f64, f64),
-) {
+fn marks<'r>(drawing: &mut Drawing, steps: &[Step<'r>], at: impl Fn(&Step<'r>) -> (f64, f64)) {
     let wanted: Vec<f64> = steps.iter().map(|step| at(step).1 + 4.0).collect();
     let placed = spread(&wanted, NAME_GAP, TOP + 4.0, TOP + HEIGHT - 4.0);
     for (step, y) in steps.iter().zip(placed) {
         let here = at(step);
         let load = number(Some(step.point.requested));
-        let tip = format!(
-            "{load}: {} output tokens/s, {} a user",
-            grouped(step.y),
-            three_digits(step.x)
-        );
+        let tip =
+            format!("{load}: {} output tokens/s, {} a user", grouped(step.y), three_digits(step.x));
         match Mark::of(step.point) {
             Mark::Sound => drawing.dot("dot s1", here, 3.2, &tip),
             Mark::NotCounted => drawing.dot("ring s1", here, 3.4, &tip),

@@ -18,9 +18,7 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
     let generated = [generation::sentence(run), generation::goodput_sentence(run)];
     let promised = promises::sentence(run);
     let all = [Some(peak(run))].into_iter().chain(generated);
-    all.chain([promised, limit(run), capacity(run)])
-        .flatten()
-        .collect()
+    all.chain([promised, limit(run), capacity(run)]).flatten().collect()
 }
 
 fn peak(run: &RunResult) -> String {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::super::{
-    Answers, CountRecord, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence, TokenFault, WorkerCore,
+    Answers, CountRecord, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence,
+    TokenFault, WorkerCore,
 };
 use super::{Text, advised, count};
 use crate::core_user::{CoreUser, CoreUserKind};

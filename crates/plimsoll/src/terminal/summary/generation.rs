@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_load_point_says_what_its_users_got() {
-        let times = |p50| TimeSummary { p50: Some(p50), p90: Some(2 * p50), ..TimeSummary::default() };
+        let times =
+            |p50| TimeSummary { p50: Some(p50), p90: Some(2 * p50), ..TimeSummary::default() };
         let generation = Generation {
             output_tokens_per_s: Some(612.4),
             chunks_per_s: Some(600.0),
