@@ -109,10 +109,11 @@ fn said(row: &Row, notes: &mut Vec<String>) -> String {
 
 /// One line for each run.
 fn every_run(rows: &[Row]) -> String {
-    let mut text = "\n\nEvery run:\n\n| client | streams | it reports: p50 / p99 ms | its intervals ms \
+    let mut text =
+        "\n\nEvery run:\n\n| client | streams | it reports: p50 / p99 ms | its intervals ms \
         | the server's log: p50 / p99 ms | chunks/s | CPU µs per chunk |\n\
         | --- | --- | --- | --- | --- | --- | --- |\n"
-        .to_owned();
+            .to_owned();
     for row in rows {
         for run in &row.runs {
             let Run { report, truth, .. } = run;
