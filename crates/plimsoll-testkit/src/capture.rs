@@ -251,7 +251,8 @@ impl Capture {
         let layers = [format!("tcp.port=={port},http2")];
         let to_server = format!("http2 && tcp.dstport == {port}");
         let mut frames = CapturedFrames { dropped, ..CapturedFrames::default() };
-        for line in self.dissect(&to_server, &["http2.type", "http2.headers.path"], &layers).lines() {
+        for line in self.dissect(&to_server, &["http2.type", "http2.headers.path"], &layers).lines()
+        {
             let (types, paths) = line.split_once('\t').unwrap_or((line, ""));
             for kind in numbers(types) {
                 *frames.by_type.entry(kind).or_default() += 1;
@@ -260,9 +261,8 @@ impl Capture {
                 *frames.by_path.entry(path.to_owned()).or_default() += 1;
             }
         }
-        let faulty = format!(
-            "tcp.dstport == {port} && (_ws.malformed || _ws.expert.severity == \"Error\")"
-        );
+        let faulty =
+            format!("tcp.dstport == {port} && (_ws.malformed || _ws.expert.severity == \"Error\")");
         let faulty = self.dissect(&faulty, &["_ws.expert.message", "http2.type"], &layers);
         frames.faulty = faulty.lines().map(str::to_owned).collect();
         frames
