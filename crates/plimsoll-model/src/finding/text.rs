@@ -8,8 +8,8 @@ use super::{CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhas
 use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
-    more_agents, most_of_them, near_cap_text, part, resume, tokens_text, unanswered, uneven,
-    unkept_text,
+    more_agents, most_of_them, near_cap_text, part, resume, tokens_apart_text, tokens_text,
+    unanswered, uneven, unkept_text,
 };
 
 fn count(n: u64) -> String {
@@ -345,22 +345,9 @@ impl Rule {
             Self::Tokens { fault, requests, of_requests } => {
                 tokens_text(*fault, *requests, *of_requests)
             }
-            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => advised(
-                format!(
-                    "the server's /metrics counted {} output tokens/s and the answers have {} \
-                     (limit {} apart)",
-                    grouped(*server_per_s),
-                    grouped(*answers_per_s),
-                    percent(*limit_ratio),
-                ),
-                if server_per_s > answers_per_s {
-                    "others use this server, or answers were lost on their way: have it for \
-                     yourself, and look at the errors"
-                } else {
-                    "the page is of one server and others answer too, or it counts otherwise: \
-                     measure the servers one by one"
-                },
-            ),
+            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => {
+                tokens_apart_text(*server_per_s, *answers_per_s, *limit_ratio)
+            }
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(
                     format!(

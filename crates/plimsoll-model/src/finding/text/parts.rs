@@ -8,7 +8,7 @@ use super::super::{
 };
 use super::{Text, advised, count};
 use crate::core_user::{CoreUser, CoreUserKind};
-use crate::units::{Nanos, percent};
+use crate::units::{Nanos, grouped, percent};
 
 /// The next move where nothing else explains lost connections.
 const CONNECTION_ADVICE: &str =
@@ -93,6 +93,29 @@ pub(super) fn tokens_text(fault: TokenFault, requests: u64, of_requests: u64) ->
              or min_tokens gives all",
         ),
     }
+}
+
+/// A server that counts other tokens than its answers have.
+pub(super) fn tokens_apart_text(server_per_s: f64, answers_per_s: f64, limit_ratio: f64) -> Text {
+    advised(
+        format!(
+            "the server's /metrics counted {} output tokens/s and the answers have {} (limit {} \
+             apart)",
+            grouped(server_per_s),
+            grouped(answers_per_s),
+            percent(limit_ratio),
+        ),
+        match server_per_s > answers_per_s {
+            true => {
+                "others use this server, or answers were lost on their way: have it for yourself, \
+                 and look at the errors"
+            }
+            false => {
+                "the page is of one server and others answer too, or it counts otherwise: measure \
+                 the servers one by one"
+            }
+        },
+    )
 }
 
 /// A clock whose offset is not known well enough.
