@@ -14,7 +14,7 @@ use plimsoll_model::units::{Bytes, grouped};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::held::{Held, check_load, sessions};
-use super::look::Look;
+use super::look::{Look, reach};
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
@@ -22,7 +22,7 @@ use super::site::{Site, Version};
 use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
 use super::version::{Spoken, check_streams, peer_fact, spoken_name};
-use super::warm::{Warming, channel};
+use super::warm::Warming;
 use super::wire::request::RequestText;
 use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts};
@@ -111,12 +111,6 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
     };
     let plan = Plan::per_point(preparation, names, shares, draft.practices, draft.facts);
     Ok(Plan { spoken, ..plan })
-}
-
-/// Connects to each target and sends nothing.
-fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
-    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
-    channels.try_for_each(|channel| channel.map(drop))
 }
 
 /// Asks each target for the first request of its list. Answers with what the servers say of

@@ -221,9 +221,12 @@ mod tests {
                 let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
                 let parsed = Cli::try_parse_from([&["plimsoll".to_owned()], &words[..]].concat());
                 let Err(error) = parsed else { return true };
-                // --key wants --cert.
-                let lacks_another = error.kind() == ErrorKind::MissingRequiredArgument;
-                lacks_another
+                // --key wants --cert, and --goodput limits: flags of ours.
+                let is_ours = matches!(
+                    error.kind(),
+                    ErrorKind::MissingRequiredArgument | ErrorKind::ValueValidation
+                );
+                is_ours
                     || answer(&error, &words).is_some()
                     || long_behind_one_dash(&words).is_some()
             });

@@ -95,10 +95,11 @@ fn bar(out: &mut String, row: &Row, y: f64) {
     let colour = if is_ours { OURS } else { THEIRS };
     text(out, (28.0, y + 4.0), &format!("fill=\"{colour}\""), row.client.name());
     let p50 = row.median(|run| Some(run.report.first_p50_ms));
-    let p99 = row.median(|run| Some(run.report.first_p99_ms));
-    let Some((p50, p99)) = p50.zip(p99) else {
+    let p99 = row.median(|run| run.report.first_p99_ms);
+    let Some(p50) = p50 else {
         return text(out, (LEFT, y + 4.0), "fill=\"#57606a\"", "failed");
     };
+    let p99 = p99.unwrap_or(p50);
     let (from, to) = (x_of(p50), x_of(p99));
     let _ = writeln!(
         out,

@@ -13,9 +13,10 @@ use crate::process::Finished;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     pub first_p50_ms: f64,
-    pub first_p99_ms: f64,
+    /// Plimsoll states it of 1,000 requests or more.
+    pub first_p99_ms: Option<f64>,
     /// Stated around the two, where it states any.
-    pub intervals_ms: Option<[[f64; 2]; 2]>,
+    pub intervals_ms: [Option<[f64; 2]>; 2],
     /// Requests that it counts as good.
     pub requests: f64,
     /// Whether it says that it was itself a limit or late, and how.
@@ -100,8 +101,8 @@ fn plimsoll(result: &Value) -> Option<Report> {
     let rules: Vec<&str> = rules.collect();
     Some(Report {
         first_p50_ms: ms(&times["p50"])?,
-        first_p99_ms: ms(&times["p99"])?,
-        intervals_ms: interval("p50").zip(interval("p99")).map(|(p50, p99)| [p50, p99]),
+        first_p99_ms: ms(&times["p99"]),
+        intervals_ms: [interval("p50"), interval("p99")],
         requests: times["n"].as_f64()?,
         limit: if rules.is_empty() { Said::Nothing } else { Said::InReport(rules.join("; ")) },
     })
@@ -111,9 +112,8 @@ fn plimsoll(result: &Value) -> Option<Report> {
 fn vllm_bench(result: &Value) -> Option<Report> {
     let steady = &result["steady_state"];
     let p99_of = |pair: &Value| (pair[0].as_f64()? == 99.0).then(|| pair[1].as_f64())?;
-    let steady_p99 = steady["percentiles_ttft_ms"].as_array().and_then(|pairs| {
-        pairs.iter().find_map(p99_of)
-    });
+    let steady_p99 =
+        steady["percentiles_ttft_ms"].as_array().and_then(|pairs| pairs.iter().find_map(p99_of));
     let whole = (result["median_ttft_ms"].as_f64(), result["p99_ttft_ms"].as_f64());
     let (p50, p99) = match (steady["median_ttft_ms"].as_f64(), steady_p99) {
         (Some(p50), Some(p99)) => (Some(p50), Some(p99)),
@@ -121,7 +121,7 @@ fn vllm_bench(result: &Value) -> Option<Report> {
     };
     Some(Report {
         first_p50_ms: p50?,
-        first_p99_ms: p99?,
+        first_p99_ms: p99,
         requests: result["completed"].as_f64()?,
         ..Report::default()
     })
@@ -133,7 +133,7 @@ fn endpoints(summary: &Value) -> Option<Report> {
     let count = |name: &str| summary[name].as_f64();
     Some(Report {
         first_p50_ms: ms(&summary["ttft"]["median"])?,
-        first_p99_ms: ms(&summary["ttft"]["percentiles"]["99.0"])?,
+        first_p99_ms: ms(&summary["ttft"]["percentiles"]["99.0"]),
         requests: count("n_samples_completed")? - count("n_samples_failed")?,
         ..Report::default()
     })
@@ -144,7 +144,7 @@ fn aiperf(export: &Value) -> Option<Report> {
     let times = &export["time_to_first_token"];
     Some(Report {
         first_p50_ms: times["p50"].as_f64()?,
-        first_p99_ms: times["p99"].as_f64()?,
+        first_p99_ms: times["p99"].as_f64(),
         requests: export["request_count"]["avg"].as_f64()?,
         ..Report::default()
     })
@@ -161,7 +161,7 @@ fn guidellm(report: &Value) -> Option<Report> {
     let warnings: Vec<String> = benchmark["warnings"].as_array()?.iter().map(warning).collect();
     Some(Report {
         first_p50_ms: times["percentiles"]["p50"].as_f64()?,
-        first_p99_ms: times["percentiles"]["p99"].as_f64()?,
+        first_p99_ms: times["percentiles"]["p99"].as_f64(),
         requests: times["count"].as_f64()?,
         limit: match warnings.is_empty() {
             true => Said::Nothing,
@@ -179,7 +179,7 @@ fn inference_perf(summary: &Value) -> Option<Report> {
     let ms = |value: &Value| value.as_f64().map(|s| s * 1e3);
     Some(Report {
         first_p50_ms: ms(&times["median"])?,
-        first_p99_ms: ms(&times["p99"])?,
+        first_p99_ms: ms(&times["p99"]),
         requests: successes["count"].as_f64()?,
         ..Report::default()
     })
@@ -191,7 +191,9 @@ mod tests {
 
     fn check(read: fn(&Value) -> Option<Report>, text: &str, expected: (f64, f64, f64)) -> Report {
         let report = read(&serde_json::from_str(text).unwrap()).unwrap();
-        assert_eq!((report.first_p50_ms, report.first_p99_ms, report.requests), expected);
+        let (p50, p99, requests) = expected;
+        assert_eq!((report.first_p50_ms, report.first_p99_ms), (p50, Some(p99)));
+        assert_eq!(report.requests, requests);
         report
     }
 
@@ -201,7 +203,7 @@ mod tests {
             "first_output_ns":{"n":7,"p50":80000000,"p99":90000000},
             "first_output_interval_ns":{"p50":[79e6,81e6],"p99":[89e6,91e6]}}}]}"#;
         let report = check(plimsoll, plimsoll_text, (80.0, 90.0, 7.0));
-        assert_eq!(report.intervals_ms, Some([[79.0, 81.0], [89.0, 91.0]]));
+        assert_eq!(report.intervals_ms, [Some([79.0, 81.0]), Some([89.0, 91.0])]);
         assert_eq!(report.limit, Said::InReport("late".to_owned()));
         let vllm = r#"{"median_ttft_ms":80.5,"p99_ttft_ms":91.5,"completed":100}"#;
         check(vllm_bench, vllm, (80.5, 91.5, 100.0));

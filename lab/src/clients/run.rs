@@ -8,7 +8,7 @@ use xtask::verb::Result;
 
 use super::client::{Client, Found, Job};
 use super::report::Report;
-use super::server::{Server, Truth};
+use super::server::{Law, Server, Truth};
 use super::tree::Watched;
 use super::{Options, Section};
 use crate::bench::median;
@@ -108,7 +108,7 @@ fn run(
         url: &server.url,
         law: section.law,
         streams,
-        seconds,
+        seconds: seconds.max(enough_s(&section.law, streams)),
         cores: section.cores,
         folder: folder.path(),
     };
@@ -126,6 +126,17 @@ fn run(
     Ok(Run { report, truth, cpu, peak_bytes: watched.peak_bytes() })
 }
 
+/// For a median, and a 99th percentile where that takes no longer than half a minute: ten requests
+/// must lie beyond.
+fn enough_s(law: &Law, streams: u32) -> u64 {
+    let seconds =
+        |requests: u64| (requests * law.response_ms()).div_ceil(u64::from(streams) * 1_000);
+    match seconds(1_050) {
+        for_p99 if for_p99 <= 30 => for_p99,
+        _ => seconds(24),
+    }
+}
+
 /// Keeps what a client wrote whose report could not be read.
 fn keep(client: Client, errors: &str, output: &str) {
     let path = std::env::temp_dir().join(format!("plimsoll-lab-{}.txt", client.folder()));
@@ -137,7 +148,7 @@ fn keep(client: Client, errors: &str, output: &str) {
 fn say(row: &Row, run: &Run) {
     let Run { report, truth, .. } = run;
     eprintln!(
-        "{:16} {:5} streams: first output {:.1} / {:.1} ms, truth {:.2} / {:.2} ms; {:.0} chunks/s, {} us \
+        "{:16} {:5} streams: first output {:.1} / {:?} ms, truth {:.2} / {:.2} ms; {:.0} chunks/s, {} us \
          CPU a chunk; {:?}",
         row.client.name(),
         row.streams,

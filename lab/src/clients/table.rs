@@ -53,7 +53,7 @@ fn line(row: &Row, said: &str) -> String {
         format!(
             "{} / {}",
             shown(&|run| Some(run.report.first_p50_ms), 1),
-            shown(&|run| Some(run.report.first_p99_ms), 1)
+            shown(&|run| run.report.first_p99_ms, 1)
         ),
         format!(
             "{} / {}",
@@ -77,7 +77,7 @@ fn late_p50_ms(run: &Run) -> Option<f64> {
 }
 
 fn late_p99_ms(run: &Run) -> Option<f64> {
-    Some(run.report.first_p99_ms - run.truth.first_p99_ms)
+    Some(run.report.first_p99_ms? - run.truth.first_p99_ms)
 }
 
 /// In short, with the number of the note that has the words of its last run.
@@ -117,22 +117,24 @@ fn every_run(rows: &[Row]) -> String {
     for row in rows {
         for run in &row.runs {
             let Run { report, truth, .. } = run;
-            let intervals = report.intervals_ms.map_or_else(
-                || "–".to_owned(),
-                |[[a, b], [c, d]]| format!("{a:.2}–{b:.2} / {c:.2}–{d:.2}"),
-            );
-            let cpu =
-                run.cpu_us_per_chunk().map_or_else(|| "–".to_owned(), |us| format!("{us:.1}"));
+            let [p50, p99] = report.intervals_ms.map(|interval| {
+                interval.map_or_else(|| "–".to_owned(), |[low, high]| format!("{low:.2}–{high:.2}"))
+            });
+            let figure = |value: Option<f64>, decimals: usize| match value {
+                Some(value) => format!("{value:.decimals$}"),
+                None => "–".to_owned(),
+            };
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.2} / {:.2} | {intervals} | {:.2} / {:.2} | {:.0} | {cpu} |",
+                "| {} | {} | {:.2} / {} | {p50} / {p99} | {:.2} / {:.2} | {:.0} | {} |",
                 row.client.name(),
                 row.streams,
                 report.first_p50_ms,
-                report.first_p99_ms,
+                figure(report.first_p99_ms, 2),
                 truth.first_p50_ms,
                 truth.first_p99_ms,
                 truth.chunks_per_s(),
+                figure(run.cpu_us_per_chunk(), 1),
             );
         }
     }

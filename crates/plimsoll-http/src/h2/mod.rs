@@ -43,3 +43,5 @@ pub mod windows;
 mod connection_tests;
 #[cfg(test)]
 mod hpack_tests;
+#[cfg(test)]
+mod request_tests;

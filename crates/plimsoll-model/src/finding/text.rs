@@ -8,7 +8,8 @@ use super::{CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhas
 use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
-    more_agents, most_of_them, near_cap_text, part, resume, tokens_text, unanswered, uneven,
+    more_agents, most_of_them, near_cap_text, part, resume, tokens_apart_text, tokens_text,
+    unanswered, uneven, unkept_text,
 };
 
 fn count(n: u64) -> String {
@@ -339,23 +340,13 @@ impl Rule {
                 "an answer that this explains (a name already gone) is not counted as an error",
             ),
             Self::Unkept { connections, done_ops, reconnected_ops } => {
-                let again = match reconnected_ops {
-                    0 => String::new(),
-                    ops => format!(
-                        "; {} requests came to a connection that it had closed, and were sent again",
-                        count(*ops)
-                    ),
-                };
-                advised(
-                    format!(
-                        "the server announced to keep its connections and closed {} of them, at {} \
-                         replies{again}",
-                        count(*connections),
-                        count(*done_ops),
-                    ),
-                    "each next request pays for a new connection: have the server keep \
-                     connections, or say Connection: close",
-                )
+                unkept_text(*connections, *done_ops, *reconnected_ops)
+            }
+            Self::Tokens { fault, requests, of_requests } => {
+                tokens_text(*fault, *requests, *of_requests)
+            }
+            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => {
+                tokens_apart_text(*server_per_s, *answers_per_s, *limit_ratio)
             }
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(

@@ -12,7 +12,6 @@ use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 
-use super::headline::headline_point;
 use crate::table::{Column, Mark, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
@@ -213,9 +212,8 @@ fn limits_text(goodput: &Goodput) -> String {
     goodput.limits.text().replace(',', ", ").replace('<', " < ")
 }
 
-/// Of the point that the headline speaks of: what its users got.
-pub(super) fn sentence(run: &RunResult) -> Option<String> {
-    let point = headline_point(run)?;
+/// What the users of a load point got.
+pub(super) fn sentence(run: &RunResult, point: &PointResult) -> Option<String> {
     let generation = point.generation.as_ref()?;
     let place = load(point.requested, &run.axis);
     let text = |of, figure| Stated::stream(point, of, figure).map(|it| it.short_time_text());
@@ -240,9 +238,8 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
     Some(format!("{}.", said.join("; ")))
 }
 
-/// What part of the ops of that point was good.
-pub(super) fn goodput_sentence(run: &RunResult) -> Option<String> {
-    let point = headline_point(run)?;
+/// What part of its ops was good.
+pub(super) fn goodput_sentence(point: &PointResult) -> Option<String> {
     let goodput = point.goodput.as_ref()?;
     let share = percent(goodput.share_ratio);
     let limits = limits_text(goodput);
@@ -255,9 +252,12 @@ pub(super) fn large_figures(point: &PointResult) -> Vec<(String, String, String)
         return Vec::new();
     }
     let of = |figure: StreamFigure| {
-        let stated = Stated::stream(point, figure, Figure::P90)?;
+        let at = |(name, which)| Some((name, Stated::stream(point, figure, which)?));
+        // A sample too small for the one may tell the other.
+        let known = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
+        let (name, stated) = known.into_iter().find_map(at)?;
         let (value, unit) = stated.time_parts();
-        Some((format!("{} p90", figure.title()), value, unit))
+        Some((format!("{} {name}", figure.title()), value, unit))
     };
     let tokens = Stated::tokens_per_s(point).map(|rate| {
         let interval = rate.rate_interval_text();

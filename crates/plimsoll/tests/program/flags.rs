@@ -118,6 +118,18 @@ fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
     }
 }
 
+#[test]
+fn clients_over_http2_share_connections_of_so_many_streams() {
+    for peer in WebPeer::all() {
+        let ca_file = peer.file("certificate.pem");
+        let flags = ["--http", "2", "--streams", "3", "--clients", "7", "--cacert", &ca_file];
+        let seen = seen(&peer, &peer.tls_url(""), &flags);
+        assert_eq!(same(&seen, |one| one.protocol.clone()), "HTTP/2.0");
+        // The look before load has a connection of its own.
+        assert_eq!(connections(&seen), 3 + 1, "{}", peer.name);
+    }
+}
+
 /// An open load of 50/s with these gaps between its requests: how many gaps between those that the
 /// server saw are those of uniform ones, 20 ms, but for what a busy host makes of them.
 fn even_gaps(peer: &WebPeer, gaps: &str) -> (usize, Value) {

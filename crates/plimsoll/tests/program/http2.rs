@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
+use plimsoll_testkit::capture::Capture;
 use plimsoll_testkit::peers::require_peer;
 use plimsoll_testkit::program::{Running, plimsoll, wait_until};
 
@@ -89,20 +90,6 @@ fn a_list_and_its_weights_are_counted_alike_by_both_sides() {
 }
 
 #[test]
-fn clients_share_connections_and_each_carries_so_many_streams() {
-    // With two workers: 5 clients each make 2 connections of up to 3 streams. One more is the look.
-    for (peer, url, flags) in ways("c") {
-        let mut all = vec!["--http", "2", "-n", "200", "--clients", "10", "--streams", "3"];
-        all.extend(flags.iter().map(String::as_str));
-        let (_, result) = counted(&url, &all);
-        assert_eq!(ops(&result["points"][0])["GET"], 200);
-        let seen = peer.seen(201);
-        let connections: BTreeSet<_> = seen.iter().map(|one| &one.connection).collect();
-        assert_eq!(connections.len(), 4 + 1, "{}", peer.name);
-    }
-}
-
-#[test]
 fn auto_takes_what_the_server_agrees_on_and_says_so() {
     for peer in WebPeer::all() {
         let ca_file = peer.file("certificate.pem");
@@ -138,6 +125,22 @@ fn what_http2_has_not_is_refused_before_any_load() {
     more(&["--streams", "200"])
         .check(2, &["the server allows 128 streams", "--streams 128 or fewer"]);
     more(&["-H", "Connection: close"]).check(2, &["\"connection\"", "leave it out"]);
+}
+
+#[test]
+fn the_frames_are_judged_by_tshark() {
+    let Some(peer) = WebPeer::all().into_iter().find(|peer| peer.name == "caddy") else { return };
+    let Some(capture) = Capture::start(peer.port) else { return };
+    let more = ["--http", "2", "--streams", "4", "--clients", "8", "-n", "200"];
+    let post = ["-d", "n={{int 1 99999}}", "-H", "X-One: 1"];
+    let (_, result) = counted(&peer.url("p?q=1"), &[&more[..], &post].concat());
+    assert_eq!(ops(&result["points"][0])["POST"], 200);
+    let frames = capture.finish_http2();
+    assert_eq!((frames.dropped, &frames.faulty[..]), (0, &[][..]));
+    assert_eq!(frames.by_path, BTreeMap::from([("/p?q=1".to_owned(), 201)]));
+    let [data, headers] = [0, 1].map(|kind| frames.by_type[&kind]);
+    assert_eq!((data, headers), (201, 201));
+    assert!(frames.by_type.keys().all(|kind| [0, 1, 4, 7, 8].contains(kind)), "{frames:?}");
 }
 
 #[test]
