@@ -17,7 +17,7 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 13] = [
     Target { name: "app_reply", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "app_request", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "fleet", seeds: None, dictionary: Some("fuzz/fleet.dict") },
@@ -25,9 +25,11 @@ const TARGETS: [Target; 9] = [
     Target { name: "h2_reply", seeds: None, dictionary: Some("fuzz/h2.dict") },
     Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
+    Target { name: "picks", seeds: None, dictionary: Some("fuzz/llm.dict") },
     Target { name: "reply", seeds: None, dictionary: Some("fuzz/reply.dict") },
     Target { name: "smb_reply", seeds: None, dictionary: Some("fuzz/smb.dict") },
     Target { name: "smb_request", seeds: None, dictionary: Some("fuzz/smb.dict") },
+    Target { name: "sse", seeds: None, dictionary: Some("fuzz/llm.dict") },
     Target { name: "suite", seeds: Some("suites"), dictionary: None },
 ];
 
