@@ -89,10 +89,12 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
     };
     let site: Rc<WorkerSite> = WorkerSite::new(Arc::new(site));
     let timeout = Nanos::from_secs(1);
-    let session = match choice & 8 {
-        0 => HttpSession::new(site, Plain::Unread, timeout),
-        _ => HttpSession::capturing(site, timeout),
+    let reader = match choice >> 5 {
+        0 | 1 => Plain::Kept(Vec::new()),
+        2 | 3 => Plain::Chunks,
+        _ => Plain::Unread,
     };
+    let session = HttpSession::new(site, reader, timeout);
     let verify = choice & 16 != 0;
     (session, HttpOp { kind: OpKind(0), request, method, verify, key: 0 })
 }

@@ -8,6 +8,7 @@
 //! | `bench smb` | CPU per load-file line and per echo, beside smbtorture, on Samba | 8 min | `docs/performance.md` |
 //! | `bench app` | CPU per transaction, beside a bare client; what a second core brings the server | 5 min | `docs/performance.md` |
 //! | `bench memory` | memory growth at full speed, memory per idle client | 11 min | `docs/performance.md` |
+//! | `clients` | What do clients of language models report of a server whose times are known, and what do they cost? | 25 min | `docs/llm-clients.md` |
 //! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
@@ -35,6 +36,7 @@
 mod attribution;
 mod bench;
 mod capacity;
+mod clients;
 mod coverage;
 mod experiments;
 mod faults;
@@ -70,6 +72,8 @@ struct Lab {
 enum Verb {
     /// Compare CPU time and memory with other generators.
     Bench(bench::Options),
+    /// Compare clients of language models on a server whose times are known.
+    Clients(clients::Options),
     /// Check how often the uncertainty intervals contain the true percentiles.
     Coverage(coverage::Options),
     /// Check that the certificate refuses a program that was broken on purpose.
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
 fn lab(verb: Verb) -> Result<()> {
     match verb {
         Verb::Bench(options) => bench::bench(&options),
+        Verb::Clients(options) => clients::clients(&options),
         Verb::Coverage(options) => coverage::coverage(&options),
         Verb::Faults(options) => faults::faults(&options),
         Verb::Attribution(options) => attribution::attribution(options),

@@ -166,6 +166,26 @@ const GO_PEERS: [GoPeer; 1] = [GoPeer {
     module: "github.com/willscott/go-nfs/example/osnfs@v0.0.4",
 }];
 
+/// A Python with a package of PyPI, in an environment of its own.
+struct PythonPeer {
+    /// As the tests find it: the environment's Python.
+    peer: Peer,
+    /// The package, without those that it wants besides.
+    package: &'static str,
+}
+
+const PYTHON_PEERS: [PythonPeer; 1] = [PythonPeer {
+    peer: Peer {
+        program: "python-xllamacpp",
+        packages: &["python3", "python3-venv"],
+        tests: "language models on llama.cpp's own server, `managed:llama`",
+    },
+    package: "xllamacpp==2026.10.11549",
+}];
+
+/// Where their environments go.
+const ENVIRONMENTS: &str = "/usr/local/lib/plimsoll-peers";
+
 /// Where programs that are built here go.
 const BUILT: &str = "/usr/local/bin";
 
@@ -213,7 +233,8 @@ pub fn prepare() -> Result<()> {
 }
 
 fn peers() -> impl Iterator<Item = &'static Peer> {
-    PEERS.iter().chain(GO_PEERS.iter().map(|built| &built.peer))
+    let built = GO_PEERS.iter().map(|built| &built.peer);
+    PEERS.iter().chain(built).chain(PYTHON_PEERS.iter().map(|python| &python.peer))
 }
 
 fn missing() -> Vec<&'static Peer> {
@@ -225,6 +246,7 @@ fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
     let is_there = |package: &str| match package {
         "golang-go" => command::find("go").is_some(),
         "ca-certificates" => Path::new(CERTIFICATES).exists(),
+        "python3" => command::find("python3").is_some(),
         _ => false,
     };
     let packages = absent.iter().flat_map(|peer| peer.packages).copied();
@@ -239,7 +261,16 @@ fn builds_of(absent: &[&Peer]) -> Vec<String> {
     let typed = |built: &GoPeer| {
         format!("sudo env GOBIN={BUILT} {} install {}", go.display(), built.module)
     };
-    GO_PEERS.iter().filter(wanted).map(typed).collect()
+    let built = GO_PEERS.iter().filter(wanted).map(typed);
+    let is_absent =
+        |python: &&PythonPeer| absent.iter().any(|it| it.program == python.peer.program);
+    let python = PYTHON_PEERS.iter().filter(is_absent).map(|python| {
+        format!(
+            "a venv with 'pip install --no-deps {}', and PLIMSOLL_LLAMA_PYTHON=VENV/bin/python",
+            python.package
+        )
+    });
+    built.chain(python).collect()
 }
 
 fn can_install() -> bool {
@@ -262,7 +293,27 @@ fn install(absent: &[&Peer]) -> Result<()> {
             println!("{message}");
         }
     }
+    for python in &PYTHON_PEERS {
+        if command::find(python.peer.program).is_none()
+            && let Err(message) = install_python(python)
+        {
+            println!("{message}");
+        }
+    }
     Ok(())
+}
+
+/// Makes the environment, and a program that is its Python: a link would lose the way to it.
+fn install_python(python: &PythonPeer) -> Result<()> {
+    let program = python.peer.program;
+    let place = format!("{ENVIRONMENTS}/{program}");
+    command::run(Command::new("python3").args(["-m", "venv", &place]))?;
+    let mut pip = Command::new(format!("{place}/bin/pip"));
+    command::run(pip.args(["install", "--quiet", "--no-deps", python.package]))?;
+    let text = format!("#!/bin/sh\nexec {place}/bin/python \"$@\"\n");
+    let path = format!("{BUILT}/{program}");
+    std::fs::write(&path, text).map_err(|e| format!("{path}: {e}"))?;
+    command::run(Command::new("chmod").args(["+x", &path]))
 }
 
 fn install_packages(packages: &[&str]) {

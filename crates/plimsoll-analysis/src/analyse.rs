@@ -19,7 +19,9 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use crate::beside::name_loads_not_held;
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
+use crate::endpoints::endpoints;
 use crate::gate::judge;
+use crate::generation::{generation, goodput};
 use crate::hints::{Seen, hints_of_point, hints_of_run};
 use crate::limit::judge_limits;
 use crate::metric::{bytes_per_s, ops_unit};
@@ -136,6 +138,7 @@ impl<'a> Analysis<'a> {
         judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
         result.summary = summarise_run(suite, view, &result.points, &result.probes);
         state_summary(&mut result.summary, suite, &result.points);
+        result.summary.endpoints = suite.endpoints.and_then(|_| endpoints(&result.points));
         match searched {
             true => self.answer(&mut result, &ladder),
             false => name_loads_not_held(&mut result, suite),
@@ -203,6 +206,7 @@ impl<'a> Analysis<'a> {
             result.service_interval_ns = stated.service;
             result.achieved_interval_ops_per_s = stated.achieved;
             result.uncertainty = stated.uncertainty;
+            result.generation = generation(suite, view.record, total, times);
             result.hints = hints_of_point(&Seen { record: view.record, times: total });
         }
         let on_ladder = view.record.point.purpose == Purpose::Ladder;
@@ -212,6 +216,7 @@ impl<'a> Analysis<'a> {
             result.score = Some(mix.value);
             result.warnings.extend(idle_clients(&mix, clients).map(|rule| rule.at(UNPLACED)));
         }
+        result.goodput = suite.goodput.map(|limits| goodput(limits, view.record));
         result.cost = costs(view.record, self.disclosure.as_ref());
         let (not_counted, because) = check_counted(&evidence).unzip();
         result.not_counted = not_counted;

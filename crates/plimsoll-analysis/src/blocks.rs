@@ -55,12 +55,35 @@ impl Coarse {
             let (ns, count) = (value.value_iterated_to(), value.count_at_value());
             self.n += u64::from(count);
             self.sum_ns += times.median_equivalent(ns) as f64 * f64::from(count);
-            let bucket = bucket_of(ns);
-            match self.counts.binary_search_by_key(&bucket, |entry| entry.0) {
-                Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
-                Err(at) => self.counts.insert(at, (bucket, count)),
-            }
+            self.count(bucket_of(ns), count);
         }
+    }
+
+    /// Takes in another.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        (self.n, self.sum_ns) = (self.n + other.n, self.sum_ns + other.sum_ns);
+        for (bucket, count) in &other.counts {
+            self.count(*bucket, *count);
+        }
+    }
+
+    fn count(&mut self, bucket: u16, count: u32) {
+        match self.counts.binary_search_by_key(&bucket, |entry| entry.0) {
+            Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
+            Err(at) => self.counts.insert(at, (bucket, count)),
+        }
+    }
+
+    /// The value that this share lies at or below, to 0.8 %; `None` of nothing.
+    pub(crate) fn quantile_ns(&self, share: f64) -> Option<f64> {
+        let wanted = (self.n as f64 * share).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let holds = |entry: &&(u16, u32)| {
+            below += u64::from(entry.1);
+            below >= wanted
+        };
+        let (bucket, _) = self.counts.iter().find(holds)?;
+        Some((lower_edge_ns(*bucket) + lower_edge_ns(bucket + 1)) as f64 / 2.0)
     }
 
     /// Bucket and count, in order.

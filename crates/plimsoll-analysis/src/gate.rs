@@ -1,6 +1,7 @@
 //! Whether a run passes the gates it was given (`--fail-if`), by the uncertainty intervals.
 
 use plimsoll_model::condition::{ConditionFigure, Side};
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
@@ -21,6 +22,10 @@ impl Found {
     fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
         let [low, high] = interval.unwrap_or([value, value]);
         Self { value, low, high, load: None }
+    }
+
+    fn of(stated: Stated) -> Self {
+        Self::new(stated.value, stated.interval)
     }
 }
 
@@ -110,6 +115,14 @@ fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
             let is_bound = |ns| point.censored.is_some_and(|it| it.bounds_service(figure, ns));
             Stated::service(point, figure).map(|stated| time(stated, is_bound))
         }
+        GateFigure::Stream(of, figure) => {
+            let first = of == StreamFigure::FirstOutput;
+            let censored = point.censored.filter(|_| first);
+            let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
+            Stated::stream(point, of, figure).map(|stated| time(stated, is_bound))
+        }
+        GateFigure::Goodput => Stated::goodput(point).map(Found::of),
+        GateFigure::TokensPerS => Stated::tokens_per_s(point).map(Found::of),
         GateFigure::Errors => {
             let ended: u64 = point.ops.values().map(|op| op.count).sum();
             let errors: u64 = point.errors.values().sum();

@@ -13,9 +13,12 @@
 //! | [`board`] | the lines of a table of results |
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
+//! | `generation` | what a load point generated, and how many of its ops were good ones |
+//! | `tokens` | output tokens a second, by the answers and by the server's counter |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | `sessions` | what came of the sessions that clients opened and kept |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
+//! | `endpoints` | a ladder of streams by the rules of MLPerf Endpoints |
 //! | [`climb`] | the way of every search to the highest load that holds |
 //! | [`search`] | which load to try next when the peak is unknown |
 //! | [`capacity`] | which load to try next when the capacity within limits is unknown, and the answer |
@@ -39,8 +42,10 @@ pub mod compare;
 mod consumers;
 mod cost;
 pub mod curve;
+mod endpoints;
 pub mod experiment;
 mod gate;
+mod generation;
 mod health;
 mod hints;
 mod limit;
@@ -62,6 +67,7 @@ mod summary;
 mod testing;
 mod timeline;
 pub mod times;
+mod tokens;
 pub mod validity;
 
 pub use analyse::{Analysis, JudgedPoint, not_started};

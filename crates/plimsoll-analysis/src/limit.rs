@@ -22,6 +22,7 @@ use self::point::clients_limit;
 use crate::metric::{ops_unit, throughput};
 use crate::point::missed_load;
 
+pub(crate) use resources::told_of_models;
 pub(crate) use story::limit_spans;
 
 /// Throughput that grows by less than this share of what was added in load has stopped growing.

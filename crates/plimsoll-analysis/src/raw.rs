@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
-    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, Times, new_times,
+    Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, Times, new_times,
 };
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
@@ -32,6 +32,15 @@ pub struct PointTimes {
     warm_up: Vec<Vec<Coarse>>,
 }
 
+/// Times within replies whose scatter is told.
+const OF_STREAMS: [TimeKind; 5] = [
+    TimeKind::FirstOutput,
+    TimeKind::FirstVisible,
+    TimeKind::ChunkGap,
+    TimeKind::TokenTime,
+    TimeKind::LaterTokenTime,
+];
+
 /// A slice of the window: what the scatter of figures is told from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
@@ -39,6 +48,15 @@ pub(crate) struct Slice {
     pub(crate) service: Coarse,
     /// How many of each kind came due in it.
     by_op: Vec<u64>,
+    /// Times within replies, by kind.
+    streams: BTreeMap<TimeKind, Coarse>,
+}
+
+impl Slice {
+    /// Times of this kind within replies, if it has any.
+    pub(crate) fn stream(&self, kind: TimeKind) -> Option<&Coarse> {
+        self.streams.get(&kind)
+    }
 }
 
 impl PointTimes {
@@ -66,6 +84,11 @@ impl PointTimes {
                 slice.response.add(&op.response);
                 slice.service.add(&op.service);
                 *count += op.response.len();
+                for kind in OF_STREAMS {
+                    if let Some(times) = kind.of(op) {
+                        slice.streams.entry(kind).or_default().add(times);
+                    }
+                }
             }
         }
         let key = (second.second, second.phase);

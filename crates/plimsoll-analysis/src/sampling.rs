@@ -134,6 +134,14 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     front.exp() * fraction / a
 }
 
+/// How likely a binomial variable of `n` tries is `t` or less.
+pub(crate) fn binomial_at_most(t: u64, n: u64, chance: f64) -> f64 {
+    match t < n {
+        true => incomplete_beta(1.0 - chance, (n - t) as f64, t as f64 + 1.0),
+        false => 1.0,
+    }
+}
+
 /// Of a number above zero: Stirling's series, from eight up.
 fn ln_gamma(value: f64) -> f64 {
     let (mut at, mut below) = (value, 1.0_f64);

@@ -169,8 +169,14 @@ impl<'a> Server<'a> {
             unknown.push(Unknown::Throttled { cores: throttled });
         }
         let limits = asked.within.iter().flat_map(|within| within.limits());
-        if limits.into_iter().any(|limit| limit.figure == LoadFigure::Errors) {
+        let limits: Vec<LoadFigure> = limits.into_iter().map(|limit| limit.figure).collect();
+        if limits.contains(&LoadFigure::Errors) {
             unknown.push(Unknown::Errors);
+        }
+        let of_streams =
+            |it: &LoadFigure| matches!(it, LoadFigure::Stream(..) | LoadFigure::Goodput);
+        if limits.iter().any(of_streams) {
+            unknown.push(Unknown::Streams);
         }
         unknown.push(Unknown::HigherLoads { highest_ops_per_s: self.highest_ops_per_s });
         unknown
@@ -331,7 +337,7 @@ fn limits(asked: &SizeAsked) -> impl Iterator<Item = (Figure, f64)> {
     let limits = asked.within.iter().flat_map(|within| within.limits());
     limits.filter_map(|limit| match limit.figure {
         LoadFigure::Response(figure) => Some((figure, limit.limit)),
-        LoadFigure::Errors => None,
+        LoadFigure::Errors | LoadFigure::Stream(..) | LoadFigure::Goodput => None,
     })
 }
 

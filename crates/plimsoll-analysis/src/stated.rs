@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, Times};
+use plimsoll_model::event::{HISTOGRAM_DIGITS, OpTimes, PointRecord, TimeKind, Times};
 use plimsoll_model::result::{OverallResponse, PointResult, Summary, TimeIntervals, Uncertainty};
 use plimsoll_model::suite::Suite;
 
@@ -85,7 +85,7 @@ fn response<'a>(record: &PointRecord, total: &'a OpTimes, times: &'a PointTimes)
 
 /// By which share the figures of other runs may differ. An open load below saturation repeats them as
 /// well as one run tells (`docs/calibration.md`).
-fn runs_apart(closed: Option<ClientTime>) -> f64 {
+pub(crate) fn runs_apart(closed: Option<ClientTime>) -> f64 {
     if closed.is_some() { RUNS_APART_RATIO } else { 0.0 }
 }
 
@@ -202,6 +202,57 @@ fn in_order<const N: usize>(mut intervals: [Option<[f64; 2]>; N]) -> [Option<[f6
         *high = most;
     }
     intervals
+}
+
+/// Intervals of times within replies. Those between stamps of the kernel have no part of the
+/// generator's own in them; of the time to first output its lower bound was recorded. Where output
+/// is visible from the first on, that is the bound of both.
+pub(crate) fn stream_intervals(
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+    kind: TimeKind,
+) -> Option<TimeIntervals> {
+    intervals(&stream(record, total, times, kind)?, &mut BTreeMap::new())
+}
+
+fn stream<'a>(
+    record: &PointRecord,
+    total: &'a OpTimes,
+    times: &'a PointTimes,
+    kind: TimeKind,
+) -> Option<Known<'a>> {
+    let measured = kind.of(total)?;
+    let low = match kind {
+        TimeKind::FirstOutput => TimeKind::FirstOutputLow.of(total)?,
+        TimeKind::FirstVisible if TimeKind::FirstOutput.of(total) == Some(measured) => {
+            TimeKind::FirstOutputLow.of(total)?
+        }
+        TimeKind::FirstVisible => return None,
+        _ => measured,
+    };
+    let from_due = kind == TimeKind::FirstOutput;
+    Some(Known {
+        name: kind.as_str(),
+        measured,
+        low,
+        slices: times.slices().filter_map(|(_, slice)| slice.stream(kind)).collect(),
+        closed: ClientTime::of(record, total),
+        exact_to_ns: censored(&record.totals)
+            .filter(|_| from_due)
+            .map(|censored| censored.response_exact_to_ns),
+    })
+}
+
+/// Stated interval of p99.9 of a time within replies; `None` where the sample is too small for it.
+pub(crate) fn stream_p999(
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+    kind: TimeKind,
+) -> Option<[f64; 2]> {
+    let known = stream(record, total, times, kind)?;
+    of_percentile(&known, 9_990).filter(|_| known.has_bounds()).map(|(_, interval)| interval)
 }
 
 /// Stated interval of p99.9 of the response time; `None` where the sample is too small for it.
@@ -335,7 +386,7 @@ fn slice_parts(record: &PointRecord, times: &PointTimes) -> Vec<(f64, f64)> {
 }
 
 /// The interval of a throughput: the generator's part lies above.
-fn span(parts: &Uncertainty) -> [f64; 2] {
+pub(crate) fn span(parts: &Uncertainty) -> [f64; 2] {
     let Uncertainty { value, generator, sample_below, sample_above, other_runs, .. } = *parts;
     let above = sample_above.hypot(other_runs);
     let most = if value > 0.0 { (value + above) * (1.0 + generator / value) } else { 0.0 };

@@ -215,12 +215,18 @@ impl PointBuilder {
     }
 
     pub(crate) fn point_times(&self) -> PointTimes {
-        PointTimes::from_seconds(Self::phases().map(|(second, phase)| {
+        PointTimes::from_seconds(self.slices())
+    }
+
+    /// Its seconds.
+    pub(crate) fn slices(&self) -> Vec<IntervalSlice> {
+        let slice = |(second, phase)| {
             let mut times = OpTimes::new();
             self.record_times(&mut times, 1);
             let start = Nanos::from_secs(u64::from(second));
             IntervalSlice { length: Nanos::from_secs(1), second, start, phase, ops: vec![times] }
-        }))
+        };
+        Self::phases().map(slice).collect()
     }
 
     pub(crate) fn record(&self, point: PointId) -> PointRecord {
@@ -235,7 +241,7 @@ impl PointBuilder {
             done: self.achieved_ops_per_s,
             errors: 0,
             bytes_read: 1_000,
-            bytes_written: 0,
+            ..SecondRecord::default()
         };
         let health = WorkerHealth {
             cpu_ns: (self.busy * NANOS_PER_SECOND as f64) as u64,

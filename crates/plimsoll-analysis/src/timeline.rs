@@ -5,9 +5,9 @@ use plimsoll_model::event::{Phase, PointRecord};
 use plimsoll_model::result::{ResponseOverTime, TimelineSecond};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use crate::blocks::{STEPS, lower_edge_ns};
+use crate::blocks::{Coarse, STEPS, lower_edge_ns};
 use crate::health::busy_ratio_between;
-use crate::raw::PointTimes;
+use crate::raw::{PointTimes, Slice};
 
 /// A few late replies in a shorter piece of the drain are no rate: it is left out.
 const RATE_MIN_NS: u64 = NANOS_PER_SECOND / 10;
@@ -44,15 +44,25 @@ const SPANS_MAX: usize = 40;
 /// Buckets of the slices that make one here: two a doubling, near seven a power of ten.
 const MERGED: u16 = STEPS as u16 / 2;
 
-/// `None` where the window has no times.
+/// Response times across the window; `None` where it has none.
 pub(crate) fn response_over_time(
     record: &PointRecord,
     times: &PointTimes,
 ) -> Option<ResponseOverTime> {
-    let slices: Vec<_> = times.slices().collect();
+    over_time(record, times, |slice| Some(&slice.response))
+}
+
+/// How times of one kind lay within the window; `None` where it has none.
+pub(crate) fn over_time<'t>(
+    record: &PointRecord,
+    times: &'t PointTimes,
+    of: impl Fn(&'t Slice) -> Option<&'t Coarse>,
+) -> Option<ResponseOverTime> {
+    let counts = |slice| of(slice).map(Coarse::counts).unwrap_or_default();
+    let slices: Vec<_> = times.slices().map(|(start, slice)| (start, counts(slice))).collect();
     let begin = slices.first()?.0;
     let merged = || {
-        let all = slices.iter().flat_map(|(_, slice)| slice.response.counts());
+        let all = slices.iter().flat_map(|(_, counts)| counts.iter());
         all.map(|(bucket, _)| bucket / MERGED)
     };
     let (low, high) = (merged().min()?, merged().max()?);
@@ -61,7 +71,7 @@ pub(crate) fn response_over_time(
     let mut counts = Vec::with_capacity(SPANS_MAX);
     for span in spans {
         let mut row = vec![0; usize::from(high - low) + 1];
-        for (bucket, count) in span.iter().flat_map(|(_, slice)| slice.response.counts()) {
+        for (bucket, count) in span.iter().flat_map(|(_, counts)| counts.iter()) {
             row[usize::from(bucket / MERGED - low)] += u64::from(*count);
         }
         starts_ns.extend(span.first().map(|(start, _)| start.saturating_sub(begin).0));

@@ -62,7 +62,7 @@ pub enum Pattern {
 pub struct Seen {
     /// Counts.
     pub record: PointRecord,
-    /// Times of the ops that were due in the window.
+    /// Times of the ops that were due in the window; the response is the time that its wire judges.
     pub times: OpTimes,
     /// From and until, on the clock of the server's log.
     pub window_ns: (u64, u64),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_protocol::host::{Calibration, HostError, ProperCalibration};
 use plimsoll_servers::{Builtin, ServerProcess};
 
@@ -38,6 +39,11 @@ impl Wire {
     /// The clients of its suite wait for each reply.
     pub const fn waits(self) -> bool {
         self.0.waits
+    }
+
+    /// The time that is judged.
+    pub const fn judged(self) -> TimeKind {
+        self.0.judged
     }
 
     /// What only the calibrated server proper has.

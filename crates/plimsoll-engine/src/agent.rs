@@ -138,6 +138,7 @@ pub fn run_point(
                         op_names: workload.op_names(),
                         ops_per_arrival: workload.ops_per_arrival(),
                         clients_per_session: workload.clients_per_session(),
+                        recorded: workload.recorded(),
                         events,
                         fresh,
                         stop,

@@ -4,10 +4,58 @@
 //! however much the schedule says, so a slow reply cannot hide the ops that waited behind it
 //! (coordinated omission).
 
+use std::sync::Arc;
+
 use plimsoll_model::suite::{Gaps, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::rng::{Random, Stream};
+
+/// Due times that were recorded: those of a whole schedule, which begins anew after its end.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Since the first op, in order.
+    offsets: Arc<[Nanos]>,
+    length: Nanos,
+}
+
+impl Recorded {
+    /// A schedule of two ops at least, not all at one instant; `None` for others. After the last
+    /// op it begins anew, at the distance that ops have on average.
+    pub fn new(offsets: impl Into<Arc<[Nanos]>>) -> Option<Self> {
+        let offsets: Arc<[Nanos]> = offsets.into();
+        let last = offsets.last().copied().filter(|last| *last > Nanos::ZERO)?;
+        let gaps = offsets.len() as u64 - 1;
+        let length = Nanos(last.0.saturating_add(last.0 / gaps.max(1)));
+        Some(Self { offsets, length })
+    }
+
+    /// Ops of it.
+    pub fn ops(&self) -> u64 {
+        self.offsets.len() as u64
+    }
+
+    /// Those due before `span`, as the recorded clock has it.
+    pub fn ops_within(&self, span: Nanos) -> u64 {
+        self.offsets.partition_point(|due| *due < span) as u64
+    }
+
+    /// From its first op to where it begins anew.
+    pub const fn length(&self) -> Nanos {
+        self.length
+    }
+
+    /// Ops per second as they were recorded.
+    pub fn rate(&self) -> f64 {
+        self.offsets.len() as f64 / self.length.as_secs_f64()
+    }
+
+    /// Of op `index`, as recorded.
+    fn due_ns(&self, index: u64) -> f64 {
+        let (round, at) = (index / self.ops(), index % self.ops());
+        round as f64 * self.length.0 as f64 + self.offsets[at as usize].0 as f64
+    }
+}
 
 /// The due times of one schedule, in order, without end.
 #[derive(Clone, Debug)]
@@ -24,6 +72,8 @@ enum GapState {
     Uniform { phase: f64 },
     /// The sum of gaps so far. A float holds whole nanoseconds exactly up to 104 days.
     Exponential { random: Random, sum_ns: f64 },
+    /// due(n) as recorded, faster or slower by the load's rate.
+    Recorded(Recorded),
 }
 
 impl Arrivals {
@@ -41,6 +91,12 @@ impl Arrivals {
         };
         Self { gaps, mean_gap_ns, index: 0 }
     }
+
+    /// A recorded schedule at another rate: its times are as much closer together as that is higher.
+    pub fn recorded(recorded: Recorded, rate: OpsPerSec) -> Self {
+        let mean_gap_ns = (rate.get() > 0.0).then(|| NANOS_PER_SECOND as f64 / rate.get());
+        Self { gaps: GapState::Recorded(recorded), mean_gap_ns, index: 0 }
+    }
 }
 
 /// Of each op its index in the schedule and its due time.
@@ -56,6 +112,10 @@ impl Iterator for Arrivals {
             GapState::Exponential { random, sum_ns } => {
                 *sum_ns += random.exponential() * gap;
                 *sum_ns
+            }
+            GapState::Recorded(recorded) => {
+                let recorded_gap = recorded.length.0 as f64 / recorded.ops() as f64;
+                recorded.due_ns(index) * (gap / recorded_gap)
             }
         };
         Some((index, Nanos(due_ns as u64)))
@@ -163,6 +223,23 @@ mod tests {
             let mean = last as f64 / 1_000.0 * ops_per_s / 1e9;
             assert!((mean - 1.0).abs() < 0.2, "case {case}: mean gap {mean}");
         }
+    }
+
+    #[test]
+    fn a_recorded_schedule_keeps_its_times_at_its_own_rate_and_at_any_other() {
+        let offsets = [0, 10, 10, 35].map(Nanos::from_millis);
+        let recorded = Recorded::new(offsets).unwrap();
+        assert_eq!((recorded.ops(), recorded.ops_within(Nanos::from_millis(10))), (4, 1));
+        let dues = |speed: f64| -> Vec<u64> {
+            let rate = rate(recorded.rate() * speed);
+            let all = Arrivals::recorded(recorded.clone(), rate).take(6);
+            all.map(|(_, due)| (due.0 as f64 / 1e3).round() as u64).collect()
+        };
+        // Behind the last op lies a gap as long as the others are on average.
+        assert_eq!(dues(1.0), [0, 10_000, 10_000, 35_000, 46_667, 56_667]);
+        assert_eq!(dues(2.0), [0, 5_000, 5_000, 17_500, 23_333, 28_333]);
+        assert!(Recorded::new([Nanos::ZERO; 3]).is_none());
+        assert!(Recorded::new([]).is_none());
     }
 
     #[test]

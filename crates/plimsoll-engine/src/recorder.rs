@@ -12,6 +12,7 @@ use plimsoll_model::event::{
     Interval, OpCounts, OpTimes, Phase, SecondRecord, TargetTotals, UnexpectedCount, WorkerHealth,
     WorkerTotals,
 };
+use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
@@ -99,6 +100,8 @@ pub struct Recorder {
     clients: Clients,
     /// Replies have output whose first is marked.
     has_output: bool,
+    /// What a good op keeps.
+    good: Option<GoodLimits>,
 }
 
 /// What each client got done; empty unless the assignment asks for it.
@@ -139,6 +142,7 @@ impl Recorder {
             totals: WorkerTotals { per_target, ..WorkerTotals::default() },
             clients: Clients::default(),
             has_output: false,
+            good: None,
         };
         recorder.begin_interval();
         recorder
@@ -148,6 +152,11 @@ impl Recorder {
     pub fn count_clients(&mut self, numbers: Vec<u32>) {
         let done = vec![0; numbers.len() * self.op_names.0.len()];
         self.clients = Clients { numbers, done };
+    }
+
+    /// From now on also counts the ops that end well and keep these limits.
+    pub const fn count_good(&mut self, limits: Option<GoodLimits>) {
+        self.good = limits;
     }
 
     /// The instant at which [`Recorder::roll`] is due.
@@ -168,12 +177,17 @@ impl Recorder {
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
+        let good = u64::from(!failed && self.is_good(&flight, landing.done));
+        let due_in_window = self.in_window(flight.due);
         let current = &mut self.current.record;
         current.done += 1;
+        current.good += good;
         current.errors += u64::from(failed);
         current.bytes_read += outcome.bytes_read;
         current.bytes_written += outcome.bytes_written;
+        self.totals.good += if due_in_window { good } else { 0 };
         if self.phase() == Phase::Measure {
+            self.totals.good_in_window += good;
             self.counts[usize::from(outcome.kind.0)].ended_in_window += 1;
             let done = &mut self.totals.per_target[target];
             if !failed {
@@ -187,6 +201,13 @@ impl Recorder {
         }
         self.ticks.count(flight.sent, landing.done);
         self.ended(flight, outcome, target, landing);
+    }
+
+    /// An op that ended well at `done` kept the limits of a good one.
+    fn is_good(&self, flight: &Flight, done: Nanos) -> bool {
+        let since_due = |at: Nanos| at.saturating_sub(flight.due);
+        let first = flight.first_output.map(since_due);
+        self.good.is_some_and(|limits| limits.are_kept(since_due(done), first, flight.token_time))
     }
 
     /// The op just recorded was that of the client at this place among those that are counted.
@@ -235,6 +256,13 @@ impl Recorder {
             Mark::Value(TimeKind::TokenTime, ns) => flight.token_time = Some(Nanos(ns)),
             Mark::First(_) | Mark::Value(..) => {}
         }
+        // Where output is marked, a first byte that has none is no chunk of it.
+        let is_chunk = match mark {
+            Mark::First(First::Output) | Mark::Value(TimeKind::ChunkGap, _) => true,
+            Mark::First(First::Byte) => !self.has_output,
+            Mark::First(First::Visible) | Mark::Value(..) => false,
+        };
+        self.current.record.chunks += u64::from(is_chunk);
         self.has_output |= mark == Mark::First(First::Output);
         if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
             return;

@@ -3,6 +3,7 @@
 
 use plimsoll_model::outcome::OpNames;
 
+use crate::pacer::Recorded;
 use crate::worker::Seat;
 
 /// Everything a protocol brings to a load point.
@@ -28,6 +29,11 @@ pub trait Workload: Send + Sync {
     /// together, one of each at most.
     fn clients_per_session(&self) -> u32 {
         1
+    }
+    /// Due times of ops in place of the load's own: an open load with a shared schedule has these at
+    /// its rate.
+    fn recorded(&self) -> Option<Recorded> {
+        None
     }
     /// Size of the data on all servers that its ops choose from; `None` where nobody knows.
     fn data_bytes(&self) -> Option<u64> {

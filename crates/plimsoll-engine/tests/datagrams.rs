@@ -199,6 +199,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         reserved_ports: true,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
         crew: None,
         files: None,

@@ -64,6 +64,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         reserved_ports: false,
         nonce: 0,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
         crew: None,
         files: None,

@@ -149,6 +149,9 @@ pub struct PlanOrder {
     pub files: Vec<OrderedFile>,
     /// The file to replay.
     pub load_file: Option<OrderedFile>,
+    /// What the controller's plan has learnt of the servers.
+    #[serde(default)]
+    pub learnt: Option<String>,
     /// The user's password.
     pub password: Option<String>,
     /// User and group that file servers are told of: those who wrote the files.
@@ -211,6 +214,8 @@ pub struct SecondTotals {
     pub errors: u64,
     /// Application bytes moved, both ways.
     pub bytes: u64,
+    /// Chunks of streamed replies that came.
+    pub chunks: u64,
     /// Response times.
     pub response: CoarseTimes,
     /// The busiest worker's share of the second at work.
@@ -226,6 +231,7 @@ impl SecondTotals {
         self.done += other.done;
         self.errors += other.errors;
         self.bytes += other.bytes;
+        self.chunks += other.chunks;
         self.response.add(&other.response);
         self.busy_ratio_max = self.busy_ratio_max.max(other.busy_ratio_max);
     }

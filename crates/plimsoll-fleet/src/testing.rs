@@ -31,6 +31,7 @@ pub(crate) fn assignment(ordinal: u32) -> Assignment {
         reserved_ports: false,
         nonce: 0,
         on_client_failure: OnClientFailure::default(),
+        goodput: None,
         counts_clients: false,
     }
 }

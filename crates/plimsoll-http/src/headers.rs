@@ -18,12 +18,18 @@ const URLS: &str = "workload.urls";
 const VARIABLE_PREFIX: &str = "env:";
 /// Begins a value that is read from a file.
 const FILE_PREFIX: char = '@';
+/// May stand before these in an `Authorization` field: the scheme of tokens, as of API keys.
+const BEARER: &str = "Bearer ";
+/// Where suites whose messages travel in HTTP have the keys of its transport.
+const TRANSPORT: &str = "workload.http.";
 
 /// A header field of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
     /// Its name, as written.
     pub name: &'a str,
+    /// What stands before a value that is read from elsewhere.
+    pub scheme: &'static str,
     /// Where its value comes from.
     pub value: HeaderValue<'a>,
 }
@@ -46,6 +52,13 @@ impl<'a> Header<'a> {
     pub fn read(field: &'a str) -> Option<Self> {
         let (name, value) = field.split_once(':').filter(|_| is_field(field))?;
         let value = value.trim();
+        let token = value.strip_prefix(BEARER).map(str::trim_start);
+        let token = token.filter(|token| {
+            let is_elsewhere = token.starts_with(VARIABLE_PREFIX) || token.starts_with(FILE_PREFIX);
+            is_elsewhere && name.to_ascii_lowercase().ends_with("authorization")
+        });
+        let scheme = if token.is_some() { BEARER } else { "" };
+        let value = token.unwrap_or(value);
         let value = match value.strip_prefix(VARIABLE_PREFIX) {
             Some(variable) => HeaderValue::Variable(variable),
             None => match value.strip_prefix(FILE_PREFIX) {
@@ -54,16 +67,18 @@ impl<'a> Header<'a> {
                 None => HeaderValue::Literal(value),
             },
         };
-        Some(Self { name, value })
+        Some(Self { name, scheme, value })
     }
 
     /// The field with a literal value left out, unless that is known to hold no secret.
     pub fn shown(&self) -> String {
-        let Self { name, value } = self;
+        let Self { name, scheme, value } = self;
         match value {
             HeaderValue::Literal(text) if is_public(name) => format!("{name}: {text}"),
-            HeaderValue::Variable(variable) => format!("{name}: {VARIABLE_PREFIX}{variable}"),
-            HeaderValue::File(file) => format!("{name}: {FILE_PREFIX}{file}"),
+            HeaderValue::Variable(variable) => {
+                format!("{name}: {scheme}{VARIABLE_PREFIX}{variable}")
+            }
+            HeaderValue::File(file) => format!("{name}: {scheme}{FILE_PREFIX}{file}"),
             HeaderValue::Literal(_) | HeaderValue::LeftOut => format!("{name}: {LEFT_OUT}"),
         }
     }
@@ -91,12 +106,14 @@ pub fn is_public(name: &str) -> bool {
 
 /// A value of `--set` as bundles keep it, where it may hold header fields; else `None`.
 pub fn shown_setting(path: &str, value: &Value) -> Option<String> {
+    let below = path.strip_prefix(TRANSPORT).map(|key| format!("workload.{key}"));
+    let path = below.as_deref().unwrap_or(path);
     let field = |field: &Value| Some(Value::from(Header::read(field.as_str()?)?.shown()));
     let fields = value.as_array().filter(|_| path == HEADERS);
     if let Some(shown) = fields.and_then(|fields| fields.iter().map(field).collect()) {
         return Some(Value::Array(shown).to_string());
     }
-    let may_hold_some = path == "workload"
+    let may_hold_some = matches!(path, "workload" | "workload.http")
         || path.starts_with(HEADERS)
         || (path.starts_with(URLS) && value.to_string().contains("headers"));
     may_hold_some.then(|| LEFT_OUT.to_owned())
@@ -135,6 +152,10 @@ mod tests {
         }
         assert_eq!(shown("Content-Type:text/plain"), "Content-Type: text/plain");
         assert_eq!(shown("X-Key: @/run/key"), "X-Key: @/run/key");
+        for kept in ["Authorization: Bearer env:KEY", "authorization: Bearer @/run/key"] {
+            assert_eq!(shown(kept), kept);
+        }
+        assert_eq!(shown("Authorization: Bearer abc"), "Authorization: (left out)");
         for secret in ["X-Key: abc", "X-Key:abc", "X-Key: Bearer env:T", "X-Key: (left out)"] {
             assert_eq!(shown(secret), "X-Key: (left out)");
         }

@@ -10,6 +10,8 @@
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
 //! | `script` | which op comes next |
 //! | [`fileset`] | the generated file set |
+//! | [`transport`] | from the keys of a suite to sites and TLS, for protocols on top too |
+//! | [`look`] | one request before any load |
 //! | `host`, `server` | servers, started and greeted; file sets on disk |
 //! | [`headers`] | header fields of suites, and which of their values may be shown |
 //! | `urls` | weighted lists of URLs |
@@ -28,7 +30,7 @@ mod held;
 #[cfg(feature = "host")]
 pub mod host;
 mod in_flight;
-mod look;
+pub mod look;
 pub mod parameters;
 mod plan;
 pub mod reader;
@@ -38,8 +40,9 @@ pub mod server;
 pub mod session;
 pub mod site;
 pub mod tls;
+pub mod transport;
 mod urls;
-mod version;
+pub mod version;
 mod warm;
 pub mod wire;
 mod workload;

@@ -1,6 +1,7 @@
 //! One request before any load, as it will be sent: a wrong path, a missing token or a redirect is
 //! told within a second, in the server's own words.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,9 +10,9 @@ use std::time::Duration;
 use plimsoll_engine::seam::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::blocking::{Blocking, BlockingError, Ended};
+use plimsoll_protocol::blocking::{Blocking, BlockingError};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
+use plimsoll_protocol::{PlanRequest, ResolvedTarget};
 
 use super::h2::fault::Fault;
 use super::h2::windows::{H2Settings, PeerSettings};
@@ -19,6 +20,7 @@ use super::h2_session::H2Session;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, WorkerSite};
 use super::tls::{ALPN_HTTP2, Tls, TlsSite};
+use super::warm::channel;
 use super::wire::Malformed;
 use super::wire::request::Method;
 
@@ -28,7 +30,7 @@ const QUOTED_CHARS_MAX: usize = 160;
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
-pub(crate) const HTTP2_ONLY: &str =
+pub const HTTP2_ONLY: &str =
     "the server speaks only HTTP/2, as gRPC servers do: use --http 2, or --http auto over TLS";
 const HTTP1_ONLY: &str = "the server answers in HTTP/1: leave out --http 2, or use a port that \
     speaks HTTP/2";
@@ -36,7 +38,7 @@ const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS
     HTTP/1.1: then leave out --http 2";
 
 /// What is asked, of whom.
-pub(crate) struct Look<'a> {
+pub struct Look<'a> {
     /// The requests of this target.
     pub site: Arc<Site>,
     /// Where it is.
@@ -107,10 +109,50 @@ impl<S: Answered> Answered for Tls<S> {
     }
 }
 
+/// What came of it.
+#[derive(Debug)]
+pub struct Answer {
+    /// As the engine would count it.
+    pub status: OpStatus,
+    /// What the session says of a failure; the URL stands before it.
+    pub detail: String,
+    /// The beginning of the reply's body.
+    pub body: Vec<u8>,
+    /// The settings of a server of HTTP/2.
+    pub peer: Option<PeerSettings>,
+    misfit: Option<Misfit>,
+}
+
 impl Look<'_> {
     /// Asks once, and says why the answer is no good one. Answers with the settings of a server of
     /// HTTP/2.
     pub(crate) fn perform(self, dial: &dyn Dial) -> Result<Option<PeerSettings>, SetupError> {
+        let answer = self.ask(dial)?;
+        let OpStatus::Failed(class) = answer.status else { return Ok(answer.peer) };
+        let why = self.misfit(&answer, dial);
+        if dial.stop().load(Ordering::Relaxed) {
+            return Err(SetupError::Stopped);
+        }
+        Err(self.unusable(why.unwrap_or_else(|| self.complaint(class, &answer))))
+    }
+
+    /// Why no good answer came from a server that speaks another version of HTTP, and what to do.
+    pub fn misfit(&self, answer: &Answer, dial: &dyn Dial) -> Option<String> {
+        let misfit = answer.misfit.or_else(|| {
+            let is_http2 = self.h2.is_none()
+                && answer.status == OpStatus::Failed(ErrorClass::Transport)
+                && self.agrees_on_http2(dial);
+            is_http2.then_some(Misfit::Http2)
+        })?;
+        Some(match misfit {
+            Misfit::Http2 => HTTP2_ONLY.to_owned(),
+            Misfit::Http1 => HTTP1_ONLY.to_owned(),
+            Misfit::NotHttp2 => format!("{}; {NOT_HTTP2}", answer.why()),
+        })
+    }
+
+    /// Asks once.
+    pub fn ask(&self, dial: &dyn Dial) -> Result<Answer, SetupError> {
         let site = WorkerSite::new(self.site.clone());
         match self.h2 {
             None => self.ask_by(HttpSession::capturing(site, Nanos::ZERO), dial),
@@ -120,58 +162,34 @@ impl Look<'_> {
         }
     }
 
-    fn ask_by<S: Answered>(
-        &self,
-        session: S,
-        dial: &dyn Dial,
-    ) -> Result<Option<PeerSettings>, SetupError> {
+    /// The target cannot be measured, and why.
+    pub fn unusable(&self, why: impl fmt::Display) -> SetupError {
+        SetupError::Unusable(format!("{}: {why}", self.target.url))
+    }
+
+    fn ask_by<S: Answered>(&self, session: S, dial: &dyn Dial) -> Result<Answer, SetupError> {
         match self.tls.clone() {
-            None => self.ask(session, dial),
-            Some(tls) => self.ask(Tls::new(session, tls), dial),
+            None => self.ask_through(session, dial),
+            Some(tls) => self.ask_through(Tls::new(session, tls), dial),
         }
     }
 
-    fn ask<S: Answered>(
-        &self,
-        session: S,
-        dial: &dyn Dial,
-    ) -> Result<Option<PeerSettings>, SetupError> {
-        let unusable = |why: String| SetupError::Unusable(format!("{}: {why}", self.target.url));
-        let channel = self.dial(dial).map_err(|e| unusable(e.to_string()))?;
+    fn ask_through<S: Answered>(&self, session: S, dial: &dyn Dial) -> Result<Answer, SetupError> {
+        let channel = self.dial(dial).map_err(|e| self.unusable(e))?;
         let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);
         let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };
         let ended = client.run(op).map_err(|error| match error {
             BlockingError::Stopped => SetupError::Stopped,
-            broken => unusable(format!(
+            broken => self.unusable(format_args!(
                 "{} was sent, and then: {broken}; see whether it is a web server; {INSIST}",
                 method.as_str()
             )),
         })?;
         let (body, misfit) = client.session_mut().answer();
-        match ended.outcome.status {
-            OpStatus::Failed(class) => {
-                let misfit = misfit.or_else(|| {
-                    let is_http2 = self.h2.is_none()
-                        && class == ErrorClass::Transport
-                        && self.agrees_on_http2(dial);
-                    is_http2.then_some(Misfit::Http2)
-                });
-                if dial.stop().load(Ordering::Relaxed) {
-                    return Err(SetupError::Stopped);
-                }
-                Err(unusable(match misfit {
-                    Some(Misfit::Http2) => HTTP2_ONLY.to_owned(),
-                    Some(Misfit::Http1) => HTTP1_ONLY.to_owned(),
-                    Some(Misfit::NotHttp2) => format!("{}; {NOT_HTTP2}", detail(&ended)),
-                    None => self.complaint(class, &ended, &words(&body)),
-                }))
-            }
-            OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => {
-                Ok(client.session_mut().peer())
-            }
-        }
+        let peer = client.session_mut().peer();
+        Ok(Answer { status: ended.outcome.status, detail: ended.detail, body, peer, misfit })
     }
 
     fn dial(&self, dial: &dyn Dial) -> Result<Box<dyn Channel>, ChannelError> {
@@ -188,13 +206,14 @@ impl Look<'_> {
         agreed.as_deref() == Some(ALPN_HTTP2)
     }
 
-    fn complaint(&self, class: ErrorClass, ended: &Ended, words: &str) -> String {
-        let said = match words {
+    fn complaint(&self, class: ErrorClass, answer: &Answer) -> String {
+        let words = words(&answer.body);
+        let said = match &*words {
             "" => String::new(),
             words => format!(", saying {words:?}"),
         };
         let advice = match class {
-            ErrorClass::Status(code) => of_status(code, words),
+            ErrorClass::Status(code) => of_status(code, &words),
             ErrorClass::Tls => {
                 "trust the certificate with --cacert FILE, take any with --insecure, or write \
                  http:// where the port speaks no TLS"
@@ -204,15 +223,23 @@ impl Look<'_> {
             }
             _ => "see what the server's log says",
         };
-        let detail = detail(ended);
+        let detail = answer.why();
         let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
         format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
     }
 }
 
-/// What happened, without the URL, which stands before the message.
-fn detail(ended: &Ended) -> &str {
-    ended.detail.split_once(": ").map_or(ended.detail.as_str(), |(_, why)| why)
+/// Connects to each target and sends nothing: what an agent does, whose controller has looked.
+pub fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
+    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
+    channels.try_for_each(|channel| channel.map(drop))
+}
+
+impl Answer {
+    /// What the session says of a failure, without the URL.
+    pub fn why(&self) -> &str {
+        self.detail.split_once(": ").map_or(self.detail.as_str(), |(_, why)| why)
+    }
 }
 
 /// The next move for a status that was not wanted.
@@ -246,7 +273,7 @@ fn of_status(code: u32, words: &str) -> &'static str {
 
 /// The first words of a reply, without marks of HTML. What stands in its head, the title, is
 /// mostly said again in its body.
-fn words(body: &[u8]) -> String {
+pub fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]).into_owned();
     let shown = text.split_once("</head>").map_or("", |(_, body)| body);
     match unmarked(shown) {

@@ -64,7 +64,7 @@ pub struct HttpWorkload {
     pub expect: Statuses,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
-    /// Time replies piece by piece: the first piece of the body, and the gaps between pieces.
+    /// Time replies chunk by chunk: the first chunk of the body, and the gaps between chunks.
     pub stream: bool,
     /// `HOST:PORT` or `unix:PATH` to connect to, in place of what the target's URL names.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -313,9 +313,9 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
         _ => error,
     })?;
     complete(table, &mut workload)?;
-    complete_http2(table, &mut workload)?;
+    complete_http2(table, "", &mut workload)?;
     complete_held(table, &mut workload)?;
-    check_headers(table, &workload.headers)?;
+    check_headers(table, "headers", &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
         return Err(table.error_at("body", error.to_string()));
     }
@@ -352,13 +352,19 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
     }
 }
 
-/// Streams and windows are those of HTTP/2.
-fn complete_http2(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+/// Streams and windows are those of HTTP/2. The keys stand `below` this, which ends with a dot where
+/// it is no table of its own.
+pub fn complete_http2(
+    table: &TableReader<'_>,
+    below: &str,
+    workload: &mut HttpWorkload,
+) -> Result<(), SuiteError> {
     const KEYS: [&str; 3] = ["streams", "stream_window_bytes", "connection_window_bytes"];
+    let path = |key: &str| format!("{below}{key}");
     if workload.http != HttpVersion::Http1 {
         if workload.connections != Connections::KeepAlive {
             return Err(table
-                .error_at("connections", "connections of HTTP/2 are kept and shared")
+                .error_at(&path("connections"), "connections of HTTP/2 are kept and shared")
                 .with_help("write connections = \"keep-alive\", or http = \"1.1\""));
         }
         workload.streams.get_or_insert(1);
@@ -366,10 +372,10 @@ fn complete_http2(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Resul
         workload.connection_window_bytes.get_or_insert(WINDOW_BYTES);
         return Ok(());
     }
-    match KEYS.iter().find(|key| table.has(key)) {
+    match KEYS.iter().map(|key| path(key)).find(|key| table.has(key)) {
         None => Ok(()),
         Some(key) => Err(table
-            .error_at(key, "only HTTP/2 has streams and windows")
+            .error_at(&key, "only HTTP/2 has streams and windows")
             .with_help("leave it out, or write http = \"2\"")),
     }
 }
@@ -391,10 +397,15 @@ fn complete_held(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result
     }
 }
 
-fn check_headers(table: &TableReader<'_>, headers: &[String]) -> Result<(), SuiteError> {
+/// Refuses what is no header field at `key`, without a word of it, which may be a secret.
+pub fn check_headers(
+    table: &TableReader<'_>,
+    key: &str,
+    headers: &[String],
+) -> Result<(), SuiteError> {
     let Some(at) = headers.iter().position(|header| !is_field(header)) else { return Ok(()) };
-    let message = format!("`workload.headers`: string {} is not a header field", at + 1);
-    let error = table.error_at("headers", message);
+    let message = format!("`workload.{key}`: string {} is not a header field", at + 1);
+    let error = table.error_at(key, message);
     Err(unquoted(error).with_help("write for example \"Accept: text/html\""))
 }
 

@@ -14,21 +14,22 @@ use plimsoll_model::units::{Bytes, grouped};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::held::{Held, check_load, sessions};
-use super::look::Look;
+use super::look::{Look, reach};
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
-use super::site::{Site, SiteFrame, Version};
+use super::site::{Site, Version};
+use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
 use super::version::{Spoken, check_streams, peer_fact, spoken_name};
-use super::warm::{Warming, channel};
+use super::warm::Warming;
 use super::wire::request::RequestText;
 use super::wire::template::Template;
-use super::workload::{HttpLoad, Scripts, TlsLoad};
+use super::workload::{HttpLoad, Scripts};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner, ResolvedTarget};
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -112,12 +113,6 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
     Ok(Plan { spoken, ..plan })
 }
 
-/// Connects to each target and sends nothing.
-fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
-    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
-    channels.try_for_each(|channel| channel.map(drop))
-}
-
 /// Asks each target for the first request of its list. Answers with what the servers say of
 /// themselves.
 fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, PlanError> {
@@ -140,15 +135,6 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, Plan
         }
     }
     Ok(facts)
-}
-
-/// True for `https`.
-fn check_targets(targets: &[ResolvedTarget]) -> Result<bool, PlanError> {
-    let secure = targets.iter().filter(|target| target.url.scheme == "https").count();
-    match secure == 0 || secure == targets.len() {
-        true => Ok(secure > 0),
-        false => Err(HttpPlanError::MixedSchemes.into()),
-    }
 }
 
 /// As the method's table has them, but for its one size that was rounded up.
@@ -251,7 +237,7 @@ impl<'a> Draft<'a> {
             if urls::request_target(&target.url).is_none() || target.url.query.is_some() {
                 return Err(HttpPlanError::Path(target.url.to_string()).into());
             }
-            let frame = self.frame(&target.url)?;
+            let frame = transport::frame(self.workload, &target.url, self.version)?;
             sites.push(Arc::new(Site::with_files(
                 frame,
                 self.workload.method,
@@ -357,7 +343,7 @@ impl<'a> Draft<'a> {
         for target in self.request.targets {
             let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
             let (_, list) = own.ok_or(PlanError::NoTarget)?;
-            let frame = self.frame(&target.url)?;
+            let frame = transport::frame(self.workload, &target.url, self.version)?;
             frame.check_fields(list.iter().map(|line| &line.text))?;
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
@@ -417,26 +403,6 @@ impl<'a> Draft<'a> {
         }
         let list = urls::parse_list(in_suite.iter().map(String::as_str), targets, &default)?;
         Ok(vec![list; targets.len()])
-    }
-
-    fn frame(&self, url: &TargetUrl) -> Result<SiteFrame<'a>, PlanError> {
-        let workload = self.workload;
-        let host = match (&url.host, url.port) {
-            (host, None) if host.contains(':') => format!("[{host}]"),
-            (host, None) => host.clone(),
-            (_, Some(port)) => url.authority(port),
-        };
-        if !host.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(HttpPlanError::Path(url.to_string()).into());
-        }
-        Ok(SiteFrame {
-            base: format!("{}://{host}", url.scheme),
-            host,
-            headers: &workload.headers,
-            connections: workload.connections,
-            expected: workload.expect.clone(),
-            version: self.version,
-        })
     }
 }
 

@@ -114,7 +114,7 @@ pub struct SiteFrame<'a> {
 
 impl SiteFrame<'_> {
     /// Refuses a header field that this version of HTTP does not have.
-    pub(super) fn check_fields<'t>(
+    pub fn check_fields<'t>(
         &self,
         mut texts: impl Iterator<Item = &'t RequestText>,
     ) -> Result<(), HttpPlanError> {

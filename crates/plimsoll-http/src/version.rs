@@ -1,6 +1,5 @@
 //! Which version of HTTP a run speaks, and the TLS below it: decided once, before any load.
 
-use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_model::disclosure::Setting;
@@ -13,12 +12,13 @@ use super::error::HttpPlanError;
 use super::h2::hpack::TABLE_BYTES;
 use super::h2::windows::{H2Settings, PeerSettings};
 use super::parameters::{HttpVersion, HttpWorkload};
-use super::tls::{self, ALPN_HTTP1, ALPN_HTTP2, Identity, Trust};
+use super::tls::{self, ALPN_HTTP1, ALPN_HTTP2};
+use super::transport::{TlsLoad, tls_load};
 use super::warm::channel;
-use super::workload::{HttpLoad, TlsLoad};
+use super::workload::HttpLoad;
 
 /// What is spoken.
-pub(crate) struct Spoken {
+pub struct Spoken {
     /// Of HTTP/2, where that is spoken.
     pub h2: Option<H2Settings>,
     /// For `https` targets.
@@ -29,12 +29,13 @@ pub(crate) struct Spoken {
 
 impl Spoken {
     /// Asks the servers where the suite leaves it to them.
-    pub(crate) fn new(
+    pub fn new(
         workload: &HttpWorkload,
         secure: bool,
         request: &PlanRequest<'_>,
     ) -> Result<Self, PlanError> {
-        let mut tls = if secure { Some(tls_load(workload, request)?) } else { None };
+        let mut tls =
+            if secure { Some(tls_load(workload, request.targets, request.files)?) } else { None };
         let (is_http2, how) = match (workload.http, &tls) {
             (HttpVersion::Http1, _) => return Ok(Self { h2: None, tls, facts: Vec::new() }),
             (HttpVersion::Http2, None) => (true, "2, by prior knowledge"),
@@ -83,7 +84,7 @@ pub(crate) fn spoken_name(load: &HttpLoad) -> Option<&'static str> {
 }
 
 /// What a server's settings say.
-pub(crate) fn peer_fact(peer: PeerSettings) -> Setting {
+pub fn peer_fact(peer: PeerSettings) -> Setting {
     let streams = match peer.streams_max {
         u32::MAX => "streams without limit".to_owned(),
         streams => format!("up to {streams} streams at a time"),
@@ -93,7 +94,7 @@ pub(crate) fn peer_fact(peer: PeerSettings) -> Setting {
 }
 
 /// Refuses a run whose requests would wait in the client.
-pub(crate) fn check_streams(
+pub fn check_streams(
     target: &TargetUrl,
     peer: PeerSettings,
     own: H2Settings,
@@ -117,19 +118,4 @@ fn agree_on_http2(load: &TlsLoad, request: &PlanRequest<'_>) -> Result<bool, Set
         }
     }
     Ok(true)
-}
-
-fn tls_load(workload: &HttpWorkload, request: &PlanRequest<'_>) -> Result<TlsLoad, PlanError> {
-    let trust = match workload.tls_verify {
-        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
-        false => Trust::Anyone,
-    };
-    let names = request.targets.iter().map(|target| tls::server_name(&target.url.host));
-    let names = names.collect::<Result<_, _>>()?;
-    let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
-        certificate: Path::new(certificate),
-        key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
-    });
-    let config = tls::client_config(trust, identity, request.files)?;
-    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }

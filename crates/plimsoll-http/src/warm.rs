@@ -22,8 +22,9 @@ use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, WorkerSite};
 use super::tls::Tls;
+use super::transport::TlsLoad;
 use super::wire::request::Method;
-use super::workload::{HttpLoad, TlsLoad};
+use super::workload::HttpLoad;
 
 /// A server may close a kept connection after each reply; the file is then asked for once more.
 const TRIES_MAX: u32 = 2;

@@ -8,18 +8,16 @@ use plimsoll_engine::seam::{ClientSeat, Session};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::OpNames;
-use rustls::ClientConfig;
-use rustls_pki_types::ServerName;
 
 use super::fileset::directory_bytes;
 use super::h2::windows::H2Settings;
 use super::h2_session::H2Session;
-use super::parameters::TlsResumption;
 use super::reader::Plain;
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
 use super::site::{HttpOp, Site, WorkerSite};
-use super::tls::{self, Tls, TlsSite};
+use super::tls::{Tls, TlsSite};
+use super::transport::TlsLoad;
 
 /// Everything the clients of a load point share.
 #[derive(Debug)]
@@ -47,17 +45,6 @@ pub(crate) enum Scripts {
     Files(Arc<FilePlan>),
     /// Ask for URLs.
     Urls(Arc<UrlPlan>),
-}
-
-/// Settings of TLS.
-#[derive(Debug)]
-pub(crate) struct TlsLoad {
-    /// For all connections.
-    pub config: Arc<ClientConfig>,
-    /// One per target.
-    pub names: Vec<ServerName<'static>>,
-    /// Of sessions, within a worker.
-    pub resumption: TlsResumption,
 }
 
 impl Workload for HttpLoad {
@@ -116,16 +103,5 @@ impl HttpLoad {
                 seat.drive(|c| (tls_session(c), UrlScript::new(plan.clone(), c.client)));
             }
         }
-    }
-}
-
-impl TlsLoad {
-    /// For the clients of one worker.
-    pub(crate) fn sites(&self) -> impl Iterator<Item = Rc<TlsSite>> {
-        let config = match self.resumption {
-            TlsResumption::Off => self.config.clone(),
-            TlsResumption::On => tls::resuming(&self.config),
-        };
-        self.names.iter().map(move |name| TlsSite::new(config.clone(), name.clone()))
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::goodput::GoodLimits;
 use crate::suite::{Arrivals, Gaps, OnClientFailure, Think};
 use crate::units::{Nanos, OpsPerSec};
 
@@ -61,6 +62,9 @@ pub struct Assignment {
     /// What a client that can go no further means for the point.
     #[serde(default)]
     pub on_client_failure: OnClientFailure,
+    /// Ops that end well and keep these limits are counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<GoodLimits>,
     /// What each client got done is counted too ([`crate::event::WorkerTotals::per_client`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_clients: bool,

@@ -7,80 +7,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::Purpose;
 use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
+pub use crate::figure::Figure;
+use crate::figure::StreamFigure;
 use crate::finding::Rule;
 use crate::limit::Limit;
 use crate::units::{Nanos, grouped, percent, span_text};
-
-/// Which figure of the response time is limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Arithmetic mean.
-    Mean,
-    /// Median.
-    P50,
-    /// 90th percentile.
-    P90,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// 99.9th percentile.
-    P999,
-    /// Longest.
-    Max,
-}
-
-impl Figure {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
-
-    /// As users write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-            Self::Max => "max",
-        }
-    }
-}
 
 /// What a load may be limited by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadFigure {
     /// A figure of the response time.
     Response(Figure),
+    /// A figure of a time within ops whose replies are streams.
+    Stream(StreamFigure, Figure),
     /// The share of the ops that come due that fails.
     Errors,
+    /// The part of them that keeps the limits of a good op.
+    Goodput,
 }
 
 impl LoadFigure {
-    /// `p99`, `errors`.
-    pub const fn name(self) -> &'static str {
+    /// Only suites whose replies are streams of output have it.
+    pub const fn needs_streams(self) -> bool {
+        matches!(self, Self::Stream(..))
+    }
+
+    /// `p99`, `first_output.p90`, `errors`.
+    pub fn name(self) -> String {
         match self {
-            Self::Response(figure) => figure.as_str(),
-            Self::Errors => "errors",
+            Self::Response(figure) => figure.as_str().to_owned(),
+            Self::Stream(of, figure) => format!("{}.{}", of.word(), figure.as_str()),
+            Self::Errors => "errors".to_owned(),
+            Self::Goodput => "goodput".to_owned(),
         }
     }
 }
 
 impl ConditionFigure for LoadFigure {
     const OF: &'static str = "a load that can be limited";
-    const EXAMPLES: &'static str = "p99<50ms or errors<0.1%";
+    const EXAMPLES: &'static str = "p99<50ms, errors<0.1% or first_output.p90<500ms";
 
     fn known() -> Vec<(String, Self)> {
         let times = Figure::ALL.map(Self::Response).into_iter();
-        times.chain([Self::Errors]).map(|figure| (figure.name().to_owned(), figure)).collect()
+        let streams = StreamFigure::figures().map(|(_, (of, figure))| Self::Stream(of, figure));
+        let all = times.chain([Self::Errors, Self::Goodput]).chain(streams);
+        all.map(|figure| (figure.name(), figure)).collect()
+    }
+
+    fn listed() -> Vec<String> {
+        StreamFigure::listed(Self::known().into_iter().map(|(name, _)| name))
     }
 
     fn unit(self) -> LimitUnit {
         match self {
-            Self::Response(_) => LimitUnit::Time,
+            Self::Response(_) | Self::Stream(..) => LimitUnit::Time,
             Self::Errors => LimitUnit::Share,
+            Self::Goodput => LimitUnit::Part,
         }
     }
 }
@@ -115,7 +97,7 @@ impl FromStr for Within {
         let mut limits: Vec<LoadLimit> = Vec::new();
         for part in text.split(',') {
             let wrong = |error| ConditionError::Part(part.trim().to_owned(), Box::new(error));
-            let limit = part.parse().and_then(upper_bound).map_err(wrong)?;
+            let limit = part.parse().and_then(keepable).map_err(wrong)?;
             if limits.iter().any(|earlier| earlier.figure == limit.figure) {
                 return Err(wrong(ConditionError::Twice(limit.figure.name())));
             }
@@ -125,19 +107,23 @@ impl FromStr for Within {
     }
 }
 
-fn upper_bound(it: LoadLimit) -> Result<LoadLimit, ConditionError> {
-    let possible = it.figure != LoadFigure::Errors || (it.limit > 0.0 && it.limit <= 100.0);
-    let limit = (it.side == Side::Below && possible).then_some(it);
-    limit.ok_or(ConditionError::NoUpperBound(LoadFigure::EXAMPLES))
+fn keepable(it: LoadLimit) -> Result<LoadLimit, ConditionError> {
+    let can_be_kept = match it.figure {
+        LoadFigure::Errors => it.side == Side::Below && it.limit > 0.0 && it.limit <= 100.0,
+        LoadFigure::Goodput => it.side == Side::Above && it.limit < 1.0,
+        LoadFigure::Response(_) | LoadFigure::Stream(..) => it.side == Side::Below,
+    };
+    can_be_kept.then_some(it).ok_or(ConditionError::NoUpperBound(LoadFigure::EXAMPLES))
 }
 
 impl fmt::Display for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits = self.limits.iter().map(|it| match it.figure {
-            LoadFigure::Response(figure) => {
-                format!("{}<{}", figure.as_str(), span_text(Nanos(it.limit as u64)))
+            LoadFigure::Response(_) | LoadFigure::Stream(..) => {
+                format!("{}<{}", it.figure.name(), span_text(Nanos(it.limit as u64)))
             }
             LoadFigure::Errors => format!("{}<{}%", it.figure.name(), it.limit),
+            LoadFigure::Goodput => format!("{}>{}", it.figure.name(), it.limit),
         });
         f.write_str(&limits.collect::<Vec<_>>().join(","))
     }
@@ -341,20 +327,28 @@ pub struct LimitFigure {
     /// The value is a lower bound: ops were not sent or not finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_bound: bool,
-    /// What it must stay below.
+    /// What it must stay below; above where `at_least` is set.
     pub below: f64,
+    /// The limit is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }
 
 impl LimitFigure {
-    /// Below the limit, as measured.
+    /// On the good side of the limit, as measured.
     pub fn holds(&self) -> bool {
-        !self.lower_bound && self.value.is_some_and(|value| value < self.below)
+        let is_good = |value| self.side().holds(self.below, [value, value]) == Some(true);
+        !self.lower_bound && self.value.is_some_and(is_good)
+    }
+
+    const fn side(&self) -> Side {
+        if self.at_least { Side::Above } else { Side::Below }
     }
 
     /// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
     /// may have moved it.
     pub fn standing(&self) -> TryStanding {
-        match self.interval.and_then(|interval| Side::Below.holds(self.below, interval)) {
+        match self.interval.and_then(|interval| self.side().holds(self.below, interval)) {
             _ if self.lower_bound => TryStanding::NotWithin,
             Some(true) => TryStanding::Within,
             Some(false) => TryStanding::NotWithin,
@@ -379,7 +373,12 @@ impl fmt::Display for LimitFigure {
                  {below})"
             );
         }
-        let sign = if self.holds() { "<" } else { "≥" };
+        let sign = match (self.side(), self.holds()) {
+            (Side::Below, true) => "<",
+            (Side::Below, false) => "≥",
+            (Side::Above, true) => ">",
+            (Side::Above, false) => "≤",
+        };
         write!(f, "{name} {value} {sign} {below}")?;
         match (self.standing(), self.interval) {
             (TryStanding::Undecided, Some([low, high])) => {

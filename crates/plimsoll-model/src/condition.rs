@@ -5,6 +5,8 @@
 //! ([`ConditionFigure`]) and what a condition that is true means: `--fail-if` fails, `--within`
 //! passes.
 
+mod good_limits;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +24,11 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
 
     /// Every figure with its name, which may contain dots.
     fn known() -> Vec<(String, Self)>;
+
+    /// Their names, for a message; those of a family as one.
+    fn listed() -> Vec<String> {
+        Self::known().into_iter().map(|(name, _)| name).collect()
+    }
 
     /// In what its limit is written.
     fn unit(self) -> LimitUnit;
@@ -75,6 +82,8 @@ pub enum LimitUnit {
     Time,
     /// `0.1%`, in percent.
     Share,
+    /// `0.95` or `95%`, a part of 1.
+    Part,
     /// `1.05x`, a ratio of two runs.
     Ratio,
     /// `20000`, in the figure's own unit.
@@ -87,6 +96,10 @@ impl LimitUnit {
         let limit = match self {
             Self::Time => parse_span(text).filter(|span| *span > Nanos::ZERO)?.0 as f64,
             Self::Share => number(text.strip_suffix('%')?)?,
+            Self::Part => match text.strip_suffix('%') {
+                Some(percent) => number(percent)? / 100.0,
+                None => number(text).filter(|part| *part <= 1.0)?,
+            },
             Self::Ratio => number(text.strip_suffix(['x', '×'])?).filter(|ratio| *ratio > 0.0)?,
             Self::Number => number(text)?,
         };
@@ -97,6 +110,7 @@ impl LimitUnit {
         match self {
             Self::Time => "span of time above zero; write one with its unit, for example 50ms",
             Self::Share => "share; write one in percent, for example 0.1%",
+            Self::Part => "part of 1; write for example 0.95 or 95%",
             Self::Ratio => "ratio above zero; write one with an x, for example 1.05x",
             Self::Number => "number from 0 up",
         }
@@ -121,14 +135,15 @@ pub enum ConditionError {
     /// The limit has a wrong unit, or none, or is out of range; what it must be.
     #[error("{0:?} is no {1}")]
     Limit(String, &'static str),
-    /// No upper bound that a load can keep; one that is.
+    /// No bound that a load can keep; one that is.
     #[error(
-        "a limit is an upper bound (for errors: above 0 %, at most 100 %); write for example {0}"
+        "a limit is an upper bound (for errors: above 0 %, at most 100 %), of goodput a lower one \
+         (below 100 %); write for example {0}"
     )]
     NoUpperBound(&'static str),
     /// A second limit of this figure.
     #[error("{0} has a limit already; write one")]
-    Twice(&'static str),
+    Twice(String),
     /// One condition of a list, and what is wrong with it.
     #[error("{0:?}: {1}")]
     Part(String, Box<Self>),
@@ -156,6 +171,10 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
     }
 }
 
+/// What other tools call a figure, and its name here.
+const OF_OTHERS: [(&str, &str); 4] =
+    [("ttft", "first_output"), ("ttfo", "first_visible"), ("itl", "chunk_gap"), ("e2el.", "")];
+
 /// The figure of that name; `p99.9` is `p999`.
 pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
     let known = F::known();
@@ -164,9 +183,11 @@ pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, Conditio
         return Ok(*figure);
     }
     let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-    let near = nearest(name, names.iter().copied());
+    let ours = OF_OTHERS.iter().fold(name.to_owned(), |name, (of, our)| name.replace(of, our));
+    let same = names.iter().copied().find(|name| *name == ours);
+    let near = same.or_else(|| nearest(&ours, names.iter().copied()));
     let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-    let help = format!("{near}known are {}", names.join(", "));
+    let help = format!("{near}known are {}", F::listed().join(", "));
     Err(ConditionError::Unknown(name.to_owned(), F::OF, help))
 }
 

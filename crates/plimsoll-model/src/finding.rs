@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use facts::{
     Answers, CountRecord, CycleCount, EarlyAnswers, ErrorCause, Interruption, LostClients,
-    LostWith, Missing, OpsLeft, PartOf, Progress, ShortPhase, Silence, WorkerCore,
+    LostWith, Missing, OpsLeft, PartOf, Progress, ShortPhase, Silence, TokenFault, WorkerCore,
 };
 
 use crate::nonconformity::Nonconformities;
@@ -230,6 +230,10 @@ pub enum Rule {
     Ambiguous { ops: u64 },
     /// The server closed connections after replies that announced to keep them.
     Unkept { connections: u64, done_ops: u64, reconnected_ops: u64 },
+    /// Tokens of answers are missing, wrong, or fewer than were asked for.
+    Tokens { fault: TokenFault, requests: u64, of_requests: u64 },
+    /// The server's own counter of output tokens grew by another number than the answers have.
+    TokensApart { server_per_s: f64, answers_per_s: f64, limit_ratio: f64 },
     /// The mean response time changed within the window.
     ResponseDrift { first_ns: Nanos, second_ns: Nanos },
     /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
@@ -316,6 +320,12 @@ impl Rule {
             Self::Retransmissions { .. } => "retransmissions",
             Self::Ambiguous { .. } => "ambiguous",
             Self::Unkept { .. } => "unkept",
+            Self::Tokens { fault, .. } => match fault {
+                TokenFault::Uncounted => "tokens_uncounted",
+                TokenFault::Mismatched => "tokens_mismatched",
+                TokenFault::CutShort => "tokens_cut_short",
+            },
+            Self::TokensApart { .. } => "tokens_apart",
             Self::ResponseDrift { .. } => "response_drift",
             Self::Score { .. } => "score",
             Self::Incomplete { .. } | Self::NotStarted => "incomplete",

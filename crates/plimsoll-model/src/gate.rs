@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::Figure;
 use crate::condition::{Condition, ConditionFigure, LimitUnit};
 use crate::cost::CostFigure;
+use crate::figure::StreamFigure;
 
 /// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
 pub type Gate = Condition<GateFigure>;
@@ -35,6 +36,12 @@ pub enum GateFigure {
     Response(Figure),
     /// Service time of a point, in nanoseconds.
     Service(Figure),
+    /// A time within ops whose replies are streams, in nanoseconds.
+    Stream(StreamFigure, Figure),
+    /// The part of a point's ops that were good ones.
+    Goodput,
+    /// Output tokens of a point per second.
+    TokensPerS,
     /// Share of a point's ops that failed, in percent.
     Errors,
     /// Throughput of a point.
@@ -58,9 +65,11 @@ pub enum GateFigure {
 }
 
 impl GateFigure {
-    const OTHERS: [(&'static str, Self); 9] = [
+    const OTHERS: [(&'static str, Self); 11] = [
         ("errors", Self::Errors),
         ("achieved_ops_per_s", Self::Achieved),
+        ("goodput", Self::Goodput),
+        ("tokens_per_s", Self::TokensPerS),
         ("value", Self::Value),
         ("peak_ops_per_s", Self::PeakOps),
         ("peak_bytes_per_s", Self::PeakBytes),
@@ -69,6 +78,13 @@ impl GateFigure {
         ("score", Self::Score),
         ("capacity", Self::Capacity),
     ];
+}
+
+impl GateFigure {
+    /// Only suites whose replies are streams of output have it.
+    pub const fn needs_streams(self) -> bool {
+        matches!(self, Self::Stream(..) | Self::TokensPerS)
+    }
 }
 
 impl ConditionFigure for GateFigure {
@@ -81,15 +97,20 @@ impl ConditionFigure for GateFigure {
         let service = Figure::ALL.map(|it| (format!("service_{}", it.as_str()), Self::Service(it)));
         let others = Self::OTHERS.map(|(name, figure)| (name.to_owned(), figure));
         let costs = CostFigure::ALL.map(|it| (it.as_str().to_owned(), Self::Cost(it)));
-        response.into_iter().chain(others).chain(service).chain(costs).collect()
+        let streams = StreamFigure::figures().map(|(name, (of, it))| (name, Self::Stream(of, it)));
+        response.into_iter().chain(others).chain(service).chain(costs).chain(streams).collect()
+    }
+
+    fn listed() -> Vec<String> {
+        StreamFigure::listed(Self::known().into_iter().map(|(name, _)| name))
     }
 
     fn unit(self) -> LimitUnit {
         match self {
-            Self::Response(_) | Self::Service(_) | Self::OverallOrigin | Self::OverallSpan => {
-                LimitUnit::Time
-            }
+            Self::Response(_) | Self::Service(_) | Self::Stream(..) => LimitUnit::Time,
+            Self::OverallOrigin | Self::OverallSpan => LimitUnit::Time,
             Self::Errors => LimitUnit::Share,
+            Self::Goodput => LimitUnit::Part,
             Self::Cost(figure) => figure.unit(),
             _ => LimitUnit::Number,
         }
@@ -97,7 +118,8 @@ impl ConditionFigure for GateFigure {
 
     fn is_of_point(self) -> bool {
         let of_point = matches!(self, Self::Response(_) | Self::Service(_) | Self::Cost(_));
-        of_point || matches!(self, Self::Errors | Self::Achieved)
+        let of_streams = matches!(self, Self::Stream(..) | Self::TokensPerS);
+        of_point || of_streams || matches!(self, Self::Errors | Self::Achieved | Self::Goodput)
     }
 }
 

@@ -81,6 +81,12 @@ pub enum LimitKind {
     Pool,
     /// A lock in the server: its threads wait for each other while the hardware is idle.
     Lock,
+    /// The batch of a server of language models: all its places are taken.
+    Batch,
+    /// The memory of such a server for the tokens of requests under way.
+    KvCache,
+    /// A GPU.
+    Gpu,
     /// The hypervisor kept the server's processors.
     Hypervisor,
     /// The clients: more of them, or shorter think times, would bring more.
@@ -108,6 +114,9 @@ impl LimitKind {
             Self::Memory => "memory",
             Self::Pool => "pool",
             Self::Lock => "lock",
+            Self::Batch => "batch",
+            Self::KvCache => "kv_cache",
+            Self::Gpu => "gpu",
             Self::Hypervisor => "hypervisor",
             Self::Clients => "clients",
             Self::Generator => "generator",

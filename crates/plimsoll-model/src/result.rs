@@ -1,6 +1,8 @@
 //! `result.json`, format 1: what analysis derives from a bundle. Reports show this and compute
 //! nothing. Absence is `null`; zero is a measurement.
 
+mod endpoints;
+mod generation;
 mod generator;
 mod intervals;
 
@@ -16,6 +18,7 @@ use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::finding::Finding;
 use crate::gate::GateResult;
+use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
@@ -25,6 +28,11 @@ use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
+pub use endpoints::{
+    Endpoints, EndpointsPoint, Region, RegionName, SteadyStatus, SteadyVerdict, SteadyWindow,
+    Wanting,
+};
+pub use generation::{CountSummary, Generation, TokenSource};
 pub use generator::{AgentResult, GeneratorResult};
 pub use intervals::{Censored, TimeIntervals, Uncertainty};
 
@@ -173,6 +181,9 @@ pub struct Summary {
     /// The shape of throughput over load; absent where the ladder has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Shape>,
+    /// The ladder by the rules of MLPerf Endpoints, of suites that follow them. No MLPerf result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
 }
 
 /// Why a valid load point is left out of the headline. A finding about the server, no fault of
@@ -268,6 +279,12 @@ with_counters! {
         /// How response times lay within the window, for a heat map; absent without times.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub response_over_time: Option<ResponseOverTime>,
+        /// What was generated; absent where replies are no streams of output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub generation: Option<Generation>,
+        /// Ops that kept the suite's limits of a good one; absent where it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub goodput: Option<Goodput>,
         /// By op name.
         pub ops: BTreeMap<String, OpResult>,
         /// The sessions that the clients opened and kept; absent where they keep none.
@@ -415,10 +432,10 @@ pub struct OpResult {
     pub response_ns: Option<TimeSummary>,
     /// done − sent.
     pub service_ns: Option<TimeSummary>,
-    /// First piece of the reply − due, where replies are timed piece by piece.
+    /// First chunk of the reply − due, where replies are timed chunk by chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_piece_ns: Option<TimeSummary>,
-    /// From each piece of a reply to the next.
+    /// From each chunk of a reply to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece_gap_ns: Option<TimeSummary>,
 }

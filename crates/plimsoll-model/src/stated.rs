@@ -3,10 +3,11 @@
 
 use crate::capacity::Figure;
 use crate::condition::{ConditionFigure, LimitUnit};
+use crate::figure::StreamFigure;
 use crate::gate::GateResult;
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::suite::Metric;
-use crate::units::{byte_unit, decimals, grouped, three_digits, time_unit};
+use crate::units::{byte_unit, decimals, grouped, percent, three_digits, time_unit};
 
 /// A percentile with an interval wider than this share of itself is shown as the interval alone.
 const WIDE_RATIO: f64 = 1.0 / 3.0;
@@ -71,6 +72,29 @@ impl Stated {
         let stated = Self::of(point.service_ns.as_ref(), intervals, figure)?;
         let bounds = |censored: Censored| censored.bounds_service(figure, stated.value);
         Some(Self { lower_bound: point.censored.is_some_and(bounds), ..stated })
+    }
+
+    /// Of a time within the ops of a point, in nanoseconds.
+    pub fn stream(point: &PointResult, of: StreamFigure, figure: Figure) -> Option<Self> {
+        let (times, intervals) = point.generation.as_ref()?.times(of)?;
+        let stated = Self::of(Some(times), intervals, figure)?;
+        let from_due = matches!(of, StreamFigure::FirstOutput);
+        let bounds =
+            |censored: Censored| from_due && censored.bounds_response(figure, stated.value);
+        Some(Self { lower_bound: point.censored.is_some_and(bounds), ..stated })
+    }
+
+    /// The output tokens of a point per second.
+    pub fn tokens_per_s(point: &PointResult) -> Option<Self> {
+        let generation = point.generation.as_ref()?;
+        let interval = generation.output_tokens_interval_per_s;
+        generation.output_tokens_per_s.map(|value| Self::new(value, interval))
+    }
+
+    /// The part of a point's ops that were good ones.
+    pub fn goodput(point: &PointResult) -> Option<Self> {
+        let goodput = point.goodput.as_ref()?;
+        goodput.share_ratio.map(|share| Self::new(share, goodput.share_interval_ratio))
     }
 
     /// The throughput of a point, in ops per second.
@@ -249,6 +273,7 @@ pub fn gate_text(gate: &GateResult) -> String {
     let figure = match gate.expr.figure {
         figure if figure.unit() == LimitUnit::Time => stated.time_text(),
         figure if figure.unit() == LimitUnit::Share => format!("{} %", grouped(value)),
+        figure if figure.unit() == LimitUnit::Part => percent(value),
         _ => stated.rate_text(),
     };
     let place = gate.load.map_or(String::new(), |load| format!(" at load {}", grouped(load)));

@@ -39,7 +39,7 @@ pub use inventory::{interface_towards, inventory, mounted, unreadable};
 pub use process::{Scope, WatchedProcess};
 pub use profile::{Folded, ProfileError, Profiler};
 pub use root::Root;
-pub use sampler::ServerProbe;
+pub use sampler::{ServerProbe, tells_of_server};
 pub use source::{
     Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, Source, SourceError,
     SourceWish,

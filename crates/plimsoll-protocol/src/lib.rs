@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plimsoll_engine::pacer::Recorded;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
@@ -142,6 +143,8 @@ pub struct LoadFiles {
     pub fit: fn(&Suite) -> bool,
     /// Reads one, named for messages; refuses what is none.
     pub read: fn(&mut dyn BufRead, &str) -> Result<Content, PlanError>,
+    /// When the ops of one were due, for files that say it.
+    pub due_times: fn(&Content) -> Option<Recorded>,
 }
 
 /// What a workload is made for.
@@ -169,6 +172,8 @@ pub struct PlanRequest<'a> {
     pub dial: &'a dyn Dial,
     /// Who plans.
     pub planner: Planner,
+    /// What the controller's plan has learnt of the servers ([`Plan::learnt`]), for an agent.
+    pub learnt: Option<&'a str>,
 }
 
 impl<'a> PlanRequest<'a> {
@@ -192,6 +197,7 @@ impl<'a> PlanRequest<'a> {
             loadfile: None,
             dial,
             planner: Planner::Controller,
+            learnt: None,
         }
     }
 }
@@ -249,6 +255,9 @@ pub struct Plan {
     pub addresses: Option<Vec<SocketAddr>>,
     /// The clients connect from ports below 1024.
     pub reserved_ports: bool,
+    /// What was learnt of the servers, as only the protocol reads it: agents plan from it and ask
+    /// nothing.
+    pub learnt: Option<String>,
     /// What parameters come to in this run, and choices that no key of the suite sets.
     pub practices: Vec<Practice>,
     /// For the disclosure.
@@ -278,6 +287,7 @@ impl Plan {
             spoken: None,
             addresses: None,
             reserved_ports: false,
+            learnt: None,
             practices,
             facts,
         }
@@ -299,6 +309,7 @@ impl Plan {
             spoken: None,
             addresses: None,
             reserved_ports: false,
+            learnt: None,
             practices,
             facts,
         }

@@ -1,5 +1,7 @@
 //! The numbers as they are in the result: unrounded, unit last in each header, absence empty.
 
+mod generation;
+
 use plimsoll_model::cost::CostFigure;
 use plimsoll_model::counters::Counter;
 use plimsoll_model::event::Bound;
@@ -132,6 +134,8 @@ struct Further {
     thinks: bool,
     scores: bool,
     costs: bool,
+    generation: bool,
+    goodput: bool,
 }
 
 impl Further {
@@ -141,6 +145,8 @@ impl Further {
             thinks: all(run).any(|(_, p)| p.think_s.is_some()),
             scores: all(run).any(|(_, p)| p.score.is_some()),
             costs: all(run).any(|(_, p)| !p.cost.is_empty()),
+            generation: all(run).any(|(_, p)| p.generation.is_some()),
+            goodput: all(run).any(|(_, p)| p.goodput.is_some()),
         }
     }
 
@@ -153,7 +159,10 @@ impl Further {
         let costs =
             self.costs.then(|| CostFigure::ALL.map(|figure| format!("server_{}", cost(figure))));
         let set = self.costs.then(|| "data_set_bytes".to_owned());
-        others.chain(costs.into_iter().flatten()).chain(set)
+        let generation = self.generation.then(generation::generation_headers);
+        let goodput = self.goodput.then(generation::goodput_headers);
+        let own = generation.into_iter().flatten().chain(goodput.into_iter().flatten());
+        others.chain(costs.into_iter().flatten()).chain(set).chain(own)
     }
 
     fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
@@ -169,7 +178,10 @@ impl Further {
         let value = |figure| text(point.server_cost(figure).map(|(_, cost)| cost.value));
         let costs = self.costs.then(|| CostFigure::ALL.map(value));
         let set = self.costs.then(|| text(point.data_set_bytes));
-        others.chain(costs.into_iter().flatten()).chain(set)
+        let generation = self.generation.then(|| generation::generation_cells(point));
+        let goodput = self.goodput.then(|| generation::goodput_cells(point));
+        let own = generation.into_iter().flatten().chain(goodput.into_iter().flatten());
+        others.chain(costs.into_iter().flatten()).chain(set).chain(own)
     }
 }
 

@@ -7,9 +7,10 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{
-    COST_CHARTS, Frame, bounds_legend, cost_chart, course_chart, generator_chart, heat_chart,
-    load_chart, ops_chart, percentile_chart, resource_chart, resource_topics, response_chart,
-    throughput_chart, timeline_chart,
+    COST_CHARTS, Frame, bounds_legend, chunk_gap_chart, cost_chart, course_chart,
+    first_output_chart, first_output_heat_chart, generator_chart, heat_chart, load_chart,
+    ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, step_chart,
+    throughput_chart, timeline_chart, tokens_chart,
 };
 use crate::table::{Mark, Table};
 use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
@@ -45,6 +46,9 @@ struct RunPage {
     response: Option<Chart>,
     heat: Option<Chart>,
     ops: Option<Chart>,
+    /// Of servers of language models, in pairs.
+    generation: Vec<Chart>,
+    first_output_heat: Option<Chart>,
     resources: Vec<Small>,
     /// Of processors, then of disks and network.
     costs: Vec<Chart>,
@@ -89,6 +93,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "capacity",
     "hints",
     "price",
+    "generation",
     "curve",
     "response",
     "heat",
@@ -96,6 +101,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "warnings",
     "points",
     "limits",
+    "generated",
     "op-tables",
     "errors",
     "percentiles",
@@ -225,13 +231,33 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
         course: half("chart-course", |frame| course_chart(frame, run)),
         response: half("chart-response", |frame| response_chart(frame, run)),
         percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
-        heat: chart("chart-heat", |frame| heat_chart(frame, run)),
+        // Of streams the map of first outputs says more.
+        heat: chart("chart-heat", |frame| heat_chart(frame, run)).filter(|_| !generates(run)),
         ops: half("chart-ops", |frame| ops_chart(frame, run)),
+        generation: generation(run),
+        first_output_heat: chart("chart-first-output-heat", |frame| {
+            first_output_heat_chart(frame, run)
+        }),
         resources: resources(run),
         costs: costs(run),
         generator: chart("chart-generator", |frame| generator_chart(frame, run)),
         timelines: timelines.collect(),
     }
+}
+
+fn generates(run: &RunResult) -> bool {
+    run.points.iter().any(|point| point.generation.is_some())
+}
+
+fn generation(run: &RunResult) -> Vec<Chart> {
+    type Draw = fn(Frame<'_>, &RunResult) -> Option<String>;
+    let charts: [(&str, Draw); 4] = [
+        ("chart-steps", step_chart),
+        ("chart-tokens", tokens_chart),
+        ("chart-first-output", first_output_chart),
+        ("chart-chunk-gap", chunk_gap_chart),
+    ];
+    charts.into_iter().filter_map(|(id, draw)| half(id, |frame| draw(frame, run))).collect()
 }
 
 fn costs(run: &RunResult) -> Vec<Chart> {

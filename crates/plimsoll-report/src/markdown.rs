@@ -43,6 +43,8 @@ struct MarkdownText {
 /// The charts that stand before the details, in their order.
 fn pictures_of(run: &RunResult, place: &str) -> Vec<String> {
     let shown = [
+        ("output-tokens-over-those-of-a-user.svg", "Output tokens/s over those of a user"),
+        ("first-output.svg", "Time to first output over load"),
         ("throughput.svg", "Throughput over load"),
         ("response-over-throughput.svg", "Response time over throughput"),
         ("response.svg", "Response time over load"),
@@ -107,6 +109,7 @@ impl MarkdownText {
             self.table(&view.session_steps);
             self.limits(view);
         }
+        self.generation(view);
         if !view.generator.rows.is_empty() {
             self.heading(1, "Health of the generator");
             self.table(&view.generator);
@@ -145,6 +148,23 @@ impl MarkdownText {
         self.method(view);
         self.beside(beside);
         self.disclosure(view);
+    }
+
+    fn generation(&mut self, view: &RunView) {
+        let all = &view.generation;
+        if !all.output.rows.is_empty() || !all.goodput.rows.is_empty() {
+            self.heading(1, "Generation and goodput");
+        }
+        [&all.output, &all.times, &all.goodput].into_iter().for_each(|table| self.table(table));
+        if !all.note.is_empty() {
+            self.line(&escaped(&all.note));
+        }
+        if let Some(endpoints) = &all.endpoints {
+            self.heading(2, "By the rules of MLPerf Endpoints");
+            self.line(&escaped(&endpoints.lead));
+            self.table(&endpoints.points);
+            self.line(&escaped(endpoints.note));
+        }
     }
 
     fn consumers(&mut self, view: &RunView) {

@@ -48,7 +48,8 @@ function showNow() {
   at("going").hidden = false;
   at("title").textContent = `${last.title}: second ${last.second + 1}, ${phases[last.phase]}`;
   at("rate").textContent = `${number(last.ops_per_s, 0)} ops/s`;
-  at("data").textContent = `${number(last.bytes_per_s / 1048576, 2)} MiB/s`;
+  const chunks = last.chunks_per_s > 0 ? `, ${number(last.chunks_per_s, 0)} chunks/s` : "";
+  at("data").textContent = `${number(last.bytes_per_s / 1048576, 2)} MiB/s${chunks}`;
   at("p50").textContent = time(last.p50_ns);
   at("p99").textContent = time(last.p99_ns);
   at("errors").textContent = number(last.errors, 0);

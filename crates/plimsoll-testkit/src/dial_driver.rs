@@ -178,6 +178,7 @@ pub fn assignment(load: Load) -> Assignment {
         reserved_ports: false,
         nonce: 5,
         on_client_failure: OnClientFailure::Drop,
+        goodput: None,
         counts_clients: false,
     }
 }
@@ -204,6 +205,7 @@ pub fn sent_by(
             op_names: workload.op_names(),
             ops_per_arrival: workload.ops_per_arrival(),
             clients_per_session: workload.clients_per_session(),
+            recorded: workload.recorded(),
             events: &events,
             fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
             stop: &AtomicBool::new(false),

@@ -57,6 +57,15 @@ pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     Some(nginx::start(&request).unwrap())
 }
 
+/// A Python that has xllamacpp, which holds llama.cpp's own server, or `None` (see
+/// [`require_peer`]).
+pub fn llama_python() -> Option<PathBuf> {
+    match std::env::var_os("PLIMSOLL_LLAMA_PYTHON").filter(|path| !path.is_empty()) {
+        Some(path) => Some(path.into()),
+        None => require_peer("python-xllamacpp"),
+    }
+}
+
 /// Addresses of this network namespace on which a server's processes take TCP connections.
 #[cfg(feature = "servers")]
 pub fn listens_on(server: &ServerProcess) -> Vec<IpAddr> {

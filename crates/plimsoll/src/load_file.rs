@@ -21,7 +21,8 @@ pub(crate) fn read(path: &Path, suite: &Suite) -> Result<InputFile, Failure> {
         let all = protocols::all().filter_map(|one| one.protocol.load_files);
         let belong_to: Vec<_> = all.map(|files| files.belong_to).collect();
         return Err(Failure::wrong(format!(
-            "--loadfile belongs to {}; suite {} does something else",
+            "{}: a load file belongs to {}; suite {} does something else",
+            path.display(),
             belong_to.join(", "),
             suite.name
         )));

@@ -10,11 +10,12 @@ use plimsoll_protocol::host::{Managed, Reference, Registration};
 use crate::exit::Failure;
 
 /// The program's own.
-const OWN: [&Registration; 4] = [
+const OWN: [&Registration; 5] = [
     &plimsoll_http::host::REGISTRATION,
     &plimsoll_nfs::host::REGISTRATION,
     &plimsoll_smb::host::REGISTRATION,
     &plimsoll_app::host::REGISTRATION,
+    &plimsoll_llm::host::REGISTRATION,
 ];
 
 /// Those of somebody who builds a program with more of them.
@@ -149,7 +150,7 @@ mod tests {
         let near = refusal("http", "ngnix");
         assert_eq!(near, "there is no managed:ngnix; did you mean managed:nginx?");
         let strange = refusal("http", "iis");
-        assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba");
+        assert_eq!(strange, "there is no managed:iis; known: nginx, caddy, ganesha, samba, llama");
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) use plimsoll_http::headers::HEADER_FACT;
 use plimsoll_http::headers::{Header, HeaderValue, LEFT_OUT, is_public, shown_setting};
 use plimsoll_http::parameters::HttpWorkload;
 use plimsoll_http::wire::request::is_field;
+use plimsoll_llm::parameters::LlmWorkload;
 use plimsoll_model::suite::{Override, Suite, Workload};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_monitor::{Community, MonitorUrl};
@@ -16,7 +17,9 @@ use crate::exit::Failure;
 /// Flags whose value is a header field.
 const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
 /// Flags whose value is a secret, or holds one.
-const SECRET_FLAGS: [&str; 4] = ["-a", "--basic-auth", "-b", "--cookie"];
+const SECRET_FLAGS: [&str; 5] = ["-a", "--basic-auth", "-b", "--cookie", KEY_FLAG];
+/// Of these the one whose value may say where the secret is.
+const KEY_FLAG: &str = "--api-key";
 /// Short flags without a value, which others may follow.
 const SHORT_SWITCHES: char = 'k';
 /// Fields whose value is a secret wherever they are named; lower case, with the colon.
@@ -43,13 +46,27 @@ impl std::fmt::Debug for SecretHeaders {
 
 /// Takes the values of header fields out of a suite, and reads those that it only refers to.
 pub(crate) fn separate(mut suite: Suite) -> Result<(Suite, SecretHeaders), Failure> {
-    let Some(workload) = suite.workload.get::<HttpWorkload>() else {
+    let Some(sending) = with_headers(&suite.workload, &mut sent)? else {
         return Ok((suite, SecretHeaders::default()));
     };
-    let headers = SecretHeaders(Some(workload.with_headers(&mut sent)?.into()));
-    suite.workload =
-        workload.with_headers(&mut |field| read(field).map(|header| header.shown()))?.into();
-    Ok((suite, headers))
+    let shown = |field: &str| read(field).map(|header| header.shown());
+    if let Some(kept) = with_headers(&suite.workload, &mut { shown })? {
+        suite.workload = kept;
+    }
+    Ok((suite, SecretHeaders(Some(sending))))
+}
+
+/// The workload with its header fields changed, where it has some.
+fn with_headers(
+    workload: &Workload,
+    change: &mut dyn FnMut(&str) -> Result<String, Failure>,
+) -> Result<Option<Workload>, Failure> {
+    if let Some(workload) = workload.get::<HttpWorkload>() {
+        return Ok(Some(workload.with_headers(change)?.into()));
+    }
+    let Some(workload) = workload.get::<LlmWorkload>() else { return Ok(None) };
+    let http = workload.http.with_headers(change)?;
+    Ok(Some(LlmWorkload { http, ..workload.clone() }.into()))
 }
 
 fn read(field: &str) -> Result<Header<'_>, Failure> {
@@ -97,7 +114,7 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
     };
     let value = value.trim();
     match !value.is_empty() && is_field(&format!("{name}: {value}")) {
-        true => Ok(value.to_owned()),
+        true => Ok(format!("{}{value}", header.scheme)),
         false => Err(Failure::wrong(format!(
             "header {name}: what {place} holds cannot be its value; it must be one line of \
              printable text"
@@ -107,7 +124,9 @@ fn value_of(header: &Header<'_>) -> Result<String, Failure> {
 
 /// The header fields of a suite that went through [`separate`].
 pub(crate) fn kept_headers(suite: &Suite) -> &[String] {
-    suite.workload.get::<HttpWorkload>().map_or(&[], |workload| &workload.headers)
+    let of_llm = || suite.workload.get::<LlmWorkload>().map(|workload| &workload.http);
+    let http = suite.workload.get::<HttpWorkload>().or_else(of_llm);
+    http.map_or(&[], |workload| &workload.headers)
 }
 
 /// Holds what lets an SNMP agent answer, where its URL does not say.
@@ -171,7 +190,8 @@ fn kept_value(before: &str, value: &str) -> Option<String> {
     if HEADER_FLAGS.contains(&flag) {
         return Some(Header::read(value).map_or(LEFT_OUT.to_owned(), |header| header.shown()));
     }
-    SECRET_FLAGS.contains(&flag).then(|| LEFT_OUT.to_owned())
+    let is_elsewhere = flag == KEY_FLAG && (value.starts_with("env:") || value.starts_with('@'));
+    (SECRET_FLAGS.contains(&flag) && !is_elsewhere).then(|| LEFT_OUT.to_owned())
 }
 
 /// The same for a flag and its value in one argument: `--header=…`, `-H…`, `-kH…`.
@@ -333,6 +353,9 @@ mod tests {
             "K: env:T",
             "-d",
             "a=1",
+            "--api-key",
+            "env:KEY",
+            "--api-key=sk-1",
         ];
         let kept = [
             "run",
@@ -352,6 +375,9 @@ mod tests {
             "K: env:T",
             "-d",
             "a=1",
+            "--api-key",
+            "env:KEY",
+            "--api-key=(left out)",
         ];
         assert_eq!(kept_arguments(typed.iter().map(|text| (*text).to_owned())), kept);
     }

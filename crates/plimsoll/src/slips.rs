@@ -7,9 +7,9 @@ use plimsoll_model::target::{TargetSpec, TargetUrl};
 use crate::protocols;
 use crate::verbs::url_flags::URL_SUITE;
 
-/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and what is written here. The table of
-/// `docs/other-tools.md` says the same at length.
-const FLAGS: [(&[&str], &str); 37] = [
+/// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and of vLLM's bench, GuideLLM and AIPerf, and
+/// what is written here. Tables of `docs/other-tools.md` and `docs/llm.md` say the same at length.
+const FLAGS: [(&[&str], &str); 47] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
@@ -59,6 +59,39 @@ const FLAGS: [(&[&str], &str); 37] = [
     (&["--debug", "--http-debug"], "nothing: the first request is looked at before any load"),
     (&["--latency", "--print", "--summary-trend-stats"], "nothing: percentiles are always shown"),
     (&["--latency-correction"], "nothing: times count from when a request was due"),
+    (
+        &["--max-concurrency"],
+        "--clients N: so many users, each asks on when it is answered; --points 1,2,4 for a ladder",
+    ),
+    (&["--request-rate"], "--rate N: so many requests per second, due whatever the server does"),
+    (
+        &["--rate-type", "--profile-type"],
+        "--clients N or --points 1,2,4 for users at once, --rate N for requests per second, and \
+         plimsoll capacity for the highest load within limits",
+    ),
+    (
+        &["--random-input-len", "--input-len", "--isl", "--synthetic-input-tokens-mean"],
+        "--input-tokens N: tokens of a prompt",
+    ),
+    (
+        &["--random-output-len", "--output-len", "--osl", "--output-tokens-mean"],
+        "--output-tokens N: tokens of an answer",
+    ),
+    (
+        &["--num-prompts", "--request-count", "--max-requests"],
+        "-n N: so many requests in all, with --clients N or --rate N",
+    ),
+    (&["--max-seconds", "--benchmark-duration"], "--for 60s: the length of the measurement"),
+    (
+        &["--dataset-name", "--dataset-path", "--input-file", "--data-file"],
+        "--prompts FILE: your own, or --trace FILE: a recorded load; prompts are made otherwise",
+    ),
+    (
+        &["--backend", "--endpoint-type", "--tokenizer", "--streaming", "--base-url"],
+        "nothing: the target's URL stands after the suite, answers are streamed, tokens are the \
+         server's count",
+    ),
+    (&["--percentile-metrics", "--metric-percentiles"], "nothing: all figures are always shown"),
 ];
 
 const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
@@ -156,23 +189,44 @@ mod tests {
     #[test]
     fn every_flag_in_the_table_of_other_tools_is_ours_or_answered() {
         let page = include_str!("../../../docs/other-tools.md");
+        let theirs = flags_of(page);
+        assert!(theirs.len() > 80, "{theirs:?}");
+        are_known("web-url", &theirs);
+    }
+
+    #[test]
+    fn so_is_every_flag_in_the_tables_of_language_models() {
+        let page = include_str!("../../../docs/llm.md");
+        let theirs = flags_of(page);
+        assert!(theirs.len() > 15, "{theirs:?}");
+        are_known("llm-chat", &theirs);
+    }
+
+    /// Flags of other tools in the tables of a page.
+    fn flags_of(page: &str) -> Vec<String> {
         let rows = page.lines().filter(|line| line.starts_with("| "));
         let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
         let mut theirs: Vec<String> = Vec::new();
         for row in &rows {
-            theirs.extend(flags_in(if row.len() > 2 { &row[2..] } else { &row[..1] }));
+            theirs.extend(flags_in(if row.len() > 3 { &row[2..] } else { &row[..1] }));
         }
-        assert!(theirs.len() > 80, "{theirs:?}");
+        theirs
+    }
+
+    fn are_known(suite: &str, theirs: &[String]) {
         for flag in theirs {
-            let line = format!("run web-url http://h/ {flag}");
+            let line = format!("run {suite} http://h/ {flag}");
             let is_known = ["", " 1", " 1s", " a:1"].iter().any(|value| {
                 let typed = format!("{line}{value}");
                 let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
                 let parsed = Cli::try_parse_from([&["plimsoll".to_owned()], &words[..]].concat());
                 let Err(error) = parsed else { return true };
-                // --key wants --cert.
-                let lacks_another = error.kind() == ErrorKind::MissingRequiredArgument;
-                lacks_another
+                // --key wants --cert, and --goodput limits: flags of ours.
+                let is_ours = matches!(
+                    error.kind(),
+                    ErrorKind::MissingRequiredArgument | ErrorKind::ValueValidation
+                );
+                is_ours
                     || answer(&error, &words).is_some()
                     || long_behind_one_dash(&words).is_some()
             });
@@ -218,6 +272,11 @@ mod tests {
             ("run web-url http://h/ -s post.lua", "--urls FILE"),
             ("run web-url http://h/ -X PUT", "--method METHOD"),
             ("run web-url http://h/ --disable-keepalive", "--new-connection"),
+            ("run llm-chat http://h/ --max-concurrency 8", "--clients N: so many users"),
+            ("run llm-chat http://h/ --request-rate=4", "--rate N"),
+            ("run llm-chat http://h/ --random-input-len 9", "--input-tokens N"),
+            ("run llm-chat http://h/ --num-prompts 9", "-n N: so many requests in all"),
+            ("capacity llm-chat http://h/ --rate-type sweep", "plimsoll capacity"),
             ("run web-url http://h/ --http2", "--http 2"),
         ] {
             let said = answered(typed);

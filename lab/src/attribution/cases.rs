@@ -39,6 +39,26 @@ impl Server {
     }
 }
 
+/// Short answers, so that a few seconds hold many.
+const CHAT: &[&str] = &[
+    "llm-chat",
+    "--points",
+    "1,48",
+    "--set",
+    "workload.input_tokens=64",
+    "--set",
+    "workload.output_tokens=32",
+];
+/// What the server must read and look up costs it more than the generator.
+const LONG_PROMPTS: &[&str] = &[
+    "llm-chat",
+    "--points",
+    "1,48",
+    "--set",
+    "workload.input_tokens=6000",
+    "--set",
+    "workload.output_tokens=2",
+];
 const CLOSED: &[&str] = &["--points", "1,16"];
 const NO_GROUPS: &[(&str, &str, &str)] = &[];
 const QUARTER: &[(&str, &str, &str)] = &[("cpu", "cpu.cfs_quota_us", "25000")];
@@ -54,6 +74,15 @@ const ON_CORE_1: Case = Case {
     place: "core 1",
     also: None,
 };
+
+/// A server of language models in these words.
+const fn llm(
+    name: &'static str,
+    words: &'static [&'static str],
+    (kind, place): (&'static str, &'static str),
+) -> Case {
+    Case { name, server: Server::Plimsoll("llm", words), run: CHAT, kind, place, ..ON_CORE_1 }
+}
 
 const fn web(
     name: &'static str,
@@ -226,4 +255,58 @@ pub const CASES: &[Case] = &[
         place: "0.25",
         ..ON_CORE_1
     },
+    llm(
+        "language model: places of its batch",
+        &["--slots", "8", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
+        ("batch", ""),
+    ),
+    llm(
+        "language model: KV cache",
+        &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
+        ("kv_cache", ""),
+    ),
+    Case {
+        run: LONG_PROMPTS,
+        ..llm(
+            "language model: one core",
+            &[
+                "--cores",
+                "1",
+                "--step",
+                "100us",
+                "--step-per-slot",
+                "0s",
+                "--prefill",
+                "100M",
+                "--chunk",
+                "1000000",
+                "--prefix-cache",
+                "on",
+                "--kv-tokens",
+                "10000k",
+            ],
+            ("core", "core 1"),
+        )
+    },
+    Case {
+        groups: QUARTER,
+        ..llm(
+            "language model: CPU quota",
+            &["--step", "1ms", "--step-per-slot", "0s", "--prefill", "100M"],
+            ("quota", "0.25"),
+        )
+    },
+    Case {
+        generator_quota: Some("15000"),
+        ..llm(
+            "language model: throttled generator",
+            &["--step", "2ms", "--step-per-slot", "0s", "--prefill", "100M"],
+            ("generator", ""),
+        )
+    },
+    llm(
+        "language model: none",
+        &["--step", "5ms", "--step-per-slot", "0s", "--prefill", "100M"],
+        ("none", ""),
+    ),
 ];

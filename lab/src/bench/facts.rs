@@ -25,8 +25,8 @@ pub fn facts(part: &str) -> String {
             ("smbtorture", package_version("samba-testsuite")),
             ("load file", package_version("dbench")),
         ]),
-        // Both sides are of this repository.
-        "app" => {}
+        // Both sides are of this repository, or their versions stand elsewhere.
+        "app" | "clients" => {}
         _ => facts.extend([
             ("nginx", version("nginx", "-v")),
             ("wrk", version("wrk", "-v")),

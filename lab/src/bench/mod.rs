@@ -3,12 +3,12 @@
 //! Every figure comes with its rival's, taken in the same run on the same machine, in turns.
 
 mod app;
-mod facts;
+pub mod facts;
 mod generators;
 mod memory;
 mod nfs;
 mod ours;
-mod record;
+pub mod record;
 mod row;
 mod smb;
 mod web;

@@ -4,14 +4,17 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::capacity::{
     CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryReason, TryStanding, Within,
 };
-use plimsoll_model::event::{OpTimes, PointRecord};
+use plimsoll_model::event::{OpTimes, PointRecord, Times};
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::finding::Rule;
-use plimsoll_model::result::{NotCounted, PointResult};
+use plimsoll_model::result::{NotCounted, PointResult, TimeIntervals};
+use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::{LoadSpec, Suite};
 
 use super::growth::growth;
+use crate::generation::kind_of;
 use crate::raw::PointTimes;
-use crate::stated::response_p999;
+use crate::stated::{response_p999, stream_p999};
 use crate::times::quantile_ns;
 use crate::validity::load_was_held;
 
@@ -115,7 +118,7 @@ impl Tried<'_> {
     }
 
     fn figure(&self, limit: &LoadLimit, total: Option<&OpTimes>) -> LimitFigure {
-        let name = limit.figure.name().to_owned();
+        let name = limit.figure.name();
         match limit.figure {
             LoadFigure::Response(figure) => {
                 let (value, interval) = self.response(figure, total);
@@ -125,7 +128,25 @@ impl Tried<'_> {
                 // Its upper end is open where it lies among times that are known from below only.
                 let interval = interval.filter(|[_, high]| !is_bound(*high));
                 let (unit, below) = ("ns".to_owned(), limit.limit);
-                LimitFigure { name, unit, value, interval, lower_bound, below }
+                LimitFigure { name, unit, value, interval, lower_bound, below, at_least: false }
+            }
+            LoadFigure::Stream(of, figure) => {
+                let (value, interval) = self.stream(of, figure, total);
+                let from_due = of == StreamFigure::FirstOutput;
+                let censored = self.result.censored.filter(|_| from_due);
+                let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
+                let lower_bound = value.is_some_and(is_bound);
+                let interval = interval.filter(|[_, high]| !is_bound(*high));
+                let (unit, below) = ("ns".to_owned(), limit.limit);
+                LimitFigure { name, unit, value, interval, lower_bound, below, at_least: false }
+            }
+            LoadFigure::Goodput => {
+                let stated = Stated::goodput(self.result);
+                let (value, interval) =
+                    (stated.map(|it| it.value), stated.and_then(|it| it.interval));
+                let (unit, below) = ("ratio".to_owned(), limit.limit);
+                let lower_bound = false;
+                LimitFigure { name, unit, value, interval, lower_bound, below, at_least: true }
             }
             LoadFigure::Errors => {
                 let totals = &self.record.totals;
@@ -136,9 +157,25 @@ impl Tried<'_> {
                 let interval = value.zip(share(failed + totals.unfinished));
                 let interval = interval.map(|(low, high)| [low, high]);
                 let (unit, below) = ("ratio".to_owned(), limit.limit / 100.0);
-                LimitFigure { name, unit, value, interval, lower_bound: false, below }
+                let lower_bound = false;
+                LimitFigure { name, unit, value, interval, lower_bound, below, at_least: false }
             }
         }
+    }
+
+    /// A figure of a time within replies and its uncertainty interval.
+    fn stream(
+        &self,
+        of: StreamFigure,
+        figure: Figure,
+        total: Option<&OpTimes>,
+    ) -> (Option<f64>, Option<[f64; 2]>) {
+        let kind = kind_of(of);
+        let Some(times) = total.and_then(|total| kind.of(total)) else { return (None, None) };
+        let generation = self.result.generation.as_ref();
+        let intervals = generation.and_then(|it| it.times(of)?.1.copied());
+        let of_p999 = || stream_p999(self.record, total?, self.times?, kind);
+        of_times(times, intervals.unwrap_or_default(), figure, of_p999)
     }
 
     /// A figure of the response time and its uncertainty interval.
@@ -146,23 +183,30 @@ impl Tried<'_> {
         let Some(total) = total.filter(|total| !total.response.is_empty()) else {
             return (None, None);
         };
-        let stated = self.result.response_interval_ns.unwrap_or_default();
-        let percentile = |e2| Some(quantile_ns(&total.response, e2) as f64);
-        match figure {
-            Figure::Mean => (Some(total.response.mean()), stated.mean),
-            Figure::P50 => (percentile(5_000), stated.p50),
-            Figure::P90 => (percentile(9_000), stated.p90),
-            Figure::P95 => (percentile(9_500), stated.p95),
-            Figure::P99 => (percentile(9_900), stated.p99),
-            Figure::P999 => {
-                let times = self.times;
-                let interval = times.and_then(|times| response_p999(self.record, total, times));
-                (percentile(9_990), interval)
-            }
-            Figure::Max => {
-                let longest = total.response.max() as f64;
-                (Some(longest), Some([longest, longest]))
-            }
+        let intervals = self.result.response_interval_ns.unwrap_or_default();
+        let of_p999 = || response_p999(self.record, total, self.times?);
+        of_times(&total.response, intervals, figure, of_p999)
+    }
+}
+
+/// A figure of a distribution and its uncertainty interval; that of p99.9 is in no result.
+fn of_times(
+    times: &Times,
+    intervals: TimeIntervals,
+    figure: Figure,
+    of_p999: impl Fn() -> Option<[f64; 2]>,
+) -> (Option<f64>, Option<[f64; 2]>) {
+    let percentile = |e2| Some(quantile_ns(times, e2) as f64);
+    match figure {
+        Figure::Mean => (Some(times.mean()), intervals.mean),
+        Figure::P50 => (percentile(5_000), intervals.p50),
+        Figure::P90 => (percentile(9_000), intervals.p90),
+        Figure::P95 => (percentile(9_500), intervals.p95),
+        Figure::P99 => (percentile(9_900), intervals.p99),
+        Figure::P999 => (percentile(9_990), of_p999()),
+        Figure::Max => {
+            let longest = times.max() as f64;
+            (Some(longest), Some([longest, longest]))
         }
     }
 }

@@ -39,6 +39,7 @@ fn attempt(step: &Step, ratio: f64, known: f64) -> CapacityTry {
         interval: Some(interval),
         lower_bound: false,
         below: 1.0,
+        at_least: false,
     };
     let (passed, reason) = (ratio < 1.0, TryReason::Figures);
     CapacityTry { point: 1, load, purpose, standing, passed, reason, figures: vec![figure] }

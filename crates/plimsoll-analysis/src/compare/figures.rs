@@ -7,6 +7,7 @@ use plimsoll_model::comparison::{
 use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::cost::{CostFigure, CostOf};
 use plimsoll_model::event::Bound;
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
 
@@ -287,12 +288,20 @@ fn of_point(figure: RatioFigure, point: &PointResult) -> Option<f64> {
     let nanos = |figure: Figure| {
         Stated::response(point, figure).filter(|stated| !stated.lower_bound).map(|it| it.value)
     };
+    let stream = |of: StreamFigure| {
+        let p90 = Stated::stream(point, of, Figure::P90).filter(|stated| !stated.lower_bound);
+        p90.map(|stated| stated.value)
+    };
     match figure {
         RatioFigure::AchievedOpsPerS => point.achieved_ops_per_s,
         RatioFigure::P50 => nanos(Figure::P50),
         RatioFigure::P90 => nanos(Figure::P90),
         RatioFigure::P95 => nanos(Figure::P95),
         RatioFigure::P99 => nanos(Figure::P99),
+        RatioFigure::FirstOutputP90 => stream(StreamFigure::FirstOutput),
+        RatioFigure::TpotP90 => stream(StreamFigure::Tpot),
+        RatioFigure::TokensPerS => Stated::tokens_per_s(point).map(|stated| stated.value),
+        RatioFigure::Goodput => Stated::goodput(point).map(|stated| stated.value),
         _ => None,
     }
 }

@@ -26,6 +26,7 @@ pub(super) fn limit_of(
     let lowest = all.first().copied();
     let scene = Seen::of(point, disclosure).map(|now| Scene {
         now,
+        most_running: resources::most_running(all),
         low: lowest
             .filter(|lowest| lowest.stem != point.stem)
             .and_then(|lowest| Seen::of(lowest, disclosure)),
@@ -75,6 +76,7 @@ fn unknown(scene: Option<&Scene<'_>>) -> Limit {
     let others = scene.and_then(|scene| scene.now.taken_by_others());
     let facts = match (scene, &others) {
         (None, _) => LimitFacts::NotWatched,
+        (Some(scene), _) if !scene.now.watches_host() => LimitFacts::NotWatched,
         (Some(_), Some(_)) => LimitFacts::OtherPrograms,
         (Some(scene), None) => {
             LimitFacts::NothingFull { nearest: resources::nearly_full(&scene.now) }

@@ -5,10 +5,12 @@
 //! is known, the resource must have a queue that rose while the processors were not full.
 
 mod cpu;
+mod models;
 mod storage;
 mod threads;
 
 use cpu::{cpu_is_idle, hypervisor, processors, quota};
+use models::{batch, gpu, kv_cache};
 use plimsoll_model::limit::{Evidence, Limit, LimitFacts, Way};
 use storage::{busy_disk, caused, held_disk, memory, turns, waited_disk};
 use threads::{lock, threads, unread};
@@ -16,6 +18,8 @@ use threads::{lock, threads, unread};
 use super::seen::Scene;
 
 pub(super) use cpu::nearly_full;
+pub(super) use models::most_running;
+pub(crate) use models::told_of_models;
 
 /// Share of a ceiling from which it is reached.
 const FULL_MIN_RATIO: f64 = 0.93;
@@ -30,7 +34,9 @@ const STORAGE_STALL_MIN_RATIO: f64 = 0.4;
 /// What was full, the most certain first. Without a lower load only ceilings that are known exactly
 /// name a resource.
 pub(super) fn full(scene: &Scene<'_>) -> Vec<Limit> {
-    let exact = [hypervisor, quota, processors, held_disk, busy_disk, link, threads];
+    // The queue of a model's requests is before its batch; what the batch computes on comes after.
+    let exact =
+        [kv_cache, batch, hypervisor, quota, processors, held_disk, busy_disk, link, threads, gpu];
     let found: Vec<Limit> = exact.iter().filter_map(|judge| judge(scene)).collect();
     if scene.low.is_none() {
         return found;

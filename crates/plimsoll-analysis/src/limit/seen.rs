@@ -14,19 +14,25 @@ const FOREMOST_MIN_RATIO: f64 = 0.5;
 /// The name under which a run watches its (first) server.
 const SERVER: &str = "server";
 
+/// A host that was watched: `None` is the generator's.
+type Source<'a> = Option<&'a str>;
+
+/// Tables of what servers and exporters of GPUs tell, whose source is not the server's host.
+const NO_HOST: [&str; 2] = ["model.", "gpu."];
+
 /// One load point as the monitors of the server's host saw it.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) point: &'a PointResult,
-    /// Whose resources count: `None` is the generator's host.
-    source: Option<&'a str>,
+    /// Whose resources count; `None` where only the server itself told something.
+    source: Option<Source<'a>>,
     /// Cores the server is held to, as far as the run placed it.
     placed: &'a [u32],
 }
 
 impl<'a> Seen<'a> {
-    /// `None` where nothing was seen of the server's host. Resources of the generator's host are
-    /// the server's where it runs there.
+    /// `None` where nothing was seen of the server and its host. Resources of the generator's host
+    /// are the server's where it runs there.
     pub(super) fn of(point: &'a PointResult, disclosure: Option<&'a Disclosure>) -> Option<Self> {
         let target = disclosure.and_then(|disclosure| match disclosure.targets.as_slice() {
             [target] => Some(target),
@@ -34,14 +40,19 @@ impl<'a> Seen<'a> {
         });
         let placed = target.map(|target| target.cores.as_slice()).unwrap_or_default();
         let is_process = |use_: &&ResourceUse| use_.name.starts_with("process.server.");
+        let is_of_host =
+            |use_: &&ResourceUse| !NO_HOST.iter().any(|table| use_.name.starts_with(table));
         let resources = || point.resources.iter();
         let source = match resources().find(is_process) {
-            Some(found) => found.source.as_deref(),
-            None => match resources().find_map(|found| found.source.as_deref()) {
-                Some(remote) => Some(remote),
-                None if target.is_some_and(|target| target.same_host) => None,
-                None => return None,
-            },
+            Some(found) => Some(found.source.as_deref()),
+            None => {
+                match resources().filter(is_of_host).find_map(|found| found.source.as_deref()) {
+                    Some(remote) => Some(Some(remote)),
+                    None if target.is_some_and(|target| target.same_host) => Some(None),
+                    None if resources().all(|found| is_of_host(&found)) => return None,
+                    None => None,
+                }
+            }
         };
         Some(Self { point, source, placed })
     }
@@ -57,7 +68,13 @@ impl<'a> Seen<'a> {
 
     fn all(&self) -> impl Iterator<Item = &'a ResourceUse> + use<'a> {
         let source = self.source;
-        self.point.resources.iter().filter(move |found| found.source.as_deref() == source)
+        let is_there = move |found: &&ResourceUse| Some(found.source.as_deref()) == source;
+        self.point.resources.iter().filter(is_there)
+    }
+
+    /// Something is known of the host, not only what the server tells.
+    pub(super) const fn watches_host(&self) -> bool {
+        self.source.is_some()
     }
 
     pub(super) fn process(&self, column: &str) -> Option<f64> {
@@ -135,7 +152,7 @@ impl<'a> Seen<'a> {
     /// The program that explains `used` cores. The list is of this host.
     fn foremost(&self, used: f64) -> Option<CoreUser> {
         let window_ns = self.point.seconds? * 1e9;
-        let users = self.point.server_core_users.iter().filter(|_| self.source.is_none());
+        let users = self.point.server_core_users.iter().filter(|_| self.source == Some(None));
         let most = users.max_by_key(|user| user.cpu_ns)?;
         (most.cpu_ns as f64 >= FOREMOST_MIN_RATIO * used * window_ns).then(|| most.clone())
     }
@@ -149,6 +166,8 @@ impl<'a> Seen<'a> {
 /// A load point beside the lowest of its ladder.
 pub(super) struct Scene<'a> {
     pub(super) now: Seen<'a>,
+    /// The most requests that a server of language models had in its batch, at any load with a queue.
+    pub(super) most_running: Option<f64>,
     /// `None` where there is no lower load.
     pub(super) low: Option<Seen<'a>>,
 }

@@ -187,7 +187,14 @@ fn adapters(point: &PointResult, ops_per_s: f64) -> Option<Device> {
 /// A lock, a pool, or what nobody knows though the server's host was watched.
 fn held_back(point: &PointResult) -> Option<LimitKind> {
     match (&point.limit.kind, &point.limit.facts) {
-        (kind @ (LimitKind::Lock | LimitKind::Pool), _) => Some(*kind),
+        (
+            kind @ (LimitKind::Lock
+            | LimitKind::Pool
+            | LimitKind::Batch
+            | LimitKind::KvCache
+            | LimitKind::Gpu),
+            _,
+        ) => Some(*kind),
         // Processors that were nearly full are the likelier limit.
         (
             LimitKind::Unknown,

@@ -14,6 +14,7 @@ mod host;
 mod load;
 mod run;
 mod steady;
+mod tokens;
 
 pub(crate) use generator::lateness_limit;
 
@@ -89,7 +90,7 @@ const COUNTED: [(NotCounted, Check); 5] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 14] = [
+const WARNINGS: [Check; 18] = [
     connections::connections_lost,
     connections::clients_lost,
     host::core_taken,
@@ -103,6 +104,10 @@ const WARNINGS: [Check; 14] = [
     connections::retransmissions,
     connections::ambiguous,
     connections::unkept,
+    tokens::uncounted,
+    tokens::mismatched,
+    tokens::cut_short,
+    tokens::apart,
     steady::response_drift,
 ];
 

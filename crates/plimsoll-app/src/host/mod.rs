@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
     Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerWish,
-    Started, any_room, any_source, greet_nobody, own_program,
+    Started, Status, any_room, any_source, greet_nobody, own_program,
 };
 use plimsoll_servers::delay::Work;
 use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
@@ -34,7 +35,11 @@ pub const REGISTRATION: Registration = Registration {
     room: any_room,
     sources: any_source,
     directory: None,
-    status: Some(|target| Box::new(StatusClient::at(target.address))),
+    status: Some(Status {
+        of: |_, target| Some(Box::new(StatusClient::at(target.address))),
+        unknown: "how busy the server's threads are and how long its queue is, since it answers no \
+                  status request",
+    }),
     connect_to: None,
     refuse_user: None,
     calibration: &[Calibration {
@@ -42,6 +47,7 @@ pub const REGISTRATION: Registration = Registration {
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
+        judged: TimeKind::Response,
         server: |program, cores, _| Ok(builtin(program, cores)),
         proper: Some(ProperCalibration {
             key: shared_seed,

@@ -89,6 +89,7 @@ impl<'a> Recording<'a> {
         let mut recorder =
             Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets, fresh);
         let clients_participating = clients.len() as u32;
+        recorder.count_good(assignment.goodput);
         if assignment.counts_clients {
             recorder.count_clients(clients);
         }

@@ -6,10 +6,12 @@ use std::sync::mpsc::SyncSender;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::units::OpsPerSec;
 
 use crate::driver::epoll::EpollDriver;
 use crate::driver::{Driver, LocalPort, Route};
 use crate::fresh::FreshTimes;
+use crate::pacer::Recorded;
 use crate::seam::ClientSeat;
 
 /// One worker's place in a load point: everything but the protocol.
@@ -24,6 +26,8 @@ pub struct Seat<'a> {
     pub ops_per_arrival: f64,
     /// Clients of one endpoint that share a session, and so its connection; 1 for a session each.
     pub clients_per_session: u32,
+    /// Due times in place of a shared schedule's own.
+    pub recorded: Option<Recorded>,
     /// Where events go.
     pub events: &'a SyncSender<AgentEvent>,
     /// Empty histograms.
@@ -32,6 +36,13 @@ pub struct Seat<'a> {
     pub stop: &'a AtomicBool,
     /// What moves bytes and time.
     pub driver: SeatDriver<'a>,
+}
+
+impl Seat<'_> {
+    /// Arrivals that bring so many ops.
+    pub(super) fn arrivals_per_s(&self, ops_per_s: OpsPerSec) -> OpsPerSec {
+        OpsPerSec::new(ops_per_s.get() / self.ops_per_arrival.max(1.0)).unwrap_or(ops_per_s)
+    }
 }
 
 /// The driver of a seat.

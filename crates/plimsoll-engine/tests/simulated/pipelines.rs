@@ -295,6 +295,28 @@ fn each_piece_of_a_streamed_reply_is_timed() {
 }
 
 #[test]
+fn ops_that_keep_the_limits_of_a_good_one_are_counted() {
+    let totals = |limits: &str| {
+        let mut driver = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(13)));
+        driver.doubled_after = Some(Nanos::from_millis(20));
+        let mut task = even(100.0, 10);
+        task.goodput = Some(limits.parse().unwrap());
+        let seen = run(&Streamed { sends_max: u64::MAX }, &task, 0, &mut driver);
+        let window = seen.intervals.iter().filter(|i| i.record.phase == Phase::Measure);
+        let by_second: u64 = window.clone().map(|interval| interval.record.good).sum();
+        assert_eq!(by_second, seen.totals.good_in_window);
+        let chunks: u64 = window.map(|interval| interval.record.chunks).sum();
+        assert!((1_990..=2_010).contains(&chunks), "two a reply: {chunks}");
+        seen.totals
+    };
+    let kept = totals("response<34ms");
+    assert_eq!((kept.due, kept.good), (1_000, 1_000));
+    assert!((995..=1_005).contains(&kept.good_in_window), "{}", kept.good_in_window);
+    assert_eq!(totals("response<33ms").good, 0);
+    assert_eq!(totals("first_output<1s").good, 0, "none had output");
+}
+
+#[test]
 fn a_piece_belongs_to_the_slice_in_which_it_is_read() {
     let seen = streamed(vec![(Nanos::from_millis(5_205), Nanos::from_millis(5_795))]);
     let read_from = |millis: u64| {

@@ -30,6 +30,7 @@ fn plan() -> ToAgent {
         file_set: None,
         files: Vec::new(),
         load_file: None,
+        learnt: None,
         password: None,
         user: (0, 0),
     }))

@@ -179,6 +179,7 @@ fn order() -> PlanOrder {
         file_set: None,
         files: Vec::new(),
         load_file: None,
+        learnt: None,
         password: None,
         user: (0, 0),
     }

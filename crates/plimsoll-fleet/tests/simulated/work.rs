@@ -64,6 +64,7 @@ impl PointPlan {
             reserved_ports: false,
             nonce: attempt,
             on_client_failure: OnClientFailure::default(),
+            goodput: None,
             counts_clients: false,
         }
     }

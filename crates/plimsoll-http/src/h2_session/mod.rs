@@ -16,7 +16,6 @@ use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCount
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::ended::LINGERING_LINKS_MAX;
 use super::h2::connection::Connection;
 use super::h2::event::{Event, Tag};
 use super::h2::fault::Fault;
@@ -24,6 +23,7 @@ use super::h2::windows::{H2Settings, PeerSettings, ReceiveWindows};
 use super::in_flight::{InFlight, Stage};
 use super::reader::{Plain, Reader};
 use super::site::{HttpOp, WorkerSite};
+use super::tls::LINGERING_LINKS_MAX;
 use super::wire::body::Framing;
 use super::wire::head::Head;
 use op::Op;

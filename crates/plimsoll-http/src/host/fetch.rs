@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::h2::exchange::Exchange;
 use crate::look::HTTP2_ONLY;
-use crate::parameters::HttpVersion;
+use crate::parameters::{HttpVersion, HttpWorkload};
 use crate::site::Version;
 use crate::tls::{self, ALPN_HTTP1, ALPN_HTTP2, Trust};
 use crate::wire::reply::{Reply, ReplyReader, Unfinished};
@@ -15,8 +15,8 @@ use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
 
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::files::HostFiles;
-use plimsoll_protocol::host::HostError;
 use plimsoll_protocol::host::reach::{self, Socket};
+use plimsoll_protocol::host::{HostError, Target};
 
 /// Longest wait for each piece of the reply.
 const REPLY_WAIT: Duration = Duration::from_secs(10);
@@ -25,42 +25,58 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Whom and how to ask.
 #[derive(Clone, Debug)]
-pub(super) struct Server<'a> {
+pub struct Server<'a> {
     /// As the user named it, for messages.
-    pub target: &'a str,
+    target: &'a str,
     /// Where it listens.
-    pub at: &'a ResolvedTarget,
+    at: &'a ResolvedTarget,
     /// Host of the URL.
-    pub host: &'a str,
+    host: &'a str,
     /// Value of the `Host` field.
-    pub host_field: String,
+    pub(super) host_field: String,
     /// Encryption, when wanted.
-    pub tls: Option<Trusted<'a>>,
+    tls: Option<Trusted<'a>>,
     /// Version of HTTP.
-    pub http: HttpVersion,
+    http: HttpVersion,
 }
 
 /// Which certificates are good.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trusted<'a> {
+struct Trusted<'a> {
     /// Check the certificate.
-    pub verify: bool,
+    verify: bool,
     /// Authorities besides the public ones.
-    pub ca_file: Option<&'a Path>,
+    ca_file: Option<&'a Path>,
 }
 
 /// A connection, encrypted or not.
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    /// The server of a target, called `name` in messages.
+    pub fn of(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Self {
+        let url = &target.resolved.url;
+        let tls = (url.scheme == "https").then(|| Trusted {
+            verify: workload.tls_verify,
+            ca_file: workload.tls_ca_file.as_deref().map(Path::new),
+        });
+        let host_field = match url.port {
+            Some(port) => url.authority(port),
+            None if url.host.contains(':') => format!("[{}]", url.host),
+            None => url.host.clone(),
+        };
+        let (at, http) = (&target.resolved, workload.http);
+        Self { target: name, at, host: &url.host, host_field, tls, http }
+    }
+
     /// Connects, and shakes hands when TLS is wanted; sends no request.
-    pub(super) fn greet(&self) -> Result<(), HostError> {
+    pub fn greet(&self) -> Result<(), HostError> {
         self.open().map(drop)
     }
 
     /// Asks for `path`.
-    pub(super) fn get(&self, path: &str) -> Result<Reply, HostError> {
+    pub fn get(&self, path: &str) -> Result<Reply, HostError> {
         let (mut stream, version) = self.open()?;
         let frame = Frame { host: &self.host_field, headers: &[], close: true };
         let broken = |what: &str| {

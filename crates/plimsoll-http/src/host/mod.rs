@@ -1,6 +1,7 @@
 //! Web servers: how they are started and what they are asked before a run.
 
-mod fetch;
+pub mod fetch;
+pub mod page;
 pub mod prepare;
 mod serve;
 
@@ -8,6 +9,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
@@ -25,7 +27,7 @@ use crate::parameters::{Connections, HttpWorkload};
 use crate::server::caddy::{self, CaddyRequest};
 use crate::server::nginx::{self, NginxRequest};
 use crate::server::self_signed;
-use fetch::{Server, Trusted};
+use fetch::Server;
 use prepare::{PrepareError, Prepared, Progress};
 
 /// The registration.
@@ -59,6 +61,7 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
+            judged: TimeKind::Response,
             server: |program, cores, _| Ok(Builtin::new("web", program, cores)),
             proper: None,
         },
@@ -67,6 +70,7 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
+            judged: TimeKind::Response,
             server: with_certificate,
             proper: None,
         },
@@ -198,7 +202,7 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
     let mut software = Vec::new();
     for target in targets {
         let name = target.name();
-        let server = server_of(workload, target, &name);
+        let server = Server::of(workload, target, &name);
         if needs == NeedsFiles::No {
             server.greet()?;
             software.push(None);
@@ -215,21 +219,6 @@ fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greetin
         software.push(said);
     }
     Ok(Greeting { file_set: held, software })
-}
-
-fn server_of<'a>(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Server<'a> {
-    let url = &target.resolved.url;
-    let tls = (url.scheme == "https").then(|| Trusted {
-        verify: workload.tls_verify,
-        ca_file: workload.tls_ca_file.as_deref().map(Path::new),
-    });
-    let host_field = match url.port {
-        Some(port) => url.authority(port),
-        None if url.host.contains(':') => format!("[{}]", url.host),
-        None => url.host.clone(),
-    };
-    let (at, http) = (&target.resolved, workload.http);
-    Server { target: name, at, host: &url.host, host_field, tls, http }
 }
 
 fn read_marker(

@@ -33,12 +33,20 @@ pub enum RatioFigure {
     P95,
     /// 99th percentile.
     P99,
+    /// 90th percentile of the time to first output.
+    FirstOutputP90,
+    /// 90th percentile of the time per output token, vLLM's definition.
+    TpotP90,
+    /// Output tokens of a load point per second.
+    TokensPerS,
+    /// The part of a load point's ops that were good ones.
+    Goodput,
     /// What the server spent on a load point.
     Cost(CostFigure),
 }
 
 /// A figure of speed or time, and none of cost.
-const SPEED: [RatioFigure; 10] = [
+const SPEED: [RatioFigure; 14] = [
     RatioFigure::Peak,
     RatioFigure::PeakOpsPerS,
     RatioFigure::Score,
@@ -49,6 +57,10 @@ const SPEED: [RatioFigure; 10] = [
     RatioFigure::P90,
     RatioFigure::P95,
     RatioFigure::P99,
+    RatioFigure::FirstOutputP90,
+    RatioFigure::TpotP90,
+    RatioFigure::TokensPerS,
+    RatioFigure::Goodput,
 ];
 
 impl RatioFigure {
@@ -70,6 +82,10 @@ impl RatioFigure {
             Self::P90 => "p90",
             Self::P95 => "p95",
             Self::P99 => "p99",
+            Self::FirstOutputP90 => "first_output.p90",
+            Self::TpotP90 => "tpot.p90",
+            Self::TokensPerS => "tokens_per_s",
+            Self::Goodput => "goodput",
             Self::Cost(figure) => figure.as_str(),
         }
     }
@@ -84,9 +100,16 @@ impl RatioFigure {
         matches!(self, Self::Cost(_))
     }
 
-    /// It is a time of the response: less is better.
+    /// Only suites whose replies are streams of output have it.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::FirstOutputP90 | Self::TpotP90 | Self::TokensPerS)
+    }
+
+    /// It is a time: less is better.
     pub const fn is_time(self) -> bool {
-        matches!(self, Self::OverallResponse | Self::P50 | Self::P90 | Self::P95 | Self::P99)
+        let of_streams = matches!(self, Self::FirstOutputP90 | Self::TpotP90);
+        let of_response = matches!(self, Self::P50 | Self::P90 | Self::P95 | Self::P99);
+        of_streams || of_response || matches!(self, Self::OverallResponse)
     }
 
     /// Less of it is better.
@@ -109,8 +132,9 @@ impl ConditionFigure for RatioFigure {
     }
 
     fn is_of_point(self) -> bool {
-        let of_time = matches!(self, Self::P50 | Self::P90 | Self::P95 | Self::P99);
-        of_time || self.is_cost() || self == Self::AchievedOpsPerS
+        let of_run =
+            [Self::Peak, Self::PeakOpsPerS, Self::Score, Self::Capacity, Self::OverallResponse];
+        !of_run.contains(&self)
     }
 }
 

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::capacity::{Figure, LoadFigure, Within};
 use crate::comparison::{RatioFigure, RatioGate};
+use crate::figure::StreamFigure;
 use crate::gate::{Gate, GateFigure};
 
 #[track_caller]
@@ -34,6 +35,12 @@ fn conditions_read_as_people_write_them() {
     assert_eq!(read("overall_response_ms.origin > 2 ms"), (origin, None, Side::Above, 2e6));
     assert_eq!(read("p99@4000>1.05x"), (RatioFigure::P99, Some(4_000.0), Side::Above, 1.05));
     assert_eq!(read("peak <= 0.97 ×"), (RatioFigure::Peak, None, Side::Below, 0.97));
+    let gap = GateFigure::Stream(StreamFigure::ChunkGap, Figure::P99);
+    assert_eq!(read("chunk_gap.p99@8 > 200ms"), (gap, Some(8.0), Side::Above, 200e6));
+    assert_eq!(read("goodput < 95%"), (GateFigure::Goodput, None, Side::Below, 0.95));
+    assert_eq!(read("tokens_per_s<1000"), (GateFigure::TokensPerS, None, Side::Below, 1_000.0));
+    let tpot = (RatioFigure::TpotP90, Some(64.0), Side::Above, 1.05);
+    assert_eq!(read("tpot.p90@64 > 1.05x"), tpot);
     let errors = LoadFigure::Errors;
     assert_eq!(read(" errors<0.1 %"), (errors, None, Side::Below, 0.1));
 }
@@ -45,16 +52,15 @@ fn a_condition_is_kept_as_written_and_limits_in_their_shortest_form() {
     let within: Within = " p99 < 50 ms, errors<0.1 %,mean<1.5ms,p99.9<2s".parse().unwrap();
     assert_eq!(within.to_string(), "p99<50ms,errors<0.1%,mean<1500us,p999<2s");
     assert!(within.limits_errors());
+    let streams: Within = "first_output.p90<500ms, tpot.p90<50ms, goodput>95%".parse().unwrap();
+    assert_eq!(streams.to_string(), "first_output.p90<500ms,tpot.p90<50ms,goodput>0.95");
 }
 
 #[test]
 fn what_is_no_condition_of_a_run_says_what_to_write() {
     wrong::<Gate>("p99", &["no < or > in \"p99\"", "p99 > 50ms"]);
     wrong::<Gate>("p98 > 5ms", &["did you mean p9", "service_p99"]);
-    wrong::<Gate>(
-        "first_output.p90 > 5ms",
-        &["\"first_output.p90\" is no figure", "known are mean"],
-    );
+    wrong::<Gate>("ttft.p90 > 5ms", &["\"ttft.p90\" is no figure", "mean first_output.p90"]);
     wrong::<Gate>("p99 > 50", &["\"50\" is no span", "with its unit"]);
     wrong::<Gate>("p99 > 0ms", &["above zero"]);
     wrong::<Gate>("errors > 0.1", &["in percent"]);
@@ -84,6 +90,9 @@ fn what_is_no_limit_of_a_load_says_which_and_what_to_write() {
     wrong::<Within>("p99<1s,p99<2s", &["p99 has a limit already"]);
     wrong::<Within>("p99>50ms", &["for example p99<50ms"]);
     wrong::<Within>("p99@40<50ms", &["leave out @40"]);
+    wrong::<Within>("first_output.p98<1s", &["did you mean first_output.p9", "NAME.p90"]);
+    wrong::<Within>("goodput<0.9", &["of goodput a lower one"]);
+    wrong::<Within>("goodput>1.5", &["\"1.5\" is no part of 1", "0.95 or 95%"]);
 }
 
 #[test]
@@ -104,6 +113,7 @@ fn any<F: ConditionFigure>() -> impl Strategy<Value = String> {
             let limit = match figure.unit() {
                 LimitUnit::Time => format!("{n}ns"),
                 LimitUnit::Share => format!("{}%", 100.0 / n as f64),
+                LimitUnit::Part => format!("{}", 1.0 / n as f64),
                 LimitUnit::Ratio => format!("{}x", n as f64 / 1e6),
                 LimitUnit::Number => n.to_string(),
             };

@@ -197,6 +197,11 @@ impl StreamTimes {
         self.0.get(place(kind))?.as_ref()
     }
 
+    /// The histogram of that kind, if anything was recorded.
+    fn known_mut(&mut self, kind: TimeKind) -> Option<&mut Times> {
+        self.0.get_mut(place(kind))?.as_mut()
+    }
+
     /// The histogram of that kind, to add to.
     pub fn get_mut(&mut self, kind: TimeKind) -> &mut Times {
         self.0[place(kind)].get_or_insert_with(new_times)
@@ -260,11 +265,16 @@ impl OpTimes {
         self.unsent.get_or_insert_with(|| Box::new(new_times()))
     }
 
-    /// Counts the ops that were never sent as responses that took at least as long as they are old.
+    /// Counts the ops that were never sent as responses, and first outputs, that took at least as long as they are old.
     pub fn with_unsent(mut self) -> Self {
         if let Some(unsent) = &self.unsent {
             add_times(&mut self.response, unsent);
             add_times(&mut self.response_low, unsent);
+            for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
+                if let Some(times) = self.stream.as_deref_mut().and_then(|it| it.known_mut(kind)) {
+                    add_times(times, unsent);
+                }
+            }
         }
         self
     }

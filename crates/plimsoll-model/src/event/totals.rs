@@ -60,6 +60,12 @@ with_counters! {
         pub due: u64 => sum,
         /// Ops that finished without error within the window, whatever their due time.
         pub done_in_window: u64 => sum,
+        /// Ops due in the window that ended well and kept the limits of a good op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good: u64 => sum,
+        /// Ops that ended within the window, well and within these limits, whatever their due time.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good_in_window: u64 => sum,
         /// Ops due in the window still without reply when the drain ended, before their timeout. No
         /// errors: neither in `ops` nor in `errors`.
         pub unfinished: u64 => sum,
@@ -187,6 +193,12 @@ adds_up! {
         pub bytes_read: u64 => sum,
         /// Application bytes written by them.
         pub bytes_written: u64 => sum,
+        /// Of them, those that ended well and kept the limits of a good op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub good: u64 => sum,
+        /// Chunks of streamed replies that came, whatever the due time of their op.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub chunks: u64 => sum,
     }
 }
 
@@ -220,6 +232,10 @@ impl WorkerTotals {
 
 fn sum<N: AddAssign>(sum: &mut N, part: N) {
     *sum += part;
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Every part has the same.

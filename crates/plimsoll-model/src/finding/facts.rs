@@ -47,6 +47,18 @@ pub enum Missing {
     Profile,
 }
 
+/// What is wrong with the tokens that answers say they have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenFault {
+    /// They do not say it.
+    Uncounted,
+    /// There are fewer than chunks with text.
+    Mismatched,
+    /// There are fewer than were asked for.
+    CutShort,
+}
+
 /// What became of a worker's core while the worker was slow or late.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

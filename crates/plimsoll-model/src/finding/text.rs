@@ -4,11 +4,12 @@ mod parts;
 
 use std::fmt;
 
-use super::{CountRecord, CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhase};
+use super::{CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhase};
 use crate::units::{grouped, percent, three_digits};
 use parts::{
-    agent_clock_text, clause, lost_clients_text, lost_connections_text, made_again, more_agents,
-    most_of_them, part, resume, unanswered, uneven,
+    agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
+    more_agents, most_of_them, near_cap_text, part, resume, tokens_apart_text, tokens_text,
+    unanswered, uneven, unkept_text,
 };
 
 fn count(n: u64) -> String {
@@ -84,21 +85,7 @@ impl Rule {
                  the run's seed, else look for the fault in the server",
             ),
             Self::Counts { record, recorded_ops, total_ops, without_reply_ops } => {
-                let (recorded, totals) = (count(*recorded_ops), count(*total_ops));
-                advised(
-                    match record {
-                        CountRecord::IntervalLogs => format!(
-                            "the interval logs hold {recorded} ops and the totals {totals}, {} of \
-                             them without a reply",
-                            count(*without_reply_ops),
-                        ),
-                        CountRecord::Seconds => format!(
-                            "the seconds of the window hold {recorded} ops done and the totals \
-                             {totals}"
-                        ),
-                    },
-                    "the bundle is damaged or this is a bug: run the point again and report it",
-                )
+                counts_text(*record, [*recorded_ops, *total_ops, *without_reply_ops])
             }
             Self::Duration { phase, length_ns, wanted_ns, profile } => {
                 let what = match phase {
@@ -352,18 +339,15 @@ impl Rule {
                 ),
                 "an answer that this explains (a name already gone) is not counted as an error",
             ),
-            Self::Unkept { connections, done_ops, reconnected_ops } => advised(
-                format!(
-                    "the server announced to keep its connections and closed {} of them, at {} \
-                     replies; {} requests met a connection that it had closed before they came, \
-                     and were sent again",
-                    count(*connections),
-                    count(*done_ops),
-                    count(*reconnected_ops)
-                ),
-                "each next request pays for a new connection: have the server keep connections, or \
-                 say Connection: close",
-            ),
+            Self::Unkept { connections, done_ops, reconnected_ops } => {
+                unkept_text(*connections, *done_ops, *reconnected_ops)
+            }
+            Self::Tokens { fault, requests, of_requests } => {
+                tokens_text(*fault, *requests, *of_requests)
+            }
+            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => {
+                tokens_apart_text(*server_per_s, *answers_per_s, *limit_ratio)
+            }
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(
                     format!(
@@ -460,18 +444,7 @@ impl Rule {
                 ),
                 "ask for less, or mend the server",
             ),
-            Self::NearCap { cap_ms, points } => {
-                let near = points.iter().map(|(mean, point)| format!("{mean} at point {point}"));
-                advised(
-                    format!(
-                        "the cap of {cap_ms} ms lies within the uncertainty interval of the mean \
-                         service time ({}): another run may count these otherwise and have \
-                         another peak",
-                        near.collect::<Vec<_>>().join(", "),
-                    ),
-                    "measure longer, or compare several runs (--repeat 3)",
-                )
-            }
+            Self::NearCap { cap_ms, points } => near_cap_text(*cap_ms, points),
             Self::NotRepeated { verified_ops_per_s, missed_ops_per_s } => advised(
                 format!(
                     "the search held {} ops/s when it was verified, the ladder missed {}: the \

@@ -76,6 +76,28 @@ pub enum LimitFacts {
     Unsent { waiting_bytes: f64, interface: String, sent_bytes_per_s: f64 },
     /// All service threads that the server counts were busy.
     ServiceThreads { threads: f64, busy: f64, queued: f64 },
+    /// All places in the batch of a server of language models were taken, and requests waited.
+    Batch {
+        running: f64,
+        /// The most that were ever running: no server tells how many there can be.
+        running_max: f64,
+        waiting: f64,
+    },
+    /// Its memory for tokens had no room for one more request.
+    KvCache {
+        used_ratio: f64,
+        waiting: f64,
+        /// Requests that lost their place and had to begin again.
+        preempted_per_s: Option<f64>,
+    },
+    /// A GPU was busy all the time.
+    Gpu {
+        /// Its number, as its exporter has it.
+        gpu: String,
+        busy_ratio: f64,
+        /// Part of the time in which its memory was read or written, where that is told.
+        memory_busy_ratio: Option<f64>,
+    },
     /// Threads waited for each other.
     Lock {
         /// How many, with an op to do.
@@ -216,6 +238,9 @@ impl LimitFacts {
             Self::Memory { .. } => LimitKind::Memory,
             Self::Link { .. } | Self::Unsent { .. } => LimitKind::Network,
             Self::ServiceThreads { .. } | Self::Unread { .. } => LimitKind::Pool,
+            Self::Batch { .. } => LimitKind::Batch,
+            Self::KvCache { .. } => LimitKind::KvCache,
+            Self::Gpu { .. } => LimitKind::Gpu,
             Self::Lock { .. } => LimitKind::Lock,
             Self::Clients { .. } => LimitKind::Clients,
             Self::Generator => LimitKind::Generator,

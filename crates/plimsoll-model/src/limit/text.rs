@@ -115,6 +115,32 @@ impl Limit {
                 "the service threads: {busy:.1} of {threads} were busy and {queued:.1} requests \
                  waited for one, while the server's processors and disks had room",
             ),
+            LimitFacts::Batch { running, running_max, waiting } => format!(
+                "the batch: {} of at most {} requests were running and {} waited for a place",
+                three_digits(*running),
+                three_digits(*running_max),
+                three_digits(*waiting),
+            ),
+            LimitFacts::KvCache { used_ratio, waiting, preempted_per_s } => {
+                let preempted = preempted_per_s
+                    .filter(|rate| *rate > 0.0)
+                    .map(|rate| format!(", and {} a second lost theirs", three_digits(rate)));
+                format!(
+                    "the KV cache: {} of it was in use and {} requests waited for room{}",
+                    whole_percent(*used_ratio),
+                    three_digits(*waiting),
+                    preempted.unwrap_or_default(),
+                )
+            }
+            LimitFacts::Gpu { gpu, busy_ratio, memory_busy_ratio } => {
+                let memory = memory_busy_ratio
+                    .map(|ratio| format!(", its memory for {} of the time", whole_percent(ratio)));
+                format!(
+                    "GPU {gpu}: it was busy for {} of the time{}",
+                    whole_percent(*busy_ratio),
+                    memory.unwrap_or_default(),
+                )
+            }
             LimitFacts::Lock { waiting, threads } => format!(
                 "a lock in the server: about {waiting:.0} of its {threads:.0} threads waited for \
                  each other with an op to do, {HAD_ROOM}",
@@ -230,6 +256,7 @@ impl LimitFacts {
                 interface.rsplit(':').next().unwrap_or(interface).to_owned()
             }
             Self::ServiceThreads { .. } => "service threads".to_owned(),
+            Self::Gpu { gpu, .. } => format!("GPU {gpu}"),
             Self::Unread { .. } => "threads or processes of the server".to_owned(),
             _ => return None,
         })
@@ -315,6 +342,26 @@ impl From<LimitJson> for Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_of_model_servers_are_said_with_their_figures() {
+        let text = |facts| Limit::new(facts, Vec::new()).to_string();
+        let batch = LimitFacts::Batch { running: 63.9, running_max: 64.0, waiting: 12.04 };
+        let said =
+            "the batch: 63.9 of at most 64.0 requests were running and 12.0 waited for a place";
+        assert_eq!(text(batch), said);
+        let cache = |preempted_per_s| LimitFacts::KvCache {
+            used_ratio: 0.98,
+            waiting: 3.0,
+            preempted_per_s,
+        };
+        let said = "the KV cache: 98 % of it was in use and 3.00 requests waited for room";
+        assert_eq!(text(cache(Some(0.0))), said);
+        assert_eq!(text(cache(Some(2.5))), format!("{said}, and 2.50 a second lost theirs"));
+        let gpu =
+            LimitFacts::Gpu { gpu: "1".to_owned(), busy_ratio: 0.97, memory_busy_ratio: None };
+        assert_eq!(text(gpu), "GPU 1: it was busy for 97 % of the time");
+    }
 
     #[test]
     fn a_limit_in_json_has_its_text_and_facts_and_survives_and_an_older_one_is_read() {

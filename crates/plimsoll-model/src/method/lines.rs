@@ -91,7 +91,8 @@ pub(super) fn lines(suite: &Suite, profile: ProfileName, origins: &Origins) -> V
             flatten(name, value, origins, &mut lines);
         }
     };
-    ["conditioning", "rules", "score", WORKLOAD].into_iter().for_each(&mut table);
+    let tables = ["conditioning", "rules", "score", "goodput", "endpoints", WORKLOAD];
+    tables.into_iter().for_each(&mut table);
     lines
 }
 
@@ -184,10 +185,15 @@ fn timings(suite: &Suite, profile: &Profile, lines: &mut Vec<Line>) {
 }
 
 /// Parameters whose path is no good name.
-const NAMES: [(&str, &str); 32] = [
+const NAMES: [(&str, &str); 37] = [
     ("conditioning", "server's caches before a load point"),
+    ("endpoints.passes", "parts of the window that stand for passes over the data set"),
+    ("endpoints.steady_min", "steady window, at least"),
     ("generator.hosts", "hosts of the clients"),
     ("generator.runs", "runs in a row"),
+    ("goodput.first_output", "a good op has its first output within"),
+    ("goodput.response", "a good op ends within"),
+    ("goodput.tpot", "a good op takes per output token at most"),
     ("ladder", "load points"),
     ("ladder.clients", "clients"),
     ("load.arrivals", "arrival schedule"),

@@ -35,6 +35,8 @@ pub enum Unknown {
     SharedHost,
     /// A limit on errors: nothing predicts them.
     Errors,
+    /// Times within replies or goodput were limited, and no law predicts them.
+    Streams,
     /// A run is not valid as a whole; its valid load points were used.
     InvalidRun { bundle: String, rule: String },
     /// The server was held back by its quota within periods: response times at higher use come in

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    Arrivals, CLIENTS_MAX, Conditioning, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OPS_MAX,
-    OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
+    Arrivals, CLIENTS_MAX, Conditioning, EndpointsRules, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric,
+    OPS_MAX, OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
 };
+use crate::goodput::GoodLimits;
 use crate::units::{Nanos, SpanText, span_serde};
 
 /// A suite as a file says it.
@@ -53,6 +54,12 @@ pub(super) struct SuiteFile {
     /// One figure for each load point and one for the ladder; absent for most methods.
     #[serde(default)]
     pub(super) score: Option<Score>,
+    /// What an op must keep to be a good one.
+    #[serde(default)]
+    pub(super) goodput: Option<GoodLimits>,
+    /// The ladder is held against the rules of MLPerf Endpoints.
+    #[serde(default)]
+    pub(super) endpoints: Option<EndpointsRules>,
     /// The protocol's own table.
     #[serde(default, rename = "workload")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]

@@ -24,6 +24,7 @@ pub use read::Changes;
 pub use score::{Score, ScoreKind};
 pub use workload::{AsTable, Parameters, TableReader, Workload, percents, read_document, weights};
 
+use crate::goodput::GoodLimits;
 use crate::units::{Nanos, span_serde};
 
 /// Version of the suite format this program reads and writes.
@@ -68,6 +69,12 @@ pub struct Suite {
     /// One figure for each load point and one for the ladder; absent for most methods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
+    /// What an op must keep to be a good one; absent: goodput is not told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<GoodLimits>,
+    /// The ladder is held against the rules of MLPerf Endpoints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<EndpointsRules>,
     /// Timings and scale by name.
     pub profiles: Profiles,
     /// The protocol's own parameters.
@@ -307,6 +314,19 @@ impl Default for Rules {
             target_share_max_ratio: None,
         }
     }
+}
+
+/// How a ladder is held against the rules of MLPerf Endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointsRules {
+    /// Equal parts of the window that take the place of passes over a data set.
+    #[schemars(range(min = 4, max = 64))]
+    pub passes: u32,
+    /// Least length of a steady window.
+    #[serde(with = "span_serde")]
+    #[schemars(with = "String")]
+    pub steady_min: Nanos,
 }
 
 /// The named profiles.

@@ -71,9 +71,11 @@ pub struct Origins {
 }
 
 /// First segments of the paths that parameters have.
-const FIRST_SEGMENTS: [&str; 10] = [
+const FIRST_SEGMENTS: [&str; 12] = [
     "conditioning",
+    "endpoints",
     "generator",
+    "goodput",
     "ladder",
     "load",
     "metric",

@@ -9,6 +9,7 @@ use super::ladder::LadderChange;
 use super::workload::TableReader;
 use super::workload::Workload;
 use super::{SUITE_FORMAT, Suite};
+use crate::goodput::GoodLimits;
 use crate::units::Nanos;
 
 /// What the command line says in place of a suite file.
@@ -77,6 +78,8 @@ impl Suite {
             ladder,
             rules: file.rules,
             score: file.score,
+            goodput: file.goodput.filter(|limits| *limits != GoodLimits::default()),
+            endpoints: file.endpoints,
             profiles: file.profiles.finish(),
             workload: read_workload(&file.protocol, &root.table("workload"))?.into(),
             protocol: file.protocol,
@@ -102,7 +105,15 @@ impl Suite {
             ("profiles.quick.measure", profiles.quick.measure),
             ("profiles.demo.measure", profiles.demo.measure),
         ];
-        match positive.iter().find(|(_, span)| *span == Nanos::ZERO) {
+        let limits = self.goodput.unwrap_or_default();
+        let good = [
+            ("goodput.first_output", limits.first_output),
+            ("goodput.tpot", limits.tpot),
+            ("goodput.response", limits.response),
+        ];
+        let good = good.iter().filter_map(|(key, limit)| Some((*key, (*limit)?)));
+        let mut all = positive.into_iter().chain(good);
+        match all.find(|(_, span)| *span == Nanos::ZERO) {
             None => Ok(()),
             Some((key, _)) => Err(root
                 .error_at(key, format!("`{key}` is zero"))

@@ -21,6 +21,11 @@ pub trait Parameters: AsTable + Any + Debug + Send + Sync {
     fn concerns(&self, _key: &str) -> bool {
         true
     }
+
+    /// Replies are streams of output, whose times and tokens are told.
+    fn generates(&self) -> bool {
+        false
+    }
 }
 
 /// A value that can be written as a table.
@@ -52,6 +57,11 @@ impl Workload {
     /// If they are of another type: the suite of one protocol was given to another.
     pub fn of<P: Parameters>(&self) -> &P {
         self.get().expect("a protocol reads the suites of its own")
+    }
+
+    /// Replies are streams of output, whose times and tokens are told.
+    pub fn generates(&self) -> bool {
+        self.0.generates()
     }
 
     fn table(&self) -> Table {

@@ -21,6 +21,7 @@ mod cpu;
 mod interrupts;
 mod network;
 mod process;
+mod prometheus;
 mod servers;
 mod system;
 
@@ -37,10 +38,8 @@ pub use process::{
     parse_device_lines, parse_limit, parse_process_stat, parse_refaults, parse_thread_stat,
     parse_throttling,
 };
-pub use servers::{
-    NfsdCounters, PrometheusSample, StubStatus, parse_nfsd, parse_prometheus, parse_stub_status,
-    sum_of,
-};
+pub use prometheus::{Metrics, PrometheusSample, parse_prometheus, sum_of};
+pub use servers::{NfsdCounters, StubStatus, parse_nfsd, parse_stub_status};
 pub use system::{
     MemInfo, Mount, Pressure, parse_meminfo, parse_mountinfo, parse_os_release, parse_pressure,
     parse_selected, parse_status_field,

@@ -1,73 +1,9 @@
-//! What servers report of themselves: Prometheus' text format (version 0.0.4, as far as counters and
-//! gauges need it), nginx's status page (ngx_http_stub_status_module), and `/proc/net/rpc/nfsd`, where
-//! the kernel's NFS server counts.
+//! What servers report of themselves: nginx's status page (ngx_http_stub_status_module), and
+//! `/proc/net/rpc/nfsd`, where the kernel's NFS server counts.
 
 use std::fmt::Write;
 
 use super::nth_number;
-
-/// One sample of a text.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PrometheusSample<'t> {
-    /// Name of the metric.
-    pub name: &'t str,
-    /// What stands between the braces, as written; empty without braces.
-    pub labels: &'t str,
-    /// Its value; always finite.
-    pub value: f64,
-}
-
-/// The samples of a text in their order. Comments, lines that are no samples, and values that are
-/// no numbers (`NaN`, `+Inf`) are left out.
-pub fn parse_prometheus(text: &str) -> Vec<PrometheusSample<'_>> {
-    text.lines().filter_map(|line| parse_line(line.trim())).collect()
-}
-
-/// Sum of the samples of a metric whose labels are wanted; absent when there are none.
-pub fn sum_of(
-    samples: &[PrometheusSample<'_>],
-    name: &str,
-    wanted: impl Fn(&str) -> bool,
-) -> Option<f64> {
-    let mut found = samples.iter().filter(|s| s.name == name && wanted(s.labels)).peekable();
-    found.peek()?;
-    Some(found.map(|sample| sample.value).sum())
-}
-
-fn parse_line(line: &str) -> Option<PrometheusSample<'_>> {
-    if line.starts_with('#') {
-        return None;
-    }
-    let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
-    let (name, rest) = line.split_at(end);
-    if name.is_empty() {
-        return None;
-    }
-    let (labels, rest) = match rest.strip_prefix('{') {
-        None => ("", rest),
-        Some(inside) => inside.split_at_checked(end_of_labels(inside)?)?,
-    };
-    // A timestamp may follow.
-    let value = rest.trim_start_matches('}').split_whitespace().next()?;
-    let value = value.parse().ok().filter(|value: &f64| value.is_finite())?;
-    Some(PrometheusSample { name, labels, value })
-}
-
-/// Where the closing brace stands: one within a quoted value does not count.
-fn end_of_labels(text: &str) -> Option<usize> {
-    let mut quoted = false;
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            '}' if !quoted => return Some(at),
-            _ => {}
-        }
-    }
-    None
-}
 
 /// What the page tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 mod devices;
 mod groups;
 mod host;
+mod models;
 mod processes;
 mod servers;
 mod sockets;
@@ -18,12 +19,13 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use crate::clock::{self, ClockReading};
 use crate::process::WatchedProcess;
 use crate::root::Root;
+pub(crate) use models::who_tells;
 pub(crate) use servers::SERVER_TEXT;
-pub use servers::ServerProbe;
+pub use servers::{ServerProbe, tells_of_server};
 pub use table::{Column, Row, Rows, Table, Unit};
 
 /// Tables of a sample.
-pub const TABLES: usize = 10;
+pub const TABLES: usize = 12;
 
 /// Everything seen at one instant. Rates are over the time since the sample before, those of
 /// servers over the time between their answers.
@@ -53,6 +55,10 @@ pub struct Sample {
     pub servers: Rows,
     /// The kernel's NFS server, where it runs.
     pub nfsd: Rows,
+    /// Each server of language models that answered.
+    pub models: Rows,
+    /// Each GPU of which an exporter tells.
+    pub gpus: Rows,
 }
 
 impl Sample {
@@ -70,6 +76,8 @@ impl Sample {
             sockets: Rows::new(&sockets::SOCKETS),
             servers: Rows::new(&servers::SERVERS),
             nfsd: Rows::new(&servers::NFSD),
+            models: Rows::new(&models::MODELS),
+            gpus: Rows::new(&models::GPUS),
         }
     }
 
@@ -86,6 +94,8 @@ impl Sample {
             &self.sockets,
             &self.servers,
             &self.nfsd,
+            &self.models,
+            &self.gpus,
         ]
     }
 }
@@ -172,7 +182,8 @@ impl Sampler {
         self.groups.sample(elapsed, self.processes.watched(), groups);
         self.sockets.sample(self.processes.watched(), &mut sample.sockets);
         // Last: a server may keep us waiting.
-        self.servers.sample(clock::monotonic_ns, &mut sample.servers);
+        let told = [&mut sample.servers, &mut sample.models, &mut sample.gpus];
+        self.servers.sample(clock::monotonic_ns, told);
         sample
     }
 }

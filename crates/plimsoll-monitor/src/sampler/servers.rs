@@ -4,8 +4,9 @@
 use std::fmt;
 
 use super::Elapsed;
+use super::models::{self, ModelTotals};
 use super::table::{Column, Rows, Table, Unit};
-use crate::parse::{NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus, sum_of};
+use crate::parse::{Metrics, NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus, sum_of};
 use crate::root::{ProcFile, Root};
 
 /// Where a source's frame has what a server tells of itself.
@@ -79,6 +80,13 @@ impl fmt::Debug for ServerProbe {
     }
 }
 
+/// Whether a text has figures of a server that are known here.
+pub fn tells_of_server(text: &str) -> bool {
+    let samples = parse_prometheus(text);
+    let is_ours = |sample: &PrometheusSample<'_>| sample.name.starts_with("plimsoll_app_");
+    samples.iter().any(is_ours) || models::who_tells(&Metrics::of(&samples)).is_some()
+}
+
 /// The server whose figures come with the frames of another host, if any do.
 pub(super) fn of_frame(root: &Root) -> Vec<ServerProbe> {
     let frame = root.frame().cloned();
@@ -96,25 +104,46 @@ pub(super) struct ServerSource {
 struct Answer {
     at_ns: u64,
     totals: Totals,
+    model: ModelTotals,
 }
 
 type Totals = [Option<f64>; TOTALS.len() + 2];
+
+impl Answer {
+    fn until(&self, later: &Self) -> Elapsed {
+        Elapsed::from_ns(later.at_ns.saturating_sub(self.at_ns))
+    }
+}
 
 impl ServerSource {
     pub(super) fn new(probes: Vec<ServerProbe>) -> Self {
         Self { probes: probes.into_iter().map(|probe| (probe, None)).collect() }
     }
 
-    /// Asks every server; `now_ns` reads the monotonic clock.
-    pub(super) fn sample(&mut self, now_ns: impl Fn() -> u64, rows: &mut Rows) {
-        rows.clear();
+    /// Asks every server; `now_ns` reads the monotonic clock. The rows are those of servers, of
+    /// models and of GPUs.
+    pub(super) fn sample(&mut self, now_ns: impl Fn() -> u64, rows: [&mut Rows; 3]) {
+        let [rows, models, gpus] = rows;
+        for rows in [&mut *rows, &mut *models, &mut *gpus] {
+            rows.clear();
+        }
         for (probe, before) in &mut self.probes {
             // Of a server that did not answer nothing is known until the answer after next.
             let was = before.take();
             let Some(text) = (probe.ask)() else { continue };
             let samples = parse_prometheus(&text);
-            let is = before.insert(Answer { at_ns: now_ns(), totals: totals(&samples) });
-            rows.push(&probe.key, &values(&samples, was.as_ref(), is));
+            let metrics = Metrics::of(&samples);
+            let is = before.insert(Answer {
+                at_ns: now_ns(),
+                totals: totals(&samples),
+                model: ModelTotals::of(&metrics),
+            });
+            let values = values(&samples, was.as_ref(), is);
+            if values.iter().any(Option::is_some) {
+                rows.push(&probe.key, &values);
+            }
+            let was = was.map(|was| (was.until(is), was.model));
+            models::sample((&probe.key, &metrics), (was, is.model), (models, gpus));
         }
     }
 }
@@ -138,9 +167,8 @@ fn values(
     // Seconds of waiting per second are the mean number that wait (Little's law).
     let rate = |index: usize| {
         let was = was?;
-        let elapsed = Elapsed::from_ns(is.at_ns.saturating_sub(was.at_ns));
         let grown = is.totals[index]? - was.totals[index]?;
-        Some(grown / elapsed.0?).filter(|rate| *rate >= 0.0)
+        Some(grown / was.until(is).0?).filter(|rate| *rate >= 0.0)
     };
     [
         gauge("plimsoll_app_threads"),

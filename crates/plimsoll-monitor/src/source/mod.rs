@@ -7,7 +7,7 @@
 //! | source | how the texts come |
 //! | --- | --- |
 //! | `ssh://` | the system's ssh runs a POSIX loop (`script.sh`, given on its standard input; nothing is installed) that answers each request with the texts themselves |
-//! | `http://` | a Prometheus exporter's metrics, written as those texts |
+//! | `http://` | a Prometheus exporter's metrics, written as those texts; of GPUs and language models as they are |
 //! | `nginx://` | nginx's status page: figures of the server alone |
 //! | `snmp://` | counters of IF-MIB and HOST-RESOURCES-MIB, written as those texts |
 //!
@@ -103,7 +103,8 @@ impl Source {
                 ssh::SshPeer::open(whom, wish).map(boxed).map_err(|lost| refused(lost, remedy))
             }
             MonitorUrl::Prometheus { host, port, path } => {
-                let remedy = "is node_exporter or windows_exporter there?";
+                let remedy = "is node_exporter, windows_exporter, the DCGM exporter or a model \
+                              server's /metrics there?";
                 exporter::ExporterPeer::open(host, *port, path)
                     .map(boxed)
                     .map_err(|lost| refused(lost, remedy))

@@ -21,6 +21,8 @@ const FILES: [(&str, &str); TABLES] = [
     ("socket", "sockets.csv"),
     ("server", "app-server.csv"),
     ("nfsd", "nfsd.csv"),
+    ("model", "models.csv"),
+    ("gpu", "gpus.csv"),
 ];
 /// Tables that every host has; the others have a file only where there is a row for it.
 const ALWAYS: usize = 5;

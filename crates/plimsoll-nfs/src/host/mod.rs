@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
@@ -44,6 +45,7 @@ pub const REGISTRATION: Registration = Registration {
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
+        judged: TimeKind::Response,
         server: |program, cores, _| Ok(Builtin::new("nfs", program, cores)),
         proper: None,
     }],

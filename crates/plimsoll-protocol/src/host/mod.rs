@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::suite::{Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, Nanos};
@@ -45,7 +46,7 @@ pub struct Registration {
     /// File sets in a directory of this host, for servers that serve one.
     pub directory: Option<DirectoryFileSet>,
     /// A way to ask a server for its own figures, where it has one.
-    pub status: Option<StatusOf>,
+    pub status: Option<Status>,
     /// `HOST:PORT` or `unix:PATH` to connect to in place of what a URL names.
     pub connect_to: Option<ConnectTo>,
     /// Why a name or password in a URL is refused.
@@ -174,8 +175,14 @@ pub struct DirectoryFileSet {
     pub clean: fn(&Path) -> Result<(), HostError>,
 }
 
-/// From a server to a way to ask it.
-pub type StatusOf = fn(&ResolvedTarget) -> Box<dyn AskStatus>;
+/// How servers are asked for their own figures.
+#[derive(Clone, Copy)]
+pub struct Status {
+    /// From a suite, with the header fields that are sent, and a server to a way to ask it.
+    pub of: fn(&Suite, &ResolvedTarget) -> Option<Box<dyn AskStatus>>,
+    /// What is not known of a server that does not answer, and why.
+    pub unknown: &'static str,
+}
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +211,8 @@ pub struct Calibration {
     pub waits: bool,
     /// What follows the server's URL.
     pub path: &'static str,
+    /// The time that is held against the server's log and the law.
+    pub judged: TimeKind,
     /// The server of a program, on cores, without its law; files it needs may lie in a directory.
     pub server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
     /// Of the calibrated server proper, which does no work.

@@ -65,6 +65,11 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
                 .to_owned()
         }
         Unknown::Errors => "How many ops fail: no law predicts errors".to_owned(),
+        Unknown::Streams => {
+            "Times within replies, and how many ops are good ones: the law is one of \
+             response times"
+                .to_owned()
+        }
         Unknown::InvalidRun { bundle, rule } => {
             format!("Whether {bundle} can be trusted: the run is not valid ({rule})")
         }
@@ -111,6 +116,9 @@ fn what(limit: LimitKind) -> &'static str {
     match limit {
         LimitKind::Lock => "A lock",
         LimitKind::Pool => "A pool of threads or connections",
+        LimitKind::Batch => "The batch of the server",
+        LimitKind::KvCache => "Its KV cache",
+        LimitKind::Gpu => "A GPU",
         _ => "Something that is not known",
     }
 }

@@ -4,9 +4,10 @@
 use plimsoll_model::result::RunResult;
 
 use super::{
-    COST_CHARTS, Frame, cost_chart, course_chart, generator_chart, heat_chart, load_chart,
-    ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, throughput_chart,
-    timeline_chart,
+    COST_CHARTS, Frame, chunk_gap_chart, cost_chart, course_chart, first_output_chart,
+    first_output_heat_chart, generator_chart, heat_chart, load_chart, ops_chart, percentile_chart,
+    resource_chart, resource_topics, response_chart, step_chart, throughput_chart, timeline_chart,
+    tokens_chart,
 };
 
 const PALETTE: &str = include_str!("../../templates/palette.css");
@@ -17,7 +18,7 @@ const WIDTH_OF_SECONDS: f64 = 420.0;
 /// Every chart that the run has, as (file name, SVG).
 pub fn charts(run: &RunResult) -> Vec<(String, String)> {
     type Draw = fn(Frame<'_>, &RunResult) -> Option<String>;
-    let drawings: [(&str, Draw); 8] = [
+    let drawings: [(&str, Draw); 13] = [
         ("load", load_chart),
         ("throughput", throughput_chart),
         ("response-over-throughput", course_chart),
@@ -25,6 +26,11 @@ pub fn charts(run: &RunResult) -> Vec<(String, String)> {
         ("percentiles", percentile_chart),
         ("response-over-time", heat_chart),
         ("ops", ops_chart),
+        ("output-tokens-over-those-of-a-user", step_chart),
+        ("output-tokens", tokens_chart),
+        ("first-output", first_output_chart),
+        ("chunk-gap", chunk_gap_chart),
+        ("first-output-over-time", first_output_heat_chart),
         ("generator", generator_chart),
     ];
     let mut charts: Vec<(String, String)> = drawings

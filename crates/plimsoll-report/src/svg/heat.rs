@@ -40,10 +40,26 @@ struct Column {
     rates: Vec<f64>,
 }
 
-/// Nothing where no point has times.
+/// What a map shows of each load point.
+type OfPoint = fn(&PointResult) -> Option<&ResponseOverTime>;
+
+/// Response times; nothing where no point has any.
 pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    heat_map(frame, run, ("Response time", |point| point.response_over_time.as_ref()))
+}
+
+/// Times to first output; nothing where no point has any.
+pub(crate) fn first_output_heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+    heat_map(
+        frame,
+        run,
+        ("First output", |point| point.generation.as_ref()?.first_output_over_time.as_ref()),
+    )
+}
+
+fn heat_map(frame: Frame<'_>, run: &RunResult, (quantity, of): (&str, OfPoint)) -> Option<String> {
     let points: Vec<(&PointResult, &ResponseOverTime)> =
-        run.points.iter().filter_map(|p| Some((p, p.response_over_time.as_ref()?))).collect();
+        run.points.iter().filter_map(|p| Some((p, of(p)?))).collect();
     let edges = || points.iter().flat_map(|(_, heat)| &heat.edges_ns).map(|ns| (*ns).max(1) as f64);
     let (low, high) = (edges().reduce(f64::min)?, edges().reduce(f64::max)?);
     let y_ticks = named(log_ticks(low, high), time_tick_text);
@@ -60,8 +76,8 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
 
     let mut drawing = Drawing::new();
     // Beside it stands the key.
-    let title = if frame.width < ROOM { "Response time" } else { "Response time, log scale" };
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, title);
+    let scale = if frame.width < ROOM { "" } else { ", log scale" };
+    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &format!("{quantity}{scale}"));
     key(&mut drawing, right);
     upright(&mut drawing, (y, &y_ticks), (left, right));
     for (number, shade) in SHADES.into_iter().enumerate() {
@@ -73,10 +89,13 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     loads(&mut drawing, &area, &points, (bottom, frame.width));
     let name = format!("{}; each window from left to right", axis_name(&run.axis));
     drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &name);
-    let desc = "Ops by the response time they had, second by second of each load point; darker \
-                where there were more. The seconds of each load point have their own tables.";
+    let desc = format!(
+        "Ops by their {}, second by second of each load point; darker where there were more. The \
+         tables hold the figures of each load point.",
+        quantity.to_lowercase()
+    );
     let size = (frame.width, bottom + 44.0);
-    Some(drawing.finish(frame.id, size, "Response time across the run", desc))
+    Some(drawing.finish(frame.id, size, &format!("{quantity} across the run"), &desc))
 }
 
 /// Neighbouring spans are drawn as one where there is no room for each.

@@ -213,7 +213,7 @@ fn lowest(run: &RunResult, limit: impl Fn(&PointResult) -> Option<f64>) -> Optio
     run.points.iter().filter_map(limit).reduce(f64::min)
 }
 
-fn dots(
+pub(super) fn dots(
     run: &RunResult,
     value: impl Fn(&PointResult) -> Option<f64>,
     text: impl Fn(f64) -> String,

@@ -40,11 +40,13 @@ struct Subject {
 }
 
 /// All that is drawn, in this order. A panel has three lines at most.
-const SUBJECTS: [Subject; 7] = [
+const SUBJECTS: [Subject; 9] = [
     Subject { title: "Processors of the *", table: "process", plans: PROCESSORS },
     Subject { title: "Memory of the *", table: "process", plans: MEMORY },
     Subject { title: "Queues of the *", table: "process", plans: QUEUES },
     Subject { title: "Service threads", table: "", plans: THREADS },
+    Subject { title: "Model server", table: "", plans: MODEL },
+    Subject { title: "GPU *", table: "gpu", plans: GPU },
     Subject { title: "Disk *", table: "disk", plans: DISK },
     Subject { title: "Network *", table: "network", plans: NETWORK },
     Subject { title: "The whole host", table: "", plans: HOST },
@@ -121,6 +123,36 @@ const THREADS: &[Plan] = &[Plan {
     lines: &[("server.threads_busy_mean", "busy"), ("server.queue_mean", "waiting")],
     limits: &[("server.threads", "threads")],
 }];
+const MODEL: &[Plan] = &[
+    Plan {
+        title: "Requests",
+        lines: &[("model.running", "in the batch"), ("model.waiting", "waiting")],
+        limits: &[],
+    },
+    Plan { title: "KV cache in use", lines: &[("model.kv_cache", "in use")], limits: &[] },
+    Plan {
+        title: "Tokens, by its own account",
+        lines: &[("model.prompt_tokens", "prompts"), ("model.output_tokens", "output")],
+        limits: &[],
+    },
+    Plan {
+        title: "Requests that lost their KV cache",
+        lines: &[("model.preemptions", "lost")],
+        limits: &[],
+    },
+];
+const GPU: &[Plan] = &[
+    Plan {
+        title: "Busy",
+        lines: &[("gpu.*.busy", "busy"), ("gpu.*.memory_busy", "memory")],
+        limits: &[],
+    },
+    Plan {
+        title: "Memory",
+        lines: &[("gpu.*.memory_used", "used")],
+        limits: &[("gpu.*.memory_total", "in all")],
+    },
+];
 const DISK: &[Plan] = &[
     Plan { title: "Time with a request", lines: &[("disk.*.busy", "busy")], limits: &[] },
     Plan { title: "Requests in its queue", lines: &[("disk.*.queue_mean", "queue")], limits: &[] },

@@ -48,11 +48,15 @@ fn cell(run: &RunResult, point: &PointResult) -> Cell {
 /// Kinds that a reader takes for one another share a colour; the words tell them apart.
 const fn class(kind: LimitKind) -> &'static str {
     match kind {
-        LimitKind::Processor | LimitKind::Core | LimitKind::Quota | LimitKind::Hypervisor => "cpu",
+        LimitKind::Processor
+        | LimitKind::Core
+        | LimitKind::Quota
+        | LimitKind::Hypervisor
+        | LimitKind::Gpu => "cpu",
         LimitKind::Disk => "disk",
         LimitKind::Network => "network",
-        LimitKind::Memory => "memory",
-        LimitKind::Pool | LimitKind::Lock => "soft",
+        LimitKind::Memory | LimitKind::KvCache => "memory",
+        LimitKind::Pool | LimitKind::Lock | LimitKind::Batch => "soft",
         LimitKind::Clients | LimitKind::Generator | LimitKind::Cap => "load",
         LimitKind::None => "none",
         LimitKind::Unknown => "unknown",

@@ -157,7 +157,15 @@ impl Used {
     }
 }
 
-/// The server's processors, the busiest disk and the busiest network, where they were watched.
+/// What a model server tells of its queue and memory.
+const MODEL: [(&str, &str, f64); 3] = [
+    ("model.running", "requests in the batch", 1.0),
+    ("model.waiting", "requests waiting", 1.0),
+    ("model.kv_cache", "KV cache in use", 1.0),
+];
+
+/// The server's processors, the busiest disk and the busiest network, where they were watched, and
+/// what a model server tells.
 fn used_over_time(point: &PointResult) -> Vec<Used> {
     let drawn = || point.resources.iter().filter(|used| used.over_time.len() >= SAMPLES_MIN);
     let of = |used: &ResourceUse| match &used.source {
@@ -187,6 +195,14 @@ fn used_over_time(point: &PointResult) -> Vec<Used> {
         let mib = |&(at, value): &(f64, f64)| (at, BytesPerSec(value).mib_per_s());
         found.push(Used { title, values: used.over_time.iter().map(mib).collect(), top_min: 0.0 });
     }
+    for (name, title, top_min) in MODEL {
+        let told = drawn().find(|used| used.name == name && used.max > 0.0);
+        found.extend(told.map(|used| Used {
+            title: format!("{title}{}", of(used)),
+            values: used.over_time.clone(),
+            top_min,
+        }));
+    }
     found
 }
 
@@ -210,6 +226,8 @@ mod tests {
             used("network.lo.sent", 2e6),
             used("network.lo.received", 1e6),
             ResourceUse { over_time: Vec::new(), ..used("network.eth0.sent", 9e9) },
+            ResourceUse { max: 4.0, ..used("model.running", 3.5) },
+            used("model.waiting", 0.0),
         ];
         let point = PointResult { resources, ..PointResult::default() };
         let found = used_over_time(&point);
@@ -218,6 +236,7 @@ mod tests {
             "processors of the server, cores",
             "disk vdb, share of time busy",
             "network lo, MiB/s sent",
+            "requests in the batch",
         ];
         assert_eq!(titles, expected);
         assert!(used_over_time(&PointResult::default()).is_empty());

@@ -74,7 +74,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
         figures("achieved", "ops/s"),
     ];
     let limits = search.asked.within.limits();
-    columns.extend(limits.iter().map(|limit| figures(limit.figure.name(), "")));
+    columns.extend(limits.iter().map(|limit| figures(&limit.figure.name(), "")));
     columns.extend([words("judged"), words("why"), figures("point", "")]);
     let caption = format!("Every load that was tried, in order of time, against {}", {
         &search.asked.within

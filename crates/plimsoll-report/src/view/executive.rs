@@ -5,6 +5,7 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
 
 use super::capacity;
+use super::generation;
 use super::headline::{self, headline_point};
 use super::promises;
 use crate::text::{load, number};
@@ -14,10 +15,14 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
     if run.points.is_empty() {
         return Vec::new();
     }
-    [Some(peak(run)), promises::sentence(run), limit(run), capacity(run)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let point = headline_point(run);
+    let generated = [
+        point.and_then(|point| generation::sentence(run, point)),
+        point.and_then(generation::goodput_sentence),
+    ];
+    let promised = promises::sentence(run);
+    let all = [Some(peak(run))].into_iter().chain(generated);
+    all.chain([promised, limit(run), capacity(run)]).flatten().collect()
 }
 
 fn peak(run: &RunResult) -> String {

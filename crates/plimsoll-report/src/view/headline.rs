@@ -8,6 +8,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, grouped, time_unit};
 use serde::Serialize;
 
+use super::generation;
 use super::moved::{mbit_per_s, metric, ops_unit};
 use super::points::{CENSORED_NOTE, not_counted_word};
 use crate::table::{self, Mark, Table, words};
@@ -111,6 +112,13 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
     if overall_first {
         figures.extend(overall(run));
     }
+    let generated = point.map(generation::large_figures).unwrap_or_default();
+    figures.extend(generated.into_iter().map(|(label, value, unit)| Figure {
+        label,
+        value,
+        unit,
+        main: false,
+    }));
     figures.extend(point.map(times).unwrap_or_default());
     let peak = run.summary.peak_ops_per_s.filter(|peak| Some(*peak) != run.summary.value);
     if peak.is_some() {

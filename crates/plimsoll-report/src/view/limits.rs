@@ -35,6 +35,7 @@ fn one_name(limit: &Limit) -> String {
         LimitKind::None => "not saturated",
         LimitKind::Cap => "response cap",
         LimitKind::Quota => "CPU quota",
+        LimitKind::KvCache => "KV cache",
         other => other.as_str(),
     };
     match limit.place.as_deref().filter(|place| !place.is_empty()) {

@@ -10,6 +10,7 @@ mod drawn;
 mod errors;
 mod executive;
 pub(crate) mod experiment;
+mod generation;
 mod headline;
 mod joined;
 mod limits;
@@ -125,6 +126,7 @@ pub(crate) struct RunView {
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
     /// Of the point the headline speaks of, where there are several kinds of op.
     pub(crate) op_mix: Table,
+    pub(crate) generation: generation::GenerationView,
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
     pub(crate) sessions: Table,
@@ -234,6 +236,7 @@ impl RunView {
             unexpected: errors::unexpected_table(run),
             error_samples: errors::error_samples(run),
             op_mix: shares::op_mix(run),
+            generation: generation::view(run),
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
             sessions: sessions::sessions_table(run),

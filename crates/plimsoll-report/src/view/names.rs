@@ -1,7 +1,8 @@
 //! What people call the resources that results name.
 
 /// Tables whose names have a key between table and column, which may hold dots itself.
-const KEYED: [&str; 7] = ["cpu", "disk", "network", "process", "cgroup", "storage", "socket"];
+const KEYED: [&str; 8] =
+    ["cpu", "disk", "network", "process", "cgroup", "storage", "socket", "gpu"];
 
 /// Name and words; the star is the key.
 const WORDS: &[(&str, &str)] = &[
@@ -117,6 +118,17 @@ const WORDS: &[(&str, &str)] = &[
     ("nfsd.bad_calls", "kernel NFS server: calls malformed or refused"),
     ("nfsd.read", "kernel NFS server: read by clients"),
     ("nfsd.written", "kernel NFS server: written by clients"),
+    ("model.running", "model server: requests in the batch"),
+    ("model.waiting", "model server: requests waiting"),
+    ("model.kv_cache", "model server: KV cache in use"),
+    ("model.preemptions", "model server: requests that lost their KV cache"),
+    ("model.prompt_tokens", "model server: prompt tokens, by its own account"),
+    ("model.output_tokens", "model server: output tokens, by its own account"),
+    ("model.prefix_hits", "model server: prompt tokens found in its prefix cache"),
+    ("gpu.*.busy", "GPU *: busy"),
+    ("gpu.*.memory_busy", "GPU *: memory read or written"),
+    ("gpu.*.memory_used", "GPU *: memory used"),
+    ("gpu.*.memory_total", "GPU *: memory in all"),
     ("achieved_ops_per_s", "throughput"),
     ("send_lag_p99_ns", "send lag p99"),
     ("service_mean_ns", "service mean"),
@@ -173,6 +185,7 @@ mod tests {
             ("network.server:veth0.sent", "network veth0 of server: sent"),
             ("storage.server:vda.reads_max", "server on vda: reads it may do"),
             ("disk.dm-0.queue_mean", "disk dm-0: requests in its queue"),
+            ("gpu.0.busy", "GPU 0: busy"),
             ("host.cpu_steal", "host: processors, kept by the hypervisor"),
             ("disk.vda.unheard_of", "disk.vda.unheard_of"),
             ("ops_in_flight", "ops in flight"),

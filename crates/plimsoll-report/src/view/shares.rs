@@ -30,9 +30,9 @@ fn ops_table(run: &RunResult, point: &PointResult) -> Table {
             figures("max", unit.name()),
             figures("service p50", unit.name()),
             figures("p99", unit.name()),
-            figures("first piece p50", unit.name()),
+            figures("first chunk p50", unit.name()),
             figures("p99", unit.name()),
-            figures("gap p50", unit.name()),
+            figures("chunk gap p50", unit.name()),
             figures("p99", unit.name()),
         ],
     );

@@ -127,6 +127,12 @@ fn a_report_of_clients_has_room() {
 }
 
 #[test]
+fn a_report_of_a_language_model_has_room() {
+    check(&fixture::llm(30));
+    check(&fixture::llm_without_usage(30));
+}
+
+#[test]
 fn a_curve_from_elsewhere_and_a_single_point_have_room() {
     check(&fixture::curve());
     check(&fixture::single());

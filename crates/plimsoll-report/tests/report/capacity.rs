@@ -19,6 +19,7 @@ fn attempt(point: u32, load: f64, p99_ms: f64) -> CapacityTry {
         interval: Some([p99_ms * 0.9e6, p99_ms * 1.1e6]),
         lower_bound: false,
         below: 50e6,
+        at_least: false,
     };
     CapacityTry {
         point,

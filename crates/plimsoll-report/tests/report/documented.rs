@@ -34,7 +34,8 @@ fn collect(value: &Value, fields: &mut BTreeSet<String>) {
 fn every_field_of_a_result_is_documented() {
     let mut fields = BTreeSet::new();
     let runs = [fixture::valid(3), fixture::invalid(3), fixture::nfs(3), fixture::smb(3)];
-    for run in runs.into_iter().chain([fixture::sweep(3), crate::cost::costed(3)]) {
+    let others = [fixture::sweep(3), fixture::llm(3), crate::cost::costed(3)];
+    for run in runs.into_iter().chain(others) {
         collect(&serde_json::to_value(run).unwrap(), &mut fields);
     }
     assert!(fields.len() > 60, "{fields:?}");

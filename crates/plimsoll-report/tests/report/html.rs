@@ -386,6 +386,8 @@ fn fixtures_are_pages_below_target_tmp() {
         ("nfs", fixture::nfs(30)),
         ("smb", fixture::smb(30)),
         ("sweep", fixture::sweep(30)),
+        ("llm", fixture::llm(30)),
+        ("llm-without-usage", fixture::llm_without_usage(30)),
     ];
     for (name, run) in runs {
         std::fs::write(format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR")), page(&run)).unwrap();

@@ -11,4 +11,5 @@ mod disclosure;
 mod documented;
 mod fixture;
 mod html;
+mod llm;
 mod text;

@@ -8,6 +8,7 @@ mod serve;
 
 use std::net::IpAddr;
 
+use plimsoll_model::event::TimeKind;
 use plimsoll_model::suite::Suite;
 use plimsoll_protocol::host::{
     Calibration, HostError, Managed, Reference, Registration, ServerWish, Started, Target,
@@ -46,6 +47,7 @@ pub const REGISTRATION: Registration = Registration {
         suite: include_str!("calibration.toml"),
         waits: true,
         path: "",
+        judged: TimeKind::Response,
         server: |program, cores, _| Ok(Builtin::new("smb", program, cores)),
         proper: None,
     }],

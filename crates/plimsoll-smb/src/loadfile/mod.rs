@@ -64,6 +64,7 @@ pub(crate) const LOAD_FILES: LoadFiles = LoadFiles {
     belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
     fit: |suite| suite.workload.of::<SmbWorkload>().pattern == Pattern::DiskMix,
     read: |reader, name| Ok(Arc::new(LoadFile::parse(reader, name).map_err(PlanError::own)?)),
+    due_times: |_| None,
 };
 
 impl LoadFileSource {

@@ -199,6 +199,7 @@ impl LiveSecond {
             done: record.done,
             errors: record.errors,
             bytes: record.bytes_read + record.bytes_written,
+            chunks: record.chunks,
             response: as_quantiles_tell(&response),
             busy_ratio_max,
         }

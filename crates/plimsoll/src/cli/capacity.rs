@@ -9,8 +9,10 @@ use super::values::{parse_span_arg, parse_users};
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
-    /// Limits the load must stay within, for example p99<50ms,errors<0.1%; figures: mean, p50, p90,
-    /// p95, p99, p999, max, errors; that the load is held is a limit always
+    /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
+    /// first_output.p90<500ms,tpot.p90<50ms; figures: mean, p50, p90, p95, p99, p999, max of the
+    /// response, of first_output, first_visible, chunk_gap, tpot; errors, goodput (goodput>0.95);
+    /// that the load is held is a limit always
     #[arg(long, required = true, value_name = "LIMITS")]
     pub within: Within,
     /// Pause of a user between two requests: of the clients of a closed suite, taken as it is in

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_model::assignment::{Pacing, Priority};
+use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
 use plimsoll_model::units::Nanos;
@@ -12,14 +13,14 @@ use super::values::{
     parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
     parse_requests, parse_span_arg, parse_span_or_none_arg,
 };
-use super::{AgentArgs, DEFAULT_SEED, FailIf, ObserverArgs, Output};
+use super::{AgentArgs, DEFAULT_SEED, FailIf, LlmArgs, ObserverArgs, Output};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// Name of a shipped suite, or path of a suite file
     pub suite: String,
     /// Servers: http(s)://host:port/, nfs://host/export, smb://user@host/share, app://host:port/,
-    /// builtin:, or managed:nginx, managed:caddy, managed:ganesha, managed:samba;
+    /// builtin:, or managed:nginx, caddy, ganesha, samba or llama;
     /// PLIMSOLL_PASSWORD holds the user's password
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
@@ -76,6 +77,10 @@ pub(crate) struct RunArgs {
     pub agents: AgentArgs,
     #[command(flatten)]
     pub observers: ObserverArgs,
+    /// Limits of a good op, for example first_output<500ms,tpot<50ms,response<10s: the result says
+    /// what part of the ops kept them; those that failed did not
+    #[arg(long, value_name = "LIMITS")]
+    pub goodput: Option<GoodLimits>,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]
@@ -83,6 +88,8 @@ pub(crate) struct RunArgs {
     // Last: their headings would hold for every flag after them.
     #[command(flatten)]
     pub url: UrlArgs,
+    #[command(flatten)]
+    pub llm: LlmArgs,
     #[command(flatten)]
     pub replay: ReplayArgs,
 }
@@ -146,9 +153,9 @@ impl LadderArgs {
     }
 }
 
-/// Flags of the web-url suite only.
+/// Flags of the web-url suite; those of load, time and transport are of language model suites too.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Options of web-url")]
+#[command(next_help_heading = "Options of web-url, some of them also of llm-chat and its like")]
 pub(crate) struct UrlArgs {
     /// Closed load: so many clients, each sends its next request after the reply
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = parse_clients)]
@@ -211,8 +218,8 @@ pub(crate) struct UrlArgs {
     /// method, weight, headers, body
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
-    /// Time replies piece by piece (server-sent events and other streams): the first piece of the
-    /// body, and the gaps between pieces
+    /// Time replies chunk by chunk (server-sent events and other streams): the first chunk of the
+    /// body, and the gaps between chunks
     #[arg(long)]
     pub stream: bool,
     /// Do not send one request before any load to see whether its answer is a good one
@@ -283,6 +290,19 @@ impl UrlArgs {
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),
             (self.cert.is_some(), "--cert"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
+
+    /// The first flag given that says what a request asks for, or how its connection is held.
+    pub(crate) fn first_of_requests(&self) -> Option<&'static str> {
+        [
+            (self.hold.is_some(), "--hold"),
+            (self.method.is_some(), "--method"),
+            (self.data.is_some(), "--data"),
+            (self.urls.is_some(), "--urls"),
+            (self.stream, "--stream"),
         ]
         .into_iter()
         .find_map(|(given, name)| given.then_some(name))

@@ -63,6 +63,12 @@ pub(super) fn parse_point(text: &str) -> Result<f64, String> {
     parse_number(text).ok_or_else(|| "write a number, for example 500 or 2.5k".to_owned())
 }
 
+/// A number of tokens, or how it is drawn: which texts say it, the suite knows.
+pub(super) fn parse_tokens(text: &str) -> Result<toml::Value, String> {
+    let number = parse_number(text).filter(|number| number.fract() == 0.0 && *number < 1e15);
+    Ok(number.map_or_else(|| text.into(), |number| (number as i64).into()))
+}
+
 /// Where a server is profiled.
 pub(super) fn parse_profile_at(text: &str) -> Result<ProfileAt, String> {
     match text {

@@ -166,6 +166,7 @@ mod tests {
             reserved_ports: false,
             nonce: 0,
             on_client_failure,
+            goodput: None,
             counts_clients: false,
             crew: None,
             files: None,

@@ -53,7 +53,7 @@ pub(super) fn disclosure(
         format: DISCLOSURE_FORMAT,
         tool: host_inventory::tool(),
         setup: settled(request, setup, fleet),
-        not_verified: not_verified(setup, (&targets, &agent_hosts), &systems),
+        not_verified: not_verified((request, setup), (&targets, &agent_hosts), &systems),
         agent_hosts,
         agents: fleet.map(|fleet| agents_with_ways(fleet, &setup.targets)).unwrap_or_default(),
         statements: request.statements.clone(),
@@ -316,7 +316,7 @@ fn facts(request: &RunRequest, setup: &RunSetup) -> Vec<Setting> {
 }
 
 fn not_verified(
-    setup: &RunSetup,
+    (request, setup): (&RunRequest, &RunSetup),
     (targets, agent_hosts): (&[TargetDisclosure], &[AgentHost]),
     systems: &[SystemInventory],
 ) -> Vec<String> {
@@ -339,9 +339,10 @@ fn not_verified(
     });
     let servers: Vec<u32> = setup.targets.iter().flat_map(Target::pids).collect();
     let unreadable = plimsoll_monitor::unreadable(&Root::default(), &servers);
+    let sent = request.headers.put_into(&request.suite);
     unseen
         .chain(systems::not_verified(systems))
-        .chain(server_status::not_told(setup.registration, &setup.targets))
+        .chain(server_status::not_told(setup.served(&sent)))
         .chain(unreadable)
         .chain(without_certificate(agent_hosts))
         .collect()

@@ -166,7 +166,8 @@ impl<'a> Run<'a> {
         signals: &'a Signals,
     ) -> Result<Self, Failure> {
         let (dir, cores) = (bundle.dir().join(MONITORS_DIR), &setup.placement.rest_cores);
-        let watcher = Watcher::start(&dir, (setup.registration, &setup.targets), sources, cores)?;
+        let sent = request.headers.put_into(&request.suite);
+        let watcher = Watcher::start(&dir, setup.served(&sent), sources, cores)?;
         Ok(Self {
             profile: request.suite.profiles.get(request.profile),
             endpoints: setup.endpoints(),

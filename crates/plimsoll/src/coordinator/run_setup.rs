@@ -27,6 +27,7 @@ use super::conditioning;
 use super::fleet_point::place_agents;
 use super::ladder::LadderPlan;
 use super::placement::{Placement, ServerPlace, place};
+use super::server_status::Served;
 use super::servers;
 use crate::cli::DEFAULT_SEED;
 use crate::dial::SystemDial;
@@ -130,6 +131,11 @@ pub(super) struct RunSetup {
 }
 
 impl RunSetup {
+    /// Its servers, with the suite as it is sent to them.
+    pub(super) fn served<'a>(&'a self, sent: &'a Suite) -> Served<'a> {
+        Served { protocol: self.registration, suite: sent, targets: &self.targets }
+    }
+
     /// Resolves, places, starts, greets, plans. Load is not sent yet. `found_ops_per_s` is the
     /// highest load of a ladder that a search has given.
     pub(super) fn prepare(
@@ -183,6 +189,7 @@ impl RunSetup {
         };
         let plan = (protocol.plan)(&asked)?;
         if let Some(fleet) = fleet {
+            let asked = PlanRequest { learnt: plan.learnt.as_deref(), ..asked };
             fleet.plan(&order_of(&asked, request.profile, &files.known())?, signals)?;
         }
         refuse_score(suite, &plan)?;

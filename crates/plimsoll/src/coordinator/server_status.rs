@@ -4,21 +4,31 @@
 
 use std::time::Duration;
 
-use plimsoll_monitor::{NginxStatus, ServerProbe};
+use plimsoll_model::suite::Suite;
+use plimsoll_monitor::{NginxStatus, ServerProbe, tells_of_server};
 use plimsoll_protocol::host::{AskStatus, Registration, Target};
 
 /// Longest wait for the answers of all targets, connecting included: they are asked one after the
 /// other, samples are a second apart, and a server whose processors are full needs a part of it.
 const ANSWER_WAIT: Duration = Duration::from_millis(700);
 
+/// The servers of a run, and the suite with the header fields that are sent to them.
+#[derive(Clone, Copy)]
+pub(super) struct Served<'a> {
+    pub(super) protocol: &'a Registration,
+    pub(super) suite: &'a Suite,
+    pub(super) targets: &'a [Target],
+}
+
 /// The targets that answer, for the monitors. A single one needs no name, of several each has its
 /// number among the targets.
-pub(super) fn probes(protocol: &Registration, targets: &[Target]) -> Vec<ServerProbe> {
+pub(super) fn probes(served: Served<'_>) -> Vec<ServerProbe> {
+    let targets = served.targets;
     let answering: Vec<(String, Asked)> = (1u32..)
         .zip(targets)
         .filter_map(|(number, target)| {
-            let mut client = Asked::of(protocol, target)?;
-            client.ask(ANSWER_WAIT)?;
+            let mut client = Asked::of(served, target)?;
+            client.ask(ANSWER_WAIT).filter(|text| tells_of_server(text))?;
             let key = if targets.len() > 1 { number.to_string() } else { String::new() };
             Some((key, client))
         })
@@ -36,10 +46,11 @@ enum Asked {
 }
 
 impl Asked {
-    fn of(protocol: &Registration, target: &Target) -> Option<Self> {
+    fn of(served: Served<'_>, target: &Target) -> Option<Self> {
         let socket = target.process.as_ref().and_then(|process| process.status.clone());
         let nginx = socket.map(|socket| Self::Nginx(NginxStatus::at_socket(socket)));
-        nginx.or_else(|| protocol.status.map(|ask| Self::Protocol(ask(&target.resolved))))
+        let status = || (served.protocol.status?.of)(served.suite, &target.resolved);
+        nginx.or_else(|| status().map(Self::Protocol))
     }
 
     fn ask(&mut self, wait: Duration) -> Option<String> {
@@ -57,18 +68,15 @@ fn share_of_wait(servers: usize) -> Duration {
 }
 
 /// What cannot be known of targets that do not answer.
-pub(super) fn not_told(protocol: &Registration, targets: &[Target]) -> Vec<String> {
-    let Some(ask) = protocol.status else { return Vec::new() };
-    let silent = targets.iter().filter(|target| ask(&target.resolved).ask(ANSWER_WAIT).is_none());
-    silent
-        .map(|target| {
-            format!(
-                "{}: how busy the server's threads are and how long its queue is, since it \
-                 answers no status request",
-                target.name()
-            )
-        })
-        .collect()
+pub(super) fn not_told(served: Served<'_>) -> Vec<String> {
+    let Some(status) = served.protocol.status else { return Vec::new() };
+    let is_silent = |target: &&Target| {
+        let text =
+            (status.of)(served.suite, &target.resolved).and_then(|mut it| it.ask(ANSWER_WAIT));
+        !text.is_some_and(|text| tells_of_server(&text))
+    };
+    let silent = served.targets.iter().filter(is_silent);
+    silent.map(|target| format!("{}: {}", target.name(), status.unknown)).collect()
 }
 
 #[cfg(test)]

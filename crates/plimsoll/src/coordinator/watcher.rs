@@ -13,9 +13,10 @@ use plimsoll_monitor::{
     RemoteMonitor, Source, WatchedCores, WatchedProcess,
 };
 
-use plimsoll_protocol::host::{Registration, Target};
+use plimsoll_protocol::host::Target;
 
-use super::{server_status, sources};
+use super::server_status::{self, Served};
+use super::sources;
 use crate::clock::unix_ns;
 use crate::exit::Failure;
 
@@ -61,12 +62,12 @@ impl Watcher {
     /// held to `cores`.
     pub(super) fn start(
         dir: &Path,
-        (protocol, targets): (&Registration, &[Target]),
+        served: Served<'_>,
         sources: Vec<Source>,
         cores: &[u32],
     ) -> Result<Self, Failure> {
         let mut watcher = Self {
-            monitor: Self::local(dir, protocol, targets)?,
+            monitor: Self::local(dir, served)?,
             remotes: Vec::new(),
             facts: Vec::new(),
             profiler: None,
@@ -77,7 +78,7 @@ impl Watcher {
             let url = source.url().clone();
             let remote = RemoteMonitor::start(source, dir, cores);
             let remote = remote.map_err(|e| Failure::unusable(e.to_string()))?;
-            remote.watch_ports(&sources::ports_on(&url, targets));
+            remote.watch_ports(&sources::ports_on(&url, served.targets));
             watcher.remotes.push((url, remote));
         }
         Ok(watcher)
@@ -90,27 +91,22 @@ impl Watcher {
 
     /// Watched are the processes of the targets, and those that tell figures of their own are asked
     /// for them.
-    fn local(dir: &Path, protocol: &Registration, targets: &[Target]) -> Result<Monitor, Failure> {
+    fn local(dir: &Path, served: Served<'_>) -> Result<Monitor, Failure> {
         let mut processes = vec![WatchedProcess::own("generator")];
-        processes.extend(targets.iter().filter_map(watched_server));
+        processes.extend(served.targets.iter().filter_map(watched_server));
         let unusable = |e: MonitorError| Failure::unusable(e.to_string());
         let outputs = Outputs::in_directory(dir).map_err(unusable)?;
-        let probes = server_status::probes(protocol, targets);
+        let probes = server_status::probes(served);
         let config = MonitorConfig { processes, probes, outputs, ..MonitorConfig::default() };
         Monitor::start(config).map_err(unusable)
     }
 
     /// Watches other servers from now on; what was written so far stays.
-    pub(super) fn restart(
-        &mut self,
-        dir: &Path,
-        protocol: &Registration,
-        targets: &[Target],
-    ) -> Result<(), Failure> {
+    pub(super) fn restart(&mut self, dir: &Path, served: Served<'_>) -> Result<(), Failure> {
         for (url, remote) in &self.remotes {
-            remote.watch_ports(&sources::ports_on(url, targets));
+            remote.watch_ports(&sources::ports_on(url, served.targets));
         }
-        let before = std::mem::replace(&mut self.monitor, Self::local(dir, protocol, targets)?);
+        let before = std::mem::replace(&mut self.monitor, Self::local(dir, served)?);
         before.stop().map_err(|e| Failure::unusable(e.to_string()))
     }
 

@@ -48,6 +48,7 @@ pub(crate) fn order_of(
         file_set: request.file_set.map(|held| (held.seed, held.directories)),
         files: files.collect::<Result<_, _>>()?,
         load_file: load_file.transpose()?,
+        learnt: request.learnt.map(str::to_owned),
         password: caller.password.map(|secret| secret.0),
         user: (caller.uid, caller.gid),
     })
@@ -99,6 +100,7 @@ pub(crate) fn plan_of(
         loadfile: load_file.as_ref(),
         dial: &dial,
         planner: Planner::Agent,
+        learnt: order.learnt.as_deref(),
     })?;
     Ok((plan, dial))
 }

@@ -43,6 +43,8 @@ pub(crate) struct SecondView {
     pub ops_per_s: f64,
     /// Application bytes moved, both ways.
     pub bytes_per_s: f64,
+    /// Chunks of streamed replies; zero where replies are none.
+    pub chunks_per_s: f64,
     pub errors: u64,
     pub response_p50_ns: Option<u64>,
     /// 99th percentile of response.
@@ -62,6 +64,7 @@ impl SecondView {
             end_unix_ns: started_unix_ns.saturating_add(totals.end.0),
             ops_per_s: per_second(totals.done.saturating_sub(totals.errors)),
             bytes_per_s: per_second(totals.bytes),
+            chunks_per_s: per_second(totals.chunks),
             errors: totals.errors,
             response_p50_ns: totals.response.quantile_ns(0.5),
             response_p99_ns: totals.response.quantile_ns(0.99),

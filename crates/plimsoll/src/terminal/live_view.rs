@@ -70,6 +70,10 @@ impl LiveView {
         let busy = if is_worry { style.mixed(&busy) } else { busy };
         let (rate, rates): (String, fn(&SecondView) -> f64) = match self.metric {
             Metric::Bytes => (BytesPerSec(last.bytes_per_s).to_string(), |s| s.bytes_per_s),
+            Metric::Ops | Metric::Logons if last.chunks_per_s > 0.0 => {
+                let [ops, chunks] = [last.ops_per_s, last.chunks_per_s.round()].map(grouped);
+                (format!("{ops}/s, {chunks} chunks/s"), |s| s.chunks_per_s)
+            }
             Metric::Ops | Metric::Logons => {
                 (format!("{}/s", grouped(last.ops_per_s)), |s| s.ops_per_s)
             }
@@ -123,6 +127,7 @@ mod tests {
             end_unix_ns: 0,
             ops_per_s,
             bytes_per_s: 0.0,
+            chunks_per_s: 0.0,
             errors,
             response_p50_ns: Some(1_210_000),
             response_p99_ns: Some(4_860_000),

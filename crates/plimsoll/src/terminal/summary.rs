@@ -2,6 +2,7 @@
 
 mod distribution;
 mod extent;
+mod generation;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     let mut out = String::new();
     push_headline(&mut out, result, style, extent);
     table::push(&mut out, result, style, extent);
+    generation::push(&mut out, result, style, extent);
     push_sessions(&mut out, result);
     distribution::push(&mut out, result, style, extent);
     push_errors(&mut out, result, style, extent);

@@ -1,10 +1,10 @@
 //! `plimsoll capacity SUITE TARGET --within LIMITS`: the highest load within limits.
 
 use plimsoll_model::bundle::BundleWriter;
-use plimsoll_model::capacity::CapacityAsked;
+use plimsoll_model::capacity::{CapacityAsked, LoadFigure};
 use plimsoll_model::suite::{Ladder, LoadSpec};
 
-use super::run::{request_of, run_and_show, write_junit};
+use super::run::{refuse_goodput, refuse_streams, request_of, run_and_show, write_junit};
 use super::url_flags::URL_SUITE;
 use crate::cli::{CapacityArgs, Reported, RunArgs};
 use crate::coordinator::RunRequest;
@@ -77,6 +77,11 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
             )));
         }
         request.suite.ladder = Ladder::Points { points: vec![f64::from(clients)] };
+    }
+    for limit in args.within.limits() {
+        let flag = format!("--within {}", limit.figure.name());
+        refuse_streams(&request.suite, &flag, limit.figure.needs_streams())?;
+        refuse_goodput(&request.suite, &flag, limit.figure == LoadFigure::Goodput)?;
     }
     request.capacity = Some(CapacityAsked {
         within: args.within.clone(),

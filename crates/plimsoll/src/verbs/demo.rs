@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_model::bundle::write_durably;
 use plimsoll_model::event::{Asked, ServerLimits};
 use plimsoll_model::result::RunResult;
-use plimsoll_model::suite::{Ladder, LoadSpec, ProfileName};
+use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
 
@@ -18,13 +18,31 @@ use crate::suite_source;
 use crate::terminal::{self, Live};
 use crate::verbs::run::{default_out, show_end};
 
-/// The suites of the tour, and the work that their servers do besides on one core: it ends each load
-/// line well below what the generator can send.
-const SUITES: [(&str, Nanos); 4] = [
-    ("web-static", Nanos::from_micros(200)),
-    ("nfs-v3", Nanos::from_micros(200)),
-    ("disk-mix", Nanos::from_micros(50)),
-    ("transactions", Nanos::from_micros(50)),
+/// A suite of the tour.
+struct Stop {
+    suite: &'static str,
+    /// The work that its server does besides on one core: it ends each load line well below what
+    /// the generator can send. Of a language model, the time of a step.
+    work: Nanos,
+    /// What is set otherwise, so that it takes no longer than the others.
+    changes: &'static [&'static str],
+}
+
+const TOUR: [Stop; 5] = [
+    Stop { suite: "web-static", work: Nanos::from_micros(200), changes: &[] },
+    Stop { suite: "nfs-v3", work: Nanos::from_micros(200), changes: &[] },
+    Stop { suite: "disk-mix", work: Nanos::from_micros(50), changes: &[] },
+    Stop { suite: "transactions", work: Nanos::from_micros(50), changes: &[] },
+    // By its law it has its knee at eight clients.
+    Stop {
+        suite: "llm-chat",
+        work: Nanos::from_millis(4),
+        changes: &[
+            "workload.input_tokens=32",
+            "workload.output_tokens=16",
+            "ladder.points=[1, 2, 4, 8, 16, 32]",
+        ],
+    },
 ];
 /// Load points of a ladder of rates.
 const STEPS: u32 = 10;
@@ -36,14 +54,14 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
     let signals = Signals::listen()?;
     terminal::note(
-        "Four servers of our own on one core each, which spends 50 to 200 us on a request; where \
-         does each end?",
+        "Five servers of our own on one core each: four spend 50 to 200 us on a request, and the \
+         last writes text in steps of 4 ms. Where does each end?",
     );
     let mut worst = Exit::Valid;
     let mut results = Vec::new();
-    for (name, work) in SUITES {
+    for stop in &TOUR {
         let mut live = Live::new(args.output.progress).passing_only();
-        let end = run(&request(name, work, &out)?, &signals, &mut live)?;
+        let end = run(&request(stop, &out)?, &signals, &mut live)?;
         drop(live);
         worst = worst.max(end.exit);
         if args.output.json || end.exit == Exit::Interrupted {
@@ -51,7 +69,7 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
         } else {
             terminal::print(&terminal::story(&end.result, terminal::stdout_style()));
         }
-        results.push((name.to_owned(), end.result));
+        results.push((stop.suite.to_owned(), end.result));
         if end.exit == Exit::Interrupted {
             break;
         }
@@ -60,8 +78,11 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     Ok(worst)
 }
 
-fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
-    let mut suite = suite_source::find(name, &[])?;
+fn request(stop: &Stop, out: &Path) -> Result<RunRequest, Failure> {
+    let work = stop.work;
+    let change = |text: &&str| Override::parse(text).expect("each is a path and a value");
+    let changes: Vec<Override> = stop.changes.iter().map(change).collect();
+    let mut suite = suite_source::find(stop.suite, &changes[..])?;
     if matches!(suite.load, LoadSpec::Open { .. }) {
         // A core that spends all its time on that work does so many ops a second, and has other
         // work too: the last load point is just too much.
@@ -71,7 +92,7 @@ fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
     let limits = ServerLimits { work: Some(work), cores, ..ServerLimits::default() };
     Ok(RunRequest {
         targets: vec![TargetSpec::Builtin],
-        out: out.join(name),
+        out: out.join(stop.suite),
         asked: Asked { server_limits: Some(limits), ..Asked::default() },
         ..RunRequest::plain(suite, ProfileName::Demo)
     })
@@ -80,7 +101,7 @@ fn request(name: &str, work: Nanos, out: &Path) -> Result<RunRequest, Failure> {
 fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {
     let runs: Vec<_> = results.iter().map(|(name, result)| (name.clone(), result)).collect();
     let page = out.join(OVERVIEW_FILE);
-    let text = derive::overview("Four servers, four load lines", &runs)?;
+    let text = derive::overview("Five servers, five load lines", &runs)?;
     write_durably(&page, text.as_bytes())?;
     terminal::note(&format!("Open {}", page.display()));
     Ok(())

@@ -6,10 +6,12 @@ use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::event::{Asked, InARow};
-use plimsoll_model::gate::Gates;
+use plimsoll_model::gate::{GateFigure, Gates};
+use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::suite::{Changes, Override, ProfileName};
+use plimsoll_model::suite::{Changes, Override, ProfileName, Suite};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_model::units::span_text;
 use toml::Value;
 
 use crate::cli::{FailIf, Output, Reported, RunArgs, YesNo};
@@ -127,7 +129,10 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let (statements, values): (Vec<_>, Vec<_>) =
         args.set.iter().cloned().partition(|item| item.path.starts_with(STATEMENT_PREFIX));
     let base = match &args.like {
-        Some(dir) => request_like(args, dir, &values)?,
+        Some(dir) => {
+            let good = args.goodput.iter().flat_map(|limits| good_limits(*limits));
+            request_like(args, dir, &values.into_iter().chain(good).collect::<Vec<_>>())?
+        }
         None => request_of_suite(args, values)?,
     };
     if args.agents.listen_on.is_some() && !targets.iter().any(TargetSpec::is_started) {
@@ -136,6 +141,8 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
              managed:NAME as the target",
         ));
     }
+    let good = base.suite.goodput.is_some_and(GoodLimits::need_streams);
+    refuse_streams(&base.suite, "--goodput with first_output or tpot", good)?;
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
     let (of_agents, others) = sources::agents_apart(&args.monitor);
@@ -143,6 +150,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     if monitors_agents && args.agents.agents.is_empty() {
         return Err(Failure::wrong("--monitor agents: there are none; name them with --agents"));
     }
+    let gates = gates(args, &base.suite)?;
     let asked = Asked {
         workers: args.workers.or(base.asked.workers),
         pacing: match args.pacing.into() {
@@ -169,7 +177,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         observers: args.observers.wishes()?,
         statements: statements.iter().map(statement).collect(),
         systems: systems::read(&args.system)?,
-        gates: gates(args)?,
+        gates,
         command: command_line(),
         ..base
     })
@@ -178,16 +186,28 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
 /// A run of the suite that the flags name.
 fn request_of_suite(args: &RunArgs, mut values: Vec<Override>) -> Result<RunRequest, Failure> {
     let profile = ProfileName::from(args.profile);
-    values.extend(url_flags::overrides(args, profile)?);
+    let flags = url_flags::changes(args, profile)?;
+    values.extend(flags.values);
+    values.extend(args.goodput.iter().flat_map(|limits| good_limits(*limits)));
     let ladder = args.ladder.change();
     let changes = Changes { values: &values, ladder: ladder.as_ref() };
     let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
-    Ok(RunRequest { headers, seed: args.seed, ..RunRequest::plain(suite, profile) })
+    let plain = RunRequest::plain(suite, profile);
+    Ok(RunRequest { headers, seed: args.seed, loadfile: flags.trace, ..plain })
+}
+
+/// Each as a value of the suite.
+fn good_limits(limits: GoodLimits) -> Vec<Override> {
+    let set = |(name, limit)| Override {
+        path: format!("goodput.{name}"),
+        value: span_text(limit).into(),
+    };
+    limits.each().map(set).collect()
 }
 
 /// A run like that of a bundle, of another target or at another time.
 fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRequest, Failure> {
-    if let Some(flag) = args.url.first_given() {
+    if let Some(flag) = args.url.first_given().or(args.llm.first_given()) {
         return Err(Failure::wrong(format!(
             "{flag}: with --like the requests are those of that run; change a value with --set"
         )));
@@ -212,10 +232,41 @@ fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRe
     Ok(as_before)
 }
 
+/// Only answers in streams have times within them and tokens.
+pub(crate) fn refuse_streams(suite: &Suite, flag: &str, needed: bool) -> Result<(), Failure> {
+    if !needed || suite.workload.generates() {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "{flag}: the replies of suite {} are no streams of output, so it has no such figure; \
+         suites of language models have it (plimsoll suites)",
+        suite.name
+    )))
+}
+
+/// A part of good ops needs limits of a good one.
+pub(crate) fn refuse_goodput(suite: &Suite, flag: &str, needed: bool) -> Result<(), Failure> {
+    if !needed || suite.goodput.is_some() {
+        return Ok(());
+    }
+    Err(Failure::wrong(format!(
+        "{flag}: nothing says what a good op is; write --goodput \"response<1s\" as well"
+    )))
+}
+
 /// Conditions on this run; those on ratios need another one.
-fn gates(args: &RunArgs) -> Result<Gates, Failure> {
+fn gates(args: &RunArgs, suite: &Suite) -> Result<Gates, Failure> {
     let gate = |condition: &FailIf| match condition {
-        FailIf::Figure(gate) => Ok(gate.clone()),
+        FailIf::Figure(gate) => {
+            let needed = gate.figure.needs_streams();
+            refuse_streams(suite, &format!("--fail-if '{gate}'"), needed)?;
+            refuse_goodput(
+                suite,
+                &format!("--fail-if '{gate}'"),
+                gate.figure == GateFigure::Goodput,
+            )?;
+            Ok(gate.clone())
+        }
         FailIf::Ratio(gate) => Err(Failure::wrong(format!(
             "--fail-if '{gate}': one run has no ratio; write it for plimsoll compare or plimsoll \
              versus"

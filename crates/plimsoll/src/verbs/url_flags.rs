@@ -1,22 +1,20 @@
-//! Flags of suite `web-url` as values of the suite.
+//! Flags of suite `web-url`, and of language model suites, as values of the suite.
 
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
-use toml::Value;
+use plimsoll_protocol::InputFile;
 
 use crate::cli::{ArrivalsArg, HttpArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
+use crate::verbs::flag_values::{Set, absolute, headers, lines};
+use crate::verbs::llm_flags;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
 /// How the names of suites begin that speak to web servers.
 const WEB_SUITES: &str = "web-";
-/// Holds the password of `--basic-auth`, where the flag does not.
-const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// Clients of the suite.
 const CLIENTS_DEFAULT: u32 = 64;
 /// A number of requests may take so long.
@@ -26,50 +24,53 @@ const HOLD_EVERY: Nanos = Nanos::from_secs(30);
 /// Begins the name of a file in place of a text.
 const FILE_PREFIX: char = '@';
 
+/// What the flags come to.
+pub(super) struct FlagChanges {
+    /// Values of the suite.
+    pub(super) values: Vec<Override>,
+    /// The recorded load of `--trace`.
+    pub(super) trace: Option<InputFile>,
+}
+
 /// What the flags set.
-pub(super) fn overrides(args: &RunArgs, profile: ProfileName) -> Result<Vec<Override>, Failure> {
+pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChanges, Failure> {
     let url = &args.url;
-    if let Some(flag) = url.first_given().filter(|_| args.suite != URL_SUITE) {
+    let is_url = args.suite == URL_SUITE;
+    let is_llm = llm_flags::has_flags(args)?;
+    if let Some(flag) = url.first_given().filter(|_| !is_url && !is_llm) {
         return Err(Failure::wrong(format!(
             "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
             args.suite
         )));
     }
-    let is_of_web = args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
+    let is_of_web = is_llm || args.suite.starts_with(WEB_SUITES) || args.suite.contains(['/', '.']);
     if let Some(flag) = url.first_of_web().filter(|_| !is_of_web) {
         return Err(Failure::wrong(format!(
-            "{flag} belongs to suites {URL_SUITE} and web-static, not to {}",
+            "{flag} belongs to suites {URL_SUITE} and web-static and to language model suites, not \
+             to {}",
             args.suite
         )));
     }
-    let mut set = Set(Vec::new());
-    if args.suite == URL_SUITE {
+    let transport = if is_llm { llm_flags::TRANSPORT } else { "workload" };
+    let mut set = Set::new(transport);
+    if is_url || is_llm {
         load(url, args.ladder.peak, &mut set)?;
+    }
+    if is_url {
+        set.given("ladder.points", clients(url)?.map(|clients| vec![f64::from(clients)]));
         held(url, &mut set);
     }
     timings(url, profile, &mut set);
     requests(url, &mut set)?;
-    transport(url, &mut set);
-    Ok(set.0)
-}
-
-struct Set(Vec<Override>);
-
-impl Set {
-    fn to(&mut self, path: &str, value: impl Into<Value>) {
-        self.0.push(Override { path: path.to_owned(), value: value.into() });
-    }
-
-    /// The same for the value of a flag, where the flag is given.
-    fn given(&mut self, path: &str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.to(path, value);
-        }
-    }
+    set_transport(url, &mut set);
+    let trace = match is_llm {
+        true => llm_flags::set(args, profile, &mut set)?,
+        false => None,
+    };
+    Ok(FlagChanges { values: set.into_values(), trace })
 }
 
 fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
-    set.given("ladder.points", clients(url)?.map(|clients| vec![f64::from(clients)]));
     // A peak is searched in requests per second.
     let is_open = !url.rate.is_empty() || peak == Some(Peak::Auto);
     let of_open_loads =
@@ -144,27 +145,25 @@ fn requests(url: &UrlArgs, set: &mut Set) -> Result<(), Failure> {
         }
     }
     let headers = headers(url)?;
-    if !headers.is_empty() {
-        set.to("workload.headers", headers);
-    }
+    set.of_transport("headers", Some(headers).filter(|headers| !headers.is_empty()));
     if let Some(file) = &url.urls {
         set.to("workload.urls", lines(file, "the URLs")?);
     }
     Ok(())
 }
 
-fn transport(url: &UrlArgs, set: &mut Set) {
+fn set_transport(url: &UrlArgs, set: &mut Set) {
     let place = url.unix.as_deref().map(|path| format!("unix:{}", absolute(path)));
     set.given("workload.stream", url.stream.then_some(true));
     set.given("workload.first_check", url.no_check.then_some(false));
-    set.given("workload.connect_to", url.connect_to.clone().or(place));
-    set.given("workload.http", url.http.map(HttpArg::as_version));
-    set.given("workload.streams", url.streams.map(i64::from));
-    set.given("workload.connections", url.new_connection.then_some("per-request"));
-    set.given("workload.tls_verify", url.insecure.then_some(false));
-    set.given("workload.tls_ca_file", url.cacert.as_deref().map(absolute));
-    set.given("workload.tls_certificate_file", url.cert.as_deref().map(absolute));
-    set.given("workload.tls_key_file", url.key.as_deref().map(absolute));
+    set.of_transport("connect_to", url.connect_to.clone().or(place));
+    set.of_transport("http", url.http.map(HttpArg::as_version));
+    set.of_transport("streams", url.streams.map(i64::from));
+    set.of_transport("connections", url.new_connection.then_some("per-request"));
+    set.of_transport("tls_verify", url.insecure.then_some(false));
+    set.of_transport("tls_ca_file", url.cacert.as_deref().map(absolute));
+    set.of_transport("tls_certificate_file", url.cert.as_deref().map(absolute));
+    set.of_transport("tls_key_file", url.key.as_deref().map(absolute));
 }
 
 /// Other tools call the length of a run `-d`.
@@ -176,49 +175,6 @@ fn refuse_span(data: &str) -> Result<&str, Failure> {
              the measurement, or put the body into a file and write --data @FILE"
         ))),
     }
-}
-
-fn headers(url: &UrlArgs) -> Result<Vec<String>, Failure> {
-    let mut headers = url.header.clone();
-    if let Some(file) = &url.header_file {
-        headers.extend(lines(file, "header fields")?.into_iter().filter(|line| !line.is_empty()));
-    }
-    if let Some(user) = &url.basic_auth {
-        headers.push(format!("Authorization: Basic {}", STANDARD.encode(credentials(user)?)));
-    }
-    if !url.cookie.is_empty() {
-        headers.push(format!("Cookie: {}", url.cookie.join("; ")));
-    }
-    Ok(headers)
-}
-
-fn credentials(user: &str) -> Result<String, Failure> {
-    if user.contains(':') {
-        return Ok(user.to_owned());
-    }
-    let password = std::env::var(PASSWORD_VARIABLE).map_err(|_| {
-        Failure::wrong(format!(
-            "--basic-auth {user}: no password; set the environment variable {PASSWORD_VARIABLE}, \
-             or write --basic-auth {user}:PASSWORD"
-        ))
-    })?;
-    Ok(format!("{user}:{password}"))
-}
-
-/// So that a resumed run finds it.
-fn absolute(file: &Path) -> String {
-    std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
-}
-
-/// Lines of a file, or of standard input.
-fn lines(file: &Path, what: &str) -> Result<Vec<String>, Failure> {
-    let text = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let text =
-        text.map_err(|e| Failure::wrong(format!("{}: cannot read {what}: {e}", file.display())))?;
-    Ok(text.lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use plimsoll_testkit::program::{command, points_finished, result, signal, wait_for, wait_until};
 
-/// All four suites take a minute of a test's time, one of them a quarter of that; that Ctrl-C ends
+/// All five suites take a minute of a test's time, one of them a fifth of that; that Ctrl-C ends
 /// the tour and not only the suite is worth a test itself.
 #[test]
 fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {

@@ -23,6 +23,8 @@ mod interruption;
 mod kubernetes;
 mod listening;
 mod live;
+mod llm;
+mod llm_faults;
 mod monitors;
 mod old_bundles;
 mod otlp;

@@ -62,7 +62,7 @@ fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
         let _ = std::fs::remove_dir_all(&bundle);
         let more = ["--clients", "4", "-n", "40", "--stream"];
         let ended = run.insert(plimsoll(&short("web-url", &url, &bundle, &more)));
-        ended.check(ended.code.unwrap(), &["GET: first piece p50 ", ", between pieces p50 "]);
+        ended.check(ended.code.unwrap(), &["GET: first chunk p50 ", ", chunk gap p50 "]);
         let point = &result(&bundle)["points"][0];
         let get = &point["ops"]["GET"];
         assert_eq!(get["first_piece_ns"]["n"], 40);

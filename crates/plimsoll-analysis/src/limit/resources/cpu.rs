@@ -18,7 +18,7 @@ const OTHERS_SAID_MIN_RATIO: f64 = 0.1;
 /// Time that threads were ready to run and had no core, in cores, to call it a queue.
 const RUN_DELAY_MIN_CORES: f64 = 0.05;
 /// A service that takes so much longer than at the lowest load has a queue somewhere.
-const SLOWER_MIN_RATIO: f64 = 1.3;
+pub(super) const SLOWER_MIN_RATIO: f64 = 1.3;
 /// Time that a quota kept threads from running, in cores.
 const THROTTLED_MIN_CORES: f64 = 0.02;
 /// Time that the hypervisor kept a core, of one core.

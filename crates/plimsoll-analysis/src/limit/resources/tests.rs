@@ -1,4 +1,5 @@
 mod beside;
+mod models;
 mod swings;
 
 use plimsoll_model::disclosure::{Disclosure, TargetDisclosure};

@@ -147,6 +147,7 @@ pub(super) fn plan() -> Command {
         file_set: None,
         files: Vec::new(),
         load_file: None,
+        learnt: None,
         password: None,
         user: (0, 0),
     };

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use super::super::{
-    Answers, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence, WorkerCore,
+    Answers, CountRecord, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence,
+    TokenFault, WorkerCore,
 };
 use super::{Text, advised, count};
 use crate::core_user::{CoreUser, CoreUserKind};
-use crate::units::{Nanos, percent};
+use crate::units::{Nanos, grouped, percent};
 
 /// The next move where nothing else explains lost connections.
 const CONNECTION_ADVICE: &str =
@@ -16,6 +17,105 @@ const CONNECTION_ADVICE: &str =
 /// `, most of them timeout (12)`.
 pub(super) fn most_of_them(most: Option<&(String, u64)>) -> String {
     most.map_or_else(String::new, |(class, n)| format!(", most of them {class} ({})", count(*n)))
+}
+
+/// Two counts of the same ops: those recorded, those of the totals, and of these without a reply.
+pub(super) fn counts_text(record: CountRecord, counts: [u64; 3]) -> Text {
+    let [recorded, totals, without_reply] = counts.map(count);
+    advised(
+        match record {
+            CountRecord::IntervalLogs => format!(
+                "the interval logs hold {recorded} ops and the totals {totals}, {without_reply} of \
+                 them without a reply"
+            ),
+            CountRecord::Seconds => format!(
+                "the seconds of the window hold {recorded} ops done and the totals {totals}"
+            ),
+        },
+        "the bundle is damaged or this is a bug: run the point again and report it",
+    )
+}
+
+/// Mean service times near the suite's cap, with their points.
+pub(super) fn near_cap_text(cap_ms: f64, points: &[(String, u32)]) -> Text {
+    let near = points.iter().map(|(mean, point)| format!("{mean} at point {point}"));
+    advised(
+        format!(
+            "the cap of {cap_ms} ms lies within the uncertainty interval of the mean service time \
+             ({}): another run may count these otherwise and have another peak",
+            near.collect::<Vec<_>>().join(", "),
+        ),
+        "measure longer, or compare several runs (--repeat 3)",
+    )
+}
+
+/// Connections that were closed although they were to be kept.
+pub(super) fn unkept_text(connections: u64, done_ops: u64, reconnected_ops: u64) -> Text {
+    let again = match reconnected_ops {
+        0 => String::new(),
+        ops => format!(
+            "; {} requests came to a connection that it had closed, and were sent again",
+            count(ops)
+        ),
+    };
+    advised(
+        format!(
+            "the server announced to keep its connections and closed {} of them, at {} \
+             replies{again}",
+            count(connections),
+            count(done_ops),
+        ),
+        "each next request pays for a new connection: have the server keep connections, or say \
+         Connection: close",
+    )
+}
+
+/// Answers whose tokens are not what they should be.
+pub(super) fn tokens_text(fault: TokenFault, requests: u64, of_requests: u64) -> Text {
+    let of = format!("{} of {} answers", count(requests), count(of_requests));
+    match fault {
+        TokenFault::Uncounted if requests == of_requests => advised(
+            "no answer says how many tokens it has, so there are chunks and characters a second, \
+             and no tokens",
+            "ask the server for usage in streams (stream_options.include_usage), if it has that",
+        ),
+        TokenFault::Uncounted => advised(
+            format!("{of} do not say how many tokens they have; the rate of tokens is the others'"),
+            "look for answers that were cut off, or for a proxy that drops the last chunk",
+        ),
+        TokenFault::Mismatched => advised(
+            format!("{of} say that they have fewer tokens than chunks with text, which cannot be"),
+            "do not rely on figures of tokens; those of chunks and characters hold",
+        ),
+        TokenFault::CutShort => advised(
+            format!("{of} have fewer tokens than were asked for: the model ended them"),
+            "the lengths in the result are those that were measured; a server that takes ignore_eos \
+             or min_tokens gives all",
+        ),
+    }
+}
+
+/// A server that counts other tokens than its answers have.
+pub(super) fn tokens_apart_text(server_per_s: f64, answers_per_s: f64, limit_ratio: f64) -> Text {
+    advised(
+        format!(
+            "the server's /metrics counted {} output tokens/s and the answers have {} (limit {} \
+             apart)",
+            grouped(server_per_s),
+            grouped(answers_per_s),
+            percent(limit_ratio),
+        ),
+        match server_per_s > answers_per_s {
+            true => {
+                "others use this server, or answers were lost on their way: have it for yourself, \
+                 and look at the errors"
+            }
+            false => {
+                "the page is of one server and others answer too, or it counts otherwise: measure \
+                 the servers one by one"
+            }
+        },
+    )
 }
 
 /// A clock whose offset is not known well enough.

@@ -1,39 +1,4 @@
-use proptest::prelude::*;
-
 use super::*;
-
-const TEXT: &str = "# HELP threads Service threads.\n# TYPE threads gauge\nthreads 49\n\
-    requests_total{type=\"read\",status=\"ok\"} 12\n\
-    requests_total{type=\"write\",status=\"ok\"} 30 1395066363000\n\
-    odd{path=\"a}b\\\"c\"} 1.5e3\nnothing\nbroken{a=\"b\" 7\nwait_seconds_total NaN\n\n";
-
-#[test]
-fn samples_have_name_labels_and_value() {
-    let samples = parse_prometheus(TEXT);
-    let names: Vec<&str> = samples.iter().map(|sample| sample.name).collect();
-    assert_eq!(names, ["threads", "requests_total", "requests_total", "odd"]);
-    assert_eq!(samples[3].labels, "path=\"a}b\\\"c\"");
-    assert_eq!(samples[3].value, 1_500.0);
-}
-
-#[test]
-fn sums_are_over_the_wanted_labels_and_absent_without_any() {
-    let samples = parse_prometheus(TEXT);
-    assert_eq!(sum_of(&samples, "requests_total", |_| true), Some(42.0));
-    let reads = |labels: &str| labels.contains("type=\"read\"");
-    assert_eq!(sum_of(&samples, "requests_total", reads), Some(12.0));
-    assert_eq!(sum_of(&samples, "threads", reads), None);
-    assert_eq!(sum_of(&samples, "queue", |_| true), None);
-}
-
-proptest! {
-    #[test]
-    fn no_text_is_too_odd(text in "[a{}\"\\\\ 0-9=.#\n\u{e9}-]{0,80}") {
-        for sample in parse_prometheus(&text) {
-            prop_assert!(sample.value.is_finite());
-        }
-    }
-}
 
 /// As nginx 1.22 writes it, with its blanks at the ends of lines.
 const PAGE: &str = "Active connections: 4 \nserver accepts handled requests\n \

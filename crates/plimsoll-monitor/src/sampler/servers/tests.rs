@@ -6,6 +6,12 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use super::*;
 use crate::root::{Frame, Texts};
 
+/// Rows of servers, when asked once more.
+fn asked(source: &mut ServerSource, now_ns: impl Fn() -> u64, rows: &mut Rows) {
+    let [mut models, mut gpus] = [&models::MODELS, &models::GPUS].map(Rows::new);
+    source.sample(now_ns, [rows, &mut models, &mut gpus]);
+}
+
 fn text(requests: u32, wait_s: f64) -> String {
     format!(
         "plimsoll_app_threads 4\nplimsoll_app_threads_busy 3\nplimsoll_app_queue_length 7\n\
@@ -21,15 +27,15 @@ fn gauges_are_as_told_and_totals_become_rates() {
     let mut told = [text(100, 10.0), text(300, 22.0)].into_iter();
     let mut source = ServerSource::new(vec![ServerProbe::new("", move || told.next())]);
     let mut rows = Rows::new(&SERVERS);
-    source.sample(|| 7 * NANOS_PER_SECOND, &mut rows);
+    asked(&mut source, || 7 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("", "threads_busy"), Some(3.0));
     assert_eq!(rows.value("", "requests"), None, "the first has no rates");
-    source.sample(|| 9 * NANOS_PER_SECOND, &mut rows);
+    asked(&mut source, || 9 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("", "requests"), Some(100.0), "status requests are no work");
     assert_eq!(rows.value("", "queue_mean"), Some(6.0));
     assert_eq!((rows.value("", "queue"), rows.value("", "threads")), (Some(7.0), Some(4.0)));
     assert_eq!(rows.value("", "fdatasyncs"), None, "what a server does not tell is absent");
-    source.sample(|| 10 * NANOS_PER_SECOND, &mut rows);
+    asked(&mut source, || 10 * NANOS_PER_SECOND, &mut rows);
     assert!(rows.rows().is_empty(), "it does not answer any more");
 }
 
@@ -48,7 +54,7 @@ fn a_server_that_takes_its_time_to_answer_is_not_busier_for_it() {
     let mut rows = Rows::new(&SERVERS);
     for asked_s in 0..3 {
         now_ms.store(asked_s * 1_000, Ordering::Relaxed);
-        source.sample(|| now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
+        asked(&mut source, || now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
         let expected = (asked_s > 0).then_some(100.0);
         assert_eq!(rows.value("", "requests"), expected);
     }
@@ -65,11 +71,11 @@ fn a_server_that_was_away_or_began_anew_has_no_rates_at_first() {
     let mut source = ServerSource::new(vec![ServerProbe::new("2", ask)]);
     let mut rows = Rows::new(&SERVERS);
     for second in 0..3 {
-        source.sample(|| second * NANOS_PER_SECOND, &mut rows);
+        asked(&mut source, || second * NANOS_PER_SECOND, &mut rows);
     }
     assert_eq!(rows.value("2", "queue"), Some(7.0));
     assert_eq!(rows.value("2", "requests"), None, "nothing is known of the time between");
-    source.sample(|| 3 * NANOS_PER_SECOND, &mut rows);
+    asked(&mut source, || 3 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("2", "requests"), None, "a total that shrank is another's");
 }
 

@@ -1,17 +1,17 @@
-//! A Prometheus exporter: its metrics, written as the texts of `/proc` that they came from.
+//! A Prometheus exporter: its metrics, written as the texts of `/proc` that they came from. Those of
+//! GPUs and of servers of language models have no such texts and are passed on as they are.
 
 mod node;
 mod windows;
-
-use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::http::Page;
 use super::{ClockOffset, Fact, Fetched, Lost, Peer, SAMPLE_WAIT, middle};
 use crate::clock::ClockReading;
-use crate::parse::{PrometheusSample, parse_prometheus};
+use crate::parse::{Metrics, parse_prometheus};
 use crate::root::{Frame, Texts};
+use crate::sampler::{SERVER_TEXT, who_tells};
 
 #[derive(Debug)]
 pub(super) struct ExporterPeer {
@@ -52,9 +52,12 @@ impl ExporterPeer {
         } else if metrics.has(windows::CPU) {
             let texts = windows::texts(&metrics, at.monotonic_ns);
             (texts, windows::system(&metrics), &windows::UNTOLD[..])
+        } else if let Some(who) = who_tells(&metrics) {
+            (Texts::from([(SERVER_TEXT.to_owned(), reply.text.clone())]), who.to_owned(), none)
         } else {
             return Err(Lost(format!(
-                "its {} metrics are neither node_exporter's nor windows_exporter's",
+                "its {} metrics are neither node_exporter's nor windows_exporter's, nor those of \
+                 the DCGM exporter or of a known server of language models",
                 samples.len()
             )));
         };
@@ -76,88 +79,6 @@ impl Peer for ExporterPeer {
 
     fn untold(&self) -> &'static [(&'static str, &'static str)] {
         self.untold
-    }
-}
-
-/// Samples by the name of their metric.
-struct Metrics<'t>(HashMap<&'t str, Vec<&'t PrometheusSample<'t>>>);
-
-impl<'t> Metrics<'t> {
-    fn of(samples: &'t [PrometheusSample<'t>]) -> Self {
-        let mut by_name: HashMap<&str, Vec<&PrometheusSample<'_>>> = HashMap::new();
-        for sample in samples {
-            by_name.entry(sample.name).or_default().push(sample);
-        }
-        Self(by_name)
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
-    /// Sum over all labels.
-    fn sum(&self, name: &str) -> Option<f64> {
-        Some(self.0.get(name)?.iter().map(|sample| sample.value).sum())
-    }
-
-    /// By the value of a label, summed over the others.
-    fn by(&self, name: &str, label: &str) -> BTreeMap<String, f64> {
-        let mut by: BTreeMap<String, f64> = BTreeMap::new();
-        for sample in self.0.get(name).into_iter().flatten() {
-            if let Some(value) = label_value(sample.labels, label) {
-                *by.entry(value).or_default() += sample.value;
-            }
-        }
-        by
-    }
-
-    /// By the values of two labels.
-    fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<[String; 2], f64> {
-        let samples = self.0.get(name).into_iter().flatten();
-        let keyed = samples.filter_map(|sample| {
-            let [first, second] = labels.map(|label| label_value(sample.labels, label));
-            Some(([first?, second?], sample.value))
-        });
-        keyed.collect()
-    }
-
-    /// What follows `prefix` in the names of metrics, with their sums, sorted.
-    fn below<'a>(&'a self, prefix: &'a str) -> BTreeMap<&'t str, f64> {
-        let below = self.0.keys().filter_map(|name| Some((name.strip_prefix(prefix)?, *name)));
-        below.filter_map(|(rest, name)| Some((rest, self.sum(name)?))).collect()
-    }
-
-    /// A label of the only sample of a metric.
-    fn label(&self, name: &str, label: &str) -> Option<String> {
-        label_value(self.0.get(name)?.first()?.labels, label)
-    }
-}
-
-/// Value of a label in what stands between the braces, with its escapes undone.
-fn label_value(labels: &str, wanted: &str) -> Option<String> {
-    let mut rest = labels;
-    loop {
-        let (name, after) = rest.split_once("=\"")?;
-        let mut value = String::new();
-        let mut escaped = false;
-        let mut end = None;
-        for (at, c) in after.char_indices() {
-            match c {
-                'n' if escaped => value.push('\n'),
-                _ if escaped => value.push(c),
-                '\\' => {}
-                '"' => {
-                    end = Some(at);
-                    break;
-                }
-                _ => value.push(c),
-            }
-            escaped = c == '\\' && !escaped;
-        }
-        if name.trim_matches([',', ' ']) == wanted {
-            return end.map(|_| value);
-        }
-        rest = &after[end? + 1..];
     }
 }
 

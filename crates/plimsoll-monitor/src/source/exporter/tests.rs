@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proptest::prelude::*;
-
 use super::*;
 use crate::clock;
 use crate::parse::parse_prometheus;
@@ -218,29 +216,14 @@ fn what_is_no_exporter_is_refused() {
 }
 
 #[test]
-fn a_label_is_found_whatever_the_others_hold() {
-    let labels = r#"nic="a \"b\", mode=\"x\" \\",mode="idle", core="0,1""#;
-    assert_eq!(label_value(labels, "mode").as_deref(), Some("idle"));
-    assert_eq!(label_value(labels, "nic").as_deref(), Some(r#"a "b", mode="x" \"#));
-    assert_eq!(label_value(labels, "core").as_deref(), Some("0,1"));
-    assert_eq!(label_value(labels, "cor"), None);
-    assert_eq!(label_value("mode=\"open", "mode"), None);
-}
-
-#[test]
-fn samples_are_summed_by_a_label() {
-    let text = "a_total{x=\"1\",y=\"p\"} 2\na_total{x=\"1\",y=\"q\"} 3\na_total{x=\"2\"} 4\nb 1\n";
-    let samples = parse_prometheus(text);
-    let metrics = Metrics::of(&samples);
-    assert_eq!(metrics.sum("a_total"), Some(9.0));
-    assert_eq!(metrics.by("a_total", "x"), [("1".into(), 5.0), ("2".into(), 4.0)].into());
-    assert_eq!(metrics.by_two("a_total", ["x", "y"]).len(), 2);
-    assert_eq!(metrics.below("a_"), [("total", 9.0)].into());
-}
-
-proptest! {
-    #[test]
-    fn no_labels_are_too_odd(labels in "[a=\",\\\\ \u{e9}]{0,60}") {
-        label_value(&labels, "a");
-    }
+fn figures_of_models_and_gpus_are_passed_on_as_they_are() {
+    let page = page("DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 97\n");
+    let (port, _) = served(vec![page.clone(), page]);
+    let (mut peer, facts) = ExporterPeer::open("127.0.0.1", port, "/metrics").unwrap();
+    assert_eq!(facts[0].1, "DCGM exporter");
+    let frame = Frame::default();
+    let fetched = peer.fetch(&frame).unwrap().unwrap();
+    let sample = Sampler::new(&Root::of_frame(frame), Vec::new()).sample(fetched.at).clone();
+    assert_eq!(sample.gpus.value("0", "busy"), Some(0.97));
+    assert!(sample.models.rows().is_empty() && sample.servers.rows().is_empty());
 }

@@ -170,6 +170,7 @@ impl Run<'_> {
             on_client_failure: self.request.suite.load.on_client_failure(),
             crew: None,
             files: None,
+            goodput: self.request.suite.goodput,
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
         }
     }

@@ -208,7 +208,8 @@ impl Run<'_> {
         self.setup = RunSetup::prepare(self.request, Some(highest), fleet, (self.signals, live))?;
         self.endpoints = self.setup.endpoints();
         let dir = self.bundle.dir().join(MONITORS_DIR);
-        self.watcher.restart(&dir, self.setup.registration, &self.setup.targets)?;
+        let sent = self.request.headers.put_into(&self.request.suite);
+        self.watcher.restart(&dir, self.setup.served(&sent))?;
         self.disclosure = disclose::disclosure(self.request, &self.setup, self.fleet.as_ref());
         self.disclose()?;
         self.disclose_sources()

@@ -1,7 +1,7 @@
 //! Load points and seconds in OpenTelemetry's words. `docs/export.md` explains them to users.
 
 use plimsoll_model::assignment::{PointId, Purpose};
-use plimsoll_model::event::{OpTimes, Times};
+use plimsoll_model::event::{OpTimes, TimeKind, Times};
 use plimsoll_model::result::{OpResult, PointResult, RunResult};
 
 use super::super::{BeginningPoint, FinishedPoint, SecondView};
@@ -15,7 +15,7 @@ use super::wire::{
 const NAME: &str = "plimsoll";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-type TimesOf = fn(&OpTimes) -> &Times;
+type TimesOf = fn(&OpTimes) -> Option<&Times>;
 type CountOf = fn(&OpResult) -> u64;
 type FigureOf = fn(&PointResult) -> Option<f64>;
 type SecondFigureOf = fn(&SecondView) -> Option<f64>;
@@ -23,10 +23,22 @@ type SecondFigureOf = fn(&SecondView) -> Option<f64>;
 /// Distributions, by op.
 const HISTOGRAMS: [(&str, &str, TimesOf); 2] = [
     ("plimsoll.response.duration", "Time from due to done, failed ops among them", |op| {
-        &op.response
+        TimeKind::Response.of(op)
     }),
     ("plimsoll.service.duration", "Time from sent to done, of ops that did not fail", |op| {
-        &op.service
+        TimeKind::Service.of(op)
+    }),
+];
+/// The same of replies that are streams, where there are any.
+const STREAM_HISTOGRAMS: [(&str, &str, TimesOf); 3] = [
+    ("plimsoll.first_output.duration", "Time from due to the first output of any kind", |op| {
+        TimeKind::FirstOutput.of(op)
+    }),
+    ("plimsoll.output_token.duration", "Time per output token after the first", |op| {
+        TimeKind::TokenTime.of(op)
+    }),
+    ("plimsoll.chunk_gap.duration", "Time from one chunk with output to the next", |op| {
+        TimeKind::ChunkGap.of(op)
     }),
 ];
 /// Counts, by op.
@@ -34,7 +46,7 @@ const SUMS: [(&str, &str, CountOf); 2] = [
     ("plimsoll.ops", "Ops due in the window that ended, however", |op| op.count),
     ("plimsoll.errors", "Of those, failed", |op| op.errors),
 ];
-const GAUGES: [(&str, &str, &str, FigureOf); 5] = [
+const GAUGES: [(&str, &str, &str, FigureOf); 7] = [
     ("plimsoll.throughput.requested", "{op}/s", "Ops due in the window", |point| {
         point.offered_ops_per_s
     }),
@@ -50,9 +62,15 @@ const GAUGES: [(&str, &str, &str, FigureOf); 5] = [
     ("plimsoll.generator.send_lag", "s", "Mean time from due to sent", |point| {
         Some(point.send_lag_ns?.mean? / 1e9)
     }),
+    ("plimsoll.throughput.output_tokens", "{token}/s", "Output tokens in the window", |point| {
+        point.generation.as_ref()?.output_tokens_per_s
+    }),
+    ("plimsoll.goodput", "1", "Part of the ops due that kept the limits of a good one", |point| {
+        point.goodput.as_ref()?.share_ratio
+    }),
 ];
 
-const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 4] = [
+const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 5] = [
     ("plimsoll.second.throughput", "{op}/s", "Ops done without error", |second| {
         Some(second.ops_per_s)
     }),
@@ -62,6 +80,9 @@ const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 4] = [
     }),
     ("plimsoll.second.response.p99", "s", "99th percentile from due to done", |second| {
         Some(second.response_p99_ns? as f64 / 1e9)
+    }),
+    ("plimsoll.second.chunks", "{chunk}/s", "Chunks of streamed replies that came", |second| {
+        Some(second.chunks_per_s).filter(|chunks| *chunks > 0.0)
     }),
 ];
 
@@ -73,6 +94,9 @@ pub(super) fn of_point(
     let frame = Frame::of(finished);
     let mut metrics: Vec<Metric> =
         HISTOGRAMS.iter().map(|of| frame.histogram(finished, *of)).collect();
+    let is_there = |of: TimesOf| finished.times.window().iter().any(|op| of(op).is_some());
+    let streams = STREAM_HISTOGRAMS.iter().filter(|(_, _, of)| is_there(*of));
+    metrics.extend(streams.map(|of| frame.histogram(finished, *of)));
     metrics.extend(SUMS.iter().map(|of| frame.sum(finished.point, *of)));
     metrics.extend(GAUGES.iter().filter_map(|(name, unit, description, of)| {
         Some(frame.gauge(name, unit, description, of(finished.point)?))
@@ -177,10 +201,10 @@ impl Frame {
         (name, description, of): (&str, &str, TimesOf),
     ) -> Metric {
         let ops = finished.op_names.0.iter().zip(finished.times.window());
-        let filled = ops.filter(|(_, times)| !of(times).is_empty());
+        let filled = ops.filter_map(|(op, times)| Some((op, of(times)?)));
         let data_points = filled.map(|(op, times)| {
             let Exponential { scale, zeros, offset, counts, count, sum_s, min_s, max_s } =
-                Exponential::of(of(times));
+                Exponential::of(times);
             ExponentialHistogramDataPoint {
                 attributes: self.attributes_of(op),
                 start_time_unix_nano: self.start_unix_ns,

@@ -32,7 +32,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let fits = extent.columns.is_none_or(|room| times.len() + bytes.len() + 4 <= room);
     let between = if fits { "  " } else { "\n  " };
     let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&format!("{times}{between}{bytes}")));
-    push_pieces(out, point);
+    push_chunks(out, point);
     let widest = rows.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     for (label, share) in &rows {
         let bar = "█".repeat((share / widest * BAR).round() as usize);
@@ -54,13 +54,16 @@ fn labelled_rows(point: &PointResult) -> Vec<(String, f64)> {
     known.map(label).chain([(format!("> {last}"), beyond)]).collect()
 }
 
-/// Where replies were timed piece by piece.
-fn push_pieces(out: &mut String, point: &PointResult) {
+/// Where replies were timed chunk by chunk. Those of language models have a table of their own.
+fn push_chunks(out: &mut String, point: &PointResult) {
+    if point.generation.is_some() {
+        return;
+    }
     for (name, op) in &point.ops {
         let (Some(first), Some(gap)) = (op.first_piece_ns, op.piece_gap_ns) else { continue };
         let _ = writeln!(
             out,
-            "  {name}: first piece p50 {} p99 {}, between pieces p50 {} p99 {} max {}",
+            "  {name}: first chunk p50 {} p99 {}, chunk gap p50 {} p99 {} max {}",
             time(first.p50),
             time(first.p99),
             time(gap.p50),

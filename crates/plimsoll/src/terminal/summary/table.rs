@@ -94,7 +94,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     if result.points.is_empty() {
         return;
     }
-    let points = thinned(&result.points, metric(result), extent.rows_max);
+    let points = thinned_of(result, extent);
     let marks: Vec<Mark> = points.iter().map(|point| Mark::of(result, point)).collect();
     let mut columns = columns(result, &points);
     if let Some(room) = extent.columns {
@@ -220,6 +220,11 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         });
     }
     columns
+}
+
+/// The points of a run that have a row here.
+pub(super) fn thinned_of<'r>(result: &'r RunResult, extent: &Extent) -> Vec<&'r PointResult> {
+    thinned(&result.points, metric(result), extent.rows_max)
 }
 
 /// At most `rows_max` points, evenly chosen: the first, the last and the best of those that count

@@ -8,7 +8,7 @@ use plimsoll_calibration::wire::Start;
 use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
-use plimsoll_model::event::Asked;
+use plimsoll_model::event::{Asked, OpTimes};
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
@@ -117,7 +117,7 @@ impl Bench<'_> {
                 trial.name
             ))
         })?;
-        read(&out, ahead_ns, &end.result)
+        read(&out, (trial.wire, ahead_ns), &end.result)
     }
 
     fn request(
@@ -167,7 +167,11 @@ fn unstepped(before_ns: i64, after_ns: i64) -> Result<i64, Nanos> {
 }
 
 /// The load points of a bundle.
-fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<Seen>, Failure> {
+fn read(
+    bundle: &Path,
+    (wire, wall_ahead_ns): (Wire, i64),
+    result: &RunResult,
+) -> Result<Vec<Seen>, Failure> {
     let reader = BundleReader::open(bundle)?;
     let Some(started) = reader.journal().started() else { return Ok(Vec::new()) };
     let points = reader.journal().points().filter(|p| p.point.purpose == Purpose::Ladder);
@@ -179,7 +183,7 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
             let from = origin_ns + record.warm_up_ns.0;
             Ok(Seen {
                 record: record.clone(),
-                times: times.window_total(),
+                times: judged(wire, times.window_total()),
                 window_ns: (from, from + record.measured_ns.0),
                 reasons: reasons_at(&result.verdict.reasons, position),
                 stated: result
@@ -189,6 +193,14 @@ fn read(bundle: &Path, wall_ahead_ns: i64, result: &RunResult) -> Result<Vec<See
             })
         })
         .collect()
+}
+
+/// The same with the time that a wire judges as the response.
+fn judged(wire: Wire, mut times: OpTimes) -> OpTimes {
+    if let Some(judged) = wire.judged().of(&times).cloned() {
+        times.response = judged;
+    }
+    times
 }
 
 /// Those of the load point and of the whole run.

@@ -1,0 +1,211 @@
+//! What a load point generated: times within replies, lengths, tokens per second, and the part of
+//! its ops that were good ones.
+
+use plimsoll_model::event::{OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times};
+use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::generation::GenerationCounts;
+use plimsoll_model::goodput::{GoodLimits, Goodput};
+use plimsoll_model::result::{
+    CountSummary, Generation, SteadyWindow, TimeSummary, TokenSource, Uncertainty,
+};
+use plimsoll_model::suite::{EndpointsRules, Suite};
+use plimsoll_model::units::NANOS_PER_SECOND;
+
+use crate::blocks::{Chance, Coarse, chance_of_rate, chance_of_ratio, ratio_parts};
+use crate::endpoints::{Pass, early_stopping, steady_window};
+use crate::health::ClientTime;
+use crate::raw::PointTimes;
+use crate::sampling::NORMAL_95;
+use crate::stated::{runs_apart, span, stream_intervals};
+use crate::timeline::over_time;
+use crate::times::{percentile, quantile_ns, summarise};
+use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
+
+/// Percentile that users' figures of MLPerf are taken at, in hundredths of a percent.
+const P90: u32 = 9_000;
+
+/// The histograms of a time within ops.
+pub(crate) const fn kind_of(figure: StreamFigure) -> TimeKind {
+    match figure {
+        StreamFigure::FirstByte => TimeKind::FirstByte,
+        StreamFigure::FirstOutput => TimeKind::FirstOutput,
+        StreamFigure::FirstVisible => TimeKind::FirstVisible,
+        StreamFigure::ChunkGap => TimeKind::ChunkGap,
+        StreamFigure::Tpot => TimeKind::TokenTime,
+        StreamFigure::LaterTpot => TimeKind::LaterTokenTime,
+    }
+}
+
+/// `None` where replies are no streams of output. `total` is merged over window and ops.
+pub(crate) fn generation(
+    suite: &Suite,
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+) -> Option<Generation> {
+    let counts = &record.totals.generation;
+    if *counts == GenerationCounts::default() && TimeKind::FirstOutput.of(total).is_none() {
+        return None;
+    }
+    let of = |kind: TimeKind| kind.of(total).map(|times| summarise(times, &[]));
+    let intervals = |kind| stream_intervals(record, total, times, kind);
+    let mut generation = Generation {
+        first_byte_ns: of(TimeKind::FirstByte),
+        first_byte_service_ns: of(TimeKind::FirstByteService),
+        first_output_ns: of(TimeKind::FirstOutput),
+        first_output_service_ns: of(TimeKind::FirstOutputService),
+        first_output_interval_ns: intervals(TimeKind::FirstOutput),
+        first_visible_ns: of(TimeKind::FirstVisible),
+        first_visible_service_ns: of(TimeKind::FirstVisibleService),
+        first_visible_interval_ns: intervals(TimeKind::FirstVisible),
+        chunk_gap_ns: of(TimeKind::ChunkGap),
+        chunk_gap_interval_ns: intervals(TimeKind::ChunkGap),
+        token_time_ns: of(TimeKind::TokenTime),
+        token_time_interval_ns: intervals(TimeKind::TokenTime),
+        later_token_time_ns: of(TimeKind::LaterTokenTime),
+        later_token_time_interval_ns: intervals(TimeKind::LaterTokenTime),
+        later_token_time_p90_early_ns: TimeKind::LaterTokenTime
+            .of(total)
+            .and_then(|times| early_stopping(times, P90)),
+        first_output_over_time: over_time(record, times, |slice| {
+            slice.stream(TimeKind::FirstOutput)
+        }),
+        prompt_tokens: TimeKind::PromptTokens.of(total).map(counted),
+        output_tokens: TimeKind::OutputTokens.of(total).map(counted),
+        counted_requests: counts.counted_requests,
+        uncounted_requests: counts.uncounted_requests,
+        mismatched_requests: counts.mismatched_requests,
+        several_a_chunk_requests: counts.several_a_chunk_requests,
+        cut_short_requests: counts.cut_short_requests,
+        steady: suite.endpoints.map(|rules| steady(rules, record, total, times)),
+        ..Generation::default()
+    };
+    rates(&mut generation, record, ClientTime::of(record, total));
+    Some(generation)
+}
+
+/// Per second, and what a user gets of it.
+fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<ClientTime>) {
+    let counts = &record.totals.generation;
+    let seconds = record.measured_ns.as_secs_f64();
+    if seconds <= 0.0 {
+        return;
+    }
+    generation.chunks_per_s = Some(counts.chunks as f64 / seconds);
+    generation.characters_per_s = Some(counts.characters as f64 / seconds);
+    generation.output_tokens_per_s = output_tokens_per_s(record);
+    generation.server_output_tokens_per_s = server_output_tokens_per_s(record);
+    generation.token_source = (counts.counted_requests > 0).then_some(TokenSource::Usage);
+    generation.output_tokens_interval_per_s =
+        generation.output_tokens_per_s.and_then(|rate| rate_interval(rate, record, closed));
+    let cached = (counts.cached_said_requests > 0 && counts.cached_of_prompt_tokens > 0)
+        .then(|| counts.cached_prompt_tokens as f64 / counts.cached_of_prompt_tokens as f64);
+    generation.cached_prompt_ratio = cached;
+    let per_second = |ns: f64| (ns > 0.0).then(|| NANOS_PER_SECOND as f64 / ns);
+    let mean = |times: TimeSummary| times.mean;
+    let p90 = |times: TimeSummary| times.p90.map(|ns| ns as f64);
+    generation.tokens_per_s_per_user = generation.token_time_ns.and_then(mean).and_then(per_second);
+    generation.tps_per_user = generation.later_token_time_ns.and_then(p90).and_then(per_second);
+}
+
+/// How far chance may have moved the rate, from the chunks of each second; of a closed load also
+/// what the generator's delays cost, and what other runs may differ by.
+fn rate_interval(value: f64, record: &PointRecord, closed: Option<ClientTime>) -> Option<[f64; 2]> {
+    let parts = of_window(record, |second| second.chunks as f64);
+    let (chunks, length) = ratio_parts(parts.iter());
+    let Chance { below, above } = chance_of_rate(&parts)?;
+    let scale = if chunks > 0.0 { value / (chunks / length) } else { return None };
+    Some(span(&Uncertainty {
+        value,
+        generator: closed.map_or(0.0, |time| value * (time.longer_ratio() - 1.0)),
+        sample_below: below * scale,
+        sample_above: above * scale,
+        other_runs: value * runs_apart(closed),
+        resolution: 0.0,
+    }))
+}
+
+/// What each second of the window counted, and its length.
+fn of_window(record: &PointRecord, count: impl Fn(&SecondRecord) -> f64) -> Vec<(f64, f64)> {
+    let window = record.seconds.iter().filter(|second| second.phase == Phase::Measure);
+    window.map(|it| (count(it), it.length_ns as f64 / NANOS_PER_SECOND as f64)).collect()
+}
+
+/// The part of the ops due in the window that kept the limits, and how many a second did.
+pub(crate) fn goodput(limits: GoodLimits, record: &PointRecord) -> Goodput {
+    let totals = &record.totals;
+    let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
+    let seconds = record.measured_ns.as_secs_f64();
+    let rate = (seconds > 0.0).then(|| totals.good_in_window as f64 / seconds);
+    let parts = of_window(record, |second| second.good as f64);
+    let chance = chance_of_rate(&parts);
+    let bounds =
+        |value: f64, chance: Chance| [(value - chance.below).max(0.0), value + chance.above];
+    Goodput {
+        limits,
+        share_ratio: share(totals.good),
+        share_interval_ratio: share(totals.good).and_then(|value| share_interval(value, record)),
+        per_s: rate,
+        interval_per_s: rate.zip(chance).map(|(rate, chance)| bounds(rate, chance)),
+    }
+}
+
+/// From how the share varies between seconds, and no narrower than that of independent ops (Wilson
+/// 1927). Any op that is unfinished may be good or not.
+fn share_interval(value: f64, record: &PointRecord) -> Option<[f64; 2]> {
+    let totals = &record.totals;
+    let n = totals.due as f64;
+    if n <= 0.0 {
+        return None;
+    }
+    let z2 = NORMAL_95 * NORMAL_95;
+    let middle = (value + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = NORMAL_95 * (value * (1.0 - value) / n + z2 / (4.0 * n * n)).sqrt() / (1.0 + z2 / n);
+    let window = record.seconds.iter().filter(|second| second.phase == Phase::Measure);
+    let parts: Vec<_> = window.map(|it| (it.good as f64, it.done as f64)).collect();
+    let Chance { below, above } = chance_of_ratio(&parts).unwrap_or_default();
+    let open = totals.unfinished as f64 / n;
+    let low = (value - below).min(middle - half).max(0.0);
+    let high = (value + above).max(middle + half) + open;
+    Some([low, high.min(1.0)])
+}
+
+fn counted(times: &Times) -> CountSummary {
+    let n = times.len();
+    CountSummary {
+        n,
+        mean: (n > 0).then(|| times.mean()),
+        p50: percentile(times, 5_000),
+        p90: percentile(times, P90),
+        p99: percentile(times, 9_900),
+        max: (n > 0).then(|| times.max()),
+    }
+}
+
+/// Equal parts of the window take the place of passes over the data set.
+fn steady(
+    rules: EndpointsRules,
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+) -> SteadyWindow {
+    let slices: Vec<&Coarse> =
+        times.slices().filter_map(|(_, slice)| slice.stream(TimeKind::LaterTokenTime)).collect();
+    let parts = slices.chunks(slices.len().div_ceil(rules.passes.max(1) as usize).max(1));
+    let share = record.measured_ns.as_secs_f64() / slices.len().max(1) as f64;
+    let pass = |slices: &[&Coarse]| {
+        let mut whole = Coarse::default();
+        slices.iter().for_each(|slice| whole.merge(slice));
+        Some(Pass {
+            p50_ns: whole.quantile_ns(0.5)?,
+            p90_ns: whole.quantile_ns(0.9)?,
+            seconds: share * slices.len() as f64,
+        })
+    };
+    let passes: Vec<Pass> = parts.filter_map(pass).collect();
+    let p99_s = quantile_ns(&total.response, 9_900) as f64 / NANOS_PER_SECOND as f64;
+    steady_window(&passes, rules.steady_min.as_secs_f64(), p99_s)
+}
+
+#[cfg(test)]
+mod tests;

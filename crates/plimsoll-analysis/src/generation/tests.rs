@@ -1,0 +1,206 @@
+//! A load point of 16 users: each answer has 100 tokens in 100 chunks, 10 ms apart, the first after
+//! 200 ms.
+
+use plimsoll_model::bundle::IntervalSlice;
+use plimsoll_model::capacity::{CapacityAsked, Figure, TryStanding};
+use plimsoll_model::gate::GateState;
+use plimsoll_model::result::{PointResult, RunResult, SteadyVerdict};
+use plimsoll_model::stated::Stated;
+use plimsoll_model::units::Nanos;
+
+use super::*;
+use crate::analyse;
+use crate::testing::{PointBuilder, RunBuilder};
+
+const MS: u64 = 1_000_000;
+/// Answers that end in a second.
+const ANSWERS: u32 = 14;
+const CHUNKS: u32 = 100 * ANSWERS;
+
+fn streamed() -> RunBuilder {
+    let mut run = RunBuilder::of([PointBuilder::closed(16).achieved(u64::from(ANSWERS))]);
+    let times = |second: &IntervalSlice| {
+        let mut second = IntervalSlice { ops: second.ops.clone(), ..*second };
+        let op = &mut second.ops[0];
+        let mut add = |kind: TimeKind, value: u64, n: u32| {
+            kind.of_mut(op).record_n(value, n).unwrap();
+        };
+        add(TimeKind::FirstOutput, 200 * MS, ANSWERS);
+        add(TimeKind::FirstOutputLow, 199 * MS, ANSWERS);
+        add(TimeKind::FirstVisible, 200 * MS, ANSWERS);
+        add(TimeKind::ChunkGap, 10 * MS, CHUNKS - ANSWERS);
+        add(TimeKind::TokenTime, 10 * MS, ANSWERS);
+        add(TimeKind::LaterTokenTime, 10 * MS, ANSWERS);
+        add(TimeKind::OutputTokens, 100, ANSWERS);
+        add(TimeKind::PromptTokens, 512, ANSWERS);
+        second
+    };
+    let stem = run.finished_mut(0).point.stem();
+    let plain = PointBuilder::closed(16).achieved(u64::from(ANSWERS));
+    let slices: Vec<IntervalSlice> = plain.slices().iter().map(times).collect();
+    run.histograms.insert(stem, PointTimes::from_seconds(slices));
+    let record = run.finished_mut(0);
+    let seconds = record.measured_ns.0 / 1_000_000_000;
+    let answers = u64::from(ANSWERS) * seconds;
+    record.totals.generation = GenerationCounts {
+        chunks: 100 * answers,
+        characters: 500 * answers,
+        counted_requests: answers,
+        output_tokens: 100 * answers,
+        counted_characters: 500 * answers,
+        counted_chunks: 100 * answers,
+        prompt_tokens: 512 * answers,
+        cached_said_requests: answers,
+        cached_prompt_tokens: 128 * answers,
+        cached_of_prompt_tokens: 512 * answers,
+        ..GenerationCounts::default()
+    };
+    record.totals.good = answers * 9 / 10;
+    record.totals.good_in_window = answers * 9 / 10;
+    for second in &mut record.seconds {
+        (second.chunks, second.good) = (u64::from(CHUNKS), second.done * 9 / 10);
+    }
+    run
+}
+
+fn point(run: &RunBuilder) -> PointResult {
+    let RunResult { points, .. } = analyse(&run.raw());
+    points.into_iter().next().unwrap()
+}
+
+fn generated(run: &RunBuilder) -> Generation {
+    point(run).generation.unwrap()
+}
+
+/// Within the resolution of the histograms.
+fn is_near(value: f64, truth: f64) -> bool {
+    (value / truth - 1.0).abs() < 2e-3
+}
+
+#[test]
+fn a_point_of_streams_says_when_output_came_how_long_it_was_and_how_much_a_second() {
+    let found = generated(&streamed());
+    let p90 = |times: Option<TimeSummary>| times.and_then(|it| it.p90).unwrap() as f64;
+    assert!(is_near(p90(found.first_output_ns), 200e6) && is_near(p90(found.token_time_ns), 10e6));
+    assert_eq!(found.output_tokens.unwrap().p50, Some(100));
+    assert!(is_near(found.output_tokens_per_s.unwrap(), 1_400.0));
+    assert!(is_near(found.tokens_per_s_per_user.unwrap(), 100.0));
+    assert!(is_near(found.tps_per_user.unwrap(), 100.0));
+    assert_eq!(found.cached_prompt_ratio, Some(0.25));
+    assert_eq!(found.token_source, Some(TokenSource::Usage));
+    let [low, high] = found.output_tokens_interval_per_s.unwrap();
+    assert!(low < 1_400.0 && 1_400.0 < high && high < 1_500.0, "{low} {high}");
+}
+
+#[test]
+fn the_generators_own_part_of_a_first_output_lies_below_it_and_gaps_have_none() {
+    let found = generated(&streamed());
+    let [low, high] = found.first_output_interval_ns.unwrap().p90.unwrap();
+    assert!(low < 199.5e6 && high < 206e6, "{low} {high}");
+    assert_eq!(found.first_visible_interval_ns, found.first_output_interval_ns);
+    let [low, high] = found.chunk_gap_interval_ns.unwrap().p90.unwrap();
+    assert!(low > 9.5e6 && high < 10.3e6, "{low} {high}");
+}
+
+#[test]
+fn without_usage_there_are_chunks_and_characters_and_no_tokens() {
+    let mut run = streamed();
+    let counts = &mut run.finished_mut(0).totals.generation;
+    *counts = GenerationCounts {
+        chunks: counts.chunks,
+        characters: counts.characters,
+        uncounted_requests: counts.counted_requests,
+        ..GenerationCounts::default()
+    };
+    let found = generated(&run);
+    assert!(found.output_tokens_per_s.is_none() && found.token_source.is_none());
+    assert!(is_near(found.chunks_per_s.unwrap(), 1_400.0));
+    assert!(is_near(found.characters_per_s.unwrap(), 7_000.0));
+}
+
+#[test]
+fn output_that_never_came_is_a_lower_bound() {
+    let mut run = streamed();
+    let totals = &mut run.finished_mut(0).totals;
+    totals.unfinished = 3;
+    totals.response_age_min = Some(Nanos::from_millis(50));
+    let point = point(&run);
+    let found = point.generation.as_ref().unwrap();
+    assert_eq!(found.first_output_interval_ns.unwrap().p90, None);
+    let stated = Stated::stream(&point, StreamFigure::FirstOutput, Figure::P90).unwrap();
+    assert!(stated.lower_bound);
+}
+
+#[test]
+fn the_share_of_good_ops_is_of_all_that_were_due() {
+    let mut run = streamed();
+    run.suite.goodput = Some("first_output<500ms".parse().unwrap());
+    let found = point(&run).goodput.unwrap();
+    let [low, high] = found.share_interval_ratio.unwrap();
+    let share = found.share_ratio.unwrap();
+    assert!((share - 0.9).abs() < 1e-9 && low < share && share < high, "{low} {share} {high}");
+    run.finished_mut(0).totals.unfinished = 42;
+    let open = point(&run).goodput.unwrap().share_interval_ratio.unwrap();
+    assert!(open[1] > high + 0.05, "an op that is unfinished may be a good one: {open:?}");
+}
+
+#[test]
+fn a_suite_that_follows_mlperf_has_its_regions_and_says_what_is_wanting() {
+    let mut run = streamed();
+    let steady_min = Nanos::from_secs(10);
+    run.suite.endpoints = Some(EndpointsRules { passes: 5, steady_min });
+    let found = analyse(&run.raw()).summary.endpoints.unwrap();
+    assert_eq!((found.c_min, found.c_max, found.wanting.is_empty()), (16, 16, false));
+    let [only] = &found.points[..] else { panic!("{found:?}") };
+    assert!(is_near(only.tpot_p90_ns.unwrap() as f64, 10e6), "{only:?}");
+    assert_eq!(only.steady.verdict, Some(SteadyVerdict::Steady), "{:?}", only.steady);
+    assert!(only.tpot_p90_early_ns >= only.tpot_p90_ns);
+}
+
+#[test]
+fn a_point_without_streams_says_nothing_of_generation() {
+    let mut run = RunBuilder::open(&[500.0]);
+    assert!(point(&run).generation.is_none() && point(&run).goodput.is_none());
+    run.suite.endpoints = Some(EndpointsRules { passes: 8, steady_min: Nanos::from_secs(1) });
+    assert!(analyse(&run.raw()).summary.endpoints.is_none());
+}
+
+#[test]
+fn a_load_is_held_against_what_its_users_get() {
+    let mut run = streamed();
+    run.suite.goodput = Some("first_output<500ms".parse().unwrap());
+    let mut judged = |within: &str| {
+        let within = within.parse().unwrap();
+        let asked = CapacityAsked { within, think: None, users_per_client: 1.0 };
+        run.started_mut().capacity = Some(asked);
+        let search = analyse(&run.raw()).summary.capacity_search.unwrap();
+        (search.tries[0].standing, search.tries[0].why())
+    };
+    let (standing, why) = judged("first_output.p90<500ms,tpot.p90<50ms,goodput>0.8");
+    assert_eq!(standing, TryStanding::Within, "{why}");
+    assert_eq!(
+        why,
+        "first_output.p90 200 ms < 500 ms, tpot.p90 10.0 ms < 50.0 ms, goodput 90 % > 80 %"
+    );
+    let (standing, why) = judged("tpot.p90<5ms");
+    assert_eq!((standing, why.as_str()), (TryStanding::NotWithin, "tpot.p90 10.0 ms ≥ 5.00 ms"));
+    let (standing, why) = judged("goodput>0.99");
+    assert_eq!(standing, TryStanding::NotWithin, "{why}");
+    assert!(why.contains("≤ 99 %"), "{why}");
+}
+
+#[test]
+fn a_gate_is_held_against_what_users_get() {
+    let mut run = streamed();
+    run.suite.goodput = Some("first_output<500ms".parse().unwrap());
+    let mut state = |expr: &str| {
+        run.started_mut().gates.all = vec![expr.parse().unwrap()];
+        analyse(&run.raw()).gates[0].state
+    };
+    assert_eq!(state("first_output.p90 > 500ms"), GateState::Held);
+    assert_eq!(state("first_output.p90@16 > 100ms"), GateState::Failed);
+    assert_eq!(state("chunk_gap.p99 > 5ms"), GateState::Failed);
+    assert_eq!(state("tokens_per_s < 1000"), GateState::Held);
+    assert_eq!(state("goodput < 95%"), GateState::Failed);
+    assert_eq!(state("first_byte.p90 > 1s"), GateState::Unknown, "no first byte was marked");
+}

@@ -1,0 +1,289 @@
+//! An answer under way: its tokens as chunks of an event stream, or as one reply at its end.
+
+use std::io::Write as _;
+
+use super::log::Row;
+use super::request::{Finish, Kind, UsageStyle};
+use super::tokens::Answer;
+
+/// What every answer of a server has in common.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// The model's name, as JSON.
+    pub(super) model: String,
+    pub(super) tokens_per_chunk: u32,
+    /// Tokens of reasoning at the start of a chat's answer.
+    pub(super) reasoning_tokens: u32,
+    /// The most usage that it tells.
+    pub(super) usage: UsageStyle,
+    /// Usage tells how much of the prompt was in the prefix cache.
+    pub(super) tells_cached: bool,
+    /// The connection ends after a streamed answer, although the head says that it stays.
+    pub(super) closes_after_stream: bool,
+}
+
+/// The answer that a request gets.
+#[derive(Debug)]
+pub(super) struct Answering {
+    /// Of the law.
+    pub(super) id: u64,
+    kind: Kind,
+    stream: Option<UsageStyle>,
+    words: Answer,
+    output_tokens: u32,
+    finish: Finish,
+    /// Of every event of a stream, up to the choices.
+    prefix: String,
+    /// Text that no chunk has had yet; of a reply in one, all of it.
+    text: String,
+    reasoning: String,
+    tokens_in_text: u32,
+    /// Chunks that are written and not yet handed to the kernel: when the first was due.
+    unsent_since_ns: Option<u64>,
+    pub(super) row: Row,
+    pub(super) is_over: bool,
+}
+
+/// What becomes an answer.
+pub(super) struct Start {
+    pub(super) id: u64,
+    pub(super) kind: Kind,
+    pub(super) stream: Option<UsageStyle>,
+    pub(super) words: Answer,
+    pub(super) finish: Finish,
+    pub(super) created_s: u64,
+    pub(super) output_tokens: u32,
+    pub(super) row: Row,
+}
+
+impl Answering {
+    pub(super) fn new(start: Start, manner: &Manner) -> Self {
+        let Start { id, kind, stream, words, finish, created_s, output_tokens, row } = start;
+        let (name, object) = match (kind, stream) {
+            (Kind::Chat, Some(_)) => ("chatcmpl", "chat.completion.chunk"),
+            (Kind::Chat, None) => ("chatcmpl", "chat.completion"),
+            (Kind::Completion, _) => ("cmpl", "text_completion"),
+        };
+        let (number, model) = (row.number, &manner.model);
+        let prefix = format!(
+            "{{\"id\":\"{name}-{number}\",\"object\":\"{object}\",\"created\":{created_s},\
+             \"model\":{model},\"choices\":["
+        );
+        Self {
+            id,
+            kind,
+            stream: stream.map(|asked| asked.min(manner.usage)),
+            words,
+            output_tokens,
+            finish,
+            prefix,
+            text: String::new(),
+            reasoning: String::new(),
+            tokens_in_text: 0,
+            unsent_since_ns: None,
+            row,
+            is_over: false,
+        }
+    }
+
+    /// The head of a stream; nothing of a reply in one, whose head comes with it.
+    pub(super) fn write_head(&self, manner: &Manner, out: &mut Vec<u8>) {
+        if self.stream.is_none() {
+            return;
+        }
+        out.extend_from_slice(STREAM_HEAD);
+        if manner.closes_after_stream {
+            out.extend_from_slice(b"keep-alive: timeout=5, max=100\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// A comment, so that nobody on the way believes the connection dead.
+    pub(super) fn write_ping(&self, out: &mut Vec<u8>) {
+        if self.stream.is_some() {
+            out.extend_from_slice(b"8\r\n: ping\n\n\r\n");
+        }
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Takes the next token, and writes what is to be sent of it.
+    pub(super) fn take_token(&mut self, at_ns: u64, manner: &Manner, out: &mut Vec<u8>) {
+        let Some(word) = self.words.next() else { return };
+        let key = self.key(manner);
+        let space = if self.row.output_tokens == 0 { "" } else { " " };
+        self.row.output_tokens += 1;
+        self.tokens_in_text += 1;
+        let text = match (key, self.stream) {
+            (REASONING, None) => &mut self.reasoning,
+            _ => &mut self.text,
+        };
+        text.push_str(space);
+        text.push_str(word);
+        let is_last = self.row.output_tokens == self.output_tokens;
+        let is_turn = self.row.output_tokens == manner.reasoning_tokens;
+        let is_full = self.tokens_in_text >= manner.tokens_per_chunk || is_turn;
+        if self.stream.is_some() && (is_full || is_last) {
+            if self.row.chunks == 0 && self.kind == Kind::Chat {
+                self.write_choice(
+                    "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}",
+                    "null",
+                    (manner, out),
+                );
+            }
+            self.write_chunk(key, (manner, out));
+            self.row.chunks += 1;
+            self.note_due(at_ns);
+        }
+        if is_last {
+            self.end(manner, out);
+            self.note_due(at_ns);
+            self.is_over = true;
+        }
+    }
+
+    /// Everything written has been handed to the kernel: how long after it was due.
+    pub(super) fn sent(&mut self, now_ns: u64) -> Option<u64> {
+        let due_ns = self.unsent_since_ns.take()?;
+        if self.row.first_sent_ns == 0 {
+            self.row.first_sent_ns = now_ns;
+        }
+        self.row.last_sent_ns = now_ns;
+        Some(now_ns.saturating_sub(due_ns))
+    }
+
+    fn note_due(&mut self, at_ns: u64) {
+        self.unsent_since_ns.get_or_insert(at_ns);
+        if self.row.first_due_ns == 0 {
+            self.row.first_due_ns = at_ns;
+        }
+        self.row.last_due_ns = at_ns;
+    }
+
+    /// Where the next token's text stands.
+    fn key(&self, manner: &Manner) -> &'static str {
+        match self.kind {
+            Kind::Chat if self.row.output_tokens < manner.reasoning_tokens => REASONING,
+            Kind::Chat => "\"delta\":{\"content\":\"",
+            Kind::Completion => "\"text\":\"",
+        }
+    }
+
+    fn write_chunk(&mut self, key: &str, (manner, out): (&Manner, &mut Vec<u8>)) {
+        let text = std::mem::take(&mut self.text);
+        let end = if self.kind == Kind::Chat { "\"}" } else { "\"" };
+        let choice = [key, &text, end];
+        self.event(out, |this, out| {
+            out.extend_from_slice(b"{\"index\":0,");
+            choice.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
+            out.extend_from_slice(b",\"logprobs\":null,\"finish_reason\":null}]");
+            this.write_usage_of_chunk(manner, out);
+        });
+        self.text = text;
+        self.text.clear();
+        self.tokens_in_text = 0;
+    }
+
+    fn write_choice(&self, choice: &str, finish: &str, (manner, out): (&Manner, &mut Vec<u8>)) {
+        self.event(out, |this, out| {
+            let _ = write!(
+                out,
+                "{{\"index\":0,{choice},\"logprobs\":null,\"finish_reason\":{finish}}}]"
+            );
+            this.write_usage_of_chunk(manner, out);
+        });
+    }
+
+    fn write_usage_of_chunk(&self, manner: &Manner, out: &mut Vec<u8>) {
+        if self.stream == Some(UsageStyle::Continuous) {
+            out.push(b',');
+            self.write_usage(manner, out);
+        }
+        out.push(b'}');
+    }
+
+    /// An event in a chunk of HTTP's, whose length of four digits is put in when it is known.
+    fn event(&self, out: &mut Vec<u8>, rest: impl FnOnce(&Self, &mut Vec<u8>)) {
+        let start = out.len();
+        out.extend_from_slice(b"0000\r\ndata: ");
+        out.extend_from_slice(self.prefix.as_bytes());
+        rest(self, out);
+        out.extend_from_slice(b"\n\n");
+        put_length(out, start);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn end(&mut self, manner: &Manner, out: &mut Vec<u8>) {
+        let finish = format!("\"{}\"", self.finish.name());
+        let Some(usage) = self.stream else { return self.write_reply(&finish, manner, out) };
+        let empty = if self.kind == Kind::Chat { "\"delta\":{}" } else { "\"text\":\"\"" };
+        self.write_choice(empty, &finish, (manner, out));
+        if usage > UsageStyle::None {
+            self.event(out, |this, out| {
+                out.extend_from_slice(b"],");
+                this.write_usage(manner, out);
+                out.push(b'}');
+            });
+        }
+        out.extend_from_slice(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
+    }
+
+    fn write_reply(&self, finish: &str, manner: &Manner, out: &mut Vec<u8>) {
+        let mut body = Vec::with_capacity(self.prefix.len() + self.text.len() + 256);
+        body.extend_from_slice(self.prefix.as_bytes());
+        let (text, reasoning) = (&self.text, &self.reasoning);
+        let _ = match self.kind {
+            Kind::Chat if reasoning.is_empty() => write!(
+                body,
+                "{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"content\":\"{text}\"}}"
+            ),
+            Kind::Chat => write!(
+                body,
+                "{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"reasoning_content\":\
+                 \"{reasoning}\",\"content\":\"{text}\"}}"
+            ),
+            Kind::Completion => write!(body, "{{\"index\":0,\"text\":\"{text}\""),
+        };
+        let _ = write!(body, ",\"logprobs\":null,\"finish_reason\":{finish}}}]");
+        if manner.usage > UsageStyle::None {
+            body.push(b',');
+            self.write_usage(manner, &mut body);
+        }
+        body.push(b'}');
+        super::reply::write_whole(out, super::reply::Whole::json(&body));
+    }
+
+    fn write_usage(&self, manner: &Manner, out: &mut Vec<u8>) {
+        let Row { prompt_tokens, output_tokens, cached_tokens, .. } = self.row;
+        let total = prompt_tokens + output_tokens;
+        let _ = write!(
+            out,
+            "\"usage\":{{\"prompt_tokens\":{prompt_tokens},\"total_tokens\":{total},\
+             \"completion_tokens\":{output_tokens}"
+        );
+        if manner.tells_cached {
+            let _ = write!(out, ",\"prompt_tokens_details\":{{\"cached_tokens\":{cached_tokens}}}");
+        }
+        out.push(b'}');
+    }
+}
+
+const REASONING: &str = "\"delta\":{\"reasoning_content\":\"";
+const STREAM_HEAD: &[u8] = concat!(
+    "HTTP/1.1 200 OK\r\nserver: plimsoll/",
+    env!("CARGO_PKG_VERSION"),
+    "\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
+     transfer-encoding: chunked\r\n"
+)
+.as_bytes();
+
+/// Puts the length of what follows `0000\r\n` at `start` in the place of the zeros.
+fn put_length(out: &mut [u8], start: usize) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let length = out.len() - start - 6;
+    for (place, shift) in (start..start + 4).zip([12, 8, 4, 0]) {
+        out[place] = DIGITS[(length >> shift) & 15];
+    }
+}

@@ -1,0 +1,137 @@
+//! What happened to each request, and how late chunks were: for whoever judges a client by it.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use plimsoll_model::calibrated::CalibratedSpec;
+use plimsoll_model::event::{Times, new_times};
+use plimsoll_servers::clock::{monotonic_ns, since_1970};
+
+/// Most requests that are kept; those after them are counted.
+const ROWS_MAX: usize = 2_000_000;
+/// Rows that are made room for together: a list that grew as a whole would be copied.
+const BLOCK_ROWS: usize = 8_192;
+/// Titles of the columns.
+pub(super) const TITLES: &str = "number,arrival_ns,first_due_ns,first_sent_ns,last_due_ns,\
+     last_sent_ns,prompt_tokens,cached_tokens,output_tokens,chunks,ended";
+
+/// One request. CLOCK_MONOTONIC, nanoseconds; 0 where it never came to that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    /// 1 for the first.
+    pub(super) number: u64,
+    /// Last byte of the request read.
+    pub(super) arrival_ns: u64,
+    /// When the law gave the first chunk with output, and the kernel got it.
+    pub(super) first_due_ns: u64,
+    pub(super) first_sent_ns: u64,
+    /// Of the last.
+    pub(super) last_due_ns: u64,
+    pub(super) last_sent_ns: u64,
+    pub(super) prompt_tokens: u32,
+    pub(super) cached_tokens: u32,
+    pub(super) output_tokens: u32,
+    /// Chunks with output.
+    pub(super) chunks: u32,
+    /// The answer was sent to its end.
+    pub(super) is_whole: bool,
+}
+
+/// All requests, if they are wanted, and the lateness of all chunks.
+pub(super) struct Log {
+    blocks: Option<Vec<Vec<Row>>>,
+    rows: usize,
+    left_out: u64,
+    late: Times,
+}
+
+impl Log {
+    /// Of lateness alone.
+    pub(super) fn new() -> Self {
+        Self { blocks: None, rows: 0, left_out: 0, late: new_times() }
+    }
+
+    /// The same that keeps requests.
+    pub(super) fn with_rows(self) -> Self {
+        Self { blocks: Some(Vec::new()), ..self }
+    }
+
+    pub(super) fn add(&mut self, row: Row) {
+        let Some(blocks) = &mut self.blocks else { return };
+        if self.rows == ROWS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        self.rows += 1;
+        if blocks.last().is_none_or(|block| block.len() == BLOCK_ROWS) {
+            blocks.push(Vec::with_capacity(BLOCK_ROWS));
+        }
+        if let Some(block) = blocks.last_mut() {
+            block.push(row);
+        }
+    }
+
+    /// Chunks were handed to the kernel so long after the first of them was due.
+    pub(super) fn late(&mut self, late_ns: u64) {
+        self.late.saturating_record(late_ns);
+    }
+
+    pub(super) fn lateness(&self) -> &Times {
+        &self.late
+    }
+
+    /// In a sentence.
+    pub(super) fn lateness_text(&self) -> Option<String> {
+        let us = |quantile| self.late.value_at_quantile(quantile) as f64 / 1e3;
+        (!self.late.is_empty()).then(|| {
+            format!(
+                "{} writes of chunks were handed to the kernel after they were due by: p50 {:.0} us, \
+                 p99 {:.0} us, most {:.0} us",
+                self.late.len(),
+                us(0.5),
+                us(0.99),
+                us(1.0)
+            )
+        })
+    }
+
+    /// The same as servers of other protocols write it, to which a calibration is held.
+    pub(super) fn write_calibrated(&self, path: &Path, spec: &CalibratedSpec) -> io::Result<()> {
+        let mut log = plimsoll_servers::log::Log::new(ROWS_MAX);
+        let rows = self.blocks.iter().flatten().flatten().filter(|row| row.is_whole);
+        for Row { arrival_ns, first_due_ns, first_sent_ns, .. } in rows.copied() {
+            let (departure_ns, sent_ns) = (first_due_ns, first_sent_ns);
+            log.add(plimsoll_servers::log::Row { arrival_ns, departure_ns, sent_ns, key: None });
+        }
+        log.write(path, spec, None)
+    }
+
+    /// Lines of comment, titles, a line a request, in the order of their ends.
+    pub(super) fn write(&self, path: &Path, law: &str) -> io::Result<()> {
+        let Some(blocks) = &self.blocks else { return Ok(()) };
+        let mut out = BufWriter::new(std::fs::File::create(path)?);
+        writeln!(out, "# {law}; CLOCK_MONOTONIC")?;
+        // Both within a microsecond.
+        let wall_ns = since_1970().as_nanos() - u128::from(monotonic_ns());
+        writeln!(out, "# for the wall clock (since 1970) add {wall_ns}")?;
+        if let Some(text) = self.lateness_text() {
+            writeln!(out, "# {text}")?;
+        }
+        if self.left_out > 0 {
+            writeln!(out, "# the first {} requests; {} are left out", self.rows, self.left_out)?;
+        }
+        writeln!(out, "{TITLES}")?;
+        for row in blocks.iter().flatten() {
+            let Row { number, arrival_ns, first_due_ns, first_sent_ns, .. } = row;
+            let Row { last_due_ns, last_sent_ns, prompt_tokens, cached_tokens, .. } = row;
+            let Row { output_tokens, chunks, is_whole, .. } = row;
+            let ended = if *is_whole { "whole" } else { "gone" };
+            writeln!(
+                out,
+                "{number},{arrival_ns},{first_due_ns},{first_sent_ns},{last_due_ns},{last_sent_ns},\
+                 {prompt_tokens},{cached_tokens},{output_tokens},{chunks},{ended}"
+            )?;
+        }
+        out.flush()
+    }
+}

@@ -1,0 +1,168 @@
+use super::*;
+use proptest::prelude::*;
+
+/// What a body in these fragments says, comments as `:`, and what is left at its end.
+fn read<'a>(fragments: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, String) {
+    let mut reader = EventReader::default();
+    let mut seen = Vec::new();
+    for mut fragment in fragments {
+        while let Some(next) = reader.next(&mut fragment) {
+            seen.push(match next {
+                Seen::Event(data) => String::from_utf8_lossy(data).into_owned(),
+                Seen::Comment => ":".to_owned(),
+                Seen::TooLong => "too long".to_owned(),
+            });
+        }
+        assert!(fragment.is_empty(), "all bytes are taken");
+    }
+    (seen, String::from_utf8_lossy(reader.rest()).into_owned())
+}
+
+#[track_caller]
+fn check(body: &str, events: &[&str], rest: &str) {
+    for bytes in 1..=body.len() {
+        let (seen, left) = read(body.as_bytes().chunks(bytes));
+        assert_eq!(seen, events, "{body:?} in fragments of {bytes}");
+        assert_eq!(left, rest, "{body:?} in fragments of {bytes}");
+    }
+}
+
+#[test]
+fn events_end_with_an_empty_line_of_any_kind() {
+    check("data: a\n\ndata: b\n\n", &["a", "b"], "");
+    check("data: a\r\n\r\ndata: b\r\n\r\n", &["a", "b"], "");
+    check("data: a\r\rdata: b\r\r", &["a", "b"], "");
+    check("data: a\n\r\ndata: b\r\n\rdata: c\r\n\n", &["a", "b", "c"], "");
+    check("\n\n\r\n\rdata: a\n\n\n\n", &["a"], "");
+}
+
+#[test]
+fn an_event_is_complete_with_the_cr_of_its_empty_line() {
+    let mut reader = EventReader::default();
+    let mut fragment: &[u8] = b"data: a\r\n\r";
+    assert_eq!(reader.next(&mut fragment), Some(Seen::Event(b"a")));
+    let mut fragment: &[u8] = b"\ndata: b\r\n\r\n";
+    assert_eq!(reader.next(&mut fragment), Some(Seen::Event(b"b")));
+    assert_eq!(reader.next(&mut fragment), None);
+}
+
+#[test]
+fn only_one_space_after_the_colon_is_not_data() {
+    check("data:a\n\ndata: a\n\ndata:  a \n\ndata\n\ndata:\n\n", &["a", "a", " a ", "", ""], "");
+}
+
+#[test]
+fn lines_of_data_are_joined_and_other_fields_ignored() {
+    let body = "event: delta\nid: 1\ndata: {\nretry: 10\ndata:}\ndatabase: x\nx\n\nid: 2\n\n";
+    check(body, &["{\n}"], "");
+}
+
+#[test]
+fn comments_are_seen_between_and_within_events() {
+    check(": ping\n\ndata: a\n:\ndata: b\n\n:", &[":", ":", "a\nb"], ":");
+}
+
+#[test]
+fn a_byte_order_mark_before_the_first_line_means_nothing() {
+    check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["a"], "");
+}
+
+#[test]
+fn the_rest_is_what_no_empty_line_ended() {
+    check("data: a\n\ndata: [DONE]", &["a"], "[DONE]");
+    check("data: a\n\ndata: [DONE]\n", &["a"], "[DONE]");
+    check("data: a\n\n", &["a"], "");
+}
+
+#[test]
+fn json_and_html_are_no_streams() {
+    for body in [" {\n\"error\":1}\n\n", "<html>\n\n", "[\n]\n", "{\"data\":1}"] {
+        for bytes in 1..=body.len() {
+            let mut reader = EventReader::default();
+            for mut fragment in body.as_bytes().chunks(bytes) {
+                assert_eq!(reader.next(&mut fragment), None, "{body:?}");
+            }
+            assert!(reader.is_no_stream());
+            assert_eq!(reader.rest(), body.as_bytes());
+        }
+    }
+    let mut reader = EventReader::default();
+    assert_eq!(reader.next(&mut &[b'{'; 100_000][..]), None);
+    assert_eq!(reader.rest().len(), EXCERPT_BYTES_MAX);
+    assert!(!EventReader::default().is_no_stream());
+}
+
+#[test]
+fn an_event_over_the_limit_ends_the_stream_without_memory() {
+    let fits = "x".repeat(EVENT_BYTES_MAX - "data: ".len());
+    let over = "x".repeat(EVENT_BYTES_MAX + 1);
+    let body = format!("data: {fits}\n\ndata: {over}\n\ndata: a\n\n");
+    for bytes in [1_000, 65_536] {
+        let (seen, _) = read(body.as_bytes().chunks(bytes));
+        let ends: Vec<&str> = seen.iter().map(|seen| &seen[..seen.len().min(9)]).collect();
+        assert_eq!(ends, [&fits[..9], "too long"]);
+        assert_eq!(seen[0], fits);
+    }
+    let mut reader = EventReader::default();
+    for _ in 0..3_000 {
+        let mut fragment: &[u8] = &[b'x'; 1_000];
+        while reader.next(&mut fragment).is_some() {}
+        assert!(reader.held_bytes() <= 2 * EVENT_BYTES_MAX + 2);
+    }
+    // Many short lines are one long event.
+    let lines = "data: xxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(50_000);
+    assert_eq!(read(lines.as_bytes().chunks(4_096)).0, ["too long"]);
+    assert_eq!(read(std::iter::once(lines.as_bytes())).0, ["too long"]);
+}
+
+#[test]
+fn an_event_that_lies_whole_in_a_fragment_takes_no_memory() {
+    let mut reader = EventReader::default();
+    let mut fragment: &[u8] = b": x\n\nid: 1\ndata: a\n\ndata: b\r\n\r\n";
+    while reader.next(&mut fragment).is_some() {}
+    assert_eq!(reader.held_bytes(), 0);
+}
+
+/// The standard's own words, on the whole body.
+fn by_the_book(body: &[u8]) -> Vec<String> {
+    let body = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
+    let body = body.strip_prefix('\u{feff}').unwrap_or(&body);
+    let (mut events, mut data) = (Vec::new(), None::<String>);
+    // A last line without an end is none.
+    let lines: Vec<&str> = body.split('\n').collect();
+    for line in &lines[..lines.len() - 1] {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        match (line.is_empty(), name) {
+            (true, _) => events.extend(data.take()),
+            (_, "") => events.push(":".to_owned()),
+            (_, "data") => {
+                let value = value.strip_prefix(' ').unwrap_or(value);
+                data = Some(data.map_or(value.to_owned(), |data| data + "\n" + value));
+            }
+            _ => {}
+        }
+    }
+    events
+}
+
+proptest! {
+    #[test]
+    fn any_body_says_the_same_in_any_fragments(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "\n", "\r", "\r\n", "\n\n", "data", "data:", "data: ", ":", " ", "x", "é", "🙂",
+                "\u{feff}", "id: 1", "event:y", "data: {}\n\n", "data: {}\r\n\r\n",
+            ]),
+            0..40,
+        ),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+    ) {
+        let body = parts.concat().into_bytes();
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+        at.extend([0, body.len()]);
+        at.sort_unstable();
+        let (seen, rest) = read(at.windows(2).map(|cut| &body[cut[0]..cut[1]]));
+        prop_assert_eq!(&seen, &by_the_book(&body));
+        prop_assert_eq!((seen, rest), read(body.chunks(1)));
+    }
+}

@@ -1,0 +1,237 @@
+//! What servers of language models and exporters of GPUs tell of themselves, by the names that each
+//! kind of server has for it. They come with the other figures that servers are asked for.
+
+use std::collections::BTreeSet;
+
+use super::Elapsed;
+use super::table::{Column, Rows, Table, Unit};
+use crate::parse::Metrics;
+
+pub(super) static MODELS: Table = Table {
+    name: "model",
+    keyed: true,
+    idle_left_out: false,
+    ends_with_load: false,
+    columns: &[
+        Column::drawn("running", Unit::Count),
+        Column::drawn("waiting", Unit::Count),
+        Column::drawn("kv_cache", Unit::Ratio),
+        Column::summed("preemptions", Unit::PerSecond),
+        Column::summed("prompt_tokens", Unit::PerSecond),
+        Column::summed("output_tokens", Unit::PerSecond),
+        Column::summed("prefix_hits", Unit::Ratio),
+    ],
+};
+
+pub(super) static GPUS: Table = Table {
+    name: "gpu",
+    keyed: true,
+    idle_left_out: false,
+    ends_with_load: false,
+    columns: &[
+        Column::drawn("busy", Unit::Ratio),
+        Column::summed("memory_busy", Unit::Ratio),
+        Column::summed("memory_used", Unit::Bytes),
+        Column::summed("memory_total", Unit::Bytes),
+    ],
+};
+
+/// What a server of language models tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Figure {
+    /// Requests in the batch, now.
+    Running,
+    /// Requests that wait for a place in it, now.
+    Waiting,
+    /// Part of the KV cache that requests hold, now.
+    KvCache,
+    /// Requests that lost their place for want of KV cache, so far.
+    Preemptions,
+    /// Prompt tokens so far, cached ones included.
+    PromptTokens,
+    /// Generated tokens so far.
+    OutputTokens,
+    /// Prompt tokens that were looked for in the cache of prefixes, so far.
+    PrefixQueries,
+    /// Those of them that were found.
+    PrefixHits,
+}
+
+/// Kinds of servers and the names of their figures: several names are added. Of two lines for a
+/// figure the first that the server has is taken, so that older names follow newer ones.
+const SERVERS: &[(&str, &[(Figure, &[&str])])] = &[
+    (
+        // vllm/v1/metrics/loggers.py; the client library adds `_total` to counters.
+        "vLLM",
+        &[
+            (Figure::Running, &["vllm:num_requests_running"]),
+            (Figure::Waiting, &["vllm:num_requests_waiting"]),
+            (Figure::KvCache, &["vllm:kv_cache_usage_perc"]),
+            (Figure::KvCache, &["vllm:gpu_cache_usage_perc"]),
+            (Figure::Preemptions, &["vllm:num_preemptions_total"]),
+            (Figure::PromptTokens, &["vllm:prompt_tokens_total"]),
+            (Figure::OutputTokens, &["vllm:generation_tokens_total"]),
+            (Figure::PrefixQueries, &["vllm:prefix_cache_queries_total"]),
+            (Figure::PrefixQueries, &["vllm:gpu_prefix_cache_queries_total"]),
+            (Figure::PrefixHits, &["vllm:prefix_cache_hits_total"]),
+            (Figure::PrefixHits, &["vllm:gpu_prefix_cache_hits_total"]),
+        ],
+    ),
+    (
+        "SGLang",
+        &[
+            (Figure::Running, &["sglang:num_running_reqs"]),
+            (Figure::Waiting, &["sglang:num_queue_reqs"]),
+            (Figure::KvCache, &["sglang:token_usage"]),
+            (Figure::Preemptions, &["sglang:num_retracted_requests_total"]),
+            (Figure::PromptTokens, &["sglang:prompt_tokens_total"]),
+            (Figure::OutputTokens, &["sglang:generation_tokens_total"]),
+            (Figure::PrefixQueries, &["sglang:prompt_tokens_total"]),
+            (Figure::PrefixHits, &["sglang:cached_tokens_total"]),
+        ],
+    ),
+    (
+        // Its counter of prompt tokens leaves cached ones out.
+        "llama.cpp",
+        &[
+            (Figure::Running, &["llamacpp:requests_processing"]),
+            (Figure::Waiting, &["llamacpp:requests_deferred"]),
+            (Figure::KvCache, &["llamacpp:kv_cache_usage_ratio"]),
+            (Figure::PromptTokens, LLAMA_PROMPTS),
+            (Figure::OutputTokens, &["llamacpp:tokens_predicted_total"]),
+            (Figure::PrefixQueries, LLAMA_PROMPTS),
+            (Figure::PrefixHits, &["llamacpp:prompt_tokens_cached_total"]),
+        ],
+    ),
+    (
+        // Tokens are sums of histograms.
+        "TGI",
+        &[
+            (Figure::Running, &["tgi_batch_current_size"]),
+            (Figure::Waiting, &["tgi_queue_size"]),
+            (Figure::PromptTokens, &["tgi_request_input_length_sum"]),
+            (Figure::OutputTokens, &["tgi_request_generated_tokens_sum"]),
+        ],
+    ),
+];
+const LLAMA_PROMPTS: &[&str] =
+    &["llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"];
+
+/// Of NVIDIA's DCGM exporter: percent, MiB and ratios, with a label for each GPU.
+const GPU: &str = "gpu";
+const GPU_UTIL: &str = "DCGM_FI_DEV_GPU_UTIL";
+const GPU_ENGINE: &str = "DCGM_FI_PROF_GR_ENGINE_ACTIVE";
+const GPU_DRAM: &str = "DCGM_FI_PROF_DRAM_ACTIVE";
+const GPU_MEMORY_USED: &str = "DCGM_FI_DEV_FB_USED";
+const GPU_MEMORY_FREE: &str = "DCGM_FI_DEV_FB_FREE";
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The kind of server or exporter that tells these; `None` where nothing in them is known here.
+pub(crate) fn who_tells(metrics: &Metrics<'_>) -> Option<&'static str> {
+    server_of(metrics).map(|(name, _)| name).or_else(|| {
+        let gpus = [GPU_UTIL, GPU_ENGINE, GPU_DRAM, GPU_MEMORY_USED];
+        gpus.iter().any(|name| metrics.has(name)).then_some("DCGM exporter")
+    })
+}
+
+type Names = &'static [(Figure, &'static [&'static str])];
+
+fn server_of(metrics: &Metrics<'_>) -> Option<(&'static str, Names)> {
+    let told = |names: &Names| names.iter().any(|(_, of)| of.iter().any(|name| metrics.has(name)));
+    SERVERS.iter().copied().find(|(_, names)| told(names))
+}
+
+/// Totals of which rates are made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ModelTotals {
+    preemptions: Option<f64>,
+    prompt_tokens: Option<f64>,
+    output_tokens: Option<f64>,
+    prefix_queries: Option<f64>,
+    prefix_hits: Option<f64>,
+}
+
+impl ModelTotals {
+    pub(super) fn of(metrics: &Metrics<'_>) -> Self {
+        let Some((_, names)) = server_of(metrics) else { return Self::default() };
+        let total = |figure| told(metrics, (names, figure));
+        Self {
+            preemptions: total(Figure::Preemptions),
+            prompt_tokens: total(Figure::PromptTokens),
+            output_tokens: total(Figure::OutputTokens),
+            prefix_queries: total(Figure::PrefixQueries),
+            prefix_hits: total(Figure::PrefixHits),
+        }
+    }
+}
+
+/// Sum over the names of a figure, and over their labels: a server with several engines has a line
+/// for each.
+fn told(metrics: &Metrics<'_>, (names, wanted): (Names, Figure)) -> Option<f64> {
+    let mut known = names.iter().filter(|(figure, _)| *figure == wanted);
+    let sum = |(_, of): &(Figure, &[&str])| {
+        of.iter().filter_map(|name| metrics.sum(name)).reduce(|a, b| a + b)
+    };
+    known.find_map(sum)
+}
+
+/// The rows of a text; `was` are the totals of the text before and the time since then.
+pub(super) fn sample(
+    (key, metrics): (&str, &Metrics<'_>),
+    (was, is): (Option<(Elapsed, ModelTotals)>, ModelTotals),
+    (models, gpus): (&mut Rows, &mut Rows),
+) {
+    if let Some((_, names)) = server_of(metrics) {
+        let gauge = |figure| told(metrics, (names, figure));
+        let grown = |of: fn(&ModelTotals) -> Option<f64>| {
+            let (_, was) = was.as_ref()?;
+            Some(of(&is)? - of(was)?).filter(|grown| *grown >= 0.0)
+        };
+        let rate = |of| Some(grown(of)? / was.as_ref()?.0.0?);
+        let queries = grown(|totals| totals.prefix_queries).filter(|queries| *queries > 0.0);
+        let hits = grown(|totals| totals.prefix_hits);
+        models.push(
+            key,
+            &[
+                gauge(Figure::Running),
+                gauge(Figure::Waiting),
+                kv_cache(metrics, names),
+                rate(|totals| totals.preemptions),
+                rate(|totals| totals.prompt_tokens),
+                rate(|totals| totals.output_tokens),
+                hits.zip(queries).map(|(hits, queries)| hits / queries),
+            ],
+        );
+    }
+    sample_gpus(metrics, gpus);
+}
+
+/// Mean over the engines, each of which has its own cache.
+fn kv_cache(metrics: &Metrics<'_>, names: Names) -> Option<f64> {
+    let known = names.iter().filter(|(figure, _)| *figure == Figure::KvCache);
+    known.flat_map(|(_, of)| of.iter()).find_map(|name| metrics.mean(name))
+}
+
+fn sample_gpus(metrics: &Metrics<'_>, gpus: &mut Rows) {
+    let by = |name| metrics.by(name, GPU);
+    let (util, engine, dram) = (by(GPU_UTIL), by(GPU_ENGINE), by(GPU_DRAM));
+    let (used, free) = (by(GPU_MEMORY_USED), by(GPU_MEMORY_FREE));
+    let keys: BTreeSet<&String> =
+        [&util, &engine, &dram, &used].into_iter().flat_map(|of| of.keys()).collect();
+    for key in keys {
+        let used = used.get(key).map(|mib| mib * MIB);
+        let free = free.get(key).map(|mib| mib * MIB);
+        gpus.push(
+            key,
+            &[
+                engine.get(key).copied().or_else(|| util.get(key).map(|percent| percent / 100.0)),
+                dram.get(key).copied(),
+                used,
+                used.zip(free).map(|(used, free)| used + free),
+            ],
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! What servers of language models are measured by: times within answers, output, goodput, and the
+//! ladder by the rules of MLPerf Endpoints.
+
+use plimsoll_model::capacity::Figure;
+use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::goodput::Goodput;
+use plimsoll_model::result::{
+    CountSummary, Endpoints, EndpointsPoint, Generation, PointResult, RegionName, RunResult,
+    SteadyVerdict, Wanting,
+};
+use plimsoll_model::stated::Stated;
+use plimsoll_model::units::{Nanos, grouped};
+use serde::Serialize;
+
+use crate::table::{Column, Mark, Table, figures, words};
+use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
+
+/// How the two definitions of a time per output token differ, and who counts tokens.
+const NOTE: &str = "Times run from the instant at which a request was due. Time to first output ends \
+    with the first chunk that holds output of any kind, reasoning and calls of tools too. Time per \
+    output token is vLLM's: (last chunk − first chunk) / (tokens − 1); MLPerf's divides by the tokens \
+    after the first chunk. Tokens are counted by the server (usage).";
+/// Where no answer said its tokens.
+const UNCOUNTED_NOTE: &str = "The server did not say how many tokens its answers have, so there are \
+    chunks and characters a second, and no tokens.";
+/// What the rules of MLPerf Endpoints are here.
+const ENDPOINTS_NOTE: &str = "This is no MLPerf result: MLCommons' own client, data sets, tokenizer \
+    and checker make one. Regions, points and status words follow draft v1.0 of the rules of MLPerf \
+    Endpoints; equal parts of the window take the place of passes over a data set, and tokens are \
+    those that the server counts.";
+
+/// All that is said of the answers of a run.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct GenerationView {
+    /// Times within answers, by load point.
+    pub(crate) times: Table,
+    /// Output and its lengths.
+    pub(crate) output: Table,
+    /// Ops that were good ones, of suites without streams too.
+    pub(crate) goodput: Table,
+    pub(crate) note: String,
+    pub(crate) endpoints: Option<EndpointsView>,
+}
+
+/// The ladder by the rules of MLPerf Endpoints.
+#[derive(Debug, Serialize)]
+pub(crate) struct EndpointsView {
+    pub(crate) lead: String,
+    pub(crate) points: Table,
+    pub(crate) note: &'static str,
+}
+
+pub(super) fn view(run: &RunResult) -> GenerationView {
+    let generations = || run.points.iter().filter_map(|point| point.generation.as_ref());
+    let note = match generations().any(|it| it.output_tokens_per_s.is_some()) {
+        true => NOTE,
+        false => UNCOUNTED_NOTE,
+    };
+    GenerationView {
+        times: times_table(run),
+        output: output_table(run),
+        goodput: goodput_table(run),
+        note: generations().next().map(|_| note.to_owned()).unwrap_or_default(),
+        endpoints: run.summary.endpoints.as_ref().map(endpoints),
+    }
+}
+
+/// A column with what stands in its cells.
+type Filled<'a> = (Column, Box<dyn Fn(&PointResult) -> String + 'a>);
+
+fn filled<'a>(column: Column, cell: impl Fn(&PointResult) -> String + 'a) -> Filled<'a> {
+    (column, Box::new(cell))
+}
+
+/// Position and load of a point.
+fn begin<'a>(run: &'a RunResult) -> Vec<Filled<'a>> {
+    vec![
+        filled(figures("point", ""), |p| p.position.to_string()),
+        filled(figures(&run.axis.name, unit_of(run)), |p| number(Some(p.requested))),
+    ]
+}
+
+fn unit_of(run: &RunResult) -> &str {
+    if run.axis.unit == run.axis.name { "" } else { &run.axis.unit }
+}
+
+fn table_of(
+    run: &RunResult,
+    caption: &str,
+    columns: Vec<Filled<'_>>,
+    has: fn(&PointResult) -> bool,
+) -> Table {
+    let (columns, cells): (Vec<Column>, Vec<_>) = columns.into_iter().unzip();
+    let mut table = Table::new(caption, columns);
+    for point in run.points.iter().filter(|point| has(point)) {
+        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
+    }
+    table.without_empty_columns()
+}
+
+fn has_generation(point: &PointResult) -> bool {
+    point.generation.is_some()
+}
+
+/// What of which time, and what its column is called.
+const TIMES: [(StreamFigure, Figure, &str); 13] = [
+    (StreamFigure::FirstByte, Figure::P90, "first byte p90"),
+    (StreamFigure::FirstOutput, Figure::P50, "first output p50"),
+    (StreamFigure::FirstOutput, Figure::P90, "p90"),
+    (StreamFigure::FirstOutput, Figure::P99, "p99"),
+    (StreamFigure::FirstVisible, Figure::P90, "first visible output p90"),
+    (StreamFigure::Tpot, Figure::P50, "per output token p50"),
+    (StreamFigure::Tpot, Figure::P90, "p90"),
+    (StreamFigure::Tpot, Figure::P99, "p99"),
+    (StreamFigure::LaterTpot, Figure::P90, "per output token (MLPerf) p90"),
+    (StreamFigure::ChunkGap, Figure::P50, "chunk gap p50"),
+    (StreamFigure::ChunkGap, Figure::P99, "p99"),
+    (StreamFigure::ChunkGap, Figure::P999, "p99.9"),
+    (StreamFigure::ChunkGap, Figure::Max, "max"),
+];
+
+fn times_table(run: &RunResult) -> Table {
+    let largest = |of: StreamFigure| {
+        let p50 = |p: &PointResult| Stated::stream(p, of, Figure::P50).map(|it| it.value);
+        run.points.iter().filter_map(p50).fold(1e6, f64::max)
+    };
+    let visible = run.points.iter().any(|point| {
+        let at = |of| Stated::stream(point, of, Figure::P90).map(|it| it.value);
+        at(StreamFigure::FirstVisible) != at(StreamFigure::FirstOutput)
+    });
+    let shown = |of: StreamFigure| of != StreamFigure::FirstVisible || visible;
+    let column = |(of, figure, name): (StreamFigure, Figure, &str)| {
+        let unit = TimeUnit::for_largest(largest(of));
+        filled(figures(name, unit.name()), move |p| unit.stated(Stated::stream(p, of, figure)))
+    };
+    let mut columns = begin(run);
+    columns.extend(TIMES.into_iter().filter(|(of, ..)| shown(*of)).map(column));
+    table_of(run, "Times within answers, with their uncertainty intervals", columns, has_generation)
+}
+
+type CountOf = fn(&Generation) -> u64;
+
+/// What is wrong with the tokens of answers; shown where any has it.
+const COUNTS: [(&str, CountOf); 3] = [
+    ("without usage", |it| it.uncounted_requests),
+    ("usage cannot be right", |it| it.mismatched_requests),
+    ("shorter than asked for", |it| it.cut_short_requests),
+];
+
+fn counted(run: &RunResult, of: CountOf) -> bool {
+    run.points.iter().filter_map(|point| point.generation.as_ref()).any(|it| of(it) > 0)
+}
+
+fn output_table(run: &RunResult) -> Table {
+    fn of(cell: fn(&Generation) -> String) -> impl Fn(&PointResult) -> String {
+        move |point| point.generation.as_ref().map_or_else(|| ABSENT.to_owned(), cell)
+    }
+    let mut columns = begin(run);
+    columns.extend([
+        filled(figures("output tokens/s", ""), |p| {
+            Stated::tokens_per_s(p).map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
+        }),
+        filled(figures("by its own counter", ""), of(|it| rate(it.server_output_tokens_per_s))),
+        filled(figures("a user, mean", "tokens/s"), of(|it| rate(it.tokens_per_s_per_user))),
+        filled(figures("a user, MLPerf", "tokens/s"), of(|it| rate(it.tps_per_user))),
+        filled(figures("chunks/s", ""), of(|it| number(it.chunks_per_s.map(f64::round)))),
+        filled(figures("characters/s", ""), of(|it| number(it.characters_per_s.map(f64::round)))),
+        filled(figures("prompt tokens, mean", ""), of(|it| mean(it.prompt_tokens))),
+        filled(figures("output tokens, mean", ""), of(|it| mean(it.output_tokens))),
+        filled(figures("p90", ""), of(|it| count(it.output_tokens.and_then(|it| it.p90)))),
+        filled(figures("prompt cached", ""), of(|it| percent(it.cached_prompt_ratio))),
+    ]);
+    columns.extend(COUNTS.iter().filter(|(_, of)| counted(run, *of)).map(|(name, of)| {
+        filled(figures(name, ""), move |p| count(p.generation.as_ref().map(of)))
+    }));
+    table_of(run, "Output within the window", columns, has_generation)
+}
+
+fn rate(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), three_digits)
+}
+
+fn mean(counts: Option<CountSummary>) -> String {
+    rate(counts.and_then(|counts| counts.mean))
+}
+
+fn goodput_table(run: &RunResult) -> Table {
+    let limits = run.points.iter().find_map(|point| Some(limits_text(point.goodput.as_ref()?)));
+    let Some(limits) = limits else { return Table::default() };
+    let caption = format!("Goodput: ops that ended well within {limits}, of all that were due");
+    let share = |p: &PointResult| {
+        let Some(stated) = Stated::goodput(p) else { return ABSENT.to_owned() };
+        let in_percent = |ratio: f64| three_digits(ratio * 100.0);
+        let interval = stated
+            .interval
+            .map(|[low, high]| format!("\u{a0}({}–{})", in_percent(low), in_percent(high)));
+        format!("{}{}", in_percent(stated.value), interval.unwrap_or_default())
+    };
+    let rate = |p: &PointResult| {
+        let goodput = p.goodput.as_ref();
+        let stated = goodput.and_then(|it| Some(Stated::new(it.per_s?, it.interval_per_s)));
+        stated.map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
+    };
+    let mut columns = begin(run);
+    columns.push(filled(figures("goodput", "%"), share));
+    columns.push(filled(figures("good ops/s", ""), rate));
+    table_of(run, &caption, columns, |point| point.goodput.is_some())
+}
+
+/// `first_output < 500ms, tpot < 50ms`.
+fn limits_text(goodput: &Goodput) -> String {
+    goodput.limits.text().replace(',', ", ").replace('<', " < ")
+}
+
+/// What the users of a load point got.
+pub(super) fn sentence(run: &RunResult, point: &PointResult) -> Option<String> {
+    let generation = point.generation.as_ref()?;
+    let place = load(point.requested, &run.axis);
+    let text = |of, figure| Stated::stream(point, of, figure).map(|it| it.short_time_text());
+    let mut said = vec![match Stated::tokens_per_s(point) {
+        Some(rate) => format!("At {place} it generated {} output tokens/s", grouped(rate.value)),
+        None => format!(
+            "At {place} it sent {} chunks/s with output (its answers do not say their tokens)",
+            number(generation.chunks_per_s.map(f64::round))
+        ),
+    }];
+    let two = |of: StreamFigure| {
+        let name = of.title();
+        match (text(of, Figure::P50), text(of, Figure::P90)) {
+            (Some(median), Some(p90)) => {
+                Some(format!("{name} was {median} at the median and {p90} at p90"))
+            }
+            (Some(median), None) => Some(format!("{name} was {median} at the median")),
+            _ => text(of, Figure::Mean).map(|mean| format!("{name} was {mean} on average")),
+        }
+    };
+    said.extend([StreamFigure::FirstOutput, StreamFigure::Tpot].into_iter().filter_map(two));
+    Some(format!("{}.", said.join("; ")))
+}
+
+/// What part of its ops was good.
+pub(super) fn goodput_sentence(point: &PointResult) -> Option<String> {
+    let goodput = point.goodput.as_ref()?;
+    let share = percent(goodput.share_ratio);
+    let limits = limits_text(goodput);
+    Some(format!("Goodput: {share} of the requests kept {limits}."))
+}
+
+/// As large figures: what people compare servers of language models by.
+pub(super) fn large_figures(point: &PointResult) -> Vec<(String, String, String)> {
+    if point.generation.is_none() {
+        return Vec::new();
+    }
+    let of = |figure: StreamFigure| {
+        let at = |(name, which)| Some((name, Stated::stream(point, figure, which)?));
+        // A sample too small for the one may tell the other.
+        let known = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
+        let (name, stated) = known.into_iter().find_map(at)?;
+        let (value, unit) = stated.time_parts();
+        Some((format!("{} {name}", figure.title()), value, unit))
+    };
+    let tokens = Stated::tokens_per_s(point).map(|rate| {
+        let interval = rate.rate_interval_text();
+        let unit = interval.map_or_else(String::new, |text| format!("({text})"));
+        ("output tokens/s".to_owned(), grouped(rate.value), unit)
+    });
+    let times = [StreamFigure::FirstOutput, StreamFigure::Tpot].into_iter().filter_map(of);
+    tokens.into_iter().chain(times).collect()
+}
+
+fn endpoints(found: &Endpoints) -> EndpointsView {
+    let mut table = Table::new(
+        "Load points by the rules of MLPerf Endpoints",
+        vec![
+            figures("point", ""),
+            figures("concurrency", ""),
+            words("region"),
+            figures("system_tps", ""),
+            figures("tps_per_user", ""),
+            figures("ttft p90", ""),
+            figures("tpot p90", ""),
+            figures("tpot p90, early stopping", ""),
+            words("steady window"),
+        ],
+    );
+    for point in &found.points {
+        table.push(vec![
+            point.position.to_string(),
+            grouped(f64::from(point.concurrency)),
+            point.region.map_or_else(|| ABSENT.to_owned(), |name| name.as_str().to_owned()),
+            rate(point.system_tps),
+            rate(point.tps_per_user),
+            time(point.ttft_p90_ns),
+            time(point.tpot_p90_ns),
+            time(point.tpot_p90_early_ns),
+            steady_text(point),
+        ]);
+    }
+    EndpointsView { lead: lead(found), points: table, note: ENDPOINTS_NOTE }
+}
+
+fn lead(found: &Endpoints) -> String {
+    let bounds = found.regions.iter().filter(|region| region.name != RegionName::UltraLow);
+    let bounds = bounds
+        .filter(|region| region.from <= region.to)
+        .map(|region| format!("{} {}–{}", region.name.as_str(), region.from, region.to));
+    let bounds: Vec<String> = bounds.collect();
+    let regions = format!(
+        "Regions between {} and {} streams: {}.",
+        found.c_min,
+        found.c_max,
+        bounds.join(", ")
+    );
+    let wanting: Vec<String> = found.wanting.iter().map(wanting_text).collect();
+    match wanting.is_empty() {
+        true => format!("{regions} The ladder has all the points that the rules want."),
+        false => format!("{regions} The rules want besides: {}.", wanting.join("; ")),
+    }
+}
+
+fn wanting_text(wanting: &Wanting) -> String {
+    match wanting {
+        Wanting::Points { points, points_min } => {
+            format!("{points_min} valid points or more (there are {points})")
+        }
+        Wanting::Region { name } => format!("a point in the {} region", name.as_str()),
+        Wanting::HighestConcurrency => "a highest concurrency above 32".to_owned(),
+    }
+}
+
+fn steady_text(point: &EndpointsPoint) -> String {
+    let steady = &point.steady;
+    match (steady.verdict, steady.seconds) {
+        (Some(SteadyVerdict::Steady), Some(seconds)) => {
+            format!("steady for {}", Nanos::from_secs_f64(seconds))
+        }
+        (Some(verdict), _) => verdict.as_str().replace('_', " "),
+        (None, _) => steady.status.as_str().replace('_', " "),
+    }
+}

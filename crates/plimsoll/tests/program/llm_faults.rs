@@ -1,0 +1,331 @@
+//! The faults of other clients of language models that are those of loads and schedules, each
+//! staged as it was found there: docs/llm-faults.md has the table. Those of one answer are in the
+//! tests of `plimsoll-llm`.
+
+pub(crate) mod server;
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use plimsoll_testkit::program::{Ended, Judged, one_is_right, plimsoll, result};
+use server::{Act, Asked, Staged, answer, begin, end, plain};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+/// Measurements that may go wrong on a machine that stands still now and then.
+const TRIES: usize = 3;
+
+/// A finished run.
+struct Ran {
+    ended: Ended,
+    /// Its last load point.
+    point: Value,
+}
+
+/// `llm-chat` on this server.
+fn chat(server: &Staged, more: &[&str]) -> Ran {
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let out = bundle.to_str().unwrap();
+    let mut arguments = vec!["run", "llm-chat", &server.url, "--model", "m", "--out", out];
+    arguments.extend(["--profile", "quick", "--progress", "none", "--workers", "1"]);
+    arguments.extend(["--set", "profiles.quick.drain=2s", "--set", "workload.input_tokens=64"]);
+    arguments.extend(more);
+    let ended = plimsoll(&arguments);
+    assert!(bundle.join("result.json").exists(), "{ended:?}");
+    let points = result(&bundle)["points"].as_array().unwrap().clone();
+    Ran { ended, point: points.last().unwrap().clone() }
+}
+
+/// The same without the requests before any load.
+fn bare(server: &Staged, more: &[&str]) -> Ran {
+    chat(server, &[&["--no-check"], more].concat())
+}
+
+impl Ran {
+    /// A percentile of a time of the point, in ms.
+    fn ms(&self, times: &str, percentile: &str) -> f64 {
+        of(&self.point, times, percentile)
+    }
+
+    /// The same of what was generated.
+    fn generation_ms(&self, times: &str, percentile: &str) -> f64 {
+        of(&self.point["generation"], times, percentile)
+    }
+
+    fn done(&self) -> u64 {
+        let chat = &self.point["ops"]["chat"];
+        chat["count"].as_u64().unwrap() - chat["errors"].as_u64().unwrap()
+    }
+
+    fn rules(&self) -> Vec<&str> {
+        let of = |key: &str| self.point[key].as_array().into_iter().flatten().collect::<Vec<_>>();
+        [of("reasons"), of("warnings")]
+            .concat()
+            .iter()
+            .filter_map(|it| it["rule"].as_str())
+            .collect()
+    }
+
+    /// What the test must find, and what it found otherwise.
+    fn judged(&self, is_right: bool) -> Judged {
+        Judged::of(&self.point, (!is_right).then(|| self.point.to_string()))
+    }
+}
+
+fn of(node: &Value, times: &str, percentile: &str) -> f64 {
+    let found = node[times][percentile].as_f64();
+    found.unwrap_or_else(|| panic!("{times} has no {percentile}: {node}")) / 1e6
+}
+
+/// One client more than fills the server's time: 50 requests/s of 100 ms each.
+#[test]
+fn fault_01_a_wait_for_a_free_client_is_part_of_the_time_and_is_told_apart() {
+    let server = Staged::new(|_| answer(MS(90), MS(1), 10));
+    let load = ["--rate", "50", "--arrivals", "uniform", "--connections", "1", "-n", "20"];
+    let run = bare(&server, &load);
+    // The last was due after 0.4 s, and is answered after 2 s at the earliest.
+    assert!(run.ms("response_ns", "max") > 1_500.0, "{}", run.point);
+    assert!(run.generation_ms("first_output_ns", "max") > 1_500.0, "{}", run.point);
+    assert!(run.ms("send_lag_ns", "max") > 1_400.0, "{}", run.point);
+    assert!(run.ms("service_ns", "p50") < run.ms("send_lag_ns", "p50"), "{}", run.point);
+}
+
+#[test]
+fn fault_02_the_rate_that_was_asked_for_is_sent_or_the_run_says_so() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|_| answer(MS(5), MS(1), 3));
+        let load = ["--rate", "200", "--arrivals", "uniform", "--warm-up", "0s", "--for", "1s"];
+        let run = bare(&server, &load);
+        let log = server.log();
+        let span = log.asked.last().unwrap().at - log.asked[0].at;
+        let rate = (log.asked.len() - 1) as f64 / span.as_secs_f64();
+        let is_invalid = run.point["valid"] == false;
+        run.judged(log.asked.len() == 200 && ((rate / 200.0 - 1.0).abs() < 0.01 || is_invalid))
+    });
+}
+
+/// Answers come once 16 clients wait, to all at once; twice as many requests are due.
+#[test]
+fn fault_03_requests_that_waited_for_a_burst_of_answers_say_that_they_were_late() {
+    let server = Staged::new(|asked| answer(MS(200 - (asked.index % 16) * 10), MS(1), 2));
+    let load = ["--rate", "160", "--arrivals", "uniform", "--connections", "16", "-n", "160"];
+    let run = bare(&server, &load);
+    assert!(run.ms("send_lag_ns", "p50") > 20.0, "{}", run.point);
+    assert!(run.ms("response_ns", "p50") > run.ms("service_ns", "p50"), "{}", run.point);
+}
+
+#[test]
+fn fault_04_chunks_of_a_megabyte_are_read_as_fast_as_they_come() {
+    let text = "x".repeat(1_000_000);
+    let server = Staged::new(move |_| {
+        let texts = vec![Act::Text(text.clone()); 4];
+        [vec![begin()], texts, vec![Act::Write(end(1_000_000))]].concat()
+    });
+    let run = bare(&server, &["--clients", "4", "-n", "8"]);
+    assert_eq!(run.done(), 8, "{}", run.point);
+    let generation = &run.point["generation"];
+    let characters = generation["characters_per_s"].as_f64().unwrap();
+    let chunks = generation["chunks_per_s"].as_f64().unwrap();
+    assert_eq!((characters / chunks).round(), 1_000_000.0);
+    // A client that read 64 KiB at a time and copied them would take minutes.
+    assert!(run.ms("service_ns", "max") < 20_000.0, "{}", run.point);
+}
+
+/// Half of the answers are errors, the quick ones.
+#[test]
+fn fault_18_failures_are_listed_and_make_no_throughput() {
+    let server = Staged::new(|asked| match asked.index % 2 {
+        0 => vec![plain("500 Internal Server Error", "{\"error\":{\"message\":\"no\"}}")],
+        _ => answer(MS(20), MS(1), 2),
+    });
+    let run = bare(&server, &["--clients", "2", "-n", "60"]);
+    assert_eq!(run.point["errors"]["status:500"], 30, "{}", run.point);
+    let rate = run.point["achieved_ops_per_s"].as_f64().unwrap();
+    let done = rate * run.point["seconds"].as_f64().unwrap();
+    assert_eq!((run.done(), done.round()), (30, 30.0), "{}", run.point);
+    assert_eq!(run.point["generation"]["first_output_ns"]["n"], 30);
+    run.ended.check(1, &["status 500, saying no"]);
+}
+
+#[test]
+fn fault_19_refused_requests_are_no_answers_and_silence_ends() {
+    let server = Staged::new(|asked| match asked.index {
+        0..4 => vec![plain("429 Too Many Requests", "{\"error\":{\"message\":\"queue full\"}}")],
+        4..8 => vec![plain("503 Service Unavailable", "{\"error\":\"starting\"}")],
+        _ => vec![Act::Hold],
+    });
+    let run = bare(&server, &["--clients", "2", "-n", "12", "--timeout", "300ms"]);
+    let errors = &run.point["errors"];
+    assert_eq!((&errors["status:429"], &errors["status:503"]), (&4.into(), &4.into()), "{errors}");
+    assert_eq!(errors["timeout"], 4, "{errors}");
+    assert_eq!(run.done(), 0);
+    assert!(run.point["generation"]["output_tokens_per_s"].is_null(), "{}", run.point);
+}
+
+/// All that come within 0.6 s of two wait for its end.
+#[test]
+fn fault_20_requests_that_were_due_while_the_server_stood_still_show_it() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|asked| {
+            let stalled = (100..160).contains(&asked.index);
+            let wait = if stalled { 600 - (asked.index - 100) * 10 } else { 1 };
+            answer(MS(wait), MS(1), 2)
+        });
+        let load = ["--rate", "100", "--arrivals", "uniform", "--warm-up", "0s", "--for", "2s"];
+        let run = bare(&server, &load);
+        // 30 % of them waited, from 0.6 s down to nothing.
+        run.judged((300.0..500.0).contains(&run.generation_ms("first_output_ns", "p90")))
+    });
+}
+
+/// What several tests look at: 200 clients at the second load point, with all checks before.
+static CROWD: LazyLock<(Staged, Ran)> = LazyLock::new(|| {
+    let server = Staged::new(|_| answer(MS(100), MS(100), 3));
+    let phases = ["--warm-up", "400ms", "--for", "700ms", "--points", "50,200"];
+    let run = chat(&server, &phases);
+    (server, run)
+});
+
+#[test]
+fn fault_21_as_many_streams_are_open_as_were_asked_for() {
+    assert_eq!(CROWD.0.log().open_max, 200);
+    assert_eq!(CROWD.1.point["clients_participating"], 200);
+}
+
+#[test]
+fn fault_28_a_client_keeps_its_connection() {
+    let log = CROWD.0.log();
+    assert!(log.asked.len() > 500, "{} requests", log.asked.len());
+    // 50 at the first load point, 200 at the second, and those of the checks before.
+    assert!((250..270).contains(&log.connections), "{} connections", log.connections);
+    let again = log.asked.iter().filter(|asked| asked.on_connection > 0).count();
+    assert!(again > 250, "{again} requests on a connection that was there");
+}
+
+#[test]
+fn fault_30_no_prompt_comes_twice() {
+    let log = CROWD.0.log();
+    let prompts: HashSet<&str> = log.asked.iter().map(|asked| asked.body.as_str()).collect();
+    assert_eq!(prompts.len(), log.asked.len());
+    // Caches know what they have seen by its beginning.
+    let beginnings: HashSet<&str> = log
+        .asked
+        .iter()
+        .filter_map(|asked| asked.body.split("\"content\":\"").nth(1)?.get(..16))
+        .collect();
+    assert_eq!(beginnings.len(), log.asked.len());
+}
+
+#[test]
+fn fault_32_nothing_is_sent_after_the_end() {
+    let log = CROWD.0.log();
+    // The last second load point's clients; the phases of theirs are 1.1 s in all.
+    let last = log.asked.last().unwrap().at;
+    let of_it = log.asked.iter().filter(|asked| last - asked.at < MS(1_500));
+    let first = of_it.map(|asked| asked.at).min().unwrap();
+    assert!(last - first < MS(1_400), "{:?}", last - first);
+}
+
+#[test]
+fn fault_23_the_number_of_requests_does_not_change_the_figure() {
+    one_is_right(TRIES, || {
+        let of = |n: &str| {
+            let server = Staged::new(|_| answer(MS(40), MS(5), 3));
+            bare(&server, &["--clients", "8", "-n", n])
+        };
+        let (few, many) = (of("40"), of("400"));
+        let p50 = |run: &Ran| run.generation_ms("first_output_ns", "p50");
+        many.judged((p50(&few) - p50(&many)).abs() < 2.0)
+    });
+}
+
+/// Half of the answers end within 0.2 s, the others not within the run.
+#[test]
+fn fault_24_what_was_generated_within_the_window_counts_whether_its_request_ends_or_not() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|asked| {
+            answer(MS(1), MS(10), if asked.index % 2 == 0 { 20 } else { 100_000 })
+        });
+        let phases = ["--clients", "20", "--warm-up", "100ms", "--for", "1s"];
+        let run = bare(&server, &[&phases[..], &["--set", "profiles.quick.drain=200ms"]].concat());
+        // Clients meet an answer without end one after the other; all stream, at 100 chunks/s.
+        let chunks = run.point["generation"]["chunks_per_s"].as_f64().unwrap();
+        run.judged((1_500.0..2_050.0).contains(&chunks))
+    });
+}
+
+#[test]
+fn fault_26_the_client_adds_nothing_to_the_first_token() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|_| answer(MS(10), MS(2), 5));
+        let run = bare(&server, &["--clients", "1", "-n", "50"]);
+        let mut truth = server.log().first_texts.clone();
+        truth.sort_unstable();
+        let truth = truth[truth.len() / 2].as_secs_f64() * 1e3;
+        let said = run.generation_ms("first_output_service_ns", "p50");
+        run.judged((truth..truth + 0.5).contains(&said))
+    });
+}
+
+/// Nagle's algorithm and delayed acknowledgements cost 40 ms for a request in two packets.
+#[test]
+fn fault_27_requests_on_a_kept_connection_do_not_wait_for_an_acknowledgement() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|_| answer(MS(1), MS(1), 2));
+        let run =
+            bare(&server, &["--clients", "1", "-n", "40", "--set", "workload.input_tokens=8000"]);
+        run.judged(run.ms("service_ns", "p95") < 30.0)
+    });
+}
+
+/// The server closes each connection after its second answer without a word, as an idle one.
+#[test]
+fn fault_29_a_connection_that_was_closed_while_idle_costs_no_request() {
+    let server = Staged::new(|asked| {
+        let mut acts = answer(MS(5), MS(1), 2);
+        acts.extend((asked.on_connection == 1).then_some(Act::Close));
+        acts
+    });
+    let run = bare(&server, &["--clients", "4", "-n", "100"]);
+    assert_eq!((run.done(), &run.point["errors"]), (100, &serde_json::json!({})), "{}", run.point);
+    // Each reached the server once.
+    assert_eq!(server.log().asked.len(), 100);
+    let again = ["reconnected", "ambiguous", "unkept"];
+    let counted: u64 = again.iter().filter_map(|counter| run.point[*counter].as_u64()).sum();
+    assert!(counted > 0, "{}", run.point);
+}
+
+#[test]
+fn fault_31_a_stream_that_never_ends_fails_in_time_and_the_run_ends() {
+    let server = Staged::new(|asked| match asked.index {
+        3 => vec![begin(), Act::Text("a".to_owned()), Act::Hold],
+        _ => answer(MS(5), MS(1), 2),
+    });
+    let run = bare(&server, &["--clients", "2", "-n", "20", "--timeout", "500ms"]);
+    assert_eq!(run.point["errors"]["timeout"], 1, "{}", run.point);
+    assert_eq!(run.done(), 19, "{}", run.point);
+}
+
+/// The first request of each client takes longer than the warm-up.
+#[test]
+fn fault_33_requests_of_the_warm_up_are_not_measured_although_they_end_after_it() {
+    one_is_right(TRIES, || {
+        let server = Staged::new(|asked: &Asked| {
+            let first = if asked.on_connection == 0 { MS(500) } else { MS(10) };
+            answer(first, MS(1), 2)
+        });
+        let run = bare(&server, &["--clients", "4", "--warm-up", "100ms", "--for", "1s"]);
+        run.judged(run.generation_ms("first_output_ns", "max") < 400.0)
+    });
+}
+
+#[test]
+fn fault_35_less_than_one_request_a_second_is_not_none() {
+    let server = Staged::new(|_| answer(MS(1_200), MS(1), 2));
+    let run = bare(&server, &["--clients", "1", "--warm-up", "0s", "--for", "2500ms"]);
+    let rate = run.point["achieved_ops_per_s"].as_f64().unwrap();
+    assert!((0.3..0.9).contains(&rate), "{rate}: {:?}", run.rules());
+}

@@ -1,0 +1,73 @@
+//! What the clients have in common: a tokenizer, which most of them want although the server counts
+//! the tokens, and prompts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use xtask::verb::Result;
+
+/// The tokenizer's words.
+const WORDS: u32 = 4_000;
+/// Tokens of a prompt.
+pub const PROMPT_TOKENS: u32 = 64;
+/// Prompts in a file of prompts.
+const PROMPTS: u32 = 2_000;
+/// The hub's name of a version.
+const REVISION: &str = "0000000000000000000000000000000000000000";
+
+/// Writes the tokenizer into a cache of the Hugging Face hub, as `local/tok`, and returns the folder
+/// that holds its files.
+pub fn tokenizer(cache: &Path) -> Result<PathBuf> {
+    let repository = cache.join("models--local--tok");
+    let files = repository.join("snapshots").join(REVISION);
+    write(&repository.join("refs/main"), REVISION)?;
+    write(&files.join("tokenizer.json"), &words().to_string())?;
+    let settings = json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "unk_token": "[UNK]",
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "model_max_length": 100_000,
+    });
+    write(&files.join("tokenizer_config.json"), &settings.to_string())?;
+    let config = json!({ "model_type": "llama", "vocab_size": WORDS });
+    write(&files.join("config.json"), &config.to_string())?;
+    Ok(files)
+}
+
+/// Every word is a token.
+fn words() -> Value {
+    let special = ["[UNK]", "<s>", "</s>"].map(str::to_owned);
+    let words = special.into_iter().chain((3..WORDS).map(|number| format!("w{number}")));
+    let vocabulary: BTreeMap<String, usize> = words.enumerate().map(|(id, w)| (w, id)).collect();
+    json!({
+        "version": "1.0",
+        "truncation": null,
+        "padding": null,
+        "added_tokens": [],
+        "normalizer": null,
+        "pre_tokenizer": { "type": "Whitespace" },
+        "post_processor": null,
+        "decoder": null,
+        "model": { "type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]" },
+    })
+}
+
+/// Writes prompts, each different, one a line: JSON with `prompt`.
+pub fn prompts(path: &Path) -> Result<()> {
+    let word =
+        |prompt: u32, place: u32| format!("w{}", 3 + (prompt * 31 + place * 7) % (WORDS - 3));
+    let prompt = |number| -> String {
+        let words: Vec<String> = (0..PROMPT_TOKENS).map(|place| word(number, place)).collect();
+        format!("{}\n", json!({ "prompt": words.join(" ") }))
+    };
+    write(path, &(0..PROMPTS).map(prompt).collect::<String>())
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
+    written.map_err(|e| format!("{}: {e}", path.display()))
+}
