@@ -138,7 +138,12 @@ http {{
   keepalive_timeout 1h;
 {temporary}  server {{
     listen 127.0.0.1:{port} backlog=20000;
+    root {folder}/html;
+  }}
+  server {{
     listen 127.0.0.1:{port_http2} http2 backlog=20000;
+    # With it, a reply over HTTP/2 waits 40 ms for the client's delayed ACK.
+    sendfile off;
     root {folder}/html;
   }}
 }}
