@@ -20,7 +20,10 @@ const WARM_UP_S: u64 = 2;
 /// One of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
+    /// As a user has it: it stays awake while chunks are due.
     Plimsoll,
+    /// The same, asleep between chunks as the others are, for what a chunk costs.
+    PlimsollAsleep,
     /// The client of vLLM that is written in Rust, with the output of `vllm bench serve`.
     VllmBench,
     /// The reference client of MLPerf Endpoints.
@@ -59,8 +62,9 @@ pub struct Found {
 }
 
 impl Client {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Plimsoll,
+        Self::PlimsollAsleep,
         Self::VllmBench,
         Self::Endpoints,
         Self::AiPerf,
@@ -72,6 +76,7 @@ impl Client {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plimsoll => "Plimsoll",
+            Self::PlimsollAsleep => "Plimsoll `--pacing coalesce`",
             Self::VllmBench => "vLLM's bench in Rust",
             Self::Endpoints => "MLCommons endpoints",
             Self::AiPerf => "AIPerf",
@@ -84,6 +89,7 @@ impl Client {
     pub fn folder(self) -> &'static str {
         match self {
             Self::Plimsoll => "plimsoll",
+            Self::PlimsollAsleep => "asleep",
             Self::VllmBench => "vllm-bench",
             Self::Endpoints => "endpoints",
             Self::AiPerf => "aiperf",
@@ -95,7 +101,7 @@ impl Client {
     /// Its package and its command, if it is a Python program.
     fn package(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Plimsoll | Self::VllmBench => None,
+            Self::Plimsoll | Self::PlimsollAsleep | Self::VllmBench => None,
             Self::Endpoints => Some(("inference-endpoint", "inference-endpoint")),
             Self::AiPerf => Some(("aiperf", "aiperf")),
             Self::GuideLlm => Some(("guidellm", "guidellm")),
@@ -108,7 +114,7 @@ impl Client {
         let beside = rivals.map(|rivals| rivals.join(self.folder()));
         let name = self.package().map_or(self.folder(), |(_, command)| command);
         let program = match (self, beside) {
-            (Self::Plimsoll, _) => Some(plimsoll.to_owned()),
+            (Self::Plimsoll | Self::PlimsollAsleep, _) => Some(plimsoll.to_owned()),
             (Self::VllmBench, Some(program)) => Some(program),
             (_, Some(environment)) => Some(environment.join("bin").join(name)),
             (_, None) => command::find(name),
@@ -153,10 +159,11 @@ impl Found {
         let Job { url, law, streams, seconds, folder, .. } = job;
         let (chunks, files) = (law.chunks, folder.display());
         let text = match self.client {
-            Client::Plimsoll => format!(
+            Client::Plimsoll | Client::PlimsollAsleep => format!(
                 "run llm-chat {url} --clients {streams} --for {seconds}s --warm-up {WARM_UP_S}s \
                  --input-tokens {PROMPT_TOKENS} --output-tokens {chunks} --progress none --json \
-                 --out {files}/run"
+                 --out {files}/run {}",
+                if self.client == Client::PlimsollAsleep { "--pacing coalesce" } else { "" }
             ),
             Client::VllmBench => format!(
                 "--backend openai-chat --base-url {url} --model {MODEL} --tokenizer {} \

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::client::Client;
 use super::report::Said;
 use super::run::Row;
 use super::server::Law;
@@ -25,7 +26,7 @@ pub fn svg(law: &Law, rows: &[Row]) -> String {
     let mut body = String::new();
     let mut y = TOP;
     let mut streams = None;
-    for row in rows {
+    for row in rows.iter().filter(|row| row.client != Client::PlimsollAsleep) {
         if streams != Some(row.streams) {
             streams = Some(row.streams);
             y += LINE * 0.5;
@@ -91,7 +92,7 @@ fn heading(out: &mut String, streams: u32, y: f64) {
 }
 
 fn bar(out: &mut String, row: &Row, y: f64) {
-    let is_ours = row.client == super::client::Client::Plimsoll;
+    let is_ours = row.client == Client::Plimsoll;
     let colour = if is_ours { OURS } else { THEIRS };
     text(out, (28.0, y + 4.0), &format!("fill=\"{colour}\""), row.client.name());
     let p50 = row.median(|run| Some(run.report.first_p50_ms));
@@ -134,7 +135,6 @@ fn text(out: &mut String, (x, y): (f64, f64), how: &str, words: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clients::client::Client;
 
     #[test]
     fn the_true_value_and_every_client_stand_in_the_picture() {

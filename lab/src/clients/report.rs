@@ -39,7 +39,7 @@ impl Client {
     /// Reads the report of a run that wrote into `folder`.
     pub fn read(self, finished: &Finished, folder: &Path) -> Result<Report> {
         let read = match self {
-            Self::Plimsoll => plimsoll(&parsed(&finished.output)?),
+            Self::Plimsoll | Self::PlimsollAsleep => plimsoll(&parsed(&finished.output)?),
             Self::VllmBench => vllm_bench(&file(&folder.join("out.json"))?),
             Self::Endpoints => {
                 let report = file(&folder.join("out/performance/result_summary.json"))?;
@@ -64,7 +64,7 @@ impl Client {
             Self::AiPerf => &["is taking too long to run"],
             Self::Endpoints => &["Not enough physical cores", "behind schedule"],
             Self::InferencePerf => &["Validation ["],
-            Self::Plimsoll | Self::VllmBench | Self::GuideLlm => &[],
+            Self::Plimsoll | Self::PlimsollAsleep | Self::VllmBench | Self::GuideLlm => &[],
         };
         let log = fs::read_to_string(folder.join("out/logs/aiperf.log"));
         let text = log.unwrap_or_else(|_| [&*finished.output, &finished.errors].join("\n"));

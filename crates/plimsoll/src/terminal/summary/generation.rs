@@ -114,8 +114,8 @@ mod tests {
         assert_eq!(
             run(Some(generation), Some(goodput)),
             "\n  clients  tokens/s  a user  first output p50     p90  per token p50      p90  \
-             goodput\n        8       612    76.5            120 ms  240 ms        13.0 ms  26.0 ms  \
-                   97 %\n  goodput: requests within first_output<500ms\n"
+             goodput\n        8       612    76.5            120 ms  240 ms        13.0 ms  \
+             26.0 ms     97 %\n  goodput: requests within first_output<500ms\n"
         );
     }
 
