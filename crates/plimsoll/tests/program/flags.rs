@@ -398,7 +398,7 @@ fn the_clients_own_certificate_is_shown_to_the_server() {
 /// What `plimsoll run --help` says of web-url: the long names of each flag.
 fn flags() -> Vec<(String, Option<String>)> {
     let help = plimsoll(&["run", "--help"]).out;
-    let part = help.split("Options of web-url:").nth(1).unwrap();
+    let part = help.split("Options of web-url").nth(1).unwrap();
     let part = part.split("\nOptions of ").next().unwrap();
     let lines = part.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = lines.map(|line| line.split([' ', ',']).filter(|word| word.starts_with('-')));
