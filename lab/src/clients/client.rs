@@ -174,7 +174,7 @@ impl Found {
                 job.requests(),
             ),
             Client::Endpoints => {
-                hub::prompts(&folder.join("prompts.jsonl"))?;
+                hub::prompts(&folder.join("prompts.jsonl"), chunks)?;
                 // By default it starts ten workers, which share the core with each other.
                 let workers = if job.cores.len() == 1 { "--workers 1" } else { "" };
                 format!(
@@ -195,7 +195,7 @@ impl Found {
                  --artifact-dir {files}/out"
             ),
             Client::GuideLlm => {
-                hub::prompts(&folder.join("prompts.json"))?;
+                hub::prompts(&folder.join("prompts.json"), chunks)?;
                 format!(
                     "run --backend kind=openai_http,target={url},model={MODEL} \
                      --profile kind=concurrent,streams={streams},warmup={WARM_UP_S} \

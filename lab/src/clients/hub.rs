@@ -55,13 +55,14 @@ fn words() -> Value {
     })
 }
 
-/// Writes prompts, each different, one a line: JSON with `prompt`.
-pub fn prompts(path: &Path) -> Result<()> {
+/// Writes prompts, each different, one a line: JSON with `prompt`, and how long the answer is to be
+/// in the field that GuideLLM looks for.
+pub fn prompts(path: &Path, output_tokens: u64) -> Result<()> {
     let word =
         |prompt: u32, place: u32| format!("w{}", 3 + (prompt * 31 + place * 7) % (WORDS - 3));
     let prompt = |number| -> String {
         let words: Vec<String> = (0..PROMPT_TOKENS).map(|place| word(number, place)).collect();
-        format!("{}\n", json!({ "prompt": words.join(" ") }))
+        format!("{}\n", json!({ "prompt": words.join(" "), "output_tokens_count": output_tokens }))
     };
     write(path, &(0..PROMPTS).map(prompt).collect::<String>())
 }

@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
     clients: Vec<String>,
     /// Replace the tables of the measured sections in docs/llm-clients.md, and the picture.
-    #[arg(long, conflicts_with = "clients")]
+    #[arg(long)]
     write: bool,
 }
 

@@ -63,8 +63,11 @@ impl Client {
         let signs: &[&str] = match self {
             Self::AiPerf => &["is taking too long to run"],
             Self::Endpoints => &["Not enough physical cores", "behind schedule"],
-            Self::InferencePerf => &["Validation ["],
-            Self::Plimsoll | Self::PlimsollAsleep | Self::VllmBench | Self::GuideLlm => &[],
+            Self::InferencePerf
+            | Self::Plimsoll
+            | Self::PlimsollAsleep
+            | Self::VllmBench
+            | Self::GuideLlm => &[],
         };
         let log = fs::read_to_string(folder.join("out/logs/aiperf.log"));
         let text = log.unwrap_or_else(|_| [&*finished.output, &finished.errors].join("\n"));

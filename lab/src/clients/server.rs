@@ -84,7 +84,7 @@ pub struct Truth {
     pub first_p99_ms: f64,
     /// Chunks sent in it.
     pub chunks: f64,
-    /// Of all requests of the log.
+    /// Of requests that arrived in it.
     pub chunks_per_request: f64,
 }
 
@@ -112,16 +112,17 @@ impl Truth {
         let rows: Vec<Row> = lines.filter_map(row).collect();
         let window_ns = middle_half(&rows)?;
         let [from_ns, to_ns] = window_ns;
-        let within = rows.iter().filter(|row| (from_ns..to_ns).contains(&row.arrival));
-        let mut times: Vec<u64> = within.map(|row| row.first_sent - row.arrival).collect();
+        let is_within = |row: &&Row| (from_ns..to_ns).contains(&row.arrival);
+        let within: Vec<&Row> = rows.iter().filter(is_within).collect();
+        let mut times: Vec<u64> = within.iter().map(|row| row.first_sent - row.arrival).collect();
         times.sort_unstable();
-        let chunks: u64 = rows.iter().map(|row| row.chunks).sum();
+        let chunks: u64 = within.iter().map(|row| row.chunks).sum();
         Some(Self {
             window_ns,
             first_p50_ms: percentile_ms(&times, 0.5)?,
             first_p99_ms: percentile_ms(&times, 0.99)?,
             chunks: rows.iter().map(|row| row.chunks_within(window_ns)).sum(),
-            chunks_per_request: chunks as f64 / rows.len() as f64,
+            chunks_per_request: chunks as f64 / within.len() as f64,
         })
     }
 }

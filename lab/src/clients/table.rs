@@ -29,9 +29,7 @@ pub fn table(law: &Law, rows: &[Row]) -> String {
     for (number, note) in notes.iter().enumerate() {
         let _ = write!(text, "\n{}. {note}", number + 1);
     }
-    if rows.iter().any(|row| row.runs.len() > 1) {
-        text.push_str(&every_run(rows));
-    }
+    text.push_str(&every_run(rows));
     text
 }
 
