@@ -100,7 +100,7 @@ const SECTIONS: [Section; 4] = [
         name: "all-cores",
         title: "All cores for the client, one of them shared with the server",
         law: FAST,
-        streams: &[1, 100, 400],
+        streams: &[400],
         cores: &[GENERATOR_CORE, SERVER_CORE],
         clients: &[],
     },

@@ -113,7 +113,11 @@ impl Truth {
         let window_ns = middle_half(&rows)?;
         let [from_ns, to_ns] = window_ns;
         let is_within = |row: &&Row| (from_ns..to_ns).contains(&row.arrival);
-        let within: Vec<&Row> = rows.iter().filter(is_within).collect();
+        let mut within: Vec<&Row> = rows.iter().filter(is_within).collect();
+        if within.is_empty() {
+            // Streams as long as the run, which all begin at its start.
+            within = rows.iter().collect();
+        }
         let mut times: Vec<u64> = within.iter().map(|row| row.first_sent - row.arrival).collect();
         times.sort_unstable();
         let chunks: u64 = within.iter().map(|row| row.chunks).sum();
