@@ -4,6 +4,7 @@
 pub mod app_entries;
 pub mod entries;
 pub mod fleet_entries;
+pub mod h2_entries;
 pub mod llm_entries;
 pub mod nfs_entries;
 mod nfs_procedures;

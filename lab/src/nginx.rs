@@ -22,6 +22,8 @@ pub struct Nginx {
     folder: TempDir,
     /// `127.0.0.1:PORT`.
     pub address: String,
+    /// The same of HTTP/2, by prior knowledge.
+    address_http2: String,
 }
 
 impl Nginx {
@@ -29,10 +31,10 @@ impl Nginx {
     pub fn start(place: &Place) -> Result<Self> {
         let nginx = command::find("nginx")
             .ok_or("nginx is not installed; sudo apt-get install nginx-light")?;
-        let port = free_port()?;
+        let (port, port_http2) = (free_port()?, free_port()?);
         let folder = program::temporary()?;
         let path = folder.path();
-        write_files(path, port).map_err(|e| format!("{}: {e}", path.display()))?;
+        write_files(path, [port, port_http2]).map_err(|e| format!("{}: {e}", path.display()))?;
         let mut command = place.pinned(SERVER_CORE, &nginx.to_string_lossy());
         command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf"));
         let process = command
@@ -41,7 +43,8 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|e| format!("cannot start nginx: {e}"))?;
-        let mut server = Self { process, folder, address: format!("127.0.0.1:{port}") };
+        let [address, address_http2] = [port, port_http2].map(|port| format!("127.0.0.1:{port}"));
+        let mut server = Self { process, folder, address, address_http2 };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -54,6 +57,11 @@ impl Nginx {
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// The same over HTTP/2.
+    pub fn http2_url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address_http2)
     }
 
     /// Its processes: the master and its worker.
@@ -98,15 +106,15 @@ fn free_port() -> Result<u16> {
     listener.local_addr().map(|a| a.port()).map_err(|e| format!("no free port: {e}"))
 }
 
-fn write_files(folder: &Path, port: u16) -> std::io::Result<()> {
+fn write_files(folder: &Path, ports: [u16; 2]) -> std::io::Result<()> {
     fs::create_dir_all(folder.join("html"))?;
     fs::create_dir_all(folder.join("tmp"))?;
     fs::write(folder.join("html/1k"), vec![b'x'; 1024])?;
     fs::write(folder.join("html/100k"), vec![b'x'; 102_400])?;
-    fs::write(folder.join("nginx.conf"), configuration(folder, port))
+    fs::write(folder.join("nginx.conf"), configuration(folder, ports))
 }
 
-fn configuration(folder: &Path, port: u16) -> String {
+fn configuration(folder: &Path, [port, port_http2]: [u16; 2]) -> String {
     let folder = folder.display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("  {kind}_temp_path {folder}/tmp/{kind};\n"))
@@ -130,6 +138,12 @@ http {{
   keepalive_timeout 1h;
 {temporary}  server {{
     listen 127.0.0.1:{port} backlog=20000;
+    root {folder}/html;
+  }}
+  server {{
+    listen 127.0.0.1:{port_http2} http2 backlog=20000;
+    # With it, a reply over HTTP/2 waits 40 ms for the client's delayed ACK.
+    sendfile off;
     root {folder}/html;
   }}
 }}

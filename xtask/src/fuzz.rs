@@ -17,10 +17,12 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 11] = [
+const TARGETS: [Target; 13] = [
     Target { name: "app_reply", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "app_request", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "fleet", seeds: None, dictionary: Some("fuzz/fleet.dict") },
+    Target { name: "h2_block", seeds: None, dictionary: Some("fuzz/h2.dict") },
+    Target { name: "h2_reply", seeds: None, dictionary: Some("fuzz/h2.dict") },
     Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "picks", seeds: None, dictionary: Some("fuzz/llm.dict") },

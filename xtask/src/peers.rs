@@ -17,7 +17,7 @@ struct Peer {
     tests: &'static str,
 }
 
-const PEERS: [Peer; 33] = [
+const PEERS: [Peer; 35] = [
     Peer {
         program: "nginx",
         packages: &["nginx-light"],
@@ -32,6 +32,12 @@ const PEERS: [Peer; 33] = [
         packages: &["caddy"],
         tests: "requests of web-url counted by a second web server's log",
     },
+    Peer {
+        program: "nghttpd",
+        packages: &["nghttp2-server"],
+        tests: "HTTP/2 spoken to a server of nghttp2's makers",
+    },
+    Peer { program: "h2o", packages: &["h2o"], tests: "HTTP/2 spoken to h2o" },
     Peer { program: "curl", packages: &["curl"], tests: "the reference web server judged by curl" },
     Peer { program: "kill", packages: &["procps"], tests: "servers that stall and die" },
     Peer {

@@ -1,10 +1,10 @@
 //! Whether a run passes the gates it was given (`--fail-if`), by the uncertainty intervals.
 
 use plimsoll_model::condition::{ConditionFigure, Side};
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState};
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
-use plimsoll_model::figure::StreamFigure;
 
 /// Nanoseconds of a millisecond.
 const NS_PER_MS: f64 = 1e6;

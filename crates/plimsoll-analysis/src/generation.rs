@@ -14,12 +14,12 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use crate::blocks::{Chance, Coarse, chance_of_rate, chance_of_ratio, ratio_parts};
 use crate::endpoints::{Pass, early_stopping, steady_window};
 use crate::health::ClientTime;
-use crate::limit::told_of_models;
 use crate::raw::PointTimes;
 use crate::sampling::NORMAL_95;
 use crate::stated::{runs_apart, span, stream_intervals};
 use crate::timeline::over_time;
 use crate::times::{percentile, quantile_ns, summarise};
+use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
 
 /// Percentile that users' figures of MLPerf are taken at, in hundredths of a percent.
 const P90: u32 = 9_000;
@@ -106,26 +106,6 @@ fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<Clien
     let p90 = |times: TimeSummary| times.p90.map(|ns| ns as f64);
     generation.tokens_per_s_per_user = generation.token_time_ns.and_then(mean).and_then(per_second);
     generation.tps_per_user = generation.later_token_time_ns.and_then(p90).and_then(per_second);
-}
-
-/// Output tokens in the window, as the answers have them.
-pub(crate) fn output_tokens_per_s(record: &PointRecord) -> Option<f64> {
-    let counts = &record.totals.generation;
-    let seconds = record.measured_ns.as_secs_f64();
-    let tokens = tokens_per_character(counts).filter(|_| seconds > 0.0)?;
-    Some(counts.characters as f64 * tokens / seconds)
-}
-
-/// The same as the server's own counter says, or the counters of all servers.
-pub(crate) fn server_output_tokens_per_s(record: &PointRecord) -> Option<f64> {
-    told_of_models(&record.resources, "output_tokens").map(|told| told.mean).reduce(|a, b| a + b)
-}
-
-/// Output in the window is counted in characters as it comes; how many tokens that is, the answers
-/// say that ended well. Without any there is no rate of tokens.
-fn tokens_per_character(counts: &GenerationCounts) -> Option<f64> {
-    let known = counts.output_tokens > 0 && counts.counted_characters > 0;
-    known.then(|| counts.output_tokens as f64 / counts.counted_characters as f64)
 }
 
 /// How far chance may have moved the rate, from the chunks of each second; of a closed load also

@@ -14,6 +14,7 @@
 //! | [`experiment`] | what the factors of an experiment do, with intervals |
 //! | `cost` | what an op cost the hosts that were watched |
 //! | `generation` | what a load point generated, and how many of its ops were good ones |
+//! | `tokens` | output tokens a second, by the answers and by the server's counter |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | `sessions` | what came of the sessions that clients opened and kept |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and what it is beyond them |
@@ -66,6 +67,7 @@ mod summary;
 mod testing;
 mod timeline;
 pub mod times;
+mod tokens;
 pub mod validity;
 
 pub use analyse::{Analysis, JudgedPoint, not_started};

@@ -173,7 +173,8 @@ impl<'a> Server<'a> {
         if limits.contains(&LoadFigure::Errors) {
             unknown.push(Unknown::Errors);
         }
-        let of_streams = |it: &LoadFigure| matches!(it, LoadFigure::Stream(..) | LoadFigure::Goodput);
+        let of_streams =
+            |it: &LoadFigure| matches!(it, LoadFigure::Stream(..) | LoadFigure::Goodput);
         if limits.iter().any(of_streams) {
             unknown.push(Unknown::Streams);
         }

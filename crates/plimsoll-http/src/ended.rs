@@ -6,9 +6,7 @@ use std::fmt;
 use plimsoll_engine::seam::{Io, Link};
 
 use super::site::HttpOp;
-
-/// Connections per client that may wait for the server to close them.
-pub(super) const LINGERING_LINKS_MAX: usize = 8;
+use super::tls::LINGERING_LINKS_MAX;
 
 /// Why a connection that was to be held is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::time::Duration;
 use plimsoll_engine::seam::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::blocking::{Blocking, BlockingError};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
+use plimsoll_protocol::{PlanRequest, ResolvedTarget};
 
 use super::h2::fault::Fault;
 use super::h2::windows::{H2Settings, PeerSettings};
@@ -20,6 +20,7 @@ use super::h2_session::H2Session;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, WorkerSite};
 use super::tls::{ALPN_HTTP2, Tls, TlsSite};
+use super::warm::channel;
 use super::wire::Malformed;
 use super::wire::request::Method;
 
@@ -226,6 +227,12 @@ impl Look<'_> {
         let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
         format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
     }
+}
+
+/// Connects to each target and sends nothing: what an agent does, whose controller has looked.
+pub fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
+    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
+    channels.try_for_each(|channel| channel.map(drop))
 }
 
 impl Answer {

@@ -313,7 +313,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
         _ => error,
     })?;
     complete(table, &mut workload)?;
-    complete_http2(table, &mut workload)?;
+    complete_http2(table, "", &mut workload)?;
     complete_held(table, &mut workload)?;
     check_headers(table, "headers", &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
@@ -352,13 +352,19 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
     }
 }
 
-/// Streams and windows are those of HTTP/2.
-fn complete_http2(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+/// Streams and windows are those of HTTP/2. The keys stand `below` this, which ends with a dot where
+/// it is no table of its own.
+pub fn complete_http2(
+    table: &TableReader<'_>,
+    below: &str,
+    workload: &mut HttpWorkload,
+) -> Result<(), SuiteError> {
     const KEYS: [&str; 3] = ["streams", "stream_window_bytes", "connection_window_bytes"];
+    let path = |key: &str| format!("{below}{key}");
     if workload.http != HttpVersion::Http1 {
         if workload.connections != Connections::KeepAlive {
             return Err(table
-                .error_at("connections", "connections of HTTP/2 are kept and shared")
+                .error_at(&path("connections"), "connections of HTTP/2 are kept and shared")
                 .with_help("write connections = \"keep-alive\", or http = \"1.1\""));
         }
         workload.streams.get_or_insert(1);
@@ -366,10 +372,10 @@ fn complete_http2(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Resul
         workload.connection_window_bytes.get_or_insert(WINDOW_BYTES);
         return Ok(());
     }
-    match KEYS.iter().find(|key| table.has(key)) {
+    match KEYS.iter().map(|key| path(key)).find(|key| table.has(key)) {
         None => Ok(()),
         Some(key) => Err(table
-            .error_at(key, "only HTTP/2 has streams and windows")
+            .error_at(&key, "only HTTP/2 has streams and windows")
             .with_help("leave it out, or write http = \"2\"")),
     }
 }

@@ -14,15 +14,15 @@ use plimsoll_model::units::{Bytes, grouped};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::held::{Held, check_load, sessions};
-use super::look::Look;
+use super::look::{Look, reach};
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
 use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
 use super::site::{Site, Version};
 use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
-use super::version::{Spoken, check_streams, peer_fact};
-use super::warm::{Warming, channel};
+use super::version::{Spoken, check_streams, peer_fact, spoken_name};
+use super::warm::Warming;
 use super::wire::request::RequestText;
 use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts};
@@ -83,8 +83,9 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         Planner::Controller => {}
         Planner::Agent => reach(request)?,
     }
+    let spoken = spoken_name(&load);
     let fixed = Plan::fixed(Arc::new(load), plan.practices, plan.facts);
-    Ok(fixed.holding(sessions(workload)))
+    Ok(Plan { spoken, ..fixed.holding(sessions(workload)) })
 }
 
 /// A plan that reads the file set before the first load point.
@@ -99,6 +100,7 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
     };
     let (directories, method) = (files.directories, files.method);
     let (names, shares) = (load.names.clone(), load.shares.clone());
+    let spoken = spoken_name(&load);
     let preparation = Warming {
         load: Arc::new(load),
         targets: request.targets.to_vec(),
@@ -107,13 +109,8 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
         timeout: Duration::from_nanos(request.suite.op_timeout.0),
         is_warm: false,
     };
-    Ok(Plan::per_point(preparation, names, shares, draft.practices, draft.facts))
-}
-
-/// Connects to each target and sends nothing.
-fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
-    let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
-    channels.try_for_each(|channel| channel.map(drop))
+    let plan = Plan::per_point(preparation, names, shares, draft.practices, draft.facts);
+    Ok(Plan { spoken, ..plan })
 }
 
 /// Asks each target for the first request of its list. Answers with what the servers say of

@@ -5,11 +5,11 @@ use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 
-use super::ended::LINGERING_LINKS_MAX;
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::reader::CAPTURE_BYTES_MAX;
 use super::session::{DISCARD_BYTES_MIN, HEAD_READ_BYTES, HttpSession};
 use super::test_io::*;
+use super::tls::LINGERING_LINKS_MAX;
 use super::wire::head::HEAD_BYTES_MAX;
 use super::wire::request::Method;
 

@@ -12,12 +12,12 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::ended::LINGERING_LINKS_MAX;
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, WorkerSite};
 use super::test_io::*;
+use super::tls::LINGERING_LINKS_MAX;
 use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 
 /// A certificate for `localhost`, and a server that has it.

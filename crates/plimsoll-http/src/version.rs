@@ -15,6 +15,7 @@ use super::parameters::{HttpVersion, HttpWorkload};
 use super::tls::{self, ALPN_HTTP1, ALPN_HTTP2};
 use super::transport::{TlsLoad, tls_load};
 use super::warm::channel;
+use super::workload::HttpLoad;
 
 /// What is spoken.
 pub struct Spoken {
@@ -75,6 +76,11 @@ fn own_facts(settings: H2Settings) -> [Setting; 3] {
             format!("HPACK with tables of {} bytes", grouped(TABLE_BYTES.into())),
         ),
     ]
+}
+
+/// What calibration does not cover: it speaks HTTP/1.1.
+pub(crate) fn spoken_name(load: &HttpLoad) -> Option<&'static str> {
+    load.h2.is_some().then_some("http over HTTP/2")
 }
 
 /// What a server's settings say.

@@ -214,8 +214,8 @@ impl Answer {
     }
 
     fn learn(&mut self, picks: &Picks<'_>) {
-        if let Some(error) = picks.error {
-            self.fail(Failure::InBand(words(error)));
+        if let Some(error) = picks.error.filter(|_| self.failure.is_none()) {
+            self.fail(Failure::InBand(words(error.chars())));
         }
         if let Some(finish) = picks.finish.map(Text::raw) {
             self.is_finished = true;
@@ -294,13 +294,23 @@ fn each(span: Nanos, tokens: f64) -> Option<Nanos> {
     (tokens > 0.0).then(|| Nanos((span.0 as f64 / tokens).round() as u64))
 }
 
-/// The beginning of what a server says, in one line.
-pub fn words(said: &str) -> String {
-    let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    match plain.char_indices().nth(WORDS_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{} …", &plain[..end]),
-        None => plain,
+/// The beginning of what a server says, in one line that a terminal can show.
+pub fn words(said: impl Iterator<Item = char>) -> String {
+    let (mut words, mut count) = (String::new(), 0);
+    for c in said {
+        let is_blank = c.is_whitespace() || c.is_control();
+        if is_blank && (words.is_empty() || words.ends_with(' ')) {
+            continue;
+        }
+        if count == WORDS_CHARACTERS_MAX {
+            words.push('…');
+            break;
+        }
+        words.push(if is_blank { ' ' } else { c });
+        count += 1;
     }
+    words.truncate(words.trim_end().len());
+    words
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | [`answer`], [`reader`] | the figures of an answer; what reads them for a session of HTTP |
 //! | `prompts` | what requests say: words, lengths, salts, recorded loads |
 //! | `requests`, `script` | the requests of a worker, and which comes next |
+//! | `lengths` | how many tokens, drawn |
 //! | `offers`, `learn`, `said` | what a server takes and counts, found out before any load |
 //! | `endpoint` | paths, and requests before any load |
 //! | `host`, `server` | servers to measure, started and greeted |
@@ -19,6 +20,7 @@ mod endpoint;
 #[cfg(feature = "host")]
 pub mod host;
 mod learn;
+mod lengths;
 mod offers;
 pub mod parameters;
 mod plan;

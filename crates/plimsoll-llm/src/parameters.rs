@@ -1,12 +1,12 @@
 //! The `[workload]` table of suites with `protocol = "llm"`.
 
-use plimsoll_http::parameters::{HttpWorkload, check_headers};
+use plimsoll_http::parameters::{Connections, HttpWorkload, check_headers, complete_http2};
 use plimsoll_model::suite::{AsTable as _, Parameters, SuiteError, TableReader};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Table;
 
-use super::prompts::lengths::{Length, TOKENS_MAX};
+use super::lengths::{Length, TOKENS_MAX};
 
 /// Of `[workload.http]` what the requests here decide themselves.
 const OWN_KEYS: [&str; 11] = [
@@ -184,7 +184,7 @@ fn transport_schema(generator: &mut SchemaGenerator) -> Schema {
 
 /// Reads the table, every default explicit.
 pub fn read(table: &TableReader<'_>) -> Result<LlmWorkload, SuiteError> {
-    let workload: LlmWorkload = table.read()?;
+    let mut workload: LlmWorkload = table.read()?;
     if let Some(key) = OWN_KEYS.iter().find(|key| table.has(&format!("http.{key}"))) {
         return Err(table
             .error_at(&format!("http.{key}"), format!("`workload.http.{key}` is decided here"))
@@ -196,6 +196,12 @@ pub fn read(table: &TableReader<'_>) -> Result<LlmWorkload, SuiteError> {
             .with_help("set it by its key of [workload], or leave it out"));
     }
     check_headers(table, "http.headers", &workload.http.headers)?;
+    complete_http2(table, "http.", &mut workload.http)?;
+    if workload.http.connections == Connections::Held {
+        return Err(table
+            .error_at("http.connections", "connections are held by suite web-url alone")
+            .with_help("write connections = \"keep-alive\" or \"per-request\""));
+    }
     check_prompts(table, &workload)?;
     Ok(workload)
 }
@@ -305,6 +311,8 @@ points = [1, 4]
             ("workload.prefixes=2", "there is no system prompt"),
             ("workload.salt=none", "are salted"),
             ("workload.turns=0", "from 1 to 1000"),
+            ("workload.http.streams=4", "only HTTP/2 has streams"),
+            ("workload.http.connections=held", "held by suite web-url alone"),
         ] {
             assert!(refusal(&[set]).contains(said), "{set}: {}", refusal(&[set]));
         }

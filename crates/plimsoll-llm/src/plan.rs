@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plimsoll_engine::pacer::Recorded;
 use plimsoll_http::headers::{HEADER_FACT, Header};
+use plimsoll_http::look::reach;
 use plimsoll_http::transport::{TlsLoad, check_targets};
 use plimsoll_http::version::{Spoken, check_streams, peer_fact};
 use plimsoll_model::disclosure::Setting;
@@ -16,12 +17,12 @@ use plimsoll_protocol::{Content, LoadFiles, Plan, PlanError, PlanRequest, Planne
 
 use super::endpoint::{Server, site};
 use super::learn::{Learnt, Trial, Trials, learn, plain_body};
+use super::lengths::Length;
 use super::offers::Offers;
 use super::parameters::{LlmWorkload, Salt};
 use super::prompts::body::Frame;
 use super::prompts::file::UserPrompts;
 use super::prompts::fit::Fit;
-use super::prompts::lengths::Length;
 use super::prompts::trace::{self, Trace};
 use super::prompts::words::Words;
 use super::prompts::{Made, Number, Prompts, Source};
@@ -118,7 +119,10 @@ impl Draft<'_> {
     fn learnt(&self, spoken: &Spoken, facts: &mut Vec<Setting>) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
         match (request.planner, request.learnt) {
-            (Planner::Agent, Some(text)) => serde_json::from_str(text).map_err(PlanError::own),
+            (Planner::Agent, Some(text)) => {
+                reach(request)?;
+                serde_json::from_str(text).map_err(PlanError::own)
+            }
             (Planner::Controller, _) if workload.first_check => self.ask_all(spoken, facts),
             _ => Ok(Learnt::nothing(workload)),
         }

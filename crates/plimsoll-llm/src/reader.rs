@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use plimsoll_engine::seam::{First, Io, Mark, SessionCounters, TimeKind};
+use plimsoll_http::look;
 use plimsoll_http::reader::{At, Reader};
 use plimsoll_model::generation::GenerationCounts;
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind};
@@ -149,7 +150,8 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
             return;
         }
         if !(200..300).contains(&at.status) {
-            reply.words = refusal(reply.events.rest());
+            let body = reply.events.rest();
+            reply.words = error_of(body).unwrap_or_else(|| look::words(body));
             return;
         }
         if !std::mem::replace(&mut reply.has_begun, true) {
@@ -206,18 +208,15 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
 /// A body that is something else: an error, if it says so.
 fn not_a_stream(body: &[u8]) -> Failure {
     match error_of(body) {
-        Some(error) => Failure::InBand(words(error)),
-        None => Failure::NoStream(words(&String::from_utf8_lossy(body))),
+        Some(error) => Failure::InBand(error),
+        None => Failure::NoStream(words(String::from_utf8_lossy(body).chars())),
     }
 }
 
-/// What the body of a bad status says.
-fn refusal(body: &[u8]) -> String {
-    words(error_of(body).unwrap_or(&String::from_utf8_lossy(body)))
-}
-
-fn error_of(body: &[u8]) -> Option<&str> {
-    pick(body).ok().and_then(|picks| picks.error)
+/// The error that a body in JSON says.
+fn error_of(body: &[u8]) -> Option<String> {
+    let picks = pick(body).ok()?;
+    picks.error.map(|error| words(error.chars()))
 }
 
 #[cfg(test)]

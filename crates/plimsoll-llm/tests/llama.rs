@@ -1,4 +1,5 @@
 //! llama.cpp's own server, as `managed:llama` starts it, with its model of random weights.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -172,12 +172,8 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
 }
 
 /// What other tools call a figure, and its name here.
-const OF_OTHERS: [(&str, &str); 4] = [
-    ("ttft", "first_output"),
-    ("ttfo", "first_visible"),
-    ("itl", "chunk_gap"),
-    ("e2el.", ""),
-];
+const OF_OTHERS: [(&str, &str); 4] =
+    [("ttft", "first_output"), ("ttfo", "first_visible"), ("itl", "chunk_gap"), ("e2el.", "")];
 
 /// The figure of that name; `p99.9` is `p999`.
 pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {

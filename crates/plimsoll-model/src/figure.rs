@@ -48,7 +48,7 @@ pub enum StreamFigure {
     FirstByte,
     /// From due to the first chunk with output of any kind.
     FirstOutput,
-    /// From due to the first chunk with output that a reader sees.
+    /// From due to the first chunk with output that is no reasoning.
     FirstVisible,
     /// From one chunk with output to the next.
     ChunkGap,

@@ -29,7 +29,8 @@ use crate::shape::Shape;
 use crate::suite::Metric;
 
 pub use endpoints::{
-    Endpoints, EndpointsPoint, Region, RegionName, SteadyStatus, SteadyVerdict, SteadyWindow, Wanting,
+    Endpoints, EndpointsPoint, Region, RegionName, SteadyStatus, SteadyVerdict, SteadyWindow,
+    Wanting,
 };
 pub use generation::{CountSummary, Generation, TokenSource};
 pub use generator::{AgentResult, GeneratorResult};

@@ -3,9 +3,9 @@
 
 use crate::capacity::Figure;
 use crate::condition::{ConditionFigure, LimitUnit};
+use crate::figure::StreamFigure;
 use crate::gate::GateResult;
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
-use crate::figure::StreamFigure;
 use crate::suite::Metric;
 use crate::units::{byte_unit, decimals, grouped, percent, three_digits, time_unit};
 
@@ -79,7 +79,8 @@ impl Stated {
         let (times, intervals) = point.generation.as_ref()?.times(of)?;
         let stated = Self::of(Some(times), intervals, figure)?;
         let from_due = matches!(of, StreamFigure::FirstOutput);
-        let bounds = |censored: Censored| from_due && censored.bounds_response(figure, stated.value);
+        let bounds =
+            |censored: Censored| from_due && censored.bounds_response(figure, stated.value);
         Some(Self { lower_bound: point.censored.is_some_and(bounds), ..stated })
     }
 

@@ -248,6 +248,9 @@ pub struct Plan {
     pub op_shares: Option<Vec<f64>>,
     /// How the clients open the sessions that they keep; `None` where they keep none.
     pub sessions: Option<SessionsPlan>,
+    /// What is spoken, where the protocol's name does not say it: a certificate of calibration holds
+    /// for what was spoken then.
+    pub spoken: Option<&'static str>,
     /// Where the clients connect, when it is not where the targets' URLs say (a portmapper knew).
     pub addresses: Option<Vec<SocketAddr>>,
     /// The clients connect from ports below 1024.
@@ -281,6 +284,7 @@ impl Plan {
             op_shares: workload.op_shares(),
             work: Work::Fixed(workload),
             sessions: None,
+            spoken: None,
             addresses: None,
             reserved_ports: false,
             learnt: None,
@@ -302,6 +306,7 @@ impl Plan {
             op_names: OpNames(op_names),
             op_shares,
             sessions: None,
+            spoken: None,
             addresses: None,
             reserved_ports: false,
             learnt: None,

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::svg::{
     COST_CHARTS, Frame, bounds_legend, chunk_gap_chart, cost_chart, course_chart,
-    first_output_chart, first_output_heat_chart, generator_chart, heat_chart, load_chart, ops_chart,
-    percentile_chart, resource_chart, resource_topics, response_chart, step_chart,
+    first_output_chart, first_output_heat_chart, generator_chart, heat_chart, load_chart,
+    ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, step_chart,
     throughput_chart, timeline_chart, tokens_chart,
 };
 use crate::table::{Mark, Table};

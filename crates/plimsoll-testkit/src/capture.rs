@@ -1,4 +1,4 @@
-//! tshark as a judge: what RPC calls and SMB2 commands really went over the wire.
+//! tshark as a judge: what RPC calls, SMB2 commands and frames of HTTP/2 really went over the wire.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -227,6 +227,45 @@ impl Capture {
         let requests = format!("smb2.flags.response == 0 && tcp.dstport == {port}");
         let lines = self.dissect(&requests, &FIELDS, &[format!("tcp.port=={port},nbss")]);
         CapturedCommands { by_command: commands(&lines), dropped }
+    }
+}
+
+/// What tshark found of the frames of HTTP/2 that clients sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapturedFrames {
+    /// By their type (RFC 9113 §6).
+    pub by_type: BTreeMap<u32, u64>,
+    /// Requests by their path.
+    pub by_path: BTreeMap<String, u64>,
+    /// Packets that tshark finds malformed or in error.
+    pub faulty: Vec<String>,
+    /// Packets the capture lost. Above zero the counts are too low.
+    pub dropped: u64,
+}
+
+impl Capture {
+    /// Ends the capture and counts the frames of HTTP/2 to the port.
+    pub fn finish_http2(mut self) -> CapturedFrames {
+        let dropped = self.end();
+        let port = self.port;
+        let layers = [format!("tcp.port=={port},http2")];
+        let to_server = format!("http2 && tcp.dstport == {port}");
+        let mut frames = CapturedFrames { dropped, ..CapturedFrames::default() };
+        for line in self.dissect(&to_server, &["http2.type", "http2.headers.path"], &layers).lines()
+        {
+            let (types, paths) = line.split_once('\t').unwrap_or((line, ""));
+            for kind in numbers(types) {
+                *frames.by_type.entry(kind).or_default() += 1;
+            }
+            for path in paths.split(',').filter(|path| !path.is_empty()) {
+                *frames.by_path.entry(path.to_owned()).or_default() += 1;
+            }
+        }
+        let faulty =
+            format!("tcp.dstport == {port} && (_ws.malformed || _ws.expert.severity == \"Error\")");
+        let faulty = self.dissect(&faulty, &["_ws.expert.message", "http2.type"], &layers);
+        frames.faulty = faulty.lines().map(str::to_owned).collect();
+        frames
     }
 }
 

@@ -9,7 +9,7 @@ use crate::verbs::url_flags::URL_SUITE;
 
 /// Flags of wrk, wrk2, oha, hey, ab, k6 and hyperfine, and of vLLM's bench, GuideLLM and AIPerf, and
 /// what is written here. Tables of `docs/other-tools.md` and `docs/llm.md` say the same at length.
-const FLAGS: [(&[&str], &str); 46] = [
+const FLAGS: [(&[&str], &str); 47] = [
     (&["-c", "--concurrency", "--vus", "-u", "--users"], "--clients N: so many clients at once"),
     (&["-z", "--duration", "--time"], "--for 30s: the length of the measurement"),
     (&["-q", "-R", "--qps", "--rps"], "--rate N: so many requests per second"),
@@ -46,7 +46,8 @@ const FLAGS: [(&[&str], &str); 46] = [
         "nothing: redirects are not followed",
     ),
     (&["--ipv4", "--ipv6", "--dns", "--no-pre-lookup"], "--connect-to ADDRESS:PORT"),
-    (&["-p", "--http2", "--http-version", "-h2"], "nothing: HTTP/1.1 is what is spoken here"),
+    (&["--http2", "--http-version", "-h2"], "--http 2"),
+    (&["-p", "--max-concurrent-streams"], "--http 2 --streams N: requests in flight a connection"),
     (&["-x", "--proxy-header", "--aws-sigv4", "--aws-session"], "nothing: there is no such thing"),
     (
         &["--burst-delay", "--burst-rate"],
@@ -90,11 +91,7 @@ const FLAGS: [(&[&str], &str); 46] = [
         "nothing: the target's URL stands after the suite, answers are streamed, tokens are the \
          server's count",
     ),
-    (
-        &["--goodput", "--percentile-metrics", "--metric-percentiles"],
-        "nothing: all figures are always shown; --within 'first_output.p90<500ms,tpot.p90<50ms' for \
-         plimsoll capacity, --set goodput.tpot=50ms for the limits of goodput",
-    ),
+    (&["--percentile-metrics", "--metric-percentiles"], "nothing: all figures are always shown"),
 ];
 
 const LOAD_VERBS: [&str; 3] = ["run", "capacity", "scale"];
@@ -224,9 +221,12 @@ mod tests {
                 let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
                 let parsed = Cli::try_parse_from([&["plimsoll".to_owned()], &words[..]].concat());
                 let Err(error) = parsed else { return true };
-                // --key wants --cert.
-                let lacks_another = error.kind() == ErrorKind::MissingRequiredArgument;
-                lacks_another
+                // --key wants --cert, and --goodput limits: flags of ours.
+                let is_ours = matches!(
+                    error.kind(),
+                    ErrorKind::MissingRequiredArgument | ErrorKind::ValueValidation
+                );
+                is_ours
                     || answer(&error, &words).is_some()
                     || long_behind_one_dash(&words).is_some()
             });
@@ -277,6 +277,7 @@ mod tests {
             ("run llm-chat http://h/ --random-input-len 9", "--input-tokens N"),
             ("run llm-chat http://h/ --num-prompts 9", "-n N: so many requests in all"),
             ("capacity llm-chat http://h/ --rate-type sweep", "plimsoll capacity"),
+            ("run web-url http://h/ --http2", "--http 2"),
         ] {
             let said = answered(typed);
             assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{typed}: {said:?}");

@@ -49,6 +49,16 @@ const CHAT: &[&str] = &[
     "--set",
     "workload.output_tokens=32",
 ];
+/// What the server must read and look up costs it more than the generator.
+const LONG_PROMPTS: &[&str] = &[
+    "llm-chat",
+    "--points",
+    "1,48",
+    "--set",
+    "workload.input_tokens=6000",
+    "--set",
+    "workload.output_tokens=2",
+];
 const CLOSED: &[&str] = &["--points", "1,16"];
 const NO_GROUPS: &[(&str, &str, &str)] = &[];
 const QUARTER: &[(&str, &str, &str)] = &[("cpu", "cpu.cfs_quota_us", "25000")];
@@ -247,24 +257,42 @@ pub const CASES: &[Case] = &[
     },
     llm(
         "language model: places of its batch",
-        &["--slots", "8", "--step", "5ms", "--step-per-slot", "none", "--prefill", "1M"],
+        &["--slots", "8", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
         ("batch", ""),
     ),
     llm(
         "language model: KV cache",
-        &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "none", "--prefill", "1M"],
+        &["--kv-tokens", "2000", "--step", "5ms", "--step-per-slot", "0s", "--prefill", "1M"],
         ("kv_cache", ""),
     ),
-    llm(
-        "language model: one core",
-        &["--cores", "1", "--step", "100us", "--step-per-slot", "none", "--prefill", "100M"],
-        ("core", "core 1"),
-    ),
+    Case {
+        run: LONG_PROMPTS,
+        ..llm(
+            "language model: one core",
+            &[
+                "--cores",
+                "1",
+                "--step",
+                "100us",
+                "--step-per-slot",
+                "0s",
+                "--prefill",
+                "100M",
+                "--chunk",
+                "1000000",
+                "--prefix-cache",
+                "on",
+                "--kv-tokens",
+                "10000k",
+            ],
+            ("core", "core 1"),
+        )
+    },
     Case {
         groups: QUARTER,
         ..llm(
             "language model: CPU quota",
-            &["--step", "1ms", "--step-per-slot", "none", "--prefill", "100M"],
+            &["--step", "1ms", "--step-per-slot", "0s", "--prefill", "100M"],
             ("quota", "0.25"),
         )
     },
@@ -272,13 +300,13 @@ pub const CASES: &[Case] = &[
         generator_quota: Some("15000"),
         ..llm(
             "language model: throttled generator",
-            &["--step", "2ms", "--step-per-slot", "none", "--prefill", "100M"],
+            &["--step", "2ms", "--step-per-slot", "0s", "--prefill", "100M"],
             ("generator", ""),
         )
     },
     llm(
         "language model: none",
-        &["--step", "5ms", "--step-per-slot", "none", "--prefill", "100M"],
+        &["--step", "5ms", "--step-per-slot", "0s", "--prefill", "100M"],
         ("none", ""),
     ),
 ];

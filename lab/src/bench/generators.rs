@@ -24,6 +24,9 @@ pub enum Generator {
     H2load,
     Ab,
     Oha,
+    /// The same two over HTTP/2.
+    H2loadHttp2,
+    OhaHttp2,
     /// Our yardstick: the exchange and nothing else.
     Bare(&'static str),
 }
@@ -36,6 +39,8 @@ pub struct Job {
     pub seconds: u64,
     /// An open load of so many requests per second; `None` keeps every connection busy.
     pub rate: Option<u32>,
+    /// Over HTTP/2, with so many requests in flight on each connection.
+    pub streams: Option<u32>,
 }
 
 impl Generator {
@@ -49,6 +54,8 @@ impl Generator {
             Self::H2load => "h2load `--h1`".to_owned(),
             Self::Ab => "ab `-k`".to_owned(),
             Self::Oha => "oha".to_owned(),
+            Self::H2loadHttp2 => "h2load".to_owned(),
+            Self::OhaHttp2 => "oha `--http2`".to_owned(),
             Self::Bare(mode) => format!("bare client, {mode}"),
         }
     }
@@ -60,9 +67,9 @@ impl Generator {
             Self::Bare(_) => Some(built.join("bare")),
             Self::Wrk => command::find("wrk"),
             Self::Wrk2 => std::env::var("WRK2").ok().and_then(|path| command::find(&path)),
-            Self::H2load => command::find("h2load"),
+            Self::H2load | Self::H2loadHttp2 => command::find("h2load"),
             Self::Ab => command::find("ab"),
-            Self::Oha => command::find("oha"),
+            Self::Oha | Self::OhaHttp2 => command::find("oha"),
         };
         found.filter(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned())
     }
@@ -92,14 +99,21 @@ impl Generator {
     }
 
     fn arguments(self, job: &Job, server: &Nginx) -> Vec<String> {
-        let url = server.url(job.path);
         let Job { connections, seconds, .. } = *job;
+        let url = match job.streams {
+            None => server.url(job.path),
+            Some(_) => server.http2_url(job.path),
+        };
+        let streams = job.streams.unwrap_or(1);
         let rate = job.rate.unwrap_or_default();
         let text = match self {
             Self::Plimsoll(_) | Self::PlimsollFree => {
                 let pacing = if let Self::Plimsoll(pacing) = self { pacing } else { "auto" };
+                let clients = connections * streams;
+                let http2 = job.streams.map(|n| format!("--http 2 --streams {n}"));
+                let http2 = http2.unwrap_or_default();
                 let load = match job.rate {
-                    None => format!("--clients {connections}"),
+                    None => format!("--clients {clients} {http2}"),
                     Some(rate) => format!(
                         "--rate {rate} --set load.clients={connections} --set load.gaps=uniform"
                     ),
@@ -114,6 +128,13 @@ impl Generator {
                 format!("-t 1 -c {connections} -d {seconds}s -R {rate} --latency {url}")
             }
             Self::H2load => format!("--h1 -t 1 -c {connections} -D {seconds} {url}"),
+            Self::H2loadHttp2 => {
+                format!("-t 1 -c {connections} -m {streams} -D {seconds} {url}")
+            }
+            Self::OhaHttp2 => format!(
+                "--no-tui --output-format json --http2 -z {seconds}s -c {connections} -p {streams} \
+                 {url}"
+            ),
             // -t implies a limit of 50,000 requests, which -n lifts when it comes later.
             Self::Ab => {
                 format!("-k -q -c {connections} -t {seconds} -n {} {url}", seconds * 400_000)
@@ -138,9 +159,9 @@ impl Generator {
         match self {
             Self::Plimsoll(_) | Self::PlimsollFree => read_plimsoll(output),
             Self::Wrk | Self::Wrk2 => read_wrk(output),
-            Self::H2load => read_h2load(output),
+            Self::H2load | Self::H2loadHttp2 => read_h2load(output),
             Self::Ab => read_ab(output),
-            Self::Oha => read_oha(output),
+            Self::Oha | Self::OhaHttp2 => read_oha(output),
             Self::Bare(_) => read_bare(output),
         }
     }

@@ -26,6 +26,8 @@ struct Section {
     timed: bool,
     /// TCP congestion control of a namespace made for it; `None` uses the host as it is.
     congestion_control: Option<&'static str>,
+    /// Over HTTP/2, with so many requests in flight on each connection.
+    streams: Option<u32>,
 }
 
 /// How many requests there are.
@@ -50,6 +52,12 @@ const CLOSED: &[Generator] = &[
     Generator::Bare("closed"),
     Generator::Bare("discard"),
 ];
+const HTTP2: &[Generator] = &[
+    Generator::Plimsoll("coalesce"),
+    Generator::Plimsoll("precise"),
+    Generator::H2loadHttp2,
+    Generator::OhaHttp2,
+];
 const ONE: &[Generator] = &[
     Generator::PlimsollFree,
     Generator::Plimsoll("precise"),
@@ -69,7 +77,7 @@ const OPEN: &[Generator] = &[
     Generator::Bare("precise"),
 ];
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 12] = [
     closed("1k-32", "1 KB replies, 32 connections, closed loop", "/1k", 32),
     closed("1k-256", "1 KB replies, 256 connections, closed loop", "/1k", 256),
     closed(
@@ -104,7 +112,41 @@ const SECTIONS: [Section; 8] = [
         FULL,
     ),
     timed("1k-1", "1 KB replies, 1 connection, closed loop", 1, Load::Closed, ONE),
+    http2(
+        "h2-1k-32x1",
+        "1 KB replies over HTTP/2, 32 connections with a request each, closed loop",
+        "/1k",
+        (32, 1),
+    ),
+    http2(
+        "h2-1k-1x32",
+        "1 KB replies over HTTP/2, 1 connection with 32 requests in flight, closed loop",
+        "/1k",
+        (1, 32),
+    ),
+    http2(
+        "h2-100k-32x1",
+        "100 KB replies over HTTP/2, 32 connections with a request each, closed loop",
+        "/100k",
+        (32, 1),
+    ),
+    http2(
+        "h2-100k-1x32",
+        "100 KB replies over HTTP/2, 1 connection with 32 requests in flight, closed loop",
+        "/100k",
+        (1, 32),
+    ),
 ];
+
+const fn http2(
+    part: &'static str,
+    title: &'static str,
+    path: &'static str,
+    (connections, streams): (u32, u32),
+) -> Section {
+    let streams = Some(streams);
+    Section { streams, generators: HTTP2, ..closed(part, title, path, connections) }
+}
 
 const fn closed(
     part: &'static str,
@@ -121,6 +163,7 @@ const fn closed(
         generators: CLOSED,
         timed: false,
         congestion_control: None,
+        streams: None,
     }
 }
 
@@ -184,8 +227,8 @@ fn job(
     seconds: u64,
     (server, place): (&Nginx, &Place),
 ) -> Result<Job> {
-    let Section { path, connections, .. } = *section;
-    let closed = Job { path, connections, seconds, rate: None };
+    let Section { path, connections, streams, .. } = *section;
+    let closed = Job { path, connections, seconds, rate: None, streams };
     let rate = match (section.load, first) {
         (Load::Open(rate), _) => Some(rate),
         (Load::ShareOfClosed(share), Some(first)) => {

@@ -5,10 +5,10 @@ use plimsoll_model::capacity::{
     CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryReason, TryStanding, Within,
 };
 use plimsoll_model::event::{OpTimes, PointRecord, Times};
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::{NotCounted, PointResult, TimeIntervals};
 use plimsoll_model::stated::Stated;
-use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::suite::{LoadSpec, Suite};
 
 use super::growth::growth;
@@ -142,7 +142,8 @@ impl Tried<'_> {
             }
             LoadFigure::Goodput => {
                 let stated = Stated::goodput(self.result);
-                let (value, interval) = (stated.map(|it| it.value), stated.and_then(|it| it.interval));
+                let (value, interval) =
+                    (stated.map(|it| it.value), stated.and_then(|it| it.interval));
                 let (unit, below) = ("ratio".to_owned(), limit.limit);
                 let lower_bound = false;
                 LimitFigure { name, unit, value, interval, lower_bound, below, at_least: true }

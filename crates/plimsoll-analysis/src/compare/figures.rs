@@ -7,9 +7,9 @@ use plimsoll_model::comparison::{
 use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::cost::{CostFigure, CostOf};
 use plimsoll_model::event::Bound;
+use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::stated::Stated;
-use plimsoll_model::figure::StreamFigure;
 
 use super::ratio::{Estimate, Moments};
 use super::{GroupInput, RunInput, Wishes};

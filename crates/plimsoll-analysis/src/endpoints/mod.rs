@@ -7,9 +7,7 @@ mod early;
 mod steady;
 mod trend;
 
-use plimsoll_model::result::{
-    Endpoints, EndpointsPoint, PointResult, Region, RegionName, Wanting,
-};
+use plimsoll_model::result::{Endpoints, EndpointsPoint, PointResult, Region, RegionName, Wanting};
 
 pub(crate) use early::early_stopping;
 pub(crate) use steady::{Pass, steady_window};

@@ -52,9 +52,8 @@ pub(crate) fn steady_window(passes: &[Pass], seconds_min: f64, p99_s: f64) -> St
     let begin = warm_up(passes);
     let starts = begin..=passes.len().saturating_sub(PASSES_MIN);
     let found = starts.filter_map(|start| Some((start, grown(&passes[start..])?)));
-    let long = |(start, length): &(usize, usize)| {
-        seconds(&passes[*start..start + length]) >= length_min
-    };
+    let long =
+        |(start, length): &(usize, usize)| seconds(&passes[*start..start + length]) >= length_min;
     match found.into_iter().find(long) {
         Some((start, length)) => SteadyWindow {
             status,
@@ -66,7 +65,11 @@ pub(crate) fn steady_window(passes: &[Pass], seconds_min: f64, p99_s: f64) -> St
         None => SteadyWindow {
             status,
             // What is still off at the half is no warm-up.
-            verdict: Some(why_none(if 2 * begin < passes.len() { &passes[begin..] } else { passes })),
+            verdict: Some(why_none(if 2 * begin < passes.len() {
+                &passes[begin..]
+            } else {
+                passes
+            })),
             ..SteadyWindow::default()
         },
     }
@@ -159,8 +162,14 @@ mod tests {
     #[test]
     fn a_load_point_without_a_trend_is_steady_from_where_it_is_warm() {
         let found = verdict(&[14.0, 11.0, 10.0, 10.1, 9.9, 10.0, 10.1, 9.9, 10.0, 10.05]);
-        assert_eq!((found.status, found.verdict), (SteadyStatus::Windowable, Some(SteadyVerdict::Steady)));
-        assert_eq!((found.first_pass, found.passes, found.seconds), (Some(2), Some(8), Some(800.0)));
+        assert_eq!(
+            (found.status, found.verdict),
+            (SteadyStatus::Windowable, Some(SteadyVerdict::Steady))
+        );
+        assert_eq!(
+            (found.first_pass, found.passes, found.seconds),
+            (Some(2), Some(8), Some(800.0))
+        );
     }
 
     #[test]
@@ -183,6 +192,9 @@ mod tests {
         assert_eq!(verdict(&[]).status, SteadyStatus::PartialDataset);
         assert_eq!(verdict(&[10.0; 3]).status, SteadyStatus::InsufficientPasses);
         assert_eq!(verdict(&[10.0; 5]).status, SteadyStatus::InsufficientDuration);
-        assert_eq!(steady_window(&passes(&[10.0; 5]), 60.0, 200.0).status, SteadyStatus::InsufficientDuration);
+        assert_eq!(
+            steady_window(&passes(&[10.0; 5]), 60.0, 200.0).status,
+            SteadyStatus::InsufficientDuration
+        );
     }
 }

@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn neighbours_that_are_alike_make_a_trend_less_sure() {
-        let wave: Vec<f64> = (0..24).map(|i| (f64::from(i) / 6.0).sin() + f64::from(i) / 40.0).collect();
+        let wave: Vec<f64> =
+            (0..24).map(|i| (f64::from(i) / 6.0).sin() + f64::from(i) / 40.0).collect();
         let slope = mann_kendall(&wave).unwrap().slope;
         assert!(hamed_rao(&wave, slope) > 1.5);
     }

@@ -2,7 +2,8 @@
 //! 200 ms.
 
 use plimsoll_model::bundle::IntervalSlice;
-use plimsoll_model::capacity::Figure;
+use plimsoll_model::capacity::{CapacityAsked, Figure, TryStanding};
+use plimsoll_model::gate::GateState;
 use plimsoll_model::result::{PointResult, RunResult, SteadyVerdict};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::units::Nanos;
@@ -162,4 +163,44 @@ fn a_point_without_streams_says_nothing_of_generation() {
     assert!(point(&run).generation.is_none() && point(&run).goodput.is_none());
     run.suite.endpoints = Some(EndpointsRules { passes: 8, steady_min: Nanos::from_secs(1) });
     assert!(analyse(&run.raw()).summary.endpoints.is_none());
+}
+
+#[test]
+fn a_load_is_held_against_what_its_users_get() {
+    let mut run = streamed();
+    run.suite.goodput = Some("first_output<500ms".parse().unwrap());
+    let mut judged = |within: &str| {
+        let within = within.parse().unwrap();
+        let asked = CapacityAsked { within, think: None, users_per_client: 1.0 };
+        run.started_mut().capacity = Some(asked);
+        let search = analyse(&run.raw()).summary.capacity_search.unwrap();
+        (search.tries[0].standing, search.tries[0].why())
+    };
+    let (standing, why) = judged("first_output.p90<500ms,tpot.p90<50ms,goodput>0.8");
+    assert_eq!(standing, TryStanding::Within, "{why}");
+    assert_eq!(
+        why,
+        "first_output.p90 200 ms < 500 ms, tpot.p90 10.0 ms < 50.0 ms, goodput 90 % > 80 %"
+    );
+    let (standing, why) = judged("tpot.p90<5ms");
+    assert_eq!((standing, why.as_str()), (TryStanding::NotWithin, "tpot.p90 10.0 ms ≥ 5.00 ms"));
+    let (standing, why) = judged("goodput>0.99");
+    assert_eq!(standing, TryStanding::NotWithin, "{why}");
+    assert!(why.contains("≤ 99 %"), "{why}");
+}
+
+#[test]
+fn a_gate_is_held_against_what_users_get() {
+    let mut run = streamed();
+    run.suite.goodput = Some("first_output<500ms".parse().unwrap());
+    let mut state = |expr: &str| {
+        run.started_mut().gates.all = vec![expr.parse().unwrap()];
+        analyse(&run.raw()).gates[0].state
+    };
+    assert_eq!(state("first_output.p90 > 500ms"), GateState::Held);
+    assert_eq!(state("first_output.p90@16 > 100ms"), GateState::Failed);
+    assert_eq!(state("chunk_gap.p99 > 5ms"), GateState::Failed);
+    assert_eq!(state("tokens_per_s < 1000"), GateState::Held);
+    assert_eq!(state("goodput < 95%"), GateState::Failed);
+    assert_eq!(state("first_byte.p90 > 1s"), GateState::Unknown, "no first byte was marked");
 }

@@ -5,8 +5,8 @@ use plimsoll_model::finding::{Rule, TokenFault};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::Evidence;
-use crate::generation::{output_tokens_per_s, server_output_tokens_per_s};
 use crate::times::summarise;
+use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
 
 /// Part of the answers that may be shorter than was asked for before a reader is told: single ones
 /// are what models do.
@@ -93,10 +93,10 @@ mod tests {
             point.verdict().warnings
         };
         assert!(counted_by_server(1_015.0).is_empty());
-        let more = counted_by_server(1_200.0)[0].text();
+        let more = counted_by_server(1_200.0)[0].rule.to_string();
         assert!(more.contains("1,200 output tokens/s and the answers have 1,000"), "{more}");
         assert!(more.contains("others use this server"), "{more}");
-        let fewer = counted_by_server(500.0)[0].text();
+        let fewer = counted_by_server(500.0)[0].rule.to_string();
         assert!(fewer.contains("measure the servers one by one"), "{fewer}");
     }
 

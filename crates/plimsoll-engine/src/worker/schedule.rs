@@ -10,7 +10,7 @@ use std::iter::{Peekable, Skip, StepBy};
 
 use plimsoll_model::assignment::{Assignment, Load, Phases};
 use plimsoll_model::suite::Arrivals as Sharing;
-use plimsoll_model::units::{Nanos, OpsPerSec};
+use plimsoll_model::units::Nanos;
 
 use super::seat::Seat;
 use crate::due::DueCounts;
@@ -453,10 +453,10 @@ impl<C: Script> Schedules<C> {
 impl<C> Schedule<C> {
     /// The schedule of one client; of a pool, this worker's part of it.
     pub(super) fn new(script: C, seat: &Seat<'_>, client: u32) -> Self {
-        let Seat { assignment, worker, ops_per_arrival, ref recorded, .. } = *seat;
+        let Seat { assignment, worker, ref recorded, .. } = *seat;
         let pace = match &assignment.load {
             Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } => {
-                let rate = arrivals_per_s(*rate_ops_per_s, ops_per_arrival);
+                let rate = seat.arrivals_per_s(*rate_ops_per_s);
                 // A worker takes every `stride`-th op of a shared schedule.
                 let (client, clients, offset, stride) = match arrivals {
                     Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
@@ -496,8 +496,4 @@ fn part_of_ops(assignment: &Assignment, worker: u32, ops: u64) -> u64 {
     };
     let of_part = |part: u64| ops / parts + u64::from(part < ops % parts);
     (u64::from(worker)..parts).step_by(workers as usize).map(of_part).sum()
-}
-
-fn arrivals_per_s(ops_per_s: OpsPerSec, ops_per_arrival: f64) -> OpsPerSec {
-    OpsPerSec::new(ops_per_s.get() / ops_per_arrival.max(1.0)).unwrap_or(ops_per_s)
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::SyncSender;
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::units::OpsPerSec;
 
 use crate::driver::epoll::EpollDriver;
 use crate::driver::{Driver, LocalPort, Route};
@@ -35,6 +36,13 @@ pub struct Seat<'a> {
     pub stop: &'a AtomicBool,
     /// What moves bytes and time.
     pub driver: SeatDriver<'a>,
+}
+
+impl Seat<'_> {
+    /// Arrivals that bring so many ops.
+    pub(super) fn arrivals_per_s(&self, ops_per_s: OpsPerSec) -> OpsPerSec {
+        OpsPerSec::new(ops_per_s.get() / self.ops_per_arrival.max(1.0)).unwrap_or(ops_per_s)
+    }
 }
 
 /// The driver of a seat.

@@ -37,6 +37,7 @@ pub struct Connection {
     block: Option<Block>,
     is_ready: bool,
     going_away: Option<GoingAway>,
+    is_retired: bool,
     idle_frames: u32,
 }
 
@@ -76,6 +77,7 @@ impl Connection {
             block: None,
             is_ready: false,
             going_away: None,
+            is_retired: false,
             idle_frames: 0,
         }
     }
@@ -97,7 +99,17 @@ impl Connection {
 
     /// It will take streams again once others have ended.
     pub fn takes_more(&self) -> bool {
-        self.going_away.is_none() && !self.streams.is_used_up()
+        self.going_away.is_none() && !self.is_retired && !self.streams.is_used_up()
+    }
+
+    /// Opens no more streams; those that are open go on.
+    pub fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// It was retired, and has no stream any more.
+    pub fn is_done(&self) -> bool {
+        self.is_retired && self.streams.len() == 0
     }
 
     /// Open streams.

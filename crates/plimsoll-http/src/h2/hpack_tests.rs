@@ -84,8 +84,8 @@ fn fields_beyond_the_table_push_the_oldest_out() {
         let value = format!("{number:0>66}");
         decoder.read(&[&[0x88], &literal(true, "x1", &value)[..]].concat()).unwrap();
     }
-    assert!(decoder.read(&[0x88, 62 + 39 | 0x80]).is_ok());
-    assert_eq!(decoder.read(&[0x88, 62 + 40 | 0x80]), Err(HpackError::Index(102)));
+    assert!(decoder.read(&[0x88, (62 + 39) | 0x80]).is_ok());
+    assert_eq!(decoder.read(&[0x88, (62 + 40) | 0x80]), Err(HpackError::Index(102)));
     // A field larger than the table empties it.
     let large = [&[0x40, 1, b'x', 0x7f, 0x81, 0x1f][..], &[b'y'; 4_096]].concat();
     decoder.read(&large).unwrap();

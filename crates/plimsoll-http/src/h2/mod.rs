@@ -12,13 +12,13 @@
 //!
 //! # Why frames and HPACK of our own
 //!
-//! The sans-IO crates there are (looked at in November 2026: `ringline-h2` 0.6, `shiguredo_http2`
-//! 2026.1.0-canary.16) copy every DATA frame, allocate each name and value of each header block, and
-//! say of a connection that failed only that it did; the second has no stable release, neither is
-//! fuzzed. The HPACK crates (`loona-hpack` 0.4, the successor of `fluke-hpack` and `hpack`;
-//! `httlib-hpack` 0.1) allocate alike. A load generator needs a status and a length of each
-//! reply, and must not be what limits the load: [`hpack`] keeps no strings at all, which also
-//! bounds what a server can make it hold, and knows a repeated block by its bytes.
+//! The sans-IO crates there are (their sources were read in November 2026, their speed was not
+//! measured: `ringline-h2` 0.6, `shiguredo_http2` 2026.1.0-canary.16) copy every DATA frame and
+//! allocate each name and value of each header block; the second has no stable release, and no fuzz
+//! target was found in either. HPACK crates (`loona-hpack` 0.4, `httlib-hpack` 0.1) hand out owned
+//! names and values, too. A load generator needs a status and a length of each reply, and must not
+//! be what limits the load: [`hpack`] keeps no strings at all, which also bounds what a server can
+//! make it hold, and knows a repeated block by its bytes.
 //!
 //! Our `SETTINGS_HEADER_TABLE_SIZE` is the default, 4,096 bytes, which browsers and other load tools
 //! say, too: with 0 a server would write every field of every reply in full, so that it would work
@@ -43,3 +43,5 @@ pub mod windows;
 mod connection_tests;
 #[cfg(test)]
 mod hpack_tests;
+#[cfg(test)]
+mod request_tests;

@@ -168,6 +168,10 @@ impl<R: Reader> H2Session<R> {
             Some((link, stream)) => {
                 if let Some(mut open) = self.take_link(link) {
                     open.connection.cancel(stream);
+                    // Nothing has come since the op was issued: the next ones go elsewhere.
+                    if open.heard_at.saturating_add(after) <= deadline {
+                        open.connection.retire();
+                    }
                     self.put_back(open, io);
                 }
                 match is_in_body {

@@ -16,7 +16,6 @@ use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCount
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::ended::LINGERING_LINKS_MAX;
 use super::h2::connection::Connection;
 use super::h2::event::{Event, Tag};
 use super::h2::fault::Fault;
@@ -24,6 +23,7 @@ use super::h2::windows::{H2Settings, PeerSettings, ReceiveWindows};
 use super::in_flight::{InFlight, Stage};
 use super::reader::{Plain, Reader};
 use super::site::{HttpOp, WorkerSite};
+use super::tls::LINGERING_LINKS_MAX;
 use super::wire::body::Framing;
 use super::wire::head::Head;
 use op::Op;
@@ -70,6 +70,8 @@ struct OpenLink {
     is_connected: bool,
     /// It has carried a whole reply.
     is_reused: bool,
+    /// When bytes came last.
+    heard_at: Nanos,
     /// The bytes that came last ended a reply, and nothing followed.
     at_boundary: bool,
 }
@@ -134,6 +136,7 @@ impl<R: Reader> H2Session<R> {
             connection,
             is_connected: false,
             is_reused: false,
+            heard_at: Nanos::ZERO,
             at_boundary: false,
         });
     }
@@ -194,7 +197,7 @@ impl<R: Reader> H2Session<R> {
         }
     }
 
-    /// Sends what the connection has written, and keeps it.
+    /// Sends what the connection has written, and keeps it while it is of use.
     fn put_back(&mut self, mut open: OpenLink, io: &mut impl Io) {
         let out = &mut open.connection.out;
         if open.is_connected && !out.is_empty() {
@@ -204,7 +207,10 @@ impl<R: Reader> H2Session<R> {
                 *out = Vec::new();
             }
         }
-        self.links.push(open);
+        match open.connection.is_done() {
+            true => io.close(open.link),
+            false => self.links.push(open),
+        }
     }
 
     /// A connection that takes no more requests and has no more replies is left to the server to
@@ -351,7 +357,7 @@ impl<R: Reader> Session for H2Session<R> {
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
         let Some(mut open) = self.take_link(link) else { return };
-        open.at_boundary = false;
+        (open.at_boundary, open.heard_at) = (false, now);
         let mut rest = bytes;
         let fault = loop {
             match open.connection.next(&mut rest) {

@@ -308,10 +308,27 @@ fn a_body_waits_for_the_window_and_its_timeout_says_so() {
     assert_eq!(peer.io.tickets, [Ticket(0), Ticket(1)]);
     peer.failed(ErrorClass::Timeout, "no reply within 10.0 s");
     assert_eq!(peer.sent(), [(kind::RST_STREAM, 1), (kind::RST_STREAM, 3)]);
-    // Late frames of both are ignored, and the connection goes on.
-    peer.says(&[reply(1, b"late"), reset(3, 0)]);
+    // Nothing came for so long: the connection is given up.
+    assert_eq!(peer.io.closed, [peer.link()]);
     peer.issue(0, url_op(Method::POST));
-    assert_eq!(peer.io.links, 1);
+    assert_eq!(peer.io.links, 2);
+}
+
+#[test]
+fn late_frames_of_an_op_that_timed_out_are_ignored_and_its_connection_goes_on() {
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    peer.open(&[]);
+    peer.now = Nanos::from_secs(1);
+    peer.issue(1, file_op(SMALL));
+    peer.says(&[reply(3, file_set().content(SMALL))]);
+    peer.now = OP_TIMEOUT;
+    peer.session.on_timer(peer.now, &mut peer.io);
+    peer.failed(ErrorClass::Timeout, "no reply within 10.0 s");
+    peer.says(&[reply(1, b"late"), reset(1, 0)]);
+    peer.issue(0, file_op(SMALL));
+    peer.says(&[reply(5, file_set().content(SMALL))]);
+    assert_eq!((peer.last().0.status, peer.io.links), (OpStatus::Ok, 1));
 }
 
 #[test]

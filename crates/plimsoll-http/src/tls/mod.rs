@@ -26,8 +26,8 @@ pub use config::{
     server_name,
 };
 
-use super::ended::LINGERING_LINKS_MAX;
-
+/// Connections per client that may wait for the server to close them, with TLS or without.
+pub(super) const LINGERING_LINKS_MAX: usize = 8;
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
 

@@ -8,8 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use plimsoll_http::fileset::{FileSet, FileSetMarker, files_of_directory};
+use plimsoll_http::host::page::Page;
+use plimsoll_http::parameters::HttpWorkload;
 use plimsoll_http::server::{BYTES_MAX, TlsSource, WebConfig, WebContent, WebServer};
 use plimsoll_http::tls::{Trust, client_config};
+use plimsoll_model::target::TargetUrl;
+use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::delay::{DelayConfig, DelayLaw};
@@ -138,6 +142,20 @@ fn tls_with_a_certificate_made_now_works_for_who_does_not_check() {
     let server = Running::start(memory(), Some(TlsSource::SelfSigned), vec![]);
     let Some(reply) = server.curl(&["--insecure"], "bytes/100000") else { return };
     assert_eq!((reply.exit, reply.output.len()), (0, 100_000));
+}
+
+#[test]
+fn a_page_is_asked_over_tls_as_the_run_trusts_the_server() {
+    let server = Running::start(memory(), Some(TlsSource::SelfSigned), vec![]);
+    let url = TargetUrl::parse(&server.url).unwrap();
+    let address = format!("{}:{}", url.host, url.port.unwrap()).parse().unwrap();
+    let target = ResolvedTarget::at(url, address);
+    let get = |tls_verify| {
+        let workload = HttpWorkload { tls_verify, ..HttpWorkload::default() };
+        Page::of(&workload, &target, "/dir/file").unwrap().get(Duration::from_secs(10))
+    };
+    assert_eq!(get(false).as_deref(), Some("the content"));
+    assert_eq!(get(true), None, "nobody vouches for the certificate");
 }
 
 #[test]

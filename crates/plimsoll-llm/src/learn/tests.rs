@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 
 use super::*;
-use crate::prompts::lengths::Length;
+use crate::lengths::Length;
 
 /// A server as a function of what it is asked.
 struct Fake<F> {

@@ -1,6 +1,6 @@
 //! Bodies of requests as bytes: what is the same for all is written once.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::offers::{Limit, Offers};
 use crate::parameters::Endpoint;
@@ -109,7 +109,7 @@ fn write_decimal(mut number: u32, into: &mut Vec<u8>) {
 }
 
 fn json_of(value: &toml::Value) -> Json {
-    serde_json::to_value(value).unwrap_or_else(|_| json!(null))
+    serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
 /// Appends `text` as it stands within a string of JSON.
@@ -120,6 +120,8 @@ pub(crate) fn write_escaped(text: &str, into: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn body(endpoint: Endpoint, offers: Offers) -> Json {

@@ -7,8 +7,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::body::write_escaped;
-use super::lengths::TOKENS_MAX;
 use super::words::write_salt;
+use crate::lengths::TOKENS_MAX;
 use crate::parameters::{Endpoint, Salt};
 
 /// Prompts of a file.

@@ -42,7 +42,7 @@ impl Fit {
         }
         let tokens_a_word = across / squares;
         let is_line = tokens_a_word.is_finite() && tokens_a_word > 0.0;
-        is_line.then(|| Self { base_tokens: tokens - tokens_a_word * words, tokens_a_word })
+        is_line.then_some(Self { base_tokens: tokens - tokens_a_word * words, tokens_a_word })
     }
 
     /// Words of a prompt of so many tokens; one at least.

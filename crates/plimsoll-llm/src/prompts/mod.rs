@@ -4,7 +4,6 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`lengths`] | how many tokens, drawn |
 //! | [`words`] | what prompts are made of |
 //! | [`fit`] | how many words make how many tokens |
 //! | [`body`] | the JSON around them |
@@ -14,7 +13,6 @@
 pub(crate) mod body;
 pub(crate) mod file;
 pub(crate) mod fit;
-pub(crate) mod lengths;
 pub(crate) mod trace;
 pub(crate) mod words;
 
@@ -22,11 +20,11 @@ use std::sync::Arc;
 
 use plimsoll_engine::rng;
 
+use crate::lengths::Length;
 use crate::parameters::{LlmWorkload, Salt};
 use body::{Frame, Role};
 use file::UserPrompts;
 use fit::Fit;
-use lengths::Length;
 use trace::{BLOCK_TOKENS, Row, Trace};
 use words::{Words, write_salt};
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use serde::Deserialize;
 
-use super::lengths::TOKENS_MAX;
+use crate::lengths::TOKENS_MAX;
 
 /// Longest line: a prompt of a million tokens has 2,000 blocks.
 const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -57,7 +57,7 @@ pub struct LlmConfig {
     pub law: LawSpec,
     /// Name of the model.
     pub model: String,
-    /// Most tokens of prompt and answer.
+    /// Most tokens of prompt and answer; no more than memory has room for in any case.
     pub context_tokens: u32,
     /// After so many tokens an answer ends by itself; `None`: never.
     pub ends_after_tokens: Option<u32>,
@@ -139,12 +139,13 @@ impl LlmServer {
 
 fn routes(config: &LlmConfig) -> Routes {
     let LlmConfig { law, context_tokens, ends_after_tokens, .. } = config;
-    let (context_tokens, ends_after_tokens) = (*context_tokens, *ends_after_tokens);
+    // Whatever is taken has room when nobody else is there.
+    let context_tokens = u64::from(*context_tokens).min(law.kv_tokens()) as u32;
     Routes {
         model: Model {
             name: config.model.clone(),
             context_tokens,
-            ends_after_tokens,
+            ends_after_tokens: *ends_after_tokens,
             has_prefix_cache: law.has_prefix_cache(),
         },
         manner: Manner {

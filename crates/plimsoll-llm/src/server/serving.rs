@@ -322,11 +322,6 @@ impl Serving {
         let words = prompt.answer();
         let blocks = prompt.blocks_with_answer(output_tokens);
         let asked = Asked { prompt_tokens, output_tokens, blocks };
-        if !self.law.has_room_for(&asked) {
-            let room = self.routes.kv_tokens.min(u64::from(u32::MAX)) as u32;
-            return self
-                .refuse(place, &Refusal::too_long(room, prompt_tokens, output_tokens.into()));
-        }
         self.requests += 1;
         let number = self.requests;
         let id = number << 32 | place as u64;

@@ -31,6 +31,11 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// Text that has no escapes.
+    pub const fn plain(raw: &'a str) -> Self {
+        Self { raw, is_escaped: false }
+    }
+
     /// No character.
     pub const fn is_empty(self) -> bool {
         self.raw.is_empty()

@@ -20,7 +20,7 @@ pub struct Picks<'a> {
     /// Counts of tokens, if the event has them.
     pub usage: Usage,
     /// The message of an error, or the whole error where it has none.
-    pub error: Option<&'a str>,
+    pub error: Option<Text<'a>>,
 }
 
 /// Counts of tokens so far, as the server says them.
@@ -79,7 +79,7 @@ pub fn pick(data: &[u8]) -> Result<Picks<'_>, Malformed> {
     })?;
     json.end()?;
     if is_error && picks.error.is_none() {
-        picks.error = Some(message.map_or("", Text::raw));
+        picks.error = Some(message.unwrap_or_default());
     }
     Ok(picks)
 }
@@ -174,24 +174,24 @@ fn detail(json: &mut Json<'_>, wanted: &str) -> Result<Option<u64>, Malformed> {
 }
 
 /// The error of an event: text, or an object with a message.
-fn error<'a>(json: &mut Json<'a>, error: &mut Option<&'a str>) -> Result<(), Malformed> {
+fn error<'a>(json: &mut Json<'a>, error: &mut Option<Text<'a>>) -> Result<(), Malformed> {
     match json.peek() {
-        b'"' => *error = json.text()?.map(Text::raw),
+        b'"' => *error = json.text()?,
         b'{' => {
             let mut message = None;
             let whole = json.raw(|json| {
                 json.object(|json, name| match name.raw() {
                     "message" => {
-                        message = json.text()?.map(Text::raw);
+                        message = json.text()?;
                         Ok(())
                     }
                     _ => json.skip(),
                 })
             })?;
-            *error = Some(message.unwrap_or(whole));
+            *error = Some(message.unwrap_or(Text::plain(whole)));
         }
         b'n' => json.skip()?,
-        _ => *error = Some(json.raw(Json::skip)?),
+        _ => *error = Some(Text::plain(json.raw(Json::skip)?)),
     }
     Ok(())
 }

@@ -100,6 +100,11 @@ impl RatioFigure {
         matches!(self, Self::Cost(_))
     }
 
+    /// Only suites whose replies are streams of output have it.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::FirstOutputP90 | Self::TpotP90 | Self::TokensPerS)
+    }
+
     /// It is a time: less is better.
     pub const fn is_time(self) -> bool {
         let of_streams = matches!(self, Self::FirstOutputP90 | Self::TpotP90);

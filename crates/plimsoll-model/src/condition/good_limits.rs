@@ -19,13 +19,9 @@ impl ConditionFigure for GoodFigure {
     const EXAMPLES: &'static str = "first_output<500ms,tpot<50ms,response<10s";
 
     fn known() -> Vec<(String, Self)> {
-        [
-            ("first_output", Self::FirstOutput),
-            ("tpot", Self::Tpot),
-            ("response", Self::Response),
-        ]
-        .map(|(name, figure)| (name.to_owned(), figure))
-        .into()
+        [("first_output", Self::FirstOutput), ("tpot", Self::Tpot), ("response", Self::Response)]
+            .map(|(name, figure)| (name.to_owned(), figure))
+            .into()
     }
 
     fn unit(self) -> LimitUnit {
@@ -66,7 +62,10 @@ mod tests {
     fn limits_of_a_good_op_read_as_people_write_them() {
         let limits: GoodLimits = "first_output < 500ms, tpot<50ms ,response<10s".parse().unwrap();
         assert_eq!(limits.text(), "first_output<500ms,tpot<50ms,response<10s");
-        assert_eq!("response<2s".parse::<GoodLimits>().unwrap().response, Some(Nanos::from_secs(2)));
+        assert_eq!(
+            "response<2s".parse::<GoodLimits>().unwrap().response,
+            Some(Nanos::from_secs(2))
+        );
     }
 
     #[test]

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::capacity::{Figure, LoadFigure, Within};
 use crate::comparison::{RatioFigure, RatioGate};
-use crate::gate::{Gate, GateFigure};
 use crate::figure::StreamFigure;
+use crate::gate::{Gate, GateFigure};
 
 #[track_caller]
 fn read<F: ConditionFigure>(text: &str) -> (F, Option<f64>, Side, f64) {

@@ -234,7 +234,6 @@ fn sum<N: AddAssign>(sum: &mut N, part: N) {
     *sum += part;
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

@@ -8,7 +8,8 @@ use super::{CycleCount, Interruption, Missing, PartOf, Progress, Rule, ShortPhas
 use crate::units::{grouped, percent, three_digits};
 use parts::{
     agent_clock_text, clause, counts_text, lost_clients_text, lost_connections_text, made_again,
-    more_agents, most_of_them, near_cap_text, part, resume, tokens_text, unanswered, uneven,
+    more_agents, most_of_them, near_cap_text, part, resume, tokens_apart_text, tokens_text,
+    unanswered, uneven, unkept_text,
 };
 
 fn count(n: u64) -> String {
@@ -338,40 +339,15 @@ impl Rule {
                 ),
                 "an answer that this explains (a name already gone) is not counted as an error",
             ),
-            Self::Unkept { connections, done_ops, reconnected_ops } => advised(
-                format!(
-                    "the server announced to keep its connections and closed {} of them, at {} \
-                     replies; {} requests met a connection that it had closed before they came, \
-                     and were sent again",
-                    count(*connections),
-                    count(*done_ops),
-                    count(*reconnected_ops)
-                ),
-                "each next request pays for a new connection: have the server keep connections, or \
-                 say Connection: close",
-            ),
+            Self::Unkept { connections, done_ops, reconnected_ops } => {
+                unkept_text(*connections, *done_ops, *reconnected_ops)
+            }
             Self::Tokens { fault, requests, of_requests } => {
                 tokens_text(*fault, *requests, *of_requests)
             }
-            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => advised(
-                format!(
-                    "the server's /metrics counted {} output tokens/s and the answers have {} \
-                     (limit {} apart)",
-                    grouped(*server_per_s),
-                    grouped(*answers_per_s),
-                    percent(*limit_ratio),
-                ),
-                match server_per_s > answers_per_s {
-                    true => {
-                        "others use this server, or answers were lost on their way: have it for \
-                         yourself, and look at the errors"
-                    }
-                    false => {
-                        "the page is of one server and others answer too, or it counts otherwise: \
-                         measure the servers one by one"
-                    }
-                },
-            ),
+            Self::TokensApart { server_per_s, answers_per_s, limit_ratio } => {
+                tokens_apart_text(*server_per_s, *answers_per_s, *limit_ratio)
+            }
             Self::NotSteady { first_ops_per_s, second_ops_per_s, change_ratio, limit_ratio } => {
                 advised(
                     format!(

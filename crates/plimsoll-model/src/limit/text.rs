@@ -344,6 +344,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn limits_of_model_servers_are_said_with_their_figures() {
+        let text = |facts| Limit::new(facts, Vec::new()).to_string();
+        let batch = LimitFacts::Batch { running: 63.9, running_max: 64.0, waiting: 12.04 };
+        let said =
+            "the batch: 63.9 of at most 64.0 requests were running and 12.0 waited for a place";
+        assert_eq!(text(batch), said);
+        let cache = |preempted_per_s| LimitFacts::KvCache {
+            used_ratio: 0.98,
+            waiting: 3.0,
+            preempted_per_s,
+        };
+        let said = "the KV cache: 98 % of it was in use and 3.00 requests waited for room";
+        assert_eq!(text(cache(Some(0.0))), said);
+        assert_eq!(text(cache(Some(2.5))), format!("{said}, and 2.50 a second lost theirs"));
+        let gpu =
+            LimitFacts::Gpu { gpu: "1".to_owned(), busy_ratio: 0.97, memory_busy_ratio: None };
+        assert_eq!(text(gpu), "GPU 1: it was busy for 97 % of the time");
+    }
+
+    #[test]
     fn a_limit_in_json_has_its_text_and_facts_and_survives_and_an_older_one_is_read() {
         let cores = ServerCores { count: 1.0, number: Some(1) };
         let facts = LimitFacts::CoresByTurns { cores, full_ratio: 0.4 };

@@ -22,9 +22,9 @@ pub struct Generation {
     pub first_output_service_ns: Option<TimeSummary>,
     /// Uncertainty intervals of the time to first output.
     pub first_output_interval_ns: Option<TimeIntervals>,
-    /// First chunk with output that a reader sees − due: no reasoning, no call of a tool.
+    /// First chunk with output that is no reasoning − due.
     pub first_visible_ns: Option<TimeSummary>,
-    /// First chunk with output that a reader sees − sent.
+    /// First chunk with output that is no reasoning − sent.
     pub first_visible_service_ns: Option<TimeSummary>,
     /// Uncertainty intervals of the time to first visible output.
     pub first_visible_interval_ns: Option<TimeIntervals>,

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    Arrivals, CLIENTS_MAX, Conditioning, EndpointsRules, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric, OPS_MAX,
-    OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
+    Arrivals, CLIENTS_MAX, Conditioning, EndpointsRules, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric,
+    OPS_MAX, OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
 };
 use crate::goodput::GoodLimits;
 use crate::units::{Nanos, SpanText, span_serde};

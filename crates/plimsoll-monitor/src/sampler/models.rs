@@ -59,7 +59,7 @@ enum Figure {
 
 /// Kinds of servers and the names of their figures: several names are added. Of two lines for a
 /// figure the first that the server has is taken, so that older names follow newer ones.
-const SERVERS: &[(&str, &[(Figure, &[&str])])] = &[
+const SERVERS: &[(&str, Names)] = &[
     (
         // vllm/v1/metrics/loggers.py; the client library adds `_total` to counters.
         "vLLM",

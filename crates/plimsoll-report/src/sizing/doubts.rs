@@ -65,9 +65,11 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
                 .to_owned()
         }
         Unknown::Errors => "How many ops fail: no law predicts errors".to_owned(),
-        Unknown::Streams => "Times within replies, and how many ops are good ones: the law is one of \
+        Unknown::Streams => {
+            "Times within replies, and how many ops are good ones: the law is one of \
              response times"
-            .to_owned(),
+                .to_owned()
+        }
         Unknown::InvalidRun { bundle, rule } => {
             format!("Whether {bundle} can be trusted: the run is not valid ({rule})")
         }

@@ -3,7 +3,7 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::figure::StreamFigure;
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{Generation, PointResult, RunResult};
 use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 
@@ -35,18 +35,14 @@ pub(crate) fn first_output_chart(frame: Frame<'_>, run: &RunResult) -> Option<St
 /// Chunk gaps and time per output token over load.
 pub(crate) fn chunk_gap_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let lines: [Line; 3] = [
-        ("s1", "token", StreamFigure::Tpot, Figure::P90),
+        ("s1", "token p50", StreamFigure::Tpot, Figure::P50),
         ("s2", "gap p50", StreamFigure::ChunkGap, Figure::P50),
         ("s3", "gap p99", StreamFigure::ChunkGap, Figure::P99),
     ];
-    times(frame, run, ("Chunk gap; time per token p90", &lines))
+    times(frame, run, ("Chunk gap, time per token", &lines))
 }
 
-fn times(
-    frame: Frame<'_>,
-    run: &RunResult,
-    (title, lines): (&str, &[Line]),
-) -> Option<String> {
+fn times(frame: Frame<'_>, run: &RunResult, (title, lines): (&str, &[Line])) -> Option<String> {
     let text = |ns: f64| Nanos(ns.round() as u64).to_string();
     let series = lines.iter().map(|&(class, label, of, figure)| {
         let value = move |p: &PointResult| {
@@ -98,7 +94,8 @@ fn over_load(frame: Frame<'_>, run: &RunResult, title: &str, panel: Panel) -> Op
     if run.points.len() < POINTS_MIN {
         return None;
     }
-    let stack = Stack { title: title.to_owned(), panels: vec![panel], ..base(run, DESC.to_owned()) };
+    let stack =
+        Stack { title: title.to_owned(), panels: vec![panel], ..base(run, DESC.to_owned()) };
     Some(draw(frame, &stack))
 }
 
@@ -111,13 +108,13 @@ struct Step<'r> {
     y: f64,
 }
 
-impl<'r> Step<'r> {
-    fn of(point: &'r PointResult) -> Option<Self> {
-        let generation = point.generation.as_ref()?;
-        let user = generation.tps_per_user.or(generation.tokens_per_s_per_user)?;
-        Some(Self { point, x: user, y: generation.output_tokens_per_s? })
-    }
-}
+/// What a user gets: MLPerf's definition, or the mean where some sample is too small for a p90.
+type OfUser = fn(&Generation) -> Option<f64>;
+
+const BY_P90: (OfUser, &str) =
+    (|it| it.tps_per_user, "output tokens/s of a user (1 / p90 of the time per token)");
+const BY_MEAN: (OfUser, &str) =
+    (|it| it.tokens_per_s_per_user, "output tokens/s of a user (1 / mean time per token)");
 
 const TOP: f64 = 26.0;
 const HEIGHT: f64 = 240.0;
@@ -128,7 +125,9 @@ const NAME_GAP: f64 = 13.0;
 /// Output tokens per second over those that each user gets, as MLPerf Endpoints draws it: steps that
 /// hold the value of the last lower concurrency; nothing is drawn between two points.
 pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let steps = steps(run);
+    let [by_p90, by_mean] = [BY_P90, BY_MEAN].map(|(of_user, _)| steps(run, of_user));
+    let all_have_p90 = by_p90.len() >= by_mean.len();
+    let (steps, (_, name)) = if all_have_p90 { (by_p90, BY_P90) } else { (by_mean, BY_MEAN) };
     if steps.len() < POINTS_MIN {
         return None;
     }
@@ -140,7 +139,12 @@ pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
     let y = Scale::new(y_ticks.last().map_or(1.0, |(tick, _)| *tick), bottom, TOP);
     let mut drawing = Drawing::new();
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, "Output tokens/s, over those of a user");
+    drawing.text(
+        "panel",
+        (0.0, TOP - 11.0),
+        Anchor::Start,
+        "Output tokens/s, over those of a user",
+    );
     upright(&mut drawing, (y, &y_ticks), (left, right));
     for tick in &x_ticks {
         let at = x.at(*tick);
@@ -150,7 +154,6 @@ pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let at = |step: &Step<'_>| (x.at(step.x), y.at(step.y));
     drawing.polyline("curve s1", &corners(&steps.iter().map(at).collect::<Vec<_>>()));
     marks(&mut drawing, &steps, at);
-    let name = "output tokens/s of a user (1 / p90 of the time per token)";
     let name = if frame.is_narrow() { "output tokens/s of a user" } else { name };
     drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, name);
     let desc = format!(
@@ -161,11 +164,17 @@ pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     Some(drawing.finish(frame.id, size, "Output tokens/s over output tokens/s of a user", &desc))
 }
 
-/// By load. Without the tokens of first chunks it rests on vLLM's definition.
-fn steps(run: &RunResult) -> Vec<Step<'_>> {
-    let mut steps: Vec<Step<'_>> = run.points.iter().filter_map(Step::of).collect();
+/// By load.
+fn steps(run: &RunResult, of_user: OfUser) -> Vec<Step<'_>> {
+    let step = |point| of_point(point, of_user);
+    let mut steps: Vec<Step<'_>> = run.points.iter().filter_map(step).collect();
     steps.sort_by(|a, b| a.point.requested.total_cmp(&b.point.requested));
     steps
+}
+
+fn of_point(point: &PointResult, of_user: OfUser) -> Option<Step<'_>> {
+    let generation = point.generation.as_ref()?;
+    Some(Step { point, x: of_user(generation)?, y: generation.output_tokens_per_s? })
 }
 
 /// From each point level to where the next stands, then up or down to it.
@@ -174,21 +183,14 @@ fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.first().copied().into_iter().chain(between).collect()
 }
 
-fn marks<'r>(
-    drawing: &mut Drawing,
-    steps: &[Step<'r>],
-    at: impl Fn(&Step<'r>) -> (f64, f64),
-) {
+fn marks<'r>(drawing: &mut Drawing, steps: &[Step<'r>], at: impl Fn(&Step<'r>) -> (f64, f64)) {
     let wanted: Vec<f64> = steps.iter().map(|step| at(step).1 + 4.0).collect();
     let placed = spread(&wanted, NAME_GAP, TOP + 4.0, TOP + HEIGHT - 4.0);
     for (step, y) in steps.iter().zip(placed) {
         let here = at(step);
         let load = number(Some(step.point.requested));
-        let tip = format!(
-            "{load}: {} output tokens/s, {} a user",
-            grouped(step.y),
-            three_digits(step.x)
-        );
+        let tip =
+            format!("{load}: {} output tokens/s, {} a user", grouped(step.y), three_digits(step.x));
         match Mark::of(step.point) {
             Mark::Sound => drawing.dot("dot s1", here, 3.2, &tip),
             Mark::NotCounted => drawing.dot("ring s1", here, 3.4, &tip),

@@ -50,16 +50,14 @@ pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
 
 /// Times to first output; nothing where no point has any.
 pub(crate) fn first_output_heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    heat_map(frame, run, ("First output", |point| {
-        point.generation.as_ref()?.first_output_over_time.as_ref()
-    }))
+    heat_map(
+        frame,
+        run,
+        ("First output", |point| point.generation.as_ref()?.first_output_over_time.as_ref()),
+    )
 }
 
-fn heat_map(
-    frame: Frame<'_>,
-    run: &RunResult,
-    (quantity, of): (&str, OfPoint),
-) -> Option<String> {
+fn heat_map(frame: Frame<'_>, run: &RunResult, (quantity, of): (&str, OfPoint)) -> Option<String> {
     let points: Vec<(&PointResult, &ResponseOverTime)> =
         run.points.iter().filter_map(|p| Some((p, of(p)?))).collect();
     let edges = || points.iter().flat_map(|(_, heat)| &heat.edges_ns).map(|ns| (*ns).max(1) as f64);

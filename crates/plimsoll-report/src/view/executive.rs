@@ -15,12 +15,14 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
     if run.points.is_empty() {
         return Vec::new();
     }
-    let generated = [generation::sentence(run), generation::goodput_sentence(run)];
+    let point = headline_point(run);
+    let generated = [
+        point.and_then(|point| generation::sentence(run, point)),
+        point.and_then(generation::goodput_sentence),
+    ];
     let promised = promises::sentence(run);
     let all = [Some(peak(run))].into_iter().chain(generated);
-    all.chain([promised, limit(run), capacity(run)])
-        .flatten()
-        .collect()
+    all.chain([promised, limit(run), capacity(run)]).flatten().collect()
 }
 
 fn peak(run: &RunResult) -> String {

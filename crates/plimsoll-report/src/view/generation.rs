@@ -3,6 +3,7 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::goodput::Goodput;
 use plimsoll_model::result::{
     CountSummary, Endpoints, EndpointsPoint, Generation, PointResult, RegionName, RunResult,
     SteadyVerdict, Wanting,
@@ -11,13 +12,12 @@ use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 
-use super::headline::headline_point;
 use crate::table::{Column, Mark, Table, figures, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// How the two definitions of a time per output token differ, and who counts tokens.
 const NOTE: &str = "Times run from the instant at which a request was due. Time to first output ends \
-    with the first chunk that holds output of any kind, also reasoning and calls of tools. Time per \
+    with the first chunk that holds output of any kind, reasoning and calls of tools too. Time per \
     output token is vLLM's: (last chunk − first chunk) / (tokens − 1); MLPerf's divides by the tokens \
     after the first chunk. Tokens are counted by the server (usage).";
 /// Where no answer said its tokens.
@@ -138,11 +138,23 @@ fn times_table(run: &RunResult) -> Table {
     table_of(run, "Times within answers, with their uncertainty intervals", columns, has_generation)
 }
 
+type CountOf = fn(&Generation) -> u64;
+
+/// What is wrong with the tokens of answers; shown where any has it.
+const COUNTS: [(&str, CountOf); 3] = [
+    ("without usage", |it| it.uncounted_requests),
+    ("usage cannot be right", |it| it.mismatched_requests),
+    ("shorter than asked for", |it| it.cut_short_requests),
+];
+
+fn counted(run: &RunResult, of: CountOf) -> bool {
+    run.points.iter().filter_map(|point| point.generation.as_ref()).any(|it| of(it) > 0)
+}
+
 fn output_table(run: &RunResult) -> Table {
     fn of(cell: fn(&Generation) -> String) -> impl Fn(&PointResult) -> String {
         move |point| point.generation.as_ref().map_or_else(|| ABSENT.to_owned(), cell)
     }
-    let some = |n: u64| if n == 0 { ABSENT.to_owned() } else { count(Some(n)) };
     let mut columns = begin(run);
     columns.extend([
         filled(figures("output tokens/s", ""), |p| {
@@ -157,22 +169,10 @@ fn output_table(run: &RunResult) -> Table {
         filled(figures("output tokens, mean", ""), of(|it| mean(it.output_tokens))),
         filled(figures("p90", ""), of(|it| count(it.output_tokens.and_then(|it| it.p90)))),
         filled(figures("prompt cached", ""), of(|it| percent(it.cached_prompt_ratio))),
-        filled(figures("without usage", ""), move |p| {
-            p.generation
-                .as_ref()
-                .map_or_else(|| ABSENT.to_owned(), |it| some(it.uncounted_requests))
-        }),
-        filled(figures("usage cannot be right", ""), move |p| {
-            p.generation
-                .as_ref()
-                .map_or_else(|| ABSENT.to_owned(), |it| some(it.mismatched_requests))
-        }),
-        filled(figures("shorter than asked for", ""), move |p| {
-            p.generation
-                .as_ref()
-                .map_or_else(|| ABSENT.to_owned(), |it| some(it.cut_short_requests))
-        }),
     ]);
+    columns.extend(COUNTS.iter().filter(|(_, of)| counted(run, *of)).map(|(name, of)| {
+        filled(figures(name, ""), move |p| count(p.generation.as_ref().map(of)))
+    }));
     table_of(run, "Output within the window", columns, has_generation)
 }
 
@@ -185,7 +185,7 @@ fn mean(counts: Option<CountSummary>) -> String {
 }
 
 fn goodput_table(run: &RunResult) -> Table {
-    let limits = run.points.iter().find_map(|point| Some(point.goodput.as_ref()?.limits.text()));
+    let limits = run.points.iter().find_map(|point| Some(limits_text(point.goodput.as_ref()?)));
     let Some(limits) = limits else { return Table::default() };
     let caption = format!("Goodput: ops that ended well within {limits}, of all that were due");
     let share = |p: &PointResult| {
@@ -207,9 +207,13 @@ fn goodput_table(run: &RunResult) -> Table {
     table_of(run, &caption, columns, |point| point.goodput.is_some())
 }
 
-/// Of the point that the headline speaks of: what its users got.
-pub(super) fn sentence(run: &RunResult) -> Option<String> {
-    let point = headline_point(run)?;
+/// `first_output < 500ms, tpot < 50ms`.
+fn limits_text(goodput: &Goodput) -> String {
+    goodput.limits.text().replace(',', ", ").replace('<', " < ")
+}
+
+/// What the users of a load point got.
+pub(super) fn sentence(run: &RunResult, point: &PointResult) -> Option<String> {
     let generation = point.generation.as_ref()?;
     let place = load(point.requested, &run.axis);
     let text = |of, figure| Stated::stream(point, of, figure).map(|it| it.short_time_text());
@@ -234,12 +238,11 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
     Some(format!("{}.", said.join("; ")))
 }
 
-/// What part of the ops of that point was good.
-pub(super) fn goodput_sentence(run: &RunResult) -> Option<String> {
-    let point = headline_point(run)?;
+/// What part of its ops was good.
+pub(super) fn goodput_sentence(point: &PointResult) -> Option<String> {
     let goodput = point.goodput.as_ref()?;
     let share = percent(goodput.share_ratio);
-    let limits = goodput.limits.text().replace(',', ", ").replace('<', " < ");
+    let limits = limits_text(goodput);
     Some(format!("Goodput: {share} of the requests kept {limits}."))
 }
 
@@ -249,9 +252,12 @@ pub(super) fn large_figures(point: &PointResult) -> Vec<(String, String, String)
         return Vec::new();
     }
     let of = |figure: StreamFigure| {
-        let stated = Stated::stream(point, figure, Figure::P90)?;
+        let at = |(name, which)| Some((name, Stated::stream(point, figure, which)?));
+        // A sample too small for the one may tell the other.
+        let known = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
+        let (name, stated) = known.into_iter().find_map(at)?;
         let (value, unit) = stated.time_parts();
-        Some((format!("{} p90", figure.title()), value, unit))
+        Some((format!("{} {name}", figure.title()), value, unit))
     };
     let tokens = Stated::tokens_per_s(point).map(|rate| {
         let interval = rate.rate_interval_text();

@@ -8,7 +8,7 @@ use plimsoll_model::cost::CostFigure;
 use plimsoll_model::gate::GateState;
 use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::{BytesPerSec, decimals, grouped};
+use plimsoll_model::units::{BytesPerSec, decimals, grouped, percent};
 
 use super::{cost_name, cost_text};
 use crate::text::ABSENT;
@@ -52,6 +52,8 @@ pub(crate) fn value(comparison: &Comparison, figure: RatioFigure, group: &GroupF
             format!("{} {}", grouped(mean), Metric::Ops.unit())
         }
         RatioFigure::Cost(figure) => cost_text(figure, mean),
+        RatioFigure::TokensPerS => format!("{} tokens/s", grouped(mean)),
+        RatioFigure::Goodput => percent(mean),
         _ => grouped(mean),
     };
     format!("{least}{text}")
@@ -133,7 +135,8 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
     let mut counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
     let highest = counted.next_back();
     let at_highest = |row: &&FigureRow| {
-        row.load == highest && matches!(row.figure, RatioFigure::P50 | RatioFigure::P99)
+        let of_response = matches!(row.figure, RatioFigure::P50 | RatioFigure::P99);
+        row.load == highest && (of_response || row.figure.is_of_streams())
     };
     let shown = rows().filter(|row| row.load.is_none() || at_highest(row));
     let load_of_costs = comparison.load_of_costs();

@@ -75,7 +75,7 @@ fn circumstances(request: &RunRequest, setup: &RunSetup, host: &Host) -> Circums
         governor: certificates::governor(host),
         pacing: Some(setup.placement.pacing.as_str().to_owned()),
         priority: Some(certificates::priority_word(request.asked.priority).to_owned()),
-        protocol: Some(request.suite.protocol.clone()),
+        protocol: Some(setup.plan.spoken.unwrap_or(&request.suite.protocol).to_owned()),
     }
 }
 

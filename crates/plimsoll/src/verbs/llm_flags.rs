@@ -5,7 +5,7 @@ use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::units::{Nanos, span_text};
 use plimsoll_protocol::InputFile;
 
-use super::url_flags::{Set, absolute, headers};
+use super::flag_values::{Set, absolute, headers};
 use crate::cli::RunArgs;
 use crate::exit::Failure;
 use crate::{load_file, protocols, suite_source};

@@ -11,6 +11,7 @@ pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod experiment;
+mod flag_values;
 pub(crate) mod generate;
 pub(crate) mod groups;
 pub(crate) mod inventory;

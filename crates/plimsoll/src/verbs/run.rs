@@ -260,7 +260,11 @@ fn gates(args: &RunArgs, suite: &Suite) -> Result<Gates, Failure> {
         FailIf::Figure(gate) => {
             let needed = gate.figure.needs_streams();
             refuse_streams(suite, &format!("--fail-if '{gate}'"), needed)?;
-            refuse_goodput(suite, &format!("--fail-if '{gate}'"), gate.figure == GateFigure::Goodput)?;
+            refuse_goodput(
+                suite,
+                &format!("--fail-if '{gate}'"),
+                gate.figure == GateFigure::Goodput,
+            )?;
             Ok(gate.clone())
         }
         FailIf::Ratio(gate) => Err(Failure::wrong(format!(

@@ -2,23 +2,19 @@
 
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use plimsoll_model::suite::{Override, Peak, ProfileName};
 use plimsoll_model::units::{Nanos, parse_span, span_text};
 use plimsoll_protocol::InputFile;
-use toml::Value;
 
 use crate::cli::{ArrivalsArg, HttpArg, RunArgs, UrlArgs};
 use crate::exit::Failure;
+use crate::verbs::flag_values::{Set, absolute, headers, lines};
 use crate::verbs::llm_flags;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
 /// How the names of suites begin that speak to web servers.
 const WEB_SUITES: &str = "web-";
-/// Holds the password of `--basic-auth`, where the flag does not.
-const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 /// Clients of the suite.
 const CLIENTS_DEFAULT: u32 = 64;
 /// A number of requests may take so long.
@@ -56,7 +52,7 @@ pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChange
         )));
     }
     let transport = if is_llm { llm_flags::TRANSPORT } else { "workload" };
-    let mut set = Set { values: Vec::new(), transport };
+    let mut set = Set::new(transport);
     if is_url || is_llm {
         load(url, args.ladder.peak, &mut set)?;
     }
@@ -71,37 +67,7 @@ pub(super) fn changes(args: &RunArgs, profile: ProfileName) -> Result<FlagChange
         true => llm_flags::set(args, profile, &mut set)?,
         false => None,
     };
-    Ok(FlagChanges { values: set.values, trace })
-}
-
-/// Values that flags set.
-pub(super) struct Set {
-    values: Vec<Override>,
-    /// Table with the keys of the transport.
-    transport: &'static str,
-}
-
-impl Set {
-    pub(super) fn to(&mut self, path: &str, value: impl Into<Value>) {
-        self.values.push(Override { path: path.to_owned(), value: value.into() });
-    }
-
-    /// The values so far.
-    pub(super) fn values(&self) -> &[Override] {
-        &self.values
-    }
-
-    /// The same for the value of a flag, where the flag is given.
-    pub(super) fn given(&mut self, path: &str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.to(path, value);
-        }
-    }
-
-    /// The same for a key of the transport.
-    fn of_transport(&mut self, key: &str, value: Option<impl Into<Value>>) {
-        self.given(&format!("{}.{key}", self.transport), value);
-    }
+    Ok(FlagChanges { values: set.into_values(), trace })
 }
 
 fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
@@ -209,49 +175,6 @@ fn refuse_span(data: &str) -> Result<&str, Failure> {
              the measurement, or put the body into a file and write --data @FILE"
         ))),
     }
-}
-
-pub(super) fn headers(url: &UrlArgs) -> Result<Vec<String>, Failure> {
-    let mut headers = url.header.clone();
-    if let Some(file) = &url.header_file {
-        headers.extend(lines(file, "header fields")?.into_iter().filter(|line| !line.is_empty()));
-    }
-    if let Some(user) = &url.basic_auth {
-        headers.push(format!("Authorization: Basic {}", STANDARD.encode(credentials(user)?)));
-    }
-    if !url.cookie.is_empty() {
-        headers.push(format!("Cookie: {}", url.cookie.join("; ")));
-    }
-    Ok(headers)
-}
-
-fn credentials(user: &str) -> Result<String, Failure> {
-    if user.contains(':') {
-        return Ok(user.to_owned());
-    }
-    let password = std::env::var(PASSWORD_VARIABLE).map_err(|_| {
-        Failure::wrong(format!(
-            "--basic-auth {user}: no password; set the environment variable {PASSWORD_VARIABLE}, \
-             or write --basic-auth {user}:PASSWORD"
-        ))
-    })?;
-    Ok(format!("{user}:{password}"))
-}
-
-/// So that a resumed run finds it.
-pub(super) fn absolute(file: &Path) -> String {
-    std::path::absolute(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
-}
-
-/// Lines of a file, or of standard input.
-fn lines(file: &Path, what: &str) -> Result<Vec<String>, Failure> {
-    let text = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let text =
-        text.map_err(|e| Failure::wrong(format!("{}: cannot read {what}: {e}", file.display())))?;
-    Ok(text.lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

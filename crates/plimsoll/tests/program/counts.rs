@@ -7,7 +7,7 @@ use plimsoll_testkit::program::{Ended, plimsoll, result};
 
 /// A run of web-url with these flags; its bundle's result.
 #[track_caller]
-fn counted(url: &str, more: &[&str]) -> (Ended, serde_json::Value) {
+pub fn counted(url: &str, more: &[&str]) -> (Ended, serde_json::Value) {
     let place = tempfile::tempdir().unwrap();
     let bundle = place.path().join("b");
     let mut arguments = vec!["run", "web-url", url, "--out", bundle.to_str().unwrap()];
@@ -18,14 +18,14 @@ fn counted(url: &str, more: &[&str]) -> (Ended, serde_json::Value) {
     (run, result(&bundle))
 }
 
-fn ops(point: &serde_json::Value) -> BTreeMap<String, u64> {
+pub fn ops(point: &serde_json::Value) -> BTreeMap<String, u64> {
     let ops = point["ops"].as_object().unwrap().iter();
     ops.map(|(name, op)| (name.clone(), op["count"].as_u64().unwrap())).collect()
 }
 
 /// One more than was asked for: the look before load.
 #[track_caller]
-fn alone(peer: &WebPeer, url: &str, line: &str, more: &[&str], n: u64) {
+pub fn alone(peer: &WebPeer, url: &str, line: &str, more: &[&str], n: u64) {
     let (_, result) = counted(url, more);
     let point = &result["points"][0];
     assert_eq!(ops(point).values().sum::<u64>(), n);

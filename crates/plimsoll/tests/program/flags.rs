@@ -118,6 +118,18 @@ fn requests_clients_and_new_connections_are_as_many_as_were_asked_for() {
     }
 }
 
+#[test]
+fn clients_over_http2_share_connections_of_so_many_streams() {
+    for peer in WebPeer::all() {
+        let ca_file = peer.file("certificate.pem");
+        let flags = ["--http", "2", "--streams", "3", "--clients", "7", "--cacert", &ca_file];
+        let seen = seen(&peer, &peer.tls_url(""), &flags);
+        assert_eq!(same(&seen, |one| one.protocol.clone()), "HTTP/2.0");
+        // The look before load has a connection of its own.
+        assert_eq!(connections(&seen), 3 + 1, "{}", peer.name);
+    }
+}
+
 /// An open load of 50/s with these gaps between its requests: how many gaps between those that the
 /// server saw are those of uniform ones, 20 ms, but for what a busy host makes of them.
 fn even_gaps(peer: &WebPeer, gaps: &str) -> (usize, Value) {
@@ -386,7 +398,7 @@ fn the_clients_own_certificate_is_shown_to_the_server() {
 /// What `plimsoll run --help` says of web-url: the long names of each flag.
 fn flags() -> Vec<(String, Option<String>)> {
     let help = plimsoll(&["run", "--help"]).out;
-    let part = help.split("Options of web-url:").nth(1).unwrap();
+    let part = help.split("Options of web-url").nth(1).unwrap();
     let part = part.split("\nOptions of ").next().unwrap();
     let lines = part.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = lines.map(|line| line.split([' ', ',']).filter(|word| word.starts_with('-')));

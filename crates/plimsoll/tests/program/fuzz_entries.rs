@@ -1,6 +1,6 @@
 //! The entry points of the fuzz targets on the stable toolchain, with inputs near the real ones.
 
-use plimsoll_fuzz::{app_entries, entries, nfs_entries};
+use plimsoll_fuzz::{app_entries, entries, h2_entries, nfs_entries};
 use proptest::prelude::*;
 
 /// Shipped suites: name and text.
@@ -50,6 +50,67 @@ proptest! {
         let mut data = head.to_vec();
         data.extend(pieces.concat());
         entries::reply(&data);
+    }
+}
+
+/// Frames that replies are made of, and parts of header blocks.
+fn h2_piece() -> impl Strategy<Value = Vec<u8>> {
+    let frame = |kind: u8, flags: u8, stream: u8, payload: Vec<u8>| {
+        let length = payload.len() as u8;
+        [&[0, 0, length, kind, flags, 0, 0, 0, stream][..], &payload].concat()
+    };
+    let block = prop_oneof![
+        Just(vec![0x88]),
+        Just(vec![0x88, 0x0f, 0x0d, 1, b'3']),
+        Just(vec![0x88, 0x40, 1, b'a', 1, b'b']),
+        Just(vec![0x88, 0xbe]),
+        prop::collection::vec(any::<u8>(), 0..9),
+    ];
+    let stream = prop_oneof![Just(0u8), 1u8..12];
+    let flags = prop_oneof![Just(0u8), Just(1), Just(4), Just(5), any::<u8>()];
+    let number = prop::collection::vec(0u8..9, 4);
+    prop_oneof![
+        6 => (flags.clone(), stream.clone(), block).prop_map(move |(f, s, b)| frame(1, f | 4, s, b)),
+        4 => (flags.clone(), stream.clone(), prop::collection::vec(any::<u8>(), 0..5))
+            .prop_map(move |(f, s, b)| frame(0, f, s, b)),
+        3 => (stream.clone(), number.clone()).prop_map(move |(s, n)| frame(3, 0, s, n)),
+        3 => (stream.clone(), number).prop_map(move |(s, n)| frame(8, 0, s, n)),
+        1 => (0u8..12).prop_map(move |last| frame(7, 0, 0, vec![0, 0, 0, last, 0, 0, 0, 0])),
+        1 => (0u8..12, flags, stream, prop::collection::vec(any::<u8>(), 0..20))
+            .prop_map(move |(k, f, s, b)| frame(k, f, s, b)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_frames_break_a_session_of_http2(
+        head in any::<[u8; 2]>(),
+        pieces in prop::collection::vec(h2_piece(), 0..40),
+    ) {
+        let mut data = head.to_vec();
+        data.extend(pieces.concat());
+        h2_entries::h2_reply(&data);
+    }
+
+    #[test]
+    fn no_header_block_is_taken_for_another(
+        blocks in prop::collection::vec(
+            prop_oneof![
+                Just(vec![0x88]),
+                Just(vec![0x88, 0xbe]),
+                Just(vec![0x48, 3, b'2', b'0', b'1', 0xbe]),
+                Just(vec![0x88, 0x40, 1, b'a', 1, b'b']),
+                Just(vec![0x20, 0x88]),
+                prop::collection::vec(any::<u8>(), 0..12),
+            ],
+            0..40,
+        ),
+    ) {
+        let with_length = |block: Vec<u8>| [&[block.len() as u8][..], &block].concat();
+        let data: Vec<u8> = blocks.into_iter().flat_map(with_length).collect();
+        h2_entries::h2_block(&data);
     }
 }
 

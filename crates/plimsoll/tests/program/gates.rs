@@ -79,6 +79,35 @@ fn a_condition_that_cannot_be_read_is_refused_before_any_load() {
 }
 
 #[test]
+fn figures_that_a_suite_cannot_have_are_refused_before_any_load() {
+    let run =
+        |more: &[&str]| plimsoll(&[&["run", "web-url", "http://127.0.0.1:9/"], more].concat());
+    run(&["--fail-if", "tpot.p90 > 50ms"]).check(2, &["no streams of output", "web-url"]);
+    run(&["--goodput", "first_output<1s"]).check(2, &["no streams of output"]);
+    run(&["--fail-if", "goodput < 95%"]).check(2, &["write --goodput"]);
+    let searched = ["capacity", "web-url", "http://127.0.0.1:9/", "--within", "chunk_gap.p99<1s"];
+    plimsoll(&searched).check(2, &["--within chunk_gap.p99", "no streams of output"]);
+}
+
+/// Half of the replies take 50 ms.
+#[test]
+fn goodput_is_told_of_any_suite() {
+    let server = FaultServer::with_fixed_body(1, |asked| match asked.index % 2 {
+        0 => Fault::Late(Duration::from_millis(50)),
+        _ => Fault::None,
+    });
+    let place = tempfile::tempdir().unwrap();
+    let bundle = place.path().join("b");
+    let flags = ["--rate", "40", "--no-check", "--goodput", "response<45ms"];
+    let run = plimsoll(&short("web-url", &server.url(), &bundle, &flags));
+    let goodput = &result(&bundle)["points"][0]["goodput"];
+    let share = goodput["share_ratio"].as_f64().unwrap();
+    assert!((0.2..=0.55).contains(&share), "{goodput}");
+    assert_eq!(goodput["limits"]["response"], "45ms");
+    assert!(run.out.contains("goodput: requests within response<45ms"), "{}", run.out);
+}
+
+#[test]
 fn the_action_runs_a_suite_posts_its_report_and_takes_the_exit_code() {
     let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../action/run.sh");

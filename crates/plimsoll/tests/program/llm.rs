@@ -49,8 +49,14 @@ fn run(suite: &str, server: &Staged, more: &[&str]) -> String {
 #[test]
 fn agents_ask_nothing_before_the_load_and_no_prompt_begins_like_another() {
     let server = server();
+    let place = tempfile::tempdir().unwrap();
     let more = ["--points", "2,6", "--input-tokens", "64", "--output-tokens", "3"];
-    run("llm-chat", &server, &[&more[..], &["--workers", "2", "--agents", "local,local"]].concat());
+    let bundle = place.path().join("b");
+    let arguments = short("llm-chat", &server.url, &bundle, &more);
+    // A worker for each of two agents.
+    let arguments = arguments.iter().map(|text| if *text == "1" { "2" } else { *text });
+    let ended = plimsoll(&arguments.chain(["--agents", "local,local"]).collect::<Vec<_>>());
+    assert!(bundle.join("result.json").exists(), "{ended:?}");
     let probes = server.log().asked.iter().filter(|one| json(one)["stream"] == false).count();
     assert_eq!(probes, 5, "of the controller alone");
     let asked = streamed(&server);

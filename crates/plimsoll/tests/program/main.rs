@@ -17,6 +17,7 @@ mod fuzz_entries;
 mod gates;
 mod generate;
 mod hints;
+mod http2;
 mod https;
 mod interruption;
 mod kubernetes;

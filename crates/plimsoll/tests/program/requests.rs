@@ -259,11 +259,11 @@ fn a_port_that_speaks_http_2_only_is_named_as_that_before_any_load() {
     let goaway = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
     for frame in [&settings[..], goaway] {
         plimsoll(&["run", "web-url", &answering(frame), "--clients", "1"])
-            .check(3, &["the server speaks only HTTP/2", "enable HTTP/1.1 on the server"]);
+            .check(3, &["the server speaks only HTTP/2", "use --http 2"]);
     }
     let wants = answering(b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n");
     plimsoll(&["run", "web-url", &wants, "--clients", "1"])
-        .check(3, &["status 426", "its Upgrade header names it", "Plimsoll speaks HTTP/1.1 only"]);
+        .check(3, &["status 426", "its Upgrade header names it", "use --http 2"]);
 }
 
 #[test]

@@ -49,6 +49,33 @@ fn an_nginx_of_ours_counts_the_requests_that_the_generator_counts() {
     });
 }
 
+#[test]
+fn a_model_server_counts_the_tokens_that_its_answers_have() {
+    let lengths = ["--input-tokens", "32", "--output-tokens", "8"];
+    let more = ["--points", "4", "--set", "profiles.quick.measure=3s"];
+    let place = TempDir::new().unwrap();
+    let mut turns = 1..=u32::MAX;
+    // A machine that is too full asks late.
+    one_is_right(3, || {
+        let bundle = place.path().join(turns.next().unwrap().to_string());
+        let flags = [&lengths[..], &more].concat();
+        let ended = plimsoll(&short("llm-chat", "builtin:", &bundle, &flags));
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let result = result(&bundle);
+        let generation = &result["points"][0]["generation"];
+        let counted = generation["output_tokens_per_s"].as_f64().unwrap();
+        let told = generation["server_output_tokens_per_s"].as_f64().unwrap();
+        let running = mean(&result, "model.running", None).unwrap();
+        assert!(bundle.join("monitors/models.csv").exists());
+        let differs = [
+            ((told - counted).abs() > 0.05 * counted)
+                .then(|| format!("the server told {told} tokens/s of {counted}")),
+            (!(1.0..=4.0).contains(&running)).then(|| format!("{running} requests of 4 clients")),
+        ];
+        Judged::of(&result["points"][0], differs.into_iter().flatten())
+    });
+}
+
 /// An nginx that somebody else has started.
 struct Foreign {
     _process: Running,

@@ -88,7 +88,7 @@ impl WebPeer {
                  ssl_client_certificate {place}/client/certificate.pem;\n\
                  ssl_verify_client optional;\n\
                  server {{ listen 127.0.0.1:{port}; listen unix:{place}/socket;\n\
-                 listen 127.0.0.1:{tls_port} ssl;\n\
+                 listen 127.0.0.1:{tls_port} ssl http2;\n\
                  location / {{ proxy_pass http://unix:{place}/inner; }} }}\n\
                  server {{ listen unix:{place}/inner; access_log off;\n\
                  location / {{ return 200 \"hello\"; }} }}\n}}\n"
@@ -108,7 +108,7 @@ impl WebPeer {
         let config = |[port, tls_port]: [u16; 2], place: &Path| {
             let place = place.display();
             format!(
-                "{{\nadmin off\nauto_https off\nservers {{\nlog_credentials\n}}\n}}\n\
+                "{{\nadmin off\nauto_https off\nservers {{\nlog_credentials\nprotocols h1 h2 h2c\n}}\n}}\n\
                  (seen) {{\nlog {{\noutput file {place}/log\nformat json\n}}\n\
                  header X-Body \"{{http.request.body}}\"\nrespond \"hello\" 200\n}}\n\
                  http://:{port} {{\nbind 127.0.0.1 unix/{place}/socket\nimport seen\n}}\n\

@@ -76,10 +76,6 @@ impl Batch {
         }
     }
 
-    pub(super) fn has_room_for(&self, asked: &Asked) -> bool {
-        u64::from(asked.prompt_tokens) + u64::from(asked.output_tokens) <= self.spec.kv_tokens
-    }
-
     pub(super) fn arrive(&mut self, now_ns: u64, id: u64, asked: Asked) {
         let prompt_left = asked.prompt_tokens;
         let (cached_tokens, gets, is_gone) = (None, false, false);

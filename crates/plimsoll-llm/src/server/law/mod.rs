@@ -139,15 +139,8 @@ impl Law {
         })
     }
 
-    /// Could such a request ever have room?
-    pub fn has_room_for(&self, asked: &Asked) -> bool {
-        match &self.0 {
-            State::Batch(batch) => batch.has_room_for(asked),
-            State::Alone(_) => true,
-        }
-    }
-
-    /// A request arrives. Everything up to `now_ns` has been taken with [`Law::advance`].
+    /// A request arrives, whose prompt and answer have room together when nobody else is there.
+    /// Everything up to `now_ns` has been taken with [`Law::advance`].
     pub fn arrive(&mut self, now_ns: u64, id: u64, asked: Asked) {
         match &mut self.0 {
             State::Batch(batch) => batch.arrive(now_ns, id, asked),

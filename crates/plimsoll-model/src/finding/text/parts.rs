@@ -3,11 +3,12 @@
 use std::fmt;
 
 use super::super::{
-    Answers, CountRecord, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence, TokenFault, WorkerCore,
+    Answers, CountRecord, EarlyAnswers, ErrorCause, LostClients, LostWith, OpsLeft, Silence,
+    TokenFault, WorkerCore,
 };
 use super::{Text, advised, count};
 use crate::core_user::{CoreUser, CoreUserKind};
-use crate::units::{Nanos, percent};
+use crate::units::{Nanos, grouped, percent};
 
 /// The next move where nothing else explains lost connections.
 const CONNECTION_ADVICE: &str =
@@ -48,6 +49,27 @@ pub(super) fn near_cap_text(cap_ms: f64, points: &[(String, u32)]) -> Text {
     )
 }
 
+/// Connections that were closed although they were to be kept.
+pub(super) fn unkept_text(connections: u64, done_ops: u64, reconnected_ops: u64) -> Text {
+    let again = match reconnected_ops {
+        0 => String::new(),
+        ops => format!(
+            "; {} requests came to a connection that it had closed, and were sent again",
+            count(ops)
+        ),
+    };
+    advised(
+        format!(
+            "the server announced to keep its connections and closed {} of them, at {} \
+             replies{again}",
+            count(connections),
+            count(done_ops),
+        ),
+        "each next request pays for a new connection: have the server keep connections, or say \
+         Connection: close",
+    )
+}
+
 /// Answers whose tokens are not what they should be.
 pub(super) fn tokens_text(fault: TokenFault, requests: u64, of_requests: u64) -> Text {
     let of = format!("{} of {} answers", count(requests), count(of_requests));
@@ -71,6 +93,29 @@ pub(super) fn tokens_text(fault: TokenFault, requests: u64, of_requests: u64) ->
              or min_tokens gives all",
         ),
     }
+}
+
+/// A server that counts other tokens than its answers have.
+pub(super) fn tokens_apart_text(server_per_s: f64, answers_per_s: f64, limit_ratio: f64) -> Text {
+    advised(
+        format!(
+            "the server's /metrics counted {} output tokens/s and the answers have {} (limit {} \
+             apart)",
+            grouped(server_per_s),
+            grouped(answers_per_s),
+            percent(limit_ratio),
+        ),
+        match server_per_s > answers_per_s {
+            true => {
+                "others use this server, or answers were lost on their way: have it for yourself, \
+                 and look at the errors"
+            }
+            false => {
+                "the page is of one server and others answer too, or it counts otherwise: measure \
+                 the servers one by one"
+            }
+        },
+    )
 }
 
 /// A clock whose offset is not known well enough.

@@ -13,6 +13,10 @@ const RERUN_WARM_UP_MAX: Nanos = Nanos::from_secs(30);
 const RERUN_MEASURE_MAX: Nanos = Nanos::from_secs(120);
 /// A quick re-run lasts so many quick windows: a percentile needs the blocks.
 const QUICK_RERUN_WINDOWS: u64 = 2;
+/// Suites whose ops take seconds have longer quick windows, with which a search would not end within
+/// four minutes: twenty steps must fit.
+const QUICK_MEASURE_MAX: Nanos = Nanos::from_secs(4);
+const QUICK_RERUN_MAX: Nanos = Nanos::from_secs(6);
 
 /// Timings of a try. Whoever names a think time has it passed once before the window.
 pub(super) fn phases(
@@ -24,8 +28,11 @@ pub(super) fn phases(
     let quick = matches!(name, ProfileName::Quick | ProfileName::Demo);
     let rerun = purpose == Purpose::Verify;
     let (warm_up, measure) = match (quick, rerun) {
-        (true, false) => (profile.warm_up, profile.measure),
-        (true, true) => (profile.warm_up, Nanos(profile.measure.0 * QUICK_RERUN_WINDOWS)),
+        (true, false) => (profile.warm_up, profile.measure.min(QUICK_MEASURE_MAX)),
+        (true, true) => {
+            let windows = Nanos(profile.measure.0 * QUICK_RERUN_WINDOWS);
+            (profile.warm_up, windows.min(QUICK_RERUN_MAX))
+        }
         (false, false) => {
             (profile.warm_up.min(PROBE_WARM_UP_MAX), profile.measure.min(PROBE_MEASURE_MAX))
         }

@@ -93,13 +93,14 @@ mod tests {
         let axis = Axis { name: "clients".to_owned(), unit: "clients".to_owned() };
         let result = RunResult { points: vec![point], axis, ..RunResult::default() };
         let mut out = String::new();
-        push(&mut out, &result, Style::PLAIN, &Extent::WHOLE);
+        push(&mut out, &result, Style::new(false), &Extent::WHOLE);
         out
     }
 
     #[test]
     fn a_load_point_says_what_its_users_got() {
-        let times = |p50| TimeSummary { p50: Some(p50), p90: Some(2 * p50), ..TimeSummary::default() };
+        let times =
+            |p50| TimeSummary { p50: Some(p50), p90: Some(2 * p50), ..TimeSummary::default() };
         let generation = Generation {
             output_tokens_per_s: Some(612.4),
             chunks_per_s: Some(600.0),
@@ -113,8 +114,8 @@ mod tests {
         assert_eq!(
             run(Some(generation), Some(goodput)),
             "\n  clients  tokens/s  a user  first output p50     p90  per token p50      p90  \
-             goodput\n        8       612    76.5            120 ms  240 ms        13.0 ms  26.0 ms  \
-                   97 %\n  goodput: requests within first_output<500ms\n"
+             goodput\n        8       612    76.5            120 ms  240 ms        13.0 ms  \
+             26.0 ms     97 %\n  goodput: requests within first_output<500ms\n"
         );
     }
 
