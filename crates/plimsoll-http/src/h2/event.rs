@@ -40,7 +40,7 @@ pub enum Event<'i> {
     Reset(Tag, Code),
     /// The reply is none; the stream was ended.
     Wrong(Tag, Wrong),
-    /// The server takes no more streams: see [`Connection::take_unprocessed`].
+    /// The server takes no more streams: see [`take_unprocessed`](super::connection::Connection::take_unprocessed).
     GoAway,
 }
 

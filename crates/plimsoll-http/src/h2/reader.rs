@@ -33,7 +33,7 @@ pub enum Cut<'i> {
     Data(Data<'i>),
     /// Another frame, whole.
     Frame(FrameHeader, &'i [u8]),
-    /// The same; its payload is what [`FrameReader::take_kept`] gives.
+    /// The same of a frame that came in parts, with its payload.
     Kept(FrameHeader, Vec<u8>),
     /// Nothing until more bytes come.
     More,
