@@ -7,7 +7,19 @@ use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// What newer versions say besides.
-const ADDED: [&str; 7] = ["censored", "cost", "facts", "limits", "only_load", "others", "reason"];
+const ADDED: [&str; 11] = [
+    "censored",
+    "cost",
+    "facts",
+    "limits",
+    "only_load",
+    "others",
+    "reason",
+    "reconnected",
+    "refused",
+    "stream_waits",
+    "unkept",
+];
 /// Sentences, which newer versions may word in another way, and the table that deviations are read
 /// off.
 const WORDS: [&str; 4] = ["departures", "method", "score_note", "text"];
