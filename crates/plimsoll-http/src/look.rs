@@ -291,9 +291,14 @@ fn unmarked(text: &str) -> String {
         rest = after.split_once('>').map_or("", |(_, after)| after);
     }
     plain.push_str(rest);
-    let plain: String = plain.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    quoted(&plain, QUOTED_CHARS_MAX)
+}
+
+/// The beginning of what a server says, in one line and without control characters.
+pub fn quoted(text: &str, characters_max: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut quoted: String = plain.chars().take(QUOTED_CHARS_MAX).collect();
+    let mut quoted: String = plain.chars().take(characters_max).collect();
     if quoted.len() < plain.len() {
         quoted.push('…');
     }

@@ -1,6 +1,6 @@
 //! What a server says before any load, read at leisure.
 
-use plimsoll_http::look::{Answer, words};
+use plimsoll_http::look::{Answer, quoted, words};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use serde_json::Value as Json;
 
@@ -82,7 +82,8 @@ impl Said {
 
     /// The first of the body.
     pub(crate) fn beginning(&self) -> String {
-        quoted(&String::from_utf8_lossy(&self.body[..self.body.len().min(QUOTED_CHARS_MAX)]))
+        let body = &self.body[..self.body.len().min(QUOTED_CHARS_MAX)];
+        quoted(&String::from_utf8_lossy(body), QUOTED_CHARS_MAX)
     }
 
     /// The events of the body; `None` where it has none.
@@ -126,17 +127,8 @@ fn error_words(json: &Json) -> Option<String> {
         json.get("message"),
     ];
     let said = said.into_iter().flatten().next()?;
-    Some(quoted(&said.as_str().map_or_else(|| said.to_string(), str::to_owned)))
-}
-
-fn quoted(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut quoted: String = plain.chars().take(QUOTED_CHARS_MAX).collect();
-    if quoted.len() < plain.len() {
-        quoted.push('…');
-    }
-    quoted
+    let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
+    Some(quoted(&said, QUOTED_CHARS_MAX))
 }
 
 #[cfg(test)]

@@ -133,7 +133,8 @@ fn write_uuid(high: u64, low: u64, into: &mut Vec<u8>) {
     }
 }
 
-fn write_decimal(mut number: u64, into: &mut Vec<u8>) {
+/// Appends a number in decimal digits, without allocation.
+pub fn write_decimal(mut number: u64, into: &mut Vec<u8>) {
     let start = into.len();
     loop {
         into.push(b'0' + (number % 10) as u8);

@@ -1,5 +1,6 @@
 //! Bodies of requests as bytes: what is the same for all is written once.
 
+use plimsoll_http::wire::template::write_decimal;
 use serde_json::Value as Json;
 
 use crate::offers::{Limit, Offers};
@@ -90,22 +91,10 @@ impl Frame {
         into.extend_from_slice(&self.tail);
         for field in &self.counted {
             into.extend_from_slice(field);
-            write_decimal(output_tokens, into);
+            write_decimal(u64::from(output_tokens), into);
         }
         into.push(b'}');
     }
-}
-
-fn write_decimal(mut number: u32, into: &mut Vec<u8>) {
-    let start = into.len();
-    loop {
-        into.push(b'0' + (number % 10) as u8);
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    into[start..].reverse();
 }
 
 fn json_of(value: &toml::Value) -> Json {
