@@ -43,9 +43,9 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     let expected = if certificate.all_held { 0 } else { 1 };
     assert_eq!(ended.status.code(), Some(expected), "{said}");
     let cases: Vec<String> = certificate.queues.iter().map(|case| case.place()).collect();
-    assert_eq!(cases.len(), 15, "{cases:?}");
+    assert_eq!(cases.len(), 17, "{cases:?}");
     assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
-    for over in ["http", "https", "nfs"] {
+    for over in ["http", "https", "nfs", "llm"] {
         let expected =
             [format!("constant 1.00 ms over {over} at 0.01"), format!("M/D/1 over {over} at 0.6")];
         assert!(expected.iter().all(|case| cases.contains(case)), "{cases:?}");

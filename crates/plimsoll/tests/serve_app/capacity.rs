@@ -171,7 +171,7 @@ fn what_cannot_be_searched_is_refused_before_a_packet_is_sent() {
     refused(&["web-static"], &["--within"]);
     for (within, said) in [
         ("p99<", "write one with its unit"),
-        ("foo<1ms", "\"foo\" is no figure of a load that can be limited; known are mean, p50"),
+        ("foo<1ms", "\"foo\" is no figure of a load that can be limited; "),
         ("errors<200%", "above 0 %, at most 100 %"),
     ] {
         refused(&["web-static", "--within", within], &[said]);
