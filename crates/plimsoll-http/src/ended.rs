@@ -26,6 +26,8 @@ pub(super) struct Lingering {
     pub(super) link: Link,
     /// The op that the last reply on it answered, if that ended well.
     pub(super) answered: Option<HttpOp>,
+    /// The reply announced that the server would keep it.
+    pub(super) to_be_kept: bool,
 }
 
 /// The links of one client that wait for their end.
@@ -126,6 +128,52 @@ mod tests {
         let (mut bench, link) = posted();
         bench.reset(link);
         assert_eq!(again(&mut bench), (true, 0));
+    }
+
+    /// The newest connection carries a reply and ends under the next request, which goes out again.
+    fn ends_under_the_next_request(bench: &mut Bench<HttpSession>) {
+        let link = Link(bench.io.links);
+        bench.bytes(link, &reply(b"x"));
+        bench.issue(url_op(Method::POST));
+        bench.reset(link);
+        bench.session.on_connected(Link(bench.io.links), bench.now, &mut bench.io);
+    }
+
+    /// Another reply, and the next request: whether that takes a new connection.
+    fn takes_a_new_connection(bench: &mut Bench<HttpSession>) -> bool {
+        let link = Link(bench.io.links);
+        bench.bytes(link, &reply(b"x"));
+        bench.issue(url_op(Method::POST));
+        bench.io.links > link.0
+    }
+
+    #[test]
+    fn a_server_that_ends_each_connection_against_its_word_gets_one_for_each_request() {
+        let mut bench = Bench::new(url_site(Method::POST));
+        bench.issue_and_connect(url_op(Method::POST));
+        for _ in 0..3 {
+            ends_under_the_next_request(&mut bench);
+        }
+        assert!(takes_a_new_connection(&mut bench));
+        bench.eof(Link(4));
+        bench.session.on_connected(Link(5), bench.now, &mut bench.io);
+        bench.bytes(Link(5), &reply(b"x"));
+        assert_eq!((bench.last().status, bench.last().ambiguous), (OpStatus::Ok, false));
+        assert_eq!(bench.session.take_counters().unkept, 4);
+    }
+
+    #[test]
+    fn a_second_reply_on_a_connection_shows_that_the_server_keeps_some() {
+        let mut bench = Bench::new(url_site(Method::POST));
+        bench.issue_and_connect(url_op(Method::POST));
+        for _ in 0..2 {
+            ends_under_the_next_request(&mut bench);
+        }
+        assert!(!takes_a_new_connection(&mut bench));
+        for _ in 0..2 {
+            ends_under_the_next_request(&mut bench);
+        }
+        assert!(!takes_a_new_connection(&mut bench));
     }
 
     #[test]

@@ -129,6 +129,13 @@ impl<R: Reader> HttpSession<R> {
         io.surplus(op.kind);
     }
 
+    /// Whether the link waited for its end, which has come.
+    fn has_ended(&mut self, link: Link) -> bool {
+        let ended = self.lingering.stop(link);
+        self.counts.unkept += u64::from(ended.is_some_and(|ended| ended.to_be_kept));
+        ended.is_some()
+    }
+
     fn connect(&mut self, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
         self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
@@ -203,13 +210,17 @@ impl<R: Reader> HttpSession<R> {
         let status = flight.conclude((&head, &self.site.site), &mut self.reader, now, io);
         let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
-            if head.persistent && self.site.site.connections != Connections::PerRequest {
+            if open.reused {
+                self.site.kept();
+            }
+            if head.persistent && self.site.keeps_connections() {
                 (open.reused, open.answered) = (true, answered);
             } else {
                 let link = open.link;
+                let to_be_kept = head.persistent && self.site.asks_to_keep();
                 self.open = None;
                 self.end_held(Gone::AfterReply);
-                self.lingering.add(Lingering { link, answered }, io);
+                self.lingering.add(Lingering { link, answered, to_be_kept }, io);
             }
         }
         let outcome = flight.outcome(status);
@@ -267,6 +278,9 @@ impl<R: Reader> HttpSession<R> {
         self.counts.unkept += u64::from(is_unkept);
         let is_held = self.site.site.connections == Connections::Held;
         let Some(flight) = self.in_flight.as_mut() else { return };
+        if is_unkept {
+            self.site.unkept();
+        }
         let transport = class == ErrorClass::Transport;
         if let Some(status) = flight.refused(&self.site.site)
             && transport
@@ -373,7 +387,7 @@ impl<R: Reader> Session for HttpSession<R> {
     }
 
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        if self.lingering.stop(link).is_some() {
+        if self.has_ended(link) {
             io.close(link);
             return;
         }
@@ -396,7 +410,7 @@ impl<R: Reader> Session for HttpSession<R> {
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
-        if self.lingering.stop(link).is_some() || !self.is_current(link) {
+        if self.has_ended(link) || !self.is_current(link) {
             return;
         }
         match (error.class, error.errno) {

@@ -242,7 +242,13 @@ pub struct WorkerSite {
     /// Length of the last reply per URL; zero when unknown.
     lengths: Vec<Cell<u64>>,
     bodies: Option<Rc<dyn Bodies>>,
+    /// Connections in a row that ended under the second request although they were to be kept.
+    unkept_in_a_row: Cell<u32>,
 }
+
+/// A server that ends this many connections in a row under the second request keeps none, whatever
+/// its replies announce.
+const UNKEPT_IN_A_ROW_MAX: u32 = 3;
 
 impl WorkerSite {
     /// A worker's view of `site`.
@@ -266,7 +272,32 @@ impl WorkerSite {
             body: RefCell::default(),
             lengths: vec![Cell::new(0); urls],
             bodies,
+            unkept_in_a_row: Cell::new(0),
         })
+    }
+
+    /// Whether a connection is used again after a reply that announces to keep it.
+    pub(super) fn keeps_connections(&self) -> bool {
+        match self.site.connections {
+            Connections::PerRequest => false,
+            Connections::KeepAlive => self.unkept_in_a_row.get() < UNKEPT_IN_A_ROW_MAX,
+            Connections::Held => true,
+        }
+    }
+
+    /// Whether requests ask the server to keep their connection.
+    pub(super) fn asks_to_keep(&self) -> bool {
+        self.site.connections != Connections::PerRequest
+    }
+
+    /// A connection has carried a second reply.
+    pub(super) fn kept(&self) {
+        self.unkept_in_a_row.set(0);
+    }
+
+    /// A connection that was to be kept has ended under its next request.
+    pub(super) fn unkept(&self) {
+        self.unkept_in_a_row.set(self.unkept_in_a_row.get().saturating_add(1));
     }
 
     /// Sends the request of `op` in one call, without allocation. Answers with the bytes of its

@@ -17,6 +17,8 @@ pub struct Report {
     pub first_p99_ms: Option<f64>,
     /// Stated around the two, where it states any.
     pub intervals_ms: [Option<[f64; 2]>; 2],
+    /// The two from the instant of sending, where the others run from the due time.
+    pub from_sent_ms: [Option<f64>; 2],
     /// Requests that it counts as good.
     pub requests: f64,
     /// Whether it says that it was itself a limit or late, and how.
@@ -98,6 +100,7 @@ fn plimsoll(result: &Value) -> Option<Report> {
     let generation = &point["generation"];
     let (times, intervals) =
         (&generation["first_output_ns"], &generation["first_output_interval_ns"]);
+    let from_sent = &generation["first_output_service_ns"];
     let ms = |value: &Value| value.as_f64().map(|ns| ns / 1e6);
     let interval = |name: &str| Some([ms(&intervals[name][0])?, ms(&intervals[name][1])?]);
     let rules = point["reasons"].as_array()?.iter().filter_map(|reason| reason["text"].as_str());
@@ -106,6 +109,7 @@ fn plimsoll(result: &Value) -> Option<Report> {
         first_p50_ms: ms(&times["p50"])?,
         first_p99_ms: ms(&times["p99"]),
         intervals_ms: [interval("p50"), interval("p99")],
+        from_sent_ms: [ms(&from_sent["p50"]), ms(&from_sent["p99"])],
         requests: times["n"].as_f64()?,
         limit: if rules.is_empty() { Said::Nothing } else { Said::InReport(rules.join("; ")) },
     })

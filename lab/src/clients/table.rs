@@ -112,8 +112,8 @@ fn said(row: &Row, notes: &mut Vec<String>) -> String {
 fn every_run(rows: &[Row]) -> String {
     let mut text =
         "\n\nEvery run:\n\n| client | streams | it reports: p50 / p99 ms | its intervals ms \
-        | the server's log: p50 / p99 ms | chunks/s | CPU µs per chunk |\n\
-        | --- | --- | --- | --- | --- | --- | --- |\n"
+        | from sending ms | the server's log: p50 / p99 ms | chunks/s | CPU µs per chunk |\n\
+        | --- | --- | --- | --- | --- | --- | --- | --- |\n"
             .to_owned();
     for row in rows {
         for run in &row.runs {
@@ -125,9 +125,11 @@ fn every_run(rows: &[Row]) -> String {
                 Some(value) => format!("{value:.decimals$}"),
                 None => "–".to_owned(),
             };
+            let [sent_p50, sent_p99] = report.from_sent_ms.map(|value| figure(value, 2));
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.2} / {} | {p50} / {p99} | {:.2} / {:.2} | {:.0} | {} |",
+                "| {} | {} | {:.2} / {} | {p50} / {p99} | {sent_p50} / {sent_p99} | {:.2} / {:.2} \
+                 | {:.0} | {} |",
                 row.client.name(),
                 row.streams,
                 report.first_p50_ms,
