@@ -1,9 +1,9 @@
 //! What a load point generated: times within replies, lengths, tokens per second, and the part of
 //! its ops that were good ones.
 
+use plimsoll_model::event::GenerationCounts;
 use plimsoll_model::event::{OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times};
 use plimsoll_model::figure::StreamFigure;
-use plimsoll_model::generation::GenerationCounts;
 use plimsoll_model::goodput::{GoodLimits, Goodput};
 use plimsoll_model::result::{
     CountSummary, Generation, SteadyWindow, TimeSummary, TokenSource, Uncertainty,
@@ -76,6 +76,7 @@ pub(crate) fn generation(
         uncounted_requests: counts.uncounted_requests,
         mismatched_requests: counts.mismatched_requests,
         several_a_chunk_requests: counts.several_a_chunk_requests,
+        estimated_first_chunks: counts.estimated_first_chunks,
         cut_short_requests: counts.cut_short_requests,
         steady: suite.endpoints.map(|rules| steady(rules, record, total, times)),
         ..Generation::default()

@@ -1,7 +1,7 @@
 //! Output tokens a second: by the answers, and by the server's own counter.
 
+use plimsoll_model::event::GenerationCounts;
 use plimsoll_model::event::PointRecord;
-use plimsoll_model::generation::GenerationCounts;
 
 use crate::limit::told_of_models;
 

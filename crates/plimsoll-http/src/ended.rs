@@ -1,32 +1,23 @@
 //! Connections that have ended, or are about to: those that the server will close after its reply,
 //! and why one that was to be held is gone.
 
-use std::fmt;
-
 use plimsoll_engine::seam::{Io, Link};
 
 use super::site::HttpOp;
 use super::tls::LINGERING_LINKS_MAX;
 
 /// Why a connection that was to be held is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Gone {
     /// The server closed it, or it broke, while nothing was asked for.
+    #[error("the server closed the idle connection")]
     Idle,
     /// A request failed on it.
+    #[error("a request on the connection failed")]
     WithRequest,
     /// The server closed it after a reply, as the reply said.
+    #[error("the server closed the connection after a reply")]
     AfterReply,
-}
-
-impl fmt::Display for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Idle => "the server closed the idle connection",
-            Self::WithRequest => "a request on the connection failed",
-            Self::AfterReply => "the server closed the connection after a reply",
-        })
-    }
 }
 
 /// A link that waits for its end.

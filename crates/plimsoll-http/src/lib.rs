@@ -45,7 +45,7 @@ mod urls;
 pub mod version;
 mod warm;
 pub mod wire;
-mod workload;
+pub mod workload;
 
 #[cfg(test)]
 mod plan_tests;

@@ -59,10 +59,8 @@ struct UrlRequest {
 enum UrlText {
     /// The same for every op.
     Fixed { bytes: Vec<u8>, body_bytes: u64 },
-    /// With parts that the op draws.
-    Drawn { head: Template, body: Template },
-    /// With a body that [`Bodies`] writes.
-    Written { head: Template },
+    /// Made for each op: the body by its template, or else by [`Bodies`].
+    Made { head: Template, body: Option<Template> },
 }
 
 /// Writes the bodies of requests that no template can draw.
@@ -75,7 +73,7 @@ impl UrlText {
     fn new(frame: Frame<'_>, text: &RequestText) -> Self {
         let (head, body) = (head(frame, text), text.body.clone());
         if !head.is_fixed() || !body.is_fixed() {
-            return Self::Drawn { head, body };
+            return Self::Made { head, body: Some(body) };
         }
         let (mut bytes, mut body_text) = (Vec::new(), Vec::new());
         body.write(0, 0, &mut body_text);
@@ -177,7 +175,7 @@ impl Site {
     /// A server that is asked for one URL, with a body of [`Bodies`] in each request.
     pub fn with_bodies(frame: SiteFrame<'_>, text: &RequestText, shown: &str) -> Self {
         let blocks = frame.blocks(std::iter::once(text));
-        let text = UrlText::Written { head: head(frame.frame(), text) };
+        let text = UrlText::Made { head: head(frame.frame(), text), body: None };
         let requests = Requests::Urls(vec![UrlRequest { shown: shown.to_owned(), text }]);
         Self::new(frame, requests, blocks)
     }
@@ -317,35 +315,28 @@ impl WorkerSite {
                     io.send(link, bytes);
                     *body_bytes
                 }
-                UrlText::Drawn { head, body } => self.send_made(op, head, (link, io), |drawn| {
-                    body.write(op.key.wrapping_add(1), 0, drawn);
-                }),
-                UrlText::Written { head } => self.send_made(op, head, (link, io), |written| {
-                    if let Some(bodies) = &self.bodies {
-                        bodies.write(op.key, written);
-                    }
-                }),
+                UrlText::Made { head, body } => {
+                    let (mut text, mut made) = (self.scratch.borrow_mut(), self.body.borrow_mut());
+                    text.clear();
+                    self.make_body(op, body.as_ref(), &mut made);
+                    head.write(op.key, made.len(), &mut text);
+                    text.extend_from_slice(&made);
+                    io.send(link, &text);
+                    made.len() as u64
+                }
             },
             _ => unreachable!("a workload makes sites and ops of one sort"),
         }
     }
 
-    /// Sends a request whose parts are made for this op.
-    fn send_made(
-        &self,
-        op: &HttpOp,
-        head: &Template,
-        (link, io): (Link, &mut impl Io),
-        make_body: impl FnOnce(&mut Vec<u8>),
-    ) -> u64 {
-        let (mut text, mut body) = (self.scratch.borrow_mut(), self.body.borrow_mut());
-        text.clear();
+    /// Makes the body of the request of `op`, by its template if it has one.
+    fn make_body(&self, op: &HttpOp, template: Option<&Template>, body: &mut Vec<u8>) {
         body.clear();
-        make_body(&mut body);
-        head.write(op.key, body.len(), &mut text);
-        text.extend_from_slice(&body);
-        io.send(link, &text);
-        body.len() as u64
+        match (template, &self.bodies) {
+            (Some(template), _) => template.write(op.key.wrapping_add(1), 0, body),
+            (None, Some(bodies)) => bodies.write(op.key, body),
+            (None, None) => {}
+        }
     }
 
     /// Appends the header block of the request of `op`, whose body is so long. Only of a site of
@@ -374,20 +365,16 @@ impl WorkerSite {
     pub(super) fn with_body<T>(&self, op: &HttpOp, take: impl FnOnce(&[u8]) -> T) -> T {
         let Requests::Urls(urls) = &self.site.requests else { return take(&[]) };
         let Request::Url(index) = op.request else { return take(&[]) };
-        let mut made = self.body.borrow_mut();
-        made.clear();
         match &urls[index as usize].text {
             UrlText::Fixed { bytes, body_bytes } => {
-                return take(&bytes[bytes.len() - *body_bytes as usize..]);
+                take(&bytes[bytes.len() - *body_bytes as usize..])
             }
-            UrlText::Drawn { body, .. } => body.write(op.key.wrapping_add(1), 0, &mut made),
-            UrlText::Written { .. } => {
-                if let Some(bodies) = &self.bodies {
-                    bodies.write(op.key, &mut made);
-                }
+            UrlText::Made { body, .. } => {
+                let mut made = self.body.borrow_mut();
+                self.make_body(op, body.as_ref(), &mut made);
+                take(&made)
             }
         }
-        take(&made)
     }
 
     /// Length the body will probably have; zero when nothing is known.

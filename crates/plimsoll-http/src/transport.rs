@@ -42,18 +42,30 @@ pub fn tls_load(
     targets: &[ResolvedTarget],
     files: &dyn InputFiles,
 ) -> Result<TlsLoad, PlanError> {
-    let trust = match workload.tls_verify {
-        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
-        false => Trust::Anyone,
-    };
     let names = targets.iter().map(|target| tls::server_name(&target.url.host));
     let names = names.collect::<Result<_, _>>()?;
+    let config = client_config(workload, files)?;
+    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
+}
+
+/// Reads whom to trust, and who to be. Reading the authorities takes milliseconds.
+pub(crate) fn client_config(
+    workload: &HttpWorkload,
+    files: &dyn InputFiles,
+) -> Result<Arc<ClientConfig>, PlanError> {
     let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
         certificate: Path::new(certificate),
         key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
     });
-    let config = tls::client_config(trust, identity, files)?;
-    Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
+    Ok(tls::client_config(trust(workload), identity, files)?)
+}
+
+/// Which certificates of servers are good.
+pub(crate) fn trust(workload: &HttpWorkload) -> Trust<'_> {
+    match workload.tls_verify {
+        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
+        false => Trust::Anyone,
+    }
 }
 
 /// True for `https`. Targets have one scheme.
@@ -71,11 +83,7 @@ pub fn frame<'a>(
     url: &TargetUrl,
     version: Version,
 ) -> Result<SiteFrame<'a>, PlanError> {
-    let host = match (&url.host, url.port) {
-        (host, None) if host.contains(':') => format!("[{host}]"),
-        (host, None) => host.clone(),
-        (_, Some(port)) => url.authority(port),
-    };
+    let host = url.host_field();
     if !host.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(HttpPlanError::Path(url.to_string()).into());
     }

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{ClientSeat, Session};
+use plimsoll_engine::seam::{ClientSeat, Script};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::OpNames;
@@ -12,7 +12,7 @@ use plimsoll_model::outcome::OpNames;
 use super::fileset::directory_bytes;
 use super::h2::windows::H2Settings;
 use super::h2_session::H2Session;
-use super::reader::Plain;
+use super::reader::{Plain, Reader};
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
 use super::site::{HttpOp, Site, WorkerSite};
@@ -71,36 +71,53 @@ impl Workload for HttpLoad {
     }
 
     fn run_worker(&self, seat: Seat<'_>) {
-        let sites: Vec<Rc<WorkerSite>> =
-            self.sites.iter().map(|site| WorkerSite::new(site.clone())).collect();
-        let site = |c: ClientSeat| sites[c.endpoint % sites.len()].clone();
-        let reader = || self.reader.clone();
-        match self.h2 {
-            None => self.run(seat, |c| HttpSession::new(site(c), reader(), c.op_timeout)),
-            Some(settings) => {
-                self.run(seat, |c| H2Session::new(site(c), settings, reader(), c.op_timeout));
+        let way = Way { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
+        let (site, reader) =
+            (|site: &Arc<Site>| WorkerSite::new(site.clone()), || self.reader.clone());
+        match &self.scripts {
+            Scripts::Files(plan) => {
+                way.drive(seat, site, reader, |c| FileScript::new(plan.clone(), c.client));
+            }
+            Scripts::Urls(plan) => {
+                way.drive(seat, site, reader, |c| UrlScript::new(plan.clone(), c.client));
             }
         }
     }
 }
 
-impl HttpLoad {
-    fn run<S: Session<Op = HttpOp>>(&self, seat: Seat<'_>, session: impl Fn(ClientSeat) -> S) {
-        let tls_sites: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
-        let tls_session =
-            |c: ClientSeat| Tls::new(session(c), tls_sites[c.endpoint % tls_sites.len()].clone());
-        match (&self.scripts, tls_sites.is_empty()) {
-            (Scripts::Files(plan), true) => {
-                seat.drive(|c| (session(c), FileScript::new(plan.clone(), c.client)));
-            }
-            (Scripts::Files(plan), false) => {
-                seat.drive(|c| (tls_session(c), FileScript::new(plan.clone(), c.client)));
-            }
-            (Scripts::Urls(plan), true) => {
-                seat.drive(|c| (session(c), UrlScript::new(plan.clone(), c.client)));
-            }
-            (Scripts::Urls(plan), false) => {
-                seat.drive(|c| (tls_session(c), UrlScript::new(plan.clone(), c.client)));
+/// How the clients of a load point reach their servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// One per target.
+    pub sites: &'a [Arc<Site>],
+    /// For `https` targets.
+    pub tls: Option<&'a TlsLoad>,
+    /// Of HTTP/2, where that is spoken.
+    pub h2: Option<H2Settings>,
+}
+
+impl Way<'_> {
+    /// Runs a worker: `site` makes what its clients share of a server, `reader` and `script` what
+    /// each of them has.
+    pub fn drive<R: Reader, S: Script<Op = HttpOp>>(
+        self,
+        seat: Seat<'_>,
+        site: impl Fn(&Arc<Site>) -> Rc<WorkerSite>,
+        reader: impl Fn() -> R,
+        script: impl Fn(&ClientSeat) -> S,
+    ) {
+        let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
+        let tls: Vec<Rc<TlsSite>> = self.tls.into_iter().flat_map(TlsLoad::sites).collect();
+        let site = |c: &ClientSeat| sites[c.endpoint % sites.len()].clone();
+        let tls_site = |c: &ClientSeat| tls[c.endpoint % tls.len()].clone();
+        let one = |c: &ClientSeat| HttpSession::new(site(c), reader(), c.op_timeout);
+        let several = |c: &ClientSeat, h2| H2Session::new(site(c), h2, reader(), c.op_timeout);
+        match (self.h2, tls.is_empty()) {
+            (None, true) => seat.drive(|c| (one(&c), script(&c))),
+            (None, false) => seat.drive(|c| (Tls::new(one(&c), tls_site(&c)), script(&c))),
+            (Some(h2), true) => seat.drive(|c| (several(&c, h2), script(&c))),
+            (Some(h2), false) => {
+                seat.drive(|c| (Tls::new(several(&c, h2), tls_site(&c)), script(&c)));
             }
         }
     }

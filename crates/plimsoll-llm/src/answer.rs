@@ -11,6 +11,7 @@
 //! zeros. For the same reason the *first chunk* of a token time is all output of the first read
 //! with output.
 
+use plimsoll_http::look::quoted;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
@@ -284,7 +285,7 @@ impl Later {
     }
 }
 
-/// So many tokens in so many chunks are several in some. The token that ends an answer has no text
+/// Some chunks hold several tokens. The token that ends an answer has no text
 /// and may be counted.
 pub const fn holds_several(tokens: u64, chunks: u64) -> bool {
     tokens > chunks + 1
@@ -296,21 +297,7 @@ fn each(span: Nanos, tokens: f64) -> Option<Nanos> {
 
 /// The beginning of what a server says, in one line that a terminal can show.
 pub fn words(said: impl Iterator<Item = char>) -> String {
-    let (mut words, mut count) = (String::new(), 0);
-    for c in said {
-        let is_blank = c.is_whitespace() || c.is_control();
-        if is_blank && (words.is_empty() || words.ends_with(' ')) {
-            continue;
-        }
-        if count == WORDS_CHARACTERS_MAX {
-            words.push('…');
-            break;
-        }
-        words.push(if is_blank { ' ' } else { c });
-        count += 1;
-    }
-    words.truncate(words.trim_end().len());
-    words
+    quoted(&said.collect::<String>(), WORDS_CHARACTERS_MAX)
 }
 
 #[cfg(test)]

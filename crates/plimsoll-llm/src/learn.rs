@@ -35,8 +35,17 @@ pub(crate) trait Asks {
 pub(crate) trait Trials {
     /// A streamed request.
     fn streamed(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8>;
+
     /// One whose answer comes in one document.
-    fn plain(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8>;
+    fn plain(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
+        let streamed = self.streamed(model, offers, asked);
+        let mut json: Json = serde_json::from_slice(&streamed).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.remove("stream_options");
+            fields.insert("stream".to_owned(), json!(false));
+        }
+        json.to_string().into_bytes()
+    }
 }
 
 /// A request that finds something out.
@@ -319,16 +328,6 @@ fn complaint(said: &Said, words: &str, models: &Said) -> String {
     };
     let quoted = if words.is_empty() { String::new() } else { format!(", saying {words:?}") };
     format!("the first request ended with {}{quoted}; {advice}; {INSIST}", said.outcome())
-}
-
-/// Further fields of a trial whose answer comes in one document.
-pub(crate) fn plain_body(streamed: &[u8]) -> Vec<u8> {
-    let mut json: Json = serde_json::from_slice(streamed).unwrap_or_default();
-    if let Some(fields) = json.as_object_mut() {
-        fields.remove("stream_options");
-        fields.insert("stream".to_owned(), json!(false));
-    }
-    json.to_string().into_bytes()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! | [`wire`] | streams of events, and what one says, pure |
 //! | [`answer`], [`reader`] | the figures of an answer; what reads them for a session of HTTP |
 //! | `prompts` | what requests say: words, lengths, salts, recorded loads |
-//! | `requests`, `script` | the requests of a worker, and which comes next |
+//! | `requests` | the requests of a worker, and which comes next |
 //! | `lengths` | how many tokens, drawn |
 //! | `offers`, `learn`, `said` | what a server takes and counts, found out before any load |
 //! | `endpoint` | paths, and requests before any load |
@@ -28,7 +28,6 @@ mod prompts;
 pub mod reader;
 mod requests;
 mod said;
-mod script;
 #[cfg(feature = "host")]
 pub mod server;
 pub mod wire;

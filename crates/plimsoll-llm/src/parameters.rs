@@ -236,38 +236,21 @@ fn check_prompts(table: &TableReader<'_>, workload: &LlmWorkload) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::suite::{Override, Suite};
+    use plimsoll_model::suite::Suite;
+    use plimsoll_testkit::suites::small_suite;
 
     use super::*;
 
-    const SUITE: &str = r#"
-format = 1
-name = "t"
-title = "t"
-about = "t"
-source = "t"
-protocol = "llm"
-[load]
-mode = "closed"
-[ladder]
-kind = "points"
-points = [1, 4]
-[profiles.full]
-[workload]
-"#;
-
-    fn suite(more: &str, set: &[&str]) -> Result<Suite, SuiteError> {
-        let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
-        let text = format!("{SUITE}{more}");
-        Suite::parse("t.toml", &text, &overrides, &|_, table| read(table))
+    fn suite(set: &[&str]) -> Result<Suite, SuiteError> {
+        small_suite(("llm", ""), set, read)
     }
 
     fn typed(set: &[&str]) -> LlmWorkload {
-        suite("", set).unwrap().workload.of::<LlmWorkload>().clone()
+        suite(set).unwrap().workload.of::<LlmWorkload>().clone()
     }
 
     fn refusal(set: &[&str]) -> String {
-        let error = suite("", set).unwrap_err();
+        let error = suite(set).unwrap_err();
         format!("{error} | {}", error.help.as_deref().unwrap_or_default())
     }
 
@@ -286,10 +269,8 @@ points = [1, 4]
         assert_eq!(workload.input_tokens, Length::Uniform { from: 64, to: 256 });
         assert_eq!(workload.output_tokens, Length::Fixed(7));
         assert!(!workload.http.tls_verify && workload.http.headers.len() == 1);
-        let suite = suite("", &set).unwrap();
-        let again = Suite::parse("t.toml", &suite.to_toml(), &[], &|_, table| read(table));
-        assert_eq!(again.unwrap(), suite);
-        assert!(!suite.to_toml().contains("first_check = true\nrequests"), "{}", suite.to_toml());
+        let written = suite(&set).unwrap().to_toml();
+        assert!(!written.contains("first_check = true\nrequests"), "{written}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_protocol::{Content, LoadFiles, Plan, PlanError, PlanRequest, Planner};
 
 use super::endpoint::{Server, site};
-use super::learn::{Learnt, Trial, Trials, learn, plain_body};
+use super::learn::{Learnt, Trial, Trials, learn};
 use super::lengths::Length;
 use super::offers::Offers;
 use super::parameters::{LlmWorkload, Salt};
@@ -25,7 +25,7 @@ use super::prompts::file::UserPrompts;
 use super::prompts::fit::Fit;
 use super::prompts::trace::{self, Trace};
 use super::prompts::words::Words;
-use super::prompts::{Made, Number, Prompts, Source};
+use super::prompts::{FileError, Made, Number, Prompts, Source};
 use super::workload::LlmLoad;
 
 /// Suite whose load is recorded.
@@ -99,14 +99,6 @@ fn check_load(request: &PlanRequest<'_>, workload: &LlmWorkload) -> Result<(), P
 )]
 struct NoTrace;
 
-/// The file with the prompts cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read the prompts from {file}: {reason}")]
-struct Unread {
-    file: String,
-    reason: String,
-}
-
 /// A plan in the making.
 struct Draft<'a> {
     request: &'a PlanRequest<'a>,
@@ -167,7 +159,10 @@ impl Draft<'_> {
         let Some(file) = &workload.prompts_file else {
             return Ok(Source::Made(Made::new(workload, learnt.fit)));
         };
-        let unread = |reason: String| PlanError::own(Unread { file: file.clone(), reason });
+        let unread = |reason: String| {
+            let file = format!("cannot read the prompts from {file}");
+            PlanError::own(FileError { file, place: String::new(), reason })
+        };
         let bytes = self.request.files.read(Path::new(file));
         let bytes = bytes.map_err(|e| unread(e.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unread("it is not text".to_owned()))?;
@@ -309,9 +304,5 @@ impl Trials for Draft<'_> {
         let mut body = Vec::new();
         prompts.write(Number { nonce, index: asked.number }, &mut body);
         body
-    }
-
-    fn plain(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
-        plain_body(&self.streamed(model, offers, asked))
     }
 }

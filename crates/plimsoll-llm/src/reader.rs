@@ -6,12 +6,12 @@ use std::rc::Rc;
 use plimsoll_engine::seam::{First, Io, Mark, SessionCounters, TimeKind};
 use plimsoll_http::look;
 use plimsoll_http::reader::{At, Reader};
-use plimsoll_model::generation::GenerationCounts;
+use plimsoll_model::event::GenerationCounts;
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind};
 use plimsoll_model::outcome::ErrorClass;
 
 use super::answer::{Answer, Failure, Figures, holds_several, words};
-use super::wire::picks::{Usage, pick};
+use super::wire::picks::pick;
 use super::wire::sse::{EventReader, Seen};
 
 /// Longest text of an answer that is kept for the next turn of a conversation.
@@ -24,18 +24,9 @@ pub trait Requests {
     fn tokens_asked(&self, key: u64) -> Option<u64>;
     /// Answers are kept with their texts.
     fn keeps_texts(&self) -> bool;
-    /// The request has been answered well.
-    fn answered(&self, key: u64, answer: Answered);
-}
-
-/// A complete answer, for the script that asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
-    /// Its content, without reasoning and calls of tools, where texts are kept; the first
-    /// [`TEXT_BYTES_MAX`].
-    pub text: String,
-    /// Counts of tokens, as the server says.
-    pub usage: Usage,
+    /// The request has been answered well: with this content, without reasoning and calls of tools,
+    /// where texts are kept; the first [`TEXT_BYTES_MAX`].
+    fn answered(&self, key: u64, text: String);
 }
 
 /// Reads one client's answers.
@@ -184,8 +175,7 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         match reply.answer.end(rest) {
             Ok(figures) => {
                 self.record(&figures, at, io);
-                let (text, usage) = (std::mem::take(&mut reply.text), figures.usage);
-                self.requests.answered(at.op.key, Answered { text, usage });
+                self.requests.answered(at.op.key, std::mem::take(&mut reply.text));
                 Ok(())
             }
             Err(failure) => {

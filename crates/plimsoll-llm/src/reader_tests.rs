@@ -1,4 +1,4 @@
-use plimsoll_model::generation::GenerationCounts;
+use plimsoll_model::event::GenerationCounts;
 
 use super::super::test_client::{Asking, FINISH, ROLE, delta, usage};
 use super::*;

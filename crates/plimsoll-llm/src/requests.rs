@@ -1,18 +1,23 @@
-//! The requests of one worker: their bodies, and the conversations that they go on with.
+//! The requests of one worker: their bodies, the conversations that they continue, and which comes
+//! next.
 //!
 //! Without conversations a request is named by its number ([`HttpOp::key`]), and nothing is kept of
 //! it. A conversation is named by its place here, and its request is the one under way.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_engine::seam::{ClientSeat, Script, Step, Turn};
 use plimsoll_http::site::{Bodies, HttpOp, Request};
 use plimsoll_http::wire::request::Method;
+use plimsoll_model::assignment::Load;
 use plimsoll_model::outcome::OpKind;
+use plimsoll_model::suite::Arrivals;
 
 use super::prompts::body::write_escaped;
 use super::prompts::{Number, Prompts};
-use super::reader::{Answered, Requests};
+use super::reader::Requests;
 
 /// A conversation that has grown to this begins anew: more than any context holds.
 const HISTORY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -129,7 +134,7 @@ impl Requests for WorkerRequests {
         self.converses()
     }
 
-    fn answered(&self, key: u64, answer: Answered) {
+    fn answered(&self, key: u64, answer: String) {
         if !self.converses() {
             return;
         }
@@ -137,11 +142,45 @@ impl Requests for WorkerRequests {
         let Some(conversation) = all.get_mut(key as usize) else { return };
         conversation.is_answered = true;
         if conversation.asked < self.turns {
-            let mut text = Vec::with_capacity(answer.text.len() + 2);
-            write_escaped(&answer.text, &mut text);
+            let mut text = Vec::with_capacity(answer.len() + 2);
+            write_escaped(&answer, &mut text);
             let number = self.number(conversation.index);
             self.prompts.grow_history(&text, number, &mut conversation.history);
         }
+    }
+}
+
+/// What a client, or a pool of them, asks for next: the request whose number is its turn. Numbers
+/// count over all clients and agents, so that no two requests of a load point are alike.
+#[derive(Debug)]
+pub(crate) struct ChatScript {
+    requests: Rc<WorkerRequests>,
+    /// Of its conversation.
+    place: u64,
+    /// Its first number, and the distance of the others.
+    first: u64,
+    step: u64,
+}
+
+impl ChatScript {
+    /// Of the client in this seat.
+    pub(crate) fn new(requests: Rc<WorkerRequests>, load: &Load, seat: &ClientSeat) -> Self {
+        let (first, step) = match load {
+            // The turn is a place in the schedule of all.
+            Load::Open { arrivals: Arrivals::Shared, .. } => (0, 1),
+            _ => (u64::from(seat.client), u64::from(load.clients().max(1))),
+        };
+        let place = requests.add_client();
+        Self { requests, place, first, step }
+    }
+}
+
+impl Script for ChatScript {
+    type Op = HttpOp;
+
+    fn next(&mut self, turn: Turn) -> Step<HttpOp> {
+        let index = self.first.wrapping_add(turn.index.wrapping_mul(self.step));
+        Step::Issue(self.requests.op(self.place, index))
     }
 }
 
@@ -173,7 +212,7 @@ mod tests {
     }
 
     fn answer(requests: &WorkerRequests, op: HttpOp, text: &str) {
-        requests.answered(op.key, Answered { text: text.to_owned(), ..Answered::default() });
+        requests.answered(op.key, text.to_owned());
     }
 
     #[test]

@@ -4,6 +4,10 @@ use plimsoll_http::look::{Answer, quoted, words};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use serde_json::Value as Json;
 
+use super::answer::words as said_words;
+use super::wire::picks::pick;
+use super::wire::sse::{EventReader, Seen};
+
 /// Characters that a message quotes.
 const QUOTED_CHARS_MAX: usize = 300;
 
@@ -86,35 +90,25 @@ impl Said {
         quoted(&String::from_utf8_lossy(body), QUOTED_CHARS_MAX)
     }
 
-    /// The events of the body; `None` where it has none.
+    /// What the events of the body say, as they are read under load; `None` where it has none.
     pub(crate) fn streamed(&self) -> Option<Streamed> {
-        let text = String::from_utf8_lossy(&self.body);
-        let lines = text.split(['\n', '\r']);
-        let data = lines.filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-        let events: Vec<Json> = data.filter_map(|data| serde_json::from_str(data).ok()).collect();
-        if events.is_empty() {
-            return None;
+        let body = [&self.body[..], b"\n\n"].concat();
+        let (mut events, mut rest) = (EventReader::default(), &body[..]);
+        let (mut found, mut counted) = (None, 0);
+        while let Some(seen) = events.next(&mut rest) {
+            let Seen::Event(data) = seen else { continue };
+            let Ok(picks) = pick(data) else { continue };
+            let has_output = picks.characters() > 0;
+            counted += u32::from(has_output && picks.usage.completion.is_some());
+            let all: &mut Streamed = found.get_or_insert_default();
+            all.error =
+                all.error.take().or_else(|| picks.error.map(|said| said_words(said.chars())));
+            all.has_output |= has_output;
+            all.usage = picks.usage.completion.or(all.usage);
+            all.is_continuous = counted > 1;
         }
-        let counted = |event: &&Json| !event["usage"]["completion_tokens"].is_null();
-        let with_text = events.iter().filter(|event| has_output(event));
-        Some(Streamed {
-            error: events.iter().find_map(error_words),
-            has_output: events.iter().any(has_output),
-            usage: events.iter().rev().find_map(|e| e["usage"]["completion_tokens"].as_u64()),
-            is_continuous: with_text.filter(counted).count() > 1,
-        })
+        found
     }
-}
-
-fn has_output(event: &Json) -> bool {
-    let is_text = |value: &Json| value.as_str().is_some_and(|text| !text.is_empty());
-    event["choices"].as_array().into_iter().flatten().any(|choice| {
-        let delta = &choice["delta"];
-        let texts = ["content", "reasoning_content", "reasoning", "refusal"];
-        is_text(&choice["text"])
-            || texts.iter().any(|key| is_text(&delta[*key]))
-            || delta["tool_calls"].as_array().is_some_and(|calls| !calls.is_empty())
-    })
 }
 
 /// `{"error": {"message": "…"}}` as OpenAI has it, and what others make of it.

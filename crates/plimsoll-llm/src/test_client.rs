@@ -17,7 +17,7 @@ use plimsoll_model::event::SessionCounters;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::reader::{AnswerReader, Answered, Requests};
+use super::reader::{AnswerReader, Requests};
 
 const OP_TIMEOUT: Nanos = Nanos::from_secs(60);
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
@@ -29,7 +29,7 @@ pub(crate) const ROLE: &str = r#"{"choices":[{"delta":{"role":"assistant","conte
 
 /// What the script would know.
 #[derive(Debug, Default)]
-struct Asked(RefCell<Vec<(u64, Answered)>>);
+struct Asked(RefCell<Vec<String>>);
 
 impl Requests for Asked {
     fn tokens_asked(&self, key: u64) -> Option<u64> {
@@ -38,8 +38,8 @@ impl Requests for Asked {
     fn keeps_texts(&self) -> bool {
         true
     }
-    fn answered(&self, key: u64, answer: Answered) {
-        self.0.borrow_mut().push((key, answer));
+    fn answered(&self, _key: u64, text: String) {
+        self.0.borrow_mut().push(text);
     }
 }
 
@@ -121,7 +121,7 @@ impl Asking {
         Self::with_head(HEAD)
     }
 
-    /// One read brings these bytes, which the kernel received so many ms after the request.
+    /// One read brings these bytes, which the kernel received `ms` after the request.
     pub(crate) fn bytes(&mut self, ms: u64, bytes: &[u8]) -> &mut Self {
         self.said.at = Nanos::from_millis(ms);
         // Read late, as a busy client does, and not always as late.
@@ -218,7 +218,7 @@ impl Asking {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.requests.0.borrow().last().map(|(_, answer)| answer.text.clone()).unwrap()
+        self.requests.0.borrow().last().cloned().unwrap()
     }
 }
 

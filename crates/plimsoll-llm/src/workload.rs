@@ -4,21 +4,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::pacer::Recorded;
-use plimsoll_engine::seam::{ClientSeat, Session};
 use plimsoll_engine::worker::Seat;
 use plimsoll_engine::workload::Workload;
 use plimsoll_http::h2::windows::H2Settings;
-use plimsoll_http::h2_session::H2Session;
-use plimsoll_http::session::HttpSession;
-use plimsoll_http::site::{HttpOp, Site, WorkerSite};
-use plimsoll_http::tls::{Tls, TlsSite};
+use plimsoll_http::site::{Site, WorkerSite};
 use plimsoll_http::transport::TlsLoad;
+use plimsoll_http::workload::Way;
 use plimsoll_model::outcome::OpNames;
 
 use super::prompts::Prompts;
 use super::reader::AnswerReader;
-use super::requests::WorkerRequests;
-use super::script::ChatScript;
+use super::requests::{ChatScript, WorkerRequests};
 
 /// The one kind of op.
 pub(crate) const OP: &str = "chat";
@@ -58,36 +54,9 @@ impl Workload for LlmLoad {
         let requests = WorkerRequests::new(self.prompts.clone(), nonce, self.turns);
         let requests = Rc::new(requests);
         let site = |site: &Arc<Site>| WorkerSite::with_bodies(site.clone(), requests.clone());
-        let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
-        let site = |c: &ClientSeat| sites[c.endpoint % sites.len()].clone();
-        let reader = || AnswerReader::new(requests.clone());
-        match self.h2 {
-            None => {
-                self.run(seat, &requests, |c| HttpSession::new(site(c), reader(), c.op_timeout))
-            }
-            Some(settings) => self.run(seat, &requests, |c| {
-                H2Session::new(site(c), settings, reader(), c.op_timeout)
-            }),
-        }
-    }
-}
-
-impl LlmLoad {
-    fn run<S: Session<Op = HttpOp>>(
-        &self,
-        seat: Seat<'_>,
-        requests: &Rc<WorkerRequests>,
-        session: impl Fn(&ClientSeat) -> S,
-    ) {
         let load = &seat.assignment.load;
-        let script = |c: &ClientSeat| ChatScript::new(requests.clone(), load, c);
-        let tls: Vec<Rc<TlsSite>> = self.tls.iter().flat_map(TlsLoad::sites).collect();
-        match tls.is_empty() {
-            true => seat.drive(|c| (session(&c), script(&c))),
-            false => seat.drive(|c| {
-                let site = tls[c.endpoint % tls.len()].clone();
-                (Tls::new(session(&c), site), script(&c))
-            }),
-        }
+        let way = Way { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
+        let reader = || AnswerReader::new(requests.clone());
+        way.drive(seat, site, reader, |c| ChatScript::new(requests.clone(), load, c));
     }
 }

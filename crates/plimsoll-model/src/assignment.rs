@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::goodput::GoodLimits;
+use crate::named::named;
 use crate::suite::{Arrivals, Gaps, OnClientFailure, Think};
 use crate::units::{Nanos, OpsPerSec};
 
@@ -296,31 +297,20 @@ impl Phases {
     }
 }
 
-/// How a worker waits for its next due time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pacing {
-    /// Decides at each wait: polls while replies are outstanding or the next op is near, unless
-    /// others want the worker's core; sleeps otherwise.
-    #[default]
-    Auto,
-    /// Polls without sleeping: shortest lag, a whole core.
-    Spin,
-    /// Sleeps with a nanosecond timer: lag of one wakeup, some CPU.
-    Precise,
-    /// Wakes on a coarse grid and sends what is due together: least CPU, most lag.
-    Coalesce,
-}
-
-impl Pacing {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Spin => "spin",
-            Self::Precise => "precise",
-            Self::Coalesce => "coalesce",
-        }
+named! {
+    /// How a worker waits for its next due time.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Pacing {
+        /// Decides at each wait: polls while replies are outstanding or the next op is near, unless
+        /// others want the worker's core; sleeps otherwise.
+        #[default]
+        Auto = "auto",
+        /// Polls without sleeping: shortest lag, a whole core.
+        Spin = "spin",
+        /// Sleeps with a nanosecond timer: lag of one wakeup, some CPU.
+        Precise = "precise",
+        /// Wakes on a coarse grid and sends what is due together: least CPU, most lag.
+        Coalesce = "coalesce",
     }
 }
 

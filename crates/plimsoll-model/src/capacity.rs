@@ -36,7 +36,7 @@ impl LoadFigure {
     pub fn name(self) -> String {
         match self {
             Self::Response(figure) => figure.as_str().to_owned(),
-            Self::Stream(of, figure) => format!("{}.{}", of.word(), figure.as_str()),
+            Self::Stream(of, figure) => format!("{}.{}", of.as_str(), figure.as_str()),
             Self::Errors => "errors".to_owned(),
             Self::Goodput => "goodput".to_owned(),
         }

@@ -6,69 +6,39 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::LimitUnit;
+use crate::named::named;
 
-/// A figure of the cost of a load point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CostFigure {
-    /// CPU time in nanoseconds.
-    CpuPerOp,
-    /// Context switches: of a host all of them, of processes how often their threads got a core.
-    ContextSwitchesPerOp,
-    /// Reads and writes of disks.
-    DiskTransfersPerOp,
-    /// Bytes read from disks and written to them.
-    DiskBytesPerOp,
-    /// Packets received and sent.
-    NicPacketsPerOp,
-    /// Bytes received and sent, with the headers of every layer that the interface counts.
-    NicBytesPerOp,
-    /// Share of the processors' time that was used: of a host of all its processors, of processes
-    /// of the cores that they may use.
-    CpuBusy,
-    /// Of the CPU time, the part in the kernel, interrupts included.
-    SystemShare,
-    /// Share of the time with a request, mean over the disks that are counted.
-    DiskBusy,
-    /// Bytes in use: of a host without what the kernel can reclaim at once, of processes resident.
-    Memory,
-    /// Bytes of files that the kernel keeps in memory.
-    PageCache,
+named! {
+    /// A figure of the cost of a load point.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum CostFigure {
+        /// CPU time in nanoseconds.
+        CpuPerOp = "cpu_per_op",
+        /// Context switches: of a host all of them, of processes how often their threads got a core.
+        ContextSwitchesPerOp = "context_switches_per_op",
+        /// Reads and writes of disks.
+        DiskTransfersPerOp = "disk_transfers_per_op",
+        /// Bytes read from disks and written to them.
+        DiskBytesPerOp = "disk_bytes_per_op",
+        /// Packets received and sent.
+        NicPacketsPerOp = "nic_packets_per_op",
+        /// Bytes received and sent, with the headers of every layer that the interface counts.
+        NicBytesPerOp = "nic_bytes_per_op",
+        /// Share of the processors' time that was used: of a host of all its processors, of processes
+        /// of the cores that they may use.
+        CpuBusy = "cpu_busy",
+        /// Of the CPU time, the part in the kernel, interrupts included.
+        SystemShare = "system_share",
+        /// Share of the time with a request, mean over the disks that are counted.
+        DiskBusy = "disk_busy",
+        /// Bytes in use: of a host without what the kernel can reclaim at once, of processes resident.
+        Memory = "memory",
+        /// Bytes of files that the kernel keeps in memory.
+        PageCache = "page_cache",
+    }
 }
 
 impl CostFigure {
-    /// In the order in which they are shown.
-    pub const ALL: [Self; 11] = [
-        Self::CpuPerOp,
-        Self::ContextSwitchesPerOp,
-        Self::DiskTransfersPerOp,
-        Self::DiskBytesPerOp,
-        Self::NicPacketsPerOp,
-        Self::NicBytesPerOp,
-        Self::CpuBusy,
-        Self::SystemShare,
-        Self::DiskBusy,
-        Self::Memory,
-        Self::PageCache,
-    ];
-
-    /// As files and conditions write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CpuPerOp => "cpu_per_op",
-            Self::ContextSwitchesPerOp => "context_switches_per_op",
-            Self::DiskTransfersPerOp => "disk_transfers_per_op",
-            Self::DiskBytesPerOp => "disk_bytes_per_op",
-            Self::NicPacketsPerOp => "nic_packets_per_op",
-            Self::NicBytesPerOp => "nic_bytes_per_op",
-            Self::CpuBusy => "cpu_busy",
-            Self::SystemShare => "system_share",
-            Self::DiskBusy => "disk_busy",
-            Self::Memory => "memory",
-            Self::PageCache => "page_cache",
-        }
-    }
-
     /// In what a condition writes its limit.
     pub const fn unit(self) -> LimitUnit {
         match self {
@@ -84,37 +54,27 @@ impl CostFigure {
     }
 }
 
-/// Whose cost it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CostOf {
-    /// A host of the server with all that ran on it, the kernel and the monitors included.
-    ServerHost,
-    /// The server's processes and their descendants, without the kernel's own threads.
-    ServerProcesses,
-    /// The host of server and generator: its disks and interfaces carried what both did.
-    SharedHost,
-    /// A host that made load.
-    GeneratorHost,
-    /// Another host that was watched.
-    OtherHost,
+named! {
+    /// Whose cost it is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum CostOf {
+        /// A host of the server with all that ran on it, the kernel and the monitors included.
+        ServerHost = "server_host",
+        /// The server's processes and their descendants, without the kernel's own threads.
+        ServerProcesses = "server_processes",
+        /// The host of server and generator: its disks and interfaces carried what both did.
+        SharedHost = "shared_host",
+        /// A host that made load.
+        GeneratorHost = "generator_host",
+        /// Another host that was watched.
+        OtherHost = "other_host",
+    }
 }
 
 impl CostOf {
     /// The server's, the one to rely on first: a host that is the server's alone has all of its
     /// cost, the kernel's part included.
     pub const SERVERS: [Self; 3] = [Self::ServerHost, Self::ServerProcesses, Self::SharedHost];
-
-    /// The word for it in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ServerHost => "server_host",
-            Self::ServerProcesses => "server_processes",
-            Self::SharedHost => "shared_host",
-            Self::GeneratorHost => "generator_host",
-            Self::OtherHost => "other_host",
-        }
-    }
 }
 
 /// What a host, or the server's processes on it, spent on a load point.

@@ -22,6 +22,7 @@ use crate::units::Nanos;
 
 use crate::consumers::HostWork;
 pub use crate::core_user::{CoreUser, CoreUserKind};
+use crate::named::named;
 pub use agent_point::{AgentPoint, ClockOffset};
 pub use asked::{AgentsAsked, Asked, InARow, LoadFileAsked, ServerLimits};
 pub use cut_off::CutOff;
@@ -33,8 +34,8 @@ pub use times::{
     growing_times, new_times,
 };
 pub use totals::{
-    OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX, TargetTotals, UnexpectedCount,
-    WorkerTotals,
+    GenerationCounts, OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX, TargetTotals,
+    UnexpectedCount, WorkerTotals,
 };
 
 /// Version of the journal's records.
@@ -70,28 +71,18 @@ pub enum AgentEvent {
     },
 }
 
-/// Part of a load point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Before the window; not counted.
-    #[default]
-    WarmUp,
-    /// The window.
-    Measure,
-    /// After the window: the load may go on for a while, not counted, and ops that were due in
-    /// the window may still finish.
-    Drain,
-}
-
-impl Phase {
-    /// The word for it in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::WarmUp => "warm_up",
-            Self::Measure => "measure",
-            Self::Drain => "drain",
-        }
+named! {
+    /// Part of a load point.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Phase {
+        /// Before the window; not counted.
+        #[default]
+        WarmUp = "warm_up",
+        /// The window.
+        Measure = "measure",
+        /// After the window: the load may go on for a while, not counted, and ops that were due in
+        /// the window may still finish.
+        Drain = "drain",
     }
 }
 

@@ -2,85 +2,49 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which figure of a distribution of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Arithmetic mean.
-    Mean,
-    /// Median.
-    P50,
-    /// 90th percentile.
-    P90,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// 99.9th percentile.
-    P999,
-    /// Longest.
-    Max,
-}
+use crate::named::named;
 
-impl Figure {
-    /// Every one.
-    pub const ALL: [Self; 7] =
-        [Self::Mean, Self::P50, Self::P90, Self::P95, Self::P99, Self::P999, Self::Max];
-
-    /// As users write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p999",
-            Self::Max => "max",
-        }
+named! {
+    /// Which figure of a distribution of times.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Figure {
+        /// Arithmetic mean.
+        Mean = "mean",
+        /// Median.
+        P50 = "p50",
+        /// 90th percentile.
+        P90 = "p90",
+        /// 95th percentile.
+        P95 = "p95",
+        /// 99th percentile.
+        P99 = "p99",
+        /// 99.9th percentile.
+        P999 = "p999",
+        /// Longest.
+        Max = "max",
     }
 }
 
-/// A time within an op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamFigure {
-    /// From due to the first byte of the reply's body.
-    FirstByte,
-    /// From due to the first chunk with output of any kind.
-    FirstOutput,
-    /// From due to the first chunk with output that is no reasoning.
-    FirstVisible,
-    /// From one chunk with output to the next.
-    ChunkGap,
-    /// Per output token: (last chunk − first) / (tokens − 1).
-    Tpot,
-    /// Per output token after the first chunk, as MLPerf Endpoints defines it.
-    LaterTpot,
+named! {
+    /// A time within an op.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum StreamFigure {
+        /// From due to the first byte of the reply's body.
+        FirstByte = "first_byte",
+        /// From due to the first chunk with output of any kind.
+        FirstOutput = "first_output",
+        /// From due to the first chunk with output that is no reasoning.
+        FirstVisible = "first_visible",
+        /// From one chunk with output to the next.
+        ChunkGap = "chunk_gap",
+        /// Per output token: (last chunk − first) / (tokens − 1).
+        Tpot = "tpot",
+        /// Per output token after the first chunk, as MLPerf Endpoints defines it.
+        LaterTpot = "later_tpot",
+    }
 }
 
 impl StreamFigure {
-    /// Every one.
-    pub const ALL: [Self; 6] = [
-        Self::FirstByte,
-        Self::FirstOutput,
-        Self::FirstVisible,
-        Self::ChunkGap,
-        Self::Tpot,
-        Self::LaterTpot,
-    ];
-
-    /// The word for it in conditions.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::FirstByte => "first_byte",
-            Self::FirstOutput => "first_output",
-            Self::FirstVisible => "first_visible",
-            Self::ChunkGap => "chunk_gap",
-            Self::Tpot => "tpot",
-            Self::LaterTpot => "later_tpot",
-        }
-    }
-
     /// For a person.
     pub const fn title(self) -> &'static str {
         match self {
@@ -97,10 +61,10 @@ impl StreamFigure {
     pub fn listed(names: impl Iterator<Item = String>) -> Vec<String> {
         let is_of_streams = |name: &String| {
             let of = name.split_once('.').map(|(of, _)| of);
-            of.is_some_and(|of| Self::ALL.iter().any(|it| it.word() == of))
+            of.is_some_and(|of| Self::ALL.iter().any(|it| it.as_str() == of))
         };
         let others = names.filter(|name| !is_of_streams(name));
-        let words = Self::ALL.map(Self::word).join(", ");
+        let words = Self::ALL.map(Self::as_str).join(", ");
         others.chain([format!("NAME.p90 and the like, with NAME one of {words}")]).collect()
     }
 
@@ -109,7 +73,7 @@ impl StreamFigure {
         Self::ALL.into_iter().flat_map(|of| {
             Figure::ALL
                 .into_iter()
-                .map(move |figure| (format!("{}.{}", of.word(), figure.as_str()), (of, figure)))
+                .map(move |figure| (format!("{}.{}", of.as_str(), figure.as_str()), (of, figure)))
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::capacity::Figure;
 use crate::condition::{Condition, ConditionFigure, LimitUnit};
 use crate::cost::CostFigure;
 use crate::figure::StreamFigure;
+use crate::named::named;
 
 /// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
 pub type Gate = Condition<GateFigure>;
@@ -144,18 +145,19 @@ pub struct GateResult {
     pub load: Option<f64>,
 }
 
-/// What a gate came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateState {
-    /// The whole interval is on the good side.
-    Held,
-    /// The whole interval is on the side that fails.
-    Failed,
-    /// The limit lies within the interval.
-    Unsure,
-    /// There is no such figure: no point counts, or the sample is too small. The run fails.
-    Unknown,
+named! {
+    /// What a gate came to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum GateState {
+        /// The whole interval is on the good side.
+        Held = "held",
+        /// The whole interval is on the side that fails.
+        Failed = "failed",
+        /// The limit lies within the interval.
+        Unsure = "unsure",
+        /// There is no such figure: no point counts, or the sample is too small. The run fails.
+        Unknown = "unknown",
+    }
 }
 
 impl GateState {
@@ -174,16 +176,6 @@ impl GateState {
             Self::Held => false,
             Self::Failed | Self::Unknown => true,
             Self::Unsure => unsure_fails,
-        }
-    }
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Failed => "failed",
-            Self::Unsure => "unsure",
-            Self::Unknown => "unknown",
         }
     }
 }

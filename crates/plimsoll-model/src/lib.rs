@@ -29,7 +29,6 @@
 //! | [`published`] | a report of old as it is shown, and two of them side by side |
 //! | [`goodput`] | limits that a good op keeps, and how many were good |
 //! | [`figure`] | mean, percentiles; the times within ops whose replies are streams |
-//! | [`generation`] | what streamed answers of a language model came to |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
@@ -58,13 +57,13 @@ pub mod experiment_file;
 pub mod figure;
 pub mod finding;
 pub mod gate;
-pub mod generation;
 pub mod goodput;
 pub mod hint;
 pub mod host;
 pub mod inventory;
 pub mod limit;
 pub mod method;
+mod named;
 pub mod nonconformity;
 pub mod outcome;
 pub mod prices;

@@ -7,6 +7,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 use crate::core_user::CoreUser;
+use crate::named::named;
 
 pub use facts::{DiskRate, EarlierService, LimitFacts, LoadShape, NearlyFull, ServerCores, Way};
 
@@ -61,71 +62,49 @@ pub struct LimitSpan {
     pub limit: Limit,
 }
 
-/// Kinds of limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitKind {
-    /// All cores the server may use.
-    Processor,
-    /// One core: the only one the server may use, or the one of a busy thread.
-    Core,
-    /// CPU time that a control group is allowed.
-    Quota,
-    /// A disk, or the rate it is held to.
-    Disk,
-    /// A link, or the rate it is held to.
-    Network,
-    /// Memory: what does not fit is read again.
-    Memory,
-    /// Threads, processes or connections that serve: all at work while the hardware is idle.
-    Pool,
-    /// A lock in the server: its threads wait for each other while the hardware is idle.
-    Lock,
-    /// The batch of a server of language models: all its places are taken.
-    Batch,
-    /// The memory of such a server for the tokens of requests under way.
-    KvCache,
-    /// A GPU.
-    Gpu,
-    /// The hypervisor kept the server's processors.
-    Hypervisor,
-    /// The clients: more of them, or shorter think times, would bring more.
-    Clients,
-    /// The generator.
-    Generator,
-    /// The suite's cap on response time.
-    Cap,
-    /// The point was not held back: it is not saturated.
-    None,
-    /// It was held back, and by what is not known.
-    #[default]
-    Unknown,
+named! {
+    /// Kinds of limits.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum LimitKind {
+        /// All cores the server may use.
+        Processor = "processor",
+        /// One core: the only one the server may use, or the one of a busy thread.
+        Core = "core",
+        /// CPU time that a control group is allowed.
+        Quota = "quota",
+        /// A disk, or the rate it is held to.
+        Disk = "disk",
+        /// A link, or the rate it is held to.
+        Network = "network",
+        /// Memory: what does not fit is read again.
+        Memory = "memory",
+        /// Threads, processes or connections that serve: all at work while the hardware is idle.
+        Pool = "pool",
+        /// A lock in the server: its threads wait for each other while the hardware is idle.
+        Lock = "lock",
+        /// The batch of a server of language models: all its places are taken.
+        Batch = "batch",
+        /// The memory of such a server for the tokens of requests under way.
+        KvCache = "kv_cache",
+        /// A GPU.
+        Gpu = "gpu",
+        /// The hypervisor kept the server's processors.
+        Hypervisor = "hypervisor",
+        /// The clients: more of them, or shorter think times, would bring more.
+        Clients = "clients",
+        /// The generator.
+        Generator = "generator",
+        /// The suite's cap on response time.
+        Cap = "cap",
+        /// The point was not held back: it is not saturated.
+        None = "none",
+        /// It was held back, and by what is not known.
+        #[default]
+        Unknown = "unknown",
+    }
 }
 
 impl LimitKind {
-    /// The word for it in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Processor => "processor",
-            Self::Core => "core",
-            Self::Quota => "quota",
-            Self::Disk => "disk",
-            Self::Network => "network",
-            Self::Memory => "memory",
-            Self::Pool => "pool",
-            Self::Lock => "lock",
-            Self::Batch => "batch",
-            Self::KvCache => "kv_cache",
-            Self::Gpu => "gpu",
-            Self::Hypervisor => "hypervisor",
-            Self::Clients => "clients",
-            Self::Generator => "generator",
-            Self::Cap => "cap",
-            Self::None => "none",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// It is a resource of the server or its host.
     pub const fn is_resource(self) -> bool {
         !matches!(self, Self::Clients | Self::Generator | Self::Cap | Self::None | Self::Unknown)

@@ -22,6 +22,7 @@ use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
+use crate::named::named;
 use crate::nonconformity::Nonconformities;
 use crate::server_profile::ServerProfile;
 use crate::sessions::Sessions;
@@ -186,27 +187,17 @@ pub struct Summary {
     pub endpoints: Option<Endpoints>,
 }
 
-/// Why a valid load point is left out of the headline. A finding about the server, no fault of
-/// the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotCounted {
-    /// Its mean service time is above the suite's cap.
-    Cap,
-    /// The server did not hold the load that was asked for.
-    NotHeld,
-    /// The server sent more errors than the suite allows.
-    Errors,
-}
-
-impl NotCounted {
-    /// The word for it in files.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cap => "cap",
-            Self::NotHeld => "not_held",
-            Self::Errors => "errors",
-        }
+named! {
+    /// Why a valid load point is left out of the headline. A finding about the server, no fault of
+    /// the measurement.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum NotCounted {
+        /// Its mean service time is above the suite's cap.
+        Cap = "cap",
+        /// The server did not hold the load that was asked for.
+        NotHeld = "not_held",
+        /// The server sent more errors than the suite allows.
+        Errors = "errors",
     }
 }
 

@@ -181,6 +181,15 @@ impl TargetUrl {
         }
     }
 
+    /// Value of a `Host` field: without a port where the URL names none.
+    pub fn host_field(&self) -> String {
+        match self.port {
+            Some(port) => self.authority(port),
+            None if self.host.contains(':') => format!("[{}]", self.host),
+            None => self.host.clone(),
+        }
+    }
+
     /// With the password, for those who are to log on with it; [`TargetUrl::parse`] reads it back.
     pub fn with_password(&self) -> String {
         let shown = self.to_string();

@@ -141,27 +141,18 @@ pub trait Channel: Send {
 }
 
 /// Why a channel did not open, or broke.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// Nothing came in time.
+    #[error("no answer in time")]
     Timeout,
     /// The peer closed a stream.
+    #[error("the server closed the connection")]
     Closed,
     /// The operating system's word.
+    #[error("{0}")]
     Failed(io::Error),
 }
-
-impl fmt::Display for ChannelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout => f.write_str("no answer in time"),
-            Self::Closed => f.write_str("the server closed the connection"),
-            Self::Failed(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ChannelError {}
 
 /// How far set-up is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

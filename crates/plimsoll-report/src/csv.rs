@@ -165,7 +165,7 @@ impl Further {
         others.chain(costs.into_iter().flatten()).chain(set).chain(own)
     }
 
-    fn cells(self, point: &PointResult) -> impl Iterator<Item = String> + use<> {
+    fn cells(self, point: &PointResult) -> impl Iterator<Item = String> {
         let rate = point.achieved_bytes_per_s.map(BytesPerSec);
         let rates = [
             text(point.achieved_bytes_per_s),

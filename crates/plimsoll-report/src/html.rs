@@ -13,6 +13,7 @@ use crate::svg::{
     throughput_chart, timeline_chart, tokens_chart,
 };
 use crate::table::{Mark, Table};
+use crate::text::capitalised;
 use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
 
 const WIDE: f64 = 1000.0;
@@ -338,9 +339,7 @@ pub fn overview_html(title: &str, runs: &[(String, &RunResult)]) -> Result<Strin
 }
 
 fn sentence(text: String) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + characters.as_str() + "."
+    capitalised(&text) + "."
 }
 
 #[cfg(test)]

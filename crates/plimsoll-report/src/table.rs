@@ -39,6 +39,27 @@ pub(crate) enum Mark {
     Invalid,
 }
 
+/// A column of a table of load points, and what its cells say of each.
+pub(crate) type Filled<'a> = (Column, Box<dyn Fn(&PointResult) -> String + 'a>);
+
+pub(crate) fn filled<'a>(column: Column, cell: impl Fn(&PointResult) -> String + 'a) -> Filled<'a> {
+    (column, Box::new(cell))
+}
+
+/// A table with a row for each of these load points.
+pub(crate) fn table_of<'p>(
+    points: impl IntoIterator<Item = &'p PointResult>,
+    filled: Vec<Filled<'_>>,
+    caption: &str,
+) -> Table {
+    let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
+    let mut table = Table::new(caption, columns);
+    for point in points {
+        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
+    }
+    table
+}
+
 impl Mark {
     /// Of a point, as it was judged.
     pub(crate) fn of(point: &PointResult) -> Self {

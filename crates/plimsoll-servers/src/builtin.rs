@@ -1,9 +1,9 @@
-//! `builtin:` targets: a reference server, in a process of its own; how it is asked to stop, and how
-//! it may have as many files open as the system allows.
+//! `builtin:` targets: a reference server, in a process of its own; how it listens, how it is asked
+//! to stop, and how it may have as many files open as the system allows.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -22,6 +22,10 @@ pub const ANNOUNCEMENT: &str = "listening on ";
 
 /// Where a reference server finds the password of its user.
 pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
+
+/// Connections that may wait in the kernel to be accepted; std's limit is too small for clients that
+/// connect all at once.
+const BACKLOG: i32 = 4_096;
 
 /// How long a reference server may take until it listens.
 const START_WAIT: Duration = Duration::from_secs(15);
@@ -207,7 +211,7 @@ impl Stop {
         let stop = self.clone();
         std::thread::spawn(move || {
             let mut unread = [0; 256];
-            let mut stdin = std::io::stdin().lock();
+            let mut stdin = io::stdin().lock();
             while matches!(stdin.read(&mut unread), Ok(1..)) {}
             stop.request();
         });
@@ -219,6 +223,16 @@ impl Stop {
         // An error would mean that the sender is gone, and `self` holds it.
         let _ = requests.wait_for(|asked| *asked).await;
     }
+}
+
+/// Listens, without blocking. Answers with the address too, whose port the system may have chosen.
+pub fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
+    // A second listen(2) on a listening socket changes its backlog.
+    rustix::net::listen(&listener, BACKLOG)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }
 
 /// Lets this process have as many files open as the system allows: every connection is one.

@@ -17,8 +17,9 @@ pub mod process;
 pub mod programs;
 pub mod software;
 pub mod station;
+pub mod timed;
 
-pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE, Stop, raise_descriptor_limit};
+pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE, Stop, listen, raise_descriptor_limit};
 pub use confine::{Confined, Confinement};
 pub use error::ServerError;
 pub use process::{Login, ServerProcess, ServerState, Software};

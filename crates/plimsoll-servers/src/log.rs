@@ -32,23 +32,23 @@ pub struct Row {
     pub key: Option<u32>,
 }
 
-/// The requests so far.
+/// The requests so far, a row each.
 #[derive(Debug)]
-pub struct Log {
-    blocks: Vec<Vec<Row>>,
+pub struct Log<R = Row> {
+    blocks: Vec<Vec<R>>,
     rows: usize,
     rows_max: usize,
     left_out: u64,
 }
 
-impl Log {
+impl<R> Log<R> {
     /// Of the first `rows_max` requests.
     pub const fn new(rows_max: usize) -> Self {
         Self { blocks: Vec::new(), rows: 0, rows_max, left_out: 0 }
     }
 
     /// Keeps a request, or counts it as left out.
-    pub fn add(&mut self, row: Row) {
+    pub fn add(&mut self, row: R) {
         if self.rows == self.rows_max {
             self.left_out += 1;
             return;
@@ -62,6 +62,22 @@ impl Log {
         }
     }
 
+    /// Those that are kept.
+    pub fn rows(&self) -> impl Iterator<Item = &R> {
+        self.blocks.iter().flatten()
+    }
+
+    /// A line of comment, if some are left out.
+    pub fn write_left_out(&self, out: &mut impl Write) -> io::Result<()> {
+        let Self { rows, left_out, .. } = self;
+        match left_out {
+            0 => Ok(()),
+            _ => writeln!(out, "# the first {rows} requests; {left_out} are left out"),
+        }
+    }
+}
+
+impl Log {
     /// Lines of comment, titles, a line a request, in the order in which replies left.
     pub fn write(
         &self,
@@ -74,12 +90,9 @@ impl Log {
         if let Some((from, until)) = stall {
             writeln!(out, "{LOG_STALL}{from}..{until}")?;
         }
-        if self.left_out > 0 {
-            let Self { rows, left_out, .. } = self;
-            writeln!(out, "# the first {rows} requests; {left_out} are left out")?;
-        }
+        self.write_left_out(&mut out)?;
         writeln!(out, "{LOG_TITLES}")?;
-        for Row { arrival_ns, departure_ns, sent_ns, key } in self.blocks.iter().flatten() {
+        for Row { arrival_ns, departure_ns, sent_ns, key } in self.rows() {
             match key {
                 Some(key) => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},{key}")?,
                 None => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},")?,

@@ -33,4 +33,5 @@ pub mod smb_peers;
 #[cfg(feature = "servers")]
 pub mod sockets;
 pub mod sshd;
+pub mod suites;
 pub mod tls;

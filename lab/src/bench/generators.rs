@@ -39,7 +39,7 @@ pub struct Job {
     pub seconds: u64,
     /// An open load of so many requests per second; `None` keeps every connection busy.
     pub rate: Option<u32>,
-    /// Over HTTP/2, with so many requests in flight on each connection.
+    /// Over HTTP/2, with this many requests in flight on each connection.
     pub streams: Option<u32>,
 }
 

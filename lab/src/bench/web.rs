@@ -26,7 +26,7 @@ struct Section {
     timed: bool,
     /// TCP congestion control of a namespace made for it; `None` uses the host as it is.
     congestion_control: Option<&'static str>,
-    /// Over HTTP/2, with so many requests in flight on each connection.
+    /// Over HTTP/2, with this many requests in flight on each connection.
     streams: Option<u32>,
 }
 

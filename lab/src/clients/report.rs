@@ -33,7 +33,7 @@ pub enum Said {
     Nothing,
     /// In its report: these words.
     InReport(String),
-    /// Only in its log: so many lines, and the last.
+    /// Only in its log: how many lines, and the last.
     InLog(usize, String),
 }
 

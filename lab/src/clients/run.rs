@@ -17,7 +17,7 @@ use crate::{process, program};
 /// A run that takes longer hangs: the slowest client needs a minute to start on one core.
 const SECONDS_MAX: u64 = 300;
 
-/// All runs of a client with so many streams.
+/// All runs of a client at one number of streams.
 pub struct Row {
     pub client: Client,
     pub streams: u32,

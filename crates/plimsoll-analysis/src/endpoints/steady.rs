@@ -17,12 +17,12 @@ const WARM_UP_BAND: f64 = 0.05;
 const SIGNIFICANT: f64 = 0.05;
 /// A trend over a window below this share of its median is none.
 const DRIFT_MIN: f64 = 0.05;
-/// A window of so many passes and more may vary by this, as a share of the mean.
+/// Numbers of passes, and how much a window of at least that many may vary, as a share of the mean.
 const VARIATION_MAX: [(usize, f64); 3] = [(8, 0.08), (6, 0.05), (4, 0.03)];
 /// A drift over all passes: as a share of their median, and over their scatter.
 const DRIFTING: f64 = 0.15;
 const DRIFTING_TO_NOISE: f64 = 2.0;
-/// A steady window is so many times as long as p99 of the latency.
+/// Length of a steady window at the least, in times of the p99 of the latency.
 const LATENCIES: f64 = 5.0;
 
 /// A pass over the data set.

@@ -6,7 +6,7 @@ use plimsoll_model::event::Phase;
 use plimsoll_model::finding::{Answers, EarlyAnswers, LostClients, LostWith, Rule, Silence};
 use plimsoll_model::outcome::ErrorClass;
 
-use super::Evidence;
+use super::{Evidence, exceeds};
 
 /// Ops of the window that had no connection, or lost it before the reply began; then those whose
 /// reply broke off.
@@ -123,11 +123,11 @@ const RETRANSMISSIONS_MAX_RATIO: f64 = 0.01;
 /// Datagrams were lost, or replies took longer than the wait for them.
 pub(super) fn retransmissions(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
-    let ratio = totals.retransmissions as f64 / totals.due.max(1) as f64;
-    (ratio > RETRANSMISSIONS_MAX_RATIO).then_some(Rule::Retransmissions {
+    let limit_ratio = RETRANSMISSIONS_MAX_RATIO;
+    exceeds(totals.retransmissions, limit_ratio, totals.due).then_some(Rule::Retransmissions {
         requests: totals.retransmissions,
         due_ops: totals.due,
-        limit_ratio: RETRANSMISSIONS_MAX_RATIO,
+        limit_ratio,
     })
 }
 
@@ -144,8 +144,7 @@ const UNKEPT_MAX_RATIO: f64 = 0.01;
 /// The server closes connections after replies that announce to keep them.
 pub(super) fn unkept(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
-    let ratio = totals.unkept as f64 / totals.done_in_window.max(1) as f64;
-    (ratio > UNKEPT_MAX_RATIO).then_some(Rule::Unkept {
+    exceeds(totals.unkept, UNKEPT_MAX_RATIO, totals.done_in_window).then_some(Rule::Unkept {
         connections: totals.unkept,
         done_ops: totals.done_in_window,
         reconnected_ops: totals.reconnected,

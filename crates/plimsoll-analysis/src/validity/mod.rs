@@ -128,6 +128,11 @@ pub(crate) fn check_counted(evidence: &Evidence<'_>) -> Option<(NotCounted, Rule
     COUNTED.iter().find_map(|(why, rule)| Some((*why, rule(evidence)?)))
 }
 
+/// `part` is more than this share of `of`.
+fn exceeds(part: u64, ratio: f64, of: u64) -> bool {
+    part as f64 > ratio * of.max(1) as f64
+}
+
 /// The ops that came due in the window were done in it, within the suite's tolerance.
 pub(crate) fn load_was_held(suite: &Suite, record: &PointRecord) -> bool {
     load::missed_ops(suite, record).is_none() && record.totals.not_sent == 0

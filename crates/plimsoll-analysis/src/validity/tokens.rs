@@ -4,7 +4,7 @@
 use plimsoll_model::finding::{Rule, TokenFault};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use super::Evidence;
+use super::{Evidence, exceeds};
 use crate::times::summarise;
 use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
 
@@ -19,26 +19,25 @@ const APART_MAX_RATIO: f64 = 0.02;
 pub(super) fn uncounted(e: &Evidence<'_>) -> Option<Rule> {
     let counts = &e.view.record.totals.generation;
     let requests = counts.uncounted_requests;
-    let of_requests = requests + counts.counted_requests;
-    let fault = TokenFault::Uncounted;
-    (requests > 0).then_some(Rule::Tokens { fault, requests, of_requests })
+    found(TokenFault::Uncounted, requests, (0.0, requests + counts.counted_requests))
 }
 
 /// A chunk with text has a token at the least.
 pub(super) fn mismatched(e: &Evidence<'_>) -> Option<Rule> {
     let counts = &e.view.record.totals.generation;
-    let (requests, of_requests) = (counts.mismatched_requests, counts.counted_requests);
-    let fault = TokenFault::Mismatched;
-    (requests > 0).then_some(Rule::Tokens { fault, requests, of_requests })
+    found(TokenFault::Mismatched, counts.mismatched_requests, (0.0, counts.counted_requests))
 }
 
 /// Shorter answers are less work than was asked for.
 pub(super) fn cut_short(e: &Evidence<'_>) -> Option<Rule> {
     let counts = &e.view.record.totals.generation;
-    let (requests, of_requests) = (counts.cut_short_requests, counts.counted_requests);
-    let fault = TokenFault::CutShort;
-    let many = requests as f64 > of_requests as f64 * CUT_SHORT_MAX_RATIO;
-    many.then_some(Rule::Tokens { fault, requests, of_requests })
+    let limits = (CUT_SHORT_MAX_RATIO, counts.counted_requests);
+    found(TokenFault::CutShort, counts.cut_short_requests, limits)
+}
+
+/// Answers with a fault, if they are more than this share of all.
+fn found(fault: TokenFault, requests: u64, (ratio, of_requests): (f64, u64)) -> Option<Rule> {
+    exceeds(requests, ratio, of_requests).then_some(Rule::Tokens { fault, requests, of_requests })
 }
 
 /// Some servers count the tokens of an answer when it ends, so that those of requests under way at
@@ -55,8 +54,8 @@ pub(super) fn apart(e: &Evidence<'_>) -> Option<Rule> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::event::GenerationCounts;
     use plimsoll_model::event::ResourceUse;
-    use plimsoll_model::generation::GenerationCounts;
 
     use crate::testing::PointBuilder;
 

@@ -39,7 +39,7 @@ use metrics::Metrics;
 use multiplexer::Multiplexer;
 use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::delay::Work;
-use plimsoll_servers::{ServerError, Stop, cores};
+use plimsoll_servers::{ServerError, Stop, cores, listen};
 use pool::Pool;
 use root::Root;
 use segments::{PageCache, Segments};
@@ -60,8 +60,6 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests under way may take once the server is ending, if nothing else is said.
 pub const END_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 4_096;
 /// Descriptors that are neither connections nor segments, and those of clients turned away.
 const DESCRIPTORS_BESIDE: u64 = 64 + 256;
 /// Of a thread: its work goes deep nowhere, but 64 KiB lie on it more than once in unoptimised
@@ -254,15 +252,6 @@ impl AppServer {
         }
         served
     }
-}
-
-fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind(address)?;
-    // A second listen(2) on a listening socket changes its backlog.
-    rustix::net::listen(&listener, BACKLOG)?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
 }
 
 fn threads(config: &AppConfig) -> Result<u32, ServerError> {

@@ -37,6 +37,8 @@ struct Seated<S> {
     /// Tickets that no op has, the one used last on top.
     free_tickets: Vec<Ticket>,
     in_flight: u32,
+    /// The client of the op that ended last, and when it was due.
+    last_due: (u32, Nanos),
     /// How late its last reply was read, where that is known.
     read_late: Nanos,
     /// Its earliest entry in the heap.
@@ -50,8 +52,6 @@ struct Client {
     session: u32,
     endpoint: usize,
     in_flight: u32,
-    /// When the op that ended last was due.
-    last_due: Nanos,
 }
 
 impl<S> Clients<S> {
@@ -75,6 +75,7 @@ impl<S> Clients<S> {
             flights: Vec::new(),
             free_tickets: Vec::new(),
             in_flight: 0,
+            last_due: (next, Nanos::ZERO),
             read_late: Nanos::ZERO,
             deadline: Nanos::MAX,
         });
@@ -83,13 +84,7 @@ impl<S> Clients<S> {
     /// One more client of the session that was added last.
     pub(super) fn add(&mut self, number: u32, endpoint: usize) {
         let session = self.sessions.len() as u32 - 1;
-        self.clients.push(Client {
-            number,
-            session,
-            endpoint,
-            in_flight: 0,
-            last_due: Nanos::ZERO,
-        });
+        self.clients.push(Client { number, session, endpoint, in_flight: 0 });
         self.seated_mut(session).clients.end = self.clients.len() as u32;
     }
 
@@ -130,12 +125,9 @@ impl<S> Clients<S> {
         self.seated(session).in_flight == 0
     }
 
-    /// When the op was due that ended last, of all clients of the session; and whose it was.
+    /// The client of the session's op that ended last, and when that op was due.
     pub(super) fn last_due(&self, session: u32) -> (u32, Nanos) {
-        let clients = self.clients_of(session);
-        let first = clients.start;
-        let last = clients.max_by_key(|client| self.at(*client).last_due).unwrap_or(first);
-        (last, self.at(last).last_due)
+        self.seated(session).last_due
     }
 
     /// How late its last reply was read, where that is known.
@@ -188,9 +180,8 @@ impl<S> Clients<S> {
         let (client, flight) = seated.flights.get_mut(ticket.0 as usize)?.take()?;
         seated.free_tickets.push(ticket);
         seated.in_flight -= 1;
-        let state = self.at_mut(client);
-        state.in_flight -= 1;
-        state.last_due = flight.due;
+        seated.last_due = (client, flight.due);
+        self.at_mut(client).in_flight -= 1;
         self.in_flight -= 1;
         Some((client, flight))
     }

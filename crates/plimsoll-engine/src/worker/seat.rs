@@ -39,7 +39,7 @@ pub struct Seat<'a> {
 }
 
 impl Seat<'_> {
-    /// Arrivals that bring so many ops.
+    /// Arrivals that bring this many ops.
     pub(super) fn arrivals_per_s(&self, ops_per_s: OpsPerSec) -> OpsPerSec {
         OpsPerSec::new(ops_per_s.get() / self.ops_per_arrival.max(1.0)).unwrap_or(ops_per_s)
     }

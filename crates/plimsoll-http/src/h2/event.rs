@@ -1,7 +1,5 @@
 //! What happens on a connection, as its session is told.
 
-use std::fmt;
-
 use super::fields::HeaderError;
 use super::frame::Code;
 
@@ -45,30 +43,23 @@ pub enum Event<'i> {
 }
 
 /// What is wrong with a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// Its header, or its trailer.
+    #[error(transparent)]
     Header(HeaderError),
     /// `101 Switching Protocols`, which HTTP/2 does not have.
+    #[error("the server switched protocols without being asked")]
     Upgrade,
     /// The stream ended behind a header of status 1xx.
+    #[error("the reply ended behind an interim header")]
     Interim,
     /// A second header that does not end the stream.
+    #[error("a second header within the reply")]
     Trailer,
     /// A body before the header.
+    #[error("a body without a header")]
     NoHead,
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header(why) => why.fmt(f),
-            Self::Upgrade => f.write_str("the server switched protocols without being asked"),
-            Self::Interim => f.write_str("the reply ended behind an interim header"),
-            Self::Trailer => f.write_str("a second header within the reply"),
-            Self::NoHead => f.write_str("a body without a header"),
-        }
-    }
 }
 
 /// What the server's GOAWAY says.

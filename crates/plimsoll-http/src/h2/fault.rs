@@ -1,44 +1,56 @@
 //! What a server can do wrong so that its connection is of no more use. RFC 9113 §5.4.1
 
-use std::fmt;
-
 use super::fields::LIST_BYTES_MAX;
 use super::frame::{Code, PAYLOAD_BYTES_MAX};
 use super::hpack::HpackError;
 
 /// Why a connection is given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The first bytes are those of HTTP/1.
+    #[error("the server answers in HTTP/1")]
     Http1,
     /// The first frame is not SETTINGS.
+    #[error("the server's first bytes are not HTTP/2 settings")]
     NotHttp2,
     /// A frame that is longer than the client allows.
+    #[error("a frame of {bytes} bytes; the client allows {PAYLOAD_BYTES_MAX}")]
     FrameTooLong {
         /// Of its payload.
         bytes: u32,
     },
     /// A frame of this type has a length that none of its type has.
+    #[error("a {} frame of a wrong length", name(*.0))]
     FrameLength(u8),
     /// A frame of this type is on a stream, or on none, where the standard says otherwise.
+    #[error("a {} frame on a wrong stream", name(*.0))]
     FrameStream(u8),
     /// More padding than payload.
+    #[error("a frame with more padding than payload")]
     Padding,
     /// Another frame within a header block, or CONTINUATION without one.
+    #[error("a header block that another frame interrupts, or one without a start")]
     Continuation,
     /// A header block that does not end.
+    #[error("a header block that does not end within {LIST_BYTES_MAX} bytes")]
     BlockTooLong,
     /// A header block that cannot be decoded.
+    #[error("a header block cannot be decoded: {0}")]
     Block(HpackError),
     /// A push, although none was allowed.
+    #[error("a push, which the client does not allow")]
     Push,
     /// A value that a setting may not have.
+    #[error("a value that setting {0} may not have")]
     Setting(u16),
     /// A window that grows by nothing, or beyond all limits.
+    #[error("a WINDOW_UPDATE of a wrong size")]
     WindowUpdate,
     /// More bytes than the window has.
+    #[error("more data than the client's window allows")]
     Window,
     /// Frames without end that bring no reply further.
+    #[error("frames without end that bring no reply")]
     Flood,
 }
 
@@ -71,31 +83,4 @@ const FRAMES: [&str; 10] = [
 
 fn name(kind: u8) -> &'static str {
     FRAMES.get(usize::from(kind)).copied().unwrap_or("unknown")
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Http1 => f.write_str("the server answers in HTTP/1"),
-            Self::NotHttp2 => f.write_str("the server's first bytes are not HTTP/2 settings"),
-            Self::FrameTooLong { bytes } => {
-                write!(f, "a frame of {bytes} bytes; the client allows {PAYLOAD_BYTES_MAX}")
-            }
-            Self::FrameLength(kind) => write!(f, "a {} frame of a wrong length", name(kind)),
-            Self::FrameStream(kind) => write!(f, "a {} frame on a wrong stream", name(kind)),
-            Self::Padding => f.write_str("a frame with more padding than payload"),
-            Self::Continuation => {
-                f.write_str("a header block that another frame interrupts, or one without a start")
-            }
-            Self::BlockTooLong => {
-                write!(f, "a header block that does not end within {LIST_BYTES_MAX} bytes")
-            }
-            Self::Block(why) => write!(f, "a header block cannot be decoded: {why}"),
-            Self::Push => f.write_str("a push, which the client does not allow"),
-            Self::Setting(which) => write!(f, "a value that setting {which} may not have"),
-            Self::WindowUpdate => f.write_str("a WINDOW_UPDATE of a wrong size"),
-            Self::Window => f.write_str("more data than the client's window allows"),
-            Self::Flood => f.write_str("frames without end that bring no reply"),
-        }
-    }
 }

@@ -1,7 +1,5 @@
 //! What the header fields of a reply come to. RFC 9113 §8.2, §8.3.2.
 
-use std::fmt;
-
 /// All fields of one reply together, as RFC 9113 §6.5.2 counts them; as with HTTP/1.1.
 pub const LIST_BYTES_MAX: u32 = 64 * 1024;
 /// What each field counts besides its name and value. RFC 7541 §4.1
@@ -10,39 +8,26 @@ const FIELD_BYTES: u32 = 32;
 const TEXT_BYTES_MAX: usize = 20;
 
 /// Why a reply's header is not one, although its block could be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// The fields together are over [`LIST_BYTES_MAX`].
+    #[error("the reply's header is longer than {LIST_BYTES_MAX} bytes")]
     TooLong,
     /// No `:status`, or more than one.
+    #[error("the reply's header has no status, or several")]
     Status,
     /// A field whose name begins with a colon, in the wrong place or unknown.
+    #[error("the reply's header has a field that only requests have")]
     Pseudo,
     /// A name or value with bytes that no field may have, such as capital letters in a name.
+    #[error("a field of the reply's header has bytes that none may have")]
     Bytes,
     /// A field of HTTP/1.1's connections.
+    #[error("the reply's header has a field that HTTP/2 does not allow")]
     Connection,
     /// `content-length` is no number of bytes, or occurs twice.
+    #[error("content-length is not a number of bytes")]
     Length,
-}
-
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => {
-                write!(f, "the reply's header is longer than {LIST_BYTES_MAX} bytes")
-            }
-            Self::Status => f.write_str("the reply's header has no status, or several"),
-            Self::Pseudo => f.write_str("the reply's header has a field that only requests have"),
-            Self::Bytes => {
-                f.write_str("a field of the reply's header has bytes that none may have")
-            }
-            Self::Connection => {
-                f.write_str("the reply's header has a field that HTTP/2 does not allow")
-            }
-            Self::Length => f.write_str("content-length is not a number of bytes"),
-        }
-    }
 }
 
 /// A string, of which only the start is kept.

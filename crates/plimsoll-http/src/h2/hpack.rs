@@ -7,7 +7,6 @@
 //! it is means the same until the table changes, so [`Decoder`] knows it again by its bytes.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use super::fields::{Field, Fields, Text};
 use super::{huffman, static_table};
@@ -21,35 +20,26 @@ const KNOWN_BLOCK_BYTES_MAX: usize = 512;
 const KNOWN_BLOCKS_MAX: usize = 8;
 
 /// Why a header block cannot be decoded. The connection is of no use after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// The block ends within a field.
+    #[error("it ends within a field")]
     Incomplete,
     /// A number that is over every limit.
+    #[error("a number in it is too large")]
     Number,
     /// No field has this index.
+    #[error("it refers to a field {0} that is not there")]
     Index(u64),
     /// A string that its Huffman code does not allow.
+    #[error("a string in it is not Huffman-coded as RFC 7541 says")]
     Huffman,
     /// A table larger than we allow.
+    #[error("it wants a table of {0} bytes, the client allows {TABLE_BYTES}")]
     TableSize(u64),
     /// The size of the table changes after the first field.
+    #[error("it changes the size of the table after a field")]
     LateTableSize,
-}
-
-impl fmt::Display for HpackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Incomplete => f.write_str("it ends within a field"),
-            Self::Number => f.write_str("a number in it is too large"),
-            Self::Index(index) => write!(f, "it refers to a field {index} that is not there"),
-            Self::Huffman => f.write_str("a string in it is not Huffman-coded as RFC 7541 says"),
-            Self::TableSize(bytes) => {
-                write!(f, "it wants a table of {bytes} bytes, the client allows {TABLE_BYTES}")
-            }
-            Self::LateTableSize => f.write_str("it changes the size of the table after a field"),
-        }
-    }
 }
 
 /// Reads the header blocks of one connection, in their order.

@@ -37,7 +37,7 @@ impl ReceiveWindow {
         Self { size, used: 0 }
     }
 
-    /// The server has used so much of it. Answers with the increment to be sent, if any.
+    /// The server has used this much of it. Answers with the increment to be sent, if any.
     #[inline]
     pub fn take(&mut self, bytes: u32) -> Result<Option<u32>, Fault> {
         let used = self.used.checked_add(bytes).filter(|used| *used <= self.size);
@@ -62,7 +62,7 @@ impl SendWindow {
         usize::try_from(self.0).unwrap_or(0)
     }
 
-    /// So many were sent; at most [`Self::room`].
+    /// Bytes were sent; at most [`Self::room`].
     pub fn use_up(&mut self, bytes: usize) {
         self.0 -= bytes as i64;
     }

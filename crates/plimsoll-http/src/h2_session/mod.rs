@@ -5,7 +5,6 @@
 //! allows. A connection that the server ends with GOAWAY finishes its replies beside the new one.
 
 mod lost;
-mod op;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +25,7 @@ use super::site::{HttpOp, WorkerSite};
 use super::tls::LINGERING_LINKS_MAX;
 use super::wire::body::Framing;
 use super::wire::head::Head;
-use op::Op;
+use super::wire::request::Method;
 
 /// A buffer this large is not kept for the next requests.
 const KEPT_BYTES_MAX: usize = 256 * 1024;
@@ -74,6 +73,54 @@ struct OpenLink {
     heard_at: Nanos,
     /// The bytes that came last ended a reply, and nothing followed.
     at_boundary: bool,
+}
+
+/// An op, and how far its request has come.
+#[derive(Debug)]
+struct Op<R> {
+    flight: InFlight<R>,
+    /// What carries it; `None` while it waits.
+    stream: Option<(Link, u32)>,
+    /// Bytes of the request's body that the windows have not let out.
+    body_left: u64,
+    /// The call that the session is in has brought bytes of its reply.
+    is_touched: bool,
+}
+
+/// A body that is not as long as its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reply ended after {got} bytes; its header says {announced}")]
+struct WrongLength {
+    announced: u64,
+    got: u64,
+}
+
+impl<R: Default> Op<R> {
+    /// An op that no stream carries yet.
+    fn new(flight: InFlight<R>) -> Self {
+        Self { flight, stream: None, body_left: 0, is_touched: false }
+    }
+
+    /// So much of the body went out.
+    fn sent(&mut self, bytes: usize) {
+        self.flight.sent_bytes += bytes as u64;
+        self.body_left = self.body_left.saturating_sub(bytes as u64);
+    }
+
+    /// The reply has ended: whether its body has another length than announced. RFC 9113 §8.1.1
+    fn wrong_length(&self) -> Option<WrongLength> {
+        let Stage::Body { head, .. } = self.flight.stage else { return None };
+        let has_body = self.flight.op.method != Method::HEAD && !matches!(head.status, 204 | 304);
+        let announced = head.content_length.filter(|_| has_body)?;
+        let got = self.flight.payload_bytes;
+        (got != announced).then_some(WrongLength { announced, got })
+    }
+}
+
+impl WrongLength {
+    fn class(self) -> ErrorClass {
+        if self.got < self.announced { ErrorClass::Truncated } else { ErrorClass::Malformed }
+    }
 }
 
 impl H2Session {

@@ -1,14 +1,15 @@
 //! One GET, before any load: is the server there, does TLS work, what does it hold.
 
+use std::fmt;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use crate::h2::exchange::Exchange;
 use crate::look::HTTP2_ONLY;
 use crate::parameters::{HttpVersion, HttpWorkload};
 use crate::site::Version;
-use crate::tls::{self, ALPN_HTTP1, ALPN_HTTP2, Trust};
+use crate::tls::{self, ALPN_HTTP1, ALPN_HTTP2, TlsError};
+use crate::transport::trust;
 use crate::wire::reply::{Reply, ReplyReader, Unfinished};
 use crate::wire::request::{Frame, Method, request};
 use rustls::{AlertDescription, ClientConnection, InvalidMessage, StreamOwned};
@@ -30,23 +31,10 @@ pub struct Server<'a> {
     target: &'a str,
     /// Where it listens.
     at: &'a ResolvedTarget,
-    /// Host of the URL.
-    host: &'a str,
     /// Value of the `Host` field.
     pub(super) host_field: String,
-    /// Encryption, when wanted.
-    tls: Option<Trusted<'a>>,
-    /// Version of HTTP.
-    http: HttpVersion,
-}
-
-/// Which certificates are good.
-#[derive(Clone, Copy, Debug)]
-struct Trusted<'a> {
-    /// Check the certificate.
-    verify: bool,
-    /// Authorities besides the public ones.
-    ca_file: Option<&'a Path>,
+    /// TLS, and the version of HTTP.
+    workload: &'a HttpWorkload,
 }
 
 /// A connection, encrypted or not.
@@ -56,18 +44,8 @@ impl<T: Read + Write> Stream for T {}
 impl<'a> Server<'a> {
     /// The server of a target, called `name` in messages.
     pub fn of(workload: &'a HttpWorkload, target: &'a Target, name: &'a str) -> Self {
-        let url = &target.resolved.url;
-        let tls = (url.scheme == "https").then(|| Trusted {
-            verify: workload.tls_verify,
-            ca_file: workload.tls_ca_file.as_deref().map(Path::new),
-        });
-        let host_field = match url.port {
-            Some(port) => url.authority(port),
-            None if url.host.contains(':') => format!("[{}]", url.host),
-            None => url.host.clone(),
-        };
-        let (at, http) = (&target.resolved, workload.http);
-        Self { target: name, at, host: &url.host, host_field, tls, http }
+        let at = &target.resolved;
+        Self { target: name, at, host_field: at.url.host_field(), workload }
     }
 
     /// Connects, and shakes hands when TLS is wanted; sends no request.
@@ -85,10 +63,11 @@ impl<'a> Server<'a> {
         let reply = match version {
             Version::Http1 => {
                 let asked = request(frame, Method::GET, path);
-                send(&mut *stream, &asked).and_then(|()| read_reply(&mut *stream))
+                send(&mut *stream, &asked)
+                    .and_then(|()| read_reply(&mut *stream, BODY_BYTES_MAX).map_err(said))
             }
             Version::Http2 => {
-                let scheme = if self.tls.is_some() { "https" } else { "http" };
+                let scheme = &self.at.url.scheme;
                 let asked = Exchange::new(Frame { close: false, ..frame }, scheme, path);
                 talk(asked, &mut *stream)
             }
@@ -99,12 +78,12 @@ impl<'a> Server<'a> {
     /// A connection, and what is spoken on it.
     fn open(&self) -> Result<(Box<dyn Stream>, Version), HostError> {
         let stream = reach::connect(self.target, self.at, REPLY_WAIT)?;
-        let Some(trusted) = self.tls else {
-            let is_http2 = self.http == HttpVersion::Http2;
+        if self.at.url.scheme != "https" {
+            let is_http2 = self.workload.http == HttpVersion::Http2;
             let version = if is_http2 { Version::Http2 } else { Version::Http1 };
             return Ok((Box::new(stream), version));
-        };
-        let stream = self.shake_hands(stream, trusted)?;
+        }
+        let stream = self.shake_hands(stream)?;
         let version = match stream.conn.alpn_protocol() {
             Some(ALPN_HTTP2) => Version::Http2,
             _ => Version::Http1,
@@ -115,18 +94,16 @@ impl<'a> Server<'a> {
     fn shake_hands(
         &self,
         stream: Socket,
-        trusted: Trusted<'_>,
     ) -> Result<StreamOwned<ClientConnection, Socket>, HostError> {
-        let trust =
-            if trusted.verify { Trust::Authorities(trusted.ca_file) } else { Trust::Anyone };
-        let config = tls::client_config(trust, None, &HostFiles::default())
-            .map_err(|e| HostError::unusable(e.to_string()))?;
-        let config = match self.http {
+        let unusable = |e: TlsError| HostError::unusable(e.to_string());
+        let config = tls::client_config(trust(self.workload), None, &HostFiles::default());
+        let config = config.map_err(unusable)?;
+        let config = match self.workload.http {
             HttpVersion::Http1 => config,
             HttpVersion::Http2 => tls::offering(&config, &[ALPN_HTTP2]),
             HttpVersion::Auto => tls::offering(&config, &[ALPN_HTTP2, ALPN_HTTP1]),
         };
-        let name = tls::server_name(self.host).map_err(|e| HostError::unusable(e.to_string()))?;
+        let name = tls::server_name(&self.at.url.host).map_err(unusable)?;
         let connection =
             ClientConnection::new(config, name).map_err(|e| self.refused(&io::Error::other(e)))?;
         let mut stream = StreamOwned::new(connection, stream);
@@ -153,7 +130,7 @@ impl<'a> Server<'a> {
                 )
             }
             (Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)), _) => {
-                match self.http {
+                match self.workload.http {
                     HttpVersion::Http1 => format!(
                         "{place} refuses HTTP/1.1 in the TLS handshake (ALPN): {HTTP2_ONLY}"
                     ),
@@ -189,7 +166,7 @@ fn talk(mut exchange: Exchange, stream: &mut dyn Stream) -> Result<Reply, String
     let mut buffer = [0; 4096];
     loop {
         send(stream, &exchange.take_out())?;
-        let n = read_some(stream, &mut buffer)?;
+        let n = read_some(stream, &mut buffer).map_err(said)?;
         if let Some(reply) = exchange.take(&buffer[..n], BODY_BYTES_MAX)? {
             return Ok(reply);
         }
@@ -199,26 +176,39 @@ fn talk(mut exchange: Exchange, stream: &mut dyn Stream) -> Result<Reply, String
     }
 }
 
-fn read_reply(stream: &mut dyn Stream) -> Result<Reply, String> {
-    let mut reader = ReplyReader::new(BODY_BYTES_MAX);
-    let mut buffer = [0; 4096];
+/// What comes until the reply is whole, or longer than this.
+pub(super) fn read_reply(stream: &mut dyn Read, body_bytes_max: usize) -> io::Result<Reply> {
+    let mut reader = ReplyReader::new(body_bytes_max);
+    let mut buffer = [0; 16 * 1024];
     while !reader.is_whole() {
         match read_some(stream, &mut buffer)? {
             0 => break,
-            n => reader.take(&buffer[..n]).map_err(|e| e.to_string())?,
+            n => reader.take(&buffer[..n]).map_err(odd)?,
         }
     }
-    reader.end().map_err(|e| e.to_string())
+    reader.end().map_err(odd)
+}
+
+fn odd(why: impl fmt::Display) -> io::Error {
+    io::Error::other(why.to_string())
 }
 
 /// Bytes of the reply; none when it has ended.
-fn read_some(stream: &mut dyn Stream, buffer: &mut [u8]) -> Result<usize, String> {
-    stream.read(buffer).or_else(|e| match e.kind() {
+fn read_some(stream: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    match stream.read(buffer) {
         // Servers that skip close_notify end the stream all the same.
-        io::ErrorKind::UnexpectedEof => Ok(0),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+        read => read,
+    }
+}
+
+/// For a message.
+fn said(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::Other => error.to_string(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            Err(format!("no reply within {} s", REPLY_WAIT.as_secs()))
+            format!("no reply within {} s", REPLY_WAIT.as_secs())
         }
-        _ => Err(format!("cannot receive: {e}")),
-    })
+        _ => format!("cannot receive: {error}"),
+    }
 }

@@ -4,7 +4,6 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ use plimsoll_servers::clock::Deadline;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
 
+use super::fetch::read_reply;
 use crate::parameters::HttpWorkload;
-use crate::tls::{self, Identity, Trust};
-use crate::wire::reply::ReplyReader;
+use crate::tls;
+use crate::transport::client_config;
 use crate::wire::request::{Frame, Method, request};
 
 /// Figures of a server with hundreds of histograms have some 100 KB.
@@ -34,16 +34,12 @@ impl Page {
     /// Says it in HTTP/1.1, whatever the load does; `None` where TLS with that server cannot be had.
     pub fn of(workload: &HttpWorkload, at: &ResolvedTarget, path: &str) -> Option<Self> {
         let url = &at.url;
-        let host = match url.port {
-            Some(port) => url.authority(port),
-            None if url.host.contains(':') => format!("[{}]", url.host),
-            None => url.host.clone(),
-        };
+        let config = || client_config(workload, &HostFiles::default()).ok();
         let tls = match url.scheme.as_str() {
-            "https" => Some((config(workload)?, tls::server_name(&url.host).ok()?)),
+            "https" => Some((config()?, tls::server_name(&url.host).ok()?)),
             _ => None,
         };
-        let frame = Frame { host: &host, headers: &workload.headers, close: true };
+        let frame = Frame { host: &url.host_field(), headers: &workload.headers, close: true };
         let question = request(frame, Method::GET, path);
         Some(Self { at: at.clone(), question, tls })
     }
@@ -74,40 +70,12 @@ impl Page {
 
     fn ask(&self, mut stream: impl Read + Write) -> io::Result<String> {
         stream.write_all(&self.question)?;
-        let mut reader = ReplyReader::new(BODY_BYTES_MAX);
-        let mut buffer = [0; 16 * 1024];
-        while !reader.is_whole() {
-            match stream.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(n) => reader.take(&buffer[..n]).map_err(|_| odd())?,
-                // Servers that skip close_notify end the stream all the same.
-                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => break,
-                Err(e) => return Err(e),
-            }
-        }
-        let reply = reader.end().map_err(|_| odd())?;
+        let reply = read_reply(&mut stream, BODY_BYTES_MAX)?;
         match reply.status == 200 && reply.body.len() <= BODY_BYTES_MAX {
             true => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
-            false => Err(odd()),
+            false => Err(io::ErrorKind::InvalidData.into()),
         }
     }
-}
-
-fn odd() -> io::Error {
-    io::ErrorKind::InvalidData.into()
-}
-
-/// The run's trust and identity; once, since reading the authorities takes milliseconds.
-fn config(workload: &HttpWorkload) -> Option<Arc<ClientConfig>> {
-    let trust = match workload.tls_verify {
-        true => Trust::Authorities(workload.tls_ca_file.as_deref().map(Path::new)),
-        false => Trust::Anyone,
-    };
-    let identity = workload.tls_certificate_file.as_deref().map(|certificate| Identity {
-        certificate: Path::new(certificate),
-        key: Path::new(workload.tls_key_file.as_deref().unwrap_or(certificate)),
-    });
-    tls::client_config(trust, identity, &HostFiles::default()).ok()
 }
 
 fn left(until: Deadline) -> io::Result<Duration> {

@@ -21,11 +21,9 @@ use tokio::sync::mpsc;
 use connection::Connections;
 pub use content::{BYTES_MAX, FindBody, WebContent};
 use plimsoll_servers::delay::{DelayLaw, Work};
-use plimsoll_servers::{ServerError, Stop, cores};
+use plimsoll_servers::{ServerError, Stop, cores, listen};
 pub use tls::{Pem, TlsSource, self_signed};
 
-/// Connections that may wait for the kernel's accept queue to be emptied.
-const BACKLOG: i32 = 4096;
 /// Connections accepted and not yet taken over by their thread, per thread.
 const HANDED_OVER_MAX: usize = 1024;
 /// How long to leave accept alone when the process is out of file descriptors.
@@ -58,17 +56,12 @@ pub struct WebServer {
 impl WebServer {
     /// Listens. Connections queue up in the kernel until [`WebServer::serve_until`].
     pub fn bind(config: &WebConfig) -> Result<Self, ServerError> {
-        let listen_error = |source| ServerError::Listen { address: config.listen, source };
         let acceptor = |source| tls::acceptor(source, config.listen.ip());
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let connections = Connections::new(content::Answers::new(&config.content)?, tls);
-        let listener = TcpListener::bind(config.listen).map_err(listen_error)?;
-        // A second listen(2) on a listening socket changes its backlog; std's is too short for a
-        // connection per request.
-        rustix::net::listen(&listener, BACKLOG).map_err(|e| listen_error(e.into()))?;
-        listener.set_nonblocking(true).map_err(listen_error)?;
-        let address = listener.local_addr().map_err(listen_error)?;
+        let (listener, address) = listen(config.listen)
+            .map_err(|source| ServerError::Listen { address: config.listen, source })?;
         Ok(Self { listener, address, scheme, connections, cores: config.cores.clone() })
     }
 

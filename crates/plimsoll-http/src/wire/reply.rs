@@ -1,7 +1,5 @@
 //! A whole reply, put together from bytes as they arrive: for requests that are no load.
 
-use std::fmt;
-
 use super::Malformed;
 use super::body::Framing;
 use super::head;
@@ -22,21 +20,14 @@ pub struct Reply {
 }
 
 /// Why a connection that has ended left no reply behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfinished {
     /// The header did not end.
+    #[error("the server closed the connection before its reply was complete")]
     Head,
     /// The body is shorter than the header says.
+    #[error("the reply broke off before its announced end")]
     Body,
-}
-
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Head => "the server closed the connection before its reply was complete",
-            Self::Body => "the reply broke off before its announced end",
-        })
-    }
 }
 
 /// Puts the reply to a request together; the request is none with HEAD.

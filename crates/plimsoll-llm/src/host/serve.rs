@@ -92,8 +92,8 @@ struct ServeLlmArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     reasoning: u32,
     /// The most usage that answers give, where a request wants it
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = UsageArg::Continuous)]
-    usage: UsageArg,
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = UsageStyle::Continuous)]
+    usage: UsageStyle,
     /// Close the connection after each streamed answer, although it was to be kept
     #[arg(long)]
     close_after_stream: bool,
@@ -145,11 +145,7 @@ impl ServeLlmArgs {
             ends_after_tokens: self.answer.map(NonZeroU32::get),
             tokens_per_chunk: self.tokens_per_chunk,
             reasoning_tokens: self.reasoning,
-            usage: match self.usage {
-                UsageArg::None => UsageStyle::None,
-                UsageArg::Final => UsageStyle::Final,
-                UsageArg::Continuous => UsageStyle::Continuous,
-            },
+            usage: self.usage,
             closes_after_stream: self.close_after_stream,
             ping: self.ping,
             api_key: self.api_key.clone(),
@@ -165,15 +161,4 @@ enum Switch {
     On,
     /// No
     Off,
-}
-
-/// Which usage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum UsageArg {
-    /// None, whatever is asked for
-    None,
-    /// Once, at the end of a stream
-    Final,
-    /// In every chunk too, where continuous_usage_stats is asked for
-    Continuous,
 }

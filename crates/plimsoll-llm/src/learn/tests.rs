@@ -53,10 +53,6 @@ impl Trials for Words {
         }
         body.to_string().into_bytes()
     }
-
-    fn plain(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
-        plain_body(&self.streamed(model, offers, asked))
-    }
 }
 
 const MODELS: &str = r#"{"data":[{"id":"tiny","max_model_len":2000}]}"#;

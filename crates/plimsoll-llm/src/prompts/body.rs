@@ -86,7 +86,7 @@ impl Frame {
         }
     }
 
-    /// Ends the body of a request for so many tokens.
+    /// Ends the body of a request for an answer of `output_tokens`.
     pub(crate) fn end(&self, output_tokens: u32, into: &mut Vec<u8>) {
         into.extend_from_slice(&self.tail);
         for field in &self.counted {

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::FileError;
 use super::body::write_escaped;
 use super::words::write_salt;
 use crate::lengths::TOKENS_MAX;
@@ -28,16 +29,6 @@ pub(crate) struct UserPrompt {
     pub(super) output_tokens: Option<u32>,
 }
 
-/// Why a file holds no prompts.
-#[derive(Debug, thiserror::Error)]
-#[error("{file}{place}: {reason}")]
-pub(crate) struct PromptsError {
-    file: String,
-    /// `:LINE`, or which of a list.
-    place: String,
-    reason: String,
-}
-
 impl UserPrompts {
     /// How many there are; one at least.
     pub(crate) fn count(&self) -> usize {
@@ -54,9 +45,9 @@ impl UserPrompts {
         file: &str,
         endpoint: Endpoint,
         salt: Salt,
-    ) -> Result<Self, PromptsError> {
+    ) -> Result<Self, FileError> {
         let error =
-            |place: String, reason: String| PromptsError { file: file.to_owned(), place, reason };
+            |place: String, reason: String| FileError { file: file.to_owned(), place, reason };
         let mut prompts = Vec::new();
         let mut add = |json: Json, place: &dyn Fn() -> String| {
             let read = UserPrompt::of(json, endpoint, salt);

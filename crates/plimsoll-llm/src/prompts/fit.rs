@@ -45,7 +45,7 @@ impl Fit {
         is_line.then_some(Self { base_tokens: tokens - tokens_a_word * words, tokens_a_word })
     }
 
-    /// Words of a prompt of so many tokens; one at least.
+    /// Words of a prompt of `tokens`; one at least.
     pub(crate) fn words_of_prompt(self, tokens: u32) -> u32 {
         words((f64::from(tokens) - self.base_tokens) / self.tokens_a_word).max(1)
     }
@@ -55,7 +55,7 @@ impl Fit {
         words(f64::from(tokens) / self.tokens_a_word)
     }
 
-    /// Tokens that so many words are taken for.
+    /// Tokens that `words` are taken for.
     pub(crate) fn tokens_of(self, words: u32) -> f64 {
         self.base_tokens + self.tokens_a_word * f64::from(words)
     }

@@ -44,6 +44,16 @@ mod stream {
 /// Words that begin a block and tell it from all others.
 const BLOCK_MARK_WORDS: u32 = 4;
 
+/// Why a file of the user's cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}{place}: {reason}")]
+pub(crate) struct FileError {
+    pub(crate) file: String,
+    /// `:LINE`, or which of a list; empty for the file as a whole.
+    pub(crate) place: String,
+    pub(crate) reason: String,
+}
+
 /// The requests of a run.
 #[derive(Debug)]
 pub(crate) struct Prompts {

@@ -14,6 +14,7 @@ use std::ops::Range;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use serde::Deserialize;
 
+use super::FileError;
 use crate::lengths::TOKENS_MAX;
 
 /// Longest line: a prompt of a million tokens has 2,000 blocks.
@@ -62,19 +63,9 @@ impl Trace {
     }
 }
 
-/// Why a file is no recorded load.
-#[derive(Debug, thiserror::Error)]
-#[error("{file}{place}: {reason}")]
-pub(crate) struct TraceError {
-    file: String,
-    /// `:LINE`, where one line is the matter.
-    place: String,
-    reason: String,
-}
-
 /// Reads a file, named for messages.
-pub(crate) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Trace, TraceError> {
-    let error = |line: Option<u64>, reason: String| TraceError {
+pub(crate) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Trace, FileError> {
+    let error = |line: Option<u64>, reason: String| FileError {
         file: file.to_owned(),
         place: line.map_or_else(String::new, |line| format!(":{line}")),
         reason,
@@ -211,7 +202,7 @@ fn tokens(number: f64, of: &str) -> Result<u32, String> {
     }
 }
 
-/// A time in units of so many nanoseconds.
+/// A time in units of `unit_ns` nanoseconds.
 fn nanos(time: f64, unit_ns: u64) -> Result<i128, String> {
     let ns = time * unit_ns as f64;
     // Up to the year 2262, which also bounds what follows.

@@ -39,7 +39,7 @@ impl Words {
         self.starts.len() - 1
     }
 
-    /// Appends so many words, from a place that follows from `key` on.
+    /// Appends `words` words, from a place that follows from `key` on.
     pub(crate) fn write(&self, key: u64, words: u32, into: &mut Vec<u8>) {
         let mut at = rng::below(key, self.count() as u64) as usize;
         let mut left = words as usize;

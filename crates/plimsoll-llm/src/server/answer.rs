@@ -2,25 +2,10 @@
 
 use std::io::Write as _;
 
+use super::config::{LlmConfig, UsageStyle};
 use super::log::Row;
-use super::request::{Finish, Kind, UsageStyle};
+use super::request::{Finish, Kind};
 use super::tokens::Answer;
-
-/// What every answer of a server has in common.
-#[derive(Clone, Debug)]
-pub(super) struct Manner {
-    /// The model's name, as JSON.
-    pub(super) model: String,
-    pub(super) tokens_per_chunk: u32,
-    /// Tokens of reasoning at the start of a chat's answer.
-    pub(super) reasoning_tokens: u32,
-    /// The most usage that it tells.
-    pub(super) usage: UsageStyle,
-    /// Usage tells how much of the prompt was in the prefix cache.
-    pub(super) tells_cached: bool,
-    /// The connection ends after a streamed answer, although the head says that it stays.
-    pub(super) closes_after_stream: bool,
-}
 
 /// The answer that a request gets.
 #[derive(Debug)]
@@ -57,14 +42,14 @@ pub(super) struct Start {
 }
 
 impl Answering {
-    pub(super) fn new(start: Start, manner: &Manner) -> Self {
+    pub(super) fn new(start: Start, config: &LlmConfig) -> Self {
         let Start { id, kind, stream, words, finish, created_s, output_tokens, row } = start;
         let (name, object) = match (kind, stream) {
             (Kind::Chat, Some(_)) => ("chatcmpl", "chat.completion.chunk"),
             (Kind::Chat, None) => ("chatcmpl", "chat.completion"),
             (Kind::Completion, _) => ("cmpl", "text_completion"),
         };
-        let (number, model) = (row.number, &manner.model);
+        let (number, model) = (row.number, config.model_json());
         let prefix = format!(
             "{{\"id\":\"{name}-{number}\",\"object\":\"{object}\",\"created\":{created_s},\
              \"model\":{model},\"choices\":["
@@ -72,7 +57,7 @@ impl Answering {
         Self {
             id,
             kind,
-            stream: stream.map(|asked| asked.min(manner.usage)),
+            stream: stream.map(|asked| asked.min(config.usage)),
             words,
             output_tokens,
             finish,
@@ -87,12 +72,12 @@ impl Answering {
     }
 
     /// The head of a stream; nothing of a reply in one, whose head comes with it.
-    pub(super) fn write_head(&self, manner: &Manner, out: &mut Vec<u8>) {
+    pub(super) fn write_head(&self, config: &LlmConfig, out: &mut Vec<u8>) {
         if self.stream.is_none() {
             return;
         }
         out.extend_from_slice(STREAM_HEAD);
-        if manner.closes_after_stream {
+        if config.closes_after_stream {
             out.extend_from_slice(b"keep-alive: timeout=5, max=100\r\n");
         }
         out.extend_from_slice(b"\r\n");
@@ -110,9 +95,9 @@ impl Answering {
     }
 
     /// Takes the next token, and writes what is to be sent of it.
-    pub(super) fn take_token(&mut self, at_ns: u64, manner: &Manner, out: &mut Vec<u8>) {
+    pub(super) fn take_token(&mut self, at_ns: u64, config: &LlmConfig, out: &mut Vec<u8>) {
         let Some(word) = self.words.next() else { return };
-        let key = self.key(manner);
+        let key = self.key(config);
         let space = if self.row.output_tokens == 0 { "" } else { " " };
         self.row.output_tokens += 1;
         self.tokens_in_text += 1;
@@ -123,22 +108,22 @@ impl Answering {
         text.push_str(space);
         text.push_str(word);
         let is_last = self.row.output_tokens == self.output_tokens;
-        let is_turn = self.row.output_tokens == manner.reasoning_tokens;
-        let is_full = self.tokens_in_text >= manner.tokens_per_chunk || is_turn;
+        let is_turn = self.row.output_tokens == config.reasoning_tokens;
+        let is_full = self.tokens_in_text >= config.tokens_per_chunk || is_turn;
         if self.stream.is_some() && (is_full || is_last) {
             if self.row.chunks == 0 && self.kind == Kind::Chat {
                 self.write_choice(
                     "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}",
                     "null",
-                    (manner, out),
+                    (config, out),
                 );
             }
-            self.write_chunk(key, (manner, out));
+            self.write_chunk(key, (config, out));
             self.row.chunks += 1;
             self.note_due(at_ns);
         }
         if is_last {
-            self.end(manner, out);
+            self.end(config, out);
             self.note_due(at_ns);
             self.is_over = true;
         }
@@ -163,15 +148,15 @@ impl Answering {
     }
 
     /// Where the next token's text stands.
-    fn key(&self, manner: &Manner) -> &'static str {
+    fn key(&self, config: &LlmConfig) -> &'static str {
         match self.kind {
-            Kind::Chat if self.row.output_tokens < manner.reasoning_tokens => REASONING,
+            Kind::Chat if self.row.output_tokens < config.reasoning_tokens => REASONING,
             Kind::Chat => "\"delta\":{\"content\":\"",
             Kind::Completion => "\"text\":\"",
         }
     }
 
-    fn write_chunk(&mut self, key: &str, (manner, out): (&Manner, &mut Vec<u8>)) {
+    fn write_chunk(&mut self, key: &str, (config, out): (&LlmConfig, &mut Vec<u8>)) {
         let text = std::mem::take(&mut self.text);
         let end = if self.kind == Kind::Chat { "\"}" } else { "\"" };
         let choice = [key, &text, end];
@@ -179,27 +164,27 @@ impl Answering {
             out.extend_from_slice(b"{\"index\":0,");
             choice.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
             out.extend_from_slice(b",\"logprobs\":null,\"finish_reason\":null}]");
-            this.write_usage_of_chunk(manner, out);
+            this.write_usage_of_chunk(config, out);
         });
         self.text = text;
         self.text.clear();
         self.tokens_in_text = 0;
     }
 
-    fn write_choice(&self, choice: &str, finish: &str, (manner, out): (&Manner, &mut Vec<u8>)) {
+    fn write_choice(&self, choice: &str, finish: &str, (config, out): (&LlmConfig, &mut Vec<u8>)) {
         self.event(out, |this, out| {
             let _ = write!(
                 out,
                 "{{\"index\":0,{choice},\"logprobs\":null,\"finish_reason\":{finish}}}]"
             );
-            this.write_usage_of_chunk(manner, out);
+            this.write_usage_of_chunk(config, out);
         });
     }
 
-    fn write_usage_of_chunk(&self, manner: &Manner, out: &mut Vec<u8>) {
+    fn write_usage_of_chunk(&self, config: &LlmConfig, out: &mut Vec<u8>) {
         if self.stream == Some(UsageStyle::Continuous) {
             out.push(b',');
-            self.write_usage(manner, out);
+            self.write_usage(config, out);
         }
         out.push(b'}');
     }
@@ -215,22 +200,22 @@ impl Answering {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn end(&mut self, manner: &Manner, out: &mut Vec<u8>) {
+    fn end(&mut self, config: &LlmConfig, out: &mut Vec<u8>) {
         let finish = format!("\"{}\"", self.finish.name());
-        let Some(usage) = self.stream else { return self.write_reply(&finish, manner, out) };
+        let Some(usage) = self.stream else { return self.write_reply(&finish, config, out) };
         let empty = if self.kind == Kind::Chat { "\"delta\":{}" } else { "\"text\":\"\"" };
-        self.write_choice(empty, &finish, (manner, out));
+        self.write_choice(empty, &finish, (config, out));
         if usage > UsageStyle::None {
             self.event(out, |this, out| {
                 out.extend_from_slice(b"],");
-                this.write_usage(manner, out);
+                this.write_usage(config, out);
                 out.push(b'}');
             });
         }
         out.extend_from_slice(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     }
 
-    fn write_reply(&self, finish: &str, manner: &Manner, out: &mut Vec<u8>) {
+    fn write_reply(&self, finish: &str, config: &LlmConfig, out: &mut Vec<u8>) {
         let mut body = Vec::with_capacity(self.prefix.len() + self.text.len() + 256);
         body.extend_from_slice(self.prefix.as_bytes());
         let (text, reasoning) = (&self.text, &self.reasoning);
@@ -247,15 +232,15 @@ impl Answering {
             Kind::Completion => write!(body, "{{\"index\":0,\"text\":\"{text}\""),
         };
         let _ = write!(body, ",\"logprobs\":null,\"finish_reason\":{finish}}}]");
-        if manner.usage > UsageStyle::None {
+        if config.usage > UsageStyle::None {
             body.push(b',');
-            self.write_usage(manner, &mut body);
+            self.write_usage(config, &mut body);
         }
         body.push(b'}');
         super::reply::write_whole(out, super::reply::Whole::json(&body));
     }
 
-    fn write_usage(&self, manner: &Manner, out: &mut Vec<u8>) {
+    fn write_usage(&self, config: &LlmConfig, out: &mut Vec<u8>) {
         let Row { prompt_tokens, output_tokens, cached_tokens, .. } = self.row;
         let total = prompt_tokens + output_tokens;
         let _ = write!(
@@ -263,7 +248,7 @@ impl Answering {
             "\"usage\":{{\"prompt_tokens\":{prompt_tokens},\"total_tokens\":{total},\
              \"completion_tokens\":{output_tokens}"
         );
-        if manner.tells_cached {
+        if config.law.has_prefix_cache() {
             let _ = write!(out, ",\"prompt_tokens_details\":{{\"cached_tokens\":{cached_tokens}}}");
         }
         out.push(b'}');

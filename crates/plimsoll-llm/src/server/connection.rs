@@ -1,11 +1,13 @@
 //! One client: bytes in, requests out of them, replies back.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::ErrorKind::{Interrupted, WouldBlock};
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::answer::Answering;
 use super::incoming::{BODY_BYTES_MAX, HEAD_BYTES_MAX, Head};
-use super::refusal::Refusal;
+use super::reply::Refusal;
 
 /// Bytes of replies that may wait for a client that does not take them.
 const OUTPUT_BYTES_MAX: usize = 16 << 20;
@@ -14,7 +16,7 @@ const KEPT_BYTES: usize = 16 << 10;
 
 /// A client.
 pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+    stream: TcpStream,
     /// Read, and not yet a whole request.
     input: Vec<u8>,
     head: Option<Head>,
@@ -40,6 +42,12 @@ pub(super) struct Request {
 #[derive(Debug)]
 pub(super) struct Over;
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
@@ -59,15 +67,12 @@ impl Connection {
     pub(super) fn fill(&mut self, room: &mut [u8]) -> Result<(), Over> {
         match self.stream.read(room) {
             Ok(0) => Err(Over),
-            Ok(count) if self.input.len() + count > HEAD_BYTES_MAX + BODY_BYTES_MAX => {
-                let _ = count;
-                Err(Over)
-            }
+            Ok(count) if self.input.len() + count > HEAD_BYTES_MAX + BODY_BYTES_MAX => Err(Over),
             Ok(count) => {
                 self.input.extend_from_slice(&room[..count]);
                 Ok(())
             }
-            Err(e) if is_passing(&e) => Ok(()),
+            Err(e) if matches!(e.kind(), WouldBlock | Interrupted) => Ok(()),
             Err(_) => Err(Over),
         }
     }
@@ -101,8 +106,8 @@ impl Connection {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(Over),
                 Ok(count) => self.sent += count,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                Err(e) if e.kind() == Interrupted => {}
+                Err(e) if e.kind() == WouldBlock => {
                     let waits = self.output.len() - self.sent;
                     return if waits > OUTPUT_BYTES_MAX { Err(Over) } else { Ok(false) };
                 }
@@ -119,8 +124,4 @@ impl Connection {
     pub(super) fn end(self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

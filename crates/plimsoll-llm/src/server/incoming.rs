@@ -1,6 +1,6 @@
 //! A request over HTTP/1.1, out of bytes as they come.
 
-use super::refusal::{Refusal, Status};
+use super::reply::{Refusal, Status};
 
 /// Longest head.
 pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;

@@ -6,11 +6,10 @@ use std::path::Path;
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::clock::{monotonic_ns, since_1970};
+use plimsoll_servers::log;
 
 /// Most requests that are kept; those after them are counted.
 const ROWS_MAX: usize = 2_000_000;
-/// Rows that are made room for together: a list that grew as a whole would be copied.
-const BLOCK_ROWS: usize = 8_192;
 /// Titles of the columns.
 pub(super) const TITLES: &str = "number,arrival_ns,first_due_ns,first_sent_ns,last_due_ns,\
      last_sent_ns,prompt_tokens,cached_tokens,output_tokens,chunks,ended";
@@ -39,35 +38,24 @@ pub(super) struct Row {
 
 /// All requests, if they are wanted, and the lateness of all chunks.
 pub(super) struct Log {
-    blocks: Option<Vec<Vec<Row>>>,
-    rows: usize,
-    left_out: u64,
+    rows: Option<log::Log<Row>>,
     late: Times,
 }
 
 impl Log {
     /// Of lateness alone.
     pub(super) fn new() -> Self {
-        Self { blocks: None, rows: 0, left_out: 0, late: new_times() }
+        Self { rows: None, late: new_times() }
     }
 
     /// The same that keeps requests.
     pub(super) fn with_rows(self) -> Self {
-        Self { blocks: Some(Vec::new()), ..self }
+        Self { rows: Some(log::Log::new(ROWS_MAX)), ..self }
     }
 
     pub(super) fn add(&mut self, row: Row) {
-        let Some(blocks) = &mut self.blocks else { return };
-        if self.rows == ROWS_MAX {
-            self.left_out += 1;
-            return;
-        }
-        self.rows += 1;
-        if blocks.last().is_none_or(|block| block.len() == BLOCK_ROWS) {
-            blocks.push(Vec::with_capacity(BLOCK_ROWS));
-        }
-        if let Some(block) = blocks.last_mut() {
-            block.push(row);
+        if let Some(rows) = &mut self.rows {
+            rows.add(row);
         }
     }
 
@@ -97,18 +85,18 @@ impl Log {
 
     /// The same as servers of other protocols write it, to which a calibration is held.
     pub(super) fn write_calibrated(&self, path: &Path, spec: &CalibratedSpec) -> io::Result<()> {
-        let mut log = plimsoll_servers::log::Log::new(ROWS_MAX);
-        let rows = self.blocks.iter().flatten().flatten().filter(|row| row.is_whole);
+        let mut calibrated = log::Log::new(ROWS_MAX);
+        let rows = self.rows.iter().flat_map(log::Log::rows).filter(|row| row.is_whole);
         for Row { arrival_ns, first_due_ns, first_sent_ns, .. } in rows.copied() {
             let (departure_ns, sent_ns) = (first_due_ns, first_sent_ns);
-            log.add(plimsoll_servers::log::Row { arrival_ns, departure_ns, sent_ns, key: None });
+            calibrated.add(log::Row { arrival_ns, departure_ns, sent_ns, key: None });
         }
-        log.write(path, spec, None)
+        calibrated.write(path, spec, None)
     }
 
     /// Lines of comment, titles, a line a request, in the order of their ends.
     pub(super) fn write(&self, path: &Path, law: &str) -> io::Result<()> {
-        let Some(blocks) = &self.blocks else { return Ok(()) };
+        let Some(rows) = &self.rows else { return Ok(()) };
         let mut out = BufWriter::new(std::fs::File::create(path)?);
         writeln!(out, "# {law}; CLOCK_MONOTONIC")?;
         // Both within a microsecond.
@@ -117,11 +105,9 @@ impl Log {
         if let Some(text) = self.lateness_text() {
             writeln!(out, "# {text}")?;
         }
-        if self.left_out > 0 {
-            writeln!(out, "# the first {} requests; {} are left out", self.rows, self.left_out)?;
-        }
+        rows.write_left_out(&mut out)?;
         writeln!(out, "{TITLES}")?;
-        for row in blocks.iter().flatten() {
+        for row in rows.rows() {
             let Row { number, arrival_ns, first_due_ns, first_sent_ns, .. } = row;
             let Row { last_due_ns, last_sent_ns, prompt_tokens, cached_tokens, .. } = row;
             let Row { output_tokens, chunks, is_whole, .. } = row;

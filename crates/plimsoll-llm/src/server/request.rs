@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::refusal::Refusal;
+use super::config::{LlmConfig, UsageStyle};
+use super::reply::Refusal;
 use super::tokens::Prompt;
 
 /// Tokens of an answer when the request has no limit.
@@ -20,30 +21,6 @@ pub(super) enum Kind {
     Chat,
     /// `/v1/completions`.
     Completion,
-}
-
-/// What the server makes of requests.
-#[derive(Clone, Debug)]
-pub(super) struct Model {
-    /// As requests must call it.
-    pub(super) name: String,
-    /// Most tokens of prompt and answer.
-    pub(super) context_tokens: u32,
-    /// After so many tokens an answer ends by itself.
-    pub(super) ends_after_tokens: Option<u32>,
-    /// Blocks of prompts are wanted.
-    pub(super) has_prefix_cache: bool,
-}
-
-/// Which usage is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UsageStyle {
-    /// None.
-    None,
-    /// Once, at the end.
-    Final,
-    /// In every chunk.
-    Continuous,
 }
 
 /// Why an answer ends.
@@ -106,25 +83,25 @@ struct StreamOptions {
 }
 
 /// Reads the body of a request for an answer.
-pub(super) fn read(kind: Kind, body: &[u8], model: &Model) -> Result<Wanted, Refusal> {
-    let body = parse(body, model)?;
+pub(super) fn read(kind: Kind, body: &[u8], config: &LlmConfig) -> Result<Wanted, Refusal> {
+    let body = parse(body, config)?;
     if body.n.is_some_and(|n| n != 1) {
         return Err(Refusal::bad("n: this server gives one answer to a request"));
     }
-    let prompt = match model.has_prefix_cache {
+    let prompt = match config.law.has_prefix_cache() {
         true => Prompt::new().with_blocks(),
         false => Prompt::new(),
     };
     let prompt = fill(kind, &body, prompt)?;
-    let (output_tokens, finish) = output(kind, &body, (prompt.tokens(), model))?;
+    let (output_tokens, finish) = output(kind, &body, (prompt.tokens(), config))?;
     let stream = body.stream.unwrap_or(false).then(|| usage_style(body.stream_options.as_ref()));
     Ok(Wanted { kind, prompt, output_tokens, finish, stream })
 }
 
 /// Reads the body of a request to `/tokenize`: its tokens, and whether they go by vLLM's shape (with
 /// a count) or by llama.cpp's.
-pub(super) fn read_tokenize(body: &[u8], model: &Model) -> Result<(Vec<u32>, bool), Refusal> {
-    let body = parse(body, model)?;
+pub(super) fn read_tokenize(body: &[u8], config: &LlmConfig) -> Result<(Vec<u32>, bool), Refusal> {
+    let body = parse(body, config)?;
     let mut prompt = Prompt::new().with_ids();
     if let Some(content) = &body.content {
         if body.add_special.unwrap_or(false) {
@@ -147,11 +124,11 @@ pub(super) fn read_tokenize(body: &[u8], model: &Model) -> Result<(Vec<u32>, boo
     Ok((prompt.ids().to_vec(), true))
 }
 
-fn parse<'a>(body: &'a [u8], model: &Model) -> Result<Body<'a>, Refusal> {
+fn parse<'a>(body: &'a [u8], config: &LlmConfig) -> Result<Body<'a>, Refusal> {
     let body: Body<'a> = serde_json::from_slice(body)
         .map_err(|e| Refusal::bad(&format!("the body is not what is expected: {e}")))?;
     match &body.model {
-        Some(name) if *name != model.name => Err(Refusal::no_model(name)),
+        Some(name) if *name != config.model => Err(Refusal::no_model(name)),
         _ => Ok(body),
     }
 }
@@ -193,20 +170,20 @@ fn texts(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
 fn output(
     kind: Kind,
     body: &Body<'_>,
-    (prompt_tokens, model): (u32, &Model),
+    (prompt_tokens, config): (u32, &LlmConfig),
 ) -> Result<(u32, Finish), Refusal> {
-    let room = u64::from(model.context_tokens.saturating_sub(prompt_tokens));
+    let room = u64::from(config.context_tokens.saturating_sub(prompt_tokens));
     let asked = body.max_completion_tokens.or(body.max_tokens);
     if room == 0 || asked.is_some_and(|asked| asked > room) {
         let asked = asked.unwrap_or(1);
-        return Err(Refusal::too_long(model.context_tokens, prompt_tokens, asked));
+        return Err(Refusal::too_long(config.context_tokens, prompt_tokens, asked));
     }
     let default = if kind == Kind::Chat { CHAT_TOKENS } else { COMPLETION_TOKENS };
     let length = asked.unwrap_or(default.min(room));
     if length == 0 {
         return Err(Refusal::bad("max_tokens must be at least 1"));
     }
-    let own = model.ends_after_tokens.filter(|_| !body.ignore_eos.unwrap_or(false));
+    let own = config.ends_after_tokens.filter(|_| !body.ignore_eos.unwrap_or(false));
     let own = own.map_or(u64::MAX, |own| u64::from(own).max(body.min_tokens.unwrap_or(0)));
     let finish = if own <= length { Finish::Stop } else { Finish::Length };
     // No more than the context, which is a u32.
@@ -226,18 +203,14 @@ fn usage_style(options: Option<&StreamOptions>) -> UsageStyle {
 mod tests {
     use super::*;
 
-    fn model() -> Model {
-        Model {
-            name: "m".into(),
-            context_tokens: 100,
-            ends_after_tokens: Some(20),
-            has_prefix_cache: false,
-        }
+    fn config() -> LlmConfig {
+        let config = super::super::tests::config();
+        LlmConfig { context_tokens: 100, ends_after_tokens: Some(20), ..config }
     }
 
     fn chat(rest: &str) -> Result<Wanted, Refusal> {
         let body = format!(r#"{{"messages":[{{"role":"user","content":"a b c"}}]{rest}}}"#);
-        read(Kind::Chat, body.as_bytes(), &model())
+        read(Kind::Chat, body.as_bytes(), &config())
     }
 
     #[test]
@@ -260,8 +233,8 @@ mod tests {
         assert!(why(r#","model":"x""#).contains("model `x` does not exist"));
         assert!(why(r#","n":2"#).contains("one answer"));
         assert!(why(r#","max_tokens":0"#).contains("at least 1"));
-        assert!(read(Kind::Completion, b"{}", &model()).is_err());
-        assert!(read(Kind::Chat, b"{", &model()).is_err());
+        assert!(read(Kind::Completion, b"{}", &config()).is_err());
+        assert!(read(Kind::Chat, b"{", &config()).is_err());
     }
 
     #[test]
@@ -277,19 +250,20 @@ mod tests {
 
     #[test]
     fn prompts_come_as_text_parts_or_ids() {
-        let tokens =
-            |body: &str| read(Kind::Completion, body.as_bytes(), &model()).unwrap().prompt.tokens();
+        let tokens = |body: &str| {
+            read(Kind::Completion, body.as_bytes(), &config()).unwrap().prompt.tokens()
+        };
         assert_eq!(tokens(r#"{"prompt":"a b"}"#), 3);
         assert_eq!(tokens(r#"{"prompt":["a b"]}"#), 3);
         assert_eq!(tokens(r#"{"prompt":[5,6,7]}"#), 4);
         let parts =
             br#"{"messages":[{"role":"user","content":[{"type":"text","text":"a \" b"}]}]}"#;
-        assert_eq!(read(Kind::Chat, parts, &model()).unwrap().prompt.tokens(), 3 + 4);
+        assert_eq!(read(Kind::Chat, parts, &config()).unwrap().prompt.tokens(), 3 + 4);
     }
 
     #[test]
     fn tokenize_answers_in_the_shape_of_who_asks() {
-        let ask = |body: &str| read_tokenize(body.as_bytes(), &model()).unwrap();
+        let ask = |body: &str| read_tokenize(body.as_bytes(), &config()).unwrap();
         assert_eq!(ask(r#"{"content":"a b"}"#).0.len(), 2);
         assert!(ask(r#"{"prompt":"a b","add_special_tokens":false}"#).1);
         assert_eq!(ask(r#"{"prompt":"a b"}"#).0.len(), 3);

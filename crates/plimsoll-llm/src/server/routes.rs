@@ -1,23 +1,20 @@
 //! Which request gets what.
 
-use plimsoll_model::event::Times;
+use std::fmt::Write as _;
 
-use super::answer::Manner;
+use plimsoll_model::event::Times;
+use plimsoll_servers::clock::since_1970;
+
+use super::config::LlmConfig;
 use super::incoming::Head;
 use super::law::Counts;
-use super::metrics::Figures;
-use super::refusal::{Refusal, Status};
-use super::reply::{Whole, write_whole};
-use super::request::{self, Kind, Model, Wanted};
+use super::reply::{Refusal, Status, Whole, write_whole};
+use super::request::{self, Kind, Wanted};
 
 /// What the server knows for its replies.
 pub(super) struct Routes {
-    pub(super) model: Model,
-    pub(super) manner: Manner,
-    pub(super) kv_tokens: u64,
-    /// What requests below `/v1` must bring, where they must.
-    pub(super) api_key: Option<String>,
-    pub(super) created_s: u64,
+    pub(super) config: LlmConfig,
+    created_s: u64,
 }
 
 /// What a request gets.
@@ -34,14 +31,18 @@ const ABOUT: &str = "This is the reference server of language models of Plimsoll
     /metrics, POST /tokenize. To measure it:\n\n  plimsoll run llm-chat http://HOST:PORT\n";
 
 impl Routes {
+    pub(super) fn new(config: &LlmConfig) -> Self {
+        Self { config: config.clone(), created_s: since_1970().as_secs() }
+    }
+
     pub(super) fn route(
         &self,
         head: &Head,
         body: &[u8],
-        state: (Counts, &Times),
+        (counts, lateness): (Counts, &Times),
     ) -> Result<Routed, Refusal> {
-        let path = head.path.as_str();
-        if path.starts_with("/v1/") && self.api_key.is_some() && head.key != self.api_key {
+        let (path, api_key) = (head.path.as_str(), &self.config.api_key);
+        if path.starts_with("/v1/") && api_key.is_some() && head.key != *api_key {
             return Err(Refusal::no_key());
         }
         match (head.method.as_str(), path) {
@@ -49,7 +50,7 @@ impl Routes {
             ("POST", "/v1/completions") => self.answer(Kind::Completion, body),
             ("POST", "/tokenize") => self.tokenize(body),
             ("GET", "/v1/models") => Ok(json(&self.models())),
-            ("GET", "/metrics") => Ok(reply(Whole::text(&self.metrics(state)))),
+            ("GET", "/metrics") => Ok(reply(Whole::text(&metrics(&self.config, counts, lateness)))),
             ("GET", "/health") => Ok(reply(Whole::text(""))),
             ("GET", "/version") => {
                 Ok(json(&serde_json::json!({ "version": env!("CARGO_PKG_VERSION") })))
@@ -63,17 +64,17 @@ impl Routes {
     }
 
     fn answer(&self, kind: Kind, body: &[u8]) -> Result<Routed, Refusal> {
-        Ok(Routed::Answer(Box::new(request::read(kind, body, &self.model)?)))
+        Ok(Routed::Answer(Box::new(request::read(kind, body, &self.config)?)))
     }
 
     /// In vLLM's shape, or in llama.cpp's where the request is.
     fn tokenize(&self, body: &[u8]) -> Result<Routed, Refusal> {
-        let (tokens, has_count) = request::read_tokenize(body, &self.model)?;
+        let (tokens, has_count) = request::read_tokenize(body, &self.config)?;
         Ok(match has_count {
             false => json(&serde_json::json!({ "tokens": tokens })),
             true => json(&serde_json::json!({
                 "count": tokens.len(),
-                "max_model_len": self.model.context_tokens,
+                "max_model_len": self.config.context_tokens,
                 "tokens": tokens,
             })),
         })
@@ -83,19 +84,56 @@ impl Routes {
         serde_json::json!({
             "object": "list",
             "data": [{
-                "id": self.model.name,
+                "id": self.config.model,
                 "object": "model",
                 "created": self.created_s,
                 "owned_by": "plimsoll",
-                "max_model_len": self.model.context_tokens,
+                "max_model_len": self.config.context_tokens,
             }]
         })
     }
+}
 
-    fn metrics(&self, (counts, lateness): (Counts, &Times)) -> String {
-        let (model, kv_tokens) = (self.manner.model.as_str(), self.kv_tokens);
-        Figures { model, counts, kv_tokens, lateness }.text()
+/// The server's own figures in Prometheus' text format, under vLLM's names where it has the same.
+fn metrics(config: &LlmConfig, counts: Counts, lateness: &Times) -> String {
+    let Counts { running, waiting, held_tokens, preemptions, .. } = counts;
+    let Counts { prompt_tokens, generation_tokens, prefix_queries, prefix_hits, .. } = counts;
+    let kv_usage = held_tokens as f64 / config.law.kv_tokens().max(1) as f64;
+    let (mut text, model) = (String::new(), config.model_json());
+    for (name, kind, help, value) in [
+        ("vllm:num_requests_running", "gauge", "Requests in the batch.", running as f64),
+        ("vllm:num_requests_waiting", "gauge", "Requests that wait.", waiting as f64),
+        ("vllm:kv_cache_usage_perc", "gauge", "Share of KV tokens held; 1 is all.", kv_usage),
+        ("vllm:num_preemptions_total", "counter", "Preemptions.", preemptions as f64),
+        ("vllm:prompt_tokens_total", "counter", "Prompt tokens.", prompt_tokens as f64),
+        ("vllm:generation_tokens_total", "counter", "Output tokens.", generation_tokens as f64),
+        (
+            "vllm:prefix_cache_queries_total",
+            "counter",
+            "Prompt tokens looked up.",
+            prefix_queries as f64,
+        ),
+        ("vllm:prefix_cache_hits_total", "counter", "Those found.", prefix_hits as f64),
+    ] {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let _ = writeln!(text, "{name}{{model_name={model}}} {value}");
     }
+    write_lateness(lateness, &mut text);
+    text
+}
+
+fn write_lateness(lateness: &Times, text: &mut String) {
+    const NAME: &str = "plimsoll:chunk_lateness_seconds";
+    let _ = writeln!(
+        text,
+        "# HELP {NAME} From a chunk's instant by the law until the kernel had it.\n\
+             # TYPE {NAME} summary"
+    );
+    for quantile in [0.5, 0.99, 1.0] {
+        let late_s = lateness.value_at_quantile(quantile) as f64 / 1e9;
+        let _ = writeln!(text, "{NAME}{{quantile=\"{quantile}\"}} {late_s}");
+    }
+    let _ = writeln!(text, "{NAME}_count {}", lateness.len());
 }
 
 fn json(value: &serde_json::Value) -> Routed {

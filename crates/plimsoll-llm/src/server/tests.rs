@@ -5,12 +5,13 @@ use std::net::TcpStream;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_model::units::Nanos;
 use serde_json::Value;
 
 use super::law::BatchSpec;
 use super::*;
 
-fn config() -> LlmConfig {
+pub(super) fn config() -> LlmConfig {
     LlmConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         law: LawSpec::Batch(BatchSpec {

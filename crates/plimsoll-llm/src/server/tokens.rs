@@ -106,7 +106,7 @@ impl Prompt {
         Answer { next: (self.hash >> 32) as usize % WORDS.len() }
     }
 
-    /// Adds an answer of so many tokens, and gives the blocks of both.
+    /// Adds an answer of `tokens`, and gives the blocks of both.
     pub(super) fn blocks_with_answer(mut self, tokens: u32) -> Vec<u64> {
         if self.blocks.is_some() {
             self.answer().take(tokens as usize).for_each(|word| self.text(word));

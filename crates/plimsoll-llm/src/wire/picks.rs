@@ -32,8 +32,6 @@ pub struct Usage {
     pub completion: Option<u64>,
     /// Of the prompt, found in a cache.
     pub cached: Option<u64>,
-    /// Of the answer, those of reasoning.
-    pub reasoning: Option<u64>,
 }
 
 impl Picks<'_> {
@@ -49,7 +47,6 @@ impl Usage {
         self.prompt = later.prompt.or(self.prompt);
         self.completion = later.completion.or(self.completion);
         self.cached = later.cached.or(self.cached);
-        self.reasoning = later.reasoning.or(self.reasoning);
     }
 }
 
@@ -152,7 +149,6 @@ fn usage(json: &mut Json<'_>, usage: &mut Usage) -> Result<(), Malformed> {
             "prompt_tokens" => said.prompt = json.count()?,
             "completion_tokens" => said.completion = json.count()?,
             "prompt_tokens_details" => said.cached = detail(json, "cached_tokens")?,
-            "completion_tokens_details" => said.reasoning = detail(json, "reasoning_tokens")?,
             _ => json.skip()?,
         }
         Ok(())

@@ -73,8 +73,7 @@ fn usage_is_found_wherever_it_stands() {
     let usage = r#""usage":{"prompt_tokens":17,"completion_tokens":6,"total_tokens":23,
         "prompt_tokens_details":{"cached_tokens":16,"audio_tokens":0},
         "completion_tokens_details":{"reasoning_tokens":4}}"#;
-    let said =
-        Usage { prompt: Some(17), completion: Some(6), cached: Some(16), reasoning: Some(4) };
+    let said = Usage { prompt: Some(17), completion: Some(6), cached: Some(16) };
     for data in [
         format!(r#"{{"choices":[],{usage}}}"#),
         format!(r#"{{{usage}}}"#),

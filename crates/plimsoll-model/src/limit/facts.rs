@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, LimitKind};
+use crate::named::named;
 use crate::units::Nanos;
 
 /// What held a load point back, or why nothing is named. Ratios are parts of 1; figures are means
@@ -176,25 +177,27 @@ pub enum LoadShape {
     Bursts,
 }
 
-/// A rate to which a control group can limit a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names without a comment say it")]
-pub enum DiskRate {
-    Reads,
-    Writes,
-    Read,
-    Written,
+named! {
+    /// A rate to which a control group can limit a disk.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[expect(missing_docs, reason = "the names without a comment say it")]
+    pub enum DiskRate {
+        Reads = "reads",
+        Writes = "writes",
+        Read = "read",
+        Written = "written",
+    }
 }
 
-/// A direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Way {
-    /// From the server.
-    Sent,
-    /// To the server.
-    Received,
+named! {
+    /// A direction of a link.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Way {
+        /// From the server.
+        Sent = "sent",
+        /// To the server.
+        Received = "received",
+    }
 }
 
 /// When a server was as fast as it can be.
@@ -252,31 +255,6 @@ impl LimitFacts {
             | Self::OtherPrograms
             | Self::NothingFull { .. }
             | Self::Swings { .. } => LimitKind::Unknown,
-        }
-    }
-}
-
-impl DiskRate {
-    /// Every rate that a control group can limit.
-    pub const ALL: [Self; 4] = [Self::Reads, Self::Writes, Self::Read, Self::Written];
-
-    /// As the monitors name it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Reads => "reads",
-            Self::Writes => "writes",
-            Self::Read => "read",
-            Self::Written => "written",
-        }
-    }
-}
-
-impl Way {
-    /// As the monitors name it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::named::named;
+
 /// The points of a ladder by the regions of the rules, and what the rules would still want.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,58 +121,35 @@ pub struct SteadyWindow {
     pub seconds: Option<f64>,
 }
 
-/// Was there enough to look for a steady window?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SteadyStatus {
-    /// Yes.
-    Windowable,
-    /// The load point was shorter than the rules want.
-    InsufficientDuration,
-    /// It had fewer passes than the rules want.
-    #[default]
-    InsufficientPasses,
-    /// Not even one pass over the data set was completed.
-    PartialDataset,
-}
-
-impl SteadyStatus {
-    /// As the rules write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Windowable => "windowable",
-            Self::InsufficientDuration => "insufficient_duration",
-            Self::InsufficientPasses => "insufficient_passes",
-            Self::PartialDataset => "partial_dataset",
-        }
+named! {
+    /// Was there enough to look for a steady window?
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum SteadyStatus {
+        /// Yes.
+        Windowable = "windowable",
+        /// The load point was shorter than the rules want.
+        InsufficientDuration = "insufficient_duration",
+        /// It had fewer passes than the rules want.
+        #[default]
+        InsufficientPasses = "insufficient_passes",
+        /// Not even one pass over the data set was completed.
+        PartialDataset = "partial_dataset",
     }
 }
 
-/// What came of the search for a steady window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SteadyVerdict {
-    /// There is one.
-    Steady,
-    /// The time per output token rose all the time.
-    DriftingUp,
-    /// It fell all the time.
-    DriftingDown,
-    /// It changed its level at once.
-    Anomaly,
-    /// None was found, for no such reason.
-    NotFound,
-}
-
-impl SteadyVerdict {
-    /// As the rules write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Steady => "steady",
-            Self::DriftingUp => "drifting_up",
-            Self::DriftingDown => "drifting_down",
-            Self::Anomaly => "anomaly",
-            Self::NotFound => "not found",
-        }
+named! {
+    /// What came of the search for a steady window.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum SteadyVerdict {
+        /// There is one.
+        Steady = "steady",
+        /// The time per output token rose all the time.
+        DriftingUp = "drifting_up",
+        /// It fell all the time.
+        DriftingDown = "drifting_down",
+        /// It changed its level at once.
+        Anomaly = "anomaly",
+        /// None was found, for no such reason.
+        NotFound = "not_found",
     }
 }

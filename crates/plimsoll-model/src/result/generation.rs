@@ -76,6 +76,9 @@ pub struct Generation {
     pub mismatched_requests: u64,
     /// Answers that said more tokens than they had chunks: several in one.
     pub several_a_chunk_requests: u64,
+    /// Answers whose first chunk has its tokens estimated by its share of the characters, for the
+    /// time per output token as MLPerf Endpoints defines it.
+    pub estimated_first_chunks: u64,
     /// Answers with fewer tokens than were asked for.
     pub cut_short_requests: u64,
     /// Where the time per output token was steady, of suites that follow MLPerf Endpoints.

@@ -180,7 +180,7 @@ pub(super) struct ProfileTable {
     pub(super) ramp_down: Option<SpanText>,
     /// Longest wait after the load for ops still under way.
     pub(super) drain: Option<SpanText>,
-    /// The window is over when so many ops have ended in it, if it was not before.
+    /// The window is over when this many ops have ended in it, if it was not before.
     #[schemars(range(min = 1, max = OPS_MAX))]
     pub(super) ops: Option<u64>,
     /// Share of the method's file set (or segment) that is used; 1 is unscaled.

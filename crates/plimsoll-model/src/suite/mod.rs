@@ -25,6 +25,7 @@ pub use score::{Score, ScoreKind};
 pub use workload::{AsTable, Parameters, TableReader, Workload, percents, read_document, weights};
 
 use crate::goodput::GoodLimits;
+use crate::named::named;
 use crate::units::{Nanos, span_serde};
 
 /// Version of the suite format this program reads and writes.
@@ -357,7 +358,7 @@ pub struct Profile {
     /// Longest wait after the load for ops still under way.
     #[serde(serialize_with = "span_serde::serialize")]
     pub drain: Nanos,
-    /// The window is over when so many ops have ended in it, if it was not before.
+    /// The window is over when this many ops have ended in it, if it was not before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
     /// Share of the method's file set (or segment) that is used; 1 is unscaled.
@@ -376,19 +377,20 @@ impl Profile {
     }
 }
 
-/// Which profile a run uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProfileName {
-    /// The published timings; where a method published none, ours.
-    Full,
-    /// Shorter, unscaled.
-    #[default]
-    Standard,
-    /// Scaled down.
-    Quick,
-    /// For the tour.
-    Demo,
+named! {
+    /// Which profile a run uses.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum ProfileName {
+        /// The published timings; where a method published none, ours.
+        Full = "full",
+        /// Shorter, unscaled.
+        #[default]
+        Standard = "standard",
+        /// Scaled down.
+        Quick = "quick",
+        /// For the tour.
+        Demo = "demo",
+    }
 }
 
 impl ProfileName {
@@ -396,16 +398,6 @@ impl ProfileName {
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Full, Self::Standard, Self::Quick, Self::Demo];
         all.into_iter().find(|profile| profile.as_str() == name)
-    }
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Standard => "standard",
-            Self::Quick => "quick",
-            Self::Demo => "demo",
-        }
     }
 }
 

@@ -7,37 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use super::document::SuiteError;
 use super::workload::TableReader;
+use crate::named::named;
 
-/// Where a parameter comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// The source report of the suite says it.
-    Source,
-    /// A public standard or rule book of the method says it.
-    Public,
-    /// The method's own value is unpublished: something public that is not the method's takes its
-    /// place.
-    Substitute,
-    /// Chosen by the authors of the shipped suite.
-    Ours,
-    /// Left to whoever writes or runs the suite; what a suite is silent about is too.
-    #[default]
-    Yours,
+named! {
+    /// Where a parameter comes from.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum Origin {
+        /// The source report of the suite says it.
+        Source = "source",
+        /// A public standard or rule book of the method says it.
+        Public = "public",
+        /// The method's own value is unpublished: something public that is not the method's takes its
+        /// place.
+        Substitute = "substitute",
+        /// Chosen by the authors of the shipped suite.
+        Ours = "ours",
+        /// Left to whoever writes or runs the suite; what a suite is silent about is too.
+        #[default]
+        Yours = "yours",
+    }
 }
 
 impl Origin {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Public => "public",
-            Self::Substitute => "substitute",
-            Self::Ours => "ours",
-            Self::Yours => "yours",
-        }
-    }
-
     /// A source or a rule book of the method states it: only then is it the method's.
     pub const fn is_the_methods(self) -> bool {
         matches!(self, Self::Source | Self::Public)

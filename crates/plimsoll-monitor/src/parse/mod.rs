@@ -38,7 +38,7 @@ pub use process::{
     parse_device_lines, parse_limit, parse_process_stat, parse_refaults, parse_thread_stat,
     parse_throttling,
 };
-pub use prometheus::{Metrics, PrometheusSample, parse_prometheus, sum_of};
+pub use prometheus::{Metrics, PrometheusSample, parse_prometheus};
 pub use servers::{NfsdCounters, StubStatus, parse_nfsd, parse_stub_status};
 pub use system::{
     MemInfo, Mount, Pressure, parse_meminfo, parse_mountinfo, parse_os_release, parse_pressure,

@@ -19,17 +19,6 @@ pub fn parse_prometheus(text: &str) -> Vec<PrometheusSample<'_>> {
     text.lines().filter_map(|line| parse_line(line.trim())).collect()
 }
 
-/// Sum of the samples of a metric whose labels are wanted; absent when there are none.
-pub fn sum_of(
-    samples: &[PrometheusSample<'_>],
-    name: &str,
-    wanted: impl Fn(&str) -> bool,
-) -> Option<f64> {
-    let mut found = samples.iter().filter(|s| s.name == name && wanted(s.labels)).peekable();
-    found.peek()?;
-    Some(found.map(|sample| sample.value).sum())
-}
-
 fn parse_line(line: &str) -> Option<PrometheusSample<'_>> {
     if line.starts_with('#') {
         return None;
@@ -86,7 +75,13 @@ impl<'t> Metrics<'t> {
 
     /// Sum over all labels.
     pub fn sum(&self, name: &str) -> Option<f64> {
-        Some(self.0.get(name)?.iter().map(|sample| sample.value).sum())
+        self.sum_of(name, |_| true)
+    }
+
+    /// Sum over the labels that are wanted.
+    pub fn sum_of(&self, name: &str, wanted: impl Fn(&str) -> bool) -> Option<f64> {
+        let samples = self.0.get(name)?.iter().filter(|sample| wanted(sample.labels));
+        samples.map(|sample| sample.value).reduce(|a, b| a + b)
     }
 
     /// Mean over all labels.

@@ -6,7 +6,7 @@ use std::fmt;
 use super::Elapsed;
 use super::models::{self, ModelTotals};
 use super::table::{Column, Rows, Table, Unit};
-use crate::parse::{Metrics, NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus, sum_of};
+use crate::parse::{Metrics, NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus};
 use crate::root::{ProcFile, Root};
 
 /// Where a source's frame has what a server tells of itself.
@@ -135,10 +135,10 @@ impl ServerSource {
             let metrics = Metrics::of(&samples);
             let is = before.insert(Answer {
                 at_ns: now_ns(),
-                totals: totals(&samples),
+                totals: totals(&metrics),
                 model: ModelTotals::of(&metrics),
             });
-            let values = values(&samples, was.as_ref(), is);
+            let values = values(&metrics, was.as_ref(), is);
             if values.iter().any(Option::is_some) {
                 rows.push(&probe.key, &values);
             }
@@ -148,22 +148,18 @@ impl ServerSource {
     }
 }
 
-fn totals(samples: &[PrometheusSample<'_>]) -> Totals {
+fn totals(metrics: &Metrics<'_>) -> Totals {
     // Our own questions are no work.
     let work = |labels: &str| !labels.contains("type=\"status\"");
     let mut totals = Totals::default();
     for (total, name) in totals.iter_mut().zip(TOTALS.into_iter().chain([TIMED_OUT, ACCEPTED])) {
-        *total = sum_of(samples, name, work);
+        *total = metrics.sum_of(name, work);
     }
     totals
 }
 
-fn values(
-    samples: &[PrometheusSample<'_>],
-    was: Option<&Answer>,
-    is: &Answer,
-) -> [Option<f64>; 17] {
-    let gauge = |name| sum_of(samples, name, |_| true);
+fn values(metrics: &Metrics<'_>, was: Option<&Answer>, is: &Answer) -> [Option<f64>; 17] {
+    let gauge = |name| metrics.sum(name);
     // Seconds of waiting per second are the mean number that wait (Little's law).
     let rate = |index: usize| {
         let was = was?;

@@ -15,7 +15,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use plimsoll_servers::delay::{DelayLaw, Work};
-use plimsoll_servers::{ServerError, Stop, cores};
+use plimsoll_servers::{ServerError, Stop, cores, listen};
 
 use self::delayed::Departures;
 use self::store::Store;
@@ -24,8 +24,6 @@ pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
 
 /// Ports tried until one is free for TCP and UDP, when any will do.
 const PORT_TRIES: usize = 64;
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
 
 /// What to serve and where.
 #[derive(Clone, Debug)]
@@ -157,11 +155,7 @@ impl Endpoint {
     }
 
     fn bind_both(address: SocketAddr) -> io::Result<Self> {
-        let tcp = TcpListener::bind(address)?;
-        // A second listen(2) on a listening socket changes its backlog.
-        rustix::net::listen(&tcp, BACKLOG)?;
-        tcp.set_nonblocking(true)?;
-        let address = tcp.local_addr()?;
+        let (tcp, address) = listen(address)?;
         let udp = UdpSocket::bind(address)?;
         Ok(Self { tcp, udp, address })
     }

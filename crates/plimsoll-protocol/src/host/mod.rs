@@ -9,7 +9,6 @@
 pub mod arguments;
 pub mod reach;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -272,7 +271,8 @@ impl Registration {
 }
 
 /// Why a host cannot do its part, with the next move.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct HostError {
     /// Who is to do something about it.
     pub kind: HostErrorKind,
@@ -306,14 +306,6 @@ impl HostError {
         Self { kind: HostErrorKind::Interrupted, message: message.into() }
     }
 }
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for HostError {}
 
 impl From<clap::Error> for HostError {
     fn from(error: clap::Error) -> Self {

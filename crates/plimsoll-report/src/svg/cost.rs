@@ -6,6 +6,7 @@ use plimsoll_model::result::RunResult;
 use super::Frame;
 use super::load::{base, dot};
 use super::stacked::{Panel, Series, Stack, draw};
+use crate::text::capitalised;
 use crate::view::{CostUnit, cost_name, cost_of_name};
 
 const PANEL_HEIGHT: f64 = 86.0;
@@ -60,8 +61,7 @@ fn panel(run: &RunResult, figure: CostFigure) -> Option<Panel> {
         "" => String::new(),
         name => format!(", {name}"),
     };
-    let name = cost_name(figure);
-    let name = name[..1].to_uppercase() + &name[1..];
+    let name = capitalised(cost_name(figure));
     (!series.is_empty()).then(|| Panel {
         title: format!("{name}{unit_name}"),
         height: PANEL_HEIGHT,

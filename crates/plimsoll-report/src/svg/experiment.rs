@@ -10,7 +10,7 @@ use super::Frame;
 use super::draw::{Anchor, Drawing};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
 use super::stacked::{named, upright};
-use crate::text::TimeUnit;
+use crate::text::{TimeUnit, capitalised};
 use crate::view::experiment::{cell_name, level_name};
 use crate::view::ratios;
 
@@ -60,7 +60,7 @@ pub(crate) fn experiment_chart(
     let area = (tick_room(&y_ticks).max(40.0), frame.width - names - 24.0);
     let x = Axis::of(it, area);
     let mut drawing = Drawing::new();
-    let title = format!("{}{unit_name}", ratios::capitalised(ratios::name(it.response.figure)));
+    let title = format!("{}{unit_name}", capitalised(ratios::name(it.response.figure)));
     drawing.text("panel", (0.0, TOP - 12.0), Anchor::Start, &title);
     upright(&mut drawing, (y, &y_ticks), area);
     x.draw(&mut drawing, it, bottom);

@@ -13,7 +13,7 @@ use super::load::{base, dots, largest};
 use super::scale::{Scale, spread, tick_room, tick_text, ticks};
 use super::stacked::{Panel, Series, Stack, draw, named, upright};
 use crate::table::Mark;
-use crate::text::{number, three_digits};
+use crate::text::{capitalised, number, three_digits};
 
 /// One point has no course.
 const POINTS_MIN: usize = 2;
@@ -75,19 +75,13 @@ pub(crate) fn tokens_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> 
     let top = (!dots.is_empty()).then(|| largest(&dots))?;
     let label = if counted { "tokens" } else { "chunks" };
     let panel = Panel {
-        title: sentence_case(unit),
+        title: capitalised(unit),
         height: 240.0,
         top,
         series: vec![Series { class: "s1", label: label.to_owned(), dots }],
         ..Panel::default()
     };
-    over_load(frame, run, &format!("{} over load", sentence_case(unit)), panel)
-}
-
-fn sentence_case(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + characters.as_str()
+    over_load(frame, run, &format!("{} over load", capitalised(unit)), panel)
 }
 
 fn over_load(frame: Frame<'_>, run: &RunResult, title: &str, panel: Panel) -> Option<String> {

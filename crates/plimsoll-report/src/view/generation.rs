@@ -12,7 +12,7 @@ use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 
-use crate::table::{Column, Mark, Table, figures, words};
+use crate::table::{Filled, Table, figures, filled, table_of, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// How the two definitions of a time per output token differ, and who counts tokens.
@@ -65,13 +65,6 @@ pub(super) fn view(run: &RunResult) -> GenerationView {
     }
 }
 
-/// A column with what stands in its cells.
-type Filled<'a> = (Column, Box<dyn Fn(&PointResult) -> String + 'a>);
-
-fn filled<'a>(column: Column, cell: impl Fn(&PointResult) -> String + 'a) -> Filled<'a> {
-    (column, Box::new(cell))
-}
-
 /// Position and load of a point.
 fn begin<'a>(run: &'a RunResult) -> Vec<Filled<'a>> {
     vec![
@@ -84,18 +77,15 @@ fn unit_of(run: &RunResult) -> &str {
     if run.axis.unit == run.axis.name { "" } else { &run.axis.unit }
 }
 
-fn table_of(
+/// A table of the points that have what it shows.
+fn table_with(
     run: &RunResult,
     caption: &str,
     columns: Vec<Filled<'_>>,
     has: fn(&PointResult) -> bool,
 ) -> Table {
-    let (columns, cells): (Vec<Column>, Vec<_>) = columns.into_iter().unzip();
-    let mut table = Table::new(caption, columns);
-    for point in run.points.iter().filter(|point| has(point)) {
-        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
-    }
-    table.without_empty_columns()
+    let points = run.points.iter().filter(|point| has(point));
+    table_of(points, columns, caption).without_empty_columns()
 }
 
 fn has_generation(point: &PointResult) -> bool {
@@ -135,15 +125,21 @@ fn times_table(run: &RunResult) -> Table {
     };
     let mut columns = begin(run);
     columns.extend(TIMES.into_iter().filter(|(of, ..)| shown(*of)).map(column));
-    table_of(run, "Times within answers, with their uncertainty intervals", columns, has_generation)
+    table_with(
+        run,
+        "Times within answers, with their uncertainty intervals",
+        columns,
+        has_generation,
+    )
 }
 
 type CountOf = fn(&Generation) -> u64;
 
 /// What is wrong with the tokens of answers; shown where any has it.
-const COUNTS: [(&str, CountOf); 3] = [
+const COUNTS: [(&str, CountOf); 4] = [
     ("without usage", |it| it.uncounted_requests),
     ("usage cannot be right", |it| it.mismatched_requests),
+    ("first chunk estimated", |it| it.estimated_first_chunks),
     ("shorter than asked for", |it| it.cut_short_requests),
 ];
 
@@ -173,7 +169,7 @@ fn output_table(run: &RunResult) -> Table {
     columns.extend(COUNTS.iter().filter(|(_, of)| counted(run, *of)).map(|(name, of)| {
         filled(figures(name, ""), move |p| count(p.generation.as_ref().map(of)))
     }));
-    table_of(run, "Output within the window", columns, has_generation)
+    table_with(run, "Output within the window", columns, has_generation)
 }
 
 fn rate(value: Option<f64>) -> String {
@@ -204,7 +200,7 @@ fn goodput_table(run: &RunResult) -> Table {
     let mut columns = begin(run);
     columns.push(filled(figures("goodput", "%"), share));
     columns.push(filled(figures("good ops/s", ""), rate));
-    table_of(run, &caption, columns, |point| point.goodput.is_some())
+    table_with(run, &caption, columns, |point| point.goodput.is_some())
 }
 
 /// `first_output < 500ms, tpot < 50ms`.

@@ -11,7 +11,7 @@ use super::drawn::{selected_points, timeline_spans, timeline_time};
 use super::errors::class_text;
 use super::limits::{has_limits, limit_name};
 use super::moved::{metric, mib_per_s, ops_unit};
-use crate::table::{Column, Mark, Table, figures, words};
+use crate::table::{Filled, Table, figures, filled, table_of, words};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// Rows of a timeline's table; the whole of it is in `timeline.csv`.
@@ -77,19 +77,7 @@ pub(super) fn probes_table(run: &RunResult) -> Table {
     table_of(&run.probes, columns(run, &run.probes), caption).without_empty_columns()
 }
 
-/// A column of the table of points with what stands in its cells.
-type Filled = (Column, Box<dyn Fn(&PointResult) -> String>);
-
-fn table_of(points: &[PointResult], filled: Vec<Filled>, caption: &str) -> Table {
-    let (columns, cells): (Vec<Column>, Vec<_>) = filled.into_iter().unzip();
-    let mut table = Table::new(caption, columns);
-    for point in points {
-        table.push_marked(cells.iter().map(|cell| cell(point)).collect(), Mark::of(point));
-    }
-    table
-}
-
-fn columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+fn columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled<'static>> {
     let mut columns = load_columns(run, points);
     columns.extend(time_columns(run, points));
     columns.extend(generator_columns(points));
@@ -97,11 +85,7 @@ fn columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
     columns
 }
 
-fn filled(column: Column, cell: impl Fn(&PointResult) -> String + 'static) -> Filled {
-    (column, Box::new(cell))
-}
-
-fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+fn load_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled<'static>> {
     let foreign = run.suite.is_none();
     let asks_for_rates = run.axis.unit == ops_unit(run) && !foreign;
     let mut columns = vec![
@@ -150,7 +134,7 @@ fn clients(point: &PointResult) -> String {
     format!("{}\u{a0}of\u{a0}{}", part(taking_part), part(asked))
 }
 
-fn time_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+fn time_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled<'static>> {
     let unit = time_unit(points);
     let stated = move |name: &str, figure: Figure| {
         filled(figures(name, unit.name()), move |p| unit.stated(Stated::response(p, figure)))
@@ -179,7 +163,7 @@ fn has_intervals(point: &PointResult) -> bool {
     point.response_interval_ns.is_some() || point.service_interval_ns.is_some()
 }
 
-fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
+fn generator_columns(points: &[PointResult]) -> Vec<Filled<'static>> {
     let lag_unit = lag_unit(points);
     let mut columns = vec![
         filled(figures("not sent", ""), |p| count(p.not_sent)),
@@ -205,14 +189,14 @@ fn generator_columns(points: &[PointResult]) -> Vec<Filled> {
 }
 
 /// What had to be sent again, and what failed.
-fn failed_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled> {
+fn failed_columns(run: &RunResult, points: &[PointResult]) -> Vec<Filled<'static>> {
     let foreign = run.suite.is_none();
     let shown = |counter: Counter| {
         // Suites with a cap measure file servers: that nothing was sent again says something, too.
         let always = caps(run) && counter == Counter::Retransmissions;
         always || points.iter().any(|p| p.counter(counter).is_some_and(|n| n > 0))
     };
-    let mut columns: Vec<Filled> = Counter::ALL
+    let mut columns: Vec<Filled<'static>> = Counter::ALL
         .iter()
         .filter(|counter| shown(**counter))
         .filter_map(|counter| {

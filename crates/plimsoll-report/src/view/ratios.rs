@@ -11,7 +11,7 @@ use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, decimals, grouped, percent};
 
 use super::{cost_name, cost_text};
-use crate::text::ABSENT;
+use crate::text::{ABSENT, capitalised};
 
 /// What a figure is called.
 pub(crate) fn name(figure: RatioFigure) -> &'static str {
@@ -179,12 +179,6 @@ pub(super) fn percent_off(ratio: f64) -> String {
 /// An interval in brackets, behind a word.
 pub(super) fn two_sided([low, high]: [f64; 2]) -> String {
     format!(" ({}–{})", times(low, high / low), times(high, high / low))
-}
-
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + characters.as_str()
 }
 
 /// What became of a condition.

@@ -1,27 +1,12 @@
 //! The table as users write it.
 
-use plimsoll_model::suite::{Override, Suite, SuiteError};
+use plimsoll_model::suite::{Suite, SuiteError};
+use plimsoll_testkit::suites::small_suite;
 
 use super::*;
 
-const SUITE: &str = r#"
-format = 1
-name = "t"
-title = "t"
-about = "t"
-source = "t"
-protocol = "smb"
-[load]
-mode = "closed"
-[ladder]
-kind = "points"
-points = [1, 4]
-[profiles.full]
-"#;
-
 fn suite(set: &[&str]) -> Result<Suite, SuiteError> {
-    let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
-    Suite::parse("t.toml", SUITE, &overrides, &|_, table| read(table))
+    small_suite(("smb", ""), set, read)
 }
 
 fn typed(set: &[&str]) -> SmbWorkload {
@@ -29,13 +14,10 @@ fn typed(set: &[&str]) -> SmbWorkload {
 }
 
 #[test]
-fn an_empty_table_is_the_methods_disk_mix_and_reads_back_as_written() {
+fn an_empty_table_is_the_methods_disk_mix() {
     let workload = typed(&[]);
     assert_eq!(workload.model, DiskMixModel::default());
     assert_eq!((workload.pattern, workload.workspace_mib), (Pattern::DiskMix, 20.0));
-    let suite = suite(&[]).unwrap();
-    let again = Suite::parse("t.toml", &suite.to_toml(), &[], &|_, table| read(table)).unwrap();
-    assert_eq!(again, suite);
 }
 
 #[test]
@@ -125,14 +107,11 @@ fn wrong_workloads_are_refused_with_a_next_move() {
 fn applications_make_the_pass_and_their_mistakes_are_placed() {
     const LETTER: &str = "workload.model.applications.letter";
     let text = format!(
-        "{SUITE}[workload.model]\nreads_between = 0\n[{LETTER}]\nops = 200\ndocument = 50\n\
+        "[workload.model]\nreads_between = 0\n[{LETTER}]\nops = 200\ndocument = 50\n\
          files = 9\nmix = {{ lock = 0 }}\nread_sizes = {{ percent = [1, 0, 0, 0, 0, 0] }}\n\
          write_sizes = {{ percent = [1, 0, 0, 0, 0, 0, 0, 0] }}\n"
     );
-    let read = |set: &[&str]| {
-        let overrides: Vec<Override> = set.iter().map(|s| Override::parse(s).unwrap()).collect();
-        Suite::parse("t.toml", &text, &overrides, &|_, table| read(table))
-    };
+    let read = |set: &[&str]| small_suite(("smb", &text), set, read);
     let suite = read(&[]).unwrap();
     let model = &suite.workload.of::<SmbWorkload>().model;
     assert_eq!((model.sessions, model.ops_per_pass), (1, 200));
@@ -140,8 +119,6 @@ fn applications_make_the_pass_and_their_mistakes_are_placed() {
     assert_eq!((own.mix.lock, own.missing_find_percent), (0.0, 52.0), "the rest is the model's");
     let both = model.shares().into_iter().zip(own.shares());
     assert!(both.into_iter().all(|(pass, one)| (pass - one).abs() < 1e-12));
-    let again = Suite::parse("t.toml", &suite.to_toml(), &[], &|_, table| self::read(table));
-    assert_eq!(again.unwrap(), suite);
     let longer = read(&["workload.model.applications.letter.ops=300"]).unwrap();
     assert_eq!(longer.workload.of::<SmbWorkload>().model.ops_per_pass, 300);
     let refusal = |set: &str| {

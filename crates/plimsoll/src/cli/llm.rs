@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{parse_rate, parse_tokens};
+use super::values::{first_of, parse_rate, parse_tokens};
 
 /// Flags of language model suites only.
 #[derive(Clone, Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct LlmArgs {
 impl LlmArgs {
     /// The first flag given, if any.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
-        [
+        first_of([
             (self.model.is_some(), "--model"),
             (self.api_key.is_some(), "--api-key"),
             (self.input_tokens.is_some(), "--input-tokens"),
@@ -46,8 +46,6 @@ impl LlmArgs {
             (self.prompts.is_some(), "--prompts"),
             (self.trace.is_some(), "--trace"),
             (self.speed.is_some(), "--speed"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
+        ])
     }
 }

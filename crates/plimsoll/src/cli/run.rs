@@ -10,7 +10,7 @@ use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, Pro
 use plimsoll_model::units::Nanos;
 
 use super::values::{
-    parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
+    first_of, parse_clients, parse_override, parse_peak, parse_point, parse_profile_at, parse_rate,
     parse_requests, parse_span_arg, parse_span_or_none_arg,
 };
 use super::{AgentArgs, DEFAULT_SEED, FailIf, LlmArgs, ObserverArgs, Output};
@@ -259,13 +259,12 @@ pub(crate) struct UrlArgs {
 impl UrlArgs {
     /// The first flag given that other web suites have, too, if any.
     pub(crate) fn first_of_web(&self) -> Option<&'static str> {
-        let flags = [(self.http.is_some(), "--http"), (self.streams.is_some(), "--streams")];
-        flags.into_iter().find_map(|(given, name)| given.then_some(name))
+        first_of([(self.http.is_some(), "--http"), (self.streams.is_some(), "--streams")])
     }
 
     /// The first other flag given, if any.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
-        [
+        first_of([
             (self.clients.is_some(), "--clients"),
             (!self.rate.is_empty(), "--rate"),
             (self.hold.is_some(), "--hold"),
@@ -290,22 +289,18 @@ impl UrlArgs {
             (self.insecure, "--insecure"),
             (self.cacert.is_some(), "--cacert"),
             (self.cert.is_some(), "--cert"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
+        ])
     }
 
     /// The first flag given that says what a request asks for, or how its connection is held.
     pub(crate) fn first_of_requests(&self) -> Option<&'static str> {
-        [
+        first_of([
             (self.hold.is_some(), "--hold"),
             (self.method.is_some(), "--method"),
             (self.data.is_some(), "--data"),
             (self.urls.is_some(), "--urls"),
             (self.stream, "--stream"),
-        ]
-        .into_iter()
-        .find_map(|(given, name)| given.then_some(name))
+        ])
     }
 }
 

@@ -63,6 +63,11 @@ pub(super) fn parse_point(text: &str) -> Result<f64, String> {
     parse_number(text).ok_or_else(|| "write a number, for example 500 or 2.5k".to_owned())
 }
 
+/// The name of the first flag that is given.
+pub(super) fn first_of<const N: usize>(flags: [(bool, &'static str); N]) -> Option<&'static str> {
+    flags.into_iter().find_map(|(given, name)| given.then_some(name))
+}
+
 /// A number of tokens, or how it is drawn: which texts say it, the suite knows.
 pub(super) fn parse_tokens(text: &str) -> Result<toml::Value, String> {
     let number = parse_number(text).filter(|number| number.fract() == 0.0 && *number < 1e15);

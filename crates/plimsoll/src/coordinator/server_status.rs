@@ -61,7 +61,7 @@ impl Asked {
     }
 }
 
-/// What each of so many servers may take, so that no number of silent ones delays a sample by more
+/// How long each of several servers may take, so that no number of silent ones delays a sample by more
 /// than a single one would.
 fn share_of_wait(servers: usize) -> Duration {
     ANSWER_WAIT / u32::try_from(servers.max(1)).unwrap_or(u32::MAX)

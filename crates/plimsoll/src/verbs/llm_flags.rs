@@ -14,7 +14,7 @@ use crate::{load_file, protocols, suite_source};
 const PROTOCOL: &str = "llm";
 /// Where its suites have the keys of HTTP.
 pub(super) const TRANSPORT: &str = "workload.http";
-/// The requests of a recorded load may take so much longer than they took when it was recorded.
+/// How much longer the requests of a recorded load may take than when it was recorded.
 const TRACE_GRACE: Nanos = Nanos::from_secs(3_600);
 
 /// Flags of language model suites are given, and the suite is one.

@@ -89,7 +89,7 @@ fn load(url: &UrlArgs, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure>
         set.to("ladder.kind", "points");
         set.to("ladder.points", url.rate.clone());
     }
-    // Clients are requests in flight: each connection carries so many.
+    // Clients are requests in flight: each connection carries several.
     let streams = i64::from(url.streams.unwrap_or(1));
     set.given("load.clients", url.connections.map(|n| i64::from(n).saturating_mul(streams)));
     set.given("load.gaps", url.arrivals.map(ArrivalsArg::as_gaps));

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::wire::{
     HELLO_BYTES, Hello, PAYLOAD_BYTES_MAX, REPLY_HEADER_BYTES, REQUEST_HEADER_BYTES, Refusal,
@@ -18,6 +19,8 @@ const FRAME_NS_MAX: u64 = 30 * SECOND_NS;
 
 /// A client.
 pub(super) struct Connection {
+    /// No other client has it.
+    pub(super) number: u64,
     stream: TcpStream,
     /// Of the queue, for the welcome.
     servers: u32,
@@ -77,9 +80,16 @@ impl From<io::Error> for Over {
     }
 }
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 impl Connection {
-    pub(super) fn new(stream: TcpStream, servers: u32, now_ns: u64) -> Self {
+    pub(super) fn new(stream: TcpStream, (number, servers): (u64, u32), now_ns: u64) -> Self {
         Self {
+            number,
             stream,
             servers,
             stage: Stage::Greeting,
@@ -296,7 +306,7 @@ mod tests {
     fn a_byte_now_and_then_buys_no_time() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut connection = Connection::new(listener.accept().unwrap().0, 1, 0);
+        let mut connection = Connection::new(listener.accept().unwrap().0, (1, 1), 0);
         let mut room = vec![0; FRAME_BYTES_MAX];
         let hello = Hello { version: VERSION, client: 1, segment_bytes: 0 }.encode();
         let mut drop_by = |connection: &mut Connection, bytes: &[u8], now_ns| {

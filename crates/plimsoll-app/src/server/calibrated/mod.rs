@@ -14,8 +14,9 @@ use std::path::PathBuf;
 use plimsoll_model::calibrated::CalibratedSpec;
 
 use plimsoll_servers::log::{Log, ROWS_MAX};
-use plimsoll_servers::{ServerError, Stop, cores};
-use serving::{Ended, Serving, Waiting};
+use plimsoll_servers::timed::{self, Clients};
+use plimsoll_servers::{ServerError, Stop};
+use serving::Serving;
 
 /// What to be, and where.
 #[derive(Clone, Debug)]
@@ -41,14 +42,7 @@ pub struct CalibratedServer {
 impl CalibratedServer {
     /// Listens. That the log cannot be written is found out now and not at the end.
     pub fn bind(config: &CalibratedConfig) -> Result<Self, ServerError> {
-        if let Some(path) = &config.log {
-            std::fs::File::create(path)
-                .map_err(|source| ServerError::Log { path: path.clone(), source })?;
-        }
-        let error = |source| ServerError::Listen { address: config.listen, source };
-        let listener = TcpListener::bind(config.listen).map_err(error)?;
-        listener.set_nonblocking(true).map_err(error)?;
-        let address = listener.local_addr().map_err(error)?;
+        let (listener, address) = timed::bind(config.listen, config.log.as_deref())?;
         Ok(Self { listener, address, config: config.clone() })
     }
 
@@ -67,14 +61,10 @@ impl CalibratedServer {
     pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
         let Self { listener, config, .. } = self;
         let CalibratedConfig { spec, log, cores, .. } = config;
-        let system = |doing| move |source| ServerError::System { doing, source };
-        let waiting = if cores.is_empty() { Waiting::Sleep } else { Waiting::Spin };
-        cores::pin_current_thread(&cores)
-            .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
-        let kept = log.as_ref().map(|_| Log::new(ROWS_MAX));
-        let serving =
-            Serving::new(listener, &spec, waiting, kept).map_err(system("make an event queue"))?;
-        let Ended { log: kept, stall } = serving.until(stop);
+        let clients = Clients::new(listener, &cores)?;
+        let mut serving = Serving::new(&spec, log.as_ref().map(|_| Log::new(ROWS_MAX)));
+        clients.serve(&mut serving, stop);
+        let (kept, stall) = serving.ended();
         if let (Some(path), Some(kept)) = (log, kept) {
             let written = kept.write(&path, &spec, stall);
             written.map_err(|source| ServerError::Log { path, source })?;

@@ -1,5 +1,8 @@
 //! Rows of comma-separated values, and the times they hold.
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::{RawRow, nanos};
@@ -73,58 +76,14 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `2023-11-16 18:17:03.9799600`, with `T` for the space or an offset behind it too, as nanoseconds
-/// since some midnight long ago.
+/// since 1970.
 fn date_ns(text: &str) -> Result<i128, String> {
-    read_date(text)
+    let with_offset = || text.parse::<Timestamp>().ok();
+    let of_utc = || TimeZone::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+    // A date alone would be read as its midnight.
+    let at = text.contains(':').then(|| with_offset().or_else(of_utc)).flatten();
+    at.map(Timestamp::as_nanosecond)
         .ok_or_else(|| format!("{text:?} is no time; write for example 2023-11-16 18:17:03.97996"))
-}
-
-fn read_date(text: &str) -> Option<i128> {
-    let (date, time) = text.split_once([' ', 'T'])?;
-    let (time, offset_s) = match time.find(['+', '-', 'Z']) {
-        Some(at) => (&time[..at], offset_s(&time[at..])?),
-        None => (time, 0),
-    };
-    let [year, month, day] = numbers(date, '-')?;
-    let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let [hour, minute, second] = numbers(whole, ':')?;
-    let is_time = (1..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 61;
-    if !is_time || fraction.len() > 18 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let digits = format!("{fraction:0<9}");
-    let below_ns: i128 = digits.get(..9)?.parse().ok()?;
-    let seconds = days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset_s;
-    Some(i128::from(seconds) * i128::from(NANOS_PER_SECOND) + below_ns)
-}
-
-/// `+02:00`, `-05`, `Z`.
-fn offset_s(text: &str) -> Option<i64> {
-    if text == "Z" {
-        return Some(0);
-    }
-    let (sign, digits) = text.split_at(1);
-    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-    let bounded = |text: &str| text.parse::<u8>().ok().filter(|part| *part < 60).map(i64::from);
-    let seconds = bounded(hours)? * 3_600 + bounded(minutes)? * 60;
-    Some(if sign == "-" { -seconds } else { seconds })
-}
-
-fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(between).map(|part| part.parse::<u16>().ok().map(i64::from));
-    let read = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(read)
-}
-
-/// Days of the Gregorian calendar since the first of March of the year 0.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1
 }
 
 #[cfg(test)]

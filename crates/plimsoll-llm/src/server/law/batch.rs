@@ -1,9 +1,12 @@
-//! The batch: who waits, who is at work, and when the step ends. The law stands in the parent.
+//! The batch: who waits, who is at work, when the step ends, and which beginnings of prompts have
+//! been computed before. The law is in the parent.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::prefix::{BLOCK_TOKENS, PrefixCache};
 use super::{Asked, BatchSpec, Token};
+
+/// Tokens of a block.
+pub const BLOCK_TOKENS: u32 = 16;
 
 /// What there is, and what there was so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -213,5 +216,46 @@ impl Batch {
             self.counts.prefix_queries += u64::from(prompt_tokens);
             self.counts.prefix_hits += u64::from(found);
         }
+    }
+}
+
+/// The prefix cache: blocks by the hash of everything up to their end; whoever was needed longest ago goes first.
+pub(super) struct PrefixCache {
+    blocks_max: usize,
+    /// When each was last needed.
+    used: HashMap<u64, u64>,
+    by_use: BTreeMap<u64, u64>,
+    uses: u64,
+}
+
+impl PrefixCache {
+    /// With room for `tokens`.
+    pub(super) fn new(tokens: u64) -> Self {
+        let blocks_max = usize::try_from(tokens / u64::from(BLOCK_TOKENS)).unwrap_or(usize::MAX);
+        Self { blocks_max, used: HashMap::new(), by_use: BTreeMap::new(), uses: 0 }
+    }
+
+    /// How many of the first blocks are there.
+    pub(super) fn leading(&mut self, blocks: &[u64]) -> u32 {
+        let found = blocks.iter().take_while(|block| self.used.contains_key(block)).count();
+        // The end of a prompt goes before its beginning, without which it is worth nothing.
+        blocks[..found].iter().rev().for_each(|block| self.touch(*block));
+        found as u32
+    }
+
+    pub(super) fn keep(&mut self, blocks: &[u64]) {
+        blocks.iter().rev().for_each(|block| self.touch(*block));
+        while self.used.len() > self.blocks_max {
+            let Some((_, oldest)) = self.by_use.pop_first() else { return };
+            self.used.remove(&oldest);
+        }
+    }
+
+    fn touch(&mut self, block: u64) {
+        self.uses += 1;
+        if let Some(before) = self.used.insert(block, self.uses) {
+            self.by_use.remove(&before);
+        }
+        self.by_use.insert(self.uses, block);
     }
 }

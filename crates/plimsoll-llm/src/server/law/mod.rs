@@ -34,22 +34,20 @@
 
 mod alone;
 mod batch;
-mod prefix;
 
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::units::Nanos;
 
 use alone::Alone;
 use batch::Batch;
-pub use batch::Counts;
-pub use prefix::BLOCK_TOKENS;
+pub use batch::{BLOCK_TOKENS, Counts};
 
 /// The law to follow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LawSpec {
     /// Continuous batching.
     Batch(BatchSpec),
-    /// Every request by itself: its first token at an instant of its own, each further one so much
+    /// Every request by itself: its first token at an instant of its own, each further one a step
     /// later.
     Alone(First, Nanos),
 }

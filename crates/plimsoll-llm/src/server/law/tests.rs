@@ -147,7 +147,7 @@ fn a_prompt_that_began_like_another_is_computed_from_where_they_part() {
 
 #[test]
 fn the_prefix_cache_forgets_what_was_needed_longest_ago() {
-    let mut cache = prefix::PrefixCache::new(64);
+    let mut cache = batch::PrefixCache::new(64);
     cache.keep(&[1, 2, 3]);
     cache.keep(&[1, 9]);
     assert_eq!(cache.leading(&[1, 2, 3]), 3);

@@ -19,11 +19,12 @@ fn samples_have_name_labels_and_value() {
 #[test]
 fn sums_are_over_the_wanted_labels_and_absent_without_any() {
     let samples = parse_prometheus(TEXT);
-    assert_eq!(sum_of(&samples, "requests_total", |_| true), Some(42.0));
+    let metrics = Metrics::of(&samples);
+    assert_eq!(metrics.sum_of("requests_total", |_| true), Some(42.0));
     let reads = |labels: &str| labels.contains("type=\"read\"");
-    assert_eq!(sum_of(&samples, "requests_total", reads), Some(12.0));
-    assert_eq!(sum_of(&samples, "threads", reads), None);
-    assert_eq!(sum_of(&samples, "queue", |_| true), None);
+    assert_eq!(metrics.sum_of("requests_total", reads), Some(12.0));
+    assert_eq!(metrics.sum_of("threads", reads), None);
+    assert_eq!(metrics.sum_of("queue", |_| true), None);
 }
 
 #[test]

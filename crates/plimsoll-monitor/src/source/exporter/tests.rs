@@ -28,7 +28,7 @@ fn grown(text: &str, by: &[(&str, f64)]) -> String {
     text
 }
 
-/// What the samplers make of two texts, so many seconds apart.
+/// What the samplers make of two texts, `seconds` apart.
 fn sampled(texts: [&str; 2], seconds: u64) -> Sample {
     let frame = Frame::default();
     let root = Root::of_frame(frame.clone());

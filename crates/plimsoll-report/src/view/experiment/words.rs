@@ -10,6 +10,7 @@ use plimsoll_model::comparison::experiment::{
 };
 use plimsoll_model::units::{decimals, grouped, three_digits};
 
+use crate::text::capitalised;
 use crate::view::ratios;
 
 /// From here on, and below its inverse, a ratio is plainer than a percentage.
@@ -80,7 +81,7 @@ fn sentence(it: &Experiment, main: &Effect) -> Option<String> {
             (level(factor, main.to), format!(", compared with {first}"))
         }
     };
-    Some(ratios::capitalised(&format!("{subject} {says}{against}.")))
+    Some(capitalised(&format!("{subject} {says}{against}.")))
 }
 
 /// The verb once for all that follow it.

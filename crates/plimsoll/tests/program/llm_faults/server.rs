@@ -85,7 +85,7 @@ impl Staged {
     }
 }
 
-/// A good answer: the first of so many chunks after `first`, the others `gap` apart, a token each.
+/// A good answer: the first of `chunks` after `first`, the others `gap` apart, a token each.
 pub(crate) fn answer(first: Duration, gap: Duration, chunks: u64) -> Vec<Act> {
     let mut acts = vec![Act::Write(HEAD.to_owned()), Act::Wait(first)];
     for chunk in 0..chunks {

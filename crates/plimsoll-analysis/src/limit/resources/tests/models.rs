@@ -5,7 +5,7 @@ use plimsoll_model::limit::LimitKind;
 
 use super::{IDLE, Seen, at, here, idle_and, last, limits, run};
 
-/// What a server with 64 places tells with so many requests running and waiting, and this part of
+/// What a server with 64 places tells with these numbers of requests running and waiting, and this part of
 /// its memory in use.
 fn told(running: f64, waiting: f64, kv_cache: f64) -> Vec<(&'static str, f64)> {
     idle_and(&[
