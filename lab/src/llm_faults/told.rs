@@ -89,13 +89,13 @@ pub fn arguments(
 /// Reads the report of a client that wrote into `folder`.
 pub fn read(client: Client, finished: &Finished, folder: &Path) -> Result<Told> {
     let file = |name: &str| -> Result<Value> {
-        let text = fs::read_to_string(folder.join(name)).map_err(|_| finished.failure())?;
+        let text = fs::read_to_string(folder.join(name)).map_err(|_| last_words(finished))?;
         serde_json::from_str(&text).map_err(|e| format!("its report: {e}"))
     };
     match client {
         Client::Plimsoll => {
             let result = serde_json::from_str(&finished.output);
-            Ok(plimsoll(&result.map_err(|_| finished.failure())?))
+            Ok(plimsoll(&result.map_err(|_| last_words(finished))?))
         }
         Client::VllmBench => Ok(vllm_bench(&file("out.json")?)),
         Client::Endpoints => Ok(endpoints(&file("out/performance/result_summary.json")?)),
@@ -103,6 +103,16 @@ pub fn read(client: Client, finished: &Finished, folder: &Path) -> Result<Told> 
         Client::GuideLlm => Ok(guidellm(&file("out.json")?)),
         Client::PlimsollAsleep | Client::InferencePerf => Err("no report is read".to_owned()),
     }
+}
+
+/// The exit code of a client that gave no report, and its last words of an error.
+fn last_words(finished: &Finished) -> String {
+    let said = [finished.output.as_str(), &finished.errors].join("\n");
+    let lines = || said.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().find(|line| line.to_lowercase().contains("error")).or(lines().next());
+    let code =
+        finished.code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+    format!("{code}: {}", line.unwrap_or_default())
 }
 
 fn plimsoll(result: &Value) -> Told {
