@@ -60,7 +60,9 @@ pub fn arguments(
             format!(
                 "benchmark online --endpoints {url} --model {MODEL} --dataset prompts.jsonl \
                  --load-pattern concurrency --concurrency {streams} --num-samples {requests} \
-                 --streaming on --max-output-tokens {tokens} --workers 1 --report-dir {files}/out"
+                 --streaming on --max-output-tokens {tokens} --workers 1 --tokenizer {} \
+                 --report-dir {files}/out",
+                found.tokenizer.display(),
             )
         }
         Client::AiPerf => format!(
