@@ -138,6 +138,7 @@ fn ended(told: &Told, good: f64, requests: f64) -> Cell {
 
 fn time(ms: Option<f64>, is_right: impl Fn(f64) -> bool) -> Cell {
     match ms {
+        Some(ms) if ms < 1.0 => Cell { text: format!("{ms:.3} ms"), is_right: is_right(ms) },
         Some(ms) if ms < 10.0 => Cell { text: format!("{ms:.2} ms"), is_right: is_right(ms) },
         Some(ms) => Cell { text: format!("{ms:.0} ms"), is_right: is_right(ms) },
         None => Cell { text: "none".to_owned(), is_right: false },
