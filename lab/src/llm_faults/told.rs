@@ -61,7 +61,7 @@ pub fn arguments(
                 "benchmark online --endpoints {url} --model {MODEL} --dataset prompts.jsonl \
                  --load-pattern concurrency --concurrency {streams} --num-samples {requests} \
                  --streaming on --max-output-tokens {tokens} --workers 1 --tokenizer {} \
-                 --report-dir {files}/out",
+                 --performance-drain-timeout {TIMEOUT_S} --report-dir {files}/out",
                 found.tokenizer.display(),
             )
         }
