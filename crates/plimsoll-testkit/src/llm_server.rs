@@ -23,6 +23,8 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
 pub enum Act {
     /// Does nothing for so long.
     Wait(Duration),
+    /// Has the kernel hold small packets back until earlier ones are acknowledged.
+    Nagle,
     /// Writes these bytes at once.
     Write(String),
     /// An event with this text, which is escaped for JSON already.
@@ -89,20 +91,9 @@ struct Shared {
 impl Staged {
     /// Answers requests as `script` says.
     pub fn new(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
-        Self::at(socket(), Box::new(script))
-    }
-
-    /// The same for clients whose requests reach it in packets with at most so many bytes.
-    pub fn in_packets(
-        bytes: u32,
-        script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static,
-    ) -> Self {
-        let socket = socket();
-        socket.set_tcp_mss(bytes).unwrap();
-        Self::at(socket, Box::new(script))
-    }
-
-    fn at(socket: Socket, script: Box<Script>) -> Self {
+        let script: Box<Script> = Box::new(script);
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         socket.listen(WAITING_MAX).unwrap();
         let listener = TcpListener::from(socket);
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -175,12 +166,6 @@ pub fn plain(status: &str, body: &str) -> Act {
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ))
-}
-
-fn socket() -> Socket {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
-    socket
 }
 
 /// An event with this data as the server writes it.
@@ -280,6 +265,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(Kind, String)> {
 fn play(mut stream: &TcpStream, acts: &[Act], writes_text: &mut dyn FnMut()) -> Option<()> {
     for act in acts {
         match act {
+            Act::Nagle => stream.set_nodelay(false).ok()?,
             Act::Wait(span) => std::thread::sleep(*span),
             Act::Write(bytes) => stream.write_all(bytes.as_bytes()).ok()?,
             Act::Text(text) => {

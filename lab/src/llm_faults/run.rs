@@ -14,8 +14,8 @@ use crate::clients::client::Found;
 use crate::place::{GENERATOR_CORE, SERVER_CORE};
 use crate::{process, program};
 
-/// No stage needs more, with half a minute to start on a busy machine.
-const SECONDS_MAX: u64 = 75;
+/// No stage needs more than ten seconds, and the slowest client ten to start.
+const SECONDS_MAX: u64 = 45;
 
 /// What a run gave.
 pub enum Outcome {

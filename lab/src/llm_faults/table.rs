@@ -138,8 +138,47 @@ fn ended(told: &Told, good: f64, requests: f64) -> Cell {
 
 fn time(ms: Option<f64>, is_right: impl Fn(f64) -> bool) -> Cell {
     match ms {
+        Some(ms) if ms < 1.0 => Cell { text: format!("{ms:.3} ms"), is_right: is_right(ms) },
         Some(ms) if ms < 10.0 => Cell { text: format!("{ms:.2} ms"), is_right: is_right(ms) },
         Some(ms) => Cell { text: format!("{ms:.0} ms"), is_right: is_right(ms) },
         None => Cell { text: "none".to_owned(), is_right: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::stages::{BROKEN, FIRST, TOKENS};
+    use super::*;
+
+    fn check(stage: &Stage, told: Told, expected: &str) {
+        let seen = Seen { requests: 32, open: 4, connections: 4, asking: Duration::ZERO };
+        let outcome = Outcome::Report(told, seen);
+        assert_eq!(shown(stage, &outcome, "a client", &mut Vec::new()), expected);
+    }
+
+    #[test]
+    fn a_figure_that_differs_from_the_truth_is_bold() {
+        let ended = |good, failed| Told { good, failed, ..Told::default() };
+        check(&BROKEN[0], ended(Some(0.0), Some(32.0)), "0 good, 32 failed");
+        check(&BROKEN[0], ended(Some(32.0), None), "**32 good, 0 failed**");
+        let first = |first_ms| Told { first_ms, ..Told::default() };
+        check(&FIRST[0], first(Some(219.0)), "219 ms");
+        check(&FIRST[0], first(Some(5.4)), "**5.40 ms**");
+        check(&FIRST[0], first(None), "**none**");
+        let token = |token_ms| Told { token_ms, ..Told::default() };
+        check(&TOKENS[2], token(None), "none");
+        check(&TOKENS[2], token(Some(0.002)), "**0.002 ms**");
+    }
+
+    #[test]
+    fn a_client_without_a_report_is_quoted_once() {
+        let mut notes = Vec::new();
+        let outcome = Outcome::Nothing("exit code 1: no\nrecords | at all".to_owned());
+        for _ in 0..2 {
+            assert_eq!(shown(&BROKEN[0], &outcome, "it", &mut notes), "no report (1)");
+        }
+        assert_eq!(notes, ["it: “exit code 1: no records at all”"]);
     }
 }

@@ -60,7 +60,9 @@ pub fn arguments(
             format!(
                 "benchmark online --endpoints {url} --model {MODEL} --dataset prompts.jsonl \
                  --load-pattern concurrency --concurrency {streams} --num-samples {requests} \
-                 --streaming on --max-output-tokens {tokens} --workers 1 --report-dir {files}/out"
+                 --streaming on --max-output-tokens {tokens} --workers 1 --tokenizer {} \
+                 --performance-drain-timeout {TIMEOUT_S} --report-dir {files}/out",
+                found.tokenizer.display(),
             )
         }
         Client::AiPerf => format!(
@@ -89,13 +91,13 @@ pub fn arguments(
 /// Reads the report of a client that wrote into `folder`.
 pub fn read(client: Client, finished: &Finished, folder: &Path) -> Result<Told> {
     let file = |name: &str| -> Result<Value> {
-        let text = fs::read_to_string(folder.join(name)).map_err(|_| finished.failure())?;
+        let text = fs::read_to_string(folder.join(name)).map_err(|_| last_words(finished))?;
         serde_json::from_str(&text).map_err(|e| format!("its report: {e}"))
     };
     match client {
         Client::Plimsoll => {
             let result = serde_json::from_str(&finished.output);
-            Ok(plimsoll(&result.map_err(|_| finished.failure())?))
+            Ok(plimsoll(&result.map_err(|_| last_words(finished))?))
         }
         Client::VllmBench => Ok(vllm_bench(&file("out.json")?)),
         Client::Endpoints => Ok(endpoints(&file("out/performance/result_summary.json")?)),
@@ -103,6 +105,24 @@ pub fn read(client: Client, finished: &Finished, folder: &Path) -> Result<Told> 
         Client::GuideLlm => Ok(guidellm(&file("out.json")?)),
         Client::PlimsollAsleep | Client::InferencePerf => Err("no report is read".to_owned()),
     }
+}
+
+/// Frames of messages on a terminal.
+const FRAME: &[char] = &['│', '─', '╭', '╮', '╰', '╯', ' '];
+/// Lines that lead to the last one of an error.
+const LINES_BEFORE: usize = 3;
+
+/// The exit code of a client that gave no report, and its last words of an error.
+fn last_words(finished: &Finished) -> String {
+    let said = [finished.output.as_str(), &finished.errors].join("\n");
+    let lines: Vec<&str> =
+        said.lines().map(|line| line.trim_matches(FRAME)).filter(|line| !line.is_empty()).collect();
+    let is_error = |line: &&str| line.to_lowercase().contains("error");
+    let last = lines.iter().rposition(is_error).unwrap_or(lines.len().saturating_sub(1));
+    let words = lines.get(last.saturating_sub(LINES_BEFORE)..=last).unwrap_or_default().join(" ");
+    let code =
+        finished.code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+    format!("{code}: {words}")
 }
 
 fn plimsoll(result: &Value) -> Told {
@@ -171,5 +191,46 @@ fn guidellm(report: &Value) -> Told {
         token_ms: of("inter_token_latency_ms")["percentiles"]["p50"].as_f64(),
         tokens: of("output_token_count")["mean"].as_f64(),
         good_per_s: of("requests_per_second")["mean"].as_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_is_read_as_it_writes() {
+        let check = |read: fn(&Value) -> Told, text: &str| {
+            let told = read(&serde_json::from_str(text).unwrap());
+            let expected = Told {
+                good: Some(15.0),
+                failed: Some(1.0),
+                first_ms: Some(80.0),
+                token_ms: Some(10.0),
+                tokens: Some(20.0),
+                good_per_s: Some(4.0),
+            };
+            assert_eq!(told, expected, "{text}");
+        };
+        let ours = r#"{"points":[{"achieved_ops_per_s":4.0,"ops":{"chat":{"count":16,"errors":1}},
+            "generation":{"first_output_ns":{"p50":80000000},"later_token_time_ns":{"p50":10000000},
+            "output_tokens":{"mean":20.0}}}]}"#;
+        check(plimsoll, ours);
+        let vllm = r#"{"completed":15,"failed":1,"median_ttft_ms":80.0,"median_tpot_ms":10.0,
+            "total_output_tokens":300,"request_throughput":4.0}"#;
+        check(vllm_bench, vllm);
+        let mlc = r#"{"n_samples_completed":16,"n_samples_failed":1,"ttft":{"median":80000000.0},
+            "tpot":{"median":10000000.0},"output_sequence_lengths":{"avg":20.0},"qps":4.0}"#;
+        check(endpoints, mlc);
+        let nvidia = r#"{"request_count":{"avg":15.0},"error_request_count":{"avg":1.0},
+            "time_to_first_token":{"p50":80.0},"inter_token_latency":{"p50":10.0},
+            "output_sequence_length":{"avg":20.0},"request_throughput":{"avg":4.0}}"#;
+        check(aiperf, nvidia);
+        let guide = r#"{"benchmarks":[{"metrics":{"request_totals":{"successful":15,"errored":1},
+            "time_to_first_token_ms":{"successful":{"percentiles":{"p50":80.0}}},
+            "inter_token_latency_ms":{"successful":{"percentiles":{"p50":10.0}}},
+            "output_token_count":{"successful":{"mean":20.0}},
+            "requests_per_second":{"successful":{"mean":4.0}}}}]}"#;
+        check(guidellm, guide);
     }
 }
