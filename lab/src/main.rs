@@ -11,6 +11,7 @@
 //! | `clients` | What do clients of language models report of a server whose times are known, and what do they cost? | 25 min | `docs/llm-clients.md` |
 //! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
+//! | `llm-faults` | What do clients of language models report of servers that stage the faults of others? | 15 min | `docs/llm-faults.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
 //! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 4 min | `docs/experiments.md` |
@@ -41,6 +42,7 @@ mod coverage;
 mod experiments;
 mod faults;
 mod fleet;
+mod llm_faults;
 mod monitors;
 mod mutants;
 mod nginx;
@@ -78,6 +80,8 @@ enum Verb {
     Coverage(coverage::Options),
     /// Check that the certificate refuses a program that was broken on purpose.
     Faults(faults::Options),
+    /// Compare what clients of language models report where the faults of others are staged.
+    LlmFaults(llm_faults::Options),
     /// Check that imposed limits are named correctly; needs root.
     Attribution(attribution::Options),
     /// Check that a claim of `plimsoll capacity` holds and is not too low; needs root.
@@ -116,6 +120,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Clients(options) => clients::clients(&options),
         Verb::Coverage(options) => coverage::coverage(&options),
         Verb::Faults(options) => faults::faults(&options),
+        Verb::LlmFaults(options) => llm_faults::llm_faults(&options),
         Verb::Attribution(options) => attribution::attribution(options),
         Verb::Capacity(options) => capacity::capacity(options),
         Verb::Experiments(options) => experiments::experiments(&options),

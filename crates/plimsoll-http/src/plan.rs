@@ -63,7 +63,10 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request.suite, workload)?;
-    let Spoken { h2, tls, facts } = Spoken::new(workload, secure, request)?;
+    let decided = request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
+    let spoken = Spoken::new(workload, secure, request, decided)?;
+    let learnt = serde_json::to_string(&spoken.version()).map_err(PlanError::own)?;
+    let Spoken { h2, tls, facts } = spoken;
     let mut plan = Draft::new(request, workload, secure);
     plan.facts.extend(facts);
     plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
@@ -74,7 +77,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
     let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
     if request.suite.conditioning == Conditioning::Warm {
-        return warmed(load, request, plan);
+        return Ok(Plan { learnt: Some(learnt), ..warmed(load, request, plan)? });
     }
     match request.planner {
         Planner::Controller if workload.file_set.is_none() && workload.first_check => {
@@ -85,7 +88,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     }
     let spoken = spoken_name(&load);
     let fixed = Plan::fixed(Arc::new(load), plan.practices, plan.facts);
-    Ok(Plan { spoken, ..fixed.holding(sessions(workload)) })
+    Ok(Plan { spoken, learnt: Some(learnt), ..fixed.holding(sessions(workload)) })
 }
 
 /// A plan that reads the file set before the first load point.

@@ -28,15 +28,17 @@ pub struct Spoken {
 }
 
 impl Spoken {
-    /// Asks the servers where the suite leaves it to them.
+    /// Asks the servers where the suite leaves it to them and `decided` does not say what came of
+    /// it: agents speak what their controller has decided.
     pub fn new(
         workload: &HttpWorkload,
         secure: bool,
         request: &PlanRequest<'_>,
+        decided: Option<HttpVersion>,
     ) -> Result<Self, PlanError> {
         let mut tls =
             if secure { Some(tls_load(workload, request.targets, request.files)?) } else { None };
-        let (is_http2, how) = match (workload.http, &tls) {
+        let (is_http2, how) = match (decided.unwrap_or(workload.http), &tls) {
             (HttpVersion::Http1, _) => return Ok(Self { h2: None, tls, facts: Vec::new() }),
             (HttpVersion::Http2, None) => (true, "2, by prior knowledge"),
             (HttpVersion::Http2, Some(_)) => (true, "2, by ALPN"),
@@ -56,6 +58,11 @@ impl Spoken {
         let settings = workload.h2_settings();
         facts.extend(own_facts(settings));
         Ok(Self { h2: Some(settings), tls, facts })
+    }
+
+    /// What is spoken, for agents.
+    pub fn version(&self) -> HttpVersion {
+        if self.h2.is_some() { HttpVersion::Http2 } else { HttpVersion::Http1 }
     }
 }
 

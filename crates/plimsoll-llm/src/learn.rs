@@ -1,6 +1,7 @@
 //! What is found out about a server before any load: its model, which fields it takes, how many
 //! tokens a word is. A wrong name or a missing key shows within a second, in the server's own words.
 
+use plimsoll_http::parameters::HttpVersion;
 use plimsoll_protocol::net::SetupError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -83,6 +84,8 @@ pub(crate) struct Learnt {
     pub(crate) is_cut_short: bool,
     /// Longest prompt and answer together, where the server says it.
     pub(crate) context_tokens: Option<u64>,
+    /// What is spoken.
+    pub(crate) http: HttpVersion,
 }
 
 impl Learnt {
@@ -99,6 +102,7 @@ impl Learnt {
             says_continuous_usage: false,
             is_cut_short: false,
             context_tokens: None,
+            http: workload.http.http,
         }
     }
 

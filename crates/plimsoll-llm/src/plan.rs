@@ -53,10 +53,14 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.of::<LlmWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request, workload)?;
-    let spoken = Spoken::new(&workload.http, secure, request)?;
+    let told: Option<Learnt> =
+        request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
+    let decided = told.as_ref().map(|told| told.http);
+    let spoken = Spoken::new(&workload.http, secure, request, decided)?;
     let draft = Draft { request, workload, words: Arc::new(Words::new(request.seed)) };
     let mut facts = Vec::new();
-    let learnt = draft.learnt(&spoken, &mut facts)?;
+    let learnt = draft.learnt(told, &spoken, &mut facts)?;
+    let learnt = Learnt { http: spoken.version(), ..learnt };
     facts.extend(draft.facts(&learnt));
     let Spoken { h2, tls, facts: of_version } = spoken;
     facts.extend(of_version);
@@ -108,12 +112,17 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     /// What the servers say, or have said to the controller.
-    fn learnt(&self, spoken: &Spoken, facts: &mut Vec<Setting>) -> Result<Learnt, PlanError> {
+    fn learnt(
+        &self,
+        told: Option<Learnt>,
+        spoken: &Spoken,
+        facts: &mut Vec<Setting>,
+    ) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
-        match (request.planner, request.learnt) {
-            (Planner::Agent, Some(text)) => {
+        match (request.planner, told) {
+            (Planner::Agent, Some(told)) => {
                 reach(request)?;
-                serde_json::from_str(text).map_err(PlanError::own)
+                Ok(told)
             }
             (Planner::Controller, _) if workload.first_check => self.ask_all(spoken, facts),
             _ => Ok(Learnt::nothing(workload)),

@@ -1,5 +1,5 @@
 //! What tests across the workspace stand on: servers with known behaviour, servers that misbehave
-//! on purpose, and real peers. Only ever a dev-dependency.
+//! on purpose, and real peers. A dev-dependency, and a dependency of the laboratory.
 #![allow(
     clippy::unwrap_used,
     clippy::missing_panics_doc,
@@ -14,7 +14,9 @@ pub mod dial_driver;
 pub mod echo;
 pub mod fault_server;
 pub mod flip_proxy;
+pub mod h2_faults;
 pub mod hostile_smb;
+pub mod llm_server;
 pub mod lossy_proxy;
 pub mod namespaces;
 #[cfg(feature = "servers")]

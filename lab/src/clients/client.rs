@@ -58,7 +58,7 @@ pub struct Found {
     pub version: String,
     /// A cache of the Hugging Face hub with the tokenizer, and the tokenizer's folder in it.
     hub: PathBuf,
-    tokenizer: PathBuf,
+    pub tokenizer: PathBuf,
 }
 
 impl Client {
@@ -148,11 +148,15 @@ impl Client {
 impl Found {
     /// The command for a job, held to its cores.
     pub fn command(&self, job: &Job) -> Result<Command> {
-        let mut command = Place::Host.pinned_to(job.cores, &self.program.to_string_lossy());
-        command.args(self.arguments(job)?);
-        command.env("HF_HUB_OFFLINE", "1").env("HF_HUB_CACHE", &self.hub);
-        command.env("HF_HOME", job.folder.join("hf")).current_dir(job.folder);
-        Ok(command)
+        Ok(self.with(&self.arguments(job)?, job.cores, job.folder))
+    }
+
+    /// The program with these arguments, held to these cores, with its files below `folder`.
+    pub fn with(&self, arguments: &[String], cores: &[u32], folder: &Path) -> Command {
+        let mut command = Place::Host.pinned_to(cores, &self.program.to_string_lossy());
+        command.args(arguments).env("HF_HUB_OFFLINE", "1").env("HF_HUB_CACHE", &self.hub);
+        command.env("HF_HOME", folder.join("hf")).current_dir(folder);
+        command
     }
 
     fn arguments(&self, job: &Job) -> Result<Vec<String>> {

@@ -5,12 +5,12 @@
 //! own. Its log has the instants at which each request arrived and its first chunk was handed to the
 //! kernel: the truth that each client's report is held against.
 
-mod client;
-mod hub;
+pub mod client;
+pub mod hub;
 mod picture;
 mod report;
 mod run;
-mod server;
+pub mod server;
 mod table;
 mod tree;
 

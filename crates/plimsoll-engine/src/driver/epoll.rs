@@ -182,7 +182,7 @@ impl Driver for EpollDriver {
 
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
         let socket = socket_in(&self.sockets, slot)?;
-        let read = self.stamps.receive(&socket.fd, buffer, MsgFlags::empty());
+        let read = self.stamps.receive(&socket.fd, buffer);
         received(socket.kind, read)
     }
 
@@ -196,7 +196,7 @@ impl Driver for EpollDriver {
         let socket = socket_in(&self.sockets, slot)?;
         // MSG_TRUNC on a TCP socket: the kernel drops the bytes without copying (tcp(7)).
         let buffer = &mut self.dropped[..limit];
-        let dropped = self.stamps.receive(&socket.fd, buffer, MsgFlags::MSG_TRUNC);
+        let dropped = self.stamps.receive_as(&socket.fd, buffer, MsgFlags::MSG_TRUNC);
         received(socket.kind, dropped)
     }
 

@@ -7,7 +7,7 @@ mod datagrams;
 pub mod epoll;
 mod reserved;
 pub mod slice;
-mod stamps;
+pub mod stamps;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

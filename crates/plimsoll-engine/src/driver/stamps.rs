@@ -4,7 +4,7 @@
 //! own datagram. It is wall clock, so the offset to the monotonic clock is read again once a second.
 
 use std::io::IoSliceMut;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, RecvMsg, recvmsg, setsockopt, sockopt::ReceiveTimestampns,
@@ -25,8 +25,9 @@ const CLOCK_READINGS: u32 = 5;
 #[repr(align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// From the kernel's stamps to instants of the point.
-pub(super) struct Stamps {
+/// From the kernel's stamps to instants of the point; to those of the monotonic clock where the point
+/// begins at its zero.
+pub struct Stamps {
     control: Control,
     /// Wall clock at the start of the point, as both clocks stand now.
     origin_wall_ns: i128,
@@ -34,27 +35,37 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    pub(super) fn new(origin: Nanos) -> Self {
+    /// Of a point that begins then.
+    pub fn new(origin: Nanos) -> Self {
         let origin_wall_ns = i128::from(origin.0) + wall_ahead_ns();
         Self { control: Control([0; CONTROL_BYTES]), origin_wall_ns, origin }
     }
 
     /// Reads the clocks again; by how much the wall clock moved against the monotonic one.
-    pub(super) fn sync(&mut self) -> i64 {
+    pub fn sync(&mut self) -> i64 {
         let before = self.origin_wall_ns;
         self.origin_wall_ns = i128::from(self.origin.0) + wall_ahead_ns();
         i64::try_from(self.origin_wall_ns - before).unwrap_or(i64::MAX)
     }
 
     /// Asks the kernel to stamp what this socket receives. Without stamps the engine has bounds.
-    pub(super) fn ask(socket: &OwnedFd) {
+    pub fn ask(socket: &impl AsFd) {
         let _ = setsockopt(socket, ReceiveTimestampns, &true);
     }
 
     /// `recv` with the stamp.
-    pub(super) fn receive(
+    pub fn receive(
         &mut self,
-        socket: &OwnedFd,
+        socket: &impl AsFd,
+        buffer: &mut [u8],
+    ) -> Result<(usize, Option<Nanos>), Errno> {
+        self.receive_as(socket, buffer, MsgFlags::empty())
+    }
+
+    /// The same with flags.
+    pub(super) fn receive_as(
+        &mut self,
+        socket: &impl AsFd,
         buffer: &mut [u8],
         flags: MsgFlags,
     ) -> Result<(usize, Option<Nanos>), Errno> {
@@ -62,7 +73,7 @@ impl Stamps {
         // Sockets that do not wait are not interrupted.
         let control = Some(&mut self.control.0[..]);
         let message =
-            recvmsg::<()>(socket.as_raw_fd(), &mut parts, control, flags).map_err(errno)?;
+            recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, control, flags).map_err(errno)?;
         let stamp = stamp_of(&message);
         let length = message.bytes;
         Ok((length, stamp.map(|stamp| self.on_points_clock(stamp))))

@@ -120,6 +120,11 @@ impl Connection {
         self.streams.len()
     }
 
+    /// It never had a stream.
+    pub fn is_unused(&self) -> bool {
+        self.streams.next_number() == 1
+    }
+
     /// Heap bytes held now.
     pub fn held_bytes(&self) -> usize {
         let block = self.block.as_ref().map_or(0, |block| block.bytes.capacity());

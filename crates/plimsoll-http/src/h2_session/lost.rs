@@ -58,6 +58,13 @@ impl<R: Reader> H2Session<R> {
         while let Some(tag) = open.connection.take_unprocessed() {
             self.refused(tag, going.code, io);
         }
+        // Otherwise a server that takes no stream at all would be connected to without end.
+        let is_unused = open.connection.is_unused() && !std::mem::replace(&mut open.is_over, true);
+        if is_unused {
+            for ticket in std::mem::take(&mut self.waiting).into_iter().rev() {
+                self.refused(Tag(ticket.0), going.code, io);
+            }
+        }
     }
 
     pub(super) fn on_reset(&mut self, open: &mut OpenLink, tag: Tag, code: Code, io: &mut impl Io) {

@@ -69,6 +69,8 @@ struct OpenLink {
     is_connected: bool,
     /// It has carried a whole reply.
     is_reused: bool,
+    /// The server has refused what waited for it.
+    is_over: bool,
     /// When bytes came last.
     heard_at: Nanos,
     /// The bytes that came last ended a reply, and nothing followed.
@@ -183,6 +185,7 @@ impl<R: Reader> H2Session<R> {
             connection,
             is_connected: false,
             is_reused: false,
+            is_over: false,
             heard_at: Nanos::ZERO,
             at_boundary: false,
         });

@@ -248,6 +248,23 @@ fn a_server_that_goes_away_finishes_what_it_has_and_the_rest_goes_elsewhere() {
 }
 
 #[test]
+fn a_server_that_goes_away_before_any_stream_is_connected_to_once_more() {
+    let mut peer = Peer::files(2);
+    peer.issue(0, file_op(SMALL));
+    peer.issue(1, file_op(SMALL));
+    let settings = frame(kind::SETTINGS, 0, 0, &[]);
+    for _ in 0..2 {
+        peer.session.on_connected(peer.link(), peer.now, &mut peer.io);
+        // In two steps, as servers end gracefully.
+        peer.says(&[settings.clone(), goaway(255), goaway(0)]);
+        assert_eq!(peer.io.links, 2);
+    }
+    assert_eq!(peer.io.done.len(), 2);
+    peer.failed(ErrorClass::Transport, "the server refused the stream again (NO_ERROR)");
+    assert_eq!(peer.session.take_counters().refused, 2);
+}
+
+#[test]
 fn ops_on_a_kept_connection_that_ends_go_out_once_more() {
     let mut peer = Peer::posts(1);
     peer.issue(0, url_op(Method::POST));

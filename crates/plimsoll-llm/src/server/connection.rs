@@ -1,9 +1,13 @@
 //! One client: bytes in, requests out of them, replies back.
 
 use std::io::ErrorKind::{Interrupted, WouldBlock};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+
+use plimsoll_engine::driver::stamps::Stamps;
+use plimsoll_servers::clock::monotonic_ns;
+use rustix::io::Errno;
 
 use super::answer::Answering;
 use super::incoming::{BODY_BYTES_MAX, HEAD_BYTES_MAX, Head};
@@ -30,6 +34,8 @@ pub(super) struct Connection {
     pub(super) waits_for_room: bool,
     /// Something was sent last.
     pub(super) wrote_ns: u64,
+    /// The kernel received the last of what was read.
+    pub(super) arrived_ns: u64,
 }
 
 /// A request, and its body.
@@ -50,6 +56,7 @@ impl AsFd for Connection {
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
+        Stamps::ask(&stream);
         Self {
             stream,
             input: Vec::new(),
@@ -60,19 +67,23 @@ impl Connection {
             closes: false,
             waits_for_room: false,
             wrote_ns: 0,
+            arrived_ns: 0,
         }
     }
 
     /// Reads what there is, once.
-    pub(super) fn fill(&mut self, room: &mut [u8]) -> Result<(), Over> {
-        match self.stream.read(room) {
-            Ok(0) => Err(Over),
-            Ok(count) if self.input.len() + count > HEAD_BYTES_MAX + BODY_BYTES_MAX => Err(Over),
-            Ok(count) => {
+    pub(super) fn fill(&mut self, room: &mut [u8], stamps: &mut Stamps) -> Result<(), Over> {
+        match stamps.receive(&self.stream, room) {
+            Ok((0, _)) => Err(Over),
+            Ok((count, _)) if self.input.len() + count > HEAD_BYTES_MAX + BODY_BYTES_MAX => {
+                Err(Over)
+            }
+            Ok((count, stamp)) => {
                 self.input.extend_from_slice(&room[..count]);
+                self.arrived_ns = stamp.map_or_else(monotonic_ns, |stamp| stamp.0);
                 Ok(())
             }
-            Err(e) if matches!(e.kind(), WouldBlock | Interrupted) => Ok(()),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(()),
             Err(_) => Err(Over),
         }
     }

@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::TcpStream;
 
+use plimsoll_engine::driver::stamps::Stamps;
+use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use plimsoll_servers::clock::{monotonic_ns, since_1970};
 use plimsoll_servers::timed::{Clients, EventFlags, Timed};
 
@@ -32,6 +34,9 @@ pub(super) struct Serving {
     ping_ns: Option<u64>,
     log: Log,
     room: Vec<u8>,
+    stamps: Stamps,
+    /// When to read the clocks of the stamps again.
+    sync_ns: u64,
     requests: u64,
 }
 
@@ -56,6 +61,8 @@ impl Serving {
             ping_ns: config.ping.map(|ping| ping.0),
             log,
             room: vec![0; ROOM_BYTES],
+            stamps: Stamps::new(Nanos::ZERO),
+            sync_ns: 0,
             requests: 0,
         }
     }
@@ -145,9 +152,9 @@ impl Serving {
     }
 
     fn take_request(&mut self, clients: &mut All, place: usize, request: &Request) {
-        let arrival_ns = monotonic_ns();
+        let now_ns = monotonic_ns();
         // Whatever the law has given up to now was without this request.
-        self.give_tokens(clients, arrival_ns);
+        self.give_tokens(clients, now_ns);
         let state = (self.law.counts(), self.log.lateness());
         match self.routes.route(&request.head, &request.body, state) {
             Err(refusal) => self.refuse(clients, place, &refusal),
@@ -157,7 +164,7 @@ impl Serving {
                 self.send(clients, place);
                 clients.queue_turn(place);
             }
-            Ok(Routed::Answer(wanted)) => self.start(clients, place, *wanted, arrival_ns),
+            Ok(Routed::Answer(wanted)) => self.start(clients, place, *wanted, now_ns),
         }
     }
 
@@ -168,7 +175,7 @@ impl Serving {
         clients.queue_turn(place);
     }
 
-    fn start(&mut self, clients: &mut All, place: usize, wanted: Wanted, arrival_ns: u64) {
+    fn start(&mut self, clients: &mut All, place: usize, wanted: Wanted, now_ns: u64) {
         let Wanted { kind, prompt, output_tokens, finish, stream } = wanted;
         let prompt_tokens = prompt.tokens();
         let words = prompt.answer();
@@ -177,16 +184,17 @@ impl Serving {
         self.requests += 1;
         let number = self.requests;
         let id = number << 32 | place as u64;
+        let Some(connection) = clients.at(place) else { return };
+        let arrival_ns = connection.arrived_ns.min(now_ns);
         let row = Row { number, arrival_ns, prompt_tokens, ..Row::default() };
         let created_s = since_1970().as_secs();
         let start = Start { id, kind, stream, words, finish, created_s, output_tokens, row };
         let answering = Answering::new(start, &self.routes.config);
-        let Some(connection) = clients.at(place) else { return };
         answering.write_head(&self.routes.config, &mut connection.output);
         connection.answering = Some(answering);
-        self.law.arrive(arrival_ns, id, asked);
+        self.law.arrive(self.law.arrival_ns(arrival_ns, now_ns), id, asked);
         if let Some(ping_ns) = self.ping_ns.filter(|_| stream.is_some()) {
-            self.pings.push(Reverse((arrival_ns + ping_ns, id)));
+            self.pings.push(Reverse((now_ns + ping_ns, id)));
         }
         self.send(clients, place);
     }
@@ -217,6 +225,10 @@ impl Timed for Serving {
     fn act(&mut self, clients: &mut All, now_ns: u64) {
         self.give_tokens(clients, now_ns);
         self.ping(clients, now_ns);
+        if now_ns >= self.sync_ns {
+            self.stamps.sync();
+            self.sync_ns = now_ns + NANOS_PER_SECOND;
+        }
     }
 
     fn next_ns(&self) -> Option<u64> {
@@ -238,7 +250,7 @@ impl Timed for Serving {
             return self.remove(clients, place);
         }
         if flags.contains(EventFlags::IN) {
-            if connection.fill(&mut self.room).is_err() {
+            if connection.fill(&mut self.room, &mut self.stamps).is_err() {
                 return self.remove(clients, place);
             }
             self.turn(clients, place);

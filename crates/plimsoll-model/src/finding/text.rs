@@ -333,11 +333,11 @@ impl Rule {
             ),
             Self::Ambiguous { ops } => advised(
                 format!(
-                    "{} ops that change something were sent again because the reply was lost or the \
-                     connection ended; the server may have done them twice",
+                    "{} requests that change something were sent again because their connection \
+                     ended or their reply was lost; the server may have processed them twice",
                     count(*ops)
                 ),
-                "an answer that this explains (a name already gone) is not counted as an error",
+                "find out why replies are lost; the server's log says how many requests it processed",
             ),
             Self::Unkept { connections, done_ops, reconnected_ops } => {
                 unkept_text(*connections, *done_ops, *reconnected_ops)

@@ -1,10 +1,13 @@
 //! What agents reach and what they are given to reach: targets, source addresses, networks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plimsoll_testkit::peers::{require_peer, require_root};
 use plimsoll_testkit::program::{Ended, Served, broken_rules, command, plimsoll, result, short};
 use serde_json::Value;
+
+use crate::web_peers::WebPeer;
 
 /// A file of agents of this host, each with these lines.
 fn agents_file(place: &Path, agents: &[&str]) -> PathBuf {
@@ -84,6 +87,30 @@ fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
         let hosts = "3 generators on 1 host, the server&#x27;s own among them";
         assert!(report.contains(hosts), "{suite}");
     }
+}
+
+/// Not all servers agree on HTTP/2. An agent that asked only its own would speak it.
+#[test]
+fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
+    let Some(peer) = WebPeer::nginx() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let (certificate, key) = (peer.file("certificate.pem"), peer.file("key.pem"));
+    let http1 = Served::with("web", &["--cert", &certificate, "--key", &key]);
+    let file = agents_file(place.path(), &["targets = [1]", "targets = [2]"]);
+    let run = |name: &str, second: &str| {
+        let bundle = place.path().join(name);
+        let fleet = ["--agents", file.to_str().unwrap(), "--http", "auto", "-k"];
+        let more = [&[second, "--clients", "2"], &fleet[..]].concat();
+        let before = peer.seen(0).len();
+        let ended = plimsoll(&short("web-url", &peer.tls_url(""), &bundle, &more));
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let errors = &result(&bundle)["points"][0]["errors"];
+        assert_eq!(errors.as_object().unwrap().len(), 0, "{errors}");
+        let seen = peer.seen(before as u64 + 2).split_off(before);
+        seen.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(run("two", &http1.url), BTreeSet::from(["HTTP/1.1".to_owned()]));
+    assert_eq!(run("one", &peer.tls_url("a")), BTreeSet::from(["HTTP/2.0".to_owned()]));
 }
 
 fn check_disclosed(disclosure: &Value) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::llm_faults::server::{Act, Asked, Staged, answer, plain};
+use plimsoll_testkit::llm_server::{Act, Asked, Staged, answer, plain};
 use plimsoll_testkit::program::{plimsoll, short};
 
 /// A server that counts two tokens a word and 20 more, and answers in three chunks.

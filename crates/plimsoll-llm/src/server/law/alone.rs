@@ -55,6 +55,10 @@ impl Alone {
         self.due.push(Reverse(Due { at_ns, id, number: 1, output_tokens }));
     }
 
+    pub(super) const fn has_no_queue(&self) -> bool {
+        matches!(self.start, Start::After(_))
+    }
+
     pub(super) fn cancel(&mut self, id: u64) {
         if self.due.iter().any(|Reverse(due)| due.id == id) {
             self.gone.insert(id);

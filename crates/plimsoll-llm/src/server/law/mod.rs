@@ -146,6 +146,15 @@ impl Law {
         }
     }
 
+    /// When a request counts as arrived that reached the kernel at `stamp_ns` and is read at
+    /// `now_ns`. Where requests affect each other, the law has gone on to now.
+    pub const fn arrival_ns(&self, stamp_ns: u64, now_ns: u64) -> u64 {
+        match &self.0 {
+            State::Alone(alone) if alone.has_no_queue() => stamp_ns,
+            State::Alone(_) | State::Batch(_) => now_ns,
+        }
+    }
+
     /// Whoever made the request has gone.
     pub fn cancel(&mut self, id: u64) {
         match &mut self.0 {

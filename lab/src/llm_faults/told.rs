@@ -1,0 +1,175 @@
+//! What a client is asked, and what its report says: a few requests, not a time.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use xtask::verb::Result;
+
+use super::stages::Load;
+use crate::clients::client::{Client, Found};
+use crate::clients::hub::{self, PROMPT_TOKENS};
+use crate::clients::server::MODEL;
+use crate::process::Finished;
+
+/// What a request may take, of clients that can be told so. An answer takes two seconds at most.
+const TIMEOUT_S: u64 = 5;
+
+/// A client's own figures; absent what it does not report.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Requests.
+    pub good: Option<f64>,
+    pub failed: Option<f64>,
+    /// Median time to the first output.
+    pub first_ms: Option<f64>,
+    /// Median time of an output token after the first.
+    pub token_ms: Option<f64>,
+    /// Mean output tokens of a request.
+    pub tokens: Option<f64>,
+    pub good_per_s: Option<f64>,
+}
+
+/// Arguments of a client for a load of requests with so many tokens. `None` for one that has no
+/// chats of a given length.
+pub fn arguments(
+    found: &Found,
+    url: &str,
+    load: Load,
+    tokens: u64,
+    folder: &Path,
+) -> Result<Option<Vec<String>>> {
+    let Load { requests, streams } = load;
+    let files = folder.display();
+    let text = match found.client {
+        Client::Plimsoll => format!(
+            "run llm-chat {url} --clients {streams} -n {requests} --no-check --timeout {TIMEOUT_S}s \
+             --input-tokens {PROMPT_TOKENS} --output-tokens {tokens} --progress none --json \
+             --out {files}/run"
+        ),
+        Client::VllmBench => format!(
+            "--backend openai-chat --base-url {url} --model {MODEL} --tokenizer {} \
+             --dataset-name random --random-input-len {PROMPT_TOKENS} --random-output-len {tokens} \
+             --ignore-eos --num-prompts {requests} --max-concurrency {streams} \
+             --percentile-metrics ttft,tpot,itl --save-result --result-dir {files} \
+             --result-filename out.json",
+            found.tokenizer.display(),
+        ),
+        Client::Endpoints => {
+            hub::prompts(&folder.join("prompts.jsonl"), tokens)?;
+            format!(
+                "benchmark online --endpoints {url} --model {MODEL} --dataset prompts.jsonl \
+                 --load-pattern concurrency --concurrency {streams} --num-samples {requests} \
+                 --streaming on --max-output-tokens {tokens} --workers 1 --report-dir {files}/out"
+            )
+        }
+        Client::AiPerf => format!(
+            "profile -m {MODEL} -u {url} --endpoint-type chat --streaming --concurrency {streams} \
+             --request-count {requests} --request-timeout-seconds {TIMEOUT_S} --tokenizer {MODEL} \
+             --use-server-token-count --isl {PROMPT_TOKENS} --isl-stddev 0 --osl {tokens} \
+             --osl-stddev 0 --extra-inputs ignore_eos:true --no-gpu-telemetry --no-server-metrics \
+             --ui none --artifact-dir {files}/out"
+        ),
+        Client::GuideLlm => {
+            hub::prompts(&folder.join("prompts.json"), tokens)?;
+            format!(
+                "run --backend kind=openai_http,target={url},model={MODEL},timeout={TIMEOUT_S} \
+                 --profile kind=concurrent,streams={streams} \
+                 --constraint kind=max_requests,count={requests} \
+                 --tokenizer kind=huggingface_auto,model={MODEL} \
+                 --data kind=json_file,path={files}/prompts.json \
+                 --output kind=json,path={files}/out.json --disable-progress"
+            )
+        }
+        Client::PlimsollAsleep | Client::InferencePerf => return Ok(None),
+    };
+    Ok(Some(text.split_whitespace().map(str::to_owned).collect()))
+}
+
+/// Reads the report of a client that wrote into `folder`.
+pub fn read(client: Client, finished: &Finished, folder: &Path) -> Result<Told> {
+    let file = |name: &str| -> Result<Value> {
+        let text = fs::read_to_string(folder.join(name)).map_err(|_| finished.failure())?;
+        serde_json::from_str(&text).map_err(|e| format!("its report: {e}"))
+    };
+    match client {
+        Client::Plimsoll => {
+            let result = serde_json::from_str(&finished.output);
+            Ok(plimsoll(&result.map_err(|_| finished.failure())?))
+        }
+        Client::VllmBench => Ok(vllm_bench(&file("out.json")?)),
+        Client::Endpoints => Ok(endpoints(&file("out/performance/result_summary.json")?)),
+        Client::AiPerf => Ok(aiperf(&file("out/profile_export_aiperf.json")?)),
+        Client::GuideLlm => Ok(guidellm(&file("out.json")?)),
+        Client::PlimsollAsleep | Client::InferencePerf => Err("no report is read".to_owned()),
+    }
+}
+
+fn plimsoll(result: &Value) -> Told {
+    let point = &result["points"][0];
+    let (chat, generation) = (&point["ops"]["chat"], &point["generation"]);
+    let ms = |times: &str| generation[times]["p50"].as_f64().map(|ns| ns / 1e6);
+    let failed = chat["errors"].as_f64();
+    Told {
+        good: chat["count"].as_f64().zip(failed).map(|(count, failed)| count - failed),
+        failed,
+        first_ms: ms("first_output_ns"),
+        token_ms: ms("later_token_time_ns"),
+        tokens: generation["output_tokens"]["mean"].as_f64(),
+        good_per_s: point["achieved_ops_per_s"].as_f64(),
+    }
+}
+
+fn vllm_bench(result: &Value) -> Told {
+    let good = result["completed"].as_f64();
+    let tokens = result["total_output_tokens"].as_f64();
+    Told {
+        good,
+        failed: result["failed"].as_f64(),
+        first_ms: result["median_ttft_ms"].as_f64(),
+        token_ms: result["median_tpot_ms"].as_f64(),
+        tokens: tokens.zip(good).map(|(tokens, good)| tokens / good),
+        good_per_s: result["request_throughput"].as_f64(),
+    }
+}
+
+/// It counts failed requests among the completed ones.
+fn endpoints(summary: &Value) -> Told {
+    let ms = |times: &str| summary[times]["median"].as_f64().map(|ns| ns / 1e6);
+    let (all, failed) =
+        (summary["n_samples_completed"].as_f64(), summary["n_samples_failed"].as_f64());
+    Told {
+        good: all.zip(failed).map(|(all, failed)| all - failed),
+        failed,
+        first_ms: ms("ttft"),
+        token_ms: ms("tpot"),
+        tokens: summary["output_sequence_lengths"]["avg"].as_f64(),
+        good_per_s: summary["qps"].as_f64(),
+    }
+}
+
+fn aiperf(export: &Value) -> Told {
+    let of = |metric: &str, which: &str| export[metric][which].as_f64();
+    Told {
+        good: of("request_count", "avg"),
+        failed: of("error_request_count", "avg"),
+        first_ms: of("time_to_first_token", "p50"),
+        token_ms: of("inter_token_latency", "p50"),
+        tokens: of("output_sequence_length", "avg"),
+        good_per_s: of("request_throughput", "avg"),
+    }
+}
+
+fn guidellm(report: &Value) -> Told {
+    let metrics = &report["benchmarks"][0]["metrics"];
+    let totals = &metrics["request_totals"];
+    let of = |metric: &str| &metrics[metric]["successful"];
+    Told {
+        good: totals["successful"].as_f64(),
+        failed: totals["errored"].as_f64(),
+        first_ms: of("time_to_first_token_ms")["percentiles"]["p50"].as_f64(),
+        token_ms: of("inter_token_latency_ms")["percentiles"]["p50"].as_f64(),
+        tokens: of("output_token_count")["mean"].as_f64(),
+        good_per_s: of("requests_per_second")["mean"].as_f64(),
+    }
+}
