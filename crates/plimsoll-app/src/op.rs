@@ -6,54 +6,31 @@ use plimsoll_protocol::content::ContentTable;
 
 use super::wire::RequestType;
 
-/// Which kind of transaction; its number is its place among the op names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AppKind {
-    /// A small request, a small reply.
-    ClientServer,
-    /// Work in the server's memory.
-    Processor,
-    /// A large reply.
-    ServerClient,
-    /// A block of the segment, anywhere.
-    RandomRead,
-    /// The same, written.
-    RandomWrite,
-    /// The block after the one read last.
-    SequentialRead,
-    /// The block after the one written last.
-    SequentialWrite,
-    /// A block after the one appended last; the server keeps the place.
-    Append,
+plimsoll_model::named! {
+    fn name;
+    /// Which kind of transaction; its number is its place among the op names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum AppKind {
+        /// A small request, a small reply.
+        ClientServer = "client/server",
+        /// Work in the server's memory.
+        Processor = "processor",
+        /// A large reply.
+        ServerClient = "server/client",
+        /// A block of the segment, anywhere.
+        RandomRead = "random read",
+        /// The same, written.
+        RandomWrite = "random write",
+        /// The block after the one read last.
+        SequentialRead = "sequential read",
+        /// The block after the one written last.
+        SequentialWrite = "sequential write",
+        /// A block after the one appended last; the server keeps the place.
+        Append = "append",
+    }
 }
 
 impl AppKind {
-    /// All, in the order of their numbers. The first five are the method's.
-    pub const ALL: [Self; 8] = [
-        Self::ClientServer,
-        Self::Processor,
-        Self::ServerClient,
-        Self::RandomRead,
-        Self::RandomWrite,
-        Self::SequentialRead,
-        Self::SequentialWrite,
-        Self::Append,
-    ];
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClientServer => "client/server",
-            Self::Processor => "processor",
-            Self::ServerClient => "server/client",
-            Self::RandomRead => "random read",
-            Self::RandomWrite => "random write",
-            Self::SequentialRead => "sequential read",
-            Self::SequentialWrite => "sequential write",
-            Self::Append => "append",
-        }
-    }
-
     /// How it counts in the statistics.
     pub const fn op_kind(self) -> OpKind {
         OpKind(self as u8)

@@ -11,6 +11,7 @@ pub use crate::figure::Figure;
 use crate::figure::StreamFigure;
 use crate::finding::Rule;
 use crate::limit::Limit;
+use crate::named::named;
 use crate::units::{Nanos, grouped, percent, span_text};
 
 /// What a load may be limited by.
@@ -286,29 +287,20 @@ impl CapacityTry {
     }
 }
 
-/// What the evidence says of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TryStanding {
-    /// Every figure and its interval lie below the limits.
-    Within,
-    /// Some figure and its interval lie above, or the load was not held.
-    NotWithin,
-    /// A limit lies inside the interval of its figure.
-    Undecided,
-    /// The measurement was at fault, so that nothing is known of the server.
-    NotJudged,
-}
-
-impl TryStanding {
-    /// For a person.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Within => "within",
-            Self::NotWithin => "not within",
-            Self::Undecided => "undecided",
-            Self::NotJudged => "not judged",
-        }
+named! {
+    fn as_str;
+    /// What the evidence says of a load.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TryStanding {
+        /// Every figure and its interval lie below the limits.
+        Within = "within",
+        /// Some figure and its interval lie above, or the load was not held.
+        NotWithin = "not within",
+        /// A limit lies inside the interval of its figure.
+        Undecided = "undecided",
+        /// The measurement was at fault, so that nothing is known of the server.
+        NotJudged = "not judged",
     }
 }
 

@@ -10,6 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named::named;
 use crate::units::Nanos;
 
 /// Version of the certificate's format.
@@ -114,28 +115,28 @@ pub struct Instrument {
     pub server_cores: Vec<u32>,
 }
 
-/// A figure of a distribution of response times.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Statistic {
-    /// Arithmetic mean.
-    Mean,
-    /// Median.
-    P50,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// 99.9th percentile.
-    P999,
+named! {
+    fn name;
+    /// A figure of a distribution of response times.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum Statistic {
+        /// Arithmetic mean.
+        Mean = "mean",
+        /// Median.
+        P50 = "p50",
+        /// 95th percentile.
+        P95 = "p95",
+        /// 99th percentile.
+        P99 = "p99",
+        /// 99.9th percentile.
+        P999 = "p99.9",
+    }
 }
 
 impl Statistic {
-    /// All, in order.
-    pub const ALL: [Self; 5] = [Self::Mean, Self::P50, Self::P95, Self::P99, Self::P999];
-
     /// Share of the sample at or below it; `None` for the mean.
     pub const fn share(self) -> Option<f64> {
         match self {
@@ -144,17 +145,6 @@ impl Statistic {
             Self::P95 => Some(0.95),
             Self::P99 => Some(0.99),
             Self::P999 => Some(0.999),
-        }
-    }
-
-    /// For a person.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::P50 => "p50",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P999 => "p99.9",
         }
     }
 }

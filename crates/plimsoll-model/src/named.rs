@@ -1,7 +1,9 @@
 //! Enums whose variants have a name each: said once, for files, command lines and texts.
 
-/// Declares an enum with the name of each variant: serde writes it, `as_str` gives it, and `ALL` has
-/// every variant in order.
+/// Declares an enum with the name of each variant. `ALL` has every variant in order, and `as_str`
+/// gives the name, which serde writes too; with `fn METHOD;` in front METHOD gives it, and serde is
+/// left alone.
+#[macro_export]
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -13,13 +15,28 @@ macro_rules! named {
         pub enum $name {
             $($(#[$of])* #[serde(rename = $text)] $variant,)*
         }
-
+        $crate::named!(@names as_str $name $($variant $text)*);
+    };
+    (
+        fn $method:ident;
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $($(#[$of:meta])* $variant:ident = $text:literal,)*
+        }
+    ) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$of])* $variant,)*
+        }
+        $crate::named!(@names $method $name $($variant $text)*);
+    };
+    (@names $method:ident $name:ident $($variant:ident $text:literal)*) => {
         impl $name {
-            /// Every one.
+            /// Every one, in order.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
 
             /// Its name, as files and users write it.
-            pub const fn as_str(self) -> &'static str {
+            pub const fn $method(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
                 }

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::named::named;
 use crate::units::grouped;
 
 /// One way in which a server's replies differ from their specification, and how often.
@@ -29,41 +30,28 @@ pub struct Nonconformity {
     pub count: u64,
 }
 
-/// What is wrong with a message that means the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NonconformityKind {
-    /// Bytes follow the end of the message.
-    TrailingBytes,
-    /// The message ends before a part that nobody here reads.
-    MissingPart,
-    /// A number that the specification does not define, where nobody here reads it.
-    UndefinedValue,
-    /// Attributes of another object than the one in question, where nobody here needs them.
-    OtherObject,
-    /// Bytes that must be zero are not.
-    NonzeroPadding,
-    /// A size or length differs from what the specification says, and from the message itself.
-    WrongSize,
-    /// A flag that must be set is not, or the other way round.
-    WrongFlag,
-    /// The server said that it set a value, and did not.
-    NotKept,
-}
-
-impl NonconformityKind {
-    /// What is wrong, as a clause.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::TrailingBytes => "bytes follow the end of the message",
-            Self::MissingPart => "the message ends too early",
-            Self::UndefinedValue => "a value that is not defined",
-            Self::OtherObject => "those of another object",
-            Self::NonzeroPadding => "padding that is not zero",
-            Self::WrongSize => "a wrong size",
-            Self::WrongFlag => "a wrong flag",
-            Self::NotKept => "what was set is not kept",
-        }
+named! {
+    fn text;
+    /// What is wrong with a message that means the same.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NonconformityKind {
+        /// Bytes follow the end of the message.
+        TrailingBytes = "bytes follow the end of the message",
+        /// The message ends before a part that nobody here reads.
+        MissingPart = "the message ends too early",
+        /// A number that the specification does not define, where nobody here reads it.
+        UndefinedValue = "a value that is not defined",
+        /// Attributes of another object than the one in question, where nobody here needs them.
+        OtherObject = "those of another object",
+        /// Bytes that must be zero are not.
+        NonzeroPadding = "padding that is not zero",
+        /// A size or length differs from what the specification says, and from the message itself.
+        WrongSize = "a wrong size",
+        /// A flag that must be set is not, or the other way round.
+        WrongFlag = "a wrong flag",
+        /// The server said that it set a value, and did not.
+        NotKept = "what was set is not kept",
     }
 }
 

@@ -208,77 +208,44 @@ fn complete_mix(table: &TableReader<'_>, workload: &mut NfsWorkload) -> Result<(
         .with_help("write for example lookup = 27 and read = 18 under [workload.mix]"))
 }
 
-/// An op of the mix.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum MixOp {
-    /// LOOKUP.
-    Lookup,
-    /// READ.
-    Read,
-    /// WRITE.
-    Write,
-    /// GETATTR.
-    GetAttr,
-    /// READLINK.
-    ReadLink,
-    /// READDIR.
-    ReadDir,
-    /// CREATE.
-    Create,
-    /// REMOVE.
-    Remove,
-    /// FSSTAT; in version 2 STATFS.
-    FsStat,
-    /// SETATTR.
-    SetAttr,
-    /// READDIRPLUS.
-    ReadDirPlus,
-    /// ACCESS.
-    Access,
-    /// COMMIT.
-    Commit,
+plimsoll_model::named! {
+    fn name;
+    /// An op of the mix.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "lowercase")]
+    pub enum MixOp {
+        /// LOOKUP.
+        Lookup = "lookup",
+        /// READ.
+        Read = "read",
+        /// WRITE.
+        Write = "write",
+        /// GETATTR.
+        GetAttr = "getattr",
+        /// READLINK.
+        ReadLink = "readlink",
+        /// READDIR.
+        ReadDir = "readdir",
+        /// CREATE.
+        Create = "create",
+        /// REMOVE.
+        Remove = "remove",
+        /// FSSTAT; in version 2 STATFS.
+        FsStat = "fsstat",
+        /// SETATTR.
+        SetAttr = "setattr",
+        /// READDIRPLUS.
+        ReadDirPlus = "readdirplus",
+        /// ACCESS.
+        Access = "access",
+        /// COMMIT.
+        Commit = "commit",
+    }
 }
 
 impl MixOp {
-    /// All of them, in the order of the method's table.
-    pub const ALL: [Self; 13] = [
-        Self::Lookup,
-        Self::Read,
-        Self::Write,
-        Self::GetAttr,
-        Self::ReadLink,
-        Self::ReadDir,
-        Self::Create,
-        Self::Remove,
-        Self::FsStat,
-        Self::SetAttr,
-        Self::ReadDirPlus,
-        Self::Access,
-        Self::Commit,
-    ];
-
-    /// Its key in a suite and its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lookup => "lookup",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::GetAttr => "getattr",
-            Self::ReadLink => "readlink",
-            Self::ReadDir => "readdir",
-            Self::Create => "create",
-            Self::Remove => "remove",
-            Self::FsStat => "fsstat",
-            Self::SetAttr => "setattr",
-            Self::ReadDirPlus => "readdirplus",
-            Self::Access => "access",
-            Self::Commit => "commit",
-        }
-    }
-
     /// The version has it.
     pub const fn is_in(self, version: NfsVersion) -> bool {
         match version {

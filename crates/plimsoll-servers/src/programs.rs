@@ -7,6 +7,9 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
 
 use crate::{ServerError, ServerProcess};
 
@@ -36,6 +39,18 @@ pub fn search_path(asked: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
 /// The first executable file of that name.
 pub fn find_program(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(name)).find(|path| is_executable(path))
+}
+
+/// Runs a program with one argument and no input to its end.
+pub fn output_of(program: &Path, argument: &str) -> Result<Output, ServerError> {
+    let ran = Command::new(program).arg(argument).stdin(Stdio::null()).output();
+    ran.map_err(|source| ServerError::Spawn { program: program.to_owned(), source })
+}
+
+/// A directory of one server below `TMPDIR`, whose name begins so.
+pub fn scratch(prefix: &str) -> Result<TempDir, ServerError> {
+    let made = tempfile::Builder::new().prefix(prefix).tempdir();
+    made.map_err(|source| ServerError::System { doing: "make a temporary directory", source })
 }
 
 /// The path as text, if every configuration file, URL and shell can hold it as it is.

@@ -354,79 +354,32 @@ impl fmt::Display for PathText {
     }
 }
 
-/// Kinds of ops; the order is that of the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "each is the SmbOp of its name")]
-pub enum SmbKind {
-    Create,
-    Close,
-    Flush,
-    Read,
-    Write,
-    Lock,
-    Unlock,
-    Rename,
-    Unlink,
-    Mkdir,
-    Rmdir,
-    Deltree,
-    QueryPath,
-    QueryFile,
-    SetFile,
-    QueryFs,
-    Find,
-    Echo,
-    Logon,
-}
-
-impl SmbKind {
-    /// All, in order.
-    pub const ALL: [Self; 19] = [
-        Self::Create,
-        Self::Close,
-        Self::Flush,
-        Self::Read,
-        Self::Write,
-        Self::Lock,
-        Self::Unlock,
-        Self::Rename,
-        Self::Unlink,
-        Self::Mkdir,
-        Self::Rmdir,
-        Self::Deltree,
-        Self::QueryPath,
-        Self::QueryFile,
-        Self::SetFile,
-        Self::QueryFs,
-        Self::Find,
-        Self::Echo,
-        Self::Logon,
-    ];
-
-    /// Name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Close => "close",
-            Self::Flush => "flush",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Lock => "lock",
-            Self::Unlock => "unlock",
-            Self::Rename => "rename",
-            Self::Unlink => "unlink",
-            Self::Mkdir => "mkdir",
-            Self::Rmdir => "rmdir",
-            Self::Deltree => "deltree",
-            Self::QueryPath => "query_path",
-            Self::QueryFile => "query_file",
-            Self::SetFile => "set_file",
-            Self::QueryFs => "query_fs",
-            Self::Find => "find",
-            Self::Echo => "echo",
-            Self::Logon => "logon",
-        }
+plimsoll_model::named! {
+    fn name;
+    /// Kinds of ops; the order is that of the names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    #[expect(missing_docs, reason = "each is the SmbOp of its name")]
+    pub enum SmbKind {
+        Create = "create",
+        Close = "close",
+        Flush = "flush",
+        Read = "read",
+        Write = "write",
+        Lock = "lock",
+        Unlock = "unlock",
+        Rename = "rename",
+        Unlink = "unlink",
+        Mkdir = "mkdir",
+        Rmdir = "rmdir",
+        Deltree = "deltree",
+        QueryPath = "query_path",
+        QueryFile = "query_file",
+        SetFile = "set_file",
+        QueryFs = "query_fs",
+        Find = "find",
+        Echo = "echo",
+        Logon = "logon",
     }
 }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches as _, ValueEnum};
+use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
 use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
@@ -97,10 +97,7 @@ fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
             (None, None) => SegmentsRoot::Temporary,
         },
         threads: args.threads,
-        durability: match args.durability {
-            DurabilityArg::None => Durability::None,
-            DurabilityArg::Fdatasync => Durability::Fdatasync,
-        },
+        durability: args.durability,
         segment_bytes_max: args.segment_max.0,
         connections_max: args.connections_max.get(),
         request_timeout: Duration::from_nanos(args.request_timeout.0),
@@ -155,8 +152,8 @@ struct ServeAppArgs {
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     threads: Option<NonZeroU32>,
     /// What a write waits for before it is answered
-    #[arg(long, value_enum, default_value_t = DurabilityArg::None, value_name = "HOW")]
-    durability: DurabilityArg,
+    #[arg(long, value_enum, default_value_t = Durability::None, value_name = "HOW")]
+    durability: Durability,
     /// Largest data segment of a client
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     segment_max: Bytes,
@@ -197,13 +194,4 @@ struct ServeAppArgs {
 fn parse_threads(text: &str) -> Result<NonZeroU32, String> {
     let number = text.parse::<NonZeroU32>().ok().filter(|threads| threads.get() <= THREADS_MAX);
     number.ok_or_else(|| format!("write a number of threads from 1 to {THREADS_MAX}"))
-}
-
-/// What a write waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DurabilityArg {
-    /// Nothing: the page cache has it, and a crash of the system may lose it
-    None,
-    /// fdatasync: it is on stable storage
-    Fdatasync,
 }

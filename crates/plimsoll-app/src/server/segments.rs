@@ -21,13 +21,13 @@ use super::troubles::Troubles;
 /// remember which segments this server has had open.
 const TABLE_SLACK: u64 = 65_536;
 
-/// Whether a write is on stable storage before its reply leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a write waits for before its reply leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Durability {
-    /// The page cache has it.
+    /// Nothing: the page cache has it, and a crash of the system may lose it
     #[default]
     None,
-    /// `fdatasync` has returned.
+    /// fdatasync: it is on stable storage
     Fdatasync,
 }
 

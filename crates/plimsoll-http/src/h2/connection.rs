@@ -21,6 +21,9 @@ const IDLE_FRAMES_MAX: u32 = 4_096;
 /// Frames that one header block may come in.
 const BLOCK_FRAMES_MAX: u32 = 128;
 
+/// What came of a frame that is none of DATA.
+type Happened = Result<Option<Event<'static>>, Fault>;
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -254,11 +257,7 @@ impl Connection {
         Ok(Some(Event::Data { tag, payload, ends: ends_stream }))
     }
 
-    fn on_frame(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         if !self.is_ready && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
             return Err(Fault::NotHttp2);
         }
@@ -288,11 +287,7 @@ impl Connection {
         }
     }
 
-    fn on_continuation(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         let Some(mut block) = self.block.take() else { return Err(Fault::Continuation) };
         if block.header.stream != header.stream {
             return Err(Fault::Continuation);
@@ -311,11 +306,7 @@ impl Connection {
     }
 
     /// A header block is whole. It is read even where nobody waits for it: it may change the table.
-    fn on_block(
-        &mut self,
-        header: FrameHeader,
-        block: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_block(&mut self, header: FrameHeader, block: &[u8]) -> Happened {
         let fields = self.decoder.read(block).map_err(Fault::Block)?;
         let number = header.stream;
         let Some(stream) = self.streams.find(number) else {
@@ -348,11 +339,7 @@ impl Connection {
         Ok(Some(Event::Head { tag, status, length, ends }))
     }
 
-    fn on_settings(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_settings(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         of_connection(header)?;
         if header.has(flag::ACK) {
             let is_empty = payload.is_empty();
@@ -368,11 +355,7 @@ impl Connection {
         Ok(Some(Event::Settings))
     }
 
-    fn on_window_update(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_window_update(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         let increment = i64::from(number(header, payload)? & NUMBER_MAX);
         if increment == 0 {
             return Err(Fault::WindowUpdate);
@@ -388,11 +371,7 @@ impl Connection {
         Ok(Some(Event::Window))
     }
 
-    fn on_reset(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_reset(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         let code = Code(number(header, payload)?);
         match self.streams.remove(header.stream) {
             Some(stream) => Ok(Some(Event::Reset(stream.tag, code))),
@@ -400,11 +379,7 @@ impl Connection {
         }
     }
 
-    fn on_ping(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_ping(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         const PING_BYTES: usize = 8;
         of_connection(header)?;
         if payload.len() != PING_BYTES {
@@ -417,11 +392,7 @@ impl Connection {
         Ok(None)
     }
 
-    fn on_goaway(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-    ) -> Result<Option<Event<'static>>, Fault> {
+    fn on_goaway(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {
         of_connection(header)?;
         let Some(([last @ .., a, b, c, d], _)) = payload.split_first_chunk::<8>() else {
             return Err(Fault::FrameLength(header.kind));

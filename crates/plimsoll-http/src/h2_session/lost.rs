@@ -1,6 +1,6 @@
 //! Ops whose stream or connection ends before their reply: sent again, or failed.
 
-use std::fmt;
+use std::fmt::Arguments;
 
 use plimsoll_engine::seam::{Io, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
@@ -19,7 +19,7 @@ impl<R: Reader> H2Session<R> {
         &mut self,
         tag: Tag,
         class: ErrorClass,
-        why: fmt::Arguments<'_>,
+        why: Arguments<'_>,
         io: &mut impl Io,
     ) {
         let Some(op) = self.end(tag) else { return };
@@ -81,13 +81,7 @@ impl<R: Reader> H2Session<R> {
     }
 
     /// An op fails because its stream or connection has ended.
-    fn break_off(
-        &mut self,
-        tag: Tag,
-        class: ErrorClass,
-        why: fmt::Arguments<'_>,
-        io: &mut impl Io,
-    ) {
+    fn break_off(&mut self, tag: Tag, class: ErrorClass, why: Arguments<'_>, io: &mut impl Io) {
         let site = self.site.clone();
         let Some(op) = self.op_mut(tag) else { return };
         let (flight, is_transport) = (&op.flight, class == ErrorClass::Transport);
@@ -116,7 +110,7 @@ impl<R: Reader> H2Session<R> {
         &mut self,
         mut open: OpenLink,
         class: ErrorClass,
-        why: fmt::Arguments<'_>,
+        why: Arguments<'_>,
         io: &mut impl Io,
     ) {
         let may_repeat = open.is_reused && class == ErrorClass::Transport;
@@ -143,7 +137,7 @@ impl<R: Reader> H2Session<R> {
     }
 
     /// No connection carries any reply: what waits for one fails, instead of trying without end.
-    fn fail_waiting(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
+    fn fail_waiting(&mut self, class: ErrorClass, why: Arguments<'_>, io: &mut impl Io) {
         if self.links.iter().any(|open| open.connection.takes_more()) {
             return;
         }

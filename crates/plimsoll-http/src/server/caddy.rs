@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, output_of, scratch, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 use super::foreign::{document_root, wait_until_it_answers, write};
@@ -55,10 +54,7 @@ fn start_at(
     root: &str,
     request: &CaddyRequest,
 ) -> Result<ServerProcess, ServerError> {
-    let scratch = tempfile::Builder::new()
-        .prefix("plimsoll-caddy-")
-        .tempdir()
-        .map_err(|source| ServerError::System { doing: "make a temporary directory", source })?;
+    let scratch = scratch("plimsoll-caddy-")?;
     let place = scratch.path().to_owned();
     let (file, pid_file) = (place.join("Caddyfile"), place.join("caddy.pid"));
     let configuration = configuration(address, root);
@@ -97,11 +93,7 @@ fn start_at(
 
 /// `caddy version` writes `v2.6.2 h1:…`, or `2.6.2`.
 fn version_of(program: &Path) -> Result<String, ServerError> {
-    let output = Command::new(program)
-        .arg("version")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let output = output_of(program, "version")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let first = said.split_whitespace().next().unwrap_or("of unknown version");
     Ok(first.trim_start_matches('v').to_owned())

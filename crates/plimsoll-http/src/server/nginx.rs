@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
@@ -13,7 +12,7 @@ use super::foreign::{document_root, wait_until_it_answers, write};
 use super::tls::CertificateError;
 use crate::server::{TlsSource, self_signed};
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, output_of, scratch, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 /// Where packages and source builds put it.
@@ -79,10 +78,7 @@ fn start_at(
     served: &Served<'_>,
 ) -> Result<ServerProcess, ServerError> {
     let request = served.request;
-    let scratch = tempfile::Builder::new()
-        .prefix("plimsoll-nginx-")
-        .tempdir()
-        .map_err(|source| ServerError::System { doing: "make a temporary directory", source })?;
+    let scratch = scratch("plimsoll-nginx-")?;
     let status = status_socket(build, scratch.path());
     let status_server = status.as_deref().map(status_server).unwrap_or_default();
     let configuration = configuration(address, scratch.path(), served, &status_server)?;
@@ -117,11 +113,7 @@ struct Build {
 /// `nginx -V` writes `nginx version: nginx/1.22.1` and what it was configured with to standard
 /// error.
 fn build_of(program: &Path) -> Result<Build, ServerError> {
-    let output = Command::new(program)
-        .arg("-V")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let output = output_of(program, "-V")?;
     let said = String::from_utf8_lossy(&output.stderr);
     let first = said.lines().next().unwrap_or_default();
     let version = first.trim().split_once("nginx/").map(|(_, version)| version);

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Certificate, ClosedCase, Judged, QueueCase, StallCase, Statistic};
+use crate::named::named;
 use crate::units::Nanos;
 
 /// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
@@ -45,30 +46,33 @@ pub enum JudgedCase<'c> {
     Stall,
 }
 
-/// What must hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "docs/calibration.md explains the judgements by these names")]
-pub enum JudgementKind {
-    /// Each case had its whole time.
-    Length,
-    Run,
-    Due,
-    Rate,
-    Served,
-    Recorded,
-    Sum,
-    Ended,
-    Sent,
-    Arrived,
-    Tight,
-    OnSchedule,
-    Theory,
-    Interval,
-    Count,
-    /// One judgement at least of a closed loop's response and throughput was made.
-    Response,
-    Think,
-    Stall,
+named! {
+    fn as_str;
+    /// What must hold.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[expect(missing_docs, reason = "docs/calibration.md explains the judgements by these names")]
+    pub enum JudgementKind {
+        /// Each case had its whole time.
+        Length = "length",
+        Run = "run",
+        Due = "due",
+        Rate = "rate",
+        Served = "served",
+        Recorded = "recorded",
+        Sum = "sum",
+        Ended = "ended",
+        Sent = "sent",
+        Arrived = "arrived",
+        Tight = "tight",
+        OnSchedule = "on schedule",
+        Theory = "theory",
+        Interval = "interval",
+        Count = "count",
+        /// One judgement at least of a closed loop's response and throughput was made.
+        Response = "response",
+        Think = "think",
+        Stall = "stall",
+    }
 }
 
 impl Certificate {
@@ -195,32 +199,6 @@ impl fmt::Display for Judgement<'_> {
             write!(f, "{} ", statistic.name())?;
         }
         f.write_str(self.kind.as_str())
-    }
-}
-
-impl JudgementKind {
-    /// As `docs/calibration.md` names it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Run => "run",
-            Self::Due => "due",
-            Self::Rate => "rate",
-            Self::Served => "served",
-            Self::Recorded => "recorded",
-            Self::Sum => "sum",
-            Self::Ended => "ended",
-            Self::Sent => "sent",
-            Self::Arrived => "arrived",
-            Self::Tight => "tight",
-            Self::OnSchedule => "on schedule",
-            Self::Theory => "theory",
-            Self::Interval => "interval",
-            Self::Count => "count",
-            Self::Response => "response",
-            Self::Think => "think",
-            Self::Stall => "stall",
-        }
     }
 }
 

@@ -35,29 +35,20 @@ pub struct Region {
     pub points: u32,
 }
 
-/// Which region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RegionName {
-    /// 1 to 32 streams.
-    UltraLow,
-    /// The first third between the lowest and the highest concurrency, by logarithms.
-    Low,
-    /// The second.
-    Medium,
-    /// The third.
-    High,
-}
-
-impl RegionName {
-    /// For a person.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UltraLow => "ultra-low",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
+named! {
+    fn as_str;
+    /// Which region.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RegionName {
+        /// 1 to 32 streams.
+        UltraLow = "ultra-low",
+        /// The first third between the lowest and the highest concurrency, by logarithms.
+        Low = "low",
+        /// The second.
+        Medium = "medium",
+        /// The third.
+        High = "high",
     }
 }
 

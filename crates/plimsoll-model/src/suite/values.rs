@@ -94,33 +94,24 @@ impl<'a> Schema<'a> {
 }
 
 /// A mistake, first without its place.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Mistake {
     /// Another kind of value was wanted.
+    #[error("not {0}")]
     Wanted(String),
     /// No key or choice has that name; these have.
+    #[error("{0:?} is not known")]
     Unknown(String, &'static [&'static str]),
     /// The key must be there.
+    #[error("`{0}` is missing")]
     Missing(String),
     /// In words.
+    #[error("{0}")]
     Other(String),
     /// With its place.
+    #[error("{0}")]
     Placed(Box<SuiteError>),
 }
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Wanted(what) => write!(f, "not {what}"),
-            Self::Unknown(name, _) => write!(f, "{name:?} is not known"),
-            Self::Missing(key) => write!(f, "`{key}` is missing"),
-            Self::Other(message) => f.write_str(message),
-            Self::Placed(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 impl de::Error for Mistake {
     fn custom<T: fmt::Display>(message: T) -> Self {

@@ -142,26 +142,26 @@ fn server_of(metrics: &Metrics<'_>) -> Option<(&'static str, Names)> {
 }
 
 /// Totals of which rates are made.
+const TOTALS: [Figure; 5] = [
+    Figure::Preemptions,
+    Figure::PromptTokens,
+    Figure::OutputTokens,
+    Figure::PrefixQueries,
+    Figure::PrefixHits,
+];
+
+/// Their values.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ModelTotals {
-    preemptions: Option<f64>,
-    prompt_tokens: Option<f64>,
-    output_tokens: Option<f64>,
-    prefix_queries: Option<f64>,
-    prefix_hits: Option<f64>,
-}
+pub(super) struct ModelTotals([Option<f64>; TOTALS.len()]);
 
 impl ModelTotals {
     pub(super) fn of(metrics: &Metrics<'_>) -> Self {
-        let Some((_, names)) = server_of(metrics) else { return Self::default() };
-        let total = |figure| told(metrics, (names, figure));
-        Self {
-            preemptions: total(Figure::Preemptions),
-            prompt_tokens: total(Figure::PromptTokens),
-            output_tokens: total(Figure::OutputTokens),
-            prefix_queries: total(Figure::PrefixQueries),
-            prefix_hits: total(Figure::PrefixHits),
-        }
+        let names = server_of(metrics).map_or(&[][..], |(_, names)| names);
+        Self(TOTALS.map(|figure| told(metrics, (names, figure))))
+    }
+
+    fn get(&self, figure: Figure) -> Option<f64> {
+        self.0[TOTALS.iter().position(|of| *of == figure)?]
     }
 }
 
@@ -183,22 +183,22 @@ pub(super) fn sample(
 ) {
     if let Some((_, names)) = server_of(metrics) {
         let gauge = |figure| told(metrics, (names, figure));
-        let grown = |of: fn(&ModelTotals) -> Option<f64>| {
+        let grown = |figure| {
             let (_, was) = was.as_ref()?;
-            Some(of(&is)? - of(was)?).filter(|grown| *grown >= 0.0)
+            Some(is.get(figure)? - was.get(figure)?).filter(|grown| *grown >= 0.0)
         };
-        let rate = |of| Some(grown(of)? / was.as_ref()?.0.0?);
-        let queries = grown(|totals| totals.prefix_queries).filter(|queries| *queries > 0.0);
-        let hits = grown(|totals| totals.prefix_hits);
+        let rate = |figure| Some(grown(figure)? / was.as_ref()?.0.0?);
+        let queries = grown(Figure::PrefixQueries).filter(|queries| *queries > 0.0);
+        let hits = grown(Figure::PrefixHits);
         models.push(
             key,
             &[
                 gauge(Figure::Running),
                 gauge(Figure::Waiting),
                 kv_cache(metrics, names),
-                rate(|totals| totals.preemptions),
-                rate(|totals| totals.prompt_tokens),
-                rate(|totals| totals.output_tokens),
+                rate(Figure::Preemptions),
+                rate(Figure::PromptTokens),
+                rate(Figure::OutputTokens),
                 hits.zip(queries).map(|(hits, queries)| hits / queries),
             ],
         );

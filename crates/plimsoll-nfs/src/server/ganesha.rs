@@ -12,11 +12,12 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{LOOPBACK, find_program, on_free_ports, plain, search_path};
+use plimsoll_servers::programs::{
+    LOOPBACK, find_program, on_free_ports, output_of, plain, scratch, search_path,
+};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -159,8 +160,7 @@ struct Scratch {
 impl Scratch {
     fn new() -> Result<Self, ServerError> {
         let system = |source| ServerError::System { doing: "make a temporary directory", source };
-        let directory =
-            tempfile::Builder::new().prefix("plimsoll-ganesha-").tempdir().map_err(system)?;
+        let directory = scratch("plimsoll-ganesha-")?;
         // Clients name the export by its path, which Ganesha compares with the resolved one.
         let root = directory.path().canonicalize().map_err(system)?;
         let export = exportable(&root)?;
@@ -221,11 +221,7 @@ EXPORT {{ Export_Id = 77; Path = \"{export}\"; Pseudo = /export; FSAL {{ Name = 
 
 /// `NFS-Ganesha Release = V4.3`, among other lines.
 fn version_of(program: &Path) -> Result<String, ServerError> {
-    let output = Command::new(program)
-        .arg("-v")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let output = output_of(program, "-v")?;
     Ok(version_in(&String::from_utf8_lossy(&output.stdout))
         .or_else(|| version_in(&String::from_utf8_lossy(&output.stderr)))
         .unwrap_or_else(|| "of unknown version".to_owned()))

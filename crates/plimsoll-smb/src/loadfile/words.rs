@@ -9,29 +9,32 @@ use crate::wire::status;
 /// Arguments of a line at most, the status not counted.
 pub(crate) const ARGUMENTS_MAX: usize = 4;
 
-/// An operation of a load file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Verb {
-    NtCreateX,
-    Close,
-    Flush,
-    ReadX,
-    WriteX,
-    Write,
-    LockX,
-    UnlockX,
-    Rename,
-    Unlink,
-    Mkdir,
-    Rmdir,
-    Deltree,
-    QueryPath,
-    QueryFile,
-    SetFile,
-    QueryFs,
-    FindFirst,
-    Sleep,
+plimsoll_model::named! {
+    fn name;
+    /// An operation of a load file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Verb {
+        NtCreateX = "NTCreateX",
+        Close = "Close",
+        Flush = "Flush",
+        ReadX = "ReadX",
+        WriteX = "WriteX",
+        Write = "Write",
+        LockX = "LockX",
+        UnlockX = "UnlockX",
+        Rename = "Rename",
+        Unlink = "Unlink",
+        Mkdir = "Mkdir",
+        Rmdir = "Rmdir",
+        Deltree = "Deltree",
+        QueryPath = "QUERY_PATH_INFORMATION",
+        QueryFile = "QUERY_FILE_INFORMATION",
+        SetFile = "SET_FILE_INFORMATION",
+        QueryFs = "QUERY_FS_INFORMATION",
+        FindFirst = "FIND_FIRST",
+        Sleep = "Sleep",
+    }
 }
 
 /// One argument.
@@ -74,54 +77,6 @@ impl Argument {
 }
 
 impl Verb {
-    /// All, in order.
-    pub const ALL: [Self; 19] = [
-        Self::NtCreateX,
-        Self::Close,
-        Self::Flush,
-        Self::ReadX,
-        Self::WriteX,
-        Self::Write,
-        Self::LockX,
-        Self::UnlockX,
-        Self::Rename,
-        Self::Unlink,
-        Self::Mkdir,
-        Self::Rmdir,
-        Self::Deltree,
-        Self::QueryPath,
-        Self::QueryFile,
-        Self::SetFile,
-        Self::QueryFs,
-        Self::FindFirst,
-        Self::Sleep,
-    ];
-
-    /// The word in a load file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NtCreateX => "NTCreateX",
-            Self::Close => "Close",
-            Self::Flush => "Flush",
-            Self::ReadX => "ReadX",
-            Self::WriteX => "WriteX",
-            Self::Write => "Write",
-            Self::LockX => "LockX",
-            Self::UnlockX => "UnlockX",
-            Self::Rename => "Rename",
-            Self::Unlink => "Unlink",
-            Self::Mkdir => "Mkdir",
-            Self::Rmdir => "Rmdir",
-            Self::Deltree => "Deltree",
-            Self::QueryPath => "QUERY_PATH_INFORMATION",
-            Self::QueryFile => "QUERY_FILE_INFORMATION",
-            Self::SetFile => "SET_FILE_INFORMATION",
-            Self::QueryFs => "QUERY_FS_INFORMATION",
-            Self::FindFirst => "FIND_FIRST",
-            Self::Sleep => "Sleep",
-        }
-    }
-
     /// The verb of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.name() == name)

@@ -16,7 +16,9 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use plimsoll_servers::programs::{LOOPBACK, find_program, on_a_free_port, plain, search_path};
+use plimsoll_servers::programs::{
+    LOOPBACK, find_program, on_a_free_port, output_of, plain, scratch, search_path,
+};
 
 use super::probe;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
@@ -209,8 +211,7 @@ struct Scratch {
 impl Scratch {
     fn new() -> Result<Self, ServerError> {
         let system = |source| ServerError::System { doing: "make a temporary directory", source };
-        let directory =
-            tempfile::Builder::new().prefix("plimsoll-samba-").tempdir().map_err(system)?;
+        let directory = scratch("plimsoll-samba-")?;
         let root = directory.path().canonicalize().map_err(system)?;
         if plain(&root).is_none() {
             let why = "managed:samba needs a temporary directory whose path holds only letters, \
@@ -248,11 +249,7 @@ fn plain_name(name: &str) -> bool {
 /// Name of the user this process runs as.
 fn own_name() -> Result<String, ServerError> {
     let program = PathBuf::from("id");
-    let output = Command::new(&program)
-        .arg("-un")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| ServerError::Spawn { program: program.clone(), source })?;
+    let output = output_of(&program, "-un")?;
     let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if output.status.success() && plain_name(&name) {
         return Ok(name);
@@ -371,11 +368,7 @@ fn add_user(
 
 /// `Version 4.17.12-Debian`.
 fn version_of(program: &Path) -> Result<String, ServerError> {
-    let output = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| ServerError::Spawn { program: program.to_owned(), source })?;
+    let output = output_of(program, "--version")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let version = said.trim().strip_prefix("Version ");
     Ok(version.unwrap_or("of unknown version").to_owned())

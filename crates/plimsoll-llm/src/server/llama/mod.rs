@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, search_path};
+use plimsoll_servers::programs::{find_program, on_a_free_port, scratch, search_path};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 /// Names the file of a model to serve.
@@ -125,7 +125,7 @@ fn start_at(
     request: &LlamaRequest,
 ) -> Result<ServerProcess, ServerError> {
     let system = |source| ServerError::System { doing: "make files for a server", source };
-    let scratch = tempfile::Builder::new().prefix("plimsoll-llama-").tempdir().map_err(system)?;
+    let scratch = scratch("plimsoll-llama-")?;
     let model = match &request.model {
         Some(model) => model.clone(),
         None => write_model(scratch.path()).map_err(system)?,
