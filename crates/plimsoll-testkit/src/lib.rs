@@ -14,6 +14,7 @@ pub mod dial_driver;
 pub mod echo;
 pub mod fault_server;
 pub mod flip_proxy;
+pub mod h2_faults;
 pub mod hostile_smb;
 pub mod lossy_proxy;
 pub mod namespaces;

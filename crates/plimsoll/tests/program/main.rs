@@ -18,6 +18,7 @@ mod gates;
 mod generate;
 mod hints;
 mod http2;
+mod http2_faults;
 mod https;
 mod interruption;
 mod kubernetes;
