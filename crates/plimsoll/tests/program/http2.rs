@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use plimsoll_http::fileset::MARKER;
 use plimsoll_testkit::capture::Capture;
 use plimsoll_testkit::peers::require_peer;
-use plimsoll_testkit::program::{Running, plimsoll, wait_until};
+use plimsoll_testkit::program::{Running, plimsoll, result, short, wait_until};
+use serde_json::Value;
 
 use crate::counts::{alone, counted, ops};
-use crate::web_peers::WebPeer;
+use crate::web_peers::{CLIENT, Seen, WebPeer};
 
 /// Servers with a way to speak HTTP/2 to them: URL and flags. Over TLS all, without it Caddy.
 fn ways(path: &str) -> Vec<(WebPeer, String, Vec<String>)> {
@@ -23,14 +26,14 @@ fn ways(path: &str) -> Vec<(WebPeer, String, Vec<String>)> {
     over_tls.chain(plain).map(|(url, flags, peer)| (peer, url, flags)).collect()
 }
 
-/// A run over HTTP/2 of `n` requests, which the server's log has as `line`.
+/// A run over HTTP/2 of `n` requests, which the server's log has as `line`, and the one before them.
 #[track_caller]
 fn in_the_log(
     (peer, url, flags): (WebPeer, String, Vec<String>),
     line: &str,
     more: &[&str],
     n: u64,
-) {
+) -> Vec<Seen> {
     let n_text = n.to_string();
     let mut all = vec!["--http", "2", "-n", &n_text];
     all.extend(flags.iter().map(String::as_str));
@@ -39,6 +42,7 @@ fn in_the_log(
     let seen = peer.seen(n + 1);
     let protocols: BTreeSet<_> = seen.iter().map(|one| one.protocol.as_str()).collect();
     assert_eq!(protocols, BTreeSet::from(["HTTP/2.0"]), "{}", peer.name);
+    seen
 }
 
 #[test]
@@ -57,26 +61,139 @@ fn requests_of_every_kind_are_counted_alike_by_both_sides() {
     for ((line, more), at) in cases.iter().zip(0..) {
         let several = ways("p");
         let way = at % several.len().max(1);
-        several.into_iter().nth(way).into_iter().for_each(|way| in_the_log(way, line, more, 200));
+        if let Some(way) = several.into_iter().nth(way) {
+            in_the_log(way, line, more, 200);
+        }
     }
 }
 
 #[test]
 fn bodies_and_header_fields_come_as_they_were_given() {
+    let place = tempfile::tempdir().unwrap();
+    let fields_file = place.path().join("fields");
+    fs::write(&fields_file, "X-One: 1\n\nX-Two: two words\n").unwrap();
+    let fields = ["--header-file", fields_file.to_str().unwrap(), "-H", "Accept: text/plain"];
+    let users = ["-a", "ann:secret", "-b", "s=1", "--cookie", "t=2"];
     for (peer, url, flags) in ways("p") {
-        let mut all = vec!["--http", "2", "-n", "20", "--streams", "4", "-d", "{{int 1 9}} hello"];
-        all.extend(["-H", "X-One: 1", "-H", "Accept: text/plain", "--cookie", "a=b"]);
-        all.extend(flags.iter().map(String::as_str));
-        alone(&peer, &url, "POST /p 200", &all, 20);
-        for seen in peer.seen(21) {
-            let field = |name: &str| seen.fields.get(name).map(String::as_str);
-            assert_eq!(field("x-one"), Some("1"), "{}: {seen:?}", peer.name);
-            assert_eq!(field("accept"), Some("text/plain"));
-            assert_eq!(field("cookie"), Some("a=b"));
-            assert_eq!(field("content-length"), Some("7"));
+        let mut all = vec!["-d", "{{int 1 9}} hello", "--streams", "4", "-H", "X-Three: 3"];
+        all.extend(fields.iter().chain(&users));
+        // With certificates of clients, Caddy wants the host to be that of the handshake.
+        let is_free = peer.name == "nginx" || url.starts_with("http:");
+        all.extend(if is_free { &["-H", "Host: other.example"][..] } else { &[] });
+        let host = if is_free { "other.example".to_owned() } else { authority(&url) };
+        for seen in in_the_log((peer, url, flags), "POST /p 200", &all, 20) {
+            let wanted = [
+                ("accept", "text/plain"),
+                ("authorization", "Basic YW5uOnNlY3JldA=="),
+                ("content-length", "7"),
+                ("content-type", "application/x-www-form-urlencoded"),
+                ("cookie", "s=1; t=2"),
+                ("x-one", "1"),
+                ("x-three", "3"),
+                ("x-two", "two words"),
+            ];
+            let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!((&seen.host, &seen.fields), (&host, &BTreeMap::from(wanted)));
             assert!(seen.body.ends_with(" hello") && seen.body.len() == 7, "{seen:?}");
         }
     }
+}
+
+fn authority(url: &str) -> String {
+    url.split('/').nth(2).unwrap().to_owned()
+}
+
+/// Four at a time are more than a connection's window, which the server opens again.
+#[test]
+fn a_body_from_a_file_is_sent_as_written_through_windows_and_frames() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("body");
+    let body = "{{uuid}} ä ".repeat(2_500);
+    fs::write(&file, &body).unwrap();
+    let at_file = format!("@{}", file.display());
+    for way in ways("b") {
+        let more = ["-m", "PATCH", "-d", &at_file, "--clients", "4", "--streams", "4"];
+        for seen in in_the_log(way, "PATCH /b 200", &more, 40) {
+            assert_eq!(seen.fields["content-length"], body.len().to_string());
+            assert!(seen.body == body, "{} bytes came", seen.body.len());
+        }
+    }
+}
+
+#[test]
+fn places_certificates_and_statuses_are_those_that_were_asked_for() {
+    for peer in WebPeer::all() {
+        let at = format!("127.0.0.1:{}", peer.tls_port);
+        let (cert, key) = (peer.file("client/certificate.pem"), peer.file("client/key.pem"));
+        let more = ["--connect-to", &at, "-k", "--cert", &cert, "--key", &key, "--streams", "4"];
+        let expect = ["--set", "workload.expect=[\"404\"]"];
+        // Caddy logs what is addressed to its own port.
+        let port = if peer.name == "nginx" { 1 } else { peer.tls_port };
+        let way = (peer, format!("https://localhost:{port}/404?a"), Vec::new());
+        for seen in in_the_log(way, "GET /404?a 404", &[&more[..], &expect].concat(), 50) {
+            assert_eq!(seen.host, format!("localhost:{port}"));
+            assert!(seen.tls && seen.client.contains(&format!("CN={CLIENT}")), "{seen:?}");
+        }
+    }
+    for peer in WebPeer::all() {
+        let socket = peer.h2_socket();
+        let way = (peer, "http://no-such-host.invalid:81/x".to_owned(), Vec::new());
+        let more = ["--unix", &socket, "--streams", "4", "--clients", "8"];
+        for seen in in_the_log(way, "GET /x 200", &more, 100) {
+            assert_eq!(seen.host, "no-such-host.invalid:81");
+        }
+    }
+}
+
+#[test]
+fn a_window_and_a_warm_up_of_an_open_load_are_as_long_as_was_asked_for() {
+    let Some(peer) = WebPeer::nginx() else { return };
+    let open = ["--rate", "200", "--arrivals", "uniform", "--connections", "2", "--streams", "8"];
+    let spans = ["--warm-up", "200ms", "--for", "300ms", "--timeout", "5s"];
+    let (_, result) =
+        counted(&peer.tls_url(""), &[&["-k", "--http", "2"][..], &open, &spans].concat());
+    let count = ops(&result["points"][0])["GET"];
+    assert!(count.abs_diff(60) <= 1, "{count}");
+    let seen = peer.seen(count + 1);
+    assert!(seen.len().abs_diff(40 + 60 + 1) <= 2, "{}", seen.len());
+    // The look before load has a connection of its own.
+    let connections: BTreeSet<_> = seen.iter().map(|one| &one.connection).collect();
+    assert!(connections.len() <= 2 + 1, "{connections:?}");
+}
+
+/// Ops that have ended in a run's load points.
+fn ended(bundle: &Path) -> u64 {
+    let journal = fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
+    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let finished = records.filter(|record| record["event"] == "point_finished");
+    let done = |record: Value| -> u64 {
+        let seconds = record["seconds"].as_array().unwrap().iter();
+        seconds.map(|second| second["done"].as_u64().unwrap()).sum()
+    };
+    finished.map(done).sum()
+}
+
+#[test]
+fn a_file_set_is_verified_and_counted_alike_by_both_sides() {
+    let Some(peer) = WebPeer::nginx() else { return };
+    let files = peer.file("files");
+    plimsoll(&["prepare", "web-static", &files, "--peak", "0.05"]).check(0, &[&files]);
+    let place = tempfile::tempdir().unwrap();
+    let (bundle, url) = (place.path().join("b"), peer.tls_url("files/"));
+    let trust = format!("workload.tls_ca_file={}", peer.file("certificate.pem"));
+    let more = ["--http", "2", "--streams", "4", "--points", "100", "--set", &trust];
+    let verify = ["--set", "workload.verify_one_in=1", "--set", "profiles.quick.drain=10s"];
+    let run = plimsoll(&short("web-static", &url, &bundle, &[&more[..], &verify].concat()));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let point = &result(&bundle)["points"][0];
+    assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+    assert!(point["verified"].as_u64().unwrap() > 0, "{point}");
+    let count = ended(&bundle);
+    wait_until("the log has them", || peer.seen(0).len() as u64 > count);
+    let mut seen = peer.seen(count);
+    seen.retain(|one| !one.target.ends_with(MARKER));
+    assert_eq!(seen.len() as u64, count);
+    assert!(seen.iter().all(|one| (one.status, &*one.protocol) == (200, "HTTP/2.0")), "{seen:?}");
 }
 
 #[test]
@@ -154,33 +271,42 @@ fn the_frames_are_judged_by_tshark() {
     assert!(frames.by_type.keys().all(|kind| [0, 1, 4, 7, 8].contains(kind)), "{frames:?}");
 }
 
+/// nghttpd or h2o on a port without TLS, with the files of a folder. nghttpd sends bodies back, and
+/// writes what it reads and sends into `log`.
+fn started(name: &str, place: &Path) -> Option<(Running, u16)> {
+    let mut command = Command::new(require_peer(name)?);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let root = place.display();
+    let mut out = Stdio::null();
+    match name {
+        "nghttpd" => {
+            command.args(["--no-tls", "-v", "--echo-upload", "-a", "127.0.0.1", "-d"]);
+            command.arg(place).arg(port.to_string());
+            out = fs::File::create(place.join("log")).unwrap().into();
+        }
+        _ => {
+            let config = place.join("h2o.conf");
+            let text = format!(
+                "listen:\n  host: 127.0.0.1\n  port: {port}\nhosts:\n  default:\n    paths:\n      \
+                 /:\n        file.dir: {root}\n"
+            );
+            fs::write(&config, text).unwrap();
+            command.arg("-c").arg(config);
+        }
+    }
+    let server = command.stdout(out).stderr(Stdio::null()).spawn().unwrap();
+    let server = Running(server);
+    wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    Some((server, port))
+}
+
 #[test]
 fn servers_of_two_more_houses_are_measured_without_an_error() {
     let place = tempfile::tempdir().unwrap();
     let page = "x".repeat(100_000);
     fs::write(place.path().join("page"), &page).unwrap();
-    let root = place.path().display().to_string();
     for name in ["nghttpd", "h2o"] {
-        let Some(program) = require_peer(name) else { continue };
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new(program);
-        match name {
-            "nghttpd" => {
-                command.args(["--no-tls", "-a", "127.0.0.1", "-d", &root, &port.to_string()]);
-            }
-            _ => {
-                let config = place.path().join("h2o.conf");
-                let text = format!(
-                    "listen:\n  host: 127.0.0.1\n  port: {port}\nhosts:\n  default:\n    paths:\n      \
-                     /:\n        file.dir: {root}\n"
-                );
-                fs::write(&config, text).unwrap();
-                command.args(["-c", config.to_str().unwrap()]);
-            }
-        }
-        let server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let _server = Running(server);
-        wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let Some((_server, port)) = started(name, place.path()) else { continue };
         let url = format!("http://127.0.0.1:{port}/page");
         let (_, result) = counted(&url, &["--http", "2", "--streams", "16", "-n", "500"]);
         let point = &result["points"][0];
@@ -188,4 +314,33 @@ fn servers_of_two_more_houses_are_measured_without_an_error() {
         assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{name}: {point}");
         assert_eq!(point["bytes_read"], 500 * page.len() as u64, "{name}");
     }
+}
+
+#[test]
+fn nghttpd_reads_every_field_and_every_byte_and_finds_no_frame_wrong() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((server, port)) = started("nghttpd", place.path()) else { return };
+    let file = place.path().join("body");
+    fs::write(&file, "x".repeat(50_000)).unwrap();
+    let at_file = format!("@{}", file.display());
+    let url = format!("http://127.0.0.1:{port}/p?q=1");
+    let many = ["--http", "2", "--streams", "4", "--clients", "8", "-n", "200"];
+    let put = ["-m", "PUT", "-d", &at_file, "-H", "X-One: 1", "-b", "s=1", "-a", "ann:secret"];
+    let (_, result) = counted(&url, &[&many[..], &put].concat());
+    let point = &result["points"][0];
+    assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+    assert_eq!(point["bytes_read"], 200 * 50_000);
+    drop(server);
+    let log = fs::read_to_string(place.path().join("log")).unwrap();
+    let read = |text: &str| log.lines().filter(|line| line.ends_with(text)).count();
+    let authority = format!(":authority: 127.0.0.1:{port}");
+    let fields = [":method: PUT", ":path: /p?q=1", "x-one: 1", "cookie: s=1", &authority];
+    let of_body = ["content-length: 50000", "authorization: Basic YW5uOnNlY3JldA=="];
+    for field in fields.iter().chain(&of_body) {
+        assert_eq!(read(&format!(") {field}")), 201, "{field}");
+    }
+    let refusals = ["send RST_STREAM", "send GOAWAY", "error_code"];
+    let refused: Vec<_> =
+        log.lines().filter(|line| refusals.iter().any(|text| line.contains(text))).collect();
+    assert_eq!(refused, Vec::<&str>::new());
 }

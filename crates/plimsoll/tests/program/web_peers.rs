@@ -88,9 +88,11 @@ impl WebPeer {
                  ssl_client_certificate {place}/client/certificate.pem;\n\
                  ssl_verify_client optional;\n\
                  server {{ listen 127.0.0.1:{port}; listen unix:{place}/socket;\n\
-                 listen 127.0.0.1:{tls_port} ssl http2;\n\
+                 listen 127.0.0.1:{tls_port} ssl http2; listen unix:{place}/h2 http2;\n\
+                 location /files/ {{ root {place}; }}\n\
                  location / {{ proxy_pass http://unix:{place}/inner; }} }}\n\
                  server {{ listen unix:{place}/inner; access_log off;\n\
+                 location = /404 {{ return 404; }}\n\
                  location / {{ return 200 \"hello\"; }} }}\n}}\n"
             )
         };
@@ -110,7 +112,8 @@ impl WebPeer {
             format!(
                 "{{\nadmin off\nauto_https off\nservers {{\nlog_credentials\nprotocols h1 h2 h2c\n}}\n}}\n\
                  (seen) {{\nlog {{\noutput file {place}/log\nformat json\n}}\n\
-                 header X-Body \"{{http.request.body}}\"\nrespond \"hello\" 200\n}}\n\
+                 header X-Body \"{{http.request.body}}\"\n\
+                 respond /404 404\nrespond \"hello\" 200\n}}\n\
                  http://:{port} {{\nbind 127.0.0.1 unix/{place}/socket\nimport seen\n}}\n\
                  https://localhost:{tls_port} {{\nbind 127.0.0.1\n\
                  tls {place}/certificate.pem {place}/key.pem {{\nclient_auth {{\n\
@@ -162,9 +165,15 @@ impl WebPeer {
         format!("https://localhost:{}/{path}", self.tls_port)
     }
 
-    /// Of the folder with its socket, its certificate and key, and in `client` those of a client.
+    /// Of the folder with its socket, its certificate and key, in `client` those of a client, and in
+    /// nginx's `files` what it serves.
     pub fn file(&self, name: &str) -> String {
         self.place.path().join(name).display().to_string()
+    }
+
+    /// Its socket of HTTP/2 without TLS: Caddy's is that of HTTP/1.1.
+    pub fn h2_socket(&self) -> String {
+        self.file(if self.name == "nginx" { "h2" } else { "socket" })
     }
 
     /// Requests in the order of their answers, once there are `total` of them.
