@@ -77,7 +77,7 @@ impl Manner {
 /// What has been seen, all connections together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Connections accepted.
+    /// Connections that said anything.
     pub connections: u64,
     /// Requests that came in full and were acted upon.
     pub requests: u64,
@@ -172,7 +172,6 @@ struct Connection<'s> {
 
 impl<'s> Connection<'s> {
     fn new(stream: TcpStream, shared: &'s Shared) -> Self {
-        shared.seen().connections += 1;
         Self {
             stream,
             shared,
@@ -189,6 +188,7 @@ impl<'s> Connection<'s> {
         self.stream.write_all(&self.shared.manner.first())?;
         let mut preface = [0; PREFACE.len()];
         self.stream.read_exact(&mut preface)?;
+        self.shared.seen().connections += 1;
         self.demand(preface == *PREFACE, "the preface is another");
         let mut is_first = true;
         loop {
