@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use plimsoll_engine::driver::stamps::Stamps;
 use plimsoll_servers::clock::monotonic_ns;
-use rustix::io::Errno;
 
 use super::answer::Answering;
 use super::incoming::{BODY_BYTES_MAX, HEAD_BYTES_MAX, Head};
@@ -83,7 +82,7 @@ impl Connection {
                 self.arrived_ns = stamp.map_or_else(monotonic_ns, |stamp| stamp.0);
                 Ok(())
             }
-            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(()),
+            Err(e) if matches!(e.kind(), WouldBlock | Interrupted) => Ok(()),
             Err(_) => Err(Over),
         }
     }
