@@ -108,7 +108,7 @@ fn check_counts(certificate: &Certificate) {
         let scheduled = (case.protocol != "smb").then_some(case.ops_due);
         assert_eq!(case.ops_scheduled, scheduled, "{}", case.place());
     }
-    assert_eq!(certificate.instrument.protocols, ["app", "http", "llm", "nfs", "smb"]);
+    assert_eq!(certificate.instrument.protocols, ["app", "http", "nfs", "smb", "llm"]);
 }
 
 fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
