@@ -55,8 +55,11 @@ pub const REGISTRATION: Registration = Registration {
 /// Where requests go below a server's address.
 const BASE_PATH: &str = "v1";
 
+/// A server that kept its core awake would be taken for one whose core is full, and with as many
+/// places in its batch as there are users nobody would see it fill.
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let server = Builtin::new("llm", own_program()?, wish.cores).listening_on(wish.listen_on);
+    let mut server = Builtin::new("llm", own_program()?, wish.cores).listening_on(wish.listen_on);
+    server.arguments.extend(["--sleep", "--slots", "16"].map(Into::into));
     Ok(started(server.with_work(wish.work).start()?))
 }
 

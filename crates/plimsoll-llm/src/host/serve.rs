@@ -109,6 +109,9 @@ struct ServeLlmArgs {
     /// Core to use; the server does not sleep there while there are requests
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Sleep until shortly before a chunk is due, on the cores of --cores too
+    #[arg(long)]
+    sleep: bool,
     /// Give each request its first token when a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "first")]
@@ -150,7 +153,7 @@ impl ServeLlmArgs {
             ping: self.ping,
             api_key: self.api_key.clone(),
             log: self.log.clone(),
-            cores: self.cores.clone(),
+            cores: if self.sleep { Vec::new() } else { self.cores.clone() },
         }
     }
 }
