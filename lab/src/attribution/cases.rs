@@ -297,7 +297,7 @@ pub const CASES: &[Case] = &[
         )
     },
     Case {
-        generator_quota: Some("8000"),
+        generator_quota: Some("3000"),
         ..llm(
             "language model: throttled generator",
             &["--step", "2ms", "--step-per-slot", "0s", "--prefill", "100M"],
