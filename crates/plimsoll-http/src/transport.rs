@@ -48,7 +48,8 @@ pub fn tls_load(
     Ok(TlsLoad { config, names, resumption: workload.tls_resumption })
 }
 
-/// Reads whom to trust, and who to be. Reading the authorities takes milliseconds.
+/// Reads the trusted authorities and the client's own certificate. The authorities take
+/// milliseconds to read.
 pub(crate) fn client_config(
     workload: &HttpWorkload,
     files: &dyn InputFiles,

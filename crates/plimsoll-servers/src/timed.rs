@@ -29,7 +29,7 @@ const AWAKE_NS: u64 = 150_000;
 /// How long to leave accepting alone when the process is out of descriptors.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
-/// What a server does with its clients, who are named by their places.
+/// What a server does with its clients. A client is known by its place, a number.
 pub trait Timed {
     /// A connection and its state.
     type Client: AsFd;
@@ -116,8 +116,8 @@ impl<C: AsFd> Clients<C> {
         })
     }
 
-    /// Serves on the calling thread until `stop` is requested. Answers with those who are still
-    /// there.
+    /// Serves on the calling thread until `stop` is requested. Returns the clients that are
+    /// still connected.
     pub fn serve<S: Timed<Client = C>>(mut self, server: &mut S, stop: &Stop) -> Vec<C> {
         let mut events = Vec::with_capacity(EVENTS_PER_LOOK);
         let mut look_up_ns = 0;
@@ -151,7 +151,7 @@ impl<C: AsFd> Clients<C> {
         self.places.get_mut(place)?.client.as_mut()
     }
 
-    /// One more, of whom these events are reported.
+    /// Adds a client whose `flags` are reported.
     pub fn add(&mut self, client: C, flags: EventFlags) {
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.places.push(Place { client: None, has_turn: false });
@@ -248,7 +248,8 @@ impl<C: AsFd> Clients<C> {
     }
 }
 
-/// With the listening socket in it, level-triggered: who is not accepted now is reported again.
+/// With the listening socket in it. It is level-triggered, so a connection that is not accepted now is
+/// reported again.
 fn event_queue(listener: &TcpListener) -> io::Result<OwnedFd> {
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, listener, epoll::EventData::new_u64(LISTENER), EventFlags::IN)?;

@@ -46,7 +46,7 @@ pub enum Act {
 pub enum Manner {
     /// It takes a hundred streams at a time, and opens its windows as bytes come.
     Sound,
-    /// It takes so many bytes of each stream, and opens no window again.
+    /// It takes this many bytes of each stream, and opens no window again.
     ShutWindows(u32),
     /// It takes no stream.
     NoStreams,

@@ -21,7 +21,7 @@ pub struct Stage {
     pub script: fn(&Asked) -> Vec<Act>,
 }
 
-/// So many requests, so many at once.
+/// The number of requests, and how many of them are in flight at a time.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub requests: u64,
@@ -40,7 +40,7 @@ pub enum Truth {
     TokenMs(Option<f64>),
     /// Tokens of an answer, whose server does not say them: these or none.
     Tokens(u64),
-    /// Successes in a second: so many over the time from the first request to the end of the last,
+    /// Successes in a second: their number over the time from the first request to the end of the last,
     /// as the server saw them.
     GoodPerS(u64),
     /// Most streams that the server saw open at once.
@@ -183,7 +183,7 @@ fn times(number: usize, acts: &[Act]) -> Vec<Act> {
     std::iter::repeat_n(acts, number).flatten().cloned().collect()
 }
 
-/// The head and so many words, 10 ms apart.
+/// The head and `number` words, 10 ms apart.
 fn words(number: usize) -> Vec<Act> {
     [vec![begin()], times(number, &[wait(10), word()])].concat()
 }

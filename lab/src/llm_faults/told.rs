@@ -30,7 +30,7 @@ pub struct Told {
     pub good_per_s: Option<f64>,
 }
 
-/// Arguments of a client for a load of requests with so many tokens. `None` for one that has no
+/// Arguments of a client for a load of requests of a given length. `None` for one that has no
 /// chats of a given length.
 pub fn arguments(
     found: &Found,

@@ -25,8 +25,8 @@ const CLOCK_READINGS: u32 = 5;
 #[repr(align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// From the kernel's stamps to instants of the point; to those of the monotonic clock where the point
-/// begins at its zero.
+/// From the kernel's stamps to instants of the point. With an origin of zero these are instants of the
+/// monotonic clock.
 pub struct Stamps {
     control: Control,
     /// Wall clock at the start of the point, as both clocks stand now.

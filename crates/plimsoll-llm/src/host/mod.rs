@@ -55,8 +55,8 @@ pub const REGISTRATION: Registration = Registration {
 /// Where requests go below a server's address.
 const BASE_PATH: &str = "v1";
 
-/// A server that kept its core awake would be taken for one whose core is full, and with as many
-/// places in its batch as there are users nobody would see it fill.
+/// It sleeps between chunks, because a core that it kept awake would be named as the limit. It has 16
+/// slots, so that the usual ladder of users fills its batch.
 fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
     let mut server = Builtin::new("llm", own_program()?, wish.cores).listening_on(wish.listen_on);
     server.arguments.extend(["--sleep", "--slots", "16"].map(Into::into));

@@ -7,7 +7,7 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `config` | what it is told to be |
+//! | `config` | its settings |
 //! | [`law`] | how long everything takes, without a clock |
 //! | `serving` | connections, arrivals, tokens at their instants |
 //! | `connection`, `incoming` | bytes of a client; its requests |

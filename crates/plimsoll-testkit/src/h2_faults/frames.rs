@@ -162,7 +162,7 @@ pub fn reply(stream: u32, body: &[u8]) -> Vec<u8> {
     [head(stream, 200), data(stream, flag::END_STREAM, body)].concat()
 }
 
-/// A header block that goes on for so many frames, of so many bytes each, and has no end.
+/// A header block of `frames` CONTINUATION frames of `bytes` each, which does not end.
 pub fn endless_header(stream: u32, frames: usize, bytes: usize) -> Vec<u8> {
     let mut all = frame(kind::HEADERS, flag::NONE, stream, &status_field(200));
     let part = frame(kind::CONTINUATION, flag::NONE, stream, &vec![0; bytes]);

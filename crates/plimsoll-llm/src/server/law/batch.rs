@@ -1,5 +1,5 @@
-//! The batch: who waits, who is at work, when the step ends, and which beginnings of prompts have
-//! been computed before. The law is in the parent.
+//! The batch: requests that wait, requests at work, the end of the step, and the prefixes of prompts
+//! that were computed before. The law is in the parent.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
