@@ -35,8 +35,12 @@ const START_WAIT: Duration = Duration::from_secs(20);
 const PROBE_WAIT: Duration = Duration::from_secs(1);
 /// Name of the share.
 const SHARE: &str = "share";
+/// What the daemon of change notifications is called among Samba's processes.
+const NOTIFY_DAEMON: &[u8] = b"notify-daemon";
+/// Where Samba's processes find each other.
+const LOCK: &str = "lock";
 /// Directories Samba keeps its state in, each below the server's own.
-const STATE: [&str; 7] = ["private", "lock", "state", "cache", "pid", "log", "ncalrpc"];
+const STATE: [&str; 7] = ["private", LOCK, "state", "cache", "pid", "log", "ncalrpc"];
 
 /// Arguments: smbd, its configuration, the share, its size or nothing. Becomes smbd. With a size
 /// it runs in a mount namespace of its own.
@@ -151,20 +155,27 @@ fn start_at(
         add_user(programs, &scratch, &unix_user, login)?;
     }
     let (guid, share) = (scratch.guid, scratch.root.join(SHARE));
+    let names = scratch.root.join(LOCK).join("names.tdb");
     let mut process = Process::start(launch(programs, &configuration_file, scratch, request))?;
     let software = Software { name: "Samba".to_owned(), version: version.to_owned() };
     // Its GUID shows that it is ours that answers.
-    process.wait_until(
-        &software,
-        START_WAIT,
-        |_| matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid),
-    )?;
+    let answers =
+        || matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid);
+    process.wait_until(&software, START_WAIT, |_| answers() && lets_shares_be_used(&names))?;
     let (path, cores) = (format!("/{SHARE}"), request.cores.clone());
     let facts = Facts { scheme: "smb".to_owned(), path, software, configuration, cores };
     let mut server = ServerProcess::new(process, address, facts);
     server.login.clone_from(&request.login);
     server.shared = Some(share);
     Ok(server)
+}
+
+/// Whether the daemon of change notifications has entered its name. Until then Samba answers every
+/// TREE_CONNECT with `STATUS_NO_MEMORY`, though it negotiates and logs users on. One that keeps no
+/// such data base is not waited for.
+fn lets_shares_be_used(names: &Path) -> bool {
+    let entered = |names: &[u8]| names.windows(NOTIFY_DAEMON.len()).any(|it| it == NOTIFY_DAEMON);
+    std::fs::read(names).map_or(true, |names| entered(&names))
 }
 
 fn launch<'a>(
@@ -303,7 +314,7 @@ fn configuration(
     rpc start on demand helpers = no
     usershare max shares = 0
     private dir = {root}/private
-    lock directory = {root}/lock
+    lock directory = {root}/{LOCK}
     state directory = {root}/state
     cache directory = {root}/cache
     pid directory = {root}/pid
@@ -392,6 +403,17 @@ mod tests {
         assert!(name.len() <= 15, "{name}");
         assert!(guid.starts_with(name.as_bytes()) && guid.ends_with(&[0]));
         assert_ne!(random_hex(6).unwrap(), random_hex(6).unwrap());
+    }
+
+    #[test]
+    fn a_share_can_be_used_once_the_notify_daemon_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let names = directory.path().join("names.tdb");
+        assert!(lets_shares_be_used(&names), "a Samba without the data base");
+        std::fs::write(&names, b"TDB file\n").unwrap();
+        assert!(!lets_shares_be_used(&names));
+        std::fs::write(&names, b"TDB file\n\0\0&notify-daemon\01/2").unwrap();
+        assert!(lets_shares_be_used(&names));
     }
 
     #[test]

@@ -287,7 +287,10 @@ fn settled(request: &RunRequest, setup: &RunSetup, fleet: Option<&Fleet>) -> Vec
     settings.extend(in_a_row.map(|run| Setting::new("runs in a row", run.to_string())));
     let monitors = request.monitors.iter();
     settings.extend(monitors.map(|url| Setting::new("monitor", url.to_string())));
-    settings.extend(jitter::settings(&placement.generator_cores, request.profile));
+    settings.extend(jitter::settings(
+        &placement.generator_cores,
+        request.suite.profiles.get(request.profile),
+    ));
     settings.extend(facts(request, setup));
     settings
 }

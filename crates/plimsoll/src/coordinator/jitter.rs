@@ -5,19 +5,19 @@ use std::thread;
 
 use plimsoll_engine::jitter::{CoreJitter, GAP_NS_MIN, poll_core};
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::suite::ProfileName;
+use plimsoll_model::suite::Profile;
 use plimsoll_model::units::Nanos;
 
-/// For how long each core is polled.
-const POLLED: Nanos = Nanos::from_secs(1);
-/// The same in a demo, which is short itself.
-const POLLED_DEMO: Nanos = Nanos::from_millis(250);
+/// Longest time that each core is polled.
+const POLLED_MAX: Nanos = Nanos::from_secs(1);
+/// Measured time of a load point per polled time.
+const MEASURED_PER_POLLED: u64 = 12;
 
 /// The pauses of each core, for the disclosure. A core is polled once in the life of this program;
 /// one that cannot be polled has no setting.
-pub(super) fn settings(cores: &[u32], profile: ProfileName) -> Vec<Setting> {
+pub(super) fn settings(cores: &[u32], profile: &Profile) -> Vec<Setting> {
     static SEEN: Mutex<Vec<(u32, CoreJitter)>> = Mutex::new(Vec::new());
-    let span = if profile == ProfileName::Demo { POLLED_DEMO } else { POLLED };
+    let span = POLLED_MAX.min(Nanos(profile.measure.0 / MEASURED_PER_POLLED));
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let new: Vec<u32> =
         cores.iter().copied().filter(|core| seen.iter().all(|(known, _)| known != core)).collect();

@@ -106,7 +106,8 @@ fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
         let errors = &result(&bundle)["points"][0]["errors"];
         assert_eq!(errors.as_object().unwrap().len(), 0, "{errors}");
-        let seen = peer.seen(before as u64 + 2).split_off(before);
+        // The look at the server; on a very busy machine there may be nothing else.
+        let seen = peer.seen(before as u64 + 1).split_off(before);
         seen.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
     };
     assert_eq!(run("two", &http1.url), BTreeSet::from(["HTTP/1.1".to_owned()]));
