@@ -7,6 +7,7 @@
 
 mod agent_targets;
 mod bad_days;
+mod calibrate;
 mod compare;
 mod consumers;
 mod counts;
@@ -35,6 +36,7 @@ mod reaching;
 mod requests;
 mod search;
 mod secrets;
+mod serve_app;
 mod signatures;
 mod size;
 mod storage;

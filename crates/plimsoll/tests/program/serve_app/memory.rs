@@ -9,7 +9,7 @@ use plimsoll_app::wire::{
 };
 use plimsoll_testkit::peers::require_root;
 
-use crate::client::{Client, request};
+use super::client::{Client, request};
 use plimsoll_testkit::program::{Served, plimsoll, serve, wait_until};
 
 const MIB: u64 = 1 << 20;

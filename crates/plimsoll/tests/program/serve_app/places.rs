@@ -3,7 +3,7 @@
 use plimsoll_app::wire::{RequestType, Status};
 use rustix::process::Signal;
 
-use crate::client::{Client, request};
+use super::client::{Client, request};
 use plimsoll_testkit::program::{
     Served, command, cores_of, plimsoll, result, serve, short, signal, wait_for,
 };

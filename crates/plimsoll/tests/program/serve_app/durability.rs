@@ -7,7 +7,7 @@ use std::process::Command;
 use plimsoll_app::wire::{RequestHeader, RequestType, Status};
 use plimsoll_testkit::peers::require_peer;
 
-use crate::client::{Client, request};
+use super::client::{Client, request};
 use plimsoll_testkit::program::{Served, serve};
 
 const CLIENTS: u32 = 4;
