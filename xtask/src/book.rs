@@ -20,7 +20,7 @@ const MARK: &str = "<!-- Book generated using mdBook -->";
 
 /// Builds it and looks at every link. Where mdBook is not to be had, CI fails and others are told.
 pub fn book() -> Result<()> {
-    let mdbook = match installed("mdbook", &["--no-default-features"]) {
+    let mdbook = match installed("mdbook", &["--no-default-features", "--debug"]) {
         Ok(mdbook) => mdbook,
         Err(message) if peers::must_be_complete() => return Err(message),
         Err(message) => {

@@ -15,7 +15,7 @@ use plimsoll_testkit::program::{
 /// One server, 10 ms each: 100 ops/s at most.
 const SERVER: [&str; 2] = ["--calibrated", "service=const:10ms,servers=1"];
 const SERVICES_MOST: f64 = 100.0;
-const SUITE: &str = include_str!("../../../plimsoll-app/src/host/calibration.toml");
+const SUITE: &str = include_str!("../../../../plimsoll-app/src/host/calibration.toml");
 /// Short windows, and rules that a busy machine keeps.
 const SETTINGS: [&str; 8] = [
     "load.clients=32",
