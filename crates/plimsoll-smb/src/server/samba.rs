@@ -412,7 +412,7 @@ mod tests {
         assert!(lets_shares_be_used(&names), "a Samba without the data base");
         std::fs::write(&names, b"TDB file\n").unwrap();
         assert!(!lets_shares_be_used(&names));
-        std::fs::write(&names, b"TDB file\n\0\0&notify-daemon\01/2").unwrap();
+        std::fs::write(&names, b"TDB file\n&notify-daemon\x00").unwrap();
         assert!(lets_shares_be_used(&names));
     }
 
