@@ -104,10 +104,12 @@ fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
         let before = peer.seen(0).len();
         let ended = plimsoll(&short("web-url", &peer.tls_url(""), &bundle, &more));
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-        let errors = &result(&bundle)["points"][0]["errors"];
-        assert_eq!(errors.as_object().unwrap().len(), 0, "{errors}");
-        // The look at the server; on a very busy machine there may be nothing else.
-        let seen = peer.seen(before as u64 + 1).split_off(before);
+        let point = &result(&bundle)["points"][0];
+        assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
+        // The look at the server and its load, of which a very busy machine may make nothing.
+        let rate = point["per_target"][0]["achieved_ops_per_s"].as_f64().unwrap();
+        let least = if rate > 0.0 { 2 } else { 1 };
+        let seen = peer.seen(before as u64 + least).split_off(before);
         seen.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
     };
     assert_eq!(run("two", &http1.url), BTreeSet::from(["HTTP/1.1".to_owned()]));
