@@ -9,22 +9,22 @@ use plimsoll_app::parameters::AppWorkload;
 use plimsoll_app::session::{AppSession, AppSite, WorkerSite};
 use plimsoll_app::wire::inbox::{Arrived, FRAME_BYTES_MAX, Inbox, Malformed};
 use plimsoll_app::wire::{VERSION, WELCOME_BYTES, Welcome, WireError};
-use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{ClientContext, Io, Link, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-/// Transactions a session is given before the rest of the input is ignored.
+/// Transactions of a session before the rest of the input is ignored.
 const OPS_MAX: u32 = 64;
 const OP_TIMEOUT: Nanos = Nanos::from_secs(1);
 
-/// Feeds a session what a hostile server sends. The first byte chooses the transactions and
-/// whether the greeting is a good one, the second how long the pieces are; the rest is what
-/// arrives.
+/// Feeds a session the bytes of a hostile server. The first byte chooses the transactions and
+/// whether the greeting is valid, the second the length of the pieces; the rest is the server's
+/// data.
 pub fn app_reply(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     let mut driver = Driver { choice: *choice, ..Driver::default() };
-    let mut session = AppSession::new(site(), &SEAT);
-    driver.turn(&mut session);
+    let mut session = AppSession::new(site(), &CLIENT);
+    driver.advance(&mut session);
     if choice & 1 == 1 {
         let welcome = greeting(session_bytes());
         session.on_bytes(Link(driver.links), &welcome, Nanos::ZERO, &mut driver);
@@ -38,7 +38,7 @@ pub fn app_reply(data: &[u8]) {
             if let Some((link, n)) = driver.discard.take() {
                 session.on_discarded(link, n, driver.now, &mut driver);
             }
-            driver.turn(&mut session);
+            driver.advance(&mut session);
         }
     }
     session.on_eof(Link(driver.links), driver.now, &mut driver);
@@ -48,8 +48,8 @@ pub fn app_reply(data: &[u8]) {
     assert_eq!(session.next_deadline(), None);
 }
 
-/// Feeds what a hostile client sends. The first two bytes say how long the pieces are, and how
-/// many times the rest arrives.
+/// Feeds the bytes of a hostile client. The first two bytes set the length of the pieces, and how
+/// many times the rest is repeated.
 pub fn app_request(data: &[u8]) {
     let [piece, times, input @ ..] = data else { return };
     let input = input.repeat(usize::from(*times % 8) + 1);
@@ -58,9 +58,10 @@ pub fn app_request(data: &[u8]) {
     assert_eq!(whole, pieces, "how bytes are cut changes what they mean");
 }
 
-/// All messages, as bytes again, and how it ended.
+/// All messages, encoded again, and the error that ended them.
 fn read(input: &[u8], piece: usize) -> (Vec<Vec<u8>>, Option<Malformed>) {
-    let (mut inbox, mut messages, mut rest, mut held_max) = (Inbox::new(), Vec::new(), input, 0);
+    let (mut inbox, mut messages, mut rest, mut buffered_max) =
+        (Inbox::new(), Vec::new(), input, 0);
     loop {
         match inbox.next_message() {
             Ok(Some(Arrived::Hello(hello))) => messages.push(hello.encode().to_vec()),
@@ -75,26 +76,26 @@ fn read(input: &[u8], piece: usize) -> (Vec<Vec<u8>>, Option<Malformed>) {
                 assert!(!now.is_empty(), "an inbox is full and has no message");
                 inbox.push(now);
                 rest = later;
-                held_max = held_max.max(inbox.memory_bytes());
+                buffered_max = buffered_max.max(inbox.memory_bytes());
             }
-            // How much of a foreign beginning is named depends on how much was there.
+            // How much of a foreign beginning the error contains depends on the pieces.
             Err(Malformed::Hello(WireError::Magic(_))) => {
                 return (messages, Some(Malformed::Hello(WireError::Magic([0; 4]))));
             }
             Err(malformed) => return (messages, Some(malformed)),
         }
-        assert!(held_max <= FRAME_BYTES_MAX.min(2 * (input.len() - rest.len())));
+        assert!(buffered_max <= FRAME_BYTES_MAX.min(2 * (input.len() - rest.len())));
     }
     let taken: usize = messages.iter().map(Vec::len).sum();
-    let said = messages.concat();
-    // A greeting of another version may have bytes this one knows nothing of.
-    let greeting = said.len().min(24);
-    assert_eq!(said[greeting..], input[greeting..taken], "a message was changed on the way");
+    let encoded = messages.concat();
+    // A greeting of another version may have bytes that this version ignores.
+    let greeting = encoded.len().min(24);
+    assert_eq!(encoded[greeting..], input[greeting..taken], "a message was changed on the way");
     (messages, None)
 }
 
-const SEAT: ClientSeat =
-    ClientSeat { client: 0, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
+const CLIENT: ClientContext =
+    ClientContext { client: 0, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
 
 fn shared() -> Arc<AppSite> {
     static SITE: OnceLock<Arc<AppSite>> = OnceLock::new();
@@ -133,12 +134,12 @@ struct Driver {
     discard: Option<(Link, u64)>,
     issued: u32,
     done: u32,
-    surpluses: u32,
+    trailing_bytes: u32,
 }
 
 impl Driver {
-    /// Opens what the session asked for, and starts the next transaction.
-    fn turn(&mut self, session: &mut AppSession) {
+    /// Opens the requested connections, and starts the next transaction.
+    fn advance(&mut self, session: &mut AppSession) {
         if session.has_room() && self.issued < OPS_MAX {
             let number = u32::from(self.choice >> 1) + self.issued;
             let kind = AppKind::ALL[number as usize % AppKind::ALL.len()];
@@ -146,7 +147,7 @@ impl Driver {
             self.issued += 1;
             session.issue(Ticket(0), op, self.now, self);
         }
-        // A client that nobody greeted waits before it connects again.
+        // A client without a greeting waits before it connects again.
         if let Some(at) = session.next_deadline().filter(|_| !self.unopened) {
             let soon = at.min(self.now.saturating_add(Nanos::from_millis(200)));
             if soon == at {
@@ -180,8 +181,8 @@ impl Io for Driver {
     fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
         self.done += 1;
     }
-    fn surplus(&mut self, _kind: OpKind) {
-        self.surpluses += 1;
-        assert!(self.surpluses <= self.done, "once per op at most");
+    fn report_trailing_bytes(&mut self, _kind: OpKind) {
+        self.trailing_bytes += 1;
+        assert!(self.trailing_bytes <= self.done, "once per op at most");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_http::fileset::{FileId, FileSet};
 use plimsoll_http::parameters::{Connections, Statuses};
 use plimsoll_http::reader::{CAPTURE_BYTES_MAX, Plain};
@@ -16,25 +16,28 @@ use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::Protocol;
 
-/// Ops a session is given before the rest of the input is ignored.
+/// Ops of a session before the rest of the input is ignored.
 const OPS_MAX: u32 = 64;
 
-/// Feeds a session what a hostile server sends. The first byte chooses the kind of session, the
-/// second how long the pieces are; the rest is what arrives.
+/// Feeds a session the bytes of a hostile server. The first byte chooses the kind of session, the
+/// second the length of the pieces; the rest is the server's data.
 pub fn reply(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     let mut driver = Driver::default();
     let (mut session, op) = session(*choice);
-    driver.turn(&mut session, op);
+    driver.advance(&mut session, op);
     for bytes in input.chunks(usize::from(*piece) * 8 + 1) {
         let link = Link(driver.links);
         session.on_bytes(link, bytes, Nanos::ZERO, &mut driver);
-        let held = session.held_bytes();
-        assert!(held <= 2 * (HEAD_BYTES_MAX + 1) + 2 * CAPTURE_BYTES_MAX, "{held} bytes held");
+        let buffered = session.heap_bytes();
+        assert!(
+            buffered <= 2 * (HEAD_BYTES_MAX + 1) + 2 * CAPTURE_BYTES_MAX,
+            "{buffered} bytes held"
+        );
         if let Some((link, n)) = driver.discard.take() {
             session.on_discarded(link, n, Nanos::ZERO, &mut driver);
         }
-        driver.turn(&mut session, op);
+        driver.advance(&mut session, op);
     }
     session.on_eof(Link(driver.links), Nanos::ZERO, &mut driver);
     // An op on a kept connection may be on its second try.
@@ -54,7 +57,7 @@ fn parse(text: &str) -> Result<plimsoll_model::suite::Suite, plimsoll_model::sui
     plimsoll_protocol::parse_suite(&PROTOCOLS, "fuzz.toml", text, &[])
 }
 
-/// Reads text as a suite; what is accepted must read back as the same suite.
+/// Parses text as a suite. An accepted suite must round-trip.
 pub fn suite(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(suite) = parse(text) {
@@ -90,7 +93,7 @@ fn session(choice: u8) -> (HttpSession, HttpOp) {
     let site: Rc<WorkerSite> = WorkerSite::new(Arc::new(site));
     let timeout = Nanos::from_secs(1);
     let reader = match choice >> 5 {
-        0 | 1 => Plain::Kept(Vec::new()),
+        0 | 1 => Plain::Kept(Vec::new(), |body| body.ends_with(b"!")),
         2 | 3 => Plain::Chunks,
         _ => Plain::Unread,
     };
@@ -107,12 +110,12 @@ struct Driver {
     discard: Option<(Link, u64)>,
     issued: u32,
     done: u32,
-    surpluses: u32,
+    trailing_bytes: u32,
 }
 
 impl Driver {
-    /// Opens what the session asked for, and starts the next op.
-    fn turn(&mut self, session: &mut HttpSession, op: HttpOp) {
+    /// Opens the requested connections, and starts the next op.
+    fn advance(&mut self, session: &mut HttpSession, op: HttpOp) {
         if session.has_room() && self.issued < OPS_MAX {
             self.issued += 1;
             session.issue(Ticket(0), op, Nanos::ZERO, self);
@@ -142,8 +145,8 @@ impl Io for Driver {
     fn complete(&mut self, _ticket: Ticket, _outcome: Outcome) {
         self.done += 1;
     }
-    fn surplus(&mut self, _kind: OpKind) {
-        self.surpluses += 1;
-        assert!(self.surpluses <= self.done, "once per op at most");
+    fn report_trailing_bytes(&mut self, _kind: OpKind) {
+        self.trailing_bytes += 1;
+        assert!(self.trailing_bytes <= self.done, "once per op at most");
     }
 }

@@ -1,4 +1,4 @@
-//! Controller and agent under arbitrary bytes of each other.
+//! Controller and agent with arbitrary bytes from the other side.
 
 use plimsoll_fleet::agent::{self, Agent, LoadEvent};
 use plimsoll_fleet::controller::{self, AgentId, Command, Controller, Settings};
@@ -7,13 +7,13 @@ use plimsoll_fleet::message::{FromAgent, Greeting, ToAgent};
 use plimsoll_fleet::pulse::Pulse;
 use plimsoll_model::units::Nanos;
 
-/// Between two messages: some heartbeats come due.
+/// Between two messages: long enough for heartbeats.
 const PAUSE: Nanos = Nanos::from_millis(200);
-/// A run has ended so long after its last command.
+/// A run has ended this long after its last command.
 const END: Nanos = Nanos::from_secs(5);
 
-/// Feeds a controller what a hostile agent sends, or an agent what a hostile controller does. The
-/// first byte chooses which, the second how long the pieces are; the rest is what arrives.
+/// Feeds a controller the bytes of a hostile agent, or an agent those of a hostile controller. The
+/// first byte chooses which, the second the length of the pieces; the rest is the data.
 pub fn fleet(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     let pieces = input.chunks(usize::from(*piece) + 1);
@@ -32,7 +32,7 @@ fn from_agent<'a>(pieces: impl Iterator<Item = &'a [u8]>) {
         loop {
             now += PAUSE;
             let input = match decoder.next::<FromAgent>() {
-                Ok(Some(message)) => controller::Input::Said(AgentId(0), message),
+                Ok(Some(message)) => controller::Input::Message(AgentId(0), message),
                 Ok(None) => break,
                 Err(error) => {
                     assert!(!error.to_string().is_empty());
@@ -62,7 +62,7 @@ fn to_agent<'a>(pieces: impl Iterator<Item = &'a [u8]>) {
         loop {
             now += PAUSE;
             match decoder.next::<ToAgent>() {
-                Ok(Some(message)) => agent.handle(now, agent::Input::Said(message)),
+                Ok(Some(message)) => agent.handle(now, agent::Input::Message(message)),
                 Ok(None) => break,
                 Err(error) => {
                     agent.handle(now, agent::Input::Broken(error));
@@ -76,7 +76,7 @@ fn to_agent<'a>(pieces: impl Iterator<Item = &'a [u8]>) {
     assert_eq!(agent.next_deadline(), None, "the agent has not ended");
 }
 
-/// The load does at once what it is asked for.
+/// The load fulfils its requests at once.
 fn answer(agent: &mut Agent, now: Nanos) {
     while let Some(action) = agent.next_action() {
         let event = match action {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Io, Link, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{Io, Link, LinkKind, Session, Ticket};
 use plimsoll_http::h2::hpack::{Decoder, HpackError};
 use plimsoll_http::h2::windows::{H2Settings, ReceiveWindows};
 use plimsoll_http::h2_session::H2Session;
@@ -16,59 +16,60 @@ use plimsoll_http::wire::template::Template;
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
-/// Ops a session is given before the rest of the input is ignored.
+/// Ops of a session before the rest of the input is ignored.
 const OPS_MAX: u32 = 64;
 const OP_TIMEOUT: Nanos = Nanos::from_secs(1);
-/// A frame, a header block, and what a connection writes for one read of them, for each of some
+/// A frame, a header block, and what a connection writes in answer to one read, for each of several
 /// connections that end.
-const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+const BUFFERED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A table of 4,096 bytes has at most 128 fields; blocks are kept up to 512 bytes.
-const TABLE_HELD_BYTES_MAX: usize = 64 * 1024;
+const TABLE_BYTES_MAX: usize = 64 * 1024;
 /// A server's settings: empty, or a window of 4 bytes and 2 streams at a time.
 const SETTINGS: [&[u8]; 2] = [
     &[0, 0, 0, 4, 0, 0, 0, 0, 0],
     &[0, 0, 12, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 4, 0, 3, 0, 0, 0, 2],
 ];
 
-/// Feeds a session what a hostile server sends. The first byte chooses the session and whether the
-/// server begins with its settings, the second how long the parts are; the rest is what arrives.
+/// Feeds a session the bytes of a hostile server. The first byte chooses the session and whether
+/// the server begins with its settings, the second the length of the parts; the rest is the
+/// server's data.
 pub fn h2_reply(data: &[u8]) {
     let [choice, part, input @ ..] = data else { return };
     let (mut session, op) = session(*choice);
     let greeting = (choice & 1 == 0).then(|| SETTINGS[usize::from(choice >> 1 & 1)]);
     let mut driver = Driver { greeting, ..Driver::default() };
-    driver.turn(&mut session, op);
+    driver.advance(&mut session, op);
     for bytes in input.chunks(usize::from(*part) * 8 + 1) {
         session.on_bytes(Link(driver.links), bytes, driver.now, &mut driver);
-        driver.turn(&mut session, op);
-        let held = session.held_bytes();
-        assert!(held <= HELD_BYTES_MAX, "{held} bytes held");
+        driver.advance(&mut session, op);
+        let buffered = session.heap_bytes();
+        assert!(buffered <= BUFFERED_BYTES_MAX, "{buffered} bytes held");
     }
     session.on_eof(Link(driver.links), driver.now, &mut driver);
     driver.issued_max = driver.issued;
-    driver.turn(&mut session, op);
+    driver.advance(&mut session, op);
     driver.now = OP_TIMEOUT;
     session.on_timer(driver.now, &mut driver);
     assert_eq!(driver.issued, driver.done, "an op has no outcome");
     assert_eq!(session.next_deadline(), None);
 }
 
-/// Reads header blocks, each behind a byte that says how long it is: those that are known again
-/// mean what they mean to a reader that knows none.
+/// Decodes header blocks, each preceded by its length in a byte. A decoder with a cache of blocks
+/// must agree with one without.
 pub fn h2_block(data: &[u8]) {
     let (mut knowing, mut forgetful) = (Decoder::default(), Decoder::default());
     let mut rest = data;
     while let Some((length, after)) = rest.split_first() {
         let (block, after) = after.split_at(after.len().min(usize::from(*length)));
         rest = after;
-        forgetful.forget_known();
+        forgetful.clear_cache();
         let read = knowing.read(block);
         assert_eq!(read, forgetful.read(block), "a known block has another meaning");
-        assert!(knowing.held_bytes() <= TABLE_HELD_BYTES_MAX);
+        assert!(knowing.heap_bytes() <= TABLE_BYTES_MAX);
         match read {
             Ok(fields) => assert!(fields.reply().is_err() || fields.count() > 0),
             Err(HpackError::Incomplete) if block.is_empty() => panic!("nothing is a whole block"),
-            // The connection ends with it.
+            // An error ends the connection.
             Err(_) => return,
         }
     }
@@ -100,13 +101,13 @@ fn session(choice: u8) -> (H2Session, HttpOp) {
 struct Driver {
     links: u64,
     unopened: bool,
-    /// What the server says first on each connection.
+    /// Sent by the server first on each connection.
     greeting: Option<&'static [u8]>,
     now: Nanos,
     issued: u32,
     issued_max: u32,
     done: u32,
-    /// Tickets that no op has.
+    /// Tickets without an op.
     free: Vec<Ticket>,
 }
 
@@ -126,8 +127,8 @@ impl Default for Driver {
 }
 
 impl Driver {
-    /// Starts ops, and opens what the session asked for.
-    fn turn(&mut self, session: &mut H2Session, op: HttpOp) {
+    /// Starts ops, and opens the requested connections.
+    fn advance(&mut self, session: &mut H2Session, op: HttpOp) {
         while session.has_room() && self.issued < self.issued_max {
             self.issued += 1;
             let ticket = self.free.pop().expect("a session has room for what it says");
@@ -164,7 +165,7 @@ impl Io for Driver {
         self.free.push(ticket);
         self.done += 1;
     }
-    fn surplus(&mut self, _kind: OpKind) {
+    fn report_trailing_bytes(&mut self, _kind: OpKind) {
         panic!("frames have an end");
     }
 }

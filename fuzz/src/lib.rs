@@ -1,5 +1,5 @@
 //! Entry points of the fuzz targets, which `cargo xtask fuzz` runs. Property tests of the workspace
-//! feed the same functions on the stable toolchain.
+//! use the same functions on the stable toolchain.
 
 pub mod app_entries;
 pub mod entries;

@@ -3,12 +3,12 @@
 use plimsoll_llm::answer::Answer;
 use plimsoll_llm::wire::json::{Json, Malformed, Text};
 use plimsoll_llm::wire::picks::{Picks, pick};
-use plimsoll_llm::wire::sse::{EVENT_BYTES_MAX, EventReader, Seen};
+use plimsoll_llm::wire::sse::{EVENT_BYTES_MAX, EventReader, StreamItem};
 use plimsoll_model::units::Nanos;
 use serde_json::Value;
 
-/// A body in fragments. The first byte says how long they are, the second how many times the rest
-/// arrives.
+/// A body in fragments. The first byte sets their length, the second how many times the rest is
+/// repeated.
 pub fn sse(data: &[u8]) {
     let [fragment, times, input @ ..] = data else { return };
     let input = input.repeat(usize::from(*times % 64).pow(2) / 4 + 1);
@@ -17,23 +17,25 @@ pub fn sse(data: &[u8]) {
     assert_eq!(whole, fragments, "how bytes are cut changes what they mean");
 }
 
-/// What a body holds, and whether it is a good answer.
+/// The events of a body, and whether it is a valid answer.
 fn read(input: &[u8], fragment: usize) -> (Vec<Vec<u8>>, bool) {
-    let (mut reader, mut answer, mut seen) = <(EventReader, Answer, Vec<Vec<u8>>)>::default();
+    let (mut reader, mut answer, mut events) = <(EventReader, Answer, Vec<Vec<u8>>)>::default();
     for (at, mut fragment) in input.chunks(fragment.max(1)).enumerate() {
         while let Some(next) = reader.next(&mut fragment) {
             match next {
-                Seen::Event(data) => {
+                StreamItem::Event(data) => {
                     assert!(data.len() <= EVENT_BYTES_MAX);
                     answer.take(data);
-                    seen.push(data.to_vec());
+                    events.push(data.to_vec());
                 }
-                Seen::Comment => seen.push(b":".to_vec()),
-                Seen::TooLong => seen.push(b"too long".to_vec()),
+                StreamItem::Error(data) => events.push([b"error ", data].concat()),
+                StreamItem::Bare(line) => events.push([b"bare ", line].concat()),
+                StreamItem::Comment => events.push(b":".to_vec()),
+                StreamItem::TooLong => events.push(b"too long".to_vec()),
             }
         }
         assert!(fragment.is_empty(), "bytes are left");
-        assert!(reader.held_bytes() <= 4 * (input.len() + 1024).min(EVENT_BYTES_MAX + 1));
+        assert!(reader.heap_bytes() <= 4 * (input.len() + 1024).min(EVENT_BYTES_MAX + 1));
         let arrival = answer.read_ended(Nanos(at as u64 * 1_000));
         assert!(arrival.output.characters >= arrival.output.visible);
     }
@@ -43,11 +45,11 @@ fn read(input: &[u8], fragment: usize) -> (Vec<Vec<u8>>, bool) {
         assert!(time.0 <= input.len() as u64 * 1_000, "a token takes longer than its answer");
     }
     let rest = if reader.is_no_stream() { b"no stream" } else { reader.rest() };
-    seen.push(rest.to_vec());
-    (seen, figures.is_ok())
+    events.push(rest.to_vec());
+    (events, figures.is_ok())
 }
 
-/// The data of an event, which another reader reads as well.
+/// The data of an event, compared with `serde_json`.
 pub fn picks(data: &[u8]) {
     let ours = pick(data);
     let theirs = serde_json::from_slice::<Value>(data);
@@ -56,11 +58,11 @@ pub fn picks(data: &[u8]) {
         json.end()
     });
     match (&theirs, ours) {
-        // That one goes less deep.
+        // Its limit of nesting is lower.
         (Ok(value), Ok(picks)) if !has_escaped_names(data) => compare(value, &picks, data),
         (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
         (Ok(value), Err(_)) => assert!(!value.is_object(), "an object is not read"),
-        // It refuses numbers that no float holds, and half pairs of surrogates.
+        // serde_json refuses numbers that overflow a float, and unpaired surrogates.
         (Err(_), Ok(_)) => assert_eq!(is_json, Ok(())),
     }
     if theirs.is_ok() {
@@ -68,7 +70,8 @@ pub fn picks(data: &[u8]) {
     }
 }
 
-/// Ours are unknown then; theirs are not. Also where a name may come twice, or a string is no name.
+/// Escaped names are unknown to our reader, but not to serde_json. Also true if a name may occur
+/// twice, or as a string.
 fn has_escaped_names(data: &[u8]) -> bool {
     data.windows(2).any(|two| two == b"\\u")
         || ["content", "text", "choices", "delta", "usage", "tokens", "error", "message", "object"]
@@ -76,14 +79,18 @@ fn has_escaped_names(data: &[u8]) -> bool {
             .any(|name| String::from_utf8_lossy(data).matches(name).count() > 1)
 }
 
-/// Content, usage and error of a tree.
+/// Compares content, usage and error with a tree.
 fn compare(value: &Value, picks: &Picks<'_>, data: &[u8]) {
     let data = String::from_utf8_lossy(data);
     let choice = &value["choices"][0];
     let (chat, completion) = (choice["delta"]["content"].as_str(), choice["text"].as_str());
     let text = chat.or(completion);
     let is_one = value["choices"].as_array().is_none_or(|choices| choices.len() < 2);
-    if is_one && (chat.is_none() || completion.is_none()) {
+    // Our reader accepts lists of parts, too.
+    let is_text = [&choice["delta"]["content"], &choice["text"]]
+        .iter()
+        .all(|text| !text.is_array() && !text.is_object());
+    if is_one && is_text && (chat.is_none() || completion.is_none()) {
         let ours: Option<String> = picks.content.map(|text| text.chars().collect());
         assert_eq!(ours.as_deref(), text.filter(|text| !text.is_empty()), "{data}");
         assert!(picks.visible >= picks.content.map_or(0, Text::characters));

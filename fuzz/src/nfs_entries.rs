@@ -1,11 +1,11 @@
 //! Decoders of ONC RPC, portmapper, MOUNT and NFS under arbitrary bytes.
 
-use plimsoll_nfs::wire::record::Assembler;
+use plimsoll_nfs::wire::record::{Assembler, RecordTooLong};
 use plimsoll_nfs::wire::rpc::{Call, ReplyHead, ReplyOutcome};
 use plimsoll_nfs::wire::xdr::{Decode, Encode, XdrIn};
-use plimsoll_nfs::wire::{mount, portmap, v2, v3};
+use plimsoll_nfs::wire::{Path, mount, portmap, v2, v3};
 
-/// A procedure, with what decodes its arguments and its result.
+/// A procedure, with the checks of its arguments and its result.
 struct Line {
     program: u32,
     procedure: u32,
@@ -13,7 +13,7 @@ struct Line {
     reply: fn(&[u8]),
 }
 
-/// What is accepted is written again in as many bytes, and these read back as the same.
+/// An accepted message is encoded again to the same length, and must round-trip.
 macro_rules! decode {
     ($type:ty) => {
         |bytes| {
@@ -25,7 +25,7 @@ macro_rules! decode {
             message.encode(&mut again);
             assert_eq!(again.len(), taken, "{message:?}");
             assert_eq!(<$type>::decode(&mut XdrIn::new(&again)), Ok(message));
-            // What is right to the letter is read alike by who tolerates more.
+            // A tolerant decoder reads valid input alike.
             assert_eq!(<$type>::decode(&mut XdrIn::tolerant(bytes)), Ok(message));
         }
     };
@@ -44,8 +44,8 @@ macro_rules! table {
 
 crate::every_procedure!(table);
 
-/// What a hostile client sends. The first byte chooses a procedure, the second how long the
-/// pieces are; the rest is its arguments, and a stream of calls too.
+/// The bytes of a hostile client. The first byte chooses a procedure, the second the length of the
+/// pieces; the rest is its arguments, and a stream of calls too.
 pub fn nfs_request(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     (TABLE[usize::from(*choice) % TABLE.len()].request)(input);
@@ -62,7 +62,7 @@ pub fn nfs_request(data: &[u8]) {
     });
 }
 
-/// What a hostile server sends, in answer to the procedure that the first byte chooses.
+/// The bytes of a hostile server, in answer to the procedure that the first byte chooses.
 pub fn nfs_reply(data: &[u8]) {
     let [choice, piece, input @ ..] = data else { return };
     let reply = TABLE[usize::from(*choice) % TABLE.len()].reply;
@@ -79,20 +79,24 @@ pub fn nfs_reply(data: &[u8]) {
     });
 }
 
-/// Hands on the records of a stream, which are the same whole and in pieces.
+/// Passes on the records of a stream, which must be the same whole and in pieces.
 fn records(stream: &[u8], piece: u8, mut each: impl FnMut(&[u8])) {
     let mut whole = Vec::new();
-    let ended = Assembler::new().push(stream, |record| whole.push(record.to_vec()));
-    let mut assembler = Assembler::new();
-    let mut found = 0;
-    let ended_in_pieces = stream.chunks(usize::from(piece) + 1).try_for_each(|bytes| {
-        assembler.push(bytes, |record| {
-            assert_eq!(whole[found], record);
-            found += 1;
-        })?;
-        assert!(assembler.held_bytes() <= stream.len());
+    let ended: Result<(), RecordTooLong> = Assembler::new().push(stream, |record| {
+        whole.push(record.to_vec());
         Ok(())
     });
-    assert_eq!((ended, whole.len()), (ended_in_pieces, found));
+    let mut assembler = Assembler::new();
+    let mut record_index = 0;
+    let ended_in_pieces = stream.chunks(usize::from(piece) + 1).try_for_each(|bytes| {
+        assembler.push(bytes, |record| {
+            assert_eq!(whole[record_index], record);
+            record_index += 1;
+            Ok(())
+        })?;
+        assert!(assembler.buffered_bytes() <= stream.len());
+        Ok(())
+    });
+    assert_eq!((ended, whole.len()), (ended_in_pieces, record_index));
     whole.iter().for_each(|record| each(record));
 }

@@ -1,6 +1,6 @@
 //! Every procedure of NFS, MOUNT and the portmapper.
 
-/// Hands the procedures, with the types of their arguments and results, to a macro. The tests of
+/// Passes the procedures, with the types of their arguments and results, to a macro. The tests of
 /// `plimsoll-nfs` use the table too.
 #[macro_export]
 macro_rules! every_procedure {
@@ -13,51 +13,51 @@ macro_rules! every_procedure {
             portmap Dump: (), portmap::DumpRes;
             portmap CallIt: (), ();
             mount Null: (), ();
-            mount Mount: mount::MountArgs, mount::Mount1Res;
-            mount Mount: mount::MountArgs, mount::Mount3Res;
+            mount Mount: Path, mount::Mount1Res;
+            mount Mount: Path, mount::Mount3Res;
             mount Dump: (), mount::DumpRes;
-            mount Unmount: mount::UnmountArgs, ();
+            mount Unmount: Path, ();
             mount UnmountAll: (), ();
             mount Export: (), mount::ExportRes;
             v2 Null: (), ();
-            v2 GetAttr: v2::GetAttrArgs, v2::GetAttrRes;
-            v2 SetAttr: v2::SetAttrArgs, v2::SetAttrRes;
+            v2 GetAttr: v2::Handle2, v2::Reply2<v2::FileAttributes2>;
+            v2 SetAttr: v2::SetAttrArgs, v2::Reply2<v2::FileAttributes2>;
             v2 Root: (), ();
-            v2 Lookup: v2::LookupArgs, v2::LookupRes;
-            v2 ReadLink: v2::ReadLinkArgs, v2::ReadLinkRes;
-            v2 Read: v2::ReadArgs, v2::ReadRes;
+            v2 Lookup: v2::DirOpArgs, v2::Reply2<v2::DirOpOk>;
+            v2 ReadLink: v2::Handle2, v2::Reply2<Path>;
+            v2 Read: v2::ReadArgs, v2::Reply2<v2::ReadOk>;
             v2 WriteCache: (), ();
-            v2 Write: v2::WriteArgs, v2::WriteRes;
-            v2 Create: v2::CreateArgs, v2::CreateRes;
-            v2 Remove: v2::RemoveArgs, v2::RemoveRes;
-            v2 Rename: v2::RenameArgs, v2::RenameRes;
-            v2 Link: v2::LinkArgs, v2::LinkRes;
-            v2 Symlink: v2::SymlinkArgs, v2::SymlinkRes;
-            v2 MkDir: v2::MkDirArgs, v2::MkDirRes;
-            v2 RmDir: v2::RmDirArgs, v2::RmDirRes;
-            v2 ReadDir: v2::ReadDirArgs, v2::ReadDirRes;
-            v2 StatFs: v2::StatFsArgs, v2::StatFsRes;
+            v2 Write: v2::WriteArgs, v2::Reply2<v2::FileAttributes2>;
+            v2 Create: v2::CreateArgs, v2::Reply2<v2::DirOpOk>;
+            v2 Remove: v2::DirOpArgs, v2::Reply2<()>;
+            v2 Rename: v2::RenameArgs, v2::Reply2<()>;
+            v2 Link: v2::LinkArgs, v2::Reply2<()>;
+            v2 Symlink: v2::SymlinkArgs, v2::Reply2<()>;
+            v2 MkDir: v2::CreateArgs, v2::Reply2<v2::DirOpOk>;
+            v2 RmDir: v2::DirOpArgs, v2::Reply2<()>;
+            v2 ReadDir: v2::ReadDirArgs, v2::Reply2<v2::ReadDirOk>;
+            v2 StatFs: v2::Handle2, v2::Reply2<v2::StatFsOk>;
             v3 Null: (), ();
-            v3 GetAttr: v3::GetAttrArgs, v3::GetAttrRes;
+            v3 GetAttr: v3::Handle, v3::GetAttrRes;
             v3 SetAttr: v3::SetAttrArgs, v3::SetAttrRes;
-            v3 Lookup: v3::LookupArgs, v3::LookupRes;
+            v3 Lookup: v3::DirOpArgs, v3::LookupRes;
             v3 Access: v3::AccessArgs, v3::AccessRes;
-            v3 ReadLink: v3::ReadLinkArgs, v3::ReadLinkRes;
+            v3 ReadLink: v3::Handle, v3::ReadLinkRes;
             v3 Read: v3::ReadArgs, v3::ReadRes;
             v3 Write: v3::WriteArgs, v3::WriteRes;
             v3 Create: v3::CreateArgs, v3::CreateRes;
             v3 MkDir: v3::MkDirArgs, v3::CreateRes;
             v3 Symlink: v3::SymlinkArgs, v3::CreateRes;
             v3 MkNod: v3::MkNodArgs, v3::CreateRes;
-            v3 Remove: v3::RemoveArgs, v3::RemoveRes;
-            v3 RmDir: v3::RmDirArgs, v3::RemoveRes;
+            v3 Remove: v3::DirOpArgs, v3::RemoveRes;
+            v3 RmDir: v3::DirOpArgs, v3::RemoveRes;
             v3 Rename: v3::RenameArgs, v3::RenameRes;
             v3 Link: v3::LinkArgs, v3::LinkRes;
             v3 ReadDir: v3::ReadDirArgs, v3::ReadDirRes;
             v3 ReadDirPlus: v3::ReadDirPlusArgs, v3::ReadDirPlusRes;
-            v3 FsStat: v3::FsStatArgs, v3::FsStatRes;
-            v3 FsInfo: v3::FsInfoArgs, v3::FsInfoRes;
-            v3 PathConf: v3::PathConfArgs, v3::PathConfRes;
+            v3 FsStat: v3::Handle, v3::FsStatRes;
+            v3 FsInfo: v3::Handle, v3::FsInfoRes;
+            v3 PathConf: v3::Handle, v3::PathConfRes;
             v3 Commit: v3::CommitArgs, v3::CommitRes;
         }
     };

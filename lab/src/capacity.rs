@@ -1,6 +1,6 @@
-//! `cargo lab capacity`: does a claim of `plimsoll capacity` hold, and is it not too low? Five
-//! runs at the claim and five at 1.1 times the claim, by the figures of the program itself; on an
-//! nginx under a CPU quota, and on a queue of known law, where theory says what the claim must be.
+//! `cargo lab capacity`: does a claim of `plimsoll capacity` hold, and is it not too low? Five runs
+//! at the claim and five at 1.1 times the claim, by the figures of the program itself; on an nginx
+//! under a CPU quota, and on a queue of known law, for which theory gives the right claim.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
 
+use crate::confinement::Group;
+use crate::network::{Network, SERVER_CORE};
 use crate::nginx::Nginx;
-use crate::place::{Place, SERVER_CORE};
-use crate::stage::Group;
 use crate::{process, program};
 
 /// Of one second of a core.
@@ -25,7 +25,7 @@ const THEORY_OPS_PER_S: f64 = 442.8;
 const THEORY_RATIO: f64 = 0.02;
 const RUNS: usize = 5;
 const ABOVE_RATIO: f64 = 1.1;
-/// Of five runs above the claim, so many at least must be beyond the limit.
+/// Of five runs above the claim, at least this many must exceed the limit.
 const FAILED_MIN: usize = 4;
 const SUITE: &str = "crates/plimsoll-app/src/host/calibration.toml";
 const RUN_LIMIT: Duration = Duration::from_secs(1_800);
@@ -42,7 +42,7 @@ const LONG: [&str; 6] = [
 const QUICK: [&str; 2] = ["--profile", "quick"];
 const QUICK_RUN: [&str; 4] = ["--profile", "quick", "--set", "profiles.quick.measure=6s"];
 
-/// A server and how it is asked.
+/// A server and its arguments.
 struct Case<'a> {
     suite: &'a str,
     target: &'a str,
@@ -66,7 +66,7 @@ pub struct Options {
     program: Option<PathBuf>,
 }
 
-/// Measures both servers, or the one that was asked for.
+/// Measures both servers, or the requested one.
 pub fn capacity(options: Options) -> Result<()> {
     let Options { only, times, program } = options;
     let program = program.map_or_else(program::plimsoll, Ok)?;
@@ -86,7 +86,7 @@ pub fn capacity(options: Options) -> Result<()> {
 }
 
 fn nginx(program: &Path, scratch: &Path) -> Result<bool> {
-    let server = Nginx::start(&Place::Host)?;
+    let server = Nginx::start(&Network::Host)?;
     let group = Group::new("cpu", &[("cpu.cfs_quota_us", QUOTA_US.to_string())])?;
     for id in server.ids() {
         group.add(id)?;
@@ -162,10 +162,10 @@ fn passed(program: &Path, scratch: &Path, case: &Case<'_>, rate: f64) -> Result<
         let arguments = ["run", case.suite, case.target, "--rate", &rate, "--seed", &seed];
         let result = measured(program, scratch, &[&arguments, case.run].concat())?;
         let point = &result["points"][0];
-        // A load that was not held has no figure to look at.
-        let held = point["not_counted"].is_null();
+        // A load that was not sustained has no figure.
+        let sustained = point["not_counted"].is_null();
         let p99 = point["response_ns"]["p99"].as_f64();
-        let within = held && p99.is_some_and(|p99| p99 < case.limit_ns);
+        let within = sustained && p99.is_some_and(|p99| p99 < case.limit_ns);
         println!(
             "{rate} ops/s: {} (p99 {:.1} ms)",
             if within { "within" } else { "beyond" },

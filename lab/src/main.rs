@@ -3,31 +3,31 @@
 //!
 //! | verb, module | question | time | results |
 //! | --- | --- | --- | --- |
-//! | `bench web` | CPU per request and lateness, beside wrk, h2load, ab, oha and a bare client, on nginx | 20 min | `docs/performance.md` |
-//! | `bench nfs` | CPU per operation, beside libnfs; the reference server beside NFS-Ganesha | 6 min | `docs/performance.md` |
-//! | `bench smb` | CPU per load-file line and per echo, beside smbtorture, on Samba | 8 min | `docs/performance.md` |
-//! | `bench app` | CPU per transaction, beside a bare client; what a second core brings the server | 5 min | `docs/performance.md` |
+//! | `bench web` | CPU per request and lateness, compared with wrk, h2load, ab, oha and a bare client, on nginx | 20 min | `docs/performance.md` |
+//! | `bench nfs` | CPU per operation, compared with libnfs; the reference server compared with NFS-Ganesha | 6 min | `docs/performance.md` |
+//! | `bench smb` | CPU per load-file line and per echo, compared with smbtorture, on Samba | 8 min | `docs/performance.md` |
+//! | `bench app` | CPU per transaction, compared with a bare client; what a second core brings the server | 5 min | `docs/performance.md` |
 //! | `bench memory` | memory growth at full speed, memory per idle client | 11 min | `docs/performance.md` |
+//! | `bench web --against PROGRAM` | CPU time and instructions per op, compared with another build of plimsoll; also `nfs`, `smb` | 5 min | printed, `--out FILE` |
 //! | `clients` | What do clients of language models report of a server whose times are known, and what do they cost? | 25 min | `docs/llm-clients.md` |
 //! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
-//! | `llm-faults` | What do clients of language models report of servers that stage the faults of others? | 15 min | `docs/llm-faults.md` |
+//! | `llm-faults` | What do clients of language models report of servers that reproduce known faults? | 15 min | `docs/llm-faults.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
-//! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; `docs/capacity.md` tells of them |
-//! | `experiments` | Of simulated experiments: do the intervals hold the truth, is an interaction found that is there, and none that is not? | 4 min | `docs/experiments.md` |
-//! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or load on when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
+//! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; discussed in `docs/capacity.md` |
+//! | `experiments` | Of simulated experiments: do the intervals contain the truth, are real interactions found, and no absent ones? | 4 min | `docs/experiments.md` |
+//! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or continue its load when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
 //! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
-//! | `fleet overhead` | CPU per op of four agents, beside one | 5 min | `docs/fleet.md` |
+//! | `fleet overhead` | CPU per op of four agents, compared with one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
-//! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and own up to a lock or a pool? | 15 min | `docs/sizing.md` |
+//! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and detect a lock or a pool? | 15 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
 //! Times are those of a machine with two cores, without the release build that most verbs begin
-//! with. With `--write` a verb replaces its table in the page. Three more words make this program one
-//! half of a measurement: the staged server of `attribution`, the disturber of `coverage`, the meter
-//! of `fleet scale`.
-//! `src/bin/bare.rs` is the bare client.
+//! with. With `--write` a verb replaces its table in the page. Three more verbs make this program
+//! one half of a measurement: the scripted server of `attribution`, the disturber of `coverage`,
+//! the meter of `fleet scale`. `src/bin/bare.rs` is the bare client.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -38,6 +38,7 @@ mod attribution;
 mod bench;
 mod capacity;
 mod clients;
+mod confinement;
 mod coverage;
 mod experiments;
 mod faults;
@@ -45,15 +46,14 @@ mod fleet;
 mod llm_faults;
 mod monitors;
 mod mutants;
+mod network;
 mod nginx;
 mod page;
 mod pictures;
-mod place;
 mod process;
 mod program;
 mod remote;
 mod sizing;
-mod stage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ enum Verb {
     Coverage(coverage::Options),
     /// Check that the certificate refuses a program that was broken on purpose.
     Faults(faults::Options),
-    /// Compare what clients of language models report where the faults of others are staged.
+    /// Compare what clients of language models report when known faults are reproduced.
     LlmFaults(llm_faults::Options),
     /// Check that imposed limits are named correctly; needs root.
     Attribution(attribution::Options),
@@ -102,10 +102,10 @@ enum Verb {
     Meter {
         file: PathBuf,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<OsString>,
+        command_line: Vec<OsString>,
     },
     #[command(name = attribution::STAGED, hide = true)]
-    Staged { address: String, words: Vec<String> },
+    Staged { address: String, arguments: Vec<String> },
     #[command(name = coverage::DISTURBER, hide = true)]
     Disturber,
 }
@@ -125,12 +125,12 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Capacity(options) => capacity::capacity(options),
         Verb::Experiments(options) => experiments::experiments(&options),
         Verb::Fleet(options) => fleet::fleet(options),
-        Verb::Meter { file, words } => fleet::meter(&file, &words),
+        Verb::Meter { file, command_line } => fleet::meter(&file, &command_line),
         Verb::Monitors(options) => monitors::monitors(&options),
         Verb::Mutants(options) => mutants::mutants(&options),
         Verb::Sizing(options) => sizing::sizing(options),
         Verb::Pictures => pictures::pictures(),
-        Verb::Staged { address, words } => attribution::serve(&address, &words),
+        Verb::Staged { address, arguments } => attribution::serve(&address, &arguments),
         Verb::Disturber => {
             coverage::disturb();
             Ok(())

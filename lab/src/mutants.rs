@@ -1,5 +1,5 @@
 //! `cargo lab mutants`: does a test notice when a line of the engine or the analysis is wrong?
-//! `docs/testing.md` says what came of it.
+//! `docs/testing.md` has the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use xtask::{command, workspace};
 
 use crate::program;
 
-/// What is mutated, and which of its tests judge: those that need neither sockets nor minutes.
+/// What is mutated, and which of its tests decide: those that need neither sockets nor minutes.
 struct Crate {
     name: &'static str,
     files: &'static str,
@@ -33,7 +33,7 @@ const CRATES: [Crate; 2] = [
     Crate {
         name: "plimsoll-analysis",
         files: "validity/*.rs times.rs blocks.rs stated.rs climb.rs search.rs search/*.rs \
-                overall.rs",
+                curve.rs",
         tests: "--lib -- --skip queueing:: --skip simulation:: --skip compare::",
     },
 ];
@@ -48,7 +48,7 @@ const MEMORY_BYTES_MAX: u64 = 8 << 30;
 /// Less of the sample caught is an error.
 const CAUGHT_RATIO_MIN: f64 = 0.9;
 
-/// A change to one place of a file, as `cargo mutants --list --json` describes it.
+/// A change to one span of a file, as `cargo mutants --list --json` describes it.
 struct Mutant {
     /// File and change, without line and column, which move with every edit above them.
     name: String,
@@ -85,20 +85,20 @@ pub fn mutants(options: &Options) -> Result<()> {
         setrlimit(what, Rlimit { current: Some(limit), maximum: Some(limit) })
             .map_err(|e| format!("cannot limit what a mutant takes: {e}"))?;
     }
-    // Beside the workspace, which can be edited meanwhile.
+    // Outside the workspace, which can be edited meanwhile.
     let tree = workspace::root().join(FOLDER).join("tree");
     program::copy_sources(&tree)?;
     let sample = pick(listed(&tree)?, seed, sample);
     let lists = workspace::root().join(LISTS);
     fs::create_dir_all(&lists).map_err(|e| fault(&lists, e))?;
     let log = lists.join(format!("seed-{seed}.tsv"));
-    let known = outcomes(&log);
+    let recorded = outcomes(&log);
     let run = |part: &Crate| {
         if tested(part, &tree)? != MISSED {
             return Err(format!("the tests of {} fail as they are", part.name));
         }
         let settled = |mutant: &&Mutant| {
-            matches!(known.get(&mutant.name).map(String::as_str), Some(CAUGHT | UNVIABLE))
+            matches!(recorded.get(&mutant.name).map(String::as_str), Some(CAUGHT | UNVIABLE))
         };
         let of_part = sample.iter().filter(|mutant| mutant.file.contains(part.name));
         of_part.filter(|mutant| !settled(mutant)).try_for_each(|mutant| {
@@ -113,12 +113,12 @@ pub fn mutants(options: &Options) -> Result<()> {
         let runs = CRATES.each_ref().map(|part| scope.spawn(move || run(part)));
         runs.into_iter().try_for_each(|run| run.join().expect("a panic has been shown"))
     })?;
-    let known = outcomes(&log);
+    let recorded = outcomes(&log);
     let kept: BTreeMap<_, _> =
-        sample.iter().filter_map(|mutant| known.get_key_value(&mutant.name)).collect();
+        sample.iter().filter_map(|mutant| recorded.get_key_value(&mutant.name)).collect();
     let lines: String = kept.iter().map(|(name, outcome)| format!("{outcome}\t{name}\n")).collect();
     fs::write(&log, lines).map_err(|e| fault(&log, e))?;
-    judge(&sample, &known)
+    check_outcomes(&sample, &recorded)
 }
 
 fn fault(path: &Path, error: std::io::Error) -> String {
@@ -180,7 +180,7 @@ fn fnv_1a(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
-/// Puts the mutant into the tree, asks the tests, and takes it out again.
+/// Applies the mutant to the tree, runs the tests, and reverts it.
 fn test(part: &Crate, mutant: &Mutant, tree: &Path) -> Result<&'static str> {
     let path = tree.join(&mutant.file);
     let text = fs::read_to_string(&path).map_err(|e| fault(&path, e))?;
@@ -222,11 +222,11 @@ fn outcomes(log: &Path) -> BTreeMap<String, String> {
     entries.map(|(outcome, name)| (name.to_owned(), outcome.to_owned())).collect()
 }
 
-fn judge(sample: &[Mutant], outcomes: &BTreeMap<String, String>) -> Result<()> {
+fn check_outcomes(sample: &[Mutant], outcomes: &BTreeMap<String, String>) -> Result<()> {
     let mut files: BTreeMap<&str, [usize; OUTCOMES.len()]> = BTreeMap::new();
     for Mutant { name, file, .. } in sample {
         let Some(outcome) = outcomes.get(name) else { continue };
-        let Some(at) = OUTCOMES.iter().position(|known| known == outcome) else { continue };
+        let Some(at) = OUTCOMES.iter().position(|kind| kind == outcome) else { continue };
         files.entry(file).or_default()[at] += 1;
         if outcome == MISSED {
             println!("missed: {name}");

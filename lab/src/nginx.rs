@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use xtask::command;
 use xtask::verb::Result;
 
-use crate::place::{Place, SERVER_CORE};
+use crate::network::{Network, SERVER_CORE};
 use crate::{process, program};
 
 /// Twenty times this long, nginx has to come up.
@@ -28,14 +28,14 @@ pub struct Nginx {
 
 impl Nginx {
     /// Serves `/1k` (1,024 bytes) and `/100k` (102,400 bytes).
-    pub fn start(place: &Place) -> Result<Self> {
+    pub fn start(network: &Network) -> Result<Self> {
         let nginx = command::find("nginx")
             .ok_or("nginx is not installed; sudo apt-get install nginx-light")?;
         let (port, port_http2) = (free_port()?, free_port()?);
         let folder = program::temporary()?;
         let path = folder.path();
         write_files(path, [port, port_http2]).map_err(|e| format!("{}: {e}", path.display()))?;
-        let mut command = place.pinned(SERVER_CORE, &nginx.to_string_lossy());
+        let mut command = network.pinned(SERVER_CORE, &nginx.to_string_lossy());
         command.arg("-p").arg(path).arg("-c").arg(path.join("nginx.conf"));
         let process = command
             .stdin(Stdio::null())
@@ -92,8 +92,8 @@ impl Drop for Nginx {
     fn drop(&mut self) {
         // TERM lets the master stop its worker; a plain kill would leave the worker behind.
         let id = self.process.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status();
-        if asked.is_ok_and(|status| status.success()) {
+        let signalled = Command::new("kill").args(["-TERM", &id]).status();
+        if signalled.is_ok_and(|status| status.success()) {
             let _ = self.process.wait();
         } else {
             let _ = self.process.kill();

@@ -14,7 +14,7 @@ pub struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// An error where the page has no such markers. Asked before the minutes of a measurement.
+    /// An error where the page has no such markers. Checked before the minutes of a measurement.
     pub fn check(&self) -> Result<()> {
         self.replaced("").map(drop)
     }

@@ -14,7 +14,7 @@ use crate::program;
 
 /// What the terminal shows.
 const TERMINAL: &str = "run web-url managed:nginx --rate 1000,2000,4000,8000 --for 5s --warm-up 1s";
-/// What the report tells of.
+/// The run that the report shows.
 const REPORT: &str = "run web-url managed:nginx --points 1,2,4,8,16,32,64 --for 5s --warm-up 1s";
 /// Of a picture of the terminal.
 const COLUMNS_MAX: usize = 120;
@@ -29,34 +29,34 @@ pub fn pictures() -> Result<()> {
     let browser = BROWSERS.into_iter().find_map(find);
     let browser = browser.ok_or("no Chromium is installed; install it (apt: chromium)")?;
     let program = program::plimsoll()?;
-    let place = root.join("target/pictures");
-    let failed = |e: std::io::Error| format!("{}: {e}", place.display());
-    if place.exists() {
-        fs::remove_dir_all(&place).map_err(failed)?;
+    let folder = root.join("target/pictures");
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(failed)?;
     }
     let pictures = root.join("docs/pictures");
-    fs::create_dir_all(&place).map_err(failed)?;
+    fs::create_dir_all(&folder).map_err(failed)?;
     fs::create_dir_all(&pictures).map_err(failed)?;
-    let text = shown(&program, TERMINAL, &place, "terminal")?;
+    let text = shown(&program, TERMINAL, &folder, "terminal")?;
     fs::write(pictures.join("terminal.svg"), svg(&text)).map_err(failed)?;
-    shown(&program, REPORT, &place, "report")?;
-    let page = format!("file://{}", place.join("report/report.html").display());
+    shown(&program, REPORT, &folder, "report")?;
+    let page = format!("file://{}", folder.join("report/report.html").display());
     let picture = format!("--screenshot={}", pictures.join("report.png").display());
     let window = format!("--window-size={WINDOW}");
     let flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"];
     run(Command::new(browser).args(flags).args([window, picture, page]))
 }
 
-/// The command, made in `place`, and what it printed.
-fn shown(program: &Path, words: &str, place: &Path, out: &str) -> Result<String> {
+/// The command, run in `folder`, and what it printed.
+fn shown(program: &Path, arguments: &str, folder: &Path, out: &str) -> Result<String> {
     let mut command = Command::new(program);
     // The report shows its command: no path of the machine that made it belongs there.
-    command.current_dir(place).arg0("plimsoll").args(words.split(' '));
+    command.current_dir(folder).arg0("plimsoll").args(arguments.split(' '));
     command.args(["--out", out, "--progress", "none"]);
     let text = output(&mut command)?;
     let lines = text.lines().filter(|line| !line.starts_with("Report:"));
     let lines: Vec<&str> = lines.collect();
-    Ok(format!("$ plimsoll {words}\n{}\n", lines.join("\n").trim_end()))
+    Ok(format!("$ plimsoll {arguments}\n{}\n", lines.join("\n").trim_end()))
 }
 
 /// A text as a terminal shows it.

@@ -1,5 +1,5 @@
-//! Child processes: run to their end and accounted for (CPU time to the microsecond, peak memory), or
-//! running until their owner goes.
+//! Child processes: run to their end and accounted for (CPU time to the microsecond, peak memory),
+//! or running until their owner goes.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _};
@@ -27,11 +27,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// How it ended and what it wrote, for whoever expected a result.
+    /// How it ended and what it wrote, for an error message.
     pub fn failure(&self) -> String {
-        let said = [self.errors.as_str(), self.output.as_str()].join("\n");
-        let said: String = said.trim().chars().take(2_000).collect();
-        format!("exit code {:?}\n{said}", self.code)
+        let message = [self.errors.as_str(), self.output.as_str()].join("\n");
+        let message: String = message.trim().chars().take(2_000).collect();
+        format!("exit code {:?}\n{message}", self.code)
     }
 }
 
@@ -80,7 +80,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a server and waits for the line that says where it is.
+/// Starts a server and waits for the line with its address.
 pub fn first_line(mut command: Command) -> Result<(Running, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = command::shown(&command);
@@ -94,9 +94,9 @@ pub fn first_line(mut command: Command) -> Result<(Running, String)> {
     }
     if line.is_empty() {
         drop(running);
-        let mut said = String::new();
-        let _ = errors.as_mut().map(|errors| errors.read_to_string(&mut said));
-        return Err(format!("{shown}: {}", said.trim()));
+        let mut message = String::new();
+        let _ = errors.as_mut().map(|errors| errors.read_to_string(&mut message));
+        return Err(format!("{shown}: {}", message.trim()));
     }
     Ok((running, line))
 }

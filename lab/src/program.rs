@@ -41,7 +41,7 @@ pub fn copy_sources(folder: &Path) -> Result<()> {
         let (from, to) = (workspace::root().join(path), folder.join(path));
         // One that was removed is still in the index.
         let Ok(bytes) = fs::read(&from) else { continue };
-        if fs::read(&to).is_ok_and(|known| known == bytes) {
+        if fs::read(&to).is_ok_and(|existing| existing == bytes) {
             continue;
         }
         let made = fs::create_dir_all(to.parent().unwrap_or(folder));

@@ -10,8 +10,8 @@ use std::time::Duration;
 use xtask::command;
 use xtask::verb::Result;
 
+use crate::confinement::{INSIDE, Namespace};
 use crate::process::Running;
-use crate::stage::{INSIDE, Namespace};
 
 /// Nothing else listens in a namespace of our own.
 const PORT: u16 = 2_222;
@@ -22,23 +22,23 @@ const LOOKS_MAX: u32 = 100;
 pub struct Remote {
     sshd: Running,
     pub namespace: Namespace,
-    place: PathBuf,
+    folder: PathBuf,
 }
 
 impl Remote {
-    /// Its files lie in `place`; `settings` are more lines of the sshd's configuration.
-    pub fn new(place: &Path, settings: &str) -> Result<Self> {
+    /// Its files lie in `folder`; `settings` are more lines of the sshd's configuration.
+    pub fn new(folder: &Path, settings: &str) -> Result<Self> {
         let find = |name| command::find(name).ok_or_else(|| format!("{name} is not installed"));
         let (sshd, keygen) = (find("sshd")?, find("ssh-keygen")?);
-        let place = place.join("ssh");
-        make_files(&place, &keygen, settings)?;
+        let folder = folder.join("ssh");
+        make_files(&folder, &keygen, settings)?;
         let namespace = Namespace::new(99)?;
-        let log = fs::File::create(place.join("log")).map_err(|e| format!("log of sshd: {e}"))?;
+        let log = fs::File::create(folder.join("log")).map_err(|e| format!("log of sshd: {e}"))?;
         let mut command = namespace.inside(&sshd);
-        command.args(["-D", "-e", "-f"]).arg(place.join("config"));
+        command.args(["-D", "-e", "-f"]).arg(folder.join("config"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|e| format!("cannot start sshd: {e}"))?;
-        let remote = Self { sshd: Running(child), namespace, place };
+        let remote = Self { sshd: Running(child), namespace, folder };
         remote.wait()?;
         Ok(remote)
     }
@@ -51,7 +51,7 @@ impl Remote {
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        let log = fs::read_to_string(self.place.join("log")).unwrap_or_default();
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
         Err(format!("sshd (process {}) does not listen: {log}", self.sshd.0.id()))
     }
 
@@ -63,7 +63,7 @@ impl Remote {
     /// Lets a program log on to it.
     pub fn admit(&self, command: &mut Command) {
         let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", self.place.display()));
+        command.env("PATH", format!("{}:{path}", self.folder.display()));
     }
 
     /// Has the program watch this host, and no other.
@@ -80,27 +80,27 @@ impl Drop for Remote {
     }
 }
 
-fn make_files(place: &Path, keygen: &Path, settings: &str) -> Result<()> {
-    let wrong = |e: std::io::Error| format!("{}: {e}", place.display());
-    fs::create_dir_all(place).map_err(wrong)?;
+fn make_files(folder: &Path, keygen: &Path, settings: &str) -> Result<()> {
+    let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
+    fs::create_dir_all(folder).map_err(wrong)?;
     fs::create_dir_all("/run/sshd").map_err(|e| format!("/run/sshd: {e}"))?;
     for key in ["host", "user"] {
         let mut command = Command::new(keygen);
-        command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(place.join(key));
+        command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
         command::run(&mut command)?;
     }
-    let at = place.display();
+    let at = folder.display();
     let config = format!(
         "ListenAddress {INSIDE}:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/user.pub\n\
          PidFile {at}/pid\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n\
          UsePAM no\n{settings}\n"
     );
-    fs::write(place.join("config"), config).map_err(wrong)?;
+    fs::write(folder.join("config"), config).map_err(wrong)?;
     // The system's ssh, with this key and nothing of the user's.
     let ssh = format!(
         "#!/bin/sh\nexec /usr/bin/ssh -F /dev/null -i {at}/user -o IdentitiesOnly=yes \
          -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile={at}/known \"$@\"\n"
     );
-    fs::write(place.join("ssh"), ssh).map_err(wrong)?;
-    fs::set_permissions(place.join("ssh"), fs::Permissions::from_mode(0o755)).map_err(wrong)
+    fs::write(folder.join("ssh"), ssh).map_err(wrong)?;
+    fs::set_permissions(folder.join("ssh"), fs::Permissions::from_mode(0o755)).map_err(wrong)
 }

@@ -6,25 +6,25 @@ use std::time::Instant;
 use xtask::verb::Result;
 use xtask::{command, workspace};
 
-use crate::{book, circles, invariants, licences, style, testing};
+use crate::{circles, doc_site, invariants, licences, style, testing};
 
 struct Step {
     name: &'static str,
     run: fn() -> Result<()>,
 }
 
-/// Tests come last: their closing lines are what a reader of the log looks for.
+/// Tests come last: a reader of the log looks for their closing lines.
 const STEPS: [Step; 7] = [
     Step { name: "style and invariants", run: style },
     Step { name: "format", run: format },
     Step { name: "licences and sources", run: licences::licences },
     Step { name: "lints", run: lints },
     Step { name: "documentation", run: documentation },
-    Step { name: "book", run: book::book },
+    Step { name: "book", run: doc_site::build_and_check },
     Step { name: "tests", run: || testing::test(&[]) },
 ];
 
-/// Runs every step even after one failed: a log that shows all faults saves a round.
+/// Runs every step even after a failure: a log of all faults saves a round.
 pub fn ci() -> Result<()> {
     let mut lines = Vec::new();
     let mut failed = Vec::new();
@@ -47,7 +47,7 @@ pub fn ci() -> Result<()> {
     Err(format!("failed: {}", failed.join(", ")))
 }
 
-/// The house rules that no lint knows, and the invariants of the architecture.
+/// The house rules that no lint checks, and the invariants of the architecture.
 pub fn style() -> Result<()> {
     let root = workspace::root();
     let mut faults = style::faults(root)?;

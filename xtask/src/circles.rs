@@ -1,5 +1,5 @@
-//! Circles: modules side by side in a folder, each of which leads to the others. A reader can enter
-//! them nowhere. A module that uses an item of its program's `main.rs` is one end of such a circle
+//! Circles: modules in the same folder that all use each other, directly or indirectly. A reader
+//! has nowhere to begin. A module that uses an item of its program's `main.rs` closes such a circle
 //! too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use xtask::workspace::{self, Source};
 
 use crate::invariants::is_test;
 
-/// By folder, which file or folder in it uses which others.
+/// For each folder, which file or folder in it uses which others.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Every circle, and every use of an item of `main.rs`.
@@ -20,11 +20,11 @@ pub fn faults(root: &Path) -> Result<Vec<String>> {
         sources.extend(workspace::sources(root, folder)?);
     }
     sources.retain(|s| s.path.contains("/src/") && s.path.ends_with(".rs") && !is_test(&s.path));
-    let found = circles(&uses(&sources));
-    let told = |(folder, names): &(String, Vec<String>)| {
+    let cycles = circles(&uses(&sources));
+    let describe = |(folder, names): &(String, Vec<String>)| {
         format!("{folder}: a circle of {}; let one side own what both need", names.join(", "))
     };
-    Ok(found.iter().map(told).chain(uses_of_main(&sources)).collect())
+    Ok(cycles.iter().map(describe).chain(uses_of_main(&sources)).collect())
 }
 
 fn uses(sources: &[Source]) -> Uses {
@@ -50,7 +50,7 @@ fn uses(sources: &[Source]) -> Uses {
     uses
 }
 
-/// What a module of a program uses of the `main.rs` that it is declared in.
+/// Uses of `main.rs` by the modules that it declares.
 fn uses_of_main(sources: &[Source]) -> Vec<String> {
     let mut faults = Vec::new();
     for main in sources.iter().filter(|source| source.path.ends_with("src/main.rs")) {
@@ -76,7 +76,7 @@ fn uses_of_main(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Where a path that begins with `crate` or `super` leads from a module.
+/// The module path that a path beginning with `crate` or `super` resolves to in a module.
 fn target<'a>(from: &[&'a str], path: &'a str) -> Vec<&'a str> {
     let root = 1 + from.iter().position(|part| *part == "src").unwrap_or_default();
     let mut parts = path.split("::").map(str::trim).peekable();
@@ -100,7 +100,7 @@ fn module(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Modules in files of their own that only tests have.
+/// Modules in separate files that only tests use.
 fn test_modules(source: &Source) -> Vec<Vec<&str>> {
     let lines = source.text.lines().zip(source.text.lines().skip(1));
     let declared = lines.filter(|(before, _)| *before == "#[cfg(test)]").filter_map(|(_, line)| {
@@ -110,7 +110,7 @@ fn test_modules(source: &Source) -> Vec<Vec<&str>> {
     declared.collect()
 }
 
-/// Without comments and without the tests, which come last.
+/// The code without comments and without the tests, which come last.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     text.lines()
@@ -119,7 +119,7 @@ fn code(text: &str) -> String {
         .join(" ")
 }
 
-/// Every path that begins with `crate::` or `super::`; of a group, each in it.
+/// Every path that begins with `crate::` or `super::`; groups are expanded.
 fn named(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for start in ["crate::", "super::"] {
@@ -143,16 +143,16 @@ fn named(code: &str) -> Vec<String> {
     paths
 }
 
-/// In each folder, sets of modules of which each leads to all others.
+/// For each folder, the sets of modules that all reach each other.
 fn circles(uses: &Uses) -> Vec<(String, Vec<String>)> {
     let mut circles = Vec::new();
     for (folder, of) in uses {
-        let mut seen = BTreeSet::new();
+        let mut listed = BTreeSet::new();
         for name in of.keys() {
             let there = reached(of, name);
             let back = |other: &&String| reached(of, other).contains(name);
             let circle: Vec<String> = there.iter().filter(back).cloned().collect();
-            if circle.len() > 1 && seen.insert(circle.clone()) {
+            if circle.len() > 1 && listed.insert(circle.clone()) {
                 circles.push((folder.clone(), circle));
             }
         }

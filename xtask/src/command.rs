@@ -1,4 +1,4 @@
-//! Running other programs, and installing those that commands here use.
+//! Runs other programs, and installs those that the commands here use.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use crate::verb::Result;
 use crate::workspace;
 
-/// Cargo, at the root of the workspace, without what `cargo run` told this process about itself:
-/// build scripts that watch those variables would run again on every change between the two.
+/// Cargo, at the root of the workspace, without the variables that `cargo run` set for this
+/// process: build scripts that watch them would run again on every change between the two.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(workspace::root());
@@ -57,8 +57,8 @@ pub fn shown(command: &Command) -> String {
     text
 }
 
-/// Where a program is. System folders count even where a user's PATH leaves them out: servers
-/// live there.
+/// The path of a program. System folders are searched even if a user's PATH leaves them out:
+/// servers are installed there.
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|p| p.is_file());
@@ -70,14 +70,14 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Where `name` is: installed by us, in the PATH, or else installed now with `options` of
-/// `cargo install`.
+/// The path of `name`: installed by us, in the PATH, or installed now with `options` of `cargo
+/// install`.
 pub fn installed(name: &str, options: &[&str]) -> Result<PathBuf> {
     if let Some(path) = path_of(name) {
         return Ok(path);
     }
-    let place = workspace::target().join("tools");
-    run(cargo().args(["install", "--locked", "--root"]).arg(place).arg(name).args(options))?;
+    let tools = workspace::target().join("tools");
+    run(cargo().args(["install", "--locked", "--root"]).arg(tools).arg(name).args(options))?;
     path_of(name).ok_or_else(|| format!("{name} was installed and is not there"))
 }
 

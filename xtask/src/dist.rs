@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the packages, from a build that is the same wherever it is made.
+//! `cargo xtask dist`: the packages, from a reproducible build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use xtask::command::{cargo, installed, output, run};
 use xtask::verb::Result;
 use xtask::workspace;
 
-/// What a stripped binary may weigh.
+/// Maximum size of a stripped binary.
 const BINARY_BYTES_MAX: u64 = 16 * 1_000_000;
 /// Shells whose completions are packed.
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// Builds, packs, and says what came out; `--twice` builds again elsewhere and compares.
+/// Builds, packs, and prints the files; `--twice` builds again elsewhere and compares.
 pub fn dist(rest: &[&str]) -> Result<()> {
     let twice = match rest {
         [] => false,
@@ -24,17 +24,17 @@ pub fn dist(rest: &[&str]) -> Result<()> {
     let dist = root.join("target/dist");
     let epoch = output(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"]))?;
     let built = build(root, &root.join("target"), epoch.trim())?;
-    let stage = dist.join("stage");
-    fill(&stage, &built, root, epoch.trim())?;
-    let mut made = vec![stage.join("plimsoll"), tar(&dist, epoch.trim())?];
+    let staging = dist.join("stage");
+    fill(&staging, &built, root, epoch.trim())?;
+    let mut made = vec![staging.join("plimsoll"), tar(&dist, epoch.trim())?];
     made.extend(packages(root, &dist, epoch.trim())?);
     if twice {
         compare(root, &built, epoch.trim())?;
     }
-    tell(&made)
+    print_checksums(&made)
 }
 
-/// The binary. Neither the folder of the sources nor that of the user is in it.
+/// The binary. It contains neither the sources' folder nor the user's.
 fn build(root: &Path, target: &Path, epoch: &str) -> Result<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -51,20 +51,20 @@ fn build(root: &Path, target: &Path, epoch: &str) -> Result<PathBuf> {
     Ok(target.join("dist/plimsoll"))
 }
 
-/// Everything that is packed, in one folder.
-fn fill(stage: &Path, binary: &Path, root: &Path, epoch: &str) -> Result<()> {
-    let failed = |e: std::io::Error| format!("{}: cannot be filled: {e}", stage.display());
-    // The binary lies beside it, in the folder of its profile.
-    if stage.exists() {
-        fs::remove_dir_all(stage).map_err(failed)?;
+/// Collects all packed files in one folder.
+fn fill(staging: &Path, binary: &Path, root: &Path, epoch: &str) -> Result<()> {
+    let failed = |e: std::io::Error| format!("{}: cannot be filled: {e}", staging.display());
+    // The staging folder lies in the profile's folder, like the binary.
+    if staging.exists() {
+        fs::remove_dir_all(staging).map_err(failed)?;
     }
-    fs::create_dir_all(stage).map_err(failed)?;
-    let program = stage.join("plimsoll");
+    fs::create_dir_all(staging).map_err(failed)?;
+    let program = staging.join("plimsoll");
     fs::copy(binary, &program).map_err(failed)?;
-    // Cargo forgets to where a package has settings of its own.
+    // Cargo does not strip a package that has its own settings.
     run(Command::new("strip").arg(&program))?;
     let generate = |what: &[&str], to: &str| {
-        run(Command::new(&program).arg("generate").args(what).arg("--output").arg(stage.join(to)))
+        run(Command::new(&program).arg("generate").args(what).arg("--output").arg(staging.join(to)))
     };
     generate(&["man"], "man")?;
     for shell in SHELLS {
@@ -72,16 +72,16 @@ fn fill(stage: &Path, binary: &Path, root: &Path, epoch: &str) -> Result<()> {
     }
     generate(&["schema"], "schema")?;
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md"] {
-        fs::copy(root.join(name), stage.join(name)).map_err(failed)?;
+        fs::copy(root.join(name), staging.join(name)).map_err(failed)?;
     }
     let unit = "plimsoll-serve@.service";
-    fs::copy(root.join("packaging").join(unit), stage.join(unit)).map_err(failed)?;
-    let pages = fs::read_dir(stage.join("man")).map_err(failed)?;
+    fs::copy(root.join("packaging").join(unit), staging.join(unit)).map_err(failed)?;
+    let pages = fs::read_dir(staging.join("man")).map_err(failed)?;
     for page in pages {
         run(Command::new("gzip").args(["-9n"]).arg(page.map_err(failed)?.path()))?;
     }
     let date = format!("@{epoch}");
-    run(Command::new("find").arg(stage).args(["-exec", "touch", "-h", "-d", &date, "{}", "+"]))
+    run(Command::new("find").arg(staging).args(["-exec", "touch", "-h", "-d", &date, "{}", "+"]))
 }
 
 fn tar(dist: &Path, epoch: &str) -> Result<PathBuf> {
@@ -115,7 +115,7 @@ fn packages(root: &Path, dist: &Path, epoch: &str) -> Result<Vec<PathBuf>> {
     Ok(vec![deb, rpm])
 }
 
-/// A second build, of a copy of the sources in another folder.
+/// Builds a copy of the sources in another folder, and compares.
 fn compare(root: &Path, first: &Path, epoch: &str) -> Result<()> {
     let copy = root.join("target/dist-again");
     if copy.exists() {
@@ -139,8 +139,8 @@ fn sha256(file: &Path) -> Result<String> {
     line.split_whitespace().next().map(str::to_owned).ok_or_else(|| "no checksum".to_owned())
 }
 
-/// Sizes and checksums, also in a file beside them.
-fn tell(made: &[PathBuf]) -> Result<()> {
+/// Prints sizes and checksums, and writes the checksums to a file beside the packages.
+fn print_checksums(made: &[PathBuf]) -> Result<()> {
     let mut sums = String::new();
     for file in made {
         let bytes = fs::metadata(file).map_err(|e| format!("{}: {e}", file.display()))?.len();

@@ -8,12 +8,12 @@ use xtask::{command, workspace};
 /// Seconds per target where the command names none.
 const SECONDS: u32 = 60;
 
-/// A target of `fuzz/`, with what brings it beyond the first few bytes.
+/// A target of `fuzz/`, with inputs that get it past the first few bytes.
 struct Target {
     name: &'static str,
-    /// Inputs to begin with, below the root.
+    /// Initial inputs, below the root.
     seeds: Option<&'static str>,
-    /// Words to mix in, below the root.
+    /// Dictionary of tokens, below the root.
     dictionary: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ const TARGETS: [Target; 13] = [
     Target { name: "suite", seeds: Some("suites"), dictionary: None },
 ];
 
-/// Runs every target; the first that finds something ends it, with the input in `fuzz/artifacts`.
+/// Runs every target. The first fault ends it, with the input in `fuzz/artifacts`.
 pub fn fuzz(rest: &[&str]) -> Result<()> {
     let seconds = match rest {
         [] => SECONDS,
@@ -51,8 +51,8 @@ fn run(target: &Target, seconds: u32) -> Result<Command> {
     let folder = workspace::root().join(&corpus);
     std::fs::create_dir_all(&folder).map_err(|e| format!("cannot create {corpus}: {e}"))?;
     let mut cargo = command::cargo();
-    // Coverage instrumentation is an unstable flag of the compiler, but not of a nightly one only.
-    // Without a sanitizer: the code under test has no `unsafe`.
+    // Coverage instrumentation is an unstable flag that a stable compiler has too. No sanitizer:
+    // the code under test has no `unsafe`.
     cargo.env("RUSTC_BOOTSTRAP", "1").args(["fuzz", "run", "--sanitizer", "none", target.name]);
     cargo.arg(corpus).args(target.seeds);
     cargo.args(["--", "-print_final_stats=1", &format!("-max_total_time={seconds}")]);

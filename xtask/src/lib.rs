@@ -1,4 +1,4 @@
-//! What `cargo xtask` and `cargo lab` share.
+//! Code that `cargo xtask` and `cargo lab` share.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

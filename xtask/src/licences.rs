@@ -1,7 +1,7 @@
 //! Licences, sources and advisories of the dependencies.
 //!
-//! `cargo deny` does it where it is installed. Building it takes longer than everything else a
-//! change must pass, so without it the licences and sources are checked here, by the same list in
+//! Uses `cargo deny` if it is installed. Building it takes longer than all other checks of a
+//! change, so without it the licences and sources are checked here, with the same list in
 //! `deny.toml`.
 
 use std::fs;
@@ -14,7 +14,7 @@ use xtask::{command, workspace};
 /// The registry every dependency comes from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Checks every dependency that `Cargo.lock` names for any platform.
+/// Checks every dependency in `Cargo.lock`, for all platforms.
 pub fn licences() -> Result<()> {
     if command::find("cargo-deny").is_none() {
         println!("NOT CHECKED, cargo-deny is not installed: advisories and duplicate versions");
@@ -84,51 +84,51 @@ fn allowed_licences(policy: &str) -> Vec<String> {
     lines.flat_map(|line| line.split('"').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// Does a licence expression (SPDX: `A OR (B AND C WITH D)`) offer a choice that is allowed?
+/// Whether a licence expression (SPDX: `A OR (B AND C WITH D)`) offers an allowed choice.
 fn permits(expression: &str, allowed: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut words = words.as_slice();
-    let good = either(&mut words, allowed);
-    good && words.is_empty()
+    let tokens: Vec<&str> = spaced.split_whitespace().collect();
+    let mut tokens = tokens.as_slice();
+    let good = either(&mut tokens, allowed);
+    good && tokens.is_empty()
 }
 
-fn either(words: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
-    let mut good = both(words, allowed);
-    while let ["OR", rest @ ..] = words {
-        *words = rest;
-        good |= both(words, allowed);
+fn either(tokens: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
+    let mut good = both(tokens, allowed);
+    while let ["OR", rest @ ..] = tokens {
+        *tokens = rest;
+        good |= both(tokens, allowed);
     }
     good
 }
 
-fn both(words: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
-    let mut good = single(words, allowed);
-    while let ["AND", rest @ ..] = words {
-        *words = rest;
-        good &= single(words, allowed);
+fn both(tokens: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
+    let mut good = single(tokens, allowed);
+    while let ["AND", rest @ ..] = tokens {
+        *tokens = rest;
+        good &= single(tokens, allowed);
     }
     good
 }
 
-fn single(words: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
-    match words {
+fn single(tokens: &mut &[&str], allowed: &dyn Fn(&str) -> bool) -> bool {
+    match tokens {
         ["(", rest @ ..] => {
-            *words = rest;
-            let good = either(words, allowed);
-            if let [")", rest @ ..] = words {
-                *words = rest;
+            *tokens = rest;
+            let good = either(tokens, allowed);
+            if let [")", rest @ ..] = tokens {
+                *tokens = rest;
                 return good;
             }
             false
         }
         [licence, "WITH", exception, rest @ ..] => {
             let name = format!("{licence} WITH {exception}");
-            *words = rest;
+            *tokens = rest;
             allowed(&name)
         }
         [licence, rest @ ..] => {
-            *words = rest;
+            *tokens = rest;
             allowed(licence)
         }
         [] => false,

@@ -1,18 +1,19 @@
-//! Developer commands: `cargo xtask VERB`. They check a change, and pack the program. What measures
-//! the program itself is `cargo lab`.
+//! Developer commands: `cargo xtask VERB`. They check a change, and package the program. `cargo
+//! lab` measures the program itself.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a developer command talks to the developer's terminal"
 )]
 
-mod book;
 mod ci;
 mod circles;
 mod dist;
+mod doc_site;
 mod fuzz;
 mod invariants;
 mod licences;
+mod names;
 mod peers;
 mod size;
 mod skips;
@@ -41,27 +42,27 @@ usage: cargo xtask VERB
 
 Benches and other measurements: cargo lab";
 
-/// Verbs that were here once.
+/// Verbs that have moved.
 const MOVED: [&str; 8] =
     ["attribution", "bench", "capacity", "coverage", "faults", "monitors", "mutants", "pictures"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let Some(verb) = words.first().filter(|verb| MOVED.contains(verb)) {
+    let args: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Some(verb) = args.first().filter(|verb| MOVED.contains(verb)) {
         eprintln!("`cargo xtask {verb}` is now `cargo lab {verb}`");
         return ExitCode::from(2);
     }
-    verb::ended(xtask(&words))
+    verb::ended(xtask(&args))
 }
 
-fn xtask(words: &[&str]) -> Result<()> {
-    match words {
+fn xtask(args: &[&str]) -> Result<()> {
+    match args {
         ["test", rest @ ..] => testing::test(rest),
         ["ci"] => ci::ci(),
         ["style"] => ci::style(),
         ["size", rest @ ..] => size::size(rest),
-        ["book"] => book::book(),
+        ["book"] => doc_site::build_and_check(),
         ["dist", rest @ ..] => dist::dist(rest),
         ["licences"] => licences::licences(),
         ["fuzz", rest @ ..] => fuzz::fuzz(rest),

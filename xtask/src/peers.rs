@@ -9,9 +9,9 @@ use xtask::verb::Result;
 
 /// A program some tests need.
 struct Peer {
-    /// Its command; of a library, its header's path.
+    /// Its command, or the path of a library's header.
     program: &'static str,
-    /// Debian's packages that hold it and what it loads.
+    /// Debian packages that contain it and what it loads.
     packages: &'static [&'static str],
     /// What is not tested without it.
     tests: &'static str,
@@ -149,11 +149,11 @@ const PEERS: [Peer; 35] = [
     },
 ];
 
-/// A program that no package holds, built by Go.
+/// A program without a Debian package, built with Go.
 struct GoPeer {
-    /// As the tests find it. Of its packages is what builds it.
+    /// As the tests find it. Its packages are needed to build it.
     peer: Peer,
-    /// Its module, with a version that the Go of Debian 12 (1.19) builds.
+    /// Its module, with a version that Debian 12's Go (1.19) builds.
     module: &'static str,
 }
 
@@ -166,11 +166,11 @@ const GO_PEERS: [GoPeer; 1] = [GoPeer {
     module: "github.com/willscott/go-nfs/example/osnfs@v0.0.4",
 }];
 
-/// A Python with a package of PyPI, in an environment of its own.
+/// A Python with a package from PyPI, in a separate environment.
 struct PythonPeer {
     /// As the tests find it: the environment's Python.
     peer: Peer,
-    /// The package, without those that it wants besides.
+    /// The package, without its dependencies.
     package: &'static str,
 }
 
@@ -183,28 +183,28 @@ const PYTHON_PEERS: [PythonPeer; 1] = [PythonPeer {
     package: "xllamacpp==2026.10.11549",
 }];
 
-/// Where their environments go.
+/// Folder of their environments.
 const ENVIRONMENTS: &str = "/usr/local/lib/plimsoll-peers";
 
-/// Where programs that are built here go.
+/// Folder of programs that are built here.
 const BUILT: &str = "/usr/local/bin";
 
-/// What Go trusts when it fetches a module.
+/// Certificates that Go needs to fetch a module.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// A continuous-integration run: what is missing there is a failure, not a skip.
+/// Whether this is a continuous-integration run: there a missing peer is a failure, not a skip.
 pub fn must_be_complete() -> bool {
     is_complete(std::env::var_os("CI").as_deref())
 }
 
-/// What `CI` says: set, and neither empty nor `false` nor `0`. The test kit's `skips.rs` reads it
+/// Whether `CI` is set, and neither empty nor `false` nor `0`. The test kit's `skips.rs` reads it
 /// alike.
 fn is_complete(ci: Option<&OsStr>) -> bool {
     ci.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// Installs what is missing where that can be done without asking, says what will be skipped
-/// elsewhere, and fails on anything missing when [`must_be_complete`].
+/// Installs missing peers if that needs no permission, else prints which tests will be skipped.
+/// Fails on any missing peer when [`must_be_complete`].
 pub fn prepare() -> Result<()> {
     let mut absent = missing();
     if !absent.is_empty() && can_install() {
@@ -241,7 +241,7 @@ fn missing() -> Vec<&'static Peer> {
     peers().filter(|peer| command::find(peer.program).is_none()).collect()
 }
 
-/// A Go and certificates that are there already are not replaced by Debian's.
+/// Existing Go and certificates are not replaced by Debian's.
 fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
     let is_there = |package: &str| match package {
         "golang-go" => command::find("go").is_some(),
@@ -253,15 +253,16 @@ fn packages_of(absent: &[&Peer]) -> Vec<&'static str> {
     packages.filter(|package| !is_there(package)).collect()
 }
 
-/// What a person types for what no package holds.
+/// Commands for peers without a Debian package.
 fn builds_of(absent: &[&Peer]) -> Vec<String> {
-    let wanted = |built: &&GoPeer| absent.iter().any(|peer| peer.program == built.peer.program);
+    let is_required =
+        |built: &&GoPeer| absent.iter().any(|peer| peer.program == built.peer.program);
     // sudo may have another PATH than the user.
     let go = command::find("go").unwrap_or_else(|| "go".into());
     let typed = |built: &GoPeer| {
         format!("sudo env GOBIN={BUILT} {} install {}", go.display(), built.module)
     };
-    let built = GO_PEERS.iter().filter(wanted).map(typed);
+    let built = GO_PEERS.iter().filter(is_required).map(typed);
     let is_absent =
         |python: &&PythonPeer| absent.iter().any(|it| it.program == python.peer.program);
     let python = PYTHON_PEERS.iter().filter(is_absent).map(|python| {
@@ -303,14 +304,15 @@ fn install(absent: &[&Peer]) -> Result<()> {
     Ok(())
 }
 
-/// Makes the environment, and a program that is its Python: a link would lose the way to it.
+/// Creates the environment, and a wrapper program for its Python: a link would not find the
+/// environment.
 fn install_python(python: &PythonPeer) -> Result<()> {
     let program = python.peer.program;
-    let place = format!("{ENVIRONMENTS}/{program}");
-    command::run(Command::new("python3").args(["-m", "venv", &place]))?;
-    let mut pip = Command::new(format!("{place}/bin/pip"));
+    let environment = format!("{ENVIRONMENTS}/{program}");
+    command::run(Command::new("python3").args(["-m", "venv", &environment]))?;
+    let mut pip = Command::new(format!("{environment}/bin/pip"));
     command::run(pip.args(["install", "--quiet", "--no-deps", python.package]))?;
-    let text = format!("#!/bin/sh\nexec {place}/bin/python \"$@\"\n");
+    let text = format!("#!/bin/sh\nexec {environment}/bin/python \"$@\"\n");
     let path = format!("{BUILT}/{program}");
     std::fs::write(&path, text).map_err(|e| format!("{path}: {e}"))?;
     command::run(Command::new("chmod").args(["+x", &path]))
@@ -321,14 +323,14 @@ fn install_packages(packages: &[&str]) {
         return;
     }
     println!("installing {} (root on Debian)", packages.join(", "));
-    // A stale list names versions the mirror no longer has; a mirror out of reach is told apart
-    // by the second command.
+    // A stale list names versions that the mirror no longer has. The second command shows whether
+    // the mirror is unreachable.
     if let Err(message) = command::run(Command::new("apt-get").args(["-qq", "update"])) {
         println!("{message}; trying with the lists at hand");
     }
     let mut apt = Command::new("apt-get");
     apt.args(["-qq", "-y", "--no-install-recommends", "install"]).args(packages);
-    // Tests start their own servers on free ports; the package's own service is not wanted.
+    // Tests start their own servers on free ports; the package's own service must not start.
     apt.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
     if let Err(message) = command::run(&mut apt) {
         println!("{message}");

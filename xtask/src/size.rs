@@ -1,4 +1,4 @@
-//! `cargo xtask size [DIR]`: files and lines, crate by crate, and the packages in Cargo.lock.
+//! `cargo xtask size [DIR]`: files and lines by crate, and the packages in Cargo.lock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use xtask::workspace::{self, Source};
 
 use crate::invariants::is_test;
 
-/// Folders of the root that hold crates, or are one.
+/// Folders of the root that contain crates, or are one.
 const FOLDERS: [&str; 3] = ["crates", "lab", "xtask"];
-/// Crates that are no part of the product.
+/// Crates that are not part of the product.
 const WORKSHOP: [&str; 3] = ["lab", "plimsoll-testkit", "xtask"];
 
-/// Files, and the lines in them that are not blank.
+/// Numbers of files, and of their lines that are not blank.
 #[derive(Clone, Copy, Default)]
 struct Size {
-    /// Files of `src/`, files of tests apart.
+    /// Files of `src/`, without test files.
     files: usize,
-    /// Code of `src/`, tests apart.
+    /// Code of `src/`, without tests.
     product: usize,
     /// Code of tests, examples and benches.
     tests: usize,
-    /// Comments, docs among them.
+    /// Comments, including docs.
     comments: usize,
 }
 
-/// Prints a table; of another checkout where one is named.
+/// Prints the table, of another checkout if one is named.
 pub fn size(arguments: &[&str]) -> Result<()> {
     let root = match arguments {
         [] => workspace::root().to_owned(),

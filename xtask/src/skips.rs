@@ -1,4 +1,4 @@
-//! Which tests showed nothing on this machine. Each writes a line to a file that an environment
+//! The tests that were skipped on this machine. Each writes a line to a file that an environment
 //! variable names (`plimsoll-testkit/src/skips.rs`).
 
 use std::collections::BTreeMap;
@@ -10,27 +10,27 @@ use xtask::verb::Result;
 
 const SKIPS_FILE: &str = "PLIMSOLL_SKIPS_FILE";
 
-/// The file of one run of the tests; gone with this.
+/// The file of one test run; removed when dropped.
 pub struct SkipsFile(PathBuf);
 
 impl SkipsFile {
-    /// An empty one, of this process.
+    /// An empty file for this process.
     pub fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("plimsoll-skips-{}", std::process::id()));
         fs::write(&path, "").map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Self(path))
     }
 
-    /// Has the tests that `command` runs write to it.
+    /// Makes the tests that `command` runs write to it.
     pub fn named_to(&self, command: &mut Command) {
         command.env(SKIPS_FILE, &self.0);
     }
 
-    /// What a person is told at the end.
-    pub fn told(&self) -> Result<String> {
+    /// The summary for a person at the end.
+    pub fn summary(&self) -> Result<String> {
         let lines = fs::read_to_string(&self.0)
             .map_err(|e| format!("{}: {e}; what was skipped is not known", self.0.display()))?;
-        Ok(told(&lines))
+        Ok(summarise(&lines))
     }
 }
 
@@ -41,7 +41,7 @@ impl Drop for SkipsFile {
 }
 
 /// Each test once, with all its reasons.
-fn told(lines: &str) -> String {
+fn summarise(lines: &str) -> String {
     let mut skipped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in lines.lines() {
         let (test, why) = line.split_once('\t').unwrap_or((line, "no reason given"));
@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_test_is_counted_once_with_all_its_reasons() {
-        let text = told("b::two\tneeds root\na::one\tno x\nb::two\tneeds root\nb::two\tno y\n");
+        let text =
+            summarise("b::two\tneeds root\na::one\tno x\nb::two\tneeds root\nb::two\tno y\n");
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [
@@ -81,8 +82,8 @@ mod tests {
                 "===== SKIPPED: 2 tests; see above =====",
             ]
         );
-        assert!(told("a::one\tno x\n").starts_with("===== SKIPPED: 1 test showed"));
-        assert_eq!(told(""), "===== nothing was skipped =====");
+        assert!(summarise("a::one\tno x\n").starts_with("===== SKIPPED: 1 test showed"));
+        assert_eq!(summarise(""), "===== nothing was skipped =====");
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
         let mut test = Command::new("sh");
         skips.named_to(test.args(["-c", &script]));
         command::run(&mut test).unwrap();
-        assert!(skips.told().unwrap().contains("SKIPPED  a::one: no x"));
+        assert!(skips.summary().unwrap().contains("SKIPPED  a::one: no x"));
         let path = skips.0.clone();
         drop(skips);
         assert!(!path.exists());

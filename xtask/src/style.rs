@@ -1,21 +1,19 @@
-//! House rules that no lint knows. They only ratchet: a file that is allowed to be too long may
-//! shrink, never grow, and its allowance follows it down.
+//! House rules that no lint checks. They only get stricter: a file that is allowed to be too long
+//! may shrink but not grow, and its allowance shrinks with it.
 
 use std::path::Path;
 
 use xtask::verb::Result;
 use xtask::workspace::{self, Source};
 
+use crate::names;
+
 /// A Rust file of this length has more than one subject.
 const LINES_MAX: usize = 500;
-/// Files that are longer, with the length they may not exceed.
+/// Longer files that are allowed, each with its maximum length.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Endings of type names that say nothing.
-const EMPTY_NAMES: [&str; 3] = ["Manager", "Helper", "Impl"];
-/// Names of modules that attract everything.
-const EMPTY_MODULES: [&str; 5] = ["utils", "util", "common", "helpers", "misc"];
-/// Parts of the registered names of official benchmarks; our suites have names of their own.
+/// Parts of the registered names of official benchmarks, which our suites must not use.
 const OFFICIAL_MARKS: [&str; 6] = ["spec", "sfs", "netbench", "webbench", "tpc", "iometer"];
 
 /// Every fault, as `path:line: what; what to do`.
@@ -25,9 +23,11 @@ pub fn faults(root: &Path) -> Result<Vec<String>> {
         faults.extend(foreign_paths(&source, root));
         if source.path.ends_with(".rs") {
             faults.extend(length(&source));
-            faults.extend(empty_names(&source));
+            faults.extend(names::dialect(&source));
+            faults.extend(names::prose(&source));
         }
         if source.path.ends_with(".md") {
+            faults.extend(names::prose(&source));
             faults.extend(broken_links(&source, root));
         }
         if source.path.starts_with("suites/") && source.path.ends_with(".toml") {
@@ -54,46 +54,19 @@ fn length(source: &Source) -> Option<String> {
     }
 }
 
-fn empty_names(source: &Source) -> Vec<String> {
-    let mut faults = Vec::new();
-    for (number, line) in source.text.lines().enumerate() {
-        let Some((keyword, name)) = declared(line) else { continue };
-        let empty = match keyword {
-            "mod" => EMPTY_MODULES.contains(&name),
-            _ => EMPTY_NAMES.iter().any(|empty| name.ends_with(empty)),
-        };
-        if empty {
-            let place = format!("{}:{}", source.path, number + 1);
-            faults.push(format!("{place}: `{name}` names no subject; say what it is"));
-        }
-    }
-    faults
-}
-
-/// The keyword and name of a declaration at the start of a line.
-fn declared(line: &str) -> Option<(&str, &str)> {
-    let mut words = line.split_whitespace().filter(|word| !word.starts_with("pub"));
-    let keyword = words.next()?;
-    if !["struct", "enum", "trait", "type", "mod"].contains(&keyword) {
-        return None;
-    }
-    let name = words.next()?.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-    Some((keyword, name))
-}
-
-/// A path of the author's machine means nothing to a reader: neither the folder the checkout lies
-/// in nor a folder beside it.
+/// Paths of the author's machine, which mean nothing to a reader: neither the checkout's folder nor
+/// a folder next to it may occur.
 fn foreign_paths(source: &Source, root: &Path) -> Vec<String> {
-    // A clone below the directory of temporary files says nothing of a workplace.
+    // Any machine has a directory of temporary files: a clone there is no workplace.
     let parent = root.parent().filter(|parent| **parent != std::env::temp_dir());
     let parent = parent.map(|p| format!("{}/", p.display())).filter(|p| p.len() > 2);
-    let beside = concat!("../", "shared");
+    let outside_path = concat!("../", "shared");
     let mut faults = Vec::new();
     for (number, line) in source.text.lines().enumerate() {
         let inside = parent.as_deref().is_some_and(|parent| starts_a_path(line, parent));
-        if inside || line.contains(beside) {
-            let place = format!("{}:{}", source.path, number + 1);
-            faults.push(format!("{place}: names a place outside the repository; leave it out"));
+        if inside || line.contains(outside_path) {
+            let location = format!("{}:{}", source.path, number + 1);
+            faults.push(format!("{location}: names a place outside the repository; leave it out"));
         }
     }
     faults
@@ -118,8 +91,8 @@ fn broken_links(source: &Source, root: &Path) -> Vec<String> {
             .unwrap_or_default();
             let elsewhere = target.contains("://") || target.starts_with("mailto:");
             if !target.is_empty() && !elsewhere && !folder.join(target).exists() {
-                let place = format!("{}:{}", source.path, number + 1);
-                faults.push(format!("{place}: the link to `{target}` leads nowhere"));
+                let location = format!("{}:{}", source.path, number + 1);
+                faults.push(format!("{location}: the link to `{target}` leads nowhere"));
             }
         }
     }
@@ -154,12 +127,6 @@ mod tests {
     fn a_file_over_the_limit_is_a_fault() {
         assert!(length(&source("a.rs", &"x\n".repeat(500))).is_none());
         assert!(length(&source("a.rs", &"x\n".repeat(501))).is_some());
-    }
-
-    #[test]
-    fn names_without_a_subject_are_faults() {
-        let text = "pub struct RunManager;\npub(crate) mod utils;\nstruct Runner;\nmod commons;\n";
-        assert_eq!(empty_names(&source("a.rs", text)).len(), 2);
     }
 
     #[test]

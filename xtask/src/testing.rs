@@ -9,13 +9,13 @@ use xtask::verb::Result;
 use crate::peers;
 use crate::skips::SkipsFile;
 
-/// How many tests run at a time, for the harness of the standard library.
+/// Limits the number of concurrent tests in the standard library's harness.
 const THREADS: &str = "RUST_TEST_THREADS";
-/// Tests wait for windows and servers for most of their time.
+/// Tests mostly wait for windows and servers.
 const THREADS_PER_CORE: usize = 2;
 
-/// Prepares the peers, then hands over to cargo's own runner. `rest` goes to `cargo test`. Ends
-/// with what was skipped: cargo hides what a passing test prints.
+/// Prepares the peers, then runs `cargo test` with the arguments `rest`. Ends with the skipped
+/// tests, since cargo hides the output of passing tests.
 pub fn test(rest: &[&str]) -> Result<()> {
     peers::prepare()?;
     let skips = SkipsFile::new()?;
@@ -30,6 +30,6 @@ pub fn test(rest: &[&str]) -> Result<()> {
     }
     skips.named_to(cargo.args(rest));
     let outcome = command::run(&mut cargo);
-    println!("\n{}", skips.told()?);
+    println!("\n{}", skips.summary()?);
     outcome
 }

@@ -1,11 +1,11 @@
-//! How a developer command ends: with a message for its user where it failed.
+//! The outcome of a developer command: a message for its user if it failed.
 
 use std::process::ExitCode;
 
-/// A developer command either worked or has a message for its user.
+/// Success of a developer command, or a message for its user.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// The exit code of a command that ended so; prints its message when it failed.
+/// The exit code for this outcome; prints its message if it failed.
 pub fn ended(outcome: Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,25 +5,27 @@ use std::path::{Path, PathBuf};
 
 use crate::verb::Result;
 
-/// Folders that hold what was made, not what was written.
-const MADE: [&str; 6] = ["target", ".git", "runs", "corpus", "artifacts", "node_modules"];
+/// Folders with generated files.
+const MADE: [&str; 5] = ["target", ".git", "corpus", "artifacts", "node_modules"];
+/// Folder of the root where `plimsoll run` leaves its bundles.
+const BUNDLES: &str = "runs";
 
 /// Root of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in a folder of the root")
 }
 
-/// Where cargo builds.
+/// Cargo's output folder.
 pub fn target() -> PathBuf {
     let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(named.unwrap_or_else(|| "target".into()))
 }
 
-/// A file that people write.
+/// A text file of the sources.
 pub struct Source {
     /// Path from the root, with `/`.
     pub path: String,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 
@@ -54,7 +56,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let kind = entry.file_type().map_err(|e| format!("{}: {e}", entry.path().display()))?;
         let name = entry.file_name();
         // In a worktree `.git` is a file.
-        if MADE.iter().any(|made| name == *made) {
+        let of_root = folder == root() && name == BUNDLES;
+        if of_root || MADE.iter().any(|made| name == *made) {
             continue;
         }
         if kind.is_dir() {

@@ -13,53 +13,55 @@ use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
     Axis, PointResult, RESULT_FORMAT, RunResult, SuiteSummary, Summary, Verdict,
 };
+use plimsoll_model::sentences::Sentences;
 use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
-use crate::beside::name_loads_not_held;
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
 use crate::endpoints::endpoints;
-use crate::gate::judge;
+use crate::gate::evaluate;
 use crate::generation::{generation, goodput};
-use crate::hints::{Seen, hints_of_point, hints_of_run};
-use crate::limit::judge_limits;
-use crate::metric::{bytes_per_s, ops_unit};
-use crate::point::{UNPLACED, point_result};
+use crate::hints::{HintInput, hints_of_point, hints_of_run};
+use crate::host_roles::monitored_hosts;
+use crate::limit::assign_limits;
+use crate::page_cache::page_cache_use;
+use crate::point::{UNPLACED, bytes_per_s, ops_unit, point_result};
 use crate::raw::{Ending, PointTimes, PointView, RunView};
 use crate::score::{idle_clients, score_of_point};
-use crate::stated::{state, state_summary};
-use crate::summary::summarise_run;
+use crate::summary::{report_missed_loads, summarise_run};
+use crate::uncertainty::{Cycles, state, state_summary, wide_interval};
 use crate::validity::{
     Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
-    nonconformities,
+    nonconformities, server_assumed,
 };
 
 /// The analysis of a run. It takes in the journal's records and the times of each load point, in
-/// order. A run that goes on and a bundle go through it alike: the same records give the same
-/// result, to the byte.
+/// order. A running run and a bundle use the same path: the same records give the same result, to
+/// the byte.
 #[derive(Debug)]
 pub struct Analysis<'a> {
     suite: &'a Suite,
+    sentences: Sentences,
     disclosure: Option<Disclosure>,
     view: RunView,
     /// By ordinal. A point that was started twice counts as it finished last.
     drafts: BTreeMap<u32, Draft>,
-    points: BTreeMap<u32, JudgedPoint>,
+    points: BTreeMap<u32, EvaluatedPoint>,
 }
 
-/// What the journal says of a load point before it finishes.
+/// The journal's records of a load point before it finishes.
 #[derive(Debug, Default)]
 struct Draft {
     samples: Vec<ErrorSample>,
     lost: Vec<String>,
 }
 
-/// A load point, judged by itself.
+/// A load point, evaluated by itself.
 #[derive(Clone, Debug)]
-pub struct JudgedPoint {
-    /// As the report shows it, but for its position and its limit: both follow from the points
-    /// beside it.
+pub struct EvaluatedPoint {
+    /// As the report shows it, except for its position and its limit: both follow from the
+    /// neighbouring points.
     pub result: PointResult,
     /// How it compares with the limits; `None` where no capacity is searched, and for the point
     /// that bounds the search from above.
@@ -69,9 +71,15 @@ pub struct JudgedPoint {
 
 impl<'a> Analysis<'a> {
     /// Begins with the first record of the journal.
-    pub fn begin(suite: &'a Suite, started: RunStarted, disclosure: Option<Disclosure>) -> Self {
+    pub fn begin(
+        suite: &'a Suite,
+        sentences: Sentences,
+        started: RunStarted,
+        disclosure: Option<Disclosure>,
+    ) -> Self {
         let view = RunView::new(started);
-        Self { suite, disclosure, view, drafts: BTreeMap::new(), points: BTreeMap::new() }
+        let (drafts, points) = (BTreeMap::new(), BTreeMap::new());
+        Self { suite, sentences, disclosure, view, drafts, points }
     }
 
     /// Replaces the disclosure: servers were started anew.
@@ -87,7 +95,14 @@ impl<'a> Analysis<'a> {
             JournalRecord::PointStarted { assignment, .. } => {
                 let ordinal = assignment.point.ordinal;
                 self.drafts.insert(ordinal, Draft::default());
-                self.points.remove(&ordinal);
+                let before = self.points.remove(&ordinal);
+                let because = before.and_then(|point| point.result.not_counted_because);
+                if let Some(Rule::ServerLost { server, from_second, .. }) =
+                    because.map(|it| it.rule)
+                {
+                    let again = Rule::ServerLost { server, from_second, made_again: true };
+                    self.view.lost_servers.push(again);
+                }
             }
             JournalRecord::ErrorSample { point, sample } => {
                 self.drafts.entry(point.ordinal).or_default().samples.push(sample.clone());
@@ -101,27 +116,33 @@ impl<'a> Analysis<'a> {
 
     /// Takes in a load point that has finished; `times` are `None` where its interval log is not
     /// there.
-    pub fn add_point(&mut self, record: &PointRecord, times: Option<&PointTimes>) -> &JudgedPoint {
+    pub fn add_point(
+        &mut self,
+        record: &PointRecord,
+        times: Option<&PointTimes>,
+    ) -> &EvaluatedPoint {
         self.view.ending = Ending::Torn;
+        self.view.has_points = true;
         let ordinal = record.point.ordinal;
         let Draft { samples, lost } = self.drafts.remove(&ordinal).unwrap_or_default();
         let view = PointView { record, samples: &samples, lost: &lost };
-        let result = self.judged(&view, times);
-        let attempt = self.view.started.capacity.as_ref().and_then(|asked| {
-            let within = &asked.within;
+        let result = self.evaluate(&view, times);
+        let request = self.view.started.capacity.as_ref();
+        let attempt = request.filter(|_| record.server_lost.is_none()).and_then(|request| {
+            let within = &request.within;
             Tried { suite: self.suite, within, record, result: &result, times }.attempt()
         });
-        self.points.insert(ordinal, JudgedPoint { result, attempt, id: record.point });
+        self.points.insert(ordinal, EvaluatedPoint { result, attempt, id: record.point });
         &self.points[&ordinal]
     }
 
-    /// The result of what was taken in so far.
+    /// The result of all records so far.
     pub fn finish(&self) -> RunResult {
-        let Self { suite, view, .. } = self;
+        let Self { suite, sentences, view, .. } = self;
         let disclosure = self.disclosure.as_ref();
         let mut result = frame(suite, disclosure, Some(&view.started));
         let searched = view.started.capacity.is_some();
-        let on_ladder = |point: &&JudgedPoint| match searched {
+        let on_ladder = |point: &&EvaluatedPoint| match searched {
             true => point.attempt.is_some(),
             false => point.id.purpose == Purpose::Ladder,
         };
@@ -133,15 +154,16 @@ impl<'a> Analysis<'a> {
         }
         result.points = with_positions(&ladder);
         result.probes = with_positions(&probes);
+        result.monitored_hosts = monitored_hosts(&result.points, disclosure);
         result.hints = hints_of_run(&result.points);
         result.verdict = check_run(suite, view, &result.points);
-        judge_limits(suite, &mut result.points, &mut result.probes, disclosure);
-        result.summary = summarise_run(suite, view, &result.points, &result.probes);
+        assign_limits(suite, &mut result.points, &mut result.probes, disclosure);
+        result.summary = summarise_run(suite, sentences, view, &result.points, &result.probes);
         state_summary(&mut result.summary, suite, &result.points);
         result.summary.endpoints = suite.endpoints.and_then(|_| endpoints(&result.points));
         match searched {
             true => self.answer(&mut result, &ladder),
-            false => name_loads_not_held(&mut result, suite),
+            false => report_missed_loads(&mut result, suite),
         }
         result.server_profile = self.server_profile();
         result.nonconformities = view.nonconformities.clone();
@@ -149,13 +171,14 @@ impl<'a> Analysis<'a> {
             result.nonconformities.add(&point.result.nonconformities);
         }
         result.verdict.warnings.extend(nonconformities(&result.nonconformities));
+        result.verdict.warnings.extend(server_assumed(&result.monitored_hosts));
         let gates = &view.started.gates;
         result.gates =
-            gates.all.iter().map(|one| judge(one, &result, gates.unsure_fails)).collect();
+            gates.all.iter().map(|one| evaluate(one, &result, gates.unsure_fails)).collect();
         result
     }
 
-    /// The profile, with the throughput that the server had meanwhile.
+    /// The profile, with the server's throughput while it was recorded.
     fn server_profile(&self) -> Option<ServerProfile> {
         let profile = self.view.profile.clone()?;
         let mut points = self.points.values().filter(|point| is_for_profile(point));
@@ -164,18 +187,19 @@ impl<'a> Analysis<'a> {
         Some(ServerProfile { achieved_ops_per_s, ..profile })
     }
 
-    /// Puts the capacity in the place of the headline.
-    fn answer(&self, result: &mut RunResult, ladder: &[&JudgedPoint]) {
+    /// Replaces the headline with the capacity.
+    fn answer(&self, result: &mut RunResult, ladder: &[&EvaluatedPoint]) {
         let mut tries: Vec<(u32, CapacityTry)> = (1..)
             .zip(ladder)
-            .filter_map(|(point, judged)| {
-                Some((judged.id.ordinal, CapacityTry { point, ..judged.attempt.clone()? }))
+            .filter_map(|(point, evaluated)| {
+                Some((evaluated.id.ordinal, CapacityTry { point, ..evaluated.attempt.clone()? }))
             })
             .collect();
         tries.sort_by_key(|(ordinal, _)| *ordinal);
         let tries = tries.into_iter().map(|(_, attempt)| attempt).collect();
         let points = (&result.points[..], &result.probes[..]);
-        capacity::summarise(&mut result.summary, (self.suite, &self.view), tries, points);
+        let of_run = (self.suite, &self.view, &self.sentences);
+        capacity::summarise(&mut result.summary, of_run, tries, points);
         let capacity = result.summary.capacity.as_ref();
         let bounds = capacity.map(|it| (Some(it.value), it.high));
         let bears = |point: &&PointResult| {
@@ -183,10 +207,11 @@ impl<'a> Analysis<'a> {
             bounds.is_none_or(|(value, high)| load == value || load == high)
         };
         let bearing = result.points.iter().filter(bears);
-        result.verdict = check_capacity(&self.view, capacity.is_some(), bearing);
+        let unsound = capacity::unsound(&result.summary, &result.points);
+        result.verdict = check_capacity(&self.view, capacity.map(|_| unsound), bearing);
     }
 
-    fn judged(&self, view: &PointView<'_>, times: Option<&PointTimes>) -> PointResult {
+    fn evaluate(&self, view: &PointView<'_>, times: Option<&PointTimes>) -> PointResult {
         let (suite, started) = (self.suite, &self.view.started);
         let mut result = point_result(started, view, times);
         let totals = times.map(PointTimes::window_total);
@@ -201,26 +226,34 @@ impl<'a> Analysis<'a> {
         let Verdict { valid, reasons, warnings } = check_point(&evidence);
         (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
         if let (Some(total), Some(times)) = (&totals, times) {
-            let stated = state(suite, view.record, total, times);
-            result.response_interval_ns = stated.response;
-            result.service_interval_ns = stated.service;
-            result.achieved_interval_ops_per_s = stated.achieved;
-            result.uncertainty = stated.uncertainty;
+            let intervals = state(suite, view.record, total, times);
+            result.response_interval_ns = intervals.response;
+            result.service_interval_ns = intervals.service;
+            result.achieved_interval_ops_per_s = intervals.achieved;
+            result.uncertainty = intervals.uncertainty;
+            result.warnings.extend(wide_interval(&result).map(|rule| rule.of_point(UNPLACED)));
             result.generation = generation(suite, view.record, total, times);
-            result.hints = hints_of_point(&Seen { record: view.record, times: total });
+            let disclosure = self.disclosure.as_ref();
+            let input = HintInput { record: view.record, times: total, disclosure };
+            result.hints = hints_of_point(&input);
         }
         let on_ladder = view.record.point.purpose == Purpose::Ladder;
         let score = suite.score.as_ref().filter(|_| on_ladder);
         if let Some(mix) = score.and_then(|s| score_of_point(s, &started.op_names, view.record)) {
             let clients = view.record.load.clients();
             result.score = Some(mix.value);
-            result.warnings.extend(idle_clients(&mix, clients).map(|rule| rule.at(UNPLACED)));
+            result.warnings.extend(idle_clients(&mix, clients).map(|rule| rule.of_point(UNPLACED)));
         }
-        result.goodput = suite.goodput.map(|limits| goodput(limits, view.record));
-        result.cost = costs(view.record, self.disclosure.as_ref());
+        let cycles = totals.as_ref().zip(times);
+        let cycles =
+            cycles.and_then(|(total, times)| Cycles::from_record(view.record, total, times));
+        result.goodput = suite.goodput.map(|limits| goodput(limits, view.record, cycles));
+        let disclosure = self.disclosure.as_ref();
+        result.cost = costs(view.record, disclosure);
+        result.page_cache = page_cache_use(suite, view.record, &result, disclosure);
         let (not_counted, because) = check_counted(&evidence).unzip();
         result.not_counted = not_counted;
-        result.not_counted_because = because.map(|rule| rule.at(UNPLACED));
+        result.not_counted_because = because.map(|rule| rule.of_point(UNPLACED));
         result.achieved_bytes_per_s = match suite.metric {
             Metric::Bytes => bytes_per_s(&result),
             Metric::Ops | Metric::Logons => None,
@@ -232,12 +265,12 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Its load was there to be profiled, and its figures are those of a server that is disturbed.
-fn is_for_profile(point: &JudgedPoint) -> bool {
+/// The load served to profile the server; its figures are those of a disturbed server.
+fn is_for_profile(point: &EvaluatedPoint) -> bool {
     point.id.purpose == Purpose::Profile
 }
 
-/// The result of a run of which not even the first record was written.
+/// The result of a run whose journal has no record at all.
 pub fn not_started(suite: &Suite, disclosure: Option<&Disclosure>) -> RunResult {
     let mut result = frame(suite, disclosure, None);
     result.verdict.reasons.push(Rule::NotStarted.of_run());
@@ -245,9 +278,9 @@ pub fn not_started(suite: &Suite, disclosure: Option<&Disclosure>) -> RunResult 
 }
 
 /// The points with their positions, from 1 in this order, in their findings too.
-fn with_positions(points: &[&JudgedPoint]) -> Vec<PointResult> {
-    let with_position = |(position, judged): (u32, &&JudgedPoint)| {
-        let mut point = PointResult { position, ..judged.result.clone() };
+fn with_positions(points: &[&EvaluatedPoint]) -> Vec<PointResult> {
+    let with_position = |(position, evaluated): (u32, &&EvaluatedPoint)| {
+        let mut point = PointResult { position, ..evaluated.result.clone() };
         let findings = point.reasons.iter_mut().chain(&mut point.warnings);
         for finding in findings.chain(&mut point.not_counted_because) {
             finding.point = Some(position);
@@ -257,7 +290,7 @@ fn with_positions(points: &[&JudgedPoint]) -> Vec<PointResult> {
     (1..).zip(points).map(with_position).collect()
 }
 
-/// What a result says before its points.
+/// The parts of a result that do not depend on its points.
 fn frame(
     suite: &Suite,
     disclosure: Option<&Disclosure>,
@@ -288,6 +321,7 @@ fn frame(
         summary: Summary::default(),
         points: Vec::new(),
         probes: Vec::new(),
+        monitored_hosts: Vec::new(),
         hints: Vec::new(),
         departures: started.map(|s| s.departures.clone()).unwrap_or_default(),
         method: started.map(|s| s.method.clone()).unwrap_or_default(),
@@ -303,7 +337,8 @@ fn rfc3339(at_unix_ns: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::capacity::CapacityAsked;
+    use plimsoll_model::capacity::CapacityRequest;
+    use plimsoll_report::sentences::SENTENCES;
 
     use super::*;
     use crate::testing::{PointBuilder, RunBuilder, add, analyse};
@@ -338,13 +373,14 @@ mod tests {
     #[test]
     fn a_run_that_goes_on_is_shown_as_far_as_it_has_come_and_ends_as_its_bundle_says() {
         let busy = PointBuilder::closed(16).worker_busy(0.99);
-        let mut run = RunBuilder::of([]).with_probe(busy).with_probe(PointBuilder::closed(8));
+        let mut run =
+            RunBuilder::from_points([]).with_probe(busy).with_probe(PointBuilder::closed(8));
         run.suite = PointBuilder::closed(1).build().suite;
         let within = "p99<50ms".parse().unwrap();
-        let asked = CapacityAsked { within, think: None, users_per_client: 1.0 };
-        run.started_mut().capacity = Some(asked);
+        let request = CapacityRequest { within, think: None, users_per_client: Some(1.0) };
+        run.started_mut().capacity = Some(request);
         let started = run.started_mut().clone();
-        let mut analysis = Analysis::begin(&run.suite, started, None);
+        let mut analysis = Analysis::begin(&run.suite, SENTENCES, started, None);
         let mut positions = Vec::new();
         for record in &run.journal[1..] {
             add(&mut analysis, record, &run.histograms);

@@ -1,11 +1,12 @@
-//! How far a figure of a window may be chance: neighbouring ops depend on each other (a queue is a
-//! queue for a while), so not ops but blocks of time are what a window has a sample of.
+//! How far a figure of a window may be chance. Neighbouring ops depend on each other (a queue stays
+//! a queue for a while), so the sample of a window consists of blocks of time, not of ops.
 //!
-//! A percentile's part is found as a share: how much the share of ops at or below it varies between
-//! blocks. The histogram then says which times lie that much further up or down (Woodruff 1952).
-//! With twenty slices or more the variation comes from a moving-block bootstrap (Künsch 1989), with
-//! fewer from batch means; both are widened to 95 % by Student's t for the blocks there are, and
-//! taken for blocks of several lengths, of which the one that varies most counts.
+//! The chance of a percentile is estimated as a share: how much the share of ops at or below it
+//! varies between blocks. The histogram then gives the times that lie that much further up or down
+//! (Woodruff 1952). With twenty slices or more the variation comes from a moving-block bootstrap
+//! (Künsch 1989), with fewer from batch means. Both are widened to 95 % by Student's t for the
+//! number of blocks, and computed for blocks of several lengths, of which the one that varies most
+//! counts.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +17,17 @@ use crate::times::quantile_ns;
 
 /// Steps per doubling of the coarse histograms.
 pub(crate) const STEPS: u64 = 128;
-/// Fewer blocks say too little of how they vary.
+/// Fewer blocks do not show how much they vary.
 pub(crate) const BLOCKS_MIN: usize = 5;
 /// Slices from which blocks are drawn again and again.
 const BOOTSTRAP_SLICES_MIN: usize = 20;
 const RESAMPLES: usize = 400;
 /// The same bundle gives the same result.
 const SEED: u64 = 0x504c_494d_534f_4c4c;
-/// Neighbours that depend on each other more than this leave too little to tell.
+/// Neighbours that depend on each other more than this do not allow an estimate.
 const CORRELATION_MAX: f64 = 0.75;
-/// One slice does not tell how much its ops depend on each other: they are taken to scatter so much
-/// more than independent ones.
+/// One slice does not show how much its ops depend on each other: they are taken to scatter by this
+/// factor more than independent ones.
 const ONE_SLICE_FACTOR: f64 = 3.0;
 
 /// Counts of times in few buckets.
@@ -40,7 +41,7 @@ pub(crate) struct Coarse {
 
 impl Coarse {
     /// Of a histogram.
-    pub(crate) fn of(times: &Times) -> Self {
+    pub(crate) fn from_times(times: &Times) -> Self {
         let mut coarse = Self::default();
         coarse.add(times);
         coarse
@@ -76,11 +77,11 @@ impl Coarse {
 
     /// The value that this share lies at or below, to 0.8 %; `None` of nothing.
     pub(crate) fn quantile_ns(&self, share: f64) -> Option<f64> {
-        let wanted = (self.n as f64 * share).ceil().max(1.0) as u64;
+        let rank = (self.n as f64 * share).ceil().max(1.0) as u64;
         let mut below = 0;
         let holds = |entry: &&(u16, u32)| {
             below += u64::from(entry.1);
-            below >= wanted
+            below >= rank
         };
         let (bucket, _) = self.counts.iter().find(holds)?;
         Some((lower_edge_ns(*bucket) + lower_edge_ns(bucket + 1)) as f64 / 2.0)
@@ -142,9 +143,9 @@ pub(crate) fn chance_of_share(slices: &[&Coarse], whole: &Times, share: f64) -> 
     }
     // Less than independent ops would scatter is luck.
     let least = NORMAL_95 * (share * (1.0 - share) / whole.len() as f64).sqrt();
-    let found = chance_of_ratio(&parts.collect::<Vec<_>>());
-    let found = found.unwrap_or(Chance::even(least * ONE_SLICE_FACTOR));
-    Some(Chance { below: found.below.max(least), above: found.above.max(least) })
+    let chance = chance_of_ratio(&parts.collect::<Vec<_>>());
+    let chance = chance.unwrap_or(Chance::even(least * ONE_SLICE_FACTOR));
+    Some(Chance { below: chance.below.max(least), above: chance.above.max(least) })
 }
 
 /// Of the mean, in nanoseconds.
@@ -193,7 +194,7 @@ fn batch_means(parts: &[(f64, f64)]) -> Option<f64> {
     let squares: f64 = off.iter().map(|off| off * off).sum();
     let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let k = k as f64;
-    // Deviations from their own mean are a little unlike each other: 1/k on average.
+    // Deviations from their own mean are slightly anti-correlated: 1/k on average.
     let alike = if squares > 0.0 { products / squares + 1.0 / k } else { 0.0 };
     let alike = alike.clamp(0.0, CORRELATION_MAX);
     let inflated = squares * (1.0 + alike) / (1.0 - alike);
@@ -214,7 +215,7 @@ fn bootstrap(parts: &[(f64, f64)], length: usize) -> Chance {
     });
     off.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| off[((RESAMPLES - 1) as f64 * share).round() as usize];
-    // So few blocks scatter more than a bootstrap of them shows.
+    // This few blocks scatter more than a bootstrap of them shows.
     let k = n as f64 / length as f64;
     let t = t_95((k as usize).saturating_sub(1).max(1)).unwrap_or(NORMAL_95);
     let widen = t / NORMAL_95 * (k / (k - 1.0)).sqrt();
@@ -271,7 +272,7 @@ mod tests {
         let mut random = random();
         let mut normal = || (0..12).map(|_| unit(&mut random)).sum::<f64>() - 6.0;
         let trials = 400;
-        let held = (0..trials)
+        let covered = (0..trials)
             .filter(|_| {
                 let mut state = normal() / (1.0 - alike * alike).sqrt();
                 let parts: Vec<(f64, f64)> = (0..n)
@@ -285,25 +286,25 @@ mod tests {
                 -chance.above <= mean && mean <= chance.below
             })
             .count();
-        held as f64 / f64::from(trials)
+        covered as f64 / f64::from(trials)
     }
 
     #[test]
     fn intervals_of_independent_slices_hold_the_truth_nineteen_times_in_twenty() {
         for n in [3, 12, 30] {
-            let held = coverage(n, 0.0);
-            assert!((0.92..=1.0).contains(&held), "{n} slices: {held}");
+            let covered = coverage(n, 0.0);
+            assert!((0.92..=1.0).contains(&covered), "{n} slices: {covered}");
         }
         // And no wider than they must be.
-        let held = coverage(30, 0.0);
-        assert!(held < 0.99, "{held}");
+        let covered = coverage(30, 0.0);
+        assert!(covered < 0.99, "{covered}");
     }
 
     #[test]
     fn slices_that_depend_on_each_other_give_wider_intervals() {
         for (n, alike) in [(12, 0.3), (40, 0.4)] {
-            let held = coverage(n, alike);
-            assert!((0.88..=1.0).contains(&held), "{n} slices, {alike}: {held}");
+            let covered = coverage(n, alike);
+            assert!((0.88..=1.0).contains(&covered), "{n} slices, {alike}: {covered}");
         }
     }
 
@@ -358,7 +359,7 @@ mod tests {
         let chance = chance_of_share(&slices, &times, 0.5).unwrap();
         let least = NORMAL_95 * (0.25_f64 / 1_000.0).sqrt();
         assert!((chance.below - least).abs() < 1e-9);
-        // One tells nothing of how they differ.
+        // One slice does not show how slices differ.
         let chance = chance_of_share(&[&coarse], &times, 0.5).unwrap();
         assert!((chance.above / least - ONE_SLICE_FACTOR).abs() < 1e-9);
     }

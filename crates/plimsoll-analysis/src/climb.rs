@@ -1,13 +1,14 @@
 //! The climb to the highest load that holds, over tries that scatter. Pure: the caller runs the
-//! tries. What *holds* means, how often a load is tried again, how the load grows and when the climb
-//! ends is a [`Policy`]: of the peak search, of the capacity search, of the calibration's rate.
+//! tries. What *holds* means, how often a load is tried again, how the load grows and when the
+//! climb ends is a [`Policy`]: of the peak search, of the capacity search, of the calibration's
+//! rate.
 //!
-//! The load grows while it holds, or shrinks while it does not. Then the gap between the highest
-//! load that held and the lowest that did not is narrowed until it is small. A load whose tries leave
-//! it in doubt is tried again first. The next load follows from the tries alone, so that a resumed
-//! search continues where it was.
+//! The load grows while it holds, or shrinks while it does not. Then the interval between the
+//! highest load that held and the lowest that did not is narrowed until it is small. A load with
+//! contradictory tries is tried again first. The next load follows from the tries alone, so that a
+//! resumed search continues where it was.
 
-/// Loads from here on are whole numbers: nobody asks for fractions of an op.
+/// Loads from here on are whole numbers: nobody requests fractions of an op.
 pub const WHOLE_FROM_OPS_PER_S: f64 = 100.0;
 
 /// Who set a ceiling.
@@ -21,22 +22,22 @@ pub enum Ceiling {
     Failure,
 }
 
-/// What the tries of a load say together.
+/// The combined outcome of the tries of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LevelState {
     /// The load holds.
-    Held,
+    Sustained,
     /// It did not, and is tried again before that is believed.
     Doubtful(Ceiling),
     /// It does not hold.
     Missed(Ceiling),
 }
 
-impl Standing {
+impl LevelState {
     /// Who set the ceiling, where the load did not hold.
     pub(crate) const fn ceiling(self) -> Option<Ceiling> {
         match self {
-            Self::Held => None,
+            Self::Sustained => None,
             Self::Doubtful(ceiling) | Self::Missed(ceiling) => Some(ceiling),
         }
     }
@@ -63,9 +64,9 @@ pub fn levels<'a, T>(tries: impl IntoIterator<Item = (f64, &'a T)>) -> Vec<Level
     levels
 }
 
-/// How a climb goes.
+/// Parameters of a climb.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Course {
+pub struct ClimbConfig {
     /// The first load.
     pub first: f64,
     /// Growth while loads hold.
@@ -87,9 +88,9 @@ pub struct Course {
     pub whole_from: f64,
 }
 
-impl Course {
+impl ClimbConfig {
     /// With the first load and the top as shares of what all clients at once reached.
-    pub(crate) fn of(self, closed: f64) -> Self {
+    pub(crate) fn scaled_to(self, closed: f64) -> Self {
         Self { first: closed * self.first, top: closed * self.top, ..self }
     }
 
@@ -100,9 +101,9 @@ impl Course {
     }
 
     /// Nothing was missed yet: up to the top, then beyond.
-    fn above(&self, held: f64) -> f64 {
-        let grown = held * self.growth_ratio;
-        if held < 0.99 * self.top { grown.min(self.top) } else { grown }
+    pub(crate) fn above(&self, sustained: f64) -> f64 {
+        let grown = sustained * self.growth_ratio;
+        if sustained < 0.99 * self.top { grown.min(self.top) } else { grown }
     }
 }
 
@@ -110,35 +111,40 @@ impl Course {
 #[derive(Debug)]
 pub struct Bracket<'l, T> {
     /// The highest load that held below the lowest that did not.
-    pub held: Option<f64>,
+    pub sustained: Option<f64>,
     /// The lowest load that did not hold, and what made it fail.
     pub missed: Option<(&'l Level<'l, T>, Ceiling)>,
 }
 
-/// What searches differ in.
+/// What differs between searches.
 pub trait Policy {
-    /// What became of a load once.
+    /// The outcome of one try of a load.
     type Try;
 
     /// First load, growth and bounds.
-    fn course(&self) -> Course;
+    fn climb_config(&self) -> ClimbConfig;
 
-    /// What the tries of a load say.
-    fn standing(&self, level: &Level<'_, Self::Try>) -> Standing;
+    /// The combined outcome of the tries of a load.
+    fn level_state(&self, level: &Level<'_, Self::Try>) -> LevelState;
 
     /// A load to try where nothing held yet.
     fn below(&self, missed: &Level<'_, Self::Try>, _ceiling: Ceiling) -> f64 {
         missed.load / 2.0
     }
 
+    /// A load to try above one that held, where nothing was missed yet.
+    fn above(&self, sustained: f64) -> f64 {
+        self.climb_config().above(sustained)
+    }
+
     /// A load to try between one that held and one that did not.
-    fn between(&self, held: f64, missed: f64) -> f64 {
-        f64::midpoint(held, missed)
+    fn between(&self, sustained: f64, missed: f64) -> f64 {
+        f64::midpoint(sustained, missed)
     }
 
     /// The climb ends when held and missed are this close, as a share of the missed load.
     fn resolution_ratio(&self, _ceiling: Ceiling) -> f64 {
-        self.course().resolution_ratio
+        self.climb_config().resolution_ratio
     }
 
     /// A load that did not hold and is no ceiling all the same.
@@ -146,14 +152,14 @@ pub trait Policy {
         false
     }
 
-    /// Steps that are kept for what comes after the climb.
+    /// Steps that are reserved for the time after the climb.
     fn reserve(&self) -> u32 {
         0
     }
 
     /// Whether the climb ends after this number of loads.
-    fn is_over(&self, loads: u32, _so_far: &Bracket<'_, Self::Try>, steps_left: u32) -> bool {
-        steps_left <= self.reserve() || loads >= self.course().loads_max
+    fn is_finished(&self, loads: u32, _so_far: &Bracket<'_, Self::Try>, steps_left: u32) -> bool {
+        steps_left <= self.reserve() || loads >= self.climb_config().loads_max
     }
 }
 
@@ -163,57 +169,57 @@ pub enum Next<'l, T> {
     /// It tries this load.
     Try(f64),
     /// It ends here.
-    Known(Bracket<'l, T>),
+    Done(Bracket<'l, T>),
 }
 
-/// The next load to try, or what is known when no load is left or there is no time for one.
+/// The next load to try, or the bracket when no load is left or there is no time for one.
 pub fn next<'l, P: Policy>(
     policy: &P,
     levels: &'l [Level<'l, P::Try>],
     steps_left: u32,
 ) -> Next<'l, P::Try> {
     if let Some(last) = levels.last()
-        && matches!(policy.standing(last), Standing::Doubtful(_))
+        && matches!(policy.level_state(last), LevelState::Doubtful(_))
         && steps_left > policy.reserve()
     {
         return Next::Try(last.load);
     }
     let bracket = bracket(policy, levels);
-    let over = policy.is_over(levels.len() as u32, &bracket, steps_left);
-    match proposed(policy, &bracket).filter(|_| !over) {
+    let finished = policy.is_finished(levels.len() as u32, &bracket, steps_left);
+    match proposed(policy, &bracket).filter(|_| !finished) {
         Some(load) => Next::Try(load),
-        None => Next::Known(bracket),
+        None => Next::Done(bracket),
     }
 }
 
 fn bracket<'l, P: Policy>(policy: &P, levels: &'l [Level<'l, P::Try>]) -> Bracket<'l, P::Try> {
-    let standings = || levels.iter().map(|level| (level, policy.standing(level)));
+    let standings = || levels.iter().map(|level| (level, policy.level_state(level)));
     let missed = standings()
         .filter(|(level, _)| !policy.is_ignored(level, levels))
-        .filter_map(|(level, standing)| Some((level, standing.ceiling()?)))
+        .filter_map(|(level, state)| Some((level, state.ceiling()?)))
         .min_by(|a, b| a.0.load.total_cmp(&b.0.load));
     let below = missed.map_or(f64::INFINITY, |(level, _)| level.load);
-    let held = standings()
-        .filter(|(level, standing)| *standing == Standing::Held && level.load < below)
+    let sustained = standings()
+        .filter(|(level, state)| *state == LevelState::Sustained && level.load < below)
         .map(|(level, _)| level.load)
         .reduce(f64::max);
-    Bracket { held, missed }
+    Bracket { sustained, missed }
 }
 
-/// A load within the bracket that tells more of it; `None` where none does.
+/// A load within the bracket that narrows it; `None` where there is none.
 fn proposed<P: Policy>(policy: &P, bracket: &Bracket<'_, P::Try>) -> Option<f64> {
-    let course = policy.course();
-    let load = match (bracket.held, bracket.missed) {
-        (None, None) => course.first,
-        (Some(held), None) => course.above(held),
+    let config = policy.climb_config();
+    let load = match (bracket.sustained, bracket.missed) {
+        (None, None) => config.first,
+        (Some(sustained), None) => policy.above(sustained),
         (None, Some((missed, ceiling))) => policy.below(missed, ceiling),
-        (Some(held), Some((missed, ceiling))) => {
+        (Some(sustained), Some((missed, ceiling))) => {
             let near = policy.resolution_ratio(ceiling) * missed.load;
-            (missed.load - held > near).then(|| policy.between(held, missed.load))?
+            (missed.load - sustained > near).then(|| policy.between(sustained, missed.load))?
         }
     };
-    let load = course.bounded(load);
-    let above = bracket.held.is_none_or(|held| load > held);
+    let load = config.bounded(load);
+    let above = bracket.sustained.is_none_or(|sustained| load > sustained);
     let below = bracket.missed.is_none_or(|(missed, _)| load < missed.load);
     (above && below).then_some(load)
 }
@@ -244,7 +250,7 @@ pub enum Step<A> {
         number: u32,
     },
     /// The answer.
-    Found(A),
+    Answer(A),
     /// There is none.
     Nothing,
 }

@@ -1,41 +1,41 @@
-//! What an op cost the hosts that were watched. Pure.
+//! Costs of an op on the monitored hosts. Pure.
 //!
-//! A figure is what the monitors saw in the window, over the ops that were done in it without error.
-//! Its interval comes from blocks of the window ([`crate::blocks`]): of each sample what it saw, and
-//! the ops of its time.
+//! A figure is what the monitors counted in the window, over the ops that completed in it without
+//! error. Its interval comes from blocks of the window ([`crate::blocks`]): the count of each
+//! sample, and the ops of its time.
 //!
-//! A host that server and generator share has no processor figures of its own here: they would be
-//! the generator's too. What the server's processes used stands in their place.
-
-mod counted;
-mod hosts;
+//! A host that server and generator share has no processor figures of its own here, since they
+//! would include the generator's. The use of the server's processes replaces them.
 
 use std::collections::BTreeMap;
 
 use plimsoll_model::cost::{Cost, CostFigure, CostOf, HostCost};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{Phase, PointRecord, ResourceUse};
+use plimsoll_model::monitored::{MonitoredHost, SourceRole};
 
 use crate::blocks::chance_of_ratio;
-use counted::{disks, interfaces};
-use hosts::{Place, SERVER, place_of};
+use crate::host_roles::{HostEvidence, SERVER};
 
 const NS_PER_S: f64 = 1e9;
 
-/// Of each host that was watched, this one first.
+/// Costs on each monitored host, this one first.
 pub(crate) fn costs(record: &PointRecord, disclosure: Option<&Disclosure>) -> Vec<HostCost> {
-    let Some(window) = Window::of(record) else { return Vec::new() };
-    let mut sources: Vec<Option<&str>> = Vec::new();
-    for source in record.resources.iter().map(|resource| resource.source.as_deref()) {
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
-    }
-    sources.sort_unstable();
-    let place = |source| Some((source, place_of(source, &sources, record, disclosure)?));
-    let placed = sources.iter().copied().filter_map(place);
-    let seen = |source| Seen::of(record, source, &window);
-    placed.flat_map(|(source, place)| seen(source).costs(place)).collect()
+    let Some(window) = Window::from_record(record) else { return Vec::new() };
+    let evidence = HostEvidence::from_record(record, disclosure);
+    let costs = |host: &MonitoredHost| {
+        let source = host.source.as_deref();
+        let of = match host.role {
+            SourceRole::Server if source.is_none() && evidence.generates_here() => {
+                CostOf::SharedHost
+            }
+            SourceRole::Server => CostOf::ServerHost,
+            SourceRole::Client => CostOf::GeneratorHost,
+            _ => CostOf::OtherHost,
+        };
+        HostResources::from_record(record, source, &window).costs(of)
+    };
+    evidence.hosts().iter().flat_map(costs).collect()
 }
 
 /// Ops of the window, over time.
@@ -48,7 +48,7 @@ struct Window {
 
 impl Window {
     /// `None` where nothing was done.
-    fn of(record: &PointRecord) -> Option<Self> {
+    fn from_record(record: &PointRecord) -> Option<Self> {
         let (seconds, done) = (record.measured_ns.as_secs_f64(), record.totals.done_in_window);
         if seconds <= 0.0 || done == 0 {
             return None;
@@ -71,34 +71,28 @@ impl Window {
     }
 }
 
-/// A resource, and what one of it is in the unit of the figure.
+/// A resource, and its factor to the unit of the figure.
 type Use<'a> = (&'a ResourceUse, f64);
 
-/// What was seen of one host.
-struct Seen<'a> {
+/// The resources of one host.
+struct HostResources<'a> {
     source: Option<&'a str>,
     resources: Vec<&'a ResourceUse>,
     window: &'a Window,
 }
 
-impl<'a> Seen<'a> {
-    fn of(record: &'a PointRecord, source: Option<&'a str>, window: &'a Window) -> Self {
+impl<'a> HostResources<'a> {
+    fn from_record(record: &'a PointRecord, source: Option<&'a str>, window: &'a Window) -> Self {
         let of_source = |used: &&ResourceUse| used.source.as_deref() == source;
         let resources = record.resources.iter().filter(of_source).collect();
         Self { source, resources, window }
     }
 
-    fn costs(&self, place: Place) -> Vec<HostCost> {
-        let (host, whole) = match place {
-            Place::Server => (CostOf::ServerHost, true),
-            Place::Shared => (CostOf::SharedHost, false),
-            Place::Generator => (CostOf::GeneratorHost, true),
-            Place::Other => (CostOf::OtherHost, true),
-        };
-        let has_server = matches!(place, Place::Server | Place::Shared);
+    fn costs(&self, of: CostOf) -> Vec<HostCost> {
+        let has_server = matches!(of, CostOf::ServerHost | CostOf::SharedHost);
         let processes = has_server.then(|| self.of_processes());
-        let found = [processes, Some(self.of_host(host, whole))];
-        found.into_iter().flatten().filter(|cost| !cost.figures.is_empty()).collect()
+        let costs = [processes, Some(self.of_host(of))];
+        costs.into_iter().flatten().filter(|cost| !cost.figures.is_empty()).collect()
     }
 
     fn get(&self, name: &str) -> Option<&'a ResourceUse> {
@@ -109,17 +103,14 @@ impl<'a> Seen<'a> {
         self.get(name).map(|used| used.mean)
     }
 
-    /// The things of a table of which this column was seen: `vda` of `disk.vda.busy`.
+    /// The keys of a table that have this column: `vda` of `disk.vda.busy`.
     fn keys(&self, table: &str, column: &str) -> Vec<&'a str> {
-        let key = |used: &&'a ResourceUse| {
-            let rest = used.name.strip_prefix(table)?.strip_prefix('.')?;
-            rest.strip_suffix(column)?.strip_suffix('.')
-        };
-        self.resources.iter().filter_map(key).collect()
+        self.resources.iter().filter_map(|used| used.key(table, column)).collect()
     }
 
-    /// With all programs that ran on it, where `whole` says that these are wanted.
-    fn of_host(&self, of: CostOf, whole: bool) -> HostCost {
+    /// With all programs that ran on it, unless it is shared.
+    fn of_host(&self, of: CostOf) -> HostCost {
+        let whole = of != CostOf::SharedHost;
         let mut figures = Figures::default();
         let cores = self.keys("cpu", "busy").len() as f64;
         let cores = Some(cores).filter(|cores| whole && *cores > 0.0);
@@ -139,10 +130,10 @@ impl<'a> Seen<'a> {
         figures.add(CostFigure::DiskTransfersPerOp, transfers);
         figures.add(CostFigure::DiskBytesPerOp, self.per_op(&of_disks(&["read", "written"])));
         figures.add_plain(CostFigure::DiskBusy, mean_of(&of_disks(&["busy"])));
-        let (interfaces, ways) = interfaces(self, of == CostOf::SharedHost);
+        let (interfaces, directions) = interfaces(self, of == CostOf::SharedHost);
         let of_networks = |columns: &[&str]| self.columns("network", &interfaces, columns);
-        figures.add(CostFigure::NicPacketsPerOp, self.per_op(&of_networks(ways.packets())));
-        figures.add(CostFigure::NicBytesPerOp, self.per_op(&of_networks(ways.bytes())));
+        figures.add(CostFigure::NicPacketsPerOp, self.per_op(&of_networks(directions.packets())));
+        figures.add(CostFigure::NicBytesPerOp, self.per_op(&of_networks(directions.bytes())));
         let named = |keys: Vec<&str>| keys.into_iter().map(str::to_owned).collect();
         HostCost {
             source: self.source.map(str::to_owned),
@@ -169,7 +160,7 @@ impl<'a> Seen<'a> {
             (!uses.is_empty()).then(|| uses.iter().map(|(used, _)| used.mean).sum::<f64>())
         };
         let cpu = sum("cpu").filter(|cpu| *cpu > 0.0);
-        // Of several servers nobody knows whether they have the same cores.
+        // Several servers may share the same cores.
         let cores = sum("cores_allowed").filter(|cores| servers.len() == 1 && *cores > 0.0);
         figures.add_plain(CostFigure::CpuBusy, cpu.zip(cores).map(|(cpu, cores)| cpu / cores));
         let system = cpu.zip(sum("cpu_system")).map(|(cpu, system)| (system / cpu).min(1.0));
@@ -200,7 +191,7 @@ impl<'a> Seen<'a> {
         Some(((system + interrupts.sum::<f64>()) / busy).min(1.0))
     }
 
-    /// The sum of these rates, over the rate of ops. `None` where nothing was seen.
+    /// The sum of these rates, over the rate of ops. `None` without a sample.
     fn per_op(&self, uses: &[Use<'_>]) -> Option<Cost> {
         if uses.is_empty() {
             return None;
@@ -212,7 +203,7 @@ impl<'a> Seen<'a> {
         Some(Cost { value, interval })
     }
 
-    /// What each sample saw, and the ops of its time: empty where samples were not kept.
+    /// Count of each sample, and the ops of its time; empty where samples were not kept.
     fn parts(&self, uses: &[Use<'_>]) -> Option<Vec<(f64, f64)>> {
         let (first, _) = uses.first()?;
         let middles: Vec<f64> = first.over_time.iter().map(|(at, _)| *at).collect();
@@ -222,7 +213,7 @@ impl<'a> Seen<'a> {
         let between = |at: usize| f64::midpoint(middles[at], middles[at + 1]);
         let part = |at: usize| {
             let last = middles.len() - 1;
-            // Samples follow each other: the outer ends lie as far from the middle as the inner.
+            // Samples follow each other: the outer ends are as far from the middle as the inner.
             let begin = if at == 0 { 2.0 * middles[0] - between(0) } else { between(at - 1) };
             let end = if at == last { 2.0 * middles[last] - begin } else { between(at) };
             let (begin, end) = (begin.max(0.0), end.min(self.window.seconds));
@@ -247,9 +238,86 @@ impl Figures {
         self.0.extend(cost.map(|cost| (figure, cost)));
     }
 
-    /// One that is not told with an interval.
+    /// Adds a figure that is reported without an interval.
     fn add_plain(&mut self, figure: CostFigure, value: Option<f64>) {
         self.add(figure, value.map(|value| Cost { value, interval: None }));
+    }
+}
+
+/// Disks whose transfers lie on other disks, or in memory.
+const STACKED_DISKS: [&str; 6] = ["dm-", "md", "loop", "zram", "ram", "bcache"];
+/// Interfaces whose packets pass another one too, or never leave the host.
+const STACKED_INTERFACES: [&str; 16] = [
+    "lo", "veth", "br", "docker", "virbr", "bond", "team", "tun", "tap", "vnet", "dummy", "cali",
+    "flannel", "cni", "wg", "kube",
+];
+const BOTH_DIRECTIONS: [&str; 2] = ["received", "sent"];
+
+/// The underlying disks. If the disks on top of others moved more than these did, they cannot lie
+/// on them: a loop device on files in memory.
+fn disks<'a>(host: &HostResources<'a>) -> Vec<&'a str> {
+    let is_stacked = |disk: &&str| STACKED_DISKS.iter().any(|start| disk.starts_with(start));
+    let all = host.keys("disk", "busy");
+    let (stacked, below): (Vec<&str>, Vec<&str>) = all.into_iter().partition(is_stacked);
+    let bytes = |disk: &str| -> f64 {
+        host.columns("disk", &[disk], &["read", "written"]).iter().map(|(used, _)| used.mean).sum()
+    };
+    let of_stacked = stacked.iter().map(|disk| bytes(disk)).fold(0.0, f64::max);
+    let of_below: f64 = below.iter().map(|disk| bytes(disk)).sum();
+    match of_stacked > of_below {
+        true => {
+            stacked.into_iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b))).into_iter().collect()
+        }
+        false => below,
+    }
+}
+
+/// The interfaces, and the directions that are counted. In a network namespace of its own the
+/// server has its own; to a generator on the same host all traffic passes the loopback interface,
+/// which counts each packet as sent and as received.
+fn interfaces<'a>(host: &HostResources<'a>, shared: bool) -> (Vec<&'a str>, Directions) {
+    let all = host.keys("network", "sent");
+    let is_inside = |key: &&&str| key.contains(':') && !key.ends_with(":lo");
+    let inside: Vec<&str> = all.iter().filter(is_inside).copied().collect();
+    if !inside.is_empty() {
+        return (inside, Directions::Both);
+    }
+    if shared {
+        return (all.into_iter().filter(|key| *key == "lo").collect(), Directions::Sent);
+    }
+    let is_stacked = |key: &str| {
+        key.contains('.') || STACKED_INTERFACES.iter().any(|start| key.starts_with(start))
+    };
+    let outside = |key: &&str| !key.contains(':') && *key != "lo";
+    let outside: Vec<&str> = all.into_iter().filter(outside).collect();
+    let below: Vec<&str> = outside.iter().copied().filter(|key| !is_stacked(key)).collect();
+    (if below.is_empty() { outside } else { below }, Directions::Both)
+}
+
+/// Which directions of an interface are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Directions {
+    /// What is sent is also received.
+    Sent,
+    /// In and out.
+    Both,
+}
+
+impl Directions {
+    /// Columns of bytes.
+    fn bytes(self) -> &'static [&'static str] {
+        match self {
+            Self::Sent => &BOTH_DIRECTIONS[1..],
+            Self::Both => &BOTH_DIRECTIONS,
+        }
+    }
+
+    /// Columns of packets.
+    fn packets(self) -> &'static [&'static str] {
+        match self {
+            Self::Sent => &["sent_packets"],
+            Self::Both => &["received_packets", "sent_packets"],
+        }
     }
 }
 

@@ -1,16 +1,14 @@
-//! A curve measured elsewhere: load, throughput and response time as CSV.
+//! A curve measured elsewhere (load, throughput and response time as CSV), and the overall response
+//! time: one figure for a whole curve of mean response time over throughput.
 
 use plimsoll_model::finding::{Finding, Rule};
-use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::result::{
-    Axis, PointResult, RESULT_FORMAT, RunResult, Summary, TimeSummary, Verdict,
+    Axis, OverallResponse, PointResult, RESULT_FORMAT, RunResult, Summary, TimeSummary, Verdict,
 };
-
-use crate::overall::{CurvePoint, overall_response};
 
 /// Lines a curve may have; no published one has more than some dozens.
 pub const CURVE_LINES_MAX: usize = 100_000;
-/// Columns every curve has; others are left alone.
+/// Columns every curve has; others are ignored.
 const COLUMNS: [&str; 3] = ["load", "throughput", "response_ms"];
 
 /// Why a curve cannot be read. Lines count from 1.
@@ -31,14 +29,14 @@ pub enum CurveError {
         column: &'static str,
     },
     /// A line is shorter than the header.
-    #[error("line {line}: {found} fields where the header has {wanted}")]
+    #[error("line {line}: {count} fields where the header has {expected}")]
     Fields {
         /// The line.
         line: usize,
         /// Its fields.
-        found: usize,
+        count: usize,
         /// Fields of the header.
-        wanted: usize,
+        expected: usize,
     },
     /// A field is not a number from 0 up.
     #[error("line {line}: {column} is {text:?}; write a number from 0 up, without unit")]
@@ -47,7 +45,7 @@ pub enum CurveError {
         line: usize,
         /// The column.
         column: &'static str,
-        /// What stands there.
+        /// Its text.
         text: String,
     },
     /// A header without points.
@@ -58,9 +56,9 @@ pub enum CurveError {
     TooLong,
 }
 
-/// The result of a curve: overall response time, peak, and the points in the order given. What a
-/// curve cannot tell stays `null`. Its verdict is about the file alone, valid when every point has
-/// a throughput and a response time; how it was measured nobody here can judge.
+/// The result of a curve: overall response time, peak, and the points in the order given. Figures
+/// that a curve does not contain are `null`. The verdict is about the file alone: it is valid when
+/// every point has a throughput and a response time. How it was measured is not known here.
 pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
     let rows = read(text)?;
     let points: Vec<PointResult> =
@@ -70,13 +68,6 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
     let peak = curve.iter().map(|point| point.achieved_ops_per_s).reduce(f64::max);
     Ok(RunResult {
         format: RESULT_FORMAT,
-        suite: None,
-        targets: Vec::new(),
-        profile: None,
-        seed: None,
-        started: None,
-        command: Vec::new(),
-        gates: Vec::new(),
         verdict: Verdict {
             valid: reasons.is_empty(),
             reasons,
@@ -84,7 +75,7 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
         },
         axis: Axis { name: "load".to_owned(), unit: String::new() },
         summary: Summary {
-            metric: "peak throughput of the curve".to_owned(),
+            metric: "highest throughput of the curve".to_owned(),
             value: peak,
             unit: "ops/s".to_owned(),
             peak_ops_per_s: peak,
@@ -92,17 +83,11 @@ pub fn analyse_curve(text: &str) -> Result<RunResult, CurveError> {
             ..Summary::default()
         },
         points,
-        probes: Vec::new(),
-        hints: Vec::new(),
-        departures: Vec::new(),
-        method: Vec::new(),
-        nonconformities: Nonconformities::default(),
-        server_profile: None,
-        disclosure: None,
+        ..RunResult::default()
     })
 }
 
-/// A point at which nothing was done, or in no time, was not measured.
+/// A point without throughput or response time was not measured.
 fn empty(row: &Row, position: u32) -> Option<Finding> {
     let CurvePoint { achieved_ops_per_s, response_ms } = row.point;
     let column = match (achieved_ops_per_s > 0.0, response_ms > 0.0) {
@@ -110,7 +95,7 @@ fn empty(row: &Row, position: u32) -> Option<Finding> {
         (false, _) => "throughput",
         (true, false) => "response_ms",
     };
-    Some(Rule::CurvePoint { column: column.to_owned() }.at(position))
+    Some(Rule::CurvePoint { column: column.to_owned() }.of_point(position))
 }
 
 struct Row {
@@ -144,15 +129,15 @@ fn read(text: &str) -> Result<Vec<Row>, CurveError> {
         .filter(|(_, text)| !text.trim().is_empty() && !text.trim_start().starts_with('#'));
     let (line, header) = lines.next().ok_or(CurveError::Empty)?;
     let names: Vec<&str> = header.split(',').map(clean).collect();
-    let mut places = [0; COLUMNS.len()];
-    for (place, column) in places.iter_mut().zip(COLUMNS) {
-        *place = names
+    let mut indices = [0; COLUMNS.len()];
+    for (index, column) in indices.iter_mut().zip(COLUMNS) {
+        *index = names
             .iter()
             .position(|name| *name == column)
             .ok_or(CurveError::NoColumn { line, column })?;
     }
     let rows = lines
-        .map(|(line, text)| read_row(line, text, names.len(), places))
+        .map(|(line, text)| read_row(line, text, names.len(), indices))
         .collect::<Result<Vec<Row>, CurveError>>()?;
     if rows.is_empty() { Err(CurveError::NoPoints) } else { Ok(rows) }
 }
@@ -160,15 +145,15 @@ fn read(text: &str) -> Result<Vec<Row>, CurveError> {
 fn read_row(
     line: usize,
     text: &str,
-    wanted: usize,
-    places: [usize; COLUMNS.len()],
+    expected: usize,
+    indices: [usize; COLUMNS.len()],
 ) -> Result<Row, CurveError> {
     let fields: Vec<&str> = text.split(',').map(clean).collect();
-    if fields.len() != wanted {
-        return Err(CurveError::Fields { line, found: fields.len(), wanted });
+    if fields.len() != expected {
+        return Err(CurveError::Fields { line, count: fields.len(), expected });
     }
     let number = |i: usize| {
-        let text = fields[places[i]];
+        let text = fields[indices[i]];
         let value = text.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
         value.ok_or_else(|| CurveError::NotANumber {
             line,
@@ -187,81 +172,64 @@ fn clean(field: &str) -> &str {
     field.trim().trim_matches('"')
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// One point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// Throughput achieved.
+    pub achieved_ops_per_s: f64,
+    /// Mean service time.
+    pub response_ms: f64,
+}
 
-    const CURVE: &str = "\
-# from a published table
-load,throughput,response_ms,note
-25000,25025,0.9,a
-50000,49940,1.2,b
-75000,74807,1.3,c
-100000,99889,1.5,d
-125000,128059,1.4,e
-150000,154587,1.6,f
-175000,178734,1.8,g
-200000,202428,2.2,h
-225000,225822,2.5,i
-250000,250573,3.0,j
-";
+/// Fewer points do not make a curve: two of them are a line, whose area does not show how the
+/// response time rises.
+const POINTS_MIN: usize = 3;
 
-    #[test]
-    fn a_published_curve_gives_its_published_overall_response_time() {
-        let result = analyse_curve(CURVE).unwrap();
-        assert_eq!(format!("{:.2}", result.summary.overall_response_ms.origin.unwrap()), "1.58");
-        assert_eq!(result.summary.peak_ops_per_s, Some(250_573.0));
-        assert_eq!(result.points.len(), 10);
-        let last = &result.points[9];
-        assert_eq!((last.position, last.requested), (10, 250_000.0));
-        assert_eq!(last.achieved_ops_per_s, Some(250_573.0));
-        assert_eq!(last.service_ns.unwrap().mean, Some(3_000_000.0));
-        assert_eq!((last.response_ns, last.bytes_read), (None, None));
-    }
-
-    #[test]
-    fn a_sound_file_is_valid_and_says_that_only_the_file_was_judged() {
-        let result = analyse_curve(CURVE).unwrap();
-        assert!(result.verdict.valid && result.points.iter().all(|p| p.valid));
-        assert_eq!(result.verdict.reasons, []);
-        assert_eq!(result.verdict.warnings[0].rule.name(), "foreign_curve");
-    }
-
-    #[test]
-    fn a_point_at_which_nothing_was_measured_makes_the_curve_invalid() {
-        for (line, what) in [("2,0,3", "throughput"), ("2,3,0", "response_ms")] {
-            let text = format!("load,throughput,response_ms\n1,2,3\n{line}\n");
-            let verdict = analyse_curve(&text).unwrap().verdict;
-            assert!(!verdict.valid);
-            let reason = &verdict.reasons[0];
-            assert_eq!((reason.rule.name(), reason.point), ("curve_point", Some(2)));
-            assert!(reason.rule.to_string().starts_with(what), "{}", reason.rule);
-        }
-    }
-
-    #[test]
-    fn columns_may_stand_in_any_order_quoted_and_with_line_ends_of_dos() {
-        let text = "\u{feff}\"response_ms\", load ,throughput\r\n\"2\",10,9.5\r\n\r\n";
-        let result = analyse_curve(text).unwrap();
-        assert_eq!(result.points[0].requested, 10.0);
-        assert_eq!(result.points[0].achieved_ops_per_s, Some(9.5));
-    }
-
-    #[test]
-    fn mistakes_are_named_with_their_line() {
-        let check = |text: &str, message: &str| {
-            let error = analyse_curve(text).unwrap_err().to_string();
-            assert!(error.contains(message), "{error}");
-        };
-        check("", "the curve is empty");
-        check("\n# only a comment\n", "the curve is empty");
-        check("\nload,throughput\n1,2\n", "line 2: the header has no column \"response_ms\"");
-        check("load,throughput,response_ms\n", "no point");
-        check("load,throughput,response_ms\n\n1,2\n", "line 3: 2 fields where the header has 3");
-        for bad in ["x", "-1", "NaN", "inf", "1e999", ""] {
-            let text = format!("load,throughput,response_ms\n1,{bad},3\n");
-            check(&text, &format!("line 2: throughput is {bad:?}"));
-        }
-        check(&"\n".repeat(CURVE_LINES_MAX + 1), "more than 100000 lines");
+/// Both definitions over the points up to and including the one of highest throughput. Past the
+/// peak the curve folds back, so an area there has no meaning.
+///
+/// `origin` is the area under the curve from an added (0, 0) point to the peak, divided by the
+/// peak's throughput (NFS benchmarks of the 3.0 and 2008 era). `span` is the area between first
+/// and last point, divided by their distance (the 2020 definition). Both are absent with fewer
+/// than three points.
+pub fn overall_response(points: &[CurvePoint]) -> OverallResponse {
+    let enough = points.len() >= POINTS_MIN;
+    let Some(peak) = peak_index(points).filter(|_| enough) else {
+        return OverallResponse::default();
+    };
+    let rising = &points[..=peak];
+    let first = rising[0];
+    let last = rising[peak];
+    let between = area(rising);
+    let triangle = first.achieved_ops_per_s * first.response_ms / 2.0;
+    let distance = last.achieved_ops_per_s - first.achieved_ops_per_s;
+    OverallResponse {
+        origin: (last.achieved_ops_per_s > 0.0)
+            .then(|| (triangle + between) / last.achieved_ops_per_s),
+        span: (distance > 0.0).then(|| between / distance),
     }
 }
+
+/// The first point of highest throughput.
+fn peak_index(points: &[CurvePoint]) -> Option<usize> {
+    let mut peak: Option<usize> = None;
+    for (i, point) in points.iter().enumerate() {
+        if peak.is_none_or(|p| point.achieved_ops_per_s > points[p].achieved_ops_per_s) {
+            peak = Some(i);
+        }
+    }
+    peak
+}
+
+fn area(points: &[CurvePoint]) -> f64 {
+    points
+        .windows(2)
+        .map(|pair| {
+            let width = pair[1].achieved_ops_per_s - pair[0].achieved_ops_per_s;
+            width * (pair[0].response_ms + pair[1].response_ms) / 2.0
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,128 +1,113 @@
 //! Whether a run passes the gates it was given (`--fail-if`), by the uncertainty intervals.
 
 use plimsoll_model::condition::{ConditionFigure, Side};
-use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::figure::{Figure, StreamFigure};
 use plimsoll_model::gate::{Gate, GateFigure, GateResult, GateState};
-use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
+use plimsoll_model::reported::ReportedFigure;
+use plimsoll_model::result::{Censored, PointResult, RunResult};
 
-/// Nanoseconds of a millisecond.
-const NS_PER_MS: f64 = 1e6;
-
-/// A figure, its interval, and the load of its point.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    value: f64,
-    low: f64,
-    high: f64,
-    load: Option<f64>,
-}
-
-impl Found {
-    fn new(value: f64, interval: Option<[f64; 2]>) -> Self {
-        let [low, high] = interval.unwrap_or([value, value]);
-        Self { value, low, high, load: None }
-    }
-
-    fn of(stated: Stated) -> Self {
-        Self::new(stated.value, stated.interval)
-    }
-}
-
-/// What became of a gate. `unsure_fails`: a limit within the interval fails the run.
-pub(crate) fn judge(gate: &Gate, result: &RunResult, unsure_fails: bool) -> GateResult {
-    let found = find(gate, result);
-    let holds = |found: Found| gate.side.holds(gate.limit, [found.low, found.high]);
-    let state = found.map_or(GateState::Unknown, |found| GateState::of(holds(found)));
+/// The outcome of a gate. `unsure_fails`: as in `Gates`.
+pub(crate) fn evaluate(gate: &Gate, result: &RunResult, unsure_fails: Option<bool>) -> GateResult {
+    let measured = find(gate, result);
+    let ends = measured.map(|(reported, _)| ends(&reported));
+    let state = ends.map_or(GateState::Unknown, |ends| {
+        GateState::from_condition(gate.side.holds(gate.limit, ends))
+    });
+    let value = measured.map(|(reported, _)| reported.value);
     GateResult {
         expr: gate.clone(),
         state,
-        fails: state.fails(unsure_fails),
-        value: found.map(|found| found.value),
-        low: found.map(|found| found.low),
-        high: found.map(|found| found.high).filter(|high| high.is_finite()),
-        load: found.and_then(|found| found.load),
+        fails: gate.fails(state, value, unsure_fails),
+        value,
+        low: ends.map(|[low, _]| low),
+        high: ends.map(|[_, high]| high).filter(|high| high.is_finite()),
+        load: measured.and_then(|(_, load)| load),
     }
 }
 
-fn find(gate: &Gate, result: &RunResult) -> Option<Found> {
-    if gate.figure.is_of_point() {
-        return worst(gate, result);
-    }
+/// Ends of the interval; the figure itself where it has none.
+fn ends(reported: &ReportedFigure) -> [f64; 2] {
+    reported.interval.unwrap_or([reported.value; 2])
+}
+
+/// The figure, and the load of its point.
+fn find(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>)> {
     let summary = &result.summary;
-    let overall = |of: fn(&plimsoll_model::result::OverallResponse) -> Option<f64>| {
-        let bounds = summary.overall_response_interval_ms.as_ref();
-        let bounds =
-            bounds.and_then(|[low, high]| Some([of(low)? * NS_PER_MS, of(high)? * NS_PER_MS]));
-        Some(Found::new(of(&summary.overall_response_ms)? * NS_PER_MS, bounds))
-    };
-    match gate.figure {
-        GateFigure::Value => Some(Found::new(summary.value?, summary.value_interval)),
+    let reported = match gate.figure {
+        _ if gate.figure.is_of_point() => return worst(gate, result),
+        GateFigure::Value => ReportedFigure::headline(summary),
         GateFigure::PeakOps => {
             let peak = summary.peak_ops_per_s?;
             let point = result.points.iter().find(|p| p.achieved_ops_per_s == Some(peak));
-            Some(Found::new(peak, point.and_then(|point| point.achieved_interval_ops_per_s)))
+            let interval = point.and_then(|point| point.achieved_interval_ops_per_s);
+            Some(ReportedFigure::new(peak, interval))
         }
-        GateFigure::PeakBytes => Some(Found::new(summary.peak_bytes_per_s?, None)),
-        GateFigure::OverallOrigin => overall(|overall| overall.origin),
-        GateFigure::OverallSpan => overall(|overall| overall.span),
-        GateFigure::Score => Some(Found::new(summary.score?, summary.score_interval)),
+        GateFigure::PeakBytes => {
+            summary.peak_bytes_per_s.map(|peak| ReportedFigure::new(peak, None))
+        }
+        GateFigure::OverallOrigin => ReportedFigure::overall(summary, |overall| overall.origin),
+        GateFigure::OverallSpan => ReportedFigure::overall(summary, |overall| overall.span),
+        GateFigure::Score => ReportedFigure::score(summary),
         GateFigure::Capacity => {
             let capacity = summary.capacity.as_ref()?;
             let high = capacity.high.unwrap_or(capacity.value);
-            Some(Found::new(capacity.value, Some([capacity.low, high])))
+            Some(ReportedFigure::new(capacity.value, Some([capacity.low, high])))
         }
         _ => None,
-    }
+    };
+    Some((reported?, None))
 }
 
-/// Of the point named, or of the worst one that counts. Errors are what may make a point not
-/// count, so that they are looked for in all valid ones.
-fn worst(gate: &Gate, result: &RunResult) -> Option<Found> {
-    let wanted = |point: &&PointResult| match gate.at {
+/// Of the named point, or of the worst one that counts. Errors may be why a point does not count,
+/// so they are searched in all valid ones.
+fn worst(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>)> {
+    let is_included = |point: &&PointResult| match gate.at {
         Some(load) => point.requested == load,
         None if gate.figure == GateFigure::Errors => point.valid,
         None => point.counts(),
     };
-    let mut worst: Option<Found> = None;
-    for point in result.points.iter().filter(wanted) {
-        let found = Found { load: Some(point.requested), ..of_point(gate.figure, point)? };
-        // What is certain to fail, then what may, then how far.
-        let is_worse = worst.is_none_or(|worst| match gate.side {
-            Side::Above => {
-                let fails = |it: &Found| (it.low > gate.limit, it.high > gate.limit);
-                (fails(&found), found.low) > (fails(&worst), worst.low)
-            }
-            Side::Below => {
-                let fails = |it: &Found| (it.high < gate.limit, it.low < gate.limit);
-                (fails(&found), worst.high) > (fails(&worst), found.high)
-            }
-        });
-        if is_worse {
-            worst = Some(found);
+    // First one that certainly fails, then one whose figure fails, then one that may fail, then by
+    // distance.
+    let badness = |reported: &ReportedFigure| {
+        let (value, [low, high]) = (reported.value, ends(reported));
+        match gate.side {
+            Side::Above => ([low, value, high].map(|it| it > gate.limit), low),
+            Side::Below => ([high, value, low].map(|it| it < gate.limit), -high),
+        }
+    };
+    let mut worst: Option<(ReportedFigure, Option<f64>)> = None;
+    for point in result.points.iter().filter(is_included) {
+        let reported = of_point(gate.figure, point)?;
+        if worst.is_none_or(|(worst, _)| badness(&reported) > badness(&worst)) {
+            worst = Some((reported, Some(point.requested)));
         }
     }
     worst
 }
 
-fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
+fn of_point(figure: GateFigure, point: &PointResult) -> Option<ReportedFigure> {
+    // A time of that length may be that of an op that was not sent or not finished: its upper end
+    // is open.
+    let time = |reported: Option<ReportedFigure>, figure, is_bound: IsBound| {
+        let reported = reported?;
+        let [low, high] = ends(&reported);
+        let is_open = point.censored.is_some_and(|censored| is_bound(&censored, figure, high));
+        let high = if is_open { f64::INFINITY } else { high };
+        Some(ReportedFigure { interval: Some([low, high]), ..reported })
+    };
     match figure {
         GateFigure::Response(figure) => {
-            let is_bound = |ns| point.censored.is_some_and(|it| it.bounds_response(figure, ns));
-            Stated::response(point, figure).map(|stated| time(stated, is_bound))
+            time(ReportedFigure::response(point, figure), figure, Censored::bounds_response)
         }
         GateFigure::Service(figure) => {
-            let is_bound = |ns| point.censored.is_some_and(|it| it.bounds_service(figure, ns));
-            Stated::service(point, figure).map(|stated| time(stated, is_bound))
+            time(ReportedFigure::service(point, figure), figure, Censored::bounds_service)
         }
-        GateFigure::Stream(of, figure) => {
-            let first = of == StreamFigure::FirstOutput;
-            let censored = point.censored.filter(|_| first);
-            let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
-            Stated::stream(point, of, figure).map(|stated| time(stated, is_bound))
+        GateFigure::Stream(of @ StreamFigure::FirstOutput, figure) => {
+            time(ReportedFigure::stream(point, of, figure), figure, Censored::bounds_response)
         }
-        GateFigure::Goodput => Stated::goodput(point).map(Found::of),
-        GateFigure::TokensPerS => Stated::tokens_per_s(point).map(Found::of),
+        GateFigure::Stream(of, figure) => ReportedFigure::stream(point, of, figure),
+        GateFigure::Goodput => ReportedFigure::goodput(point),
+        GateFigure::TokensPerS => ReportedFigure::tokens_per_s(point),
         GateFigure::Errors => {
             let ended: u64 = point.ops.values().map(|op| op.count).sum();
             let errors: u64 = point.errors.values().sum();
@@ -132,30 +117,22 @@ fn of_point(figure: GateFigure, point: &PointResult) -> Option<Found> {
             (ended > 0).then(|| {
                 let [low, high] =
                     [share(errors, ended), share(errors + unfinished, ended + unfinished)];
-                Found::new(low, Some([low, high.max(low)]))
+                ReportedFigure::new(low, Some([low, high.max(low)]))
             })
         }
-        GateFigure::Achieved => {
-            Some(Found::new(point.achieved_ops_per_s?, point.achieved_interval_ops_per_s))
-        }
+        GateFigure::Achieved => ReportedFigure::achieved(point),
         GateFigure::Cost(figure) => {
             let (_, cost) = point.server_cost(figure)?;
             let unit = if figure.is_share() { 100.0 } else { 1.0 };
             let interval = cost.interval.map(|bounds| bounds.map(|bound| bound * unit));
-            Some(Found::new(cost.value * unit, interval))
+            Some(ReportedFigure::new(cost.value * unit, interval))
         }
         _ => None,
     }
 }
 
-/// `is_bound`: a time of this length may be that of an op that was not sent or not finished.
-fn time(stated: Stated, is_bound: impl Fn(f64) -> bool) -> Found {
-    let found = Found::new(stated.value, stated.interval);
-    match is_bound(found.high) {
-        true => Found { high: f64::INFINITY, ..found },
-        false => found,
-    }
-}
+/// Whether a figure of that length is a lower bound.
+type IsBound = fn(&Censored, Figure, f64) -> bool;
 
 #[cfg(test)]
 mod tests {
@@ -164,7 +141,7 @@ mod tests {
     use super::*;
 
     fn point(requested: f64, p99_ms: [f64; 3], counts: bool) -> PointResult {
-        let [low, value, high] = p99_ms.map(|ms| ms * NS_PER_MS);
+        let [low, value, high] = p99_ms.map(|ms| ms * 1e6);
         let op = OpResult { count: 1_000, errors: 2, ..OpResult::default() };
         PointResult {
             requested,
@@ -193,31 +170,38 @@ mod tests {
         RunResult { points, summary, ..RunResult::default() }
     }
 
-    fn judged(expr: &str) -> GateResult {
-        judge(&expr.parse().unwrap(), &run(), false)
+    fn evaluate_expr(expr: &str) -> GateResult {
+        evaluate(&expr.parse().unwrap(), &run(), Some(false))
     }
 
     #[test]
     fn a_gate_holds_or_fails_only_where_the_whole_interval_does() {
-        assert_eq!(judged("p99 > 61ms").state, GateState::Held);
-        assert_eq!(judged("p99 > 29ms").state, GateState::Failed);
-        let unsure = judged("p99 > 50ms");
+        assert_eq!(evaluate_expr("p99 > 61ms").state, GateState::Held);
+        assert_eq!(evaluate_expr("p99 > 29ms").state, GateState::Failed);
+        let unsure = evaluate_expr("p99 > 50ms");
         assert_eq!(
             (unsure.state, unsure.fails, unsure.load),
             (GateState::Unsure, false, Some(2_000.0))
         );
-        assert!(judge(&"p99 > 50ms".parse().unwrap(), &run(), true).fails);
-        assert_eq!(judged("peak_ops_per_s < 1500").state, GateState::Held);
-        assert_eq!(judged("peak_ops_per_s < 2500").state, GateState::Failed);
-        assert_eq!(judged("peak_ops_per_s < 2000").state, GateState::Unsure);
+        assert!(evaluate(&"p99 > 50ms".parse().unwrap(), &run(), Some(true)).fails);
+        let by_figure = |expr: &str| {
+            let gate = evaluate(&expr.parse().unwrap(), &run(), None);
+            assert_eq!(gate.state, GateState::Unsure, "{gate:?}");
+            gate.fails
+        };
+        assert_eq!([by_figure("p99 > 50ms"), by_figure("p99 > 39ms")], [false, true]);
+        assert!(by_figure("achieved_ops_per_s@1000 < 1001"), "the figure is 1,000");
+        assert_eq!(evaluate_expr("peak_ops_per_s < 1500").state, GateState::Held);
+        assert_eq!(evaluate_expr("peak_ops_per_s < 2500").state, GateState::Failed);
+        assert_eq!(evaluate_expr("peak_ops_per_s < 2000").state, GateState::Unsure);
     }
 
     #[test]
     fn points_that_do_not_count_are_left_out_but_for_their_errors_and_when_they_are_named() {
-        assert_eq!(judged("achieved_ops_per_s < 500").load, Some(1_000.0));
-        assert_eq!(judged("p99@3000 > 50ms").state, GateState::Failed);
-        assert_eq!(judged("errors > 0.1%").value, Some(0.2));
-        assert_eq!(judged("errors > 0.2%").state, GateState::Held);
+        assert_eq!(evaluate_expr("achieved_ops_per_s < 500").load, Some(1_000.0));
+        assert_eq!(evaluate_expr("p99@3000 > 50ms").state, GateState::Failed);
+        assert_eq!(evaluate_expr("errors > 0.1%").value, Some(0.2));
+        assert_eq!(evaluate_expr("errors > 0.2%").state, GateState::Held);
     }
 
     #[test]
@@ -232,7 +216,7 @@ mod tests {
         let of = CostOf::ServerProcesses;
         let cost = HostCost { source, of, cores, disks, interfaces, figures: figures.into() };
         run.points.iter_mut().for_each(|point| point.cost = vec![cost.clone()]);
-        let state = |expr: &str| judge(&expr.parse().unwrap(), &run, false).state;
+        let state = |expr: &str| evaluate(&expr.parse().unwrap(), &run, Some(false)).state;
         assert_eq!(state("cpu_per_op > 40us"), GateState::Failed);
         assert_eq!(state("cpu_per_op@2000 > 44us"), GateState::Held);
         assert_eq!(state("disk_busy > 25%"), GateState::Failed);
@@ -245,21 +229,21 @@ mod tests {
         run.points[1].response_interval_ns = None;
         run.points[1].censored =
             Some(Censored { unsent: 9, response_exact_to_ns: 30_000_000, ..Censored::default() });
-        let judged = |expr: &str| judge(&expr.parse().unwrap(), &run, false);
-        assert_eq!(judged("p99@2000 > 39ms").state, GateState::Failed);
-        let open = judged("p99@2000 > 41ms");
+        let evaluate_gate = |expr: &str| evaluate(&expr.parse().unwrap(), &run, Some(false));
+        assert_eq!(evaluate_gate("p99@2000 > 39ms").state, GateState::Failed);
+        let open = evaluate_gate("p99@2000 > 41ms");
         assert_eq!((open.state, open.low, open.high), (GateState::Unsure, Some(40e6), None));
-        assert_eq!(judged("p99@2000 < 39ms").state, GateState::Held);
+        assert_eq!(evaluate_gate("p99@2000 < 39ms").state, GateState::Held);
         run.points[1].censored =
             Some(Censored { unsent: 9, response_exact_to_ns: 50_000_000, ..Censored::default() });
-        let exact = judge(&"p99@2000 > 41ms".parse().unwrap(), &run, false);
+        let exact = evaluate(&"p99@2000 > 41ms".parse().unwrap(), &run, Some(false));
         assert_eq!(exact.state, GateState::Held, "all that is censored lies above it");
     }
 
     #[test]
     fn a_figure_that_is_not_there_fails() {
         for expr in ["p99@77 > 50ms", "p50 > 50ms", "score < 5", "capacity < 5", "value < 1"] {
-            let gate = judged(expr);
+            let gate = evaluate_expr(expr);
             assert_eq!(
                 (gate.state, gate.fails, gate.value),
                 (GateState::Unknown, true, None),

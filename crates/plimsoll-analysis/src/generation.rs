@@ -1,8 +1,9 @@
-//! What a load point generated: times within replies, lengths, tokens per second, and the part of
-//! its ops that were good ones.
+//! Output of a load point: times within replies, lengths, tokens per second, and the share of good
+//! ops.
 
-use plimsoll_model::event::GenerationCounts;
-use plimsoll_model::event::{OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times};
+use plimsoll_model::event::{
+    GenerationCounts, OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times,
+};
 use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::goodput::{GoodLimits, Goodput};
 use plimsoll_model::result::{
@@ -14,14 +15,14 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use crate::blocks::{Chance, Coarse, chance_of_rate, chance_of_ratio, ratio_parts};
 use crate::endpoints::{Pass, early_stopping, steady_window};
 use crate::health::ClientTime;
+use crate::point::heatmap;
 use crate::raw::PointTimes;
 use crate::sampling::NORMAL_95;
-use crate::stated::{runs_apart, span, stream_intervals};
-use crate::timeline::over_time;
 use crate::times::{percentile, quantile_ns, summarise};
-use crate::tokens::{output_tokens_per_s, server_output_tokens_per_s};
+use crate::uncertainty::{Cycles, runs_apart, span, stream_intervals};
+use crate::validity::{output_tokens_per_s, server_output_tokens_per_s};
 
-/// Percentile that users' figures of MLPerf are taken at, in hundredths of a percent.
+/// Percentile of MLPerf's per-user figures, in hundredths of a percent.
 const P90: u32 = 9_000;
 
 /// The histograms of a time within ops.
@@ -44,10 +45,10 @@ pub(crate) fn generation(
     times: &PointTimes,
 ) -> Option<Generation> {
     let counts = &record.totals.generation;
-    if *counts == GenerationCounts::default() && TimeKind::FirstOutput.of(total).is_none() {
+    if *counts == GenerationCounts::default() && TimeKind::FirstOutput.times_in(total).is_none() {
         return None;
     }
-    let of = |kind: TimeKind| kind.of(total).map(|times| summarise(times, &[]));
+    let of = |kind: TimeKind| kind.times_in(total).map(|times| summarise(times, &[]));
     let intervals = |kind| stream_intervals(record, total, times, kind);
     let mut generation = Generation {
         first_byte_ns: of(TimeKind::FirstByte),
@@ -65,28 +66,35 @@ pub(crate) fn generation(
         later_token_time_ns: of(TimeKind::LaterTokenTime),
         later_token_time_interval_ns: intervals(TimeKind::LaterTokenTime),
         later_token_time_p90_early_ns: TimeKind::LaterTokenTime
-            .of(total)
+            .times_in(total)
             .and_then(|times| early_stopping(times, P90)),
-        first_output_over_time: over_time(record, times, |slice| {
-            slice.stream(TimeKind::FirstOutput)
-        }),
-        prompt_tokens: TimeKind::PromptTokens.of(total).map(counted),
-        output_tokens: TimeKind::OutputTokens.of(total).map(counted),
+        first_output_over_time: heatmap(record, times, |slice| slice.stream(TimeKind::FirstOutput)),
+        prompt_tokens: TimeKind::PromptTokens.times_in(total).map(counted),
+        output_tokens: TimeKind::OutputTokens.times_in(total).map(counted),
         counted_requests: counts.counted_requests,
         uncounted_requests: counts.uncounted_requests,
         mismatched_requests: counts.mismatched_requests,
         several_a_chunk_requests: counts.several_a_chunk_requests,
         estimated_first_chunks: counts.estimated_first_chunks,
+        failed_chunks: counts.failed_chunks,
+        failed_characters: counts.failed_characters,
+        contradictory_requests: counts.contradictory_requests,
         cut_short_requests: counts.cut_short_requests,
+        cut_at_length_requests: counts.cut_at_length_requests,
         steady: suite.endpoints.map(|rules| steady(rules, record, total, times)),
         ..Generation::default()
     };
-    rates(&mut generation, record, ClientTime::of(record, total));
+    let cycles =
+        Cycles::from_record(record, total, times).zip(TimeKind::OutputTokens.times_in(total));
+    rates(&mut generation, record, (ClientTime::from_record(record, total), cycles));
     Some(generation)
 }
 
-/// Per second, and what a user gets of it.
-fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<ClientTime>) {
+/// How the clients of a closed load spent their time, and their cycles with the tokens of each.
+type OfClients<'t> = (Option<ClientTime>, Option<(Cycles, &'t Times)>);
+
+/// Rates per second, in total and per user.
+fn rates(generation: &mut Generation, record: &PointRecord, closed: OfClients<'_>) {
     let counts = &record.totals.generation;
     let seconds = record.measured_ns.as_secs_f64();
     if seconds <= 0.0 {
@@ -109,13 +117,28 @@ fn rates(generation: &mut Generation, record: &PointRecord, closed: Option<Clien
     generation.tps_per_user = generation.later_token_time_ns.and_then(p90).and_then(per_second);
 }
 
-/// How far chance may have moved the rate, from the chunks of each second; of a closed load also
-/// what the generator's delays cost, and what other runs may differ by.
-fn rate_interval(value: f64, record: &PointRecord, closed: Option<ClientTime>) -> Option<[f64; 2]> {
-    let parts = of_window(record, |second| second.chunks as f64);
-    let (chunks, length) = ratio_parts(parts.iter());
-    let Chance { below, above } = chance_of_rate(&parts)?;
-    let scale = if chunks > 0.0 { value / (chunks / length) } else { return None };
+/// How far chance may have moved the rate, from the chunks of each second; of a closed load from
+/// the cycles of its clients, with the cost of the generator's delays and the scatter between runs.
+fn rate_interval(
+    value: f64,
+    record: &PointRecord,
+    (closed, cycles): OfClients<'_>,
+) -> Option<[f64; 2]> {
+    let (Chance { below, above }, scale) = match cycles {
+        Some((cycles, tokens)) => {
+            let answers_per_s =
+                record.totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
+            let scatter = NORMAL_95 * tokens.stdev() / (tokens.len() as f64).sqrt() / tokens.mean();
+            let of_pieces = answers_per_s * tokens.mean();
+            (cycles.of_varying(scatter).chance_of(value, of_pieces), 1.0)
+        }
+        None => {
+            let parts = of_window(record, |second| second.chunks as f64);
+            let (chunks, length) = ratio_parts(parts.iter());
+            let scale = if chunks > 0.0 { value / (chunks / length) } else { return None };
+            (chance_of_rate(&parts)?, scale)
+        }
+    };
     Some(span(&Uncertainty {
         value,
         generator: closed.map_or(0.0, |time| value * (time.longer_ratio() - 1.0)),
@@ -126,33 +149,38 @@ fn rate_interval(value: f64, record: &PointRecord, closed: Option<ClientTime>) -
     }))
 }
 
-/// What each second of the window counted, and its length.
+/// The count of each second of the window, and its length.
 fn of_window(record: &PointRecord, count: impl Fn(&SecondRecord) -> f64) -> Vec<(f64, f64)> {
     let window = record.seconds.iter().filter(|second| second.phase == Phase::Measure);
     window.map(|it| (count(it), it.length_ns as f64 / NANOS_PER_SECOND as f64)).collect()
 }
 
-/// The part of the ops due in the window that kept the limits, and how many a second did.
-pub(crate) fn goodput(limits: GoodLimits, record: &PointRecord) -> Goodput {
+/// The share of the ops due in the window that kept the limits, and their rate per second.
+pub(crate) fn goodput(limits: GoodLimits, record: &PointRecord, cycles: Option<Cycles>) -> Goodput {
     let totals = &record.totals;
     let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
     let seconds = record.measured_ns.as_secs_f64();
     let rate = (seconds > 0.0).then(|| totals.good_in_window as f64 / seconds);
-    let parts = of_window(record, |second| second.good as f64);
-    let chance = chance_of_rate(&parts);
+    let share_interval = share(totals.good).and_then(|value| share_interval(value, record));
+    let chance = rate.and_then(|rate| match (cycles, share(totals.good).zip(share_interval)) {
+        (Some(cycles), Some((share, [low, high]))) if share > 0.0 => {
+            Some(cycles.of_varying((high - low) / 2.0 / share).chance_of(rate, rate))
+        }
+        _ => chance_of_rate(&of_window(record, |second| second.good as f64)),
+    });
     let bounds =
         |value: f64, chance: Chance| [(value - chance.below).max(0.0), value + chance.above];
     Goodput {
         limits,
         share_ratio: share(totals.good),
-        share_interval_ratio: share(totals.good).and_then(|value| share_interval(value, record)),
+        share_interval_ratio: share_interval,
         per_s: rate,
         interval_per_s: rate.zip(chance).map(|(rate, chance)| bounds(rate, chance)),
     }
 }
 
-/// From how the share varies between seconds, and no narrower than that of independent ops (Wilson
-/// 1927). Any op that is unfinished may be good or not.
+/// From the variation of the share between seconds, and no narrower than that of independent ops
+/// (Wilson 1927). Any unfinished op may be good or not.
 fn share_interval(value: f64, record: &PointRecord) -> Option<[f64; 2]> {
     let totals = &record.totals;
     let n = totals.due as f64;
@@ -183,7 +211,7 @@ fn counted(times: &Times) -> CountSummary {
     }
 }
 
-/// Equal parts of the window take the place of passes over the data set.
+/// Equal parts of the window replace passes over the data set.
 fn steady(
     rules: EndpointsRules,
     record: &PointRecord,

@@ -1,23 +1,23 @@
-//! The generator's own health, from what its workers say of themselves.
+//! The generator's own health, from the reports of its workers; of many agents, one by one.
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::{OpTimes, PointRecord, Times, WorkerHealth};
-use plimsoll_model::result::GeneratorResult;
+use plimsoll_model::event::{AgentPoint, OpTimes, PointRecord, Times, WorkerHealth};
+use plimsoll_model::result::{AgentResult, GeneratorResult};
 
 use crate::times::quantile_ns;
 
-/// An interval of a worker with its place in the point.
-struct Placed<'a> {
+/// An interval of a worker with its time in the point.
+struct TimedHealth<'a> {
     middle_ns: u64,
     health: &'a WorkerHealth,
 }
 
-/// A worker's intervals follow each other without a gap from the start of the point.
-fn placed(worker: &[WorkerHealth]) -> impl Iterator<Item = Placed<'_>> {
+/// A worker's intervals are contiguous from the start of the point.
+fn timed_intervals(worker: &[WorkerHealth]) -> impl Iterator<Item = TimedHealth<'_>> {
     worker.iter().scan(0u64, |start_ns, health| {
         let middle_ns = *start_ns + health.wall_ns / 2;
         *start_ns += health.wall_ns;
-        Some(Placed { middle_ns, health })
+        Some(TimedHealth { middle_ns, health })
     })
 }
 
@@ -26,25 +26,45 @@ fn in_window<'a>(
     worker: &'a [WorkerHealth],
 ) -> impl Iterator<Item = &'a WorkerHealth> {
     let window = record.warm_up_ns.0..record.warm_up_ns.0 + record.measured_ns.0;
-    placed(worker).filter(move |p| window.contains(&p.middle_ns)).map(|p| p.health)
+    timed_intervals(worker).filter(move |p| window.contains(&p.middle_ns)).map(|p| p.health)
 }
 
-/// Busy share of the busiest worker, mean over the window. `None` when a worker says nothing.
+/// Busy share of the busiest worker, mean over the window. `None` when a worker reports none.
 pub(crate) fn busy_ratio_max(record: &PointRecord) -> Option<f64> {
     let busy = record.workers.iter().map(|worker| {
         let mut sum = WorkerHealth::default();
+        let mut delay_ns = 0;
         for health in in_window(record, worker) {
             sum.cpu_ns += health.cpu_ns;
             sum.empty_poll_ns += health.empty_poll_ns;
             sum.wall_ns += health.wall_ns;
+            sum.sleep_ns += health.sleep_ns;
+            sum.gap_ns += health.gap_ns;
+            delay_ns += health.run_delay_ns.unwrap_or_default();
         }
-        (sum.wall_ns > 0).then(|| sum.busy_ratio())
+        (sum.wall_ns > 0).then(|| work_ratio(&sum, delay_ns))
     });
     busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Largest share of the window in which a worker was ready and another thread had its core.
-/// `None` when a worker's kernel does not say.
+/// If other threads use this share of a core, it shows in the length of polls.
+const SHARED_MIN_RATIO: f64 = 0.1;
+
+/// Share of a worker's time in which it worked. Polls are timed by the clock: on a core that other
+/// threads use too, they include time slices of those, and take more CPU time than they had. The
+/// work is then the rest of the clock time.
+fn work_ratio(sum: &WorkerHealth, delay_ns: u64) -> f64 {
+    let wall_ns = sum.wall_ns as f64;
+    if (delay_ns as f64) < SHARED_MIN_RATIO * wall_ns {
+        return sum.busy_ratio();
+    }
+    let idle_ns = sum.sleep_ns.saturating_add(sum.empty_poll_ns).saturating_add(sum.gap_ns);
+    let left_ns = sum.cpu_ns.min(sum.wall_ns.saturating_sub(idle_ns));
+    sum.busy_ratio().max(left_ns as f64 / wall_ns)
+}
+
+/// Largest share of the window in which a worker was ready and another thread had its core. `None`
+/// when a worker's kernel does not report it.
 pub(crate) fn run_delay_ratio_max(record: &PointRecord) -> Option<f64> {
     let delayed = record.workers.iter().map(|worker| {
         let (mut delay_ns, mut wall_ns) = (0, 0);
@@ -57,28 +77,28 @@ pub(crate) fn run_delay_ratio_max(record: &PointRecord) -> Option<f64> {
     delayed.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// What the worker that asked most asked of its core: its work, and the time it was ready and
-/// another thread had the core. `None` when a worker does not say.
-pub(crate) fn asked_ratio_max(record: &PointRecord) -> Option<f64> {
-    let asked = record.workers.iter().map(|worker| {
-        let (mut asked, mut wall_ns) = (0.0, 0);
+/// The largest demand of a worker for its core: its work, and the time it was ready and another
+/// thread had the core. `None` when a worker does not report it.
+pub(crate) fn cpu_demand_ratio_max(record: &PointRecord) -> Option<f64> {
+    let demands = record.workers.iter().map(|worker| {
+        let (mut demand_ns, mut wall_ns) = (0.0, 0);
         for health in in_window(record, worker) {
-            asked += health.busy_ratio() * health.wall_ns as f64 + health.run_delay_ns? as f64;
+            demand_ns += health.busy_ratio() * health.wall_ns as f64 + health.run_delay_ns? as f64;
             wall_ns += health.wall_ns;
         }
-        (wall_ns > 0).then(|| asked / wall_ns as f64)
+        (wall_ns > 0).then(|| demand_ns / wall_ns as f64)
     });
-    asked.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    demands.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// Largest share of the window that a worker lost in gaps between empty polls, and the longest.
-pub(crate) fn gaps(record: &PointRecord) -> Option<(f64, u64)> {
+/// Largest share of the window that a worker lost in pauses between empty polls, and the longest.
+pub(crate) fn poll_pauses(record: &PointRecord) -> Option<(f64, u64)> {
     let lost = record.workers.iter().filter_map(|worker| {
         let healths = || in_window(record, worker);
         let wall_ns: u64 = healths().map(|health| health.wall_ns).sum();
-        let gap_ns: u64 = healths().map(|health| health.gap_ns).sum();
+        let pause_ns: u64 = healths().map(|health| health.gap_ns).sum();
         let longest = healths().map(|health| health.gap_ns_max).max()?;
-        (wall_ns > 0).then(|| (gap_ns as f64 / wall_ns as f64, longest))
+        (wall_ns > 0).then(|| (pause_ns as f64 / wall_ns as f64, longest))
     });
     lost.max_by(|a, b| a.0.total_cmp(&b.0))
 }
@@ -100,7 +120,7 @@ pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64)
     record
         .workers
         .iter()
-        .flat_map(|worker| placed(worker))
+        .flat_map(|worker| timed_intervals(worker))
         .filter(|p| (from_ns..to_ns).contains(&p.middle_ns))
         .map(|p| p.health.busy_ratio())
         .reduce(f64::max)
@@ -110,16 +130,16 @@ pub(crate) fn busy_ratio_between(record: &PointRecord, from_ns: u64, to_ns: u64)
 pub(crate) fn generator_result(record: &PointRecord) -> GeneratorResult {
     let done = record.totals.done_in_window;
     let measured_ns = record.measured_ns.0;
-    let (gaps, spent) = (gaps(record), polls_and_work(record));
+    let (pauses, spent) = (poll_pauses(record), polls_and_work(record));
     GeneratorResult {
         cpu_busy_ratio_max: busy_ratio_max(record),
         cpu_ns_per_op: (done > 0).then(|| record.process_cpu_ns as f64 / done as f64),
         monitor_cpu_ratio: (measured_ns > 0)
             .then(|| record.monitor_cpu_ns as f64 / measured_ns as f64),
         run_delay_ratio_max: run_delay_ratio_max(record),
-        asked_ratio_max: asked_ratio_max(record),
-        gap_ratio_max: gaps.map(|(ratio, _)| ratio),
-        gap_ns_max: gaps.map(|(_, longest)| longest),
+        asked_ratio_max: cpu_demand_ratio_max(record),
+        gap_ratio_max: pauses.map(|(ratio, _)| ratio),
+        gap_ns_max: pauses.map(|(_, longest)| longest),
         empty_poll_ratio: spent.map(|(polls, _)| polls),
         work_ns_per_op: spent.filter(|_| done > 0).map(|(_, work)| work / done as f64),
         pacing: Some(record.pacing.as_str().to_owned()),
@@ -137,12 +157,12 @@ pub(crate) fn generator_part_of_p50(total: &OpTimes) -> Option<(f64, f64)> {
     Some((value, (value - low).max(0.0)))
 }
 
-/// Is it known of each op what the generator's own delays were at most?
+/// Does each op have an upper bound of the generator's own delays?
 fn has_bounds(total: &OpTimes) -> bool {
     !total.response.is_empty() && total.response_low.len() == total.response.len()
 }
 
-/// What the clients of a closed load spent their time on.
+/// How the clients of a closed load spent their time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientTime {
     clients: u32,
@@ -150,14 +170,14 @@ pub(crate) struct ClientTime {
     spent_ns: f64,
     /// Of it, from due to done.
     at_work_ns: f64,
-    /// Of that, the generator's own delays: of each op its own, not what it may have met, so that
-    /// each delay counts once.
+    /// The generator's own delays in that. Each op counts its own, not those it may have met, so
+    /// that each delay counts once.
     pub(crate) own_ns: f64,
 }
 
 impl ClientTime {
     /// `None` of an open load, without ops or without their arrivals.
-    pub(crate) fn of(record: &PointRecord, total: &OpTimes) -> Option<Self> {
+    pub(crate) fn from_record(record: &PointRecord, total: &OpTimes) -> Option<Self> {
         let Load::Closed { clients, .. } = record.load else { return None };
         if !has_bounds(total) {
             return None;
@@ -176,9 +196,9 @@ impl ClientTime {
         self.at_work_ns - self.own_ns
     }
 
-    /// What is left of the server's queue without these delays. Where clients think, ops that take
-    /// longer keep more of them at work at a time, and a queue is at worst in proportion to their
-    /// number. A client alone meets nobody.
+    /// The part of the server's queue that is left without these delays. Where clients think, ops
+    /// that take longer keep more of them at work at a time, and a queue is at worst proportional
+    /// to their number. A single client meets no queue.
     pub(crate) fn queue_ratio(&self) -> f64 {
         if self.clients <= 1 {
             return 1.0;
@@ -187,7 +207,7 @@ impl ClientTime {
         (share * self.spent_ns / self.at_work_ns.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
     }
 
-    /// By what factor the same work takes the clients longer than without these delays, at most.
+    /// By what factor the clients take longer for the same work than without these delays, at most.
     pub(crate) fn longer_ratio(&self) -> f64 {
         let thinking_ns = self.spent_ns - self.at_work_ns;
         let least_ns = thinking_ns + self.answering_ns() * self.queue_ratio();
@@ -195,53 +215,48 @@ impl ClientTime {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::PointBuilder;
-
-    #[test]
-    fn only_the_window_counts_towards_the_busiest_worker() {
-        let mut point = PointBuilder::open(1_000.0).build();
-        let second = |cpu_ns| WorkerHealth { cpu_ns, wall_ns: 1_000_000_000, ..Default::default() };
-        let warm_up = second(1_000_000_000);
-        let whole_seconds = |ns: plimsoll_model::units::Nanos| (ns.0 / 1_000_000_000) as usize;
-        let before = whole_seconds(point.record.warm_up_ns);
-        let seconds = whole_seconds(point.record.measured_ns);
-        let worker = |cpu_ns| {
-            let mut worker = vec![warm_up; before];
-            worker.extend((0..seconds).map(|_| second(cpu_ns)));
-            worker.push(warm_up);
-            worker
-        };
-        point.record.workers = vec![worker(300_000_000), worker(400_000_000)];
-        assert_eq!(busy_ratio_max(&point.record), Some(0.4));
-        assert_eq!(busy_ratio_between(&point.record, 0, 1_000_000_000), Some(1.0));
-    }
-
-    #[test]
-    fn a_worker_without_health_leaves_the_figure_open() {
-        let mut point = PointBuilder::open(1_000.0).build();
-        point.record.workers.push(Vec::new());
-        assert_eq!(busy_ratio_max(&point.record), None);
-    }
-
-    #[test]
-    fn what_a_worker_asks_of_its_core_is_work_and_waiting_and_no_empty_polls() {
-        let (second, tenth) = (1_000_000_000, 100_000_000);
-        let mut health = WorkerHealth { wall_ns: second, ..WorkerHealth::default() };
-        // Half of the time somebody else had the core, seen as gaps; a tenth was work.
-        (health.cpu_ns, health.empty_poll_ns, health.gap_ns) = (5 * tenth, 4 * tenth, 5 * tenth);
-        let mut point = PointBuilder::open(1_000.0).build();
-        let mut set = |health: WorkerHealth| {
-            point.record.workers.iter_mut().flatten().for_each(|h| *h = health);
-            point.record.clone()
-        };
-        assert_eq!(asked_ratio_max(&set(health)), None, "nobody said how long it waited");
-        health.run_delay_ns = Some(5 * tenth);
-        let record = set(health);
-        assert!((busy_ratio_max(&record).unwrap() - 0.1).abs() < 1e-9);
-        assert!((asked_ratio_max(&record).unwrap() - 0.6).abs() < 1e-9);
-        assert_eq!(gaps(&record), Some((0.5, 0)));
+/// The load point with the workers and host of that agent alone. Totals and seconds are those of
+/// all agents.
+pub(crate) fn part_of(record: &PointRecord, index: usize) -> PointRecord {
+    let agent = &record.agents[index];
+    let before: u32 = record.agents[..index].iter().map(|agent| agent.workers).sum();
+    let workers = record.workers.iter().skip(before as usize).take(agent.workers as usize);
+    let of_agent = |source: &Option<String>| source.as_ref() == Some(&agent.name);
+    let mut resources: Vec<_> =
+        record.resources.iter().filter(|resource| of_agent(&resource.source)).cloned().collect();
+    resources.iter_mut().for_each(|resource| resource.source = None);
+    PointRecord {
+        workers: workers.cloned().collect(),
+        process_cpu_ns: agent.process_cpu_ns,
+        monitor_cpu_ns: agent.monitor_cpu_ns,
+        clock_step_ns: agent.clock_step_ns,
+        core_users: agent.core_users.clone(),
+        resources,
+        ..record.clone()
     }
 }
+
+/// Figures and health of each agent.
+pub(crate) fn agent_results(record: &PointRecord) -> Vec<AgentResult> {
+    let all: u64 = record.agents.iter().map(|agent| agent.done).sum();
+    let of = |(index, agent): (usize, &AgentPoint)| {
+        let part = part_of(record, index);
+        let seconds = record.measured_ns.as_secs_f64();
+        AgentResult {
+            name: agent.name.clone(),
+            host: agent.host.clone(),
+            workers: agent.workers,
+            achieved_ops_per_s: (seconds > 0.0).then(|| agent.done as f64 / seconds),
+            share_ratio: (all > 0).then(|| agent.done as f64 / all as f64),
+            errors: agent.errors,
+            cpu_busy_ratio_max: busy_ratio_max(&part),
+            run_delay_ratio_max: run_delay_ratio_max(&part),
+            start_skew_ns: agent.start_skew_ns,
+            clock: agent.clock,
+        }
+    };
+    record.agents.iter().enumerate().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

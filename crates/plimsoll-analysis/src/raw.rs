@@ -1,5 +1,5 @@
-//! What analysis reads: the times of a load point, and what the journal says of a point and of the
-//! run.
+//! Inputs of the analysis: the times of a load point, and the journal's records of a point and of
+//! the run.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{
     Bound, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, Times, new_times,
 };
+use plimsoll_model::finding::Rule;
 use plimsoll_model::method::Parameter;
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::ErrorSample;
@@ -24,7 +25,7 @@ pub struct PointTimes {
     /// Over the window and the drain after it: ops due in the window.
     window: Vec<OpTimes>,
     seconds: BTreeMap<(u32, Phase), SecondSummary>,
-    /// The response times of the second that was taken in last.
+    /// The response times of the last second.
     open: Option<((u32, Phase), Times)>,
     /// Of the window, by their start.
     slices: BTreeMap<Nanos, Slice>,
@@ -32,7 +33,7 @@ pub struct PointTimes {
     warm_up: Vec<Vec<Coarse>>,
 }
 
-/// Times within replies whose scatter is told.
+/// Times within replies with a reported scatter.
 const OF_STREAMS: [TimeKind; 5] = [
     TimeKind::FirstOutput,
     TimeKind::FirstVisible,
@@ -41,7 +42,7 @@ const OF_STREAMS: [TimeKind; 5] = [
     TimeKind::LaterTokenTime,
 ];
 
-/// A slice of the window: what the scatter of figures is told from.
+/// A slice of the window, from which the scatter of figures is computed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slice {
     pub(crate) response: Coarse,
@@ -60,8 +61,8 @@ impl Slice {
 }
 
 impl PointTimes {
-    /// Takes in one second or a slice of it, merged over workers, in order of time. One in which
-    /// nothing ended is none: an interval log does not have it.
+    /// Takes in one second or a slice of it, merged over workers, in order of time. An interval log
+    /// has no second without ended ops.
     pub fn add(&mut self, second: &IntervalSlice) {
         if second.ops.iter().all(OpTimes::is_empty) {
             return;
@@ -75,7 +76,8 @@ impl PointTimes {
             }
         }
         if second.phase == Phase::WarmUp {
-            self.warm_up.push(second.ops.iter().map(|op| Coarse::of(&op.service)).collect());
+            self.warm_up
+                .push(second.ops.iter().map(|op| Coarse::from_times(&op.service)).collect());
         }
         if second.phase == Phase::Measure {
             let slice = self.slices.entry(second.start).or_default();
@@ -85,7 +87,7 @@ impl PointTimes {
                 slice.service.add(&op.service);
                 *count += op.response.len();
                 for kind in OF_STREAMS {
-                    if let Some(times) = kind.of(op) {
+                    if let Some(times) = kind.times_in(op) {
                         slice.streams.entry(kind).or_default().add(times);
                     }
                 }
@@ -153,15 +155,15 @@ impl PointTimes {
 pub(crate) enum Ending {
     /// With its last line.
     Finished,
-    /// Ctrl-C.
+    /// Interrupted with Ctrl-C.
     Interrupted,
-    /// The run could not go on.
+    /// The run could not continue.
     Aborted(String),
-    /// In the middle: killed, or the machine stopped.
+    /// The journal ends in the middle: killed, or the machine stopped.
     Torn,
 }
 
-/// One finished load point with what the journal says of it.
+/// One finished load point with the journal's records of it.
 #[derive(Clone, Debug)]
 pub(crate) struct PointView<'a> {
     pub record: &'a PointRecord,
@@ -170,20 +172,22 @@ pub(crate) struct PointView<'a> {
     pub lost: &'a [String],
 }
 
-/// What the search for the peak came to.
+/// The outcome of the search for the peak.
 #[derive(Clone, Debug)]
 pub(crate) struct PeakView {
     pub how: String,
     pub bound: Bound,
-    pub held_back: Option<String>,
+    pub ended_by: Option<String>,
 }
 
-/// What the journal says of the run, its load points apart.
+/// The journal's records of the run, without its load points.
 #[derive(Debug)]
 pub(crate) struct RunView {
+    /// A load point was finished.
+    pub(crate) has_points: bool,
     pub started: RunStarted,
     pub peak: Option<PeakView>,
-    /// What the search for a capacity came to, once it has ended.
+    /// The outcome of the search for a capacity, once it has ended.
     pub capacity: Option<String>,
     pub ending: Ending,
     pub resumed: u32,
@@ -193,6 +197,8 @@ pub(crate) struct RunView {
     pub nonconformities: Nonconformities,
     /// Agents that were lost, each once.
     pub lost_agents: Vec<LostAgent>,
+    /// Servers that went away in load points that were made again.
+    pub lost_servers: Vec<Rule>,
     /// The server's, where it was made.
     pub profile: Option<ServerProfile>,
 }
@@ -204,7 +210,7 @@ pub(crate) struct LostAgent {
     pub host: String,
     /// Why, the first time.
     pub reason: String,
-    /// How many load points it took with it.
+    /// How many load points were lost with it.
     pub points: u32,
 }
 
@@ -224,13 +230,15 @@ impl RunView {
             resumed_debug: false,
             nonconformities: Nonconformities::default(),
             lost_agents: Vec::new(),
+            lost_servers: Vec::new(),
             profile: None,
+            has_points: false,
         }
     }
 
     fn lose(&mut self, agent: &str, host: &str, reason: &str) {
-        match self.lost_agents.iter_mut().find(|known| known.agent == agent) {
-            Some(known) => known.points += 1,
+        match self.lost_agents.iter_mut().find(|lost| lost.agent == agent) {
+            Some(lost) => lost.points += 1,
             None => self.lost_agents.push(LostAgent {
                 agent: agent.to_owned(),
                 host: host.to_owned(),
@@ -240,7 +248,7 @@ impl RunView {
         }
     }
 
-    /// Takes in the next record. Records of a load point only say that the journal goes on.
+    /// Takes in the next record. Records of a load point only show that the journal goes on.
     pub(crate) fn add(&mut self, record: &JournalRecord) {
         self.ending = Ending::Torn;
         match record {
@@ -254,17 +262,19 @@ impl RunView {
                 self.resumed_debug |= *debug_build;
             }
             JournalRecord::AgentLost { agent, host, reason, .. } => self.lose(agent, host, reason),
-            JournalRecord::SetupNonconformities { seen } => self.nonconformities.add(seen),
-            JournalRecord::PeakFound { how, bound, held_back, .. } => {
-                let (how, held_back) = (how.clone(), held_back.clone());
-                self.peak = Some(PeakView { how, bound: *bound, held_back });
+            JournalRecord::SetupNonconformities { seen: observed } => {
+                self.nonconformities.add(observed)
             }
-            JournalRecord::CapacitySearched { how, departures, method } => {
+            JournalRecord::PeakFound { how, bound, held_back: ended_by, .. } => {
+                let (how, ended_by) = (how.clone(), ended_by.clone());
+                self.peak = Some(PeakView { how, bound: *bound, ended_by });
+            }
+            JournalRecord::CapacitySearched { how, departures: deviations, method } => {
                 self.capacity = Some(how.clone());
-                self.settle(departures, method);
+                self.settle(deviations, method);
             }
-            JournalRecord::LadderPlanned { departures, method, .. } => {
-                self.settle(departures, method);
+            JournalRecord::LadderPlanned { departures: deviations, method, .. } => {
+                self.settle(deviations, method);
             }
             JournalRecord::ServerProfiled(profile) => self.profile = Some((**profile).clone()),
             JournalRecord::Interrupted { .. } => self.ending = Ending::Interrupted,
@@ -273,9 +283,9 @@ impl RunView {
         }
     }
 
-    /// Deviations and parameters of the ladder take the place of those of the start.
-    fn settle(&mut self, departures: &[String], method: &[Parameter]) {
-        (self.started.departures, self.started.method) = (departures.to_vec(), method.to_vec());
+    /// Deviations and parameters of the ladder replace those of the start.
+    fn settle(&mut self, deviations: &[String], method: &[Parameter]) {
+        (self.started.departures, self.started.method) = (deviations.to_vec(), method.to_vec());
     }
 }
 

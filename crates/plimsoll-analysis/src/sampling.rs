@@ -1,7 +1,7 @@
-//! What a sample tells of the population behind it: Student's and Fisher's distributions, the
-//! smallest difference that would be seen, and samples drawn with replacement (bootstrap).
+//! Statistics of samples: Student's and Fisher's distributions, the smallest detectable difference,
+//! and samples drawn with replacement (bootstrap).
 
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::OnceLock;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -9,10 +9,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Of a normal distribution, two-sided 95 %.
 pub(crate) const NORMAL_95: f64 = 1.96;
-/// 85 % of a normal distribution lie below it: runs with slow modes are not quite normal, and four
-/// in five is what is stated.
+/// 85 % of a normal distribution lie below it: runs with slow modes are not quite normal, and the
+/// reported probability is four in five.
 const NORMAL_85: f64 = 1.036;
-/// What an interval leaves out.
+/// Share that an interval leaves out.
 pub(crate) const OUTSIDE: f64 = 0.05;
 /// Of a logarithm: half a step of the histograms. Runs that agree more closely agree by rounding.
 pub(crate) const ERROR_MIN: f64 = 0.000_5;
@@ -23,14 +23,14 @@ const DEGREES_MAX: f64 = 1_000.0;
 /// Degrees of freedom from 1 for which Student's t differs from the normal distribution.
 const SMALL_DEGREES: usize = 29;
 
-/// Student's t for 95 % (two-sided), to the three decimals of the tables; `None` without a degree of
-/// freedom.
+/// Student's t for 95 % (two-sided), to the three decimals of the tables; `None` without a degree
+/// of freedom.
 pub(crate) fn t_95(degrees: usize) -> Option<f64> {
-    /// By degrees of freedom from 1, each computed when it is first asked for.
+    /// By degrees of freedom from 1, each computed at its first use.
     static TABLE: [OnceLock<f64>; SMALL_DEGREES] = [const { OnceLock::new() }; SMALL_DEGREES];
     let index = degrees.checked_sub(1)?;
     let compute = || (quantile(0.975, degrees as f64) * 1e3).round() / 1e3;
-    Some(TABLE.get(index).map_or(NORMAL_95, |known| *known.get_or_init(compute)))
+    Some(TABLE.get(index).map_or(NORMAL_95, |cell| *cell.get_or_init(compute)))
 }
 
 /// The value that `share` of the distribution lies below; `share` is above a half and below one.
@@ -50,18 +50,18 @@ pub(crate) fn quantile(share: f64, degrees: f64) -> f64 {
         sums.push(sum);
         before = here;
     }
-    let wanted = (2.0 * share - 1.0).clamp(0.0, 1.0) * sum;
-    let k = sums.partition_point(|sum| *sum < wanted).clamp(1, STEPS);
-    let part = (wanted - sums[k - 1]) / (sums[k] - sums[k - 1]).max(f64::MIN_POSITIVE);
+    let target = (2.0 * share - 1.0).clamp(0.0, 1.0) * sum;
+    let k = sums.partition_point(|sum| *sum < target).clamp(1, STEPS);
+    let part = (target - sums[k - 1]) / (sums[k] - sums[k - 1]).max(f64::MIN_POSITIVE);
     let angle = ((k - 1) as f64 + part.clamp(0.0, 1.0)) * step;
     degrees.sqrt() * angle.tan()
 }
 
-/// Of a difference of so many errors four of five experiments claim one, which do so beyond
+/// The difference, in errors, that four of five experiments claim if they claim differences beyond
 /// `critical` errors.
 ///
 /// A difference of `K` errors is claimed where `K·s + Z > t·s'`: `Z` is the chance in the
-/// means, `s` and `s'` that in the error, as known from these runs and from those of another
+/// means, `s` and `s'` that in the error, from these runs and from those of another
 /// time. Each `s` has mean `m` and variance `1 − m²`; taken as normal, which is right to a
 /// tenth of a percent from two degrees of freedom on, four in five is a quadratic in `K`.
 pub(crate) fn detectable_errors(critical: f64, degrees: f64) -> f64 {
@@ -102,16 +102,20 @@ pub(crate) fn f_critical(share: f64, degrees: [f64; 2]) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The regularised incomplete beta function, by its continued fraction (Lentz's steps).
+/// The regularised incomplete beta function.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    match x {
+        ..=0.0 => 0.0,
+        1.0.. => 1.0,
+        // The fraction converges fast on this side of the mean alone.
+        x if x > (a + 1.0) / (a + b + 2.0) => 1.0 - beta_fraction(1.0 - x, b, a),
+        x => beta_fraction(x, a, b),
+    }
+}
+
+/// The same by its continued fraction (Lentz's steps).
+fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const TERMS_MAX: u32 = 500;
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    // The fraction converges fast on this side of the mean alone.
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(1.0 - x, b, a);
-    }
     let front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln();
     let apart =
         |value: f64| if value.abs() < f64::MIN_POSITIVE { f64::MIN_POSITIVE } else { value };
@@ -136,10 +140,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 
 /// How likely a binomial variable of `n` tries is `t` or less.
 pub(crate) fn binomial_at_most(t: u64, n: u64, chance: f64) -> f64 {
-    match t < n {
-        true => incomplete_beta(1.0 - chance, (n - t) as f64, t as f64 + 1.0),
-        false => 1.0,
-    }
+    if t < n { incomplete_beta(1.0 - chance, (n - t) as f64, t as f64 + 1.0) } else { 1.0 }
 }
 
 /// Of a number above zero: Stirling's series, from eight up.
@@ -150,10 +151,47 @@ fn ln_gamma(value: f64) -> f64 {
         at += 1.0;
     }
     let series = 1.0 / (12.0 * at) - 1.0 / (360.0 * at.powi(3)) + 1.0 / (1_260.0 * at.powi(5));
-    (at - 0.5) * at.ln() - at + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - below.ln()
+    (at - 0.5) * at.ln() - at + (2.0 * PI).ln() / 2.0 + series - below.ln()
 }
 
-/// What `resamples` samples come to that `statistic` draws. The same seed draws the same samples.
+/// Share of the normal distribution above `z`, from zero up (Abramowitz and Stegun 26.2.17, right
+/// to seven digits).
+pub fn normal_above(z: f64) -> f64 {
+    const TERMS: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let series = TERMS.iter().rev().fold(0.0, |sum, term| (sum + term) * t);
+    series * (-z * z / 2.0).exp() / (2.0 * PI).sqrt()
+}
+
+/// Number, mean and variance of some values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    pub(crate) n: f64,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+}
+
+impl Moments {
+    pub(crate) fn from_values(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Self { n, mean, variance: squares / (n - 1.0).max(1.0) }
+    }
+
+    /// Of the mean.
+    pub(crate) fn error(&self) -> f64 {
+        (self.variance / self.n).sqrt()
+    }
+}
+
+/// Whether the interval of a ratio shows a difference.
+pub(crate) fn leaves_one_out([low, high]: [f64; 2]) -> bool {
+    low > 1.0 || high < 1.0
+}
+
+/// Values of `statistic` over `resamples` samples. The same seed draws the same samples.
 pub(crate) fn resampled<T>(
     seed: u64,
     resamples: usize,
@@ -161,6 +199,13 @@ pub(crate) fn resampled<T>(
 ) -> Vec<T> {
     let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
     (0..resamples).map(|_| statistic(&mut draws)).collect()
+}
+
+/// The middle 95 % of `values`; `None` of nothing.
+pub(crate) fn middle(mut values: Vec<f64>) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get(((values.len() as f64 - 1.0) * share).round() as usize);
+    Some([*at(0.025)?, *at(0.975)?])
 }
 
 /// Draws with replacement.
@@ -180,8 +225,8 @@ mod tests {
     #[test]
     fn the_table_has_the_printed_figures() {
         let printed = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-        let found: Vec<f64> = (1..=10).filter_map(t_95).collect();
-        assert_eq!(found, printed);
+        let computed: Vec<f64> = (1..=10).filter_map(t_95).collect();
+        assert_eq!(computed, printed);
         assert_eq!((t_95(0), t_95(29), t_95(30)), (None, Some(2.045), Some(1.96)));
     }
 
@@ -190,9 +235,9 @@ mod tests {
         let printed =
             [(1.0, 6.0, 5.987), (2.0, 8.0, 4.459), (3.0, 10.0, 3.708), (6.0, 24.0, 2.508)];
         for (above, below, table) in printed {
-            let found = f_critical(0.05, [above, below]);
-            assert!((found / table - 1.0).abs() < 2e-4, "{above}, {below}: {found}");
-            assert!((f_above(found, [above, below]) - 0.05).abs() < 1e-9);
+            let computed = f_critical(0.05, [above, below]);
+            assert!((computed / table - 1.0).abs() < 2e-4, "{above}, {below}: {computed}");
+            assert!((f_above(computed, [above, below]) - 0.05).abs() < 1e-9);
         }
         let t = quantile(0.975, 7.0);
         assert!((f_critical(0.05, [1.0, 7.0]) / (t * t) - 1.0).abs() < 1e-4);
@@ -200,10 +245,19 @@ mod tests {
     }
 
     #[test]
+    fn where_both_fractions_converge_alike_either_will_do() {
+        for step in -50..50 {
+            let degrees = 4.0 + f64::from(step) * f64::EPSILON;
+            let above = f_above(2.0, [1.0, degrees]);
+            assert!((above - 0.230_200).abs() < 1e-5, "{degrees}: {above}");
+        }
+    }
+
+    #[test]
     fn quantiles_are_those_of_the_tables() {
         let check = |share, degrees, table: f64| {
-            let found = quantile(share, degrees);
-            assert!((found / table - 1.0).abs() < 2e-3, "{share} of {degrees}: {found}");
+            let computed = quantile(share, degrees);
+            assert!((computed / table - 1.0).abs() < 2e-3, "{share} of {degrees}: {computed}");
         };
         check(0.975, 2.0, 4.303);
         check(0.975, 4.0, 2.776);

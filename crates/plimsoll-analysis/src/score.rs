@@ -1,9 +1,10 @@
 //! The score of a mix and of a ladder of mixes.
 //!
-//! IBM's Netfinity report on ServerBench 4.02 (1999): the overall score is a weighted harmonic mean,
-//! over the mixes, of the total TPS that all clients obtain in each. The report does not say how a
-//! total is made of its clients. The sum is the plain reading ([`ScoreKind::Total`]); an option is
-//! the harmonic mean of the clients' TPS times their number ([`ScoreKind::HarmonicClients`]).
+//! IBM's Netfinity report on ServerBench 4.02 (1999): the overall score is a weighted harmonic
+//! mean, over the mixes, of the total TPS that all clients obtain in each. The report does not say
+//! how a total is computed from its clients. The sum is the plain reading ([`ScoreKind::Total`]);
+//! an option is the harmonic mean of the clients' TPS times their number
+//! ([`ScoreKind::HarmonicClients`]).
 
 use plimsoll_model::event::PointRecord;
 use plimsoll_model::finding::Rule;
@@ -16,8 +17,8 @@ use plimsoll_model::suite::{Score, ScoreKind, Suite};
 pub struct MixScore {
     /// In transactions per second.
     pub value: f64,
-    /// Clients without any transaction that counts, where one of them makes the score 0: by the
-    /// harmonic mean no number of the others' transactions would have been enough.
+    /// Clients without any transaction that counts, where one of them makes the score 0: with the
+    /// harmonic mean the other clients' transactions cannot make up for it.
     pub idle_clients: u32,
 }
 
@@ -32,8 +33,8 @@ pub fn mix_score(kind: ScoreKind, clients_tps: &[f64]) -> Option<MixScore> {
     }
 }
 
-/// Harmonic mean of the clients' TPS times the number of clients, so that a client that is starved
-/// weighs more than one that is served well.
+/// Harmonic mean of the clients' TPS times the number of clients, so that a starved client weighs
+/// more than a well served one.
 fn harmonic(clients_tps: &[f64]) -> MixScore {
     let n = clients_tps.len() as f64;
     let idle_clients = clients_tps.iter().filter(|tps| **tps <= 0.0).count() as u32;
@@ -75,19 +76,19 @@ pub(crate) fn score_of_point(
             names.0.iter().zip(&client.done).map(weighted).sum::<f64>() / seconds
         })
         .collect();
-    // Those of a worker that did not report did nothing that could be counted.
+    // Clients of a worker that did not report did nothing that could be counted.
     let clients = record.load.clients() as usize;
     tps.resize(clients.max(tps.len()), 0.0);
     mix_score(score.kind, &tps)
 }
 
-/// What a reader must know of a mix whose score is 0.
+/// The warning of a mix whose score is 0.
 pub(crate) fn idle_clients(mix: &MixScore, clients: u32) -> Option<Rule> {
     let idle_clients = mix.idle_clients;
     (idle_clients > 0).then_some(Rule::Score { idle_clients, clients })
 }
 
-/// The overall score of a run's ladder, and how it was made or why there is none.
+/// The overall score of a run's ladder, and how it was computed or why there is none.
 pub(crate) fn score_of_run(
     suite: &Suite,
     planned: usize,
@@ -137,6 +138,7 @@ mod tests {
     use crate::analyse;
     use crate::testing::{PointBuilder, RunBuilder};
     use plimsoll_model::outcome::ClientCounts;
+    use plimsoll_report::sentences::finding;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9 * b.abs().max(1.0)
@@ -179,7 +181,7 @@ mod tests {
             let ops: u64 = clients.iter().map(|(gets, puts)| gets + puts).sum();
             PointBuilder::closed(clients.len() as u32).achieved(ops / 30)
         });
-        let mut run = RunBuilder::of(points.collect::<Vec<_>>());
+        let mut run = RunBuilder::from_points(points.collect::<Vec<_>>());
         run.started_mut().op_names.0 = vec!["get".to_owned(), "put".to_owned()];
         run.suite.score = Some(Score {
             kind: ScoreKind::HarmonicClients,
@@ -206,13 +208,13 @@ mod tests {
         // 2 / (1/100 + 1/32) = 48.48…
         assert!(close(result.summary.score.unwrap(), 6_400.0 / 132.0));
         let ends = result.summary.score_interval.unwrap();
-        for (end, stated) in ends.into_iter().enumerate() {
+        for (end, expected) in ends.into_iter().enumerate() {
             let scaled = |point: &PointResult| {
                 let bounds = point.achieved_interval_ops_per_s.unwrap();
                 (point.score.unwrap() * bounds[end] / point.achieved_ops_per_s.unwrap(), 1.0)
             };
             let mixes: Vec<_> = result.points.iter().map(scaled).collect();
-            assert!(close(overall_score(&mixes).unwrap(), stated), "{ends:?}");
+            assert!(close(overall_score(&mixes).unwrap(), expected), "{ends:?}");
         }
         assert!(ends[0] < 48.0 && ends[1] > 49.0, "{ends:?}");
         let note = result.summary.score_note.unwrap();
@@ -253,9 +255,7 @@ mod tests {
         assert_eq!((result.points[1].score, result.summary.score), (Some(0.0), Some(0.0)));
         let warning = result.points[1].warnings.iter().find(|w| w.rule.name() == "score").unwrap();
         assert!(
-            warning
-                .rule
-                .to_string()
+            finding::text(&warning.rule)
                 .starts_with("1 of 2 clients finished no transaction that counts"),
             "{warning:?}"
         );

@@ -1,14 +1,11 @@
 //! The shape of throughput over load: where queueing must begin, where growth breaks off, where
-//! throughput is highest, and how far a law of scalability may be believed.
+//! throughput is highest, and how far a scalability law may be extrapolated.
 //!
 //! The bounds of a closed ladder are those of operational analysis: X ≤ N / (D + Z), with D + Z
 //! from the lowest load, and X ≤ the highest throughput measured. Where they cross queueing must
 //! begin, which is not the number of users supported.
 
-mod knee;
 mod scalability;
-#[cfg(test)]
-mod tests;
 
 use plimsoll_model::result::PointResult;
 use plimsoll_model::shape::{Asymptotes, Knee, Peak, Shape};
@@ -16,11 +13,9 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 use plimsoll_model::units::grouped;
 
 use crate::limit::FALL_MIN_RATIO;
-use crate::metric::throughput;
-use crate::point::missed_load;
-use crate::sampling;
+use crate::point::{missed_load, throughput};
+use crate::sampling::{self, middle};
 
-pub use knee::{KNEE_LOADS_MIN, NoKnee, knee};
 pub use scalability::{PredictError, predict, scalability};
 
 /// A peak below this share of N / (D + Z) has left it.
@@ -38,7 +33,7 @@ pub struct Loaded {
     pub position: u32,
     /// Clients that took part.
     pub load: f64,
-    /// What was done.
+    /// Its throughput.
     pub throughput: f64,
 }
 
@@ -53,7 +48,7 @@ pub fn closed_shape(points: &[Loaded], unit: &str) -> Option<Shape> {
     let knee = knee(&points);
     let mut shape = Shape {
         unit: unit.to_owned(),
-        // Beyond its knee the lowest load says nothing of clients who never wait.
+        // Beyond its knee the lowest load does not show clients who never wait.
         asymptotes: match knee {
             Err(NoKnee::BelowLowest) => None,
             _ => asymptotes(&points, &peak),
@@ -97,7 +92,7 @@ pub(crate) fn shape_of_run(suite: &Suite, points: &[PointResult]) -> Option<Shap
     }
 }
 
-/// Throughput of an open ladder follows the request until it does not.
+/// Throughput of an open ladder follows the request up to its knee.
 fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
     let all: Vec<Loaded> =
         points.iter().filter_map(|point| loaded(point, point.requested, metric)).collect();
@@ -120,8 +115,8 @@ fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
 
 fn loaded(point: &PointResult, load: f64, metric: Metric) -> Option<Loaded> {
     let throughput = throughput(metric, point).filter(|rate| rate.is_finite() && *rate > 0.0)?;
-    let known = load.is_finite() && load > 0.0;
-    known.then_some(Loaded { position: point.position, load, throughput })
+    let is_valid = load.is_finite() && load > 0.0;
+    is_valid.then_some(Loaded { position: point.position, load, throughput })
 }
 
 fn by_load(points: &[Loaded]) -> Vec<Loaded> {
@@ -148,7 +143,7 @@ fn closed_text(
         true => format!("{load:.1}").trim_end_matches(".0").to_owned(),
         false => format!("{load:.0}"),
     };
-    let queueing = match shape.asymptotes.and_then(|found| found.queueing_from) {
+    let queueing = match shape.asymptotes.and_then(|asymptotes| asymptotes.queueing_from) {
         // A ceiling that was not reached is higher, and so is the crossing.
         Some(clients) if shape.knee.is_none() && !peak.falls => {
             format!("queueing must begin at {} clients or later", number(clients))
@@ -166,21 +161,21 @@ fn closed_text(
         }
         Err(none) => none.to_string(),
     };
-    let place = number(peak.load);
+    let peak_load = number(peak.load);
     let highest = match peak.falls {
-        true => format!("peak at {place} clients"),
+        true => format!("peak at {peak_load} clients"),
         false if peak.load < last && shape.knee.is_some() => {
-            format!("highest at {place} clients, on a plateau to {}", number(last))
+            format!("highest at {peak_load} clients, on a plateau to {}", number(last))
         }
-        false => format!("highest at {place} clients, no fall beyond"),
+        false => format!("highest at {peak_load} clients, no fall beyond"),
     };
     let highest =
-        if peak.load < last { highest } else { format!("highest at {place}, the last load") };
+        if peak.load < last { highest } else { format!("highest at {peak_load}, the last load") };
     format!("{queueing}; {knee}; {highest}")
 }
 
-/// What `fit` gives of throughput drawn again: what the fitted curve leaves over, widened for the
-/// `parameters` it took, put back at random places.
+/// Results of `fit` on resampled throughput: the residuals of the fitted curve, widened for its
+/// `parameters`, are put back at random points.
 fn resampled<T>(
     points: &[Loaded],
     fitted: &[f64],
@@ -200,9 +195,137 @@ fn resampled<T>(
     })
 }
 
-/// The middle 95 % of `values`.
-fn middle(mut values: Vec<f64>) -> Option<[f64; 2]> {
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values.get(((values.len() as f64 - 1.0) * share).round() as usize);
-    Some([*at(0.025)?, *at(0.975)?])
+/// Why there is no knee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKnee {
+    /// Two lines need more points.
+    #[error("fewer than {KNEE_LOADS_MIN} loads up to the peak: too few to look for a knee")]
+    FewLoads,
+    /// The first line would rest on one load.
+    #[error("no knee among the loads, which begin beyond it")]
+    BelowLowest,
+    /// Throughput goes on rising, or it is not certain that it stops.
+    #[error("no knee reached")]
+    NotReached,
 }
+
+/// Fewer loads than this cannot tell two lines from scatter.
+pub const KNEE_LOADS_MIN: usize = 5;
+/// The second line must rise by less than this share of the first.
+const BREAK_MAX_RATIO: f64 = 0.5;
+/// Share of the bootstrap's samples that must have a knee too.
+const AGREE_MIN_RATIO: f64 = 0.95;
+/// A knee this close above the lowest load is scatter of a ladder that began beyond it.
+const BEGIN_MAX_RATIO: f64 = 1.1;
+/// Slope and knee of the first line, slope of the second.
+const PARAMETERS: usize = 3;
+
+/// The knee with its interval. Where throughput falls, points after the peak are left out.
+///
+/// # Errors
+/// When the points have none.
+pub fn knee(points: &[Loaded]) -> Result<Knee, NoKnee> {
+    let mut points = by_load(points);
+    if let Some(peak) = peak(&points).filter(|peak| peak.falls) {
+        points.retain(|point| point.load <= peak.load);
+    }
+    if points.chunk_by(|a, b| a.load == b.load).count() < KNEE_LOADS_MIN {
+        return Err(NoKnee::FewLoads);
+    }
+    let best = broken_line(&points).filter(|best| best.break_load().is_some());
+    let best = best.ok_or(NoKnee::NotReached)?;
+    if begins_beyond(&points, best.knee) {
+        return Err(NoKnee::BelowLowest);
+    }
+    let fitted: Vec<f64> = points.iter().map(|point| best.throughput(point.load)).collect();
+    let drawn = resampled(&points, &fitted, PARAMETERS, |points| broken_line(points)?.break_load());
+    let knees: Vec<f64> = drawn.iter().copied().flatten().collect();
+    if (knees.len() as f64) < AGREE_MIN_RATIO * drawn.len() as f64 {
+        return Err(NoKnee::NotReached);
+    }
+    let [low, high] = middle(knees).ok_or(NoKnee::NotReached)?;
+    Ok(Knee { load: best.knee, low: low.min(best.knee), high: high.max(best.knee) })
+}
+
+/// Does the first line rest on the lowest load alone, and end close beyond it?
+fn begins_beyond(points: &[Loaded], knee: f64) -> bool {
+    let Some(lowest) = points.first() else { return true };
+    let alone = points.iter().all(|point| point.load == lowest.load || point.load > knee);
+    alone && knee <= BEGIN_MAX_RATIO * lowest.load
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BrokenLine {
+    first: f64,
+    second: f64,
+    knee: f64,
+}
+
+impl BrokenLine {
+    fn throughput(&self, load: f64) -> f64 {
+        self.first * load.min(self.knee) + self.second * (load - self.knee).max(0.0)
+    }
+
+    fn break_load(&self) -> Option<f64> {
+        (self.first > 0.0 && self.second < BREAK_MAX_RATIO * self.first).then_some(self.knee)
+    }
+
+    fn squares(&self, points: &[Loaded]) -> f64 {
+        points.iter().map(|point| (point.throughput - self.throughput(point.load)).powi(2)).sum()
+    }
+}
+
+/// The best of all: each split's two lines where they meet between its two loads, and each load
+/// itself as the knee.
+fn broken_line(points: &[Loaded]) -> Option<BrokenLine> {
+    let splits = (1..points.len().saturating_sub(1)).filter_map(|split| meeting(points, split));
+    let inner = points.get(..points.len().saturating_sub(2))?;
+    let bends = inner.iter().filter_map(|point| bent_at(points, point.load));
+    splits
+        .chain(bends)
+        .map(|line| (line.squares(points), line))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, line)| line)
+}
+
+/// Two lines fitted apart, when they meet between the loads on both sides of `split`.
+fn meeting(points: &[Loaded], split: usize) -> Option<BrokenLine> {
+    let (low, high) = points.split_at(split);
+    let first = ratio(low.iter().map(|p| (p.load, p.throughput)))?;
+    let n = high.len() as f64;
+    let mean_load = high.iter().map(|p| p.load).sum::<f64>() / n;
+    let mean = high.iter().map(|p| p.throughput).sum::<f64>() / n;
+    let second = ratio(high.iter().map(|p| (p.load - mean_load, p.throughput - mean)))?;
+    let knee = (mean - second * mean_load) / (first - second);
+    let between = low.last()?.load..=high.first()?.load;
+    between.contains(&knee).then_some(BrokenLine { first, second, knee })
+}
+
+/// The best two lines that meet at `knee`.
+fn bent_at(points: &[Loaded], knee: f64) -> Option<BrokenLine> {
+    let [mut aa, mut ab, mut bb, mut ay, mut by] = [0.0; 5];
+    for point in points {
+        let (a, b) = (point.load.min(knee), (point.load - knee).max(0.0));
+        aa += a * a;
+        ab += a * b;
+        bb += b * b;
+        ay += a * point.throughput;
+        by += b * point.throughput;
+    }
+    let determinant = aa * bb - ab * ab;
+    let line = BrokenLine {
+        first: (ay * bb - by * ab) / determinant,
+        second: (by * aa - ay * ab) / determinant,
+        knee,
+    };
+    (determinant > 0.0).then_some(line)
+}
+
+/// Least squares of y = s x.
+fn ratio(pairs: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let (xy, xx) = pairs.fold((0.0, 0.0), |(xy, xx), (x, y)| (xy + x * y, xx + x * x));
+    (xx > 0.0).then(|| xy / xx)
+}
+
+#[cfg(test)]
+mod tests;

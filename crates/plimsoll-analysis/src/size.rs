@@ -1,13 +1,13 @@
-//! How big a server must be for a load, from runs at lower ones: what an op demands of each resource
+//! The size of a server for a load, from runs at lower ones: the demand of an op on each resource
 //! as a curve over load (`curve`), the response time over the use of the processors (`response`),
 //! what may limit it before its hardware does (`doubts`), and the resources' numbers (`needs`).
 //!
 //! Laws: U = X D (utilisation), N = X (Z + R) (interactive), R of a queue.
 
 mod curve;
-mod doubts;
+mod load;
 mod measured;
-mod needs;
+mod page_cache;
 mod response;
 #[cfg(test)]
 mod tests;
@@ -17,34 +17,45 @@ use plimsoll_model::event::Bound;
 use plimsoll_model::prices::{Money, SystemPrices};
 use plimsoll_model::size::{
     Ceiling, CeilingBasis, Estimate, LOAD_MAX_RATIO, MeasuredServer, Need, PeakBound,
-    PredictedPeak, Refusal, ResponseAt, SIZING_FORMAT, SizeAsked, SizedMoney, Sizing, TermKind,
+    PredictedPeak, Refusal, ResponseAt, SIZING_FORMAT, SizeRequest, SizedMoney, Sizing, TermKind,
     Unknown,
 };
 
 use crate::compare::RunInput;
 use curve::{Fitted, Observation, loads};
-use doubts::{doubts, is_doubt};
+pub use load::{LoadError, RequestedLoad};
+use measured::{Demand, Needs};
 pub use measured::{Device, Measured};
-use needs::{Demand, Needs};
-use response::Response;
+use response::{Response, doubts, is_doubt};
 
-/// Below this use of its processors nothing is said of where they are full.
+/// Below this use of its processors their limit is not predicted.
 const BUSY_MIN_RATIO: f64 = 0.2;
-/// Sizes that are closer are one.
+/// From here on the server hardly sleeps between ops, and the cost of an op at the peak was
+/// observed.
+const AWAKE_MIN_RATIO: f64 = 0.9;
+/// The least cost of an op at the peak, relative to its cost at two fifths of it: 0.46 to 0.56 of
+/// nginx and NFS-Ganesha (docs/sizing.md).
+const AWAKE_COST_RATIO: f64 = 0.45;
+/// Sizes that are closer count as one.
 const SIZES_MIN_RATIO: f64 = 1.1;
-/// From so many loads on the demand is a curve.
+/// From this many loads on the demand is a curve.
 const LOADS_MIN: usize = 3;
-/// Steps of the use of processors that limits are tried at.
+/// Steps of processor use at which limits are tried.
 const BUSY_STEP_RATIO: f64 = 0.005;
 const NS_PER_S: f64 = 1e9;
-/// What exceeds a number by less is that number.
+/// An excess below this factor does not round up.
 const ROUNDING: f64 = 1.001;
 
 /// The size of server for a load, from runs of one suite on servers of one or more sizes.
-pub fn size(runs: &[RunInput], asked: SizeAsked) -> Sizing {
+pub fn size(
+    runs: &[RunInput],
+    load: RequestedLoad,
+    request: SizeRequest,
+) -> Result<Sizing, LoadError> {
     let names = runs.iter().map(|run| run.bundle.clone()).collect();
     let points: Vec<Measured> = runs.iter().flat_map(|run| Measured::of_run(&run.result)).collect();
-    let mut sizing = size_of(&points, asked);
+    let mut sizing = load::size_of_load(&runs[0], &points, load, request)?;
+    page_cache::add_page_cache(&mut sizing, runs);
     sizing.measured.runs = names;
     sizing.unknown.extend(runs.iter().filter_map(invalid));
     let suite = |run: &RunInput| {
@@ -54,9 +65,9 @@ pub fn size(runs: &[RunInput], asked: SizeAsked) -> Sizing {
     let other = runs.iter().map(suite).find(|other| *other != suite(&runs[0]));
     if let Some(other) = other {
         sizing.peaks.clear();
-        return refused(sizing, Refusal::Different { first: suite(&runs[0]), other });
+        return Ok(refused(sizing, Refusal::Different { first: suite(&runs[0]), other }));
     }
-    sizing
+    Ok(sizing)
 }
 
 fn invalid(run: &RunInput) -> Option<Unknown> {
@@ -66,9 +77,9 @@ fn invalid(run: &RunInput) -> Option<Unknown> {
 }
 
 /// The same from load points, of whatever sizes of the server.
-pub fn size_of(points: &[Measured], asked: SizeAsked) -> Sizing {
-    let server = Server::of(points);
-    let mut sizing = server.blank(asked);
+pub fn size_of(points: &[Measured], request: SizeRequest) -> Sizing {
+    let server = Server::from_points(points);
+    let mut sizing = server.blank(request);
     if points.is_empty() {
         return refused(sizing, Refusal::NothingMeasured);
     }
@@ -90,13 +101,13 @@ fn refused(mut sizing: Sizing, refusal: Refusal) -> Sizing {
     ] {
         *need = None;
     }
-    (sizing.servers, sizing.users) = (None, None);
+    (sizing.servers, sizing.users, sizing.page_cache) = (None, None, None);
     sizing.response.clear();
     sizing.refused = Some(refusal);
     sizing
 }
 
-/// The server as the points show it.
+/// The server according to its points.
 struct Server<'a> {
     points: &'a [Measured],
     /// Of the largest size.
@@ -108,7 +119,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn of(points: &'a [Measured]) -> Self {
+    fn from_points(points: &'a [Measured]) -> Self {
         let sizes = sizes(points);
         let of_largest = |point: &&Measured| match (point.cores, sizes.last()) {
             (Some(cores), Some(largest)) => cores * SIZES_MIN_RATIO > *largest,
@@ -124,11 +135,11 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn blank(&self, asked: SizeAsked) -> Sizing {
+    fn blank(&self, request: SizeRequest) -> Sizing {
         let busy = self.points.iter().filter_map(Measured::busy_ratio);
         Sizing {
             format: SIZING_FORMAT,
-            asked,
+            asked: request,
             measured: MeasuredServer {
                 runs: Vec::new(),
                 processors: self.sizes.clone(),
@@ -142,6 +153,7 @@ impl<'a> Server<'a> {
             disks_by_bytes: None,
             adapters: None,
             memory: None,
+            page_cache: None,
             servers: None,
             response: Vec::new(),
             users: None,
@@ -151,8 +163,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn unknown(&self, asked: &SizeAsked) -> Vec<Unknown> {
-        let background = |fitted: &Fitted| fitted.curve.of(TermKind::Background);
+    fn unknown(&self, request: &SizeRequest) -> Vec<Unknown> {
+        let background = |fitted: &Fitted| fitted.curve.coefficient(TermKind::Background);
         let mut unknown = doubts(&self.largest, self.fitted.as_ref().map_or(0.0, background));
         let observed: Vec<Observation> = self.points.iter().filter_map(Measured::cpu).collect();
         if observed.is_empty() {
@@ -161,14 +173,20 @@ impl<'a> Server<'a> {
             unknown.push(Unknown::FewLoads { loads: loads(&observed) });
         }
         let busiest = self.largest.iter().filter_map(|point| point.busy_ratio()).reduce(f64::max);
-        if let Some(busy_ratio) = busiest.filter(|busy| *busy < BUSY_MIN_RATIO) {
-            unknown.push(Unknown::LittleUsed { busy_ratio });
+        match busiest {
+            Some(busy_ratio) if busy_ratio < BUSY_MIN_RATIO => {
+                unknown.push(Unknown::LittleUsed { busy_ratio });
+            }
+            Some(busy_ratio) if busy_ratio < AWAKE_MIN_RATIO => {
+                unknown.push(Unknown::Asleep { busy_ratio });
+            }
+            _ => {}
         }
         let throttled = self.largest.iter().map(|point| point.throttled_cores).fold(0.0, f64::max);
         if throttled > 0.0 {
             unknown.push(Unknown::Throttled { cores: throttled });
         }
-        let limits = asked.within.iter().flat_map(|within| within.limits());
+        let limits = request.within.iter().flat_map(|within| within.limits());
         let limits: Vec<LoadFigure> = limits.into_iter().map(|limit| limit.figure).collect();
         if limits.contains(&LoadFigure::Errors) {
             unknown.push(Unknown::Errors);
@@ -191,15 +209,19 @@ impl<'a> Server<'a> {
             return Vec::new();
         }
         let doubted = unknown.iter().any(is_doubt);
+        let asleep = unknown.iter().any(is_asleep);
         let peak = |processors: f64, measured: bool| {
             let ops_per_s = fitted.estimate(|curve| curve.carried(processors, 1.0))?;
             let near = if measured { processors } else { *largest };
             let of_size = |point: &&Measured| point.cores.is_some_and(|cores| same(cores, near));
             let highest = self.points.iter().filter(of_size).map(|point| point.ops_per_s);
             let load_ratio = ops_per_s.value / highest.fold(f64::MIN_POSITIVE, f64::max);
-            let bound = match doubted || (!measured && self.assumes(processors)) {
-                true => PeakBound::AtMost,
-                false => PeakBound::Exact,
+            let limited = doubted || (!measured && self.assumes(processors));
+            let (ops_per_s, bound) = match (limited, asleep) {
+                (true, true) => (ops_per_s.at_least(), PeakBound::Open),
+                (true, false) => (ops_per_s, PeakBound::AtMost),
+                (false, true) => (ops_per_s.at_least(), PeakBound::AtLeast),
+                (false, false) => (ops_per_s, PeakBound::Exact),
             };
             Some(PredictedPeak { processors, measured, ops_per_s, bound, load_ratio })
         };
@@ -207,7 +229,7 @@ impl<'a> Server<'a> {
         measured.chain(peak(2.0 * largest, false)).collect()
     }
 
-    /// That each further processor brings its share was never measured.
+    /// Whether the share of each further processor is an assumption.
     fn assumes(&self, processors: f64) -> bool {
         let parallel = |cores: Option<&f64>| cores.map_or(1.0, |cores| cores.max(1.0));
         let (least, most) = (parallel(self.sizes.first()), parallel(self.sizes.last()));
@@ -217,8 +239,10 @@ impl<'a> Server<'a> {
     fn needs(&self, sizing: &mut Sizing) -> Result<(), Refusal> {
         let load = sizing.asked.load_ops_per_s;
         let highest_ops_per_s = self.highest_ops_per_s;
-        if self.sizes.len() < 2 && load > LOAD_MAX_RATIO * highest_ops_per_s {
-            return Err(Refusal::TooFar { highest_ops_per_s });
+        let requested = self.points.iter().map(|point| point.requested_ops_per_s);
+        let reached_ops_per_s = requested.fold(highest_ops_per_s, f64::max);
+        if self.sizes.len() < 2 && load > LOAD_MAX_RATIO * reached_ops_per_s {
+            return Err(Refusal::TooFar { highest_ops_per_s: reached_ops_per_s });
         }
         for unknown in &sizing.unknown {
             if let Unknown::HeldBack { limit, at_ops_per_s } = *unknown
@@ -228,7 +252,7 @@ impl<'a> Server<'a> {
             }
         }
         let busy_ratio = self.processors(sizing)?;
-        let needs = Needs { points: &self.largest, asked: &sizing.asked, highest_ops_per_s };
+        let needs = Needs { points: &self.largest, request: &sizing.asked, highest_ops_per_s };
         let (by_iops, iops_open) = needs.devices(Demand::DiskTransfers);
         let (by_bytes, _) = needs.devices(Demand::DiskBytes);
         let (adapters, adapters_open) = needs.devices(Demand::AdapterBytes);
@@ -236,22 +260,24 @@ impl<'a> Server<'a> {
         (sizing.disks_by_iops, sizing.disks_by_bytes) = (by_iops, by_bytes);
         (sizing.adapters, sizing.memory) = (adapters, memory);
         sizing.unknown.extend(iops_open.into_iter().chain(adapters_open));
-        sizing.servers = self.servers(load, busy_ratio);
+        let servers = self.servers(load, busy_ratio);
+        sizing.servers = servers.map(|servers| if_awake(servers, &sizing.unknown));
         Ok(())
     }
 
     /// Processors and response time, and how busy the processors may be.
     fn processors(&self, sizing: &mut Sizing) -> Result<f64, Refusal> {
-        let asked = &sizing.asked;
-        let response = Response::of(&self.largest);
+        let request = &sizing.asked;
+        let response = Response::from_points(&self.largest);
         let busy_ratio = match &response {
-            Some(response) => busy_within(response, asked)?,
-            None => asked.headroom_ratio,
+            Some(response) => busy_within(response, request)?,
+            None => request.headroom_ratio,
         };
-        let load = asked.load_ops_per_s;
+        let load = request.load_ops_per_s;
         let Some(fitted) = &self.fitted else { return Ok(busy_ratio) };
         let cores_for = |curve: &curve::Curve| curve.cores_for(load, busy_ratio);
-        let mut count = fitted.estimate(cores_for).ok_or(Refusal::NoNumber)?;
+        let count = fitted.estimate(cores_for).ok_or(Refusal::NoNumber)?;
+        let mut count = if_awake(count, &sizing.unknown);
         let doubted = sizing.unknown.iter().any(is_doubt) && load > self.highest_ops_per_s;
         if self.assumes(count.value) {
             let measured = self.sizes.last().copied().unwrap_or_default();
@@ -260,8 +286,9 @@ impl<'a> Server<'a> {
         } else if doubted {
             count = count.at_least();
         }
-        let per_op = fitted.estimate(|curve| Some(curve.at(load, cores_for(curve)?, busy_ratio)));
-        let per_op = per_op.ok_or(Refusal::NoNumber)?;
+        let per_op =
+            fitted.estimate(|curve| Some(curve.demand(load, cores_for(curve)?, busy_ratio)));
+        let per_op = if_awake(per_op.ok_or(Refusal::NoNumber)?, &sizing.unknown);
         sizing.processors = Some(Need {
             count: Some(count),
             total: per_op.times(load / NS_PER_S),
@@ -271,7 +298,7 @@ impl<'a> Server<'a> {
             load_ratio: load / self.highest_ops_per_s,
         });
         if let Some(response) = &response {
-            // Whole processors have more room than their share; a quota need not be whole.
+            // Whole processors have more capacity than their share; a quota need not be whole.
             let room = match self.sizes.last() {
                 Some(cores) if *cores >= 1.0 => count.value / count.whole(),
                 _ => 1.0,
@@ -291,6 +318,19 @@ impl<'a> Server<'a> {
     }
 }
 
+const fn is_asleep(unknown: &Unknown) -> bool {
+    matches!(unknown, Unknown::Asleep { .. })
+}
+
+/// The demand of an op, or its result, may be lower by as much as an op saves that finds the server
+/// awake.
+fn if_awake(demand: Estimate, unknown: &[Unknown]) -> Estimate {
+    match unknown.iter().any(is_asleep) {
+        true => Estimate { low: demand.low * AWAKE_COST_RATIO, ..demand },
+        false => demand,
+    }
+}
+
 /// The law of processor time, with a term for further processors where sizes with several differ.
 fn fitted(observed: &[Observation]) -> Option<Fitted> {
     let several = |it: &Observation| it.cores.max(1.0);
@@ -298,9 +338,9 @@ fn fitted(observed: &[Observation]) -> Option<Fitted> {
         (least.min(several(it)), most.max(several(it)))
     });
     let may = [TermKind::WakeUps, TermKind::Background, TermKind::Contention];
-    let with = || Fitted::of(observed, &may, &[TermKind::Processors]);
+    let with = || Fitted::from_observations(observed, &may, &[TermKind::Processors]);
     let differ = most > least * SIZES_MIN_RATIO;
-    differ.then(with).flatten().or_else(|| Fitted::of(observed, &may, &[]))
+    differ.then(with).flatten().or_else(|| Fitted::from_observations(observed, &may, &[]))
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -315,47 +355,48 @@ fn sizes(points: &[Measured]) -> Vec<f64> {
     all
 }
 
-/// How busy the processors may be: as the headroom says, or less where a limit wants it.
-fn busy_within(response: &Response, asked: &SizeAsked) -> Result<f64, Refusal> {
-    let limits: Vec<(Figure, f64)> = limits(asked).collect();
+/// How busy the processors may be: as the headroom allows, or less where a limit requires it.
+fn busy_within(response: &Response, request: &SizeRequest) -> Result<f64, Refusal> {
+    let limits: Vec<(Figure, f64)> = limits(request).collect();
     let holds = |busy_ratio: f64, (figure, below): &(Figure, f64)| {
-        response.at(*figure, busy_ratio).is_none_or(|(ns, _)| ns.value < *below)
+        response.estimate(*figure, busy_ratio).is_none_or(|(ns, _)| ns.value < *below)
     };
-    let steps = (asked.headroom_ratio / BUSY_STEP_RATIO).floor().max(1.0) as u32;
-    let tried = (0..steps).map(|step| asked.headroom_ratio - f64::from(step) * BUSY_STEP_RATIO);
+    let steps = (request.headroom_ratio / BUSY_STEP_RATIO).floor().max(1.0) as u32;
+    let tried = (0..steps).map(|step| request.headroom_ratio - f64::from(step) * BUSY_STEP_RATIO);
     let mut tried = tried.filter(|busy| *busy > 0.0);
     tried.find(|busy| limits.iter().all(|limit| holds(*busy, limit))).ok_or_else(|| {
         let idle = BUSY_STEP_RATIO;
         let broken = limits.iter().find(|limit| !holds(idle, limit));
         let (figure, below_ns) = broken.copied().unwrap_or((Figure::Mean, 0.0));
-        let idle_ns = response.at(figure, idle).map_or(0.0, |(ns, _)| ns.value);
+        let idle_ns = response.estimate(figure, idle).map_or(0.0, |(ns, _)| ns.value);
         Refusal::TooSlow { figure, idle_ns, below_ns }
     })
 }
 
-fn limits(asked: &SizeAsked) -> impl Iterator<Item = (Figure, f64)> {
-    let limits = asked.within.iter().flat_map(|within| within.limits());
-    limits.filter_map(|limit| match limit.figure {
-        LoadFigure::Response(figure) => Some((figure, limit.limit)),
-        LoadFigure::Errors | LoadFigure::Stream(..) | LoadFigure::Goodput => None,
+fn limits(request: &SizeRequest) -> impl Iterator<Item = (Figure, f64)> {
+    request.within.iter().flat_map(|within| within.limits()).filter_map(|limit| {
+        match limit.figure {
+            LoadFigure::Response(figure) => Some((figure, limit.limit)),
+            LoadFigure::Errors | LoadFigure::Stream(..) | LoadFigure::Goodput => None,
+        }
     })
 }
 
-/// The mean, and every figure that is limited.
-fn response_at(response: &Response, asked: &SizeAsked, busy_ratio: f64) -> Vec<ResponseAt> {
+/// The mean, and every figure that has a limit.
+fn response_at(response: &Response, request: &SizeRequest, busy_ratio: f64) -> Vec<ResponseAt> {
     let limited: Vec<(Figure, Option<f64>)> =
-        limits(asked).map(|(figure, below)| (figure, Some(below))).collect();
+        limits(request).map(|(figure, below)| (figure, Some(below))).collect();
     let mean = limited.iter().find(|(figure, _)| *figure == Figure::Mean).copied();
     let others = limited.iter().filter(|(figure, _)| *figure != Figure::Mean).copied();
     let all = std::iter::once(mean.unwrap_or((Figure::Mean, None))).chain(others);
     let at = |(figure, below_ns)| {
-        let (ns, law) = response.at(figure, busy_ratio)?;
+        let (ns, law) = response.estimate(figure, busy_ratio)?;
         Some(ResponseAt { figure, ns, below_ns, busy_ratio, law })
     };
     all.filter_map(at).collect()
 }
 
-/// Adds what the servers cost; nothing where it is not known how many there are.
+/// Adds the price of the servers; nothing where their number is not known.
 pub fn price(sizing: &mut Sizing, system: &SystemPrices) {
     let Some(count) = sizing.servers else { return };
     let servers = count.whole();

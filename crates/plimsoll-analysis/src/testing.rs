@@ -12,8 +12,9 @@ use plimsoll_model::event::{
 use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{NotCounted, RunResult, Verdict};
-use plimsoll_model::suite::{Arrivals, Gaps, Ladder, Suite, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, InterArrival, Ladder, Suite, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
+use plimsoll_report::sentences::SENTENCES;
 
 use crate::analyse::{Analysis, not_started};
 use crate::raw::{PointTimes, PointView};
@@ -34,19 +35,20 @@ impl PointTimes {
 }
 
 /// Asserts that the rule fires on the one point and not on the other.
-pub(crate) fn check_rule(rule: &str, broken: &TestPoint, held: &TestPoint) {
+pub(crate) fn check_rule(rule: &str, broken: &TestPoint, intact: &TestPoint) {
     assert!(broken.reasons().contains(&rule), "{rule} did not fire: {:?}", broken.reasons());
-    assert!(!held.reasons().contains(&rule), "{rule} fired: {:?}", held.verdict().reasons);
+    assert!(!intact.reasons().contains(&rule), "{rule} fired: {:?}", intact.verdict().reasons);
 }
 
-/// Asserts that the finding leaves the one point out of the headline, still valid, and not the other.
-pub(crate) fn check_counted_out(why: NotCounted, out: &TestPoint, held: &TestPoint) {
+/// Asserts that the finding leaves the one point out of the headline, still valid, and not the
+/// other.
+pub(crate) fn check_counted_out(why: NotCounted, out: &TestPoint, counted: &TestPoint) {
     assert_eq!(out.not_counted().map(|(why, _)| why), Some(why));
     assert!(out.verdict().valid, "{:?}", out.verdict());
-    assert_eq!(held.not_counted(), None);
+    assert_eq!(counted.not_counted(), None);
 }
 
-/// A load point with everything the rules look at.
+/// A load point with all inputs of the rules.
 pub(crate) struct TestPoint {
     pub suite: Suite,
     pub started: RunStarted,
@@ -59,17 +61,17 @@ pub(crate) struct TestPoint {
 
 impl TestPoint {
     pub(crate) fn verdict(&self) -> Verdict {
-        self.judge(check_point)
+        self.evaluate(check_point)
     }
 
     /// Why it is left out of the headline.
     pub(crate) fn not_counted(&self) -> Option<(NotCounted, Rule)> {
-        self.judge(check_counted)
+        self.evaluate(check_counted)
     }
 
-    fn judge<T>(&self, judge: impl Fn(&Evidence<'_>) -> T) -> T {
+    fn evaluate<T>(&self, check: impl Fn(&Evidence<'_>) -> T) -> T {
         let view = PointView { record: &self.record, samples: &[], lost: &self.lost };
-        judge(&Evidence {
+        check(&Evidence {
             suite: &self.suite,
             started: &self.started,
             view: &view,
@@ -79,7 +81,7 @@ impl TestPoint {
         })
     }
 
-    /// So many ops were done in the window, as the seconds and the totals say alike.
+    /// Sets the ops done in the window, in the seconds and in the totals.
     pub(crate) fn done_in_window(&mut self, ops: u64) {
         self.record.totals.done_in_window = ops;
         let mut left = ops;
@@ -108,6 +110,7 @@ pub(crate) struct PointBuilder {
     lateness_ns: u64,
     receive_lag_ns: u64,
     busy: f64,
+    core_taken: f64,
 }
 
 impl PointBuilder {
@@ -116,22 +119,28 @@ impl PointBuilder {
         let load = Load::Open {
             rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
             arrivals: Arrivals::PerClient,
-            gaps: Gaps::Exponential,
+            gaps: InterArrival::Exponential,
             clients: 64,
             backlog_ops_max: 1_000,
         };
-        Self::of(load, rate as u64)
+        Self::from_load(load, rate as u64)
     }
 
     /// Ops of 1 ms without think time.
     pub(crate) fn closed(clients: u32) -> Self {
         let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
         let start_delay_ns = Nanos::ZERO;
-        let load = Load::Closed { clients, think, start_delay_ns, axis_think_ns: None };
-        Self::of(load, u64::from(clients) * 1_000)
+        let load = Load::Closed {
+            clients,
+            think,
+            start_delay_ns,
+            starts_thinking: false,
+            axis_think_ns: None,
+        };
+        Self::from_load(load, u64::from(clients) * 1_000)
     }
 
-    fn of(load: Load, ops_per_s: u64) -> Self {
+    fn from_load(load: Load, ops_per_s: u64) -> Self {
         Self {
             load,
             achieved_ops_per_s: ops_per_s,
@@ -141,6 +150,7 @@ impl PointBuilder {
             lateness_ns: 10_000,
             receive_lag_ns: 5_000,
             busy: 0.2,
+            core_taken: 0.0,
         }
     }
 
@@ -171,7 +181,13 @@ impl PointBuilder {
         self
     }
 
-    /// For closed loads the ops due follow what is achieved.
+    /// For this part of the time another thread had the worker's core.
+    pub(crate) fn core_taken(mut self, ratio: f64) -> Self {
+        self.core_taken = ratio;
+        self
+    }
+
+    /// For closed loads the ops due follow the achieved rate.
     pub(crate) fn achieved(mut self, ops_per_s: u64) -> Self {
         self.achieved_ops_per_s = ops_per_s;
         if let Load::Closed { .. } = self.load {
@@ -246,7 +262,7 @@ impl PointBuilder {
         let health = WorkerHealth {
             cpu_ns: (self.busy * NANOS_PER_SECOND as f64) as u64,
             wall_ns: NANOS_PER_SECOND,
-            run_delay_ns: Some(0),
+            run_delay_ns: Some((self.core_taken * NANOS_PER_SECOND as f64) as u64),
             ..WorkerHealth::default()
         };
         PointRecord {
@@ -276,7 +292,9 @@ impl PointBuilder {
             resources: Vec::new(),
             core_users: None,
             server_core_users: None,
+            server_lost: None,
             data_set_bytes: None,
+            access_pattern: None,
             host_work: Vec::new(),
             agents: Vec::new(),
             ops: None,
@@ -297,14 +315,15 @@ pub(crate) fn analyse(raw: &RawRun<'_>) -> RunResult {
     let Some(JournalRecord::RunStarted(started)) = raw.journal.first() else {
         return not_started(raw.suite, raw.disclosure.as_ref());
     };
-    let mut analysis = Analysis::begin(raw.suite, started.clone(), raw.disclosure.clone());
+    let mut analysis =
+        Analysis::begin(raw.suite, SENTENCES, started.clone(), raw.disclosure.clone());
     for record in &raw.journal[1..] {
         add(&mut analysis, record, &raw.histograms);
     }
     analysis.finish()
 }
 
-/// Takes in a record as it comes.
+/// Takes in one record.
 pub(crate) fn add(
     analysis: &mut Analysis<'_>,
     record: &JournalRecord,
@@ -326,13 +345,13 @@ pub(crate) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Open points that hold their load.
+    /// Open points that sustain their load.
     pub(crate) fn open(rates: &[f64]) -> Self {
-        Self::of(rates.iter().map(|rate| PointBuilder::open(*rate)))
+        Self::from_points(rates.iter().map(|rate| PointBuilder::open(*rate)))
     }
 
     /// These points as the ladder.
-    pub(crate) fn of(points: impl IntoIterator<Item = PointBuilder>) -> Self {
+    pub(crate) fn from_points(points: impl IntoIterator<Item = PointBuilder>) -> Self {
         let points: Vec<PointBuilder> = points.into_iter().collect();
         let loads: Vec<f64> = points.iter().map(|p| p.load.requested()).collect();
         let first = points.first().cloned().unwrap_or_else(|| PointBuilder::open(1.0));
@@ -348,9 +367,9 @@ impl RunBuilder {
         run
     }
 
-    /// 100 clients under one think time after the other: seconds, and ops/s achieved.
+    /// 100 clients with one think time after the other: seconds, and achieved ops/s.
     pub(crate) fn thinking(points: &[(u64, u64)]) -> Self {
-        let mut run = Self::of(points.iter().map(|(think_s, ops)| {
+        let mut run = Self::from_points(points.iter().map(|(think_s, ops)| {
             let mut point = PointBuilder::closed(100).achieved(*ops);
             if let Load::Closed { axis_think_ns, .. } = &mut point.load {
                 *axis_think_ns = Some(Nanos::from_secs(*think_s));
@@ -362,7 +381,7 @@ impl RunBuilder {
         run
     }
 
-    /// A probe that achieved half of what it asked for.
+    /// A probe that achieved half of its requested rate.
     pub(crate) fn with_failed_probe(self, rate: f64) -> Self {
         self.with_probe(PointBuilder::open(rate).achieved(rate as u64 / 2))
     }
@@ -373,7 +392,7 @@ impl RunBuilder {
         self
     }
 
-    /// A re-run of what a search claims.
+    /// A re-run of a search's claim.
     pub(crate) fn with_rerun(mut self, point: PointBuilder) -> Self {
         self.push(&point, Purpose::Verify);
         self

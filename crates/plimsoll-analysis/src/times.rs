@@ -1,4 +1,4 @@
-//! Distributions of times: summaries, and what a sample of a given size can say.
+//! Distributions of times: summaries, and which figures a sample of a given size supports.
 
 use plimsoll_model::event::{OpTimes, Times, add_times};
 use plimsoll_model::result::TimeSummary;
@@ -15,11 +15,13 @@ const CHART_PERCENTILES: [u32; 15] = [
     9_995, 9_999,
 ];
 const WHOLE: u32 = 10_000;
+/// Upper bounds of a histogram's buckets, from each power of ten to the next.
+const BOUNDS: [u64; 10] = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80];
 
 /// Groups the mean's error is computed from; more would leave them correlated, fewer imprecise.
 const BATCHES_MAX: usize = 30;
 
-/// What is kept of one second.
+/// Summary of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SecondSummary {
     /// done − due.
@@ -48,7 +50,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    fn of(times: &Times) -> Self {
+    fn from_times(times: &Times) -> Self {
         match times.len() {
             0 => Self::default(),
             n => Self { n, sum_ns: times.mean() * n as f64 },
@@ -62,14 +64,14 @@ impl Batch {
 }
 
 impl SecondSummary {
-    /// Takes in a slice of the second. `response` has the second's response times before it, and
-    /// after it with it.
+    /// Takes in a slice of the second. `response` has the second's response times before this
+    /// slice, and includes it afterwards.
     pub(crate) fn add(&mut self, ops: &[OpTimes], response: &mut Times) {
         for op in ops {
-            self.response.add(Batch::of(&op.response));
-            self.service.add(Batch::of(&op.service));
-            self.send_lag.add(Batch::of(&op.send_lag));
-            self.lateness.add(Batch::of(&op.lateness));
+            self.response.add(Batch::from_times(&op.response));
+            self.service.add(Batch::from_times(&op.service));
+            self.send_lag.add(Batch::from_times(&op.send_lag));
+            self.lateness.add(Batch::from_times(&op.lateness));
             add_times(response, &op.response);
         }
         if !response.is_empty() {
@@ -113,8 +115,8 @@ pub fn summarise(times: &Times, batches: &[Batch]) -> TimeSummary {
     }
 }
 
-/// Pairs of (percentile, nanoseconds) for a chart: shortest and longest always, between them what
-/// the sample supports.
+/// Pairs of (percentile, nanoseconds) for a chart: shortest and longest always, between them those
+/// that the sample supports.
 pub fn percentile_series(times: &Times) -> Vec<(f64, u64)> {
     if times.is_empty() {
         return Vec::new();
@@ -125,9 +127,25 @@ pub fn percentile_series(times: &Times) -> Vec<(f64, u64)> {
     std::iter::once((0.0, times.min())).chain(inner).chain([(100.0, times.max())]).collect()
 }
 
-/// Half-width of the mean's 95 % confidence interval by the method of batch means: neighbouring
-/// ops are correlated, so the variation between seconds is what tells how far the mean is known.
-/// `None` with fewer than two seconds that hold samples.
+/// Pairs of (longest time, ops) of the buckets that have any. Their bounds are `BOUNDS` of each
+/// power of ten.
+pub fn histogram(times: &Times) -> Vec<(u64, u64)> {
+    let bucket = |ns: u64| {
+        let power = ns.max(1).ilog10().saturating_sub(1);
+        let within = BOUNDS.partition_point(|bound| bound * 10_u64.pow(power) < ns);
+        power as usize * BOUNDS.len() + within
+    };
+    let recorded: Vec<(u64, u64)> = times
+        .iter_recorded()
+        .map(|it| (it.value_iterated_to().min(times.max()), it.count_at_value().into()))
+        .collect();
+    let buckets = recorded.chunk_by(|(a, _), (b, _)| bucket(*a) == bucket(*b));
+    buckets.filter_map(|it| Some((it.last()?.0, it.iter().map(|(_, n)| n).sum()))).collect()
+}
+
+/// Half-width of the mean's 95 % confidence interval by the method of batch means: neighbouring ops
+/// are correlated, so the error comes from the variation between seconds. `None` with fewer than
+/// two seconds that hold samples.
 pub fn mean_error(seconds: &[Batch]) -> Option<f64> {
     let batches = regroup(seconds);
     let k = batches.len();
@@ -199,6 +217,20 @@ mod tests {
         assert_eq!((summary.mean, summary.max), (Some(7.0), Some(9)));
         assert_eq!(percentile_series(&times([5, 7, 9])), vec![(0.0, 5), (100.0, 9)]);
         assert_eq!(summarise(&times([]), &[]), TimeSummary::default());
+    }
+
+    #[test]
+    fn a_histogram_has_every_op_and_no_time_that_none_had() {
+        let mut all = times([116_000_000; 59]);
+        all.record(4_000_000_000).unwrap();
+        let bins = histogram(&all);
+        let near = |ns: u64, expected: f64| (ns as f64 / expected - 1.0).abs() < 2e-3;
+        assert!(near(bins[0].0, 116e6) && near(bins[1].0, 4e9), "{bins:?}");
+        assert_eq!((bins.len(), bins[0].1, bins[1].1), (2, 59, 1));
+        let spread = histogram(&times(1..=100_000));
+        assert_eq!(spread.iter().map(|(_, ops)| ops).sum::<u64>(), 100_000);
+        assert!(spread.is_sorted() && spread.len() <= 50, "{spread:?}");
+        assert_eq!(histogram(&times([])), []);
     }
 
     #[test]

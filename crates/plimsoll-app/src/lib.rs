@@ -7,7 +7,7 @@
 //! | [`op`] | one transaction, the data it may touch |
 //! | [`script`] | which transaction is next |
 //! | [`session`] | the state machine of one client, and what it must be answered |
-//! | `refusal` | why a server lets nobody in, for people |
+//! | `refusal` | why a server refuses clients, as text |
 //! | `prepare` | set-up: greet the server, fill the segments |
 //! | [`parameters`], `plan` | from a suite to running clients |
 
@@ -49,5 +49,5 @@ pub const PROTOCOL: Protocol = Protocol {
     clean: Some(prepare::clean_target),
 };
 
-/// Where a server listens when nothing else is said.
+/// Where a server listens by default.
 pub const DEFAULT_PORT: u16 = 7415;

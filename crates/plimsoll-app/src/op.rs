@@ -8,7 +8,7 @@ use super::wire::RequestType;
 
 plimsoll_model::named! {
     fn name;
-    /// Which kind of transaction; its number is its place among the op names.
+    /// Which kind of transaction; its number is its index in the op names.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum AppKind {
         /// A small request, a small reply.
@@ -25,7 +25,7 @@ plimsoll_model::named! {
         SequentialRead = "sequential read",
         /// The block after the one written last.
         SequentialWrite = "sequential write",
-        /// A block after the one appended last; the server keeps the place.
+        /// A block after the one appended last; the server keeps the offset.
         Append = "append",
     }
 }
@@ -68,7 +68,7 @@ pub struct AppOp {
     pub seed: u32,
     /// Which block of the segment, for the random kinds. The others go on where the client is.
     pub block: u64,
-    /// Compare the body of the reply, where it is known beforehand.
+    /// Compare the body of the reply if it is known in advance.
     pub compare: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Of so many MiB times `scale`, in whole blocks, of which a share is used: the first ones.
+    /// `mib` times `scale` MiB in whole blocks, of which the first `access_ratio` is used.
     pub fn new(mib: f64, scale: f64, block_bytes: u32, access_ratio: f64) -> Self {
         let blocks = (mib * scale * MIB / f64::from(block_bytes)).round() as u64;
         let blocks = blocks.max(BLOCKS_MIN);
@@ -118,12 +118,12 @@ impl Segment {
         Self { block_bytes: self.block_bytes * joined as u32, blocks, blocks_used: blocks }
     }
 
-    /// Where the block begins; past the last one it begins anew.
+    /// Where the block begins; indexes beyond the last block wrap around.
     pub fn offset(&self, block: u64) -> u64 {
         block % self.blocks_used * u64::from(self.block_bytes)
     }
 
-    /// Where a server puts the next block after so many that were appended on one connection.
+    /// Where a server writes the next block of a connection that has appended `appended` blocks.
     pub fn append_offset(&self, appended: u64) -> u64 {
         appended % self.blocks * u64::from(self.block_bytes)
     }

@@ -39,7 +39,7 @@ pub struct AppWorkload {
     /// Units of work of a processor transaction: checksums over 64 KiB.
     #[schemars(range(min = 1, max = WORK_MAX))]
     pub work: u32,
-    /// Of one reply in this many the body is compared, where it is known beforehand; 1 is all.
+    /// The body of one reply in this many is compared if it is known in advance; 1: of all.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Seed of the segments' content.
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn typed(set: &[&str]) -> AppWorkload {
-        suite(set).unwrap().workload.of::<AppWorkload>().clone()
+        suite(set).unwrap().workload.parameters::<AppWorkload>().clone()
     }
 
     #[test]

@@ -16,11 +16,11 @@ pub(crate) struct Peer {
     pub segments: BTreeMap<u32, Vec<u8>>,
     /// Where the last append of its newest connection ended, by client.
     pub appended: BTreeMap<u32, usize>,
-    /// What it says instead of letting anybody in.
+    /// What it replies instead of admitting a client.
     pub refusal: Option<Refusal>,
     /// It is calibrated.
     pub calibrated: bool,
-    /// It never says anything.
+    /// It never sends anything.
     pub silent: bool,
     /// Every write fails so.
     pub write_status: Option<Status>,
@@ -36,32 +36,32 @@ pub(crate) struct Peer {
 #[derive(Debug, Default)]
 pub(crate) struct PeerLine {
     hello: Option<Hello>,
-    held: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl PeerLine {
     /// Takes what a client sent; answers with what it gets.
     pub(crate) fn take(&mut self, peer: &mut Peer, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        self.held.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
         if peer.silent {
             return out;
         }
         let Some(hello) = self.hello else {
-            let Some((first, _)) = self.held.split_first_chunk() else { return out };
+            let Some((first, _)) = self.received.split_first_chunk() else { return out };
             let hello = Hello::decode(first).unwrap();
-            self.held.drain(..HELLO_BYTES);
+            self.received.drain(..HELLO_BYTES);
             self.hello = Some(hello);
             out = peer.greet(hello);
             out.extend(self.take(peer, &[]));
             return out;
         };
-        while let Some((header, rest)) = self.held.split_first_chunk() {
+        while let Some((header, rest)) = self.received.split_first_chunk() {
             let request = RequestHeader::decode(header).unwrap();
             let payload_bytes = request.payload_bytes as usize;
             let Some(payload) = rest.get(..payload_bytes) else { break };
             out.extend(peer.serve(hello.client, &request, payload));
-            self.held.drain(..REQUEST_HEADER_BYTES + payload_bytes);
+            self.received.drain(..REQUEST_HEADER_BYTES + payload_bytes);
         }
         out
     }
@@ -141,7 +141,7 @@ impl Peer {
             from = if *end + bytes <= segment.len() { *end } else { 0 };
             *end = from + bytes;
         }
-        let Some(place) = segment.get_mut(from..from + bytes) else {
+        let Some(region) = segment.get_mut(from..from + bytes) else {
             return (Status::OutOfRange, Vec::new(), 0);
         };
         if is_write {
@@ -149,9 +149,9 @@ impl Peer {
             if let Some(status) = self.write_status {
                 return (status, Vec::new(), 0);
             }
-            place.copy_from_slice(payload);
+            region.copy_from_slice(payload);
         }
-        let sum = checksum(request.seed, place);
+        let sum = checksum(request.seed, region);
         (Status::Ok, Vec::new(), sum)
     }
 }
@@ -161,9 +161,9 @@ impl Peer {
 pub(crate) struct PeerHost {
     /// The server.
     pub peer: Arc<Mutex<Peer>>,
-    /// Raised when the user says stop.
+    /// Raised when the user stops the run.
     pub stop: Arc<AtomicBool>,
-    /// Raises `stop` after so many receives, all channels together.
+    /// Raises `stop` after this many receives over all channels.
     pub stop_after: Option<u32>,
 }
 

@@ -1,5 +1,4 @@
-//! From a suite and its targets to a preparation for each load point, with what its parameters
-//! come to.
+//! From a suite and its targets to a preparation for each load point, with its parameters resolved.
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
@@ -15,7 +14,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, ResolvedTarget};
 
 /// Greets every server and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.of::<AppWorkload>();
+    let workload = request.suite.workload.parameters::<AppWorkload>();
     let site =
         |target: &ResolvedTarget| Site { name: target.url.to_string(), address: target.address };
     let sites: Vec<Site> = request.targets.iter().map(site).collect();
@@ -40,7 +39,8 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     Ok(Plan::per_point(preparation, parameters::op_names(), op_shares, practices, facts))
 }
 
-/// A calibrated server answers after drawn times and does no work: nothing else is a fair question.
+/// A calibrated server answers after drawn times and does no work, so only such requests are
+/// allowed.
 fn check_calibrated(
     site: &Site,
     welcome: &Welcome,
@@ -75,7 +75,7 @@ fn practices(
     }
     if welcomes.iter().any(|welcome| welcome.calibrated) {
         let text = "calibrated: replies leave after times it draws, and no work is done";
-        practices.push(Practice::new("generator.server", text).beside_the_method());
+        practices.push(Practice::new("generator.server", text).as_deviation());
     }
     practices
 }
@@ -123,7 +123,7 @@ fn facts(request: &PlanRequest<'_>, workload: &AppWorkload) -> Vec<Setting> {
     facts
 }
 
-/// What a server said of itself.
+/// What a server reported of itself.
 fn server_facts(site: &Site, welcome: &Welcome, servers: usize) -> Vec<Setting> {
     let named = |name: &str| match servers {
         1 => name.to_owned(),
@@ -133,10 +133,7 @@ fn server_facts(site: &Site, welcome: &Welcome, servers: usize) -> Vec<Setting> 
         0 => "not a fixed number".to_owned(),
         threads => threads.to_string(),
     };
-    let writes = match welcome.durable {
-        true => "durable before their reply",
-        false => "not forced to disk",
-    };
+    let writes = if welcome.durable { "durable before their reply" } else { "not forced to disk" };
     let memory = match welcome.memory_bytes {
         0 => "not limited, or not known".to_owned(),
         bytes => Bytes(bytes).to_string(),
@@ -172,7 +169,7 @@ mod tests {
         let suite =
             PROTOCOL.parse_suite(name, PROTOCOL.shipped(name).unwrap(), &overrides).unwrap();
         let url = TargetUrl::parse("app://127.0.0.1:7415").unwrap();
-        let targets = [ResolvedTarget::at(url, ([127, 0, 0, 1], 7_415).into())];
+        let targets = [ResolvedTarget::new(url, ([127, 0, 0, 1], 7_415).into())];
         plan(&PlanRequest::plain(&suite, suite.profiles.get(profile), &targets, host))
     }
 
@@ -202,8 +199,8 @@ mod tests {
     fn what_the_server_says_of_itself_is_disclosed() {
         let plan = planned("transactions", &[], ProfileName::Full, &PeerHost::default());
         let fact = |name: &str| {
-            let found = plan.facts.iter().find(|fact| fact.name == name);
-            found.unwrap_or_else(|| panic!("{name}")).value.clone()
+            let matched = plan.facts.iter().find(|fact| fact.name == name);
+            matched.unwrap_or_else(|| panic!("{name}")).value.clone()
         };
         assert_eq!(fact("service threads"), "4");
         assert_eq!(fact("writes"), "durable before their reply");
@@ -243,7 +240,7 @@ mod tests {
         let suite =
             PROTOCOL.parse_suite("t", PROTOCOL.shipped("transactions").unwrap(), &[]).unwrap();
         let url = TargetUrl::parse("app://h:1").unwrap();
-        let targets = [ResolvedTarget::at(url, ([127, 0, 0, 1], 1).into())];
+        let targets = [ResolvedTarget::new(url, ([127, 0, 0, 1], 1).into())];
         let profile = suite.profiles.get(ProfileName::Full);
         let request = PlanRequest::plain(&suite, profile, &targets, &Offline);
         let failed = plan(&request).err().unwrap().to_string();

@@ -1,12 +1,12 @@
-//! Why a server lets nobody in, for people: what, and the next move.
+//! Why a server refuses clients, as text: the reason, and what to do next.
 
 use plimsoll_model::units::Bytes;
 
 use super::wire::{Refusal, VERSION, Welcome};
 
-/// In words why this welcome is none for a client that asked for a segment of so many bytes;
-/// `None`: it is one.
-pub(crate) fn words(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
+/// Why a client that requested a segment of `segment_bytes` cannot accept this welcome; `None` if
+/// it can.
+pub(crate) fn message(welcome: &Welcome, segment_bytes: u64) -> Option<String> {
     let segment = Bytes(segment_bytes);
     Some(match welcome.refusal {
         Some(Refusal::Version) => format!(
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_full_server_is_told_of_the_connection_that_is_nobodys() {
-        let words = words(&Welcome::refused(Refusal::Full), 0).unwrap();
-        assert!(words.contains("one more than clients"), "{words}");
+        let text = message(&Welcome::refused(Refusal::Full), 0).unwrap();
+        assert!(text.contains("one more than clients"), "{text}");
     }
 }

@@ -1,12 +1,12 @@
-//! What a client asks for next. Transaction n depends on the seed, the client and n only: in a
-//! closed load n counts the client's own, in an open one it is the place in the schedule.
+//! What a client requests next. Transaction n depends on the seed, the client and n only: in a
+//! closed load n counts the client's own, in an open one it is the index in the schedule.
 //!
-//! Kinds are dealt from decks, so that short runs hold the shares of the mix. Blocks are drawn
+//! Kinds are drawn from decks, so that short runs keep the shares of the mix. Blocks are drawn
 //! evenly from the part of the segment that is used.
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{ClientSeat, Script, Step, Turn};
+use plimsoll_engine::interface::{ClientContext, Script, ScriptContext, Step};
 use plimsoll_model::assignment::Load;
 use plimsoll_model::suite::Arrivals;
 
@@ -27,7 +27,7 @@ mod stream {
 pub struct ScriptPlan {
     seed: u64,
     clients: u32,
-    /// One schedule for all clients: what is done follows from its index alone.
+    /// One schedule for all clients: a transaction depends on its index alone.
     shared: bool,
     weights: Weights,
     blocks: u64,
@@ -67,12 +67,9 @@ pub struct AppScript {
 }
 
 impl AppScript {
-    /// The script of the client on `seat`.
-    pub fn new(plan: Arc<ScriptPlan>, seat: &ClientSeat) -> Self {
-        let (client, clients) = match plan.shared {
-            true => (0, 1),
-            false => (seat.client, plan.clients),
-        };
+    /// The script of the client of `context`.
+    pub fn new(plan: Arc<ScriptPlan>, context: &ClientContext) -> Self {
+        let (client, clients) = if plan.shared { (0, 1) } else { (context.client, plan.clients) };
         let owner = Owner { seed: plan.seed, client, clients };
         Self { plan, owner, deck: OwnDeck::new(Stream(stream::KIND)) }
     }
@@ -101,28 +98,34 @@ impl AppScript {
 impl Script for AppScript {
     type Op = AppOp;
 
-    fn next(&mut self, turn: Turn) -> Step<AppOp> {
-        Step::Issue(self.op(turn.index))
+    fn next(&mut self, context: ScriptContext) -> Step<AppOp> {
+        Step::Issue(self.op(context.index))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::suite::{Gaps, Think, ThinkDistribution};
+    use plimsoll_model::suite::{InterArrival, Think, ThinkDistribution};
     use plimsoll_model::units::{Nanos, OpsPerSec};
 
     use super::*;
 
     fn closed(clients: u32) -> Load {
         let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
-        Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
+        Load::Closed {
+            clients,
+            think,
+            start_delay_ns: Nanos::ZERO,
+            starts_thinking: false,
+            axis_think_ns: None,
+        }
     }
 
     fn shared(clients: u32) -> Load {
         Load::Open {
             rate_ops_per_s: OpsPerSec::new(100.0).unwrap(),
             arrivals: Arrivals::Shared,
-            gaps: Gaps::Exponential,
+            gaps: InterArrival::Exponential,
             clients,
             backlog_ops_max: 10,
         }
@@ -131,14 +134,16 @@ mod tests {
     fn scripts(load: &Load, workload: &AppWorkload) -> Vec<AppScript> {
         let segment = Segment::new(16.0, 1.0, workload.access_bytes, 1.0);
         let plan = Arc::new(ScriptPlan::new(7, load, workload, segment));
-        let seat = |client| ClientSeat {
+        let context = |client| ClientContext {
             client,
             endpoint: 0,
             seed: 7,
             op_timeout: Nanos::from_secs(1),
             nonce: 0,
         };
-        (0..load.clients()).map(|client| AppScript::new(Arc::clone(&plan), &seat(client))).collect()
+        (0..load.clients())
+            .map(|client| AppScript::new(Arc::clone(&plan), &context(client)))
+            .collect()
     }
 
     #[test]

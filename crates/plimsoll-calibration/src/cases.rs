@@ -7,33 +7,33 @@ use crate::queueing::stall::Stalled;
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::calibrated::{CalibratedSpec, ServiceLaw};
 use plimsoll_model::certificate::{
-    ClosedCase, CrossCheck, Floor, Judged, QueueCase, StallCase, Statistic,
+    ClosedCase, CrossCheck, Floor, JudgementOutcome, QueueCase, StallCase, Statistic,
 };
-use plimsoll_model::suite::Gaps;
+use plimsoll_model::suite::InterArrival;
 use plimsoll_model::units::{Nanos, span_text};
 
 use super::cross_check;
-use super::judge::{self, Pauses};
-use super::open::{Asked, no_points, open_case, schedule, scheduled_ops};
+use super::judgement::{self, Pauses};
+use super::open::{CaseLoad, no_points, open_case, schedule, scheduled_ops};
 use super::server_log::ServerLog;
-use crate::trial::{Pattern, Seen, Trial};
+use crate::trial::{Observation, Pattern, Trial};
 use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
 
 /// Rate of the floor: slow enough that everybody sleeps in between.
 const FLOOR_OPS_PER_S: f64 = 2_000.0;
-/// A server that answered at once would do so before the client is asleep, and hide that it has
-/// to wake up twice: to send, and for the reply.
+/// A server that answered at once would do so before the client is asleep, and hide that it has to
+/// wake up twice: to send, and for the reply.
 const FLOOR_SERVICE: Nanos = Nanos::from_millis(1);
 /// Far more than are ever busy: nobody waits.
 const FLOOR_SERVERS: u32 = 64;
-/// Of the worker that looks on a grid of 0.4 ms.
+/// Rate of the worker that polls on a grid of 0.4 ms.
 const UNREAD_OPS_PER_S: f64 = 1_000.0;
-/// As wide as the grid: sent on it, too, replies come at any place between two looks, on a fast host
-/// and on a slow one.
+/// As wide as the grid: although sent on it, replies come at any time between two polls, on a fast
+/// host and on a slow one.
 const UNREAD_SERVICE: ServiceLaw =
     ServiceLaw::Uniform(Nanos::from_micros(800), Nanos::from_micros(1_200));
-/// The queues, and how full they are made.
+/// The queues, and their utilisations.
 const QUEUES: [(ServiceLaw, u32); 2] = [
     (ServiceLaw::Exponential(Nanos::from_millis(1)), 4),
     (ServiceLaw::Constant(Nanos::from_micros(500)), 1),
@@ -42,26 +42,23 @@ const UTILISATIONS: [f64; 3] = [0.3, 0.6, 0.9];
 const CLOSED_CLIENTS: u32 = 16;
 const CLOSED_SERVICE: Nanos = Nanos::from_millis(1);
 const CLOSED_SERVERS: u32 = 4;
-/// As the suite has it.
+/// As in the suite.
 const CLOSED_THINK: Nanos = Nanos::from_millis(5);
-/// Of the stall: what is due in it waits, 560 ops, and 8 connections must not hide that.
+/// Length of the stall: 560 ops that are due in it wait, and 8 connections must not hide that.
 const STALL: Nanos = Nanos::from_millis(1_400);
 const STALL_OPS_PER_S: f64 = 400.0;
 const STALL_SERVICE: Nanos = Nanos::from_micros(200);
 const STALL_CLIENTS: u32 = 8;
 
-/// The way there and back.
-pub(crate) struct ThereAndBack {
+/// The round trip.
+pub(crate) struct RoundTrip {
     pub(crate) floor: Floor,
     pub(crate) delays: Delays,
 }
 
-/// A server where every request takes the same and nobody waits, at a low rate: what is measured
-/// beyond that is the way there and back.
-pub(crate) fn there_and_back(
-    bench: &dyn Bench,
-    timing: &Timing,
-) -> Result<ThereAndBack, HostError> {
+/// A server where every request takes the same and nobody waits, at a low rate: the measured time
+/// beyond that is the round trip.
+pub(crate) fn round_trip(bench: &dyn Bench, timing: &Timing) -> Result<RoundTrip, HostError> {
     let trial = Trial::new(
         "floor",
         bench.proper(),
@@ -69,18 +66,18 @@ pub(crate) fn there_and_back(
         [timing.warm_up, timing.floor],
     );
     let spec = format!("service=const:{},servers={FLOOR_SERVERS}", span_text(FLOOR_SERVICE));
-    let (seen, _) = bench.run(&trial, &spec)?;
-    let Seen { times, reasons, .. } = only(&seen)?;
-    let run = judge::run_verdict(reasons);
-    let floor = judge::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run);
-    Ok(ThereAndBack { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
+    let (observations, _) = bench.run(&trial, &spec)?;
+    let Observation { times, reasons, .. } = only(&observations)?;
+    let run = judgement::run_verdict(reasons);
+    let floor = judgement::floor(FLOOR_OPS_PER_S, FLOOR_SERVICE, &times.response, run);
+    Ok(RoundTrip { floor, delays: Delays::beyond(&times.response, FLOOR_SERVICE) })
 }
 
 pub(crate) const fn queue_count() -> usize {
     QUEUES.len()
 }
 
-/// In Kendall's notation.
+/// Name in Kendall's notation.
 pub(crate) fn queue_name(index: usize) -> &'static str {
     ["M/M/4", "M/D/1"][index]
 }
@@ -90,7 +87,7 @@ pub(crate) fn queue(
     bench: &dyn Bench,
     timing: &Timing,
     index: usize,
-    way: &ThereAndBack,
+    round_trip: &RoundTrip,
 ) -> Result<Vec<QueueCase>, HostError> {
     let (service, servers) = QUEUES[index];
     let spec = CalibratedSpec { service, servers, stall: None, seed: bench.seed() };
@@ -101,22 +98,23 @@ pub(crate) fn queue(
         (Pattern::Poisson, UTILISATIONS.iter().map(|utilisation| utilisation * capacity).collect()),
         [timing.warm_up, timing.window],
     );
-    let (seen, log) = bench.run(&trial, &spec.to_string())?;
-    let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&seen));
+    let (observations, log) = bench.run(&trial, &spec.to_string())?;
+    let pairs = UTILISATIONS.iter().zip(trial.points.iter().zip(&observations));
     pairs
-        .map(|(utilisation, (rate, seen))| {
-            let asked = Asked { wire: bench.proper(), spec: &spec, load: (*utilisation, *rate) };
-            open_case(asked, seen, (&log, &way.delays))
+        .map(|(utilisation, (rate, observation))| {
+            let case_load =
+                CaseLoad { wire: bench.proper(), spec: &spec, load: (*utilisation, *rate) };
+            open_case(case_load, observation, (&log, &round_trip.delays))
         })
         .collect()
 }
 
-/// A worker that looks for replies on a grid only, so that they lie unread, and ops wait to be
-/// sent, for a known reason: what it says of its own lateness is held against the server's log.
+/// A worker that polls for replies on a grid only, so that they lie unread, and ops wait to be
+/// sent, for a known reason: its reported lateness is compared with the server's log.
 pub(crate) fn unread(
     bench: &dyn Bench,
     timing: &Timing,
-    way: &ThereAndBack,
+    round_trip: &RoundTrip,
 ) -> Result<QueueCase, HostError> {
     let trial = Trial {
         pacing: Some(Pacing::Coalesce),
@@ -129,10 +127,11 @@ pub(crate) fn unread(
     };
     let service = UNREAD_SERVICE;
     let spec = CalibratedSpec { service, servers: FLOOR_SERVERS, stall: None, seed: bench.seed() };
-    let (seen, log) = bench.run(&trial, &spec.to_string())?;
+    let (observations, log) = bench.run(&trial, &spec.to_string())?;
     let utilisation = UNREAD_OPS_PER_S * service.mean_s() / f64::from(FLOOR_SERVERS);
-    let asked = Asked { wire: bench.proper(), spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
-    let mut case = open_case(asked, only(&seen)?, (&log, &way.delays))?;
+    let case_load =
+        CaseLoad { wire: bench.proper(), spec: &spec, load: (utilisation, UNREAD_OPS_PER_S) };
+    let mut case = open_case(case_load, only(&observations)?, (&log, &round_trip.delays))?;
     case.queue = format!("{}, read on a grid,", case.queue);
     Ok(case)
 }
@@ -151,18 +150,25 @@ pub(crate) fn closed(
     );
     let service = ServiceLaw::Exponential(CLOSED_SERVICE);
     let spec = CalibratedSpec { service, servers: CLOSED_SERVERS, stall: None, seed: bench.seed() };
-    let (seen, log) = bench.run(&trial, &spec.to_string())?;
-    let seen = only(&seen)?;
-    let late = log.late(seen.window_ns);
-    let pauses = Pauses::of(&[&late, &seen.times.receive_lag, &seen.times.send_lag], 0.6);
-    let served_s = log.responses_s(seen.window_ns);
-    let mut case = closed_case(seen, (&served_s, &pauses), floor.under(Statistic::Mean));
-    case.witness = Some(cross_check::counts(seen, &log, seen.due()));
+    let (observations, log) = bench.run(&trial, &spec.to_string())?;
+    let observation = only(&observations)?;
+    let late = log.late(observation.window_ns);
+    let pauses = Pauses::from_delays(
+        &[&late, &observation.times.receive_lag, &observation.times.send_lag],
+        0.6,
+    );
+    let served_s = log.responses_s(observation.window_ns);
+    let mut case = closed_case(observation, (&served_s, &pauses), floor.under(Statistic::Mean));
+    case.witness = Some(cross_check::counts(observation, &log, observation.due()));
     Ok(case)
 }
 
-fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos) -> ClosedCase {
-    let Seen { record, times, .. } = seen;
+fn closed_case(
+    observation: &Observation,
+    (served_s, pauses): (&[f64], &Pauses),
+    floor: Nanos,
+) -> ClosedCase {
+    let Observation { record, times, .. } = observation;
     let totals = &record.totals;
     let ops_per_s = totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
     let think_s = totals.think_ns_total as f64 / 1e9 / totals.pieces.max(1) as f64;
@@ -171,8 +177,11 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
     let response_ns = Nanos::from_secs_f64(response_s);
     let served = figure(&mut served_s.to_vec(), Statistic::Mean).map(Nanos::from_secs_f64);
     let paused = Nanos::from_secs_f64(pauses.mean_s());
-    let span =
-        served.map(|truth| judge::Span { truth, delayed: truth + floor, paused: truth + paused });
+    let span = served.map(|truth| judgement::Span {
+        truth,
+        delayed: truth + floor,
+        paused: truth + paused,
+    });
     let law = Loop {
         clients: CLOSED_CLIENTS,
         servers: CLOSED_SERVERS,
@@ -181,8 +190,8 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
         delay_s: floor.as_secs_f64(),
     };
     let spans_s = (record.warm_up_ns.as_secs_f64(), record.measured_ns.as_secs_f64());
-    let (low, high) = judge::throughputs(&law, floor, spans_s);
-    let think_allowed = judge::think_allowed(CLOSED_THINK, totals.pieces);
+    let (low, high) = judgement::throughputs(&law, floor, spans_s);
+    let think_allowed = judgement::think_allowed(CLOSED_THINK, totals.pieces);
     let think_ns = Nanos::from_secs_f64(think_s);
     let think_error = think_ns.0.abs_diff(CLOSED_THINK.0);
     ClosedCase {
@@ -191,22 +200,22 @@ fn closed_case(seen: &Seen, (served_s, pauses): (&[f64], &Pauses), floor: Nanos)
         response_ns,
         think_ns,
         error_ratio,
-        troubles: seen.troubles(),
-        held: judge::closed_held(error_ratio) && seen.troubles() == 0,
+        troubles: observation.troubles(),
+        held: judgement::closed_holds(error_ratio) && observation.troubles() == 0,
         served_ns: served.unwrap_or_default(),
         allowed_ns: span.map_or(Nanos::ZERO, |span| span.allowed(response_ns)),
-        tight: span.map_or(Judged::Broken, |span| span.judge(response_ns)),
+        tight: span.map_or(JudgementOutcome::Broken, |span| span.evaluate(response_ns)),
         theory_ops_per_s: law.throughput_per_s(),
         theory_interval_ops_per_s: (low, high),
-        theory: judge::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
+        theory: judgement::throughput(ops_per_s, (low, high), (served.unwrap_or_default(), floor)),
         think_allowed_ns: think_allowed,
-        think: Judged::from_held(think_error <= think_allowed.0),
-        run: judge::run_verdict(&seen.reasons),
+        think: JudgementOutcome::from_bool(think_error <= think_allowed.0),
+        run: judgement::run_verdict(&observation.reasons),
         witness: None,
     }
 }
 
-/// A server that pauses: whatever was due meanwhile must show its wait.
+/// A server that pauses: ops due meanwhile must show their wait.
 pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, HostError> {
     let trial = Trial::new(
         "stall",
@@ -221,44 +230,52 @@ pub(crate) fn stall(bench: &dyn Bench, timing: &Timing) -> Result<StallCase, Hos
         span_text(STALL),
         span_text(after)
     );
-    let (seen, log) = bench.run(&trial, &spec)?;
-    let seen = only(&seen)?;
-    let gap_s = 1.0 / STALL_OPS_PER_S;
+    let (observations, log) = bench.run(&trial, &spec)?;
+    let observation = only(&observations)?;
+    let inter_arrival_s = 1.0 / STALL_OPS_PER_S;
     let first_ns = log.stall_ns.and_then(|(from, _)| Some(log.first_arrival_from(from)? - from));
     let law = Stalled {
         stall_s: STALL.as_secs_f64(),
-        gap_s,
+        inter_arrival_s,
         service_s: STALL_SERVICE.as_secs_f64(),
-        first_s: first_ns.map_or(gap_s / 2.0, |ns| Nanos(ns).as_secs_f64().min(gap_s)),
+        first_s: first_ns
+            .map_or(inter_arrival_s / 2.0, |ns| Nanos(ns).as_secs_f64().min(inter_arrival_s)),
     };
-    let expected_s = law.quantile_s(0.99, seen.due());
-    let p99_ns = judge::client_ns(&seen.times.response, Statistic::P99);
+    let expected_s = law.quantile_s(0.99, observation.due());
+    let p99_ns = judgement::client_ns(&observation.times.response, Statistic::P99);
     let error_ratio = p99_ns.as_secs_f64() / expected_s - 1.0;
     Ok(StallCase {
         stall_ns: STALL,
         rate_ops_per_s: STALL_OPS_PER_S,
-        ops: seen.due(),
+        ops: observation.due(),
         p99_ns,
-        service_p99_ns: judge::client_ns(&seen.times.service, Statistic::P99),
+        service_p99_ns: judgement::client_ns(&observation.times.service, Statistic::P99),
         expected_p99_ns: Nanos::from_secs_f64(expected_s),
         error_ratio,
-        troubles: seen.troubles(),
-        // Without a pause in the server's log there is nothing to hold it against.
-        held: judge::stall_held(error_ratio) && seen.troubles() == 0 && first_ns.is_some(),
-        run: judge::run_verdict(&seen.reasons),
-        witness: Some(stall_cross_check(bench, seen, &log)),
+        troubles: observation.troubles(),
+        // Without a pause in the server's log there is nothing to compare it with.
+        held: judgement::stall_holds(error_ratio)
+            && observation.troubles() == 0
+            && first_ns.is_some(),
+        run: judgement::run_verdict(&observation.reasons),
+        witness: Some(stall_cross_check(bench, observation, &log)),
     })
 }
 
-fn stall_cross_check(bench: &dyn Bench, seen: &Seen, log: &ServerLog) -> CrossCheck {
+fn stall_cross_check(bench: &dyn Bench, observation: &Observation, log: &ServerLog) -> CrossCheck {
     let (wire, seed) = (bench.proper(), bench.seed());
-    let schedule = schedule((seed, Gaps::Uniform), STALL_OPS_PER_S, seen);
-    cross_check::cross_check(wire, &scheduled_ops(wire, seed, &schedule, seen), seen, log)
+    let schedule = schedule((seed, InterArrival::Uniform), STALL_OPS_PER_S, observation);
+    cross_check::cross_check(
+        wire,
+        &scheduled_ops(wire, seed, &schedule, observation),
+        observation,
+        log,
+    )
 }
 
 /// The only load point of a run.
-pub(crate) fn only(seen: &[Seen]) -> Result<&Seen, HostError> {
-    seen.first().ok_or_else(no_points)
+pub(crate) fn only(observations: &[Observation]) -> Result<&Observation, HostError> {
+    observations.first().ok_or_else(no_points)
 }
 
 #[cfg(test)]
@@ -267,21 +284,21 @@ mod tests {
     use crate::queueing::scatter::{Plan, scatter};
     use plimsoll_engine::pacer::Arrivals;
     use plimsoll_model::units::OpsPerSec;
-    use plimsoll_servers::station::Station;
+    use plimsoll_servers::queue::ServiceQueue;
 
     use super::*;
 
     /// Response times of the server's own queue at these instants.
     fn served(spec: &str, arrivals: impl Iterator<Item = u64>) -> Vec<f64> {
-        let mut station = Station::new(&spec.parse().unwrap());
-        let passages = arrivals.map(|at| station.arrive(at));
-        passages.map(|p| (p.departure_ns - p.arrival_ns) as f64 / 1e9).collect()
+        let mut queue = ServiceQueue::new(&spec.parse().unwrap());
+        let passages = arrivals.map(|at| queue.arrive(at));
+        passages.map(|p| (p.completion_ns - p.arrival_ns) as f64 / 1e9).collect()
     }
 
     /// The schedule of the instrument itself.
     fn poisson(rate_per_s: f64, count: usize) -> impl Iterator<Item = u64> {
         let arrivals =
-            Arrivals::new(OpsPerSec::new(rate_per_s).unwrap(), Gaps::Exponential, 11, 0, 1);
+            Arrivals::new(OpsPerSec::new(rate_per_s).unwrap(), InterArrival::Exponential, 11, 0, 1);
         arrivals.map(|(_, due)| due.0).take(count)
     }
 
@@ -290,16 +307,19 @@ mod tests {
         for (text, servers, rate) in [("exp:1ms", 4, 2_400.0), ("const:500us", 1, 1_200.0)] {
             let service: ServiceLaw = text.parse().unwrap();
             let plan = Plan { rate_per_s: rate, service, servers, warm_up_s: 0.5, window_s: 4.0 };
-            let queue = Queue::of(rate, service, servers).unwrap();
+            let queue = Queue::from_rate(rate, service, servers).unwrap();
             let skipped = (rate * 0.5) as usize;
             let spec = format!("service={text},servers={servers},seed=3");
             let mut served = served(&spec, poisson(rate, skipped + (rate * 4.0) as usize));
             served.drain(..skipped);
             let scatter = scatter(&plan);
             for statistic in Statistic::ALL {
-                let found = figure(&mut served, statistic).unwrap();
+                let actual = figure(&mut served, statistic).unwrap();
                 let (low, high) = scatter.interval_s(statistic).unwrap();
-                assert!((low..=high).contains(&found), "{text} {statistic:?} {found} {low} {high}");
+                assert!(
+                    (low..=high).contains(&actual),
+                    "{text} {statistic:?} {actual} {low} {high}"
+                );
                 let exact = queue.response_s(statistic);
                 assert!((low..=high).contains(&exact), "{text} {statistic:?} theory {exact}");
             }
@@ -308,17 +328,18 @@ mod tests {
 
     #[test]
     fn the_stall_of_the_servers_queue_is_the_one_that_was_derived() {
-        let gap_ns = 2_500_000;
-        let arrivals = (0..6_000_u64).map(|i| 700 + i * gap_ns);
+        let inter_arrival_ns = 2_500_000;
+        let arrivals = (0..6_000_u64).map(|i| 700 + i * inter_arrival_ns);
         // From the first request on: between the 1,000th arrival and the next.
-        let stall_after_ns = 999 * gap_ns + 1_000_000;
+        let stall_after_ns = 999 * inter_arrival_ns + 1_000_000;
         let spec = format!("service=const:200us,servers=1,stall=1400ms@{stall_after_ns}ns");
-        let mut found = served(&spec, arrivals);
-        let law = Stalled { stall_s: 1.4, gap_s: 2.5e-3, service_s: 0.2e-3, first_s: 1.5e-3 };
-        for (k, response) in found[1_000..2_000].iter().enumerate() {
+        let mut responses = served(&spec, arrivals);
+        let law =
+            Stalled { stall_s: 1.4, inter_arrival_s: 2.5e-3, service_s: 0.2e-3, first_s: 1.5e-3 };
+        for (k, response) in responses[1_000..2_000].iter().enumerate() {
             assert!((response - law.response_s(k as u64)).abs() < 1e-8, "{k}: {response}");
         }
-        let p99 = figure(&mut found, Statistic::P99).unwrap();
+        let p99 = figure(&mut responses, Statistic::P99).unwrap();
         assert!((p99 - law.quantile_s(0.99, 6_000)).abs() < 1e-8, "{p99}");
     }
 }

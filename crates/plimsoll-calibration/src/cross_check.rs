@@ -1,28 +1,28 @@
 //! Compares the client's counts and times with the schedule and the server's log: each op was
-//! recorded once, left when the client says, and its reply came when the client says.
+//! recorded once, and sent and answered at the times that the client recorded.
 //!
-//! The client's own lateness excuses nothing here, because it is judged here. Other judgements can
+//! The client's own lateness excuses nothing here, because it is checked here. Other judgements can
 //! therefore allow for it. Only the server's lateness, by its log, leaves a judgement open.
 
-use plimsoll_model::certificate::{CheckedTime, CrossCheck, Judged};
+use plimsoll_model::certificate::{CheckedTime, CrossCheck, JudgementOutcome};
 use plimsoll_model::event::{OpTimes, Times};
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::log::{Row, Scheduled, joined};
 
-use super::judge::{self, HANDED_OVER};
+use super::judgement::{self, HANDOFF_MAX};
 use super::server_log::ServerLog;
 use super::wire::Wire;
 use crate::queueing::family;
-use crate::trial::Seen;
+use crate::trial::Observation;
 
-/// What the way to a server that looks without sleeping costs at most, and to one that wakes up.
-const WAY_MAX: Nanos = Nanos::from_micros(120);
-const WAY_WITH_WAKEUP_MAX: Nanos = Nanos::from_micros(300);
+/// Largest cost of the path to a server that polls without sleeping, and to one that wakes up.
+const TRANSIT_MAX: Nanos = Nanos::from_micros(120);
+const TRANSIT_WITH_WAKEUP_MAX: Nanos = Nanos::from_micros(300);
 /// The kernel stamps a reply while the call runs that sends it, the server when it has returned:
 /// 10 to 30 µs here, on a busy host too.
-const WAY_BACK_MAX: Nanos = Nanos::from_micros(60);
-/// A server that is late with replies is as late with reading, and with writing down that a reply
-/// has left; by chance more, but hardly thrice as much.
+const RETURN_MAX: Nanos = Nanos::from_micros(60);
+/// A server that is late with replies is as late with reading, and with logging that a reply was
+/// sent; by chance more, but hardly three times as much.
 const SERVER_LATE_TIMES: f64 = 3.0;
 /// A histogram's steps, on either side.
 const RESOLUTION_RATIO: f64 = 0.002;
@@ -32,22 +32,22 @@ const SUM_ERROR_MAX: Nanos = Nanos::from_micros(2);
 pub(crate) fn cross_check(
     wire: Wire,
     scheduled: &[Scheduled],
-    seen: &Seen,
+    observation: &Observation,
     log: &ServerLog,
 ) -> CrossCheck {
-    let (from_ns, until_ns) = seen.window_ns;
+    let (from_ns, until_ns) = observation.window_ns;
     let in_window = |op: &Scheduled| (from_ns..until_ns).contains(&op.due_ns);
     let expected = scheduled.iter().filter(|op| in_window(op)).count();
-    let mut checked = counts(seen, log, expected as u64);
-    // What the log does not know of has been judged as served, or not.
-    let Some(found) = joined(log.arrived_in_point(seen), scheduled) else { return checked };
+    let mut checked = counts(observation, log, expected as u64);
+    // An op that is missing in the log was counted as served, or not.
+    let Some(rows) = joined(log.arrived_in_point(observation), scheduled) else { return checked };
     let ops: Vec<(u64, Row)> = scheduled
         .iter()
-        .zip(found)
+        .zip(rows)
         .filter(|(op, _)| in_window(op))
         .map(|(op, row)| (op.due_ns, *row))
         .collect();
-    let times = &seen.times;
+    let times = &observation.times;
     if times.send_lag.is_empty() || times.receive_lag.is_empty() || ops.is_empty() {
         return checked;
     }
@@ -55,16 +55,16 @@ pub(crate) fn cross_check(
         let sum: u64 = ops.iter().map(|(due_ns, row)| of(*due_ns, row)).sum();
         sum as f64 / ops.len() as f64
     };
-    let late_ns = mean(&|_, row| row.sent_ns.saturating_sub(row.departure_ns));
+    let late_ns = mean(&|_, row| row.sent_ns.saturating_sub(row.completion_ns));
     let reads_late_ns = reads_late_ns(&ops, late_ns);
     let there_ns = mean(&|due_ns, row| row.arrival_ns.saturating_sub(due_ns));
-    let way = match wire.its_own() {
-        Some(_) => WAY_MAX,
-        None => WAY_WITH_WAKEUP_MAX,
+    let transit = match wire.its_own() {
+        Some(_) => TRANSIT_MAX,
+        None => TRANSIT_WITH_WAKEUP_MAX,
     };
-    checked.sent = Some(sent(way, (times.send_lag.mean(), there_ns), reads_late_ns));
-    // Of a bounded arrival only an earlier instant is known.
-    if seen.record.totals.arrived_bounded == 0 {
+    checked.sent = Some(sent(transit, (times.send_lag.mean(), there_ns), reads_late_ns));
+    // For a bounded arrival only an earlier instant is known.
+    if observation.record.totals.arrived_bounded == 0 {
         let handed_ns = mean(&|due_ns, row| row.sent_ns.saturating_sub(due_ns));
         let reached_ns = times.response.mean() - times.receive_lag.mean();
         checked.arrived = Some(arrived_by(reached_ns, handed_ns, late_ns));
@@ -72,23 +72,23 @@ pub(crate) fn cross_check(
     checked
 }
 
-/// How late a server is with reading that is late by `late_ns` with its replies. Who stands still
-/// for L is late by L with what is in service, and by L / 2 with all that comes meanwhile: by so
-/// much more as the pause is longer than a service.
+/// How late a server reads whose replies are late by `late_ns`. A server that stands still for L is
+/// late by L with the request in service, and by L / 2 with all that arrive meanwhile, which are
+/// more by the ratio of the pause to a service.
 fn reads_late_ns(ops: &[(u64, Row)], late_ns: f64) -> f64 {
     let mean = |of: &dyn Fn(&Row) -> f64| {
         ops.iter().map(|(_, row)| of(row)).sum::<f64>() / ops.len() as f64
     };
-    let squares = mean(&|row| (row.sent_ns.saturating_sub(row.departure_ns) as f64).powi(2));
-    let service_ns = mean(&|row| row.departure_ns.saturating_sub(row.arrival_ns) as f64).max(1.0);
+    let squares = mean(&|row| (row.sent_ns.saturating_sub(row.completion_ns) as f64).powi(2));
+    let service_ns = mean(&|row| row.completion_ns.saturating_sub(row.arrival_ns) as f64).max(1.0);
     late_ns + squares / (2.0 * service_ns)
 }
 
 /// Mean send lag, and the mean time from due to the arrival at the server.
-fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> CheckedTime {
+fn sent(transit: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> CheckedTime {
     let (strictly, excused) = match there_ns < lag_ns {
-        true => (HANDED_OVER, 0.0),
-        false => (way, late_ns * SERVER_LATE_TIMES),
+        true => (HANDOFF_MAX, 0.0),
+        false => (transit, late_ns * SERVER_LATE_TIMES),
     };
     compare((lag_ns, there_ns), strictly, excused)
 }
@@ -96,10 +96,11 @@ fn sent(way: Nanos, (lag_ns, there_ns): (f64, f64), late_ns: f64) -> CheckedTime
 /// The mean time from due to the reply's arrival, and until it was handed to the kernel.
 fn arrived_by(reached_ns: f64, handed_ns: f64, late_ns: f64) -> CheckedTime {
     let excused = if reached_ns < handed_ns { late_ns * SERVER_LATE_TIMES } else { 0.0 };
-    compare((reached_ns, handed_ns), WAY_BACK_MAX, excused)
+    compare((reached_ns, handed_ns), RETURN_MAX, excused)
 }
 
-/// Held where both are as close as they must be, left open where the server's lateness explains it.
+/// Held where both are as close as required, left open where the server's lateness explains the
+/// difference.
 fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64) -> CheckedTime {
     let strictly_ns = client_ns.max(server_ns) * RESOLUTION_RATIO + strictly.0 as f64;
     let apart_ns = (client_ns - server_ns).abs();
@@ -107,34 +108,34 @@ fn compare((client_ns, server_ns): (f64, f64), strictly: Nanos, excused_ns: f64)
         client_ns: Nanos(client_ns.max(0.0) as u64),
         server_ns: Nanos(server_ns.max(0.0) as u64),
         allowed_ns: Nanos((strictly_ns + excused_ns) as u64),
-        judged: judge::judge(apart_ns, strictly_ns, strictly_ns + excused_ns),
+        judged: judgement::evaluate(apart_ns, strictly_ns, strictly_ns + excused_ns),
     }
 }
 
-/// Counts, and what must add up.
-pub(crate) fn counts(seen: &Seen, log: &ServerLog, expected: u64) -> CrossCheck {
-    let times = &seen.times;
-    let recorded = times.response.len() + seen.record.totals.not_sent;
-    let replies = log.replies_within(seen.window_ns);
-    let rate_per_s = expected as f64 / seen.record.measured_ns.as_secs_f64().max(1e-9);
-    let allowed = on_the_way(rate_per_s, Nanos(times.receive_lag.max()));
-    let ended = replies.abs_diff(seen.record.totals.done_in_window) <= allowed;
+/// Counts and sums.
+pub(crate) fn counts(observation: &Observation, log: &ServerLog, expected: u64) -> CrossCheck {
+    let times = &observation.times;
+    let recorded = times.response.len() + observation.record.totals.not_sent;
+    let replies = log.replies_within(observation.window_ns);
+    let rate_per_s = expected as f64 / observation.record.measured_ns.as_secs_f64().max(1e-9);
+    let allowed = in_transit(rate_per_s, Nanos(times.receive_lag.max()));
+    let ended = replies.abs_diff(observation.record.totals.done_in_window) <= allowed;
     CrossCheck {
         ops_recorded: recorded,
         ops_expected: expected,
-        recorded: Judged::from_held(recorded == expected),
+        recorded: JudgementOutcome::from_bool(recorded == expected),
         replies: Some(replies),
         replies_allowed: allowed,
-        ended: Judged::from_held(ended),
+        ended: JudgementOutcome::from_bool(ended),
         sent: None,
         arrived: None,
-        sum: Judged::from_held(adds_up(times)),
+        sum: JudgementOutcome::from_bool(adds_up(times)),
     }
 }
 
 /// Replies that may be between the server's stamp and the client's at either end of a window.
-fn on_the_way(rate_per_s: f64, longest: Nanos) -> u64 {
-    let mean = 2.0 * rate_per_s * (longest + WAY_MAX).as_secs_f64();
+fn in_transit(rate_per_s: f64, longest: Nanos) -> u64 {
+    let mean = 2.0 * rate_per_s * (longest + TRANSIT_MAX).as_secs_f64();
     (mean + family::deviate() * mean.sqrt() + 1.0).ceil() as u64
 }
 
@@ -159,23 +160,35 @@ mod tests {
 
     #[test]
     fn a_receive_lag_that_is_denied_shows_in_a_reply_that_came_after_it_was_sent() {
-        let judged = |reached_us: f64, handed_us: f64, late_us: f64| {
+        let check = |reached_us: f64, handed_us: f64, late_us: f64| {
             arrived_by(reached_us * US, handed_us * US, late_us * US).judged
         };
-        // Replies lay unread for 0.2 ms; the server had handed them over 1.28 ms after they were due.
-        assert_eq!(judged(1_270.0, 1_280.0, 3.0), Judged::Held);
-        assert_eq!(judged(1_480.0, 1_280.0, 3.0), Judged::Broken);
-        assert_eq!(judged(1_480.0, 1_280.0, 900.0), Judged::Broken, "a late server is no excuse");
-        assert_eq!(judged(1_080.0, 1_280.0, 3.0), Judged::Broken, "a lag that it did not have");
-        assert_eq!(judged(1_080.0, 1_280.0, 60.0), Judged::NotJudged, "stamped late, perhaps");
+        // Replies lay unread for 0.2 ms; the server handed them over 1.28 ms after they were due.
+        assert_eq!(check(1_270.0, 1_280.0, 3.0), JudgementOutcome::Held);
+        assert_eq!(check(1_480.0, 1_280.0, 3.0), JudgementOutcome::Broken);
+        assert_eq!(
+            check(1_480.0, 1_280.0, 900.0),
+            JudgementOutcome::Broken,
+            "a late server is no excuse"
+        );
+        assert_eq!(
+            check(1_080.0, 1_280.0, 3.0),
+            JudgementOutcome::Broken,
+            "a lag that it did not have"
+        );
+        assert_eq!(
+            check(1_080.0, 1_280.0, 60.0),
+            JudgementOutcome::NotJudged,
+            "stamped late, perhaps"
+        );
     }
 
     #[test]
     fn a_server_that_stands_still_for_long_reads_later_than_it_replies() {
         // One of 100 services of 0.5 ms ended in a pause of 8 ms, in which 16 others came.
         let row = |late_ns| {
-            let (arrival_ns, departure_ns) = (0, 500_000);
-            Row { arrival_ns, departure_ns, sent_ns: departure_ns + late_ns, key: None }
+            let (arrival_ns, completion_ns) = (0, 500_000);
+            Row { arrival_ns, completion_ns, sent_ns: completion_ns + late_ns, key: None }
         };
         let mut ops = vec![(0, row(0)); 99];
         ops.push((0, row(8_000_000)));
@@ -184,13 +197,13 @@ mod tests {
 
     #[test]
     fn an_op_does_not_arrive_before_it_is_sent_nor_long_after() {
-        let judged = |lag_us: f64, there_us: f64, late_us: f64| {
-            sent(WAY_MAX, (lag_us * US, there_us * US), late_us * US).judged
+        let check = |lag_us: f64, there_us: f64, late_us: f64| {
+            sent(TRANSIT_MAX, (lag_us * US, there_us * US), late_us * US).judged
         };
-        assert_eq!(judged(7.0, 38.0, 3.0), Judged::Held);
-        assert_eq!(judged(127.0, 38.0, 90.0), Judged::Broken, "sent passed for later");
-        assert_eq!(judged(0.0, 265.0, 3.0), Judged::Broken, "due passed for sent");
-        assert_eq!(judged(7.0, 265.0, 80.0), Judged::NotJudged, "the server reads late");
+        assert_eq!(check(7.0, 38.0, 3.0), JudgementOutcome::Held);
+        assert_eq!(check(127.0, 38.0, 90.0), JudgementOutcome::Broken, "sent passed for later");
+        assert_eq!(check(0.0, 265.0, 3.0), JudgementOutcome::Broken, "due passed for sent");
+        assert_eq!(check(7.0, 265.0, 80.0), JudgementOutcome::NotJudged, "the server reads late");
     }
 
     fn times(response: u64, service: u64, receive_lag: u64, low: u64) -> OpTimes {
@@ -219,7 +232,7 @@ mod tests {
 
     #[test]
     fn only_replies_on_their_way_at_an_end_of_the_window_may_be_counted_otherwise() {
-        assert_eq!(on_the_way(1_200.0, Nanos::from_micros(30)), 4);
-        assert_eq!(on_the_way(1_200.0, Nanos::from_millis(20)), 76, "a reply lay unread for long");
+        assert_eq!(in_transit(1_200.0, Nanos::from_micros(30)), 4);
+        assert_eq!(in_transit(1_200.0, Nanos::from_millis(20)), 76, "a reply lay unread for long");
     }
 }

@@ -4,16 +4,19 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`queueing`] | queueing theory of servers with a known law |
-//! | `cases`, `over`, `punctual` | the cases: on the calibrated server, over other protocols, the highest rate on time |
-//! | `open`, `readings`, `cross_check` | one open load, its times by statistic, and the cross-check with the server's log |
-//! | [`judge`] | the limits of the judgements |
+//! | `cases` | the cases on the calibrated server |
+//! | `protocols` | the cases over other protocols |
+//! | `punctual` | the highest rate on time |
+//! | `open`, `readings` | one open load, and its times by statistic |
+//! | `cross_check` | the check against the server's log |
+//! | [`judgement`] | the limits of the judgements |
 //! | [`trial`], [`wire`], [`server_log`] | a load, its protocol, the server's log |
 
 mod cases;
 mod cross_check;
-pub mod judge;
+pub mod judgement;
 mod open;
-mod over;
+mod protocols;
 mod punctual;
 pub mod queueing;
 mod readings;
@@ -31,22 +34,22 @@ use plimsoll_protocol::host::HostError;
 use plimsoll_servers::ServerProcess;
 
 pub use server_log::ServerLog;
-pub use trial::{Pattern, Seen, Trial};
+pub use trial::{Observation, Pattern, Trial};
 pub use wire::Wire;
 
 /// Makes runs against servers of known behaviour.
 pub trait Bench {
     /// Schedules and service times follow from it.
     fn seed(&self) -> u64;
-    /// What the calibrated server proper speaks.
+    /// The protocol of the calibrated server proper.
     fn proper(&self) -> Wire;
     /// A run against a server of its own, and that server's log.
-    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), HostError>;
+    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Observation>, ServerLog), HostError>;
     /// Starts a server behind a queue of known law.
     fn start(&self, wire: Wire, spec: &str, log: Option<&Path>)
     -> Result<ServerProcess, HostError>;
-    /// A run against a server that is there.
-    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, HostError>;
+    /// A run against a running server.
+    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Observation>, HostError>;
 }
 
 /// How long each case runs.
@@ -56,9 +59,9 @@ pub struct Timing {
     pub(crate) window: Nanos,
     pub(crate) closed: Nanos,
     pub(crate) stall: Nanos,
-    pub(crate) over_warm_up: Nanos,
-    pub(crate) over_constant: Nanos,
-    pub(crate) over_queue: Nanos,
+    pub(crate) protocol_warm_up: Nanos,
+    pub(crate) protocol_constant: Nanos,
+    pub(crate) protocol_queue: Nanos,
     pub(crate) probe_warm_up: Nanos,
     pub(crate) probe: Nanos,
 }
@@ -70,9 +73,9 @@ pub const FULL: Timing = Timing {
     window: Nanos::from_secs(30),
     closed: Nanos::from_secs(20),
     stall: Nanos::from_secs(15),
-    over_warm_up: Nanos::from_secs(2),
-    over_constant: Nanos::from_secs(10),
-    over_queue: Nanos::from_secs(20),
+    protocol_warm_up: Nanos::from_secs(2),
+    protocol_constant: Nanos::from_secs(10),
+    protocol_queue: Nanos::from_secs(20),
     probe_warm_up: Nanos::from_millis(500),
     probe: Nanos::from_secs(2),
 };
@@ -84,9 +87,9 @@ pub const QUICK: Timing = Timing {
     window: Nanos::from_secs(3),
     closed: Nanos::from_secs(3),
     stall: Nanos::from_secs(5),
-    over_warm_up: Nanos::from_millis(800),
-    over_constant: Nanos::from_secs(2),
-    over_queue: Nanos::from_secs(3),
+    protocol_warm_up: Nanos::from_millis(800),
+    protocol_constant: Nanos::from_secs(2),
+    protocol_queue: Nanos::from_secs(3),
     probe_warm_up: Nanos::from_millis(200),
     probe: Nanos::from_millis(800),
 };
@@ -101,9 +104,9 @@ impl Timing {
             window: short(self.window),
             closed: short(self.closed),
             stall: short(self.stall),
-            over_warm_up: short(self.over_warm_up),
-            over_constant: short(self.over_constant),
-            over_queue: short(self.over_queue),
+            protocol_warm_up: short(self.protocol_warm_up),
+            protocol_constant: short(self.protocol_constant),
+            protocol_queue: short(self.protocol_queue),
             probe_warm_up: short(self.probe_warm_up),
             probe: short(self.probe),
         }
@@ -115,7 +118,7 @@ const FLOOR_P99_QUIET: Nanos = Nanos::from_millis(1);
 
 /// The results of all cases.
 pub struct Findings {
-    /// The way there and back.
+    /// The round trip.
     pub floor: Floor,
     /// Open loads on queues.
     pub queues: Vec<QueueCase>,
@@ -127,34 +130,34 @@ pub struct Findings {
     pub punctual: PunctualRate,
 }
 
-/// Runs all cases, one after the other; `say` is called with the name of each.
+/// Runs all cases, one after the other; `report` is called with the name of each.
 pub fn find(
     bench: &dyn Bench,
     timing: &Timing,
     wires: &[Wire],
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<Findings, HostError> {
-    say("the way there and back: a server where nobody waits");
-    let way = cases::there_and_back(bench, timing)?;
+    report("the way there and back: a server where nobody waits");
+    let round_trip = cases::round_trip(bench, timing)?;
     let mut queues = Vec::new();
     for index in 0..cases::queue_count() {
-        say(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
-        queues.extend(cases::queue(bench, timing, index, &way)?);
+        report(&format!("{} at 30, 60 and 90 % of its capacity", cases::queue_name(index)));
+        queues.extend(cases::queue(bench, timing, index, &round_trip)?);
     }
-    say("a worker that looks for replies now and then");
-    queues.push(cases::unread(bench, timing, &way)?);
+    report("a worker that looks for replies now and then");
+    queues.push(cases::unread(bench, timing, &round_trip)?);
     for wire in wires {
-        say(&format!("over {}: a constant delay, and a queue", wire.name()));
-        queues.extend(over::cases(bench, timing, (*wire, &way))?);
+        report(&format!("over {}: a constant delay, and a queue", wire.name()));
+        queues.extend(protocols::cases(bench, timing, (*wire, &round_trip))?);
     }
-    say("clients that wait and think");
-    let closed = cases::closed(bench, timing, &way.floor)?;
-    say("a server that pauses for 1.4 s");
+    report("clients that wait and think");
+    let closed = cases::closed(bench, timing, &round_trip.floor)?;
+    report("a server that pauses for 1.4 s");
     let stall = cases::stall(bench, timing)?;
     let punctual = punctual::search(bench, timing, |rate| {
-        say(&format!("does it send on time at {} ops/s?", grouped(rate)));
+        report(&format!("does it send on time at {} ops/s?", grouped(rate)));
     })?;
-    Ok(Findings { floor: way.floor, queues, closed, stall, punctual })
+    Ok(Findings { floor: round_trip.floor, queues, closed, stall, punctual })
 }
 
 /// Warnings that follow from the results.

@@ -1,28 +1,28 @@
-//! The highest rate at which ops leave on time: doubled until they no longer do, then halved
+//! The highest rate at which ops are sent on time: doubled until they no longer are, then halved
 //! towards it. The server answers at once, so that only the generator counts.
 
 use plimsoll_analysis::climb::{
-    Bracket, Ceiling, Course, Level, Next, Policy, Standing, levels, next,
+    Bracket, Ceiling, ClimbConfig, Level, LevelState, Next, Policy, levels, next,
 };
 use plimsoll_analysis::times::quantile_ns;
 use plimsoll_model::certificate::{PunctualProbe, PunctualRate};
 use plimsoll_model::units::Nanos;
 
 use super::cases::only;
-use crate::trial::{Pattern, Seen, Trial};
+use crate::trial::{Observation, Pattern, Trial};
 use crate::{Bench, Timing};
 use plimsoll_protocol::host::HostError;
 
 /// Send lag p99 that is still on time.
 const SEND_LAG_P99_MAX: Nanos = Nanos::from_micros(100);
-/// Fewer ops done than this share of those due: the server, or we, did not keep up.
+/// Fewer ops done than this share of those due: the server, or the generator, did not keep up.
 const DONE_MIN_RATIO: f64 = 0.98;
-/// The first rate, and between which it is searched.
-const COURSE: Course = Course {
+/// The first rate, and the bounds of the search.
+const CLIMB: ClimbConfig = ClimbConfig {
     first: 20_000.0,
     growth_ratio: 2.0,
     top: 0.0,
-    // Known well enough: within a fifth of the lower rate.
+    // Precise enough: within a fifth of the lower rate.
     resolution_ratio: 1.0 / 6.0,
     loads_max: u32::MAX,
     claims_max: 0,
@@ -33,7 +33,7 @@ const COURSE: Course = Course {
 /// In hundredths of a percent.
 const P99_E2: u32 = 9_900;
 
-/// Searches; `show` hears of each rate before it is tried.
+/// Searches; `show` is called with each rate before it is tried.
 pub(crate) fn search(
     bench: &dyn Bench,
     timing: &Timing,
@@ -45,10 +45,10 @@ pub(crate) fn search(
         let levels = by_rate(&tries);
         let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
             Next::Try(rate_ops_per_s) => rate_ops_per_s,
-            Next::Known(Bracket { held, missed }) => {
+            Next::Done(Bracket { sustained, missed }) => {
                 return Ok(PunctualRate {
                     send_lag_p99_max_ns: SEND_LAG_P99_MAX,
-                    highest_ops_per_s: held,
+                    highest_ops_per_s: sustained,
                     missed_ops_per_s: missed.map(|(missed, _)| missed.load),
                     probes: levels.iter().map(middle).collect(),
                 });
@@ -74,38 +74,39 @@ fn by_rate(tries: &[PunctualProbe]) -> Vec<Level<'_, PunctualProbe>> {
     levels(tries.iter().map(|probe| (probe.rate_ops_per_s, probe)))
 }
 
-/// Rates at which ops leave on time.
+/// Rates at which ops are sent on time.
 struct OnTime;
 
 impl Policy for OnTime {
     type Try = PunctualProbe;
 
-    fn course(&self) -> Course {
-        COURSE
+    fn climb_config(&self) -> ClimbConfig {
+        CLIMB
     }
 
     /// One that was on time is believed. One that was not may have met a pause of the host: the
     /// middle of three decides, as soon as it is known.
-    fn standing(&self, level: &Level<'_, PunctualProbe>) -> Standing {
+    fn level_state(&self, level: &Level<'_, PunctualProbe>) -> LevelState {
         let on_time = level.tries.iter().filter(|probe| probe.punctual).count();
         match (on_time, level.tries.len() - on_time) {
-            (_, 0) | (2.., _) => Standing::Held,
-            (_, 2..) => Standing::Missed(Ceiling::Generator),
-            _ => Standing::Doubtful(Ceiling::Generator),
+            (_, 0) | (2.., _) => LevelState::Sustained,
+            (_, 2..) => LevelState::Missed(Ceiling::Generator),
+            _ => LevelState::Doubtful(Ceiling::Generator),
         }
     }
 
     /// Round figures are easier to read.
-    fn between(&self, held: f64, missed: f64) -> f64 {
-        ((held * missed).sqrt() / 10.0).round() * 10.0
+    fn between(&self, sustained: f64, missed: f64) -> f64 {
+        ((sustained * missed).sqrt() / 10.0).round() * 10.0
     }
 }
 
-fn probe(seen: &Seen, rate_ops_per_s: f64) -> PunctualProbe {
-    let send_lag_p99_ns = Nanos(quantile_ns(&seen.times.send_lag, P99_E2));
-    let done_ratio = seen.done_ratio();
-    let punctual =
-        send_lag_p99_ns < SEND_LAG_P99_MAX && done_ratio >= DONE_MIN_RATIO && seen.troubles() == 0;
+fn probe(observation: &Observation, rate_ops_per_s: f64) -> PunctualProbe {
+    let send_lag_p99_ns = Nanos(quantile_ns(&observation.times.send_lag, P99_E2));
+    let done_ratio = observation.done_ratio();
+    let punctual = send_lag_p99_ns < SEND_LAG_P99_MAX
+        && done_ratio >= DONE_MIN_RATIO
+        && observation.troubles() == 0;
     PunctualProbe { rate_ops_per_s, tries: 1, send_lag_p99_ns, done_ratio, punctual }
 }
 
@@ -130,8 +131,8 @@ mod tests {
         lags_us.iter().map(probe).collect()
     }
 
-    fn standing(lags_us: &[u64]) -> Standing {
-        OnTime.standing(&by_rate(&tried(lags_us))[0])
+    fn state_of(lags_us: &[u64]) -> LevelState {
+        OnTime.level_state(&by_rate(&tried(lags_us))[0])
     }
 
     fn middle_of(lags_us: &[u64]) -> PunctualProbe {
@@ -140,13 +141,13 @@ mod tests {
 
     #[test]
     fn one_unlucky_probe_does_not_end_the_search_and_two_of_three_do() {
-        let again = Standing::Doubtful(Ceiling::Generator);
-        assert_eq!(standing(&[40]), Standing::Held);
-        assert_eq!(standing(&[9_000]), again, "a pause of the host, perhaps");
-        let missed = Standing::Missed(Ceiling::Generator);
-        assert_eq!(standing(&[9_000, 300]), missed, "two of three, whatever the third");
-        assert_eq!(standing(&[9_000, 40]), again);
-        assert_eq!(standing(&[9_000, 40, 50]), Standing::Held);
+        let again = LevelState::Doubtful(Ceiling::Generator);
+        assert_eq!(state_of(&[40]), LevelState::Sustained);
+        assert_eq!(state_of(&[9_000]), again, "a pause of the host, perhaps");
+        let missed = LevelState::Missed(Ceiling::Generator);
+        assert_eq!(state_of(&[9_000, 300]), missed, "two of three, whatever the third");
+        assert_eq!(state_of(&[9_000, 40]), again);
+        assert_eq!(state_of(&[9_000, 40, 50]), LevelState::Sustained);
         assert!(middle_of(&[9_000, 40, 50]).punctual);
         assert!(!middle_of(&[9_000, 300]).punctual);
         let late = middle_of(&[9_000, 40, 300]);
@@ -161,8 +162,8 @@ mod tests {
             let levels = by_rate(&tries);
             let rate_ops_per_s = match next(&OnTime, &levels, u32::MAX) {
                 Next::Try(rate) => rate,
-                Next::Known(Bracket { held, missed }) => {
-                    return (held, missed.map(|(missed, _)| missed.load), levels.len());
+                Next::Done(Bracket { sustained, missed }) => {
+                    return (sustained, missed.map(|(missed, _)| missed.load), levels.len());
                 }
             };
             let punctual = rate_ops_per_s < limit;

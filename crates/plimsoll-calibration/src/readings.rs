@@ -4,27 +4,29 @@ use crate::queueing::Queue;
 use crate::queueing::delayed::{Delays, delayed};
 use crate::queueing::family;
 use crate::queueing::scatter::{Scatter, figure};
-use plimsoll_model::certificate::{Judged, Reading, ScheduleReading, StatedReading, Statistic};
+use plimsoll_model::certificate::{
+    IntervalCheck, JudgementOutcome, Reading, ScheduleReading, Statistic,
+};
 use plimsoll_model::event::Times;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
-use super::judge::{HANDED_OVER, Pauses, Span, client_ns, supported};
+use super::judgement::{HANDOFF_MAX, Pauses, Span, client_ns, supported};
 
-/// Ranks at which the effect of delays on a percentile is looked at.
+/// Ranks at which the effect of delays on a percentile is evaluated.
 const RANKS: u32 = 16;
 
-/// What is known of the response times of one case.
+/// The response times of one case, from all sides.
 pub(crate) struct Sides<'a> {
     pub(crate) measured: &'a Times,
     pub(crate) served_s: Vec<f64>,
-    /// What delays a request or its reply on the way.
+    /// Delays of a request or its reply on the network.
     pub(crate) delays: &'a [&'a Delays],
     pub(crate) pauses: Pauses,
-    /// As the schedule has them; none of a closed loop.
+    /// By the schedule; `None` for a closed loop.
     pub(crate) schedule: Option<ScheduleSide<'a>>,
-    /// What the result states, and the truth.
-    pub(crate) stated: Option<(TimeIntervals, Vec<f64>)>,
+    /// The reported intervals, and the truth.
+    pub(crate) reported: Option<(TimeIntervals, Vec<f64>)>,
 }
 
 /// The schedule of an open load.
@@ -39,10 +41,9 @@ pub(crate) struct ScheduleSide<'a> {
 pub(crate) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
     let n = sides.measured.len().min(sides.served_s.len() as u64);
     let served = Moved::by(std::mem::take(&mut sides.served_s), sides.delays);
-    let scheduled = sides.schedule.as_mut().map(|side| {
-        let responses_s = std::mem::take(&mut side.responses_s);
-        Moved::by(responses_s, sides.delays)
-    });
+    let schedule = sides.schedule.as_mut();
+    let scheduled =
+        schedule.map(|side| Moved::by(std::mem::take(&mut side.responses_s), sides.delays));
     let reading = |statistic| {
         let client = client_ns(sides.measured, statistic);
         let span = served.span(statistic, &sides.pauses)?;
@@ -58,12 +59,12 @@ pub(crate) fn readings(mut sides: Sides<'_>) -> Vec<Reading> {
             client_ns: client,
             served_ns: span.truth,
             allowed_ns: span.allowed(client),
-            tight: span.judge(client),
+            tight: span.evaluate(client),
             schedule: scheduled,
             stated: sides
-                .stated
+                .reported
                 .as_mut()
-                .and_then(|(stated, truths_s)| stated_reading(statistic, stated, truths_s)),
+                .and_then(|(reported, truths_s)| interval_check(statistic, reported, truths_s)),
         })
     };
     supported(n).filter_map(reading).collect()
@@ -78,33 +79,33 @@ fn schedule_reading(
     let interval = (Nanos::from_secs_f64(low), Nanos::from_secs_f64(high));
     Some(ScheduleReading {
         scheduled_ns: scheduled.truth,
-        on_schedule: scheduled.judge(served),
+        on_schedule: scheduled.evaluate(served),
         theory_ns: Nanos::from_secs_f64(side.queue.response_s(statistic)),
         theory_interval_ns: interval,
         theory_held: (interval.0..=interval.1).contains(&scheduled.truth),
     })
 }
 
-/// Is the truth in the interval that the result states?
-fn stated_reading(
+/// Is the truth in the reported interval?
+fn interval_check(
     statistic: Statistic,
-    stated: &TimeIntervals,
+    reported: &TimeIntervals,
     truths_s: &mut [f64],
-) -> Option<StatedReading> {
+) -> Option<IntervalCheck> {
     let [low, high] = match statistic {
-        Statistic::Mean => stated.mean,
-        Statistic::P50 => stated.p50,
-        Statistic::P95 => stated.p95,
-        Statistic::P99 => stated.p99,
+        Statistic::Mean => reported.mean,
+        Statistic::P50 => reported.p50,
+        Statistic::P95 => reported.p95,
+        Statistic::P99 => reported.p99,
         Statistic::P999 => None,
     }?;
     let truth = Nanos::from_secs_f64(figure(truths_s, statistic)?);
     let interval = (Nanos(low.max(0.0).floor() as u64), Nanos(high.max(0.0).ceil() as u64));
-    let held = interval.0 <= truth && truth.saturating_sub(HANDED_OVER) <= interval.1;
-    Some(StatedReading {
+    let contains_truth = interval.0 <= truth && truth.saturating_sub(HANDOFF_MAX) <= interval.1;
+    Some(IntervalCheck {
         interval_ns: interval,
         truth_ns: truth,
-        interval: Judged::from_held(held),
+        interval: JudgementOutcome::from_bool(contains_truth),
     })
 }
 
@@ -129,7 +130,7 @@ impl Moved {
         Self { plain_s, delayed_s, mean_shift_s }
     }
 
-    /// A statistic without the delays, and with all that they may make of it: which ops they hit is
+    /// A statistic without the delays, and with all their possible effect: which ops they hit is
     /// chance, so the ranks just above count too.
     fn span(&self, statistic: Statistic, pauses: &Pauses) -> Option<Span> {
         let of = |truth_s: f64, shift_s: f64, paused_s: f64| {
@@ -169,7 +170,7 @@ mod tests {
     use plimsoll_model::calibrated::ServiceLaw;
     use plimsoll_model::event::new_times;
 
-    use super::super::judge::lags;
+    use super::super::judgement::lags;
     use super::*;
 
     fn plan() -> Plan {
@@ -177,14 +178,14 @@ mod tests {
         Plan { rate_per_s: 2_400.0, service, servers: 4, warm_up_s: 0.2, window_s: 2.0 }
     }
 
-    /// A client that sees every response this much longer, and a server that serves so much later
-    /// than by schedule.
+    /// A client that measures every response this much longer, and a server that serves this much
+    /// later than by schedule.
     fn readings_when_late_by(late_us: u64, off_schedule_us: u64) -> Vec<Reading> {
         readings_that_state(TimeIntervals::default(), (late_us, off_schedule_us), Pauses::default())
     }
 
     fn readings_that_state(
-        stated: TimeIntervals,
+        reported: TimeIntervals,
         (late_us, off_schedule_us): (u64, u64),
         pauses: Pauses,
     ) -> Vec<Reading> {
@@ -195,7 +196,7 @@ mod tests {
         for response_s in &served_s {
             times.record(Nanos::from_secs_f64(*response_s).0 + late_us * 1_000).unwrap();
         }
-        let queue = Queue::of(2_400.0, plan().service, 4).unwrap();
+        let queue = Queue::from_rate(2_400.0, plan().service, 4).unwrap();
         let scatter = scatter(&plan());
         let schedule =
             ScheduleSide { responses_s: scheduled_s.clone(), queue: &queue, scatter: &scatter };
@@ -205,69 +206,81 @@ mod tests {
             delays: &[],
             pauses,
             schedule: Some(schedule),
-            stated: Some((stated, scheduled_s)),
+            reported: Some((reported, scheduled_s)),
         })
     }
 
-    fn on_schedule(reading: &Reading) -> Judged {
+    fn on_schedule(reading: &Reading) -> JudgementOutcome {
         reading.schedule.unwrap().on_schedule
     }
 
-    fn theory_held(reading: &Reading) -> bool {
+    fn theory_holds(reading: &Reading) -> bool {
         reading.schedule.unwrap().theory_held
     }
 
     #[test]
     fn an_interval_that_holds_the_truth_holds_and_one_beside_it_does_not() {
         let truth = readings_when_late_by(20, 0)[1].served_ns.0 as f64;
-        let judge = |low: f64, high: f64| {
+        let interval_judgement = |low: f64, high: f64| {
             let p50 = Some([truth + low, truth + high]);
-            let stated = TimeIntervals { p50, ..TimeIntervals::default() };
-            let found = readings_that_state(stated, (20, 0), Pauses::default());
-            assert!(found[0].stated.is_none(), "of the mean nothing is stated");
-            found[1].stated.unwrap().interval
+            let reported = TimeIntervals { p50, ..TimeIntervals::default() };
+            let results = readings_that_state(reported, (20, 0), Pauses::default());
+            assert!(results[0].stated.is_none(), "of the mean nothing is stated");
+            results[1].stated.unwrap().interval
         };
-        assert_eq!(judge(-5e3, 15e3), Judged::Held);
-        assert_eq!(judge(10e3, 30e3), Judged::Broken, "all of it above the truth");
-        assert_eq!(judge(-60e3, -15e3), Judged::Held, "handed over before it was stamped");
-        assert_eq!(judge(-60e3, -25e3), Judged::Broken);
+        assert_eq!(interval_judgement(-5e3, 15e3), JudgementOutcome::Held);
+        assert_eq!(
+            interval_judgement(10e3, 30e3),
+            JudgementOutcome::Broken,
+            "all of it above the truth"
+        );
+        assert_eq!(
+            interval_judgement(-60e3, -15e3),
+            JudgementOutcome::Held,
+            "handed over before it was stamped"
+        );
+        assert_eq!(interval_judgement(-60e3, -25e3), JudgementOutcome::Broken);
     }
 
     #[test]
     fn a_client_that_sees_what_was_served_holds_and_so_does_the_queue() {
         let readings = readings_when_late_by(20, 20);
-        // 4,800 responses say nothing of p99.9.
+        // 4,800 responses do not support p99.9.
         assert_eq!(readings.len(), 4);
-        let held = |r: &Reading| (r.tight, on_schedule(r), theory_held(r));
-        let all = (Judged::Held, Judged::Held, true);
-        assert!(readings.iter().all(|r| held(r) == all), "{readings:?}");
+        let judgements = |r: &Reading| (r.tight, on_schedule(r), theory_holds(r));
+        let all = (JudgementOutcome::Held, JudgementOutcome::Held, true);
+        assert!(readings.iter().all(|r| judgements(r) == all), "{readings:?}");
     }
 
     #[test]
     fn a_client_that_is_late_breaks_the_tight_judgement_alone() {
         let readings = readings_when_late_by(150, 0);
-        let broken = |r: &Reading| r.tight == Judged::Broken && on_schedule(r) == Judged::Held;
-        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
+        let broken = |r: &Reading| {
+            r.tight == JudgementOutcome::Broken && on_schedule(r) == JudgementOutcome::Held
+        };
+        assert!(readings.iter().all(|r| broken(r) && theory_holds(r)), "{readings:?}");
     }
 
     #[test]
     fn requests_that_arrive_otherwise_than_due_break_the_schedule_alone() {
         let readings = readings_when_late_by(0, 150);
-        let broken = |r: &Reading| r.tight == Judged::Held && on_schedule(r) == Judged::Broken;
-        assert!(readings.iter().all(|r| broken(r) && theory_held(r)), "{readings:?}");
+        let broken = |r: &Reading| {
+            r.tight == JudgementOutcome::Held && on_schedule(r) == JudgementOutcome::Broken
+        };
+        assert!(readings.iter().all(|r| broken(r) && theory_holds(r)), "{readings:?}");
     }
 
     /// One op in a hundred is delayed by 8 ms. At 0.9 the queues behind such pauses take ten times
     /// as many to drain, and those that waited in them may all lie beyond the median.
     #[test]
     fn the_median_may_move_by_the_ranks_that_the_queues_behind_pauses_take() {
-        let paused = Pauses::of(&[&lags(&[(30, 990), (8_000, 10)])], 0.9);
+        let paused = Pauses::from_delays(&[&lags(&[(30, 990), (8_000, 10)])], 0.9);
         let p50 = |off_us: u64, pauses: Pauses| {
             let readings = readings_that_state(TimeIntervals::default(), (0, off_us), pauses);
             on_schedule(&readings[1])
         };
-        assert_eq!(p50(200, Pauses::default()), Judged::Broken);
-        assert_eq!(p50(200, paused), Judged::NotJudged);
-        assert_eq!(p50(600, paused), Judged::Broken);
+        assert_eq!(p50(200, Pauses::default()), JudgementOutcome::Broken);
+        assert_eq!(p50(200, paused), JudgementOutcome::NotJudged);
+        assert_eq!(p50(600, paused), JudgementOutcome::Broken);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_model::event::{Times, new_times};
 use plimsoll_servers::log::{Logged, Row};
 
-use crate::trial::{DRAIN, Seen};
+use crate::trial::{DRAIN, Observation};
 use plimsoll_protocol::host::HostError;
 
 /// A server's log.
@@ -41,22 +41,22 @@ impl ServerLog {
     }
 
     /// The requests of a load point, those in its drain included.
-    pub(crate) fn arrived_in_point(&self, seen: &Seen) -> &[Row] {
-        self.arrived_within((seen.origin_ns(), seen.window_ns.1 + DRAIN.0))
+    pub(crate) fn arrived_in_point(&self, observation: &Observation) -> &[Row] {
+        self.arrived_within((observation.origin_ns(), observation.window_ns.1 + DRAIN.0))
     }
 
     /// Response times, in seconds, of the requests that arrived within a window.
     pub(crate) fn responses_s(&self, window_ns: (u64, u64)) -> Vec<f64> {
         let rows = self.arrived_within(window_ns).iter();
-        rows.map(|row| (row.departure_ns - row.arrival_ns) as f64 / 1e9).collect()
+        rows.map(|row| (row.completion_ns - row.arrival_ns) as f64 / 1e9).collect()
     }
 
-    /// How late replies left, of the requests that arrived within a window.
+    /// How late replies were sent, for the requests that arrived within a window.
     pub(crate) fn late(&self, window_ns: (u64, u64)) -> Times {
         let mut late = new_times();
         for row in self.arrived_within(window_ns) {
             // A histogram that takes hours takes this.
-            let _ = late.record(row.sent_ns.saturating_sub(row.departure_ns));
+            let _ = late.record(row.sent_ns.saturating_sub(row.completion_ns));
         }
         late
     }

@@ -1,8 +1,8 @@
-//! A load on a server of known behaviour, and what the client saw of it.
+//! A load on a server of known behaviour, and the client's observations.
 
 use plimsoll_model::assignment::Pacing;
 use plimsoll_model::event::{OpTimes, PointRecord};
-use plimsoll_model::finding::Rule;
+use plimsoll_model::finding::Finding;
 use plimsoll_model::result::TimeIntervals;
 use plimsoll_model::units::Nanos;
 
@@ -11,22 +11,22 @@ use crate::wire::Wire;
 /// Longest wait for replies after a window.
 pub const DRAIN: Nanos = Nanos::from_secs(5);
 
-/// A load, held for some time.
+/// A load, kept up for some time.
 #[derive(Clone)]
 pub struct Trial {
-    /// Of the bundle and the server's log.
+    /// Name of the bundle and of the server's log.
     pub name: String,
-    /// What it speaks.
+    /// Its protocol.
     pub wire: Wire,
     /// How ops arrive.
     pub load: Pattern,
     /// Load points, on the axis of the pattern.
     pub points: Vec<f64>,
-    /// How workers wait, where that is not as it was asked for.
+    /// How workers wait, where that differs from the request.
     pub pacing: Option<Pacing>,
     /// Before the window.
     pub warm_up: Nanos,
-    /// What counts.
+    /// The measured part.
     pub window: Nanos,
 }
 
@@ -45,34 +45,35 @@ impl Trial {
 /// How ops arrive.
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern {
-    /// At exponential gaps, enough connections.
+    /// With exponential inter-arrival times, over enough connections.
     Poisson,
-    /// At even gaps, over so many connections.
+    /// With even inter-arrival times, over `clients` connections.
     Even {
         /// Connections.
         clients: u32,
     },
     /// Clients that wait and think.
     Closed,
-    /// As the suite has it.
+    /// As in the suite.
     OfSuite,
 }
 
-/// What the client saw of a load point.
-pub struct Seen {
+/// The client's observation of a load point.
+pub struct Observation {
     /// Counts.
     pub record: PointRecord,
-    /// Times of the ops that were due in the window; the response is the time that its wire judges.
+    /// Times of the ops that were due in the window; the response is the time that its protocol
+    /// checks.
     pub times: OpTimes,
     /// From and until, on the clock of the server's log.
     pub window_ns: (u64, u64),
-    /// Why the run is invalid, as far as it concerns the load point.
-    pub reasons: Vec<Rule>,
-    /// What it states of its response times.
-    pub stated: Option<TimeIntervals>,
+    /// Why the run is invalid, as far as it concerns the load point; with the sentences.
+    pub reasons: Vec<Finding>,
+    /// The reported intervals of its response times.
+    pub reported: Option<TimeIntervals>,
 }
 
-impl Seen {
+impl Observation {
     /// Ops that came due in the window.
     pub fn due(&self) -> u64 {
         self.record.totals.due

@@ -1,4 +1,5 @@
-//! The protocol of a case: a reference server behind a queue of known law, and the suite of its load.
+//! The protocol of a case: a reference server behind a queue of known law, and the suite of its
+//! load.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,22 +12,22 @@ use plimsoll_servers::{Builtin, ServerProcess};
 #[derive(Clone, Copy)]
 pub struct Wire(pub &'static Calibration);
 
-/// What a server is started with.
+/// Options to start a server with.
 pub struct Start<'a> {
     /// The program.
     pub program: PathBuf,
     /// The law.
     pub spec: &'a str,
-    /// Where it leaves behind what happened.
+    /// Location of its log.
     pub log: Option<&'a Path>,
     /// Cores of its own.
     pub cores: Vec<u32>,
-    /// For files it needs.
+    /// Directory for files it needs.
     pub dir: &'a Path,
 }
 
 impl Wire {
-    /// For the certificate.
+    /// Name in the certificate.
     pub const fn name(self) -> &'static str {
         self.0.name
     }
@@ -41,12 +42,12 @@ impl Wire {
         self.0.waits
     }
 
-    /// The time that is judged.
-    pub const fn judged(self) -> TimeKind {
-        self.0.judged
+    /// The time that is checked.
+    pub const fn checked_time(self) -> TimeKind {
+        self.0.checked_time
     }
 
-    /// What only the calibrated server proper has.
+    /// Calibration that only the calibrated server proper has.
     pub const fn its_own(self) -> Option<&'static ProperCalibration> {
         self.0.proper.as_ref()
     }
@@ -62,7 +63,7 @@ impl Wire {
         Ok(Builtin { arguments, ..server }.start()?)
     }
 
-    /// Where its requests go.
+    /// Target of its requests.
     pub fn url(self, server: &ServerProcess) -> String {
         format!("{}{}", server.url(), self.0.path)
     }

@@ -1,30 +1,31 @@
-//! An agent: works on one load point with as many workers as it is asked for.
+//! An agent: works on one load point with the requested number of workers.
 //!
 //! A local run uses the same path as a remote agent would: it takes an assignment and returns
 //! events.
 
 use std::any::Any;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::{io, mem, thread};
 
 use plimsoll_model::assignment::{Assignment, Pacing, Priority};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
-use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
+use rustix::process::{
+    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock;
 use crate::driver::epoll::EpollDriver;
-use crate::driver::slice;
 use crate::fresh::FreshTimes;
-use crate::worker::{Seat, SeatDriver};
+use crate::worker::{WorkerContext, WorkerDriver};
 use crate::workload::Workload;
 
-/// Workers start together, this long after they are made: time for all threads to be pinned …
-const START_DELAY: Nanos = Nanos::from_millis(5);
+/// Workers start together, this long after the request: time to notify the listeners, and to create
+/// and pin all threads …
+const START_DELAY: Nanos = Nanos::from_millis(10);
 /// … and for their clients to be made (measured: below 1 µs each).
 const START_DELAY_PER_CLIENT: Nanos = Nanos(2_000);
 /// Descriptors a process needs besides its connections.
@@ -45,27 +46,27 @@ pub enum AgentError {
     },
     /// More clients than this process may have connections.
     #[error(
-        "{clients} clients need more open files than the limit of {limit}; raise it with `ulimit -n {wanted}` or ask for fewer clients"
+        "{connections} connections need more open files than the limit of {limit}; raise it with `ulimit -n {required}` or ask for fewer clients"
     )]
-    TooManyClients {
-        /// Clients asked for.
-        clients: u32,
+    TooManyConnections {
+        /// Those of the requested clients.
+        connections: u32,
         /// Hard limit of open files.
         limit: u64,
         /// A limit that would do.
-        wanted: u64,
+        required: u64,
     },
 }
 
 /// Histograms that wait for the listener hold at most this much memory.
 const EVENTS_BYTES_MAX: usize = 512 * 1_024 * 1_024;
-/// What an interval has at least for each op kind: ten histograms, most of 135 kB.
+/// Least memory of an interval for each op kind: ten histograms, most of 135 kB.
 const KIND_BYTES: usize = 1_300_000;
 /// A worker has room for a few intervals however many op kinds there are.
 const EVENTS_MIN: usize = 8;
 
-/// The queue of events from the workers to their listener. Where the listener has no turn until it
-/// is full, workers wait for it: their ops are late, which is counted, and memory is bounded.
+/// The queue of events from the workers to their listener. If the listener does not run before it
+/// is full, workers wait: their ops are late, which is counted, and memory is bounded.
 pub fn event_queue(
     op_kinds: usize,
     workers: u32,
@@ -74,41 +75,31 @@ pub fn event_queue(
     sync_channel(room.max(EVENTS_MIN * workers.max(1) as usize))
 }
 
-/// When the clock of a load point starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// As soon as the workers can be ready.
-    Soon,
-    /// At an instant of this host's monotonic clock. Workers that are not ready by then send their
-    /// first ops late, and are judged by that.
-    At(Nanos),
+/// When the workers of a load point can be ready, on this host's monotonic clock.
+pub fn soonest(assignment: &Assignment) -> Nanos {
+    let clients = u64::from(assignment.own_clients());
+    clock::monotonic() + START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * clients)
 }
 
-impl Origin {
-    /// The instant on the monotonic clock, and on the wall clock.
-    fn instants(self, clients: u32) -> (Nanos, u64) {
-        // One right after the other: what is written down of the origin on the wall clock must not
-        // be later than the origin is.
-        let (now, wall) = (clock::monotonic(), clock::wall());
-        let origin = match self {
-            Self::Soon => now + START_DELAY + Nanos(START_DELAY_PER_CLIENT.0 * u64::from(clients)),
-            Self::At(origin) => origin,
-        };
-        (origin, (wall + origin).saturating_sub(now).0)
-    }
+/// An instant of the monotonic clock in nanoseconds since the Unix epoch.
+pub fn on_wall_clock(instant: Nanos) -> u64 {
+    // One right after the other: a recorded wall-clock instant must not be later than the true one.
+    let (now, wall) = (clock::monotonic(), clock::wall());
+    (wall + instant).saturating_sub(now).0
 }
 
-/// Works on one load point and reports through `events`; returns when every worker has drained.
-/// Setting `stop` ends the point early, within milliseconds.
+/// Works on one load point and reports through `events`; returns when every worker has drained. The
+/// point's clock starts at `origin`: workers that are not ready by then send their first ops late,
+/// which is counted. Setting `stop` ends the point early, within milliseconds.
 pub fn run_point(
     assignment: &Assignment,
     workload: &dyn Workload,
-    origin: Origin,
+    origin: Nanos,
     (events, stop): (&SyncSender<AgentEvent>, &AtomicBool),
 ) -> Result<(), AgentError> {
     let clients = assignment.own_clients();
-    raise_descriptor_limit(clients)?;
-    let (origin, at_unix_ns) = origin.instants(clients);
+    let spare = raise_descriptor_limit(connections_of(clients, workload))?;
+    let at_unix_ns = on_wall_clock(origin);
     let workers = assignment.own_workers();
     let instances =
         workers.clone().map(|_| EpollDriver::instance()).collect::<io::Result<Vec<_>>>().map_err(
@@ -132,17 +123,18 @@ pub fn run_point(
                     let driver = Box::new(EpollDriver::new(instance, origin));
                     let _guard = StopOnPanic(stop);
                     settle_in(assignment, worker);
-                    workload.run_worker(Seat {
+                    workload.run_worker(WorkerContext {
                         assignment,
                         worker,
                         op_names: workload.op_names(),
                         ops_per_arrival: workload.ops_per_arrival(),
                         clients_per_session: workload.clients_per_session(),
+                        spare_links: spare / assignment.own_workers().len().max(1) as u32,
                         recorded: workload.recorded(),
                         events,
                         fresh,
                         stop,
-                        driver: SeatDriver::Epoll(driver),
+                        driver: WorkerDriver::Epoll(driver),
                     });
                 })
             })
@@ -177,12 +169,12 @@ impl Drop for StopOnPanic<'_> {
 /// Pins the thread and sets its timers.
 fn settle_in(assignment: &Assignment, worker: u32) {
     if !assignment.cores.is_empty() {
-        let place = worker - assignment.own_workers().start;
-        let core = assignment.cores[place as usize % assignment.cores.len()];
+        let index = worker - assignment.own_workers().start;
+        let core = assignment.cores[index as usize % assignment.cores.len()];
         let mut set = CpuSet::new();
         set.set(core as usize);
-        // A core that has gone away leaves the thread where it is; the disclosure names the cores
-        // that were asked for, and the generator's health shows what came of it.
+        // A core that has gone away leaves the thread where it is; the disclosure names the
+        // requested cores, and the generator's health shows the effect.
         let _ = sched_setaffinity(None, &set);
     }
     if assignment.pacing != Pacing::Coalesce {
@@ -193,10 +185,10 @@ fn settle_in(assignment: &Assignment, worker: u32) {
     }
 }
 
-/// Asks that the calling thread has its core when it wants it: a higher priority, and short slices;
-/// which of the two were granted.
+/// Requests a higher priority and short time slices for the calling thread; which of the two were
+/// granted.
 fn ask_for_the_core() -> (bool, bool) {
-    (raise_priority(), slice::shorten())
+    (raise_priority(), shorten_slices())
 }
 
 /// Puts the calling thread above other programs; true where that is permitted. Not a real-time
@@ -208,10 +200,9 @@ fn raise_priority() -> bool {
     setpriority_process(None, nice).is_ok()
 }
 
-/// What came of asking for a higher priority for workers, in words; tried on a thread of its own.
+/// The outcome of requesting a higher priority for workers, as text; tried on its own thread.
 pub fn raised_priority() -> String {
-    let tried = thread::spawn(ask_for_the_core).join();
-    let (is_raised, has_short_slices) = tried.unwrap_or_default();
+    let (is_raised, has_short_slices) = thread::spawn(ask_for_the_core).join().unwrap_or_default();
     let priority = match is_raised {
         true if shares_by_group() => {
             "raised a little: the kernel shares time out by sessions or control groups here, and \
@@ -247,25 +238,32 @@ fn is_group(line: &str) -> bool {
     }
 }
 
-/// Raises the limit of open files to what the host permits.
+/// Number of connections that this many clients of a workload have.
+pub fn connections_of(clients: u32, workload: &dyn Workload) -> u32 {
+    clients.div_ceil(workload.clients_per_session().max(1))
+}
+
+/// Raises the limit of open files to what the host permits. Returns the number of further
+/// connections that it leaves room for.
 ///
 /// # Errors
-/// When that is too little for connections of so many clients.
-pub fn raise_descriptor_limit(clients: u32) -> Result<(), AgentError> {
-    let wanted = u64::from(clients) + SPARE_DESCRIPTORS;
+/// When the limit is too low for this many connections.
+pub fn raise_descriptor_limit(connections: u32) -> Result<u32, AgentError> {
+    let required = u64::from(connections) + SPARE_DESCRIPTORS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none() || current == maximum && current >= Some(wanted) {
-        return Ok(());
+    if let Some(limit) = maximum.filter(|maximum| *maximum < required) {
+        return Err(AgentError::TooManyConnections { connections, limit, required });
     }
-    if let Some(limit) = maximum.filter(|maximum| *maximum < wanted) {
-        return Err(AgentError::TooManyClients { clients, limit, wanted });
+    let raised = Rlimit { current: maximum.or(Some(required)), maximum };
+    if current.is_some() && current != maximum {
+        setrlimit(Resource::Nofile, raised).map_err(|error| AgentError::Host {
+            doing: "raise the limit of open files",
+            source: error.into(),
+            remedy: "raise it with `ulimit -n` or ask for fewer clients",
+        })?;
     }
-    let raised = Rlimit { current: maximum.or(Some(wanted)), maximum };
-    setrlimit(Resource::Nofile, raised).map_err(|error| AgentError::Host {
-        doing: "raise the limit of open files",
-        source: error.into(),
-        remedy: "raise it with `ulimit -n` or ask for fewer clients",
-    })
+    let limit = if current.is_none() { None } else { raised.current };
+    Ok(limit.map_or(u32::MAX, |limit| u32::try_from(limit - required).unwrap_or(u32::MAX)))
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
@@ -276,8 +274,42 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a worker panicked without a message".to_owned())
 }
 
+/// The shortest that the kernel grants.
+const SLICE_NS: u64 = 100_000;
+
+/// Asks for short slices of time for the calling thread; true if granted, which needs no privilege.
+/// Since Linux 6.12 a thread that wakes up has the core at once if its slices are shorter than
+/// those of the thread that runs and it had less than its share of the core. The share stays the
+/// same. Older kernels accept the call and ignore it.
+#[allow(unsafe_code, reason = "no safe crate has sched_setattr")]
+fn shorten_slices() -> bool {
+    let Ok(nice) = getpriority_process(None) else { return false };
+    let size = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: all fields of `sched_attr` are plain numbers, for which zero is valid. The kernel
+    // reads, and in the second call writes, as many bytes as `size` says, and keeps no pointer to
+    // them.
+    let (accepted, has) = unsafe {
+        let mut attributes = libc::sched_attr {
+            size,
+            sched_flags: libc::SCHED_FLAG_KEEP_POLICY as u64,
+            sched_nice: nice,
+            sched_runtime: SLICE_NS,
+            ..mem::zeroed()
+        };
+        let set = libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
+        attributes.sched_runtime = 0;
+        let got = libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0);
+        (set == 0 && got == 0, attributes.sched_runtime)
+    };
+    accepted && has == SLICE_NS
+}
+
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use rustix::process::setpriority_process;
+
     use super::*;
 
     #[test]
@@ -285,5 +317,18 @@ mod tests {
         assert!(is_group("4:cpu,cpuacct:/user.slice"));
         assert!(!is_group("4:cpu,cpuacct:/") && !is_group("8:pids:/user.slice"));
         assert!(!is_group("0::/no/such/group") && !is_group("") && !is_group("0::"));
+    }
+
+    #[test]
+    fn where_the_kernel_knows_them_anybody_has_short_slices_and_the_priority_stays() {
+        let release = rustix::system::uname();
+        let release = release.release().to_string_lossy();
+        let version: Vec<u32> = release.split(['.', '-']).map_while(|n| n.parse().ok()).collect();
+        let on_a_thread_of_its_own = thread::spawn(|| {
+            setpriority_process(None, 3).unwrap();
+            (shorten_slices(), getpriority_process(None).unwrap())
+        });
+        let supported = version.as_slice() >= [6, 12].as_slice();
+        assert_eq!(on_a_thread_of_its_own.join().unwrap(), (supported, 3));
     }
 }

@@ -27,30 +27,30 @@ pub fn thread_cpu() -> Nanos {
 #[derive(Debug, Default)]
 pub struct RunDelay {
     file: Option<File>,
-    /// As it was when it was last asked for.
+    /// As last read.
     last: Option<Nanos>,
 }
 
 impl RunDelay {
     /// Of the calling thread, from now on.
     pub fn of_this_thread() -> Self {
-        Self::told_by(File::open("/proc/thread-self/schedstat").ok())
+        Self::from_file(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    pub(crate) fn told_by(file: Option<File>) -> Self {
+    pub(crate) fn from_file(file: Option<File>) -> Self {
         let mut delay = Self { file, last: None };
         delay.last = delay.read();
         delay
     }
 
-    /// Since this was last asked; `None` where the kernel does not say.
+    /// Since the last call; `None` if the kernel does not report it.
     pub fn since_last(&mut self) -> Option<Nanos> {
         let now = self.read();
         let before = mem::replace(&mut self.last, now);
         Some(now?.saturating_sub(before?))
     }
 
-    /// Since the thread began; `None` where the kernel does not say.
+    /// Since the thread began; `None` if the kernel does not report it.
     pub fn read(&self) -> Option<Nanos> {
         let mut text = [0; 64];
         let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -75,7 +75,7 @@ mod tests {
     fn run_delay_is_told_since_it_was_last_asked_for() {
         let path = env::temp_dir().join(format!("plimsoll-schedstat-{}", process::id()));
         fs::write(&path, "900 5000 3\n").unwrap();
-        let mut delay = RunDelay::told_by(File::open(&path).ok());
+        let mut delay = RunDelay::from_file(File::open(&path).ok());
         fs::write(&path, "990 7300 4\n").unwrap();
         assert_eq!(delay.since_last(), Some(Nanos(2_300)));
         assert_eq!((delay.since_last(), delay.read()), (Some(Nanos::ZERO), Some(Nanos(7_300))));

@@ -1,6 +1,6 @@
 //! Empty histograms for a worker's next interval, made on another thread: they are a megabyte for
-//! each op kind, and the half millisecond that clearing some of them takes would hold up ops. Where
-//! that thread had no turn (its core is the server's, and full), the worker takes memory that the
+//! each op kind, and the half millisecond that clearing some of them takes would hold up ops. If
+//! that thread did not run (its core is the server's, and full), the worker takes memory that the
 //! kernel clears page by page, as it is touched.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,18 +20,18 @@ pub struct Supplier {
 }
 
 impl FreshTimes {
-    /// For so many op kinds, made when they are taken.
+    /// For `kinds` op kinds, made when they are taken.
     pub const fn on_the_spot(kinds: usize) -> Self {
         Self { kinds, made: None }
     }
 
-    /// For so many op kinds, made by a [`Supplier`] that runs on a thread of its own.
+    /// For `kinds` op kinds, made by a [`Supplier`] that runs on its own thread.
     pub fn supplied(kinds: usize) -> (Supplier, Self) {
         let (to, made) = sync_channel(1);
         (Supplier { kinds, made: to }, Self { kinds, made: Some(made) })
     }
 
-    /// An empty set of each op kind; made here if none is ready.
+    /// An empty set for each op kind; created here if none is ready.
     pub fn take(&self) -> Vec<OpTimes> {
         let ready = self.made.as_ref().and_then(|made| made.try_recv().ok());
         ready.unwrap_or_else(|| (0..self.kinds).map(|_| OpTimes::new()).collect())

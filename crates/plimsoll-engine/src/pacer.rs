@@ -1,12 +1,12 @@
-//! When ops are due. Pure: a function of rate, gaps and seed; no clock.
+//! When ops are due. Pure: a function of rate, inter-arrival times and seed; no clock.
 //!
-//! Due times are absolute, in nanoseconds from the start of the point. A late op is late by
-//! however much the schedule says, so a slow reply cannot hide the ops that waited behind it
-//! (coordinated omission).
+//! Due times are absolute, in nanoseconds from the start of the point. Lateness is measured against
+//! the schedule, so a slow reply cannot hide the ops that waited behind it (coordinated omission).
 
 use std::sync::Arc;
 
-use plimsoll_model::suite::{Gaps, Think, ThinkDistribution};
+use plimsoll_model::assignment::Load;
+use plimsoll_model::suite::{InterArrival, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::rng::{Random, Stream};
@@ -25,8 +25,8 @@ impl Recorded {
     pub fn new(offsets: impl Into<Arc<[Nanos]>>) -> Option<Self> {
         let offsets: Arc<[Nanos]> = offsets.into();
         let last = offsets.last().copied().filter(|last| *last > Nanos::ZERO)?;
-        let gaps = offsets.len() as u64 - 1;
-        let length = Nanos(last.0.saturating_add(last.0 / gaps.max(1)));
+        let intervals = offsets.len() as u64 - 1;
+        let length = Nanos(last.0.saturating_add(last.0 / intervals.max(1)));
         Some(Self { offsets, length })
     }
 
@@ -40,7 +40,7 @@ impl Recorded {
         self.offsets.partition_point(|due| *due < span) as u64
     }
 
-    /// From its first op to where it begins anew.
+    /// From its first op to its next repetition.
     pub const fn length(&self) -> Nanos {
         self.length
     }
@@ -60,17 +60,17 @@ impl Recorded {
 /// The due times of one schedule, in order, without end.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    gaps: GapState,
+    inter_arrival: InterArrivalState,
     /// Time between ops on average; `None` for a rate of zero.
-    mean_gap_ns: Option<f64>,
+    mean_interval_ns: Option<f64>,
     index: u64,
 }
 
 #[derive(Clone, Debug)]
-enum GapState {
-    /// due(n) = (n + phase) · gap, computed from n so that no error adds up.
+enum InterArrivalState {
+    /// due(n) = (n + phase) · interval, computed from n so that errors do not accumulate.
     Uniform { phase: f64 },
-    /// The sum of gaps so far. A float holds whole nanoseconds exactly up to 104 days.
+    /// The sum of the intervals so far. A float holds whole nanoseconds exactly up to 104 days.
     Exponential { random: Random, sum_ns: f64 },
     /// due(n) as recorded, faster or slower by the load's rate.
     Recorded(Recorded),
@@ -78,44 +78,54 @@ enum GapState {
 
 impl Arrivals {
     /// The schedule of client `client` of `clients`, which share `rate` equally. A shared schedule
-    /// is client 0 of 1. Evenly spaced clients interleave: client i starts i/n of a gap later.
-    pub fn new(rate: OpsPerSec, gaps: Gaps, seed: u64, client: u32, clients: u32) -> Self {
-        let mean_gap_ns =
+    /// is client 0 of 1. Evenly spaced clients interleave: client i starts i/n of an interval
+    /// later.
+    pub fn new(
+        rate: OpsPerSec,
+        inter_arrival: InterArrival,
+        seed: u64,
+        client: u32,
+        clients: u32,
+    ) -> Self {
+        let mean_interval_ns =
             (rate.get() > 0.0).then(|| f64::from(clients) * NANOS_PER_SECOND as f64 / rate.get());
-        let gaps = match gaps {
-            Gaps::Uniform => GapState::Uniform { phase: f64::from(client) / f64::from(clients) },
-            Gaps::Exponential => GapState::Exponential {
+        let inter_arrival = match inter_arrival {
+            InterArrival::Uniform => {
+                InterArrivalState::Uniform { phase: f64::from(client) / f64::from(clients) }
+            }
+            InterArrival::Exponential => InterArrivalState::Exponential {
                 random: Random::new(seed, Stream::Arrivals, u64::from(client)),
                 sum_ns: 0.0,
             },
         };
-        Self { gaps, mean_gap_ns, index: 0 }
+        Self { inter_arrival, mean_interval_ns, index: 0 }
     }
 
-    /// A recorded schedule at another rate: its times are as much closer together as that is higher.
+    /// A recorded schedule at another rate: its times are as much closer together as that is
+    /// higher.
     pub fn recorded(recorded: Recorded, rate: OpsPerSec) -> Self {
-        let mean_gap_ns = (rate.get() > 0.0).then(|| NANOS_PER_SECOND as f64 / rate.get());
-        Self { gaps: GapState::Recorded(recorded), mean_gap_ns, index: 0 }
+        let mean_interval_ns = (rate.get() > 0.0).then(|| NANOS_PER_SECOND as f64 / rate.get());
+        Self { inter_arrival: InterArrivalState::Recorded(recorded), mean_interval_ns, index: 0 }
     }
 }
 
-/// Of each op its index in the schedule and its due time.
+/// Yields the index in the schedule and the due time of each op.
 impl Iterator for Arrivals {
     type Item = (u64, Nanos);
 
     fn next(&mut self) -> Option<(u64, Nanos)> {
-        let gap = self.mean_gap_ns?;
+        let mean_ns = self.mean_interval_ns?;
         let index = self.index;
         self.index += 1;
-        let due_ns = match &mut self.gaps {
-            GapState::Uniform { phase } => (index as f64 + *phase) * gap,
-            GapState::Exponential { random, sum_ns } => {
-                *sum_ns += random.exponential() * gap;
+        let due_ns = match &mut self.inter_arrival {
+            InterArrivalState::Uniform { phase } => (index as f64 + *phase) * mean_ns,
+            InterArrivalState::Exponential { random, sum_ns } => {
+                *sum_ns += random.exponential() * mean_ns;
                 *sum_ns
             }
-            GapState::Recorded(recorded) => {
-                let recorded_gap = recorded.length.0 as f64 / recorded.ops() as f64;
-                recorded.due_ns(index) * (gap / recorded_gap)
+            InterArrivalState::Recorded(recorded) => {
+                let recorded_mean_ns = recorded.length.0 as f64 / recorded.ops() as f64;
+                recorded.due_ns(index) * (mean_ns / recorded_mean_ns)
             }
         };
         Some((index, Nanos(due_ns as u64)))
@@ -150,16 +160,46 @@ impl Thinker {
     }
 }
 
-/// When client `client` of a closed load begins.
-pub fn start_delay(span: Nanos, seed: u64, client: u32) -> Nanos {
-    let unit = Random::new(seed, Stream::StartDelay, u64::from(client)).unit();
-    Nanos((span.0 as f64 * unit) as u64)
+/// When a client of a closed load begins, and the whole think time that ends then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientStart {
+    /// After the load point's begin.
+    pub at: Nanos,
+    /// Zero where it does not start thinking.
+    pub think: Nanos,
+}
+
+impl ClientStart {
+    /// Of client `client`: within the load's start delay, or after the rest of a think time at a
+    /// random instant within it. Such clients are not synchronised, and their requests come at the
+    /// same rate from the first moment.
+    pub fn draw(load: &Load, seed: u64, client: u32) -> Self {
+        let Load::Closed { think, start_delay_ns, starts_thinking, .. } = load else {
+            return Self::default();
+        };
+        let mut random = Random::new(seed, Stream::StartDelay, u64::from(client));
+        let mean = think.mean.0 as f64;
+        // A client is more likely to be in a long think time than in a short one.
+        let (think_ns, left_ns) = match (starts_thinking, think.distribution) {
+            (false, _) => (0.0, start_delay_ns.0 as f64 * random.unit()),
+            (true, ThinkDistribution::Constant) => (mean, mean * random.unit()),
+            (true, ThinkDistribution::Uniform) => {
+                let think_ns = 2.0 * mean * random.unit().sqrt();
+                (think_ns, think_ns * random.unit())
+            }
+            (true, ThinkDistribution::Exponential) => {
+                let left_ns = mean * random.exponential();
+                (left_ns + mean * random.exponential(), left_ns)
+            }
+        };
+        Self { at: Nanos(left_ns as u64), think: Nanos(think_ns as u64) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::suite::Gaps::{Exponential, Uniform};
+    use plimsoll_model::suite::InterArrival::{Exponential, Uniform};
 
     fn rate(value: f64) -> OpsPerSec {
         OpsPerSec::new(value).unwrap()
@@ -212,8 +252,8 @@ mod tests {
         let mut random = Random::new(3, Stream::Script, 0);
         for case in 0..1_000u64 {
             let ops_per_s = 10f64.powf(random.unit() * 6.0);
-            let gaps = if case % 2 == 0 { Uniform } else { Exponential };
-            let mut arrivals = Arrivals::new(rate(ops_per_s), gaps, case, 0, 1);
+            let inter_arrival = if case % 2 == 0 { Uniform } else { Exponential };
+            let mut arrivals = Arrivals::new(rate(ops_per_s), inter_arrival, case, 0, 1);
             let mut last = 0;
             for expected in 0..1_000 {
                 let (index, due) = arrivals.next().unwrap();
@@ -235,7 +275,7 @@ mod tests {
             let all = Arrivals::recorded(recorded.clone(), rate).take(6);
             all.map(|(_, due)| (due.0 as f64 / 1e3).round() as u64).collect()
         };
-        // Behind the last op lies a gap as long as the others are on average.
+        // The interval after the last op is the mean of the others.
         assert_eq!(dues(1.0), [0, 10_000, 10_000, 35_000, 46_667, 56_667]);
         assert_eq!(dues(2.0), [0, 5_000, 5_000, 17_500, 23_333, 28_333]);
         assert!(Recorded::new([Nanos::ZERO; 3]).is_none());
@@ -245,6 +285,42 @@ mod tests {
     #[test]
     fn a_rate_of_zero_has_no_arrivals() {
         assert_eq!(Arrivals::new(rate(0.0), Uniform, 1, 0, 1).next(), None);
+    }
+
+    #[test]
+    fn clients_that_start_thinking_send_at_one_rate_after_think_times_of_one_mean() {
+        let laws = [
+            ThinkDistribution::Constant,
+            ThinkDistribution::Uniform,
+            ThinkDistribution::Exponential,
+        ];
+        for distribution in laws {
+            let think = Think { mean: Nanos::from_secs(1), distribution };
+            let load = Load::Closed {
+                clients: 20_000,
+                think: think.clone(),
+                start_delay_ns: Nanos::ZERO,
+                starts_thinking: true,
+                axis_think_ns: None,
+            };
+            // Requests of 20,000 clients in each of twenty tenths of a second: 2,000 are due, with
+            // think times of 2,000 s in total.
+            let mut counts = [(0_u32, 0.0); 20];
+            for client in 0..20_000 {
+                let mut thinker = Thinker::new(think.clone(), 7, client);
+                let ClientStart { mut at, think: mut thought } =
+                    ClientStart::draw(&load, 7, client);
+                while let Some((n, thought_s)) = counts.get_mut((at.0 / 100_000_000) as usize) {
+                    (*n, *thought_s) = (*n + 1, *thought_s + thought.as_secs_f64());
+                    thought = thinker.draw();
+                    at += thought;
+                }
+            }
+            let as_due = |(n, thought_s): &(u32, f64)| {
+                n.abs_diff(2_000) < 250 && (thought_s - 2_000.0).abs() < 250.0
+            };
+            assert!(counts.iter().all(as_due), "{distribution:?} {counts:?}");
+        }
     }
 
     #[test]

@@ -17,15 +17,17 @@ use plimsoll_model::outcome::{ClientCounts, ErrorClass, OpKind, OpNames, OpStatu
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::fresh::FreshTimes;
-use crate::seam::{First, Mark, TimeKind};
-use crate::ticks::Ticks;
+use crate::interface::{First, Mark, TimeKind};
+use crate::signs::{KeptTimes, Ticks};
+
+pub use crate::signs::{Arrived, StreamState};
 
 /// Error samples one worker keeps per class and point: enough to see a pattern.
 const SAMPLES_PER_CLASS: u32 = 5;
 /// Error samples one worker keeps per point, whatever their classes.
 const SAMPLES_MAX: u32 = 64;
 
-/// An op under way, as the engine keeps it.
+/// An op in flight, as the engine keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
     /// Which op.
@@ -36,14 +38,12 @@ pub struct Flight {
     pub free: Nanos,
     /// When it was sent.
     pub sent: Nanos,
-    /// What it may have met at the server for a reply before it that lay unread.
-    pub held: Nanos,
+    /// How long it may have waited for the server's wakeup, after an earlier reply lay unread.
+    pub server_wakeup: Nanos,
     /// The largest lateness of any op in flight when it was sent, its own included.
     pub late_max: Nanos,
-    /// When the first output of its reply came, once it has.
-    pub first_output: Option<Nanos>,
-    /// Its time per output token, once that is known.
-    pub token_time: Option<Nanos>,
+    /// The progress of its streamed reply.
+    pub stream: StreamState,
 }
 
 impl Flight {
@@ -54,11 +54,11 @@ impl Flight {
 
     /// How late it counts as for those in flight with it.
     pub fn late_for_others(&self) -> Nanos {
-        self.lateness() + self.held
+        self.lateness() + self.server_wakeup
     }
 }
 
-/// How an op in flight came to its end.
+/// How an op in flight ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
     /// When.
@@ -69,24 +69,13 @@ pub struct Landing {
     pub late_max: Nanos,
 }
 
-/// When the reply of an op reached this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
-    /// At this instant, as the kernel stamped it.
-    Stamped(Nanos),
-    /// Not before this instant.
-    Bounded(Nanos),
-    /// It ended without a reply.
-    Never,
-}
-
 /// Counts and histograms of one worker.
 pub struct Recorder {
     phases: Phases,
     op_names: OpNames,
     /// The interval that runs.
     current: Interval,
-    /// It ends here: with its slice of time, or at the next border between phases.
+    /// Its end: that of its time slice, or the next border between phases.
     boundary: Nanos,
     fresh: FreshTimes,
     counts: Vec<OpCounts>,
@@ -98,13 +87,15 @@ pub struct Recorder {
     totals: WorkerTotals,
     ticks: Ticks,
     clients: Clients,
-    /// Replies have output whose first is marked.
+    /// Replies have output, whose first chunk is marked.
     has_output: bool,
     /// What a good op keeps.
     good: Option<GoodLimits>,
+    /// Times within ops that have not ended.
+    kept: KeptTimes,
 }
 
-/// What each client got done; empty unless the assignment asks for it.
+/// What each client completed; empty unless the assignment requests it.
 #[derive(Default)]
 struct Clients {
     numbers: Vec<u32>,
@@ -143,6 +134,7 @@ impl Recorder {
             clients: Clients::default(),
             has_output: false,
             good: None,
+            kept: KeptTimes::default(),
         };
         recorder.begin_interval();
         recorder
@@ -183,21 +175,25 @@ impl Recorder {
         current.done += 1;
         current.good += good;
         current.errors += u64::from(failed);
-        current.bytes_read += outcome.bytes_read;
-        current.bytes_written += outcome.bytes_written;
+        if !failed {
+            current.bytes_read += outcome.bytes_read;
+            current.bytes_written += outcome.bytes_written;
+        }
         self.totals.good += if due_in_window { good } else { 0 };
         if self.phase() == Phase::Measure {
             self.totals.good_in_window += good;
             self.counts[usize::from(outcome.kind.0)].ended_in_window += 1;
             let done = &mut self.totals.per_target[target];
-            if !failed {
+            if failed {
+                self.totals.failed_bytes += outcome.bytes_read + outcome.bytes_written;
+            } else {
                 self.totals.done_in_window += 1;
+                self.totals.bytes_read += outcome.bytes_read;
+                self.totals.bytes_written += outcome.bytes_written;
                 done.done_in_window += 1;
+                done.bytes_read += outcome.bytes_read;
+                done.bytes_written += outcome.bytes_written;
             }
-            self.totals.bytes_read += outcome.bytes_read;
-            self.totals.bytes_written += outcome.bytes_written;
-            done.bytes_read += outcome.bytes_read;
-            done.bytes_written += outcome.bytes_written;
         }
         self.ticks.count(flight.sent, landing.done);
         self.ended(flight, outcome, target, landing);
@@ -206,17 +202,18 @@ impl Recorder {
     /// An op that ended well at `done` kept the limits of a good one.
     fn is_good(&self, flight: &Flight, done: Nanos) -> bool {
         let since_due = |at: Nanos| at.saturating_sub(flight.due);
-        let first = flight.first_output.map(since_due);
-        self.good.is_some_and(|limits| limits.are_kept(since_due(done), first, flight.token_time))
+        let StreamState { first_output, token_time, .. } = flight.stream;
+        let first = first_output.map(since_due);
+        self.good.is_some_and(|limits| limits.are_kept(since_due(done), first, token_time))
     }
 
-    /// The op just recorded was that of the client at this place among those that are counted.
-    pub fn record_client(&mut self, place: usize, outcome: &Outcome) {
+    /// The op just recorded belongs to the client with this index among those that are counted.
+    pub fn record_client(&mut self, index: usize, outcome: &Outcome) {
         if self.phase() != Phase::Measure || outcome.is_failure() {
             return;
         }
         let kind = usize::from(outcome.kind.0);
-        if let Some(done) = self.clients.done.get_mut(place * self.op_names.0.len() + kind) {
+        if let Some(done) = self.clients.done.get_mut(index * self.op_names.0.len() + kind) {
             *done += 1;
         }
     }
@@ -225,10 +222,20 @@ impl Recorder {
     fn ended(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
         let failed = outcome.is_failure();
         let due_in_window = self.in_window(flight.due);
-        if due_in_window || self.phase() == Phase::WarmUp {
-            let times = &mut self.current.ops[usize::from(outcome.kind.0)];
+        let counts_times = due_in_window || self.phase() == Phase::WarmUp;
+        let times = &mut self.current.ops[usize::from(outcome.kind.0)];
+        if counts_times {
             record_times(times, &flight, &landing, failed);
         }
+        self.kept.release(flight.stream, (counts_times && !failed).then_some(times));
+        let StreamState { chunks, characters, .. } = flight.stream;
+        let counts = &mut self.totals.generation;
+        let (all_chunks, all_characters) = match failed {
+            true => (&mut counts.failed_chunks, &mut counts.failed_characters),
+            false => (&mut counts.chunks, &mut counts.characters),
+        };
+        *all_chunks += chunks;
+        *all_characters += characters;
         if due_in_window {
             match landing.arrived {
                 Arrived::Stamped(_) => self.totals.arrived_stamped += 1,
@@ -249,45 +256,48 @@ impl Recorder {
     }
 
     /// Something within an op in flight, before [`Recorder::boundary`]. `arrived`: the kernel's
-    /// stamp of the bytes that the session was handed.
+    /// stamp of the bytes that the session was handed. How the op ends is not known yet, so times
+    /// are kept until it has.
     pub fn mark(&mut self, flight: &mut Flight, mark: Mark, arrived: Option<Nanos>, now: Nanos) {
-        match mark {
-            Mark::First(First::Output) => flight.first_output = Some(now),
-            Mark::Value(TimeKind::TokenTime, ns) => flight.token_time = Some(Nanos(ns)),
-            Mark::First(_) | Mark::Value(..) => {}
-        }
-        // Where output is marked, a first byte that has none is no chunk of it.
-        let is_chunk = match mark {
-            Mark::First(First::Output) | Mark::Value(TimeKind::ChunkGap, _) => true,
-            Mark::First(First::Byte) => !self.has_output,
-            Mark::First(First::Visible) | Mark::Value(..) => false,
-        };
-        self.current.record.chunks += u64::from(is_chunk);
-        self.has_output |= mark == Mark::First(First::Output);
-        if !self.in_window(flight.due) && self.phase() != Phase::WarmUp {
-            return;
-        }
-        let times = &mut self.current.ops[usize::from(flight.kind.0)];
-        let mut add = |kind: TimeKind, ns: u64| kind.of_mut(times).saturating_record(ns);
+        let is_measured = self.phase() == Phase::Measure;
         let (response, service) = (now.saturating_sub(flight.due), now.saturating_sub(flight.sent));
+        let reached = arrived.unwrap_or(now).clamp(flight.sent, now);
+        let low = reached.saturating_sub(flight.due).saturating_sub(flight.late_max);
+        let stream = &mut flight.stream;
+        // If output is marked, a first byte without output is no chunk of it.
+        let mut is_chunk = false;
+        let mut keep = |kind: TimeKind, ns: u64| self.kept.keep(stream, kind, ns);
         match mark {
-            Mark::Value(kind, value) => add(kind, value),
+            Mark::Value(kind, value) => {
+                keep(kind, value);
+                is_chunk = kind == TimeKind::ChunkGap;
+                if kind == TimeKind::TokenTime {
+                    stream.token_time = Some(Nanos(value));
+                }
+            }
             Mark::First(First::Byte) => {
-                add(TimeKind::FirstByte, response.0);
-                add(TimeKind::FirstByteService, service.0);
+                keep(TimeKind::FirstByte, response.0);
+                keep(TimeKind::FirstByteService, service.0);
+                is_chunk = !self.has_output;
             }
             Mark::First(First::Output) => {
-                let reached = arrived.unwrap_or(now).clamp(flight.sent, now);
-                let low = reached.saturating_sub(flight.due).saturating_sub(flight.late_max);
-                add(TimeKind::FirstOutput, response.0);
-                add(TimeKind::FirstOutputService, service.0);
-                add(TimeKind::FirstOutputLow, low.0);
+                keep(TimeKind::FirstOutput, response.0);
+                keep(TimeKind::FirstOutputService, service.0);
+                keep(TimeKind::FirstOutputLow, low.0);
+                stream.first_output = Some(now);
+                (is_chunk, self.has_output) = (true, true);
             }
             Mark::First(First::Visible) => {
-                add(TimeKind::FirstVisible, response.0);
-                add(TimeKind::FirstVisibleService, service.0);
+                keep(TimeKind::FirstVisible, response.0);
+                keep(TimeKind::FirstVisibleService, service.0);
             }
+            Mark::Output { chunks, characters } if is_measured => {
+                stream.chunks += chunks;
+                stream.characters += characters;
+            }
+            Mark::Output { .. } | Mark::Complete => {}
         }
+        self.current.record.chunks += u64::from(is_chunk);
     }
 
     fn count_failure(&mut self, outcome: &Outcome, target: usize, in_window: bool, due: Nanos) {
@@ -314,15 +324,18 @@ impl Recorder {
     }
 
     /// An op that was due then, and recorded as a success, has failed after all.
-    pub fn surplus(&mut self, kind: OpKind, target: usize, due: Nanos) {
+    pub fn count_trailing_bytes(&mut self, kind: OpKind, target: usize, due: Nanos) {
         if self.in_window(due) {
             self.counts[usize::from(kind.0)].errors += 1;
         }
-        self.count_error(ErrorClass::Surplus, target, due);
+        self.count_error(ErrorClass::TrailingBytes, target, due);
     }
 
     /// Still no reply when the drain ended, at `now`: its times are at least as long as it is old.
     pub fn unfinished(&mut self, flight: Flight, now: Nanos) {
+        let StreamState { chunks, characters, first_output, .. } = flight.stream;
+        self.totals.generation.chunks += chunks;
+        self.totals.generation.characters += characters;
         if !self.in_window(flight.due) {
             return;
         }
@@ -333,7 +346,8 @@ impl Recorder {
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
         let times = &mut self.current.ops[usize::from(flight.kind.0)];
         record_times(times, &flight, &landing, false);
-        if self.has_output && flight.first_output.is_none() {
+        self.kept.release(flight.stream, Some(times));
+        if self.has_output && first_output.is_none() {
             let age = now.saturating_sub(flight.due);
             for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
                 kind.of_mut(times).saturating_record(age.0);
@@ -341,8 +355,8 @@ impl Recorder {
         }
     }
 
-    /// Times of the first kind of op in the interval that runs, which have those of ops that were never
-    /// sent.
+    /// Times of the first kind of op in the interval that runs, which have those of ops that were
+    /// never sent.
     pub(crate) fn first_times_mut(&mut self) -> Option<&mut OpTimes> {
         self.current.ops.first_mut()
     }
@@ -354,11 +368,11 @@ impl Recorder {
 
     /// Takes the right to report one more sample of this class; false when there are enough.
     pub fn take_sample(&mut self, class: ErrorClass) -> bool {
-        let seen = self.samples.entry(class).or_default();
-        if *seen >= SAMPLES_PER_CLASS || self.samples_total >= SAMPLES_MAX {
+        let reported = self.samples.entry(class).or_default();
+        if *reported >= SAMPLES_PER_CLASS || self.samples_total >= SAMPLES_MAX {
             return false;
         }
-        *seen += 1;
+        *reported += 1;
         self.samples_total += 1;
         true
     }

@@ -1,6 +1,6 @@
 //! Random numbers keyed by what they decide, so that the work depends on the seed alone and not on
 //! how many workers or agents share it: streams, and single numbers that depend on their key and on
-//! nothing else, so that op n of a client is the same whatever was dealt before it.
+//! nothing else, so that op n of a client does not depend on what was drawn before it.
 
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
@@ -8,7 +8,7 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// What a stream of random numbers decides. Part of the key: two purposes never share a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Gaps of an arrival schedule.
+    /// Inter-arrival times of a schedule.
     Arrivals = 1,
     /// Think times of a client.
     Think = 2,

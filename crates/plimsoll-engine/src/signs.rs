@@ -1,11 +1,17 @@
-//! What replies looked like beside their times: how they came in parts, on new connections or kept
-//! ones, and when no reply came at all. A few counters per op, no memory.
+//! Features of ops other than response times. A few counters per op: whether replies came in parts,
+//! on new or kept connections, when no reply came at all, and the ops sent and done in each
+//! twentieth of a second, since what changes within a second shows there.
+//!
+//! Times within ops whose replies come in streams are kept until the ops have ended: figures cover
+//! only answers that did not fail, which is known only at the end.
 
 use std::f64::consts::TAU;
 
 use hdrhistogram::Histogram;
+use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
-    CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, WorkerTotals, new_coarse_histogram,
+    CoarseTimes, OpTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK, TICK_GRID, TICKS_MAX, TimeKind,
+    WorkerTotals, new_coarse_histogram,
 };
 use plimsoll_model::units::Nanos;
 
@@ -24,7 +30,7 @@ pub(crate) struct Parts {
     long_waits: u32,
     wait: PartWait,
     /// When something was sent last, or the connection was made.
-    asked_at: Nanos,
+    sent_at: Nanos,
     /// The link has carried a whole reply.
     answered: bool,
 }
@@ -46,13 +52,13 @@ pub(crate) struct ReplyShape {
     /// The kernel's stamp of its last bytes.
     pub(crate) arrived: Option<Nanos>,
     /// When the last of its request was sent, after what it took to make the connection.
-    pub(crate) asked_at: Nanos,
+    pub(crate) sent_at: Nanos,
 }
 
 impl Parts {
     /// Something is sent, or can be, since `now`: what comes next answers it.
-    pub(crate) const fn asked(&mut self, now: Nanos) {
-        (self.last, self.long_waits, self.asked_at) = (None, 0, now);
+    pub(crate) const fn note_sent(&mut self, now: Nanos) {
+        (self.last, self.long_waits, self.sent_at) = (None, 0, now);
     }
 
     /// Bytes arrived.
@@ -71,9 +77,9 @@ impl Parts {
     pub(crate) fn ended(&mut self) -> ReplyShape {
         let part_wait = (self.long_waits == 1).then_some(self.wait);
         let is_first = !std::mem::replace(&mut self.answered, true);
-        let (arrived, asked_at) = (self.last, self.asked_at);
-        self.asked(asked_at);
-        ReplyShape { is_first, part_wait, arrived, asked_at }
+        let (arrived, sent_at) = (self.last, self.sent_at);
+        self.note_sent(sent_at);
+        ReplyShape { is_first, part_wait, arrived, sent_at }
     }
 }
 
@@ -101,7 +107,7 @@ pub(crate) struct SignCounts {
 }
 
 impl SignCounts {
-    /// Of so many targets.
+    /// For this many targets.
     pub(crate) fn new(targets: usize) -> Self {
         Self {
             per_target: vec![new_coarse_histogram(); targets],
@@ -129,10 +135,16 @@ impl SignCounts {
     }
 
     fn count_wait(&mut self, wait: PartWait) {
-        let place = (wait.arrived.0 % TICK_GRID.0) as f64 / TICK_GRID.0 as f64 * TAU;
+        let angle = (wait.arrived.0 % TICK_GRID.0) as f64 / TICK_GRID.0 as f64 * TAU;
         self.part_waits.saturating_record(wait.length.0);
-        self.cos_sum += place.cos();
-        self.sin_sum += place.sin();
+        self.cos_sum += angle.cos();
+        self.sin_sum += angle.sin();
+    }
+
+    /// Bytes of a reply arrived in the window while `in_flight` ops were in flight.
+    #[inline]
+    pub(crate) fn bytes_came(&mut self, arrived: Nanos, in_flight: u64) {
+        self.pauses.bytes_came(arrived, in_flight);
     }
 
     /// A reply in the window, whenever its op was due.
@@ -143,125 +155,178 @@ impl SignCounts {
     /// Hands all of it over.
     pub(crate) fn add_to(self, totals: &mut WorkerTotals) {
         for (target, service) in totals.per_target.iter_mut().zip(&self.per_target) {
-            target.service = CoarseTimes::of(service);
+            target.service = CoarseTimes::from_histogram(service);
         }
         totals.signs = Signs {
             workers: 1,
-            new_connections: CoarseTimes::of(&self.new_connections),
-            kept_connections: CoarseTimes::of(&self.kept_connections),
+            new_connections: CoarseTimes::from_histogram(&self.new_connections),
+            kept_connections: CoarseTimes::from_histogram(&self.kept_connections),
             part_waits: PartWaits {
-                waits: CoarseTimes::of(&self.part_waits),
+                waits: CoarseTimes::from_histogram(&self.part_waits),
                 cos_sum: self.cos_sum,
                 sin_sum: self.sin_sum,
             },
-            pauses: self.pauses.found,
+            pauses: self.pauses.confirmed,
         };
     }
 }
 
-/// Times without a reply. One is a pause if an op was in flight through it: else not replies were
-/// missing, but requests.
+/// Times without a byte of any reply. One is a pause if an op was in flight through it: else not
+/// replies were missing, but requests.
 struct Pauses {
     last: Option<Nanos>,
-    /// The last time without a reply, while ops that were in flight at its end may still end.
+    /// The last time without a byte, while ops that were in flight at its end may still end.
     candidate: Option<(Pause, u32)>,
-    found: Vec<Pause>,
+    confirmed: Vec<Pause>,
 }
 
 impl Pauses {
     fn new() -> Self {
-        Self { last: None, candidate: None, found: Vec::with_capacity(PAUSES_MAX) }
+        Self { last: None, candidate: None, confirmed: Vec::with_capacity(PAUSES_MAX) }
+    }
+
+    fn bytes_came(&mut self, arrived: Nanos, in_flight: u64) {
+        let start = self.last.unwrap_or(arrived);
+        self.last = Some(start.max(arrived));
+        let length = arrived.saturating_sub(start);
+        // Streams pause after each chunk; the longest pause is the one to prove.
+        let is_longest = self.candidate.is_none_or(|(pause, _)| length >= pause.length);
+        if length >= PAUSE_MIN && is_longest {
+            let in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
+            self.candidate = Some((Pause { start, length, in_flight }, in_flight));
+        }
     }
 
     fn add(&mut self, op: &Replied) {
         let Some(arrived) = op.shape.arrived else { return };
-        let start = self.last.unwrap_or(arrived);
-        self.last = Some(start.max(arrived));
-        let length = arrived.saturating_sub(start);
-        if length >= PAUSE_MIN {
-            let in_flight = u32::try_from(op.in_flight).unwrap_or(u32::MAX);
-            self.candidate = Some((Pause { start, length, in_flight }, in_flight));
-        }
+        self.bytes_came(arrived, op.in_flight);
         if let Some((pause, left)) = self.candidate {
-            self.judge(pause, left, op, arrived);
+            self.check_candidate(pause, left, op, arrived);
         }
     }
 
-    fn judge(&mut self, pause: Pause, left: u32, op: &Replied, arrived: Nanos) {
+    fn check_candidate(&mut self, pause: Pause, left: u32, op: &Replied, arrived: Nanos) {
         let early = pause.length.0 as f64 * SENT_WITHIN_RATIO;
         let sent_before = op.sent <= pause.start + Nanos(early as u64);
         if sent_before && arrived >= pause.start + pause.length {
-            if self.found.len() < PAUSES_MAX {
-                self.found.push(pause);
+            if self.confirmed.len() < PAUSES_MAX {
+                self.confirmed.push(pause);
             }
             self.candidate = None;
         } else {
-            self.candidate = (left > 1).then_some((pause, left - 1));
+            // Bytes may come while no op is in flight.
+            self.candidate = (left > 1).then(|| (pause, left - 1));
         }
+    }
+}
+
+/// Counts of the window's first minute.
+pub(crate) struct Ticks {
+    start: Nanos,
+    done: Vec<u32>,
+    sent: Vec<u32>,
+}
+
+impl Ticks {
+    /// Of the window of these phases.
+    pub(crate) fn new(phases: &Phases) -> Self {
+        let window = phases.window_end().saturating_sub(phases.warm_up_ns);
+        let ticks = usize::try_from(window.0 / TICK.0).map_or(TICKS_MAX, |n| n.min(TICKS_MAX));
+        Self { start: phases.warm_up_ns, done: vec![0; ticks], sent: vec![0; ticks] }
+    }
+
+    /// An op that ended, whenever that was.
+    pub(crate) fn count(&mut self, sent: Nanos, done: Nanos) {
+        for (counts, at) in [(&mut self.done, done), (&mut self.sent, sent)] {
+            let tick = at.0.checked_sub(self.start.0).map(|since| since / TICK.0);
+            if let Some(count) = tick.and_then(|tick| counts.get_mut(tick as usize)) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Ops done and sent in each tick that ended before `now`.
+    pub(crate) fn into_counts(mut self, now: Nanos) -> (Vec<u32>, Vec<u32>) {
+        let ended = (now.saturating_sub(self.start).0 / TICK.0) as usize;
+        self.done.truncate(ended);
+        self.sent.truncate(ended);
+        (self.done, self.sent)
+    }
+}
+
+/// Times kept of one op: more than the chunks of the longest answers today, in 1 MiB. Those beyond
+/// are left out.
+const TIMES_MAX: usize = 1 << 16;
+/// A list is used again by other ops up to this length, in 64 KiB; a thousand streams of 2,000
+/// chunks keep 32 MB.
+const REUSED_MAX: usize = 1 << 12;
+
+/// When the reply of an op reached this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// At this instant, as the kernel stamped it.
+    Stamped(Nanos),
+    /// Not before this instant.
+    Bounded(Nanos),
+    /// It ended without a reply.
+    Never,
+}
+
+/// The progress of the reply of an op in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamState {
+    /// When the first output came.
+    pub first_output: Option<Nanos>,
+    /// Time per output token, once known.
+    pub token_time: Option<Nanos>,
+    /// When the reply was complete, and when it had reached this host, if its client could not
+    /// continue then.
+    pub completed: Option<(Nanos, Arrived)>,
+    /// Chunks of output that came in the window.
+    pub chunks: u64,
+    /// Characters of output in them.
+    pub characters: u64,
+    /// Its list in [`KeptTimes`].
+    list: Option<u32>,
+}
+
+/// The lists of the ops of one worker. Used again, so that ops allocate nothing in the long run: a
+/// chunk costs one push here and one record when its op has ended.
+#[derive(Default)]
+pub(crate) struct KeptTimes {
+    lists: Vec<Vec<(TimeKind, u64)>>,
+    free: Vec<u32>,
+}
+
+impl KeptTimes {
+    /// Keeps a time of an op.
+    pub(crate) fn keep(&mut self, op: &mut StreamState, kind: TimeKind, value: u64) {
+        let at = *op.list.get_or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.lists.push(Vec::new());
+                self.lists.len() as u32 - 1
+            })
+        });
+        let list = &mut self.lists[at as usize];
+        if list.len() < TIMES_MAX {
+            list.push((kind, value));
+        }
+    }
+
+    /// The op has ended: its times are recorded, where they count.
+    pub(crate) fn release(&mut self, op: StreamState, counting: Option<&mut OpTimes>) {
+        let Some(at) = op.list else { return };
+        let list = &mut self.lists[at as usize];
+        if let Some(times) = counting {
+            for (kind, value) in list.iter() {
+                kind.of_mut(times).saturating_record(*value);
+            }
+        }
+        list.clear();
+        list.shrink_to(REUSED_MAX);
+        self.free.push(at);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: fn(u64) -> Nanos = Nanos::from_millis;
-
-    fn replied(sent_ms: u64, arrived_ms: u64) -> Replied {
-        let (sent, done) = (MS(sent_ms), MS(arrived_ms));
-        let shape =
-            ReplyShape { is_first: false, part_wait: None, arrived: Some(done), asked_at: sent };
-        Replied { endpoint: 0, sent, done, in_flight: 3, shape }
-    }
-
-    #[test]
-    fn a_pause_is_one_only_if_an_op_was_in_flight_through_it() {
-        let mut pauses = Pauses::new();
-        // The first reply after the pause may be that of a later op.
-        for (sent, arrived) in [(0, 1), (50, 62), (2, 63), (60, 64)] {
-            pauses.add(&replied(sent, arrived));
-        }
-        // The generator stood still; a reply that lay unread until then had arrived before.
-        for (sent, arrived) in [(122, 123), (64, 65), (123, 124), (124, 125), (20, 126)] {
-            pauses.add(&replied(sent, arrived));
-        }
-        let found = Pause { start: MS(1), length: MS(61), in_flight: 3 };
-        assert_eq!(pauses.found, [found]);
-    }
-
-    #[test]
-    fn a_reply_of_two_parts_has_a_wait_and_the_next_begins_anew() {
-        let mut parts = Parts::default();
-        let arrivals = |parts: &mut Parts, at: &[u64]| {
-            parts.asked(Nanos::ZERO);
-            at.iter().for_each(|at| parts.came(Some(MS(*at))));
-            parts.ended()
-        };
-        let first = arrivals(&mut parts, &[1, 45]);
-        let wait = PartWait { length: MS(44), arrived: MS(45) };
-        assert_eq!((first.is_first, first.part_wait), (true, Some(wait)));
-        let second = arrivals(&mut parts, &[100]);
-        assert_eq!(
-            (second.is_first, second.part_wait, second.arrived),
-            (false, None, Some(MS(100)))
-        );
-        let stream = arrivals(&mut parts, &[200, 240, 280]);
-        assert_eq!(stream.part_wait, None, "a stream of parts");
-    }
-
-    #[test]
-    fn parts_that_arrive_at_ticks_keep_to_the_grid_and_others_do_not() {
-        let concentration = |step_us: u64| {
-            let mut counts = SignCounts::new(1);
-            for n in 0..200 {
-                let arrived = Nanos::from_micros(700 + n * step_us);
-                counts.count_wait(PartWait { length: MS(41), arrived });
-            }
-            let mut totals = WorkerTotals::default();
-            counts.add_to(&mut totals);
-            totals.signs.part_waits.tick_concentration().unwrap()
-        };
-        assert!(concentration(44_000) > 0.99);
-        assert!(concentration(41_230) < 0.1);
-    }
-}
+mod tests;

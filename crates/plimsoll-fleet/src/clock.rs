@@ -11,7 +11,7 @@ use plimsoll_model::units::Nanos;
 /// One question and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the controller asked, by its clock.
+    /// When the controller sent the request, by its clock.
     pub sent: Nanos,
     /// When the agent read its clock, by that clock.
     pub at_ns: u64,
@@ -41,7 +41,7 @@ impl Exchanges {
         self.count
     }
 
-    /// What they tell; `None` before the first.
+    /// Their result; `None` before the first.
     pub fn reading(&self) -> Option<Reading> {
         let best = self.best?;
         let round_trip = round_trip(&best);
@@ -197,11 +197,11 @@ mod tests {
             let (start, end) = (there + back, there + back + point_ns);
             let last = end + there_later + back_later;
             let after = reading(&[exchange(end, at(end + there_later), last)]);
-            let stated = before.until(&after);
+            let combined = before.until(&after);
             for instant in instants {
                 let here = start + (instant * point_ns as f64) as u64;
                 let offset = (shown(here, offset_ns, drift_ppb) - i128::from(here)) as i64;
-                prop_assert!(offset.abs_diff(stated.offset_ns) <= stated.bound.0);
+                prop_assert!(offset.abs_diff(combined.offset_ns) <= combined.bound.0);
             }
         }
     }

@@ -31,10 +31,10 @@ pub enum FrameError {
     #[error(
         "expected a message of Plimsoll, got \"{}\"; {}",
         .first.escape_ascii(),
-        hint::of(.first, *.frames)
+        hint::suggest(.first, *.frames)
     )]
     NotAFrame {
-        /// What is there instead: its first bytes.
+        /// The first bytes found instead.
         first: Vec<u8>,
         /// Frames before it.
         frames: u64,
@@ -144,8 +144,8 @@ fn decode<M: DeserializeOwned>(
     bytes: &[u8],
     frames: u64,
 ) -> Result<Option<(M, usize)>, FrameError> {
-    let seen = bytes.len().min(MAGIC.len());
-    if bytes[..seen] != MAGIC[..seen] {
+    let compared = bytes.len().min(MAGIC.len());
+    if bytes[..compared] != MAGIC[..compared] {
         let first = bytes[..bytes.len().min(SHOWN_BYTES_MAX)].to_vec();
         return Err(FrameError::NotAFrame { first, frames });
     }

@@ -1,10 +1,10 @@
 //! Many agents under one controller. An agent is `plimsoll agent`, a child process that speaks on
 //! its standard input and output; a launcher that people already have (ssh, Slurm, Kubernetes, any
-//! command) starts it. Nothing of ours listens on the network.
+//! command) starts it. Plimsoll itself does not listen on the network.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`message`] | what controller and agent say to each other |
+//! | [`message`] | messages between controller and agent |
 //! | [`frame`] | messages as bytes |
 //! | [`clock`] | the offset between two monotonic clocks, with its bound |
 //! | [`pulse`] | how often both sides show that they live, and how long one may be silent |

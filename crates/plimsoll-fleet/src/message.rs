@@ -1,8 +1,8 @@
-//! What controller and agent say to each other.
+//! Messages between controller and agent.
 //!
-//! Times are nanoseconds of the speaker's monotonic clock, unless a field says otherwise. Values
-//! of secrets (passwords, header fields) travel in [`PlanOrder`] only, and no type here that holds
-//! one can be shown.
+//! Times are nanoseconds of the sender's monotonic clock, unless a field's documentation differs.
+//! Values of secrets (passwords, header fields) travel in [`PlanOrder`] only, and no type here that
+//! contains one implements `Debug`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +27,7 @@ pub enum ToAgent {
         /// Version of the controller's program.
         version: String,
     },
-    /// Asks for the agent's clock.
+    /// Requests the agent's clock.
     Clock {
         /// When it was sent, by the controller's clock.
         sent_ns: u64,
@@ -52,7 +52,7 @@ pub enum ToAgent {
 /// From an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum FromAgent {
-    /// The first message, unasked: whoever reads it knows that the stream is clean.
+    /// The first message, without a request: it shows that the stream is clean.
     Hello(Box<Greeting>),
     /// The agent's clock.
     Clock {
@@ -64,14 +64,14 @@ pub enum FromAgent {
     /// The plan can be worked on.
     Planned {
         /// To each server of the order.
-        ways: Vec<Way>,
+        routes: Vec<NetworkRoute>,
     },
     /// The load point can start.
     Ready {
         /// Of the load point.
         ordinal: u32,
     },
-    /// What was asked for last cannot be done.
+    /// The last request cannot be carried out.
     Refused {
         /// Why and what to do next, for a person.
         reason: String,
@@ -95,7 +95,7 @@ pub enum FromAgent {
     Finished(Box<PointReport>),
     /// The agent lives.
     Alive,
-    /// The agent ends because it was asked to. A stream that ends without it is a loss.
+    /// The agent ends on request. A stream that ends without it is a loss.
     Goodbye,
 }
 
@@ -111,8 +111,7 @@ pub struct Greeting {
     /// Identifies the boot of its host's kernel: agents with the same one share cores.
     pub boot_id: String,
     /// Identifies its network namespace on that kernel: processes in the same one share loopback.
-    /// `None` where the kernel does not say.
-    #[serde(default)]
+    /// `None` if the kernel does not report it.
     pub network: Option<u64>,
     /// Kernel release and machine: `6.18.0 x86_64`.
     pub system: String,
@@ -143,18 +142,17 @@ pub struct PlanOrder {
     pub run_urls: Vec<String>,
     /// Addresses that the agent's clients are to connect from; empty leaves it to the system.
     pub sources: Vec<IpAddr>,
-    /// Seed and directories of the file set that the servers hold, where they said it.
+    /// Seed and directories of the file set on the servers, if they reported it.
     pub file_set: Option<(u64, u32)>,
     /// Files that the suite names, with their bytes.
     pub files: Vec<OrderedFile>,
     /// The file to replay.
     pub load_file: Option<OrderedFile>,
     /// What the controller's plan has learnt of the servers.
-    #[serde(default)]
     pub learnt: Option<String>,
     /// The user's password.
     pub password: Option<String>,
-    /// User and group that file servers are told of: those who wrote the files.
+    /// User and group that are sent to file servers: those that wrote the files.
     pub user: (u32, u32),
 }
 
@@ -177,10 +175,10 @@ pub struct OrderedTarget {
 
 /// How an agent's clients get to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
-    /// Network interface; `None` where the routing table does not say.
+pub struct NetworkRoute {
+    /// Network interface; `None` if the routing table does not name it.
     pub interface: Option<String>,
-    /// Address that its host chooses for connections which ask for none.
+    /// Address that its host chooses for connections that request none.
     pub source: Option<IpAddr>,
 }
 
@@ -194,8 +192,8 @@ pub struct OrderedFile {
     pub bytes: Vec<u8>,
 }
 
-/// What an agent's workers did in one second, for those who look on. Figures of the result come
-/// from the slices.
+/// What an agent's workers did in one second, for live views. Figures of the result come from the
+/// slices.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondTotals {
     /// 0, 1, 2 … from the start of the load point.
@@ -260,6 +258,6 @@ pub struct PointReport {
     pub clock_step_ns: i64,
     /// What its monitors saw of its host in the window.
     pub resources: Vec<ResourceUse>,
-    /// Who else used its workers' cores; `None` when nobody looked.
+    /// Other programs that used its workers' cores; `None` if this was not checked.
     pub core_users: Option<Vec<CoreUser>>,
 }

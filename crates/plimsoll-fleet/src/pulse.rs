@@ -1,19 +1,19 @@
-//! Heartbeats. Whoever has said nothing for a while says that it lives, and whoever hears nothing
-//! for longer takes the other end for lost: no launcher reports a silent cut soon.
+//! Heartbeats. Each end that has sent nothing for a while sends one, and treats the other end as
+//! lost after a longer silence: no launcher reports a silent cut soon.
 
 use plimsoll_model::units::Nanos;
 
-/// How often a machine shows that it lives, and how long the other end may be silent.
+/// How often a state machine sends heartbeats, and how long the other end may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
-    /// A machine that said nothing for so long says that it lives.
+    /// A state machine that has sent nothing for this long sends a heartbeat.
     pub alive_every: Nanos,
     /// The other end is lost after so long without a byte.
     pub silence: Nanos,
 }
 
 impl Default for Pulse {
-    /// Five heartbeats may be late, and the loss is known before the fourth second.
+    /// Five heartbeats may be late, and the loss is detected before the fourth second.
     fn default() -> Self {
         Self { alive_every: Nanos::from_millis(500), silence: Nanos::from_secs(3) }
     }
@@ -33,17 +33,17 @@ impl Awake {
         Self { pulse, last: now, since: Nanos::ZERO }
     }
 
-    /// The machine has a turn. Heartbeats alone give it one each `alive_every`.
-    pub(crate) fn turn(&mut self, now: Nanos) {
+    /// The state machine runs. Heartbeats alone cause that every `alive_every`.
+    pub(crate) fn tick(&mut self, now: Nanos) {
         if now.saturating_sub(self.last).0 > 2 * self.pulse.alive_every.0 {
             self.since = now;
         }
         self.last = self.last.max(now);
     }
 
-    /// When the other end may be judged by `deadline`: not before this machine was awake for half
-    /// of a heartbeat's time.
-    pub(crate) fn judged_at(&self, deadline: Nanos) -> Nanos {
+    /// When the other end may be declared lost by `deadline`: not before this machine was awake for
+    /// half a heartbeat interval.
+    pub(crate) fn effective_deadline(&self, deadline: Nanos) -> Nanos {
         deadline.max(self.since.saturating_add(Nanos(self.pulse.alive_every.0 / 2)))
     }
 }
@@ -56,12 +56,12 @@ mod tests {
     fn a_machine_that_slept_judges_nobody_at_once() {
         let millis = Nanos::from_millis;
         let mut awake = Awake::new(Pulse::default(), millis(100));
-        awake.turn(millis(1_000));
-        assert_eq!(awake.judged_at(millis(900)), millis(900));
-        awake.turn(millis(4_000));
-        assert_eq!(awake.judged_at(millis(3_900)), millis(4_250));
-        awake.turn(millis(4_300));
-        assert_eq!(awake.judged_at(millis(3_900)), millis(4_250));
-        assert_eq!(awake.judged_at(millis(7_000)), millis(7_000));
+        awake.tick(millis(1_000));
+        assert_eq!(awake.effective_deadline(millis(900)), millis(900));
+        awake.tick(millis(4_000));
+        assert_eq!(awake.effective_deadline(millis(3_900)), millis(4_250));
+        awake.tick(millis(4_300));
+        assert_eq!(awake.effective_deadline(millis(3_900)), millis(4_250));
+        assert_eq!(awake.effective_deadline(millis(7_000)), millis(7_000));
     }
 }

@@ -9,7 +9,13 @@ pub(crate) fn assignment(ordinal: u32) -> Assignment {
     let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
     Assignment {
         point: PointId { ordinal, purpose: Purpose::Ladder },
-        load: Load::Closed { clients: 1, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None },
+        load: Load::Closed {
+            clients: 1,
+            think,
+            start_delay_ns: Nanos::ZERO,
+            starts_thinking: false,
+            axis_think_ns: None,
+        },
         phases: Phases {
             warm_up_ns: Nanos::from_secs(1),
             measure_ns: Nanos::from_secs(3),

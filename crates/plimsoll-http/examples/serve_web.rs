@@ -1,4 +1,4 @@
-//! The smallest program that `Builtin` can start; its tests use it in place of the real one.
+//! The smallest program that `Builtin` can start; its tests use it instead of the real one.
 #![allow(clippy::print_stdout, reason = "announcing the address on standard output is its job")]
 
 use std::error::Error;

@@ -12,13 +12,16 @@ pub enum HttpPlanError {
     /// Some servers with TLS and some without.
     #[error("the targets mix http and https; run them one after the other")]
     MixedSchemes,
-    /// The URL cannot be asked for, or a file set cannot lie there.
-    #[error(
-        "target {0} cannot be asked for: a file set needs a plain path without query, and \
-         everything outside ASCII must be percent-encoded"
-    )]
+    /// A file set cannot lie there.
+    #[error("target {0}: a file set needs a plain path without query")]
     Path(String),
-    /// A random part of the body or the URL is none.
+    /// The host cannot be written into a request.
+    #[error("target {0}: its host is not in ASCII; write the name's form that begins with xn--")]
+    Host(String),
+    /// The URL cannot be requested.
+    #[error("target {0} cannot be asked for: percent-encode spaces in its path and query")]
+    Url(String),
+    /// A random part of the body or the URL is malformed.
     #[error("{0}")]
     Body(#[from] TemplateError),
     /// The file with the body cannot be read.
@@ -34,7 +37,7 @@ pub enum HttpPlanError {
     ForeignField(String),
     /// More streams than a server allows.
     #[error(
-        "{target}: the server allows {allowed} streams on a connection, and --streams {wanted} asks \
+        "{target}: the server allows {allowed} streams on a connection, and --streams {requested} asks \
          for more; write --streams {allowed} or fewer"
     )]
     TooManyStreams {
@@ -43,7 +46,7 @@ pub enum HttpPlanError {
         /// By the server.
         allowed: u32,
         /// By the suite.
-        wanted: u32,
+        requested: u32,
     },
 }
 

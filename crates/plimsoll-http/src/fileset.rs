@@ -23,8 +23,8 @@ pub const FILES_PER_CLASS: u8 = 9;
 pub const DIRECTORIES_MAX: u32 = 99_999;
 /// Name of the description at the root of a file set, and of its URL.
 pub const MARKER: &str = "plimsoll-fileset.json";
-/// Version of the description.
-/// More than twice the largest file (921,600), so that a file may start at over a million places.
+/// Version of the description. More than twice the largest file (921,600), so that a file may start
+/// at over a million offsets.
 const PATTERN_BYTES: usize = 2 * 1024 * 1024;
 
 /// What a file set is made of; directories are 1 to [`DIRECTORIES_MAX`].
@@ -114,8 +114,7 @@ impl FileSet {
 
     /// The file at `path`, with or without its leading slash.
     pub fn resolve(&self, path: &str) -> Option<FileId> {
-        let path = path.strip_prefix('/').unwrap_or(path);
-        let (directory, file) = path.split_once('/')?;
+        let (directory, file) = path.strip_prefix('/').unwrap_or(path).split_once('/')?;
         let digits = directory.strip_prefix("dir").filter(|d| is_digits(d, 5))?;
         let (class, k) = file.strip_prefix("class")?.split_once('_')?;
         if !is_digits(class, 1) || !is_digits(k, 1) {
@@ -140,8 +139,8 @@ impl FileSet {
     pub fn content(&self, id: FileId) -> &[u8] {
         let length = id.bytes() as usize;
         let parts = [self.id.seed, u64::from(id.directory), u64::from(id.class), u64::from(id.k)];
-        let places = (self.pattern.len() - length) as u64 + 1;
-        let start = rng::below(rng::key(&parts), places) as usize;
+        let offset_count = (self.pattern.len() - length) as u64 + 1;
+        let start = rng::below(rng::key(&parts), offset_count) as usize;
         &self.pattern[start..start + length]
     }
 
@@ -161,7 +160,7 @@ fn is_digits(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `plimsoll-fileset.json`: says that a directory is ours and what it holds.
+/// `plimsoll-fileset.json`: marks a directory as ours and describes its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSetMarker {

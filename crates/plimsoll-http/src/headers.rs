@@ -6,10 +6,10 @@ use toml::Value;
 use super::urls::is_json;
 use super::wire::request::is_field;
 
-/// Names the facts that say which header fields are sent.
+/// Name of the facts that list the header fields that are sent.
 pub const HEADER_FACT: &str = "header";
 
-/// What a bundle holds in the place of a value that may be a secret.
+/// What a bundle has instead of a value that may be a secret.
 pub const LEFT_OUT: &str = "(left out)";
 /// Where a suite has header fields, and a list of URLs whose lines may have some.
 const HEADERS: &str = "workload.headers";
@@ -28,7 +28,7 @@ const TRANSPORT: &str = "workload.http.";
 pub struct Header<'a> {
     /// Its name, as written.
     pub name: &'a str,
-    /// What stands before a value that is read from elsewhere.
+    /// The prefix of a value that is read from elsewhere.
     pub scheme: &'static str,
     /// Where its value comes from.
     pub value: HeaderValue<'a>,
@@ -70,7 +70,7 @@ impl<'a> Header<'a> {
         Some(Self { name, scheme, value })
     }
 
-    /// The field with a literal value left out, unless that is known to hold no secret.
+    /// The field with a literal value left out, unless that is known to contain no secret.
     pub fn shown(&self) -> String {
         let Self { name, scheme, value } = self;
         match value {

@@ -5,7 +5,7 @@
 //! | [`wire`] | requests and replies as bytes, pure |
 //! | [`session`] | the state machine of one client of HTTP/1.1 |
 //! | [`h2`], [`h2_session`] | HTTP/2 as bytes and connections, and its clients |
-//! | [`reader`] | what it does with the bodies of replies |
+//! | [`reader`] | its op in flight, and what it does with the bodies of replies |
 //! | [`tls`] | a byte filter around it |
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
 //! | `script` | which op comes next |
@@ -20,16 +20,13 @@
 
 #![warn(unreachable_pub)]
 
-mod ended;
 mod error;
 pub mod fileset;
 pub mod h2;
 pub mod h2_session;
 pub mod headers;
-mod held;
 #[cfg(feature = "host")]
 pub mod host;
-mod in_flight;
 pub mod look;
 pub mod parameters;
 mod plan;
@@ -39,6 +36,7 @@ mod script;
 pub mod server;
 pub mod session;
 pub mod site;
+mod spare_links;
 pub mod tls;
 pub mod transport;
 mod urls;

@@ -1,5 +1,5 @@
 //! One request before any load, as it will be sent: a wrong path, a missing token or a redirect is
-//! told within a second, in the server's own words.
+//! reported within a second, with the server's own text.
 
 use std::fmt;
 use std::rc::Rc;
@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_engine::seam::{LinkKind, Session};
+use plimsoll_engine::interface::{LinkKind, Session};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::blocking::{Blocking, BlockingError};
 use plimsoll_protocol::net::{Channel, ChannelError, Dial, SetupError, SourcePort};
 use plimsoll_protocol::{PlanRequest, ResolvedTarget};
 
-use super::h2::fault::Fault;
+use super::h2::event::Fault;
 use super::h2::windows::{H2Settings, PeerSettings};
 use super::h2_session::H2Session;
+use super::reader::IsComplete;
 use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, WorkerSite};
 use super::tls::{ALPN_HTTP2, Tls, TlsSite};
@@ -26,7 +27,7 @@ use super::wire::request::Method;
 
 /// Characters of a reply that a message quotes.
 const QUOTED_CHARS_MAX: usize = 160;
-/// How to go on all the same.
+/// How to run regardless.
 const INSIST: &str = "--no-check measures it all the same";
 
 /// What is to be done about a server that speaks another version of HTTP.
@@ -37,13 +38,13 @@ const HTTP1_ONLY: &str = "the server answers in HTTP/1: leave out --http 2, or u
 const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS often speak only \
     HTTP/1.1: then leave out --http 2";
 
-/// What is asked, of whom.
+/// A request and the server to send it to.
 pub struct Look<'a> {
     /// The requests of this target.
     pub site: Arc<Site>,
     /// Where it is.
     pub target: &'a ResolvedTarget,
-    /// Encryption, where it is wanted.
+    /// Encryption, if it is on.
     pub tls: Option<Rc<TlsSite>>,
     /// Of the first request of the list.
     pub method: Method,
@@ -53,11 +54,13 @@ pub struct Look<'a> {
     pub timeout: Duration,
     /// Of HTTP/2, where that is spoken.
     pub h2: Option<H2Settings>,
+    /// Whether the body of the reply is whole, if not by HTTP.
+    pub is_complete: IsComplete,
 }
 
 /// What a session that keeps the body of its reply knows of the answer.
 trait Answered: Session<Op = HttpOp> {
-    /// The body, and how the server disappoints whoever speaks this version of HTTP.
+    /// The body, and how the server fails to support this version of HTTP.
     fn answer(&mut self) -> (Vec<u8>, Option<Misfit>);
 
     /// The server's settings.
@@ -114,7 +117,7 @@ impl<S: Answered> Answered for Tls<S> {
 pub struct Answer {
     /// As the engine would count it.
     pub status: OpStatus,
-    /// What the session says of a failure; the URL stands before it.
+    /// The session's description of a failure; the URL precedes it.
     pub detail: String,
     /// The beginning of the reply's body.
     pub body: Vec<u8>,
@@ -124,8 +127,7 @@ pub struct Answer {
 }
 
 impl Look<'_> {
-    /// Asks once, and says why the answer is no good one. Answers with the settings of a server of
-    /// HTTP/2.
+    /// Sends one request, and explains a bad reply. Returns the settings of a server of HTTP/2.
     pub(crate) fn perform(self, dial: &dyn Dial) -> Result<Option<PeerSettings>, SetupError> {
         let answer = self.ask(dial)?;
         let OpStatus::Failed(class) = answer.status else { return Ok(answer.peer) };
@@ -151,13 +153,14 @@ impl Look<'_> {
         })
     }
 
-    /// Asks once.
+    /// Sends one request.
     pub fn ask(&self, dial: &dyn Dial) -> Result<Answer, SetupError> {
         let site = WorkerSite::new(self.site.clone());
+        let timeout = Nanos(self.timeout.as_nanos().try_into().unwrap_or(u64::MAX));
         match self.h2 {
-            None => self.ask_by(HttpSession::capturing(site, Nanos::ZERO), dial),
+            None => self.ask_by(HttpSession::capturing(site, self.is_complete, timeout), dial),
             Some(H2Settings { windows, .. }) => {
-                self.ask_by(H2Session::capturing(site, windows, Nanos::ZERO), dial)
+                self.ask_by(H2Session::capturing(site, windows, self.is_complete, timeout), dial)
             }
         }
     }
@@ -176,11 +179,23 @@ impl Look<'_> {
 
     fn ask_through<S: Answered>(&self, session: S, dial: &dyn Dial) -> Result<Answer, SetupError> {
         let channel = self.dial(dial).map_err(|e| self.unusable(e))?;
-        let mut client = Blocking::new(session, channel, dial.stop()).silent_for(self.timeout);
+        let mut client = Blocking::new(session, channel, dial.stop())
+            .silent_for(self.timeout)
+            .noting(dial.nonconformities());
         let Self { method, key, .. } = *self;
         let request = Request::Url(0);
         let op = HttpOp { kind: OpKind(0), request, method, verify: false, key };
-        let ended = client.run(op).map_err(|error| match error {
+        // The settings of a server are lost with a connection that is given up.
+        let mut peer = None;
+        let ended = client.run(op).or_else(|error| match error {
+            // The session knows the awaited event and the progress of the request.
+            BlockingError::Channel(ChannelError::Timeout) => {
+                peer = client.session_mut().peer();
+                client.time_out().ok_or(error)
+            }
+            _ => Err(error),
+        });
+        let ended = ended.map_err(|error| match error {
             BlockingError::Stopped => SetupError::Stopped,
             broken => self.unusable(format_args!(
                 "{} was sent, and then: {broken}; see whether it is a web server; {INSIST}",
@@ -188,7 +203,7 @@ impl Look<'_> {
             )),
         })?;
         let (body, misfit) = client.session_mut().answer();
-        let peer = client.session_mut().peer();
+        let peer = client.session_mut().peer().or(peer);
         Ok(Answer { status: ended.outcome.status, detail: ended.detail, body, peer, misfit })
     }
 
@@ -207,13 +222,13 @@ impl Look<'_> {
     }
 
     fn complaint(&self, class: ErrorClass, answer: &Answer) -> String {
-        let words = words(&answer.body);
-        let said = match &*words {
+        let text = plain_text(&answer.body);
+        let quote = match &*text {
             "" => String::new(),
-            words => format!(", saying {words:?}"),
+            text => format!(", saying {text:?}"),
         };
         let advice = match class {
-            ErrorClass::Status(code) => of_status(code, &words),
+            ErrorClass::Status(code) => of_status(code, &text),
             ErrorClass::Tls => {
                 "trust the certificate with --cacert FILE, take any with --insecure, or write \
                  http:// where the port speaks no TLS"
@@ -221,35 +236,44 @@ impl Look<'_> {
             ErrorClass::Malformed => {
                 "see whether the port speaks HTTP, or TLS: then write https://"
             }
+            ErrorClass::Timeout if answer.peer.is_none() => {
+                "see whether it is a web server and what its log says, or wait longer with --timeout"
+            }
+            ErrorClass::Timeout => "see what the server's log says, or wait longer with --timeout",
             _ => "see what the server's log says",
+        };
+        let ended = match class {
+            ErrorClass::Status(_) => "ended with",
+            _ => "failed:",
         };
         let detail = answer.why();
         let detail = detail.split_once(", a redirect").map_or(detail, |(status, _)| status);
-        format!("the first {} ended with {detail}{said}; {advice}; {INSIST}", self.method.as_str())
+        format!("the first {} {ended} {detail}{quote}; {advice}; {INSIST}", self.method.as_str())
     }
 }
 
-/// Connects to each target and sends nothing: what an agent does, whose controller has looked.
+/// Connects to each target and sends nothing: for an agent, since its controller has sent the first
+/// requests.
 pub fn reach(request: &PlanRequest<'_>) -> Result<(), SetupError> {
     let mut channels = request.targets.iter().map(|target| channel(target, request.dial));
     channels.try_for_each(|channel| channel.map(drop))
 }
 
 impl Answer {
-    /// What the session says of a failure, without the URL.
+    /// The session's description of a failure, without the URL.
     pub fn why(&self) -> &str {
         self.detail.split_once(": ").map_or(self.detail.as_str(), |(_, why)| why)
     }
 }
 
-/// The next move for a status that was not wanted.
-fn of_status(code: u32, words: &str) -> &'static str {
+/// What to do about an unexpected status.
+fn of_status(code: u32, text: &str) -> &'static str {
     match code {
         300..400 => {
             "redirects are not followed: ask for the URL it leads to, or accept it with --set \
              'workload.expect=[\"2xx\",\"3xx\"]'"
         }
-        400 if words.to_ascii_lowercase().contains("https") => {
+        400 if text.to_ascii_lowercase().contains("https") => {
             "the port speaks TLS: write https:// instead of http://"
         }
         401 => {
@@ -271,14 +295,14 @@ fn of_status(code: u32, words: &str) -> &'static str {
     }
 }
 
-/// The first words of a reply, without marks of HTML. What stands in its head, the title, is
-/// mostly said again in its body.
-pub fn words(body: &[u8]) -> String {
+/// The beginning of a reply's text, without HTML tags and without the head, whose title is mostly
+/// repeated in the body.
+pub fn plain_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(16 * 1024)]).into_owned();
     let shown = text.split_once("</head>").map_or("", |(_, body)| body);
     match unmarked(shown) {
         nothing if nothing.is_empty() => unmarked(&text),
-        said => said,
+        plain => plain,
     }
 }
 
@@ -294,7 +318,7 @@ fn unmarked(text: &str) -> String {
     quoted(&plain, QUOTED_CHARS_MAX)
 }
 
-/// The beginning of what a server says, in one line and without control characters.
+/// The beginning of a server's text, in one line and without control characters.
 pub fn quoted(text: &str, characters_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -313,12 +337,12 @@ mod tests {
     fn a_page_is_quoted_as_its_words() {
         let page =
             b"<html><head><title>404 Not Found</title></head>\r\n<body>\x1b[31m&nbsp;</body>";
-        assert_eq!(words(page), "[31m&nbsp;");
+        assert_eq!(plain_text(page), "[31m&nbsp;");
         let nginx = b"<html>\r\n<head><title>404 Not Found</title></head>\r\n<body>\r\n\
                       <center><h1>404 Not Found</h1></center>\r\n<hr><center>nginx</center>";
-        assert_eq!(words(nginx), "404 Not Found nginx");
-        assert_eq!(words(b"<head><title>Gone</title></head><body></body>"), "Gone");
-        assert_eq!(words(b""), "");
-        assert_eq!(words(&[b'x'; 500]).chars().count(), QUOTED_CHARS_MAX + 1);
+        assert_eq!(plain_text(nginx), "404 Not Found nginx");
+        assert_eq!(plain_text(b"<head><title>Gone</title></head><body></body>"), "Gone");
+        assert_eq!(plain_text(b""), "");
+        assert_eq!(plain_text(&[b'x'; 500]).chars().count(), QUOTED_CHARS_MAX + 1);
     }
 }

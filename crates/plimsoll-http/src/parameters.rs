@@ -12,9 +12,9 @@ use super::headers::{Header, LEFT_OUT, with_headers};
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
-/// Where the suite does not say it: ten thousand connections in 50 s.
+/// The default: ten thousand connections in 50 s.
 const OPENED_PER_S: f64 = 200.0;
-/// Nobody waits longer for the next connection.
+/// Bounds the wait for the next connection.
 const OPENED_PER_S_MIN: f64 = 0.01;
 /// More than a server accepts.
 const OPENED_PER_S_MAX: f64 = 1_000_000.0;
@@ -50,8 +50,7 @@ pub struct HttpWorkload {
     pub connection_window_bytes: Option<u32>,
     /// Kept or made anew.
     pub connections: Connections,
-    /// With connections that are `held`, clients that open theirs a second, one after the other.
-    /// Only of `urls`.
+    /// With `held` connections: connections opened a second, one after the other. Only of `urls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = OPENED_PER_S_MIN, max = OPENED_PER_S_MAX))]
     pub opened_per_s: Option<f64>,
@@ -64,14 +63,15 @@ pub struct HttpWorkload {
     pub expect: Statuses,
     /// Send one request before any load, and end where its answer is no good one. Only of `urls`.
     pub first_check: bool,
-    /// Time replies chunk by chunk: the first chunk of the body, and the gaps between chunks.
+    /// Time replies chunk by chunk: the first chunk of the body, and the intervals between chunks.
     pub stream: bool,
-    /// `HOST:PORT` or `unix:PATH` to connect to, in place of what the target's URL names.
+    /// `HOST:PORT` or `unix:PATH` to connect to, instead of what the target's URL names;
+    /// `all-addresses`: each address of the URL's host that answers, as a target of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
     /// Check the server's certificate (`https`).
     pub tls_verify: bool,
-    /// Certificates to trust besides the public ones, a PEM file.
+    /// Certificates to trust in addition to the public ones, a PEM file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_ca_file: Option<String>,
     /// The client's own certificate, a PEM file.
@@ -151,7 +151,7 @@ pub enum TlsResumption {
     On,
 }
 
-/// The file set and how it is asked for.
+/// The file set and how it is requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileSetParameters {
@@ -263,7 +263,7 @@ impl fmt::Debug for HttpWorkload {
 }
 
 impl Default for HttpWorkload {
-    /// The target's own URL; a suite says what it asks for.
+    /// The target's own URL; a suite sets what it requests.
     fn default() -> Self {
         Self {
             requests: RequestSource::Urls,
@@ -314,7 +314,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
     })?;
     complete(table, &mut workload)?;
     complete_http2(table, "", &mut workload)?;
-    complete_held(table, &mut workload)?;
+    complete_long_lived(table, &mut workload)?;
     check_headers(table, "headers", &workload.headers)?;
     if let Some(error) = workload.body.as_deref().and_then(|body| Template::parse(body).err()) {
         return Err(table.error_at("body", error.to_string()));
@@ -325,7 +325,7 @@ pub fn read(table: &TableReader<'_>) -> Result<HttpWorkload, SuiteError> {
     Ok(workload)
 }
 
-/// What is there, and what it is by default, depends on what is asked for.
+/// The keys and their defaults depend on what is requested.
 fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
     let (good, foreign, theirs): (_, &[&str], _) = match workload.requests {
         RequestSource::FileSet => {
@@ -352,8 +352,8 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
     }
 }
 
-/// Streams and windows are those of HTTP/2. The keys stand `below` this, which ends with a dot where
-/// it is no table of its own.
+/// Streams and windows are those of HTTP/2. The keys stand `below` this, which ends with a dot
+/// where it is no table of its own.
 pub fn complete_http2(
     table: &TableReader<'_>,
     below: &str,
@@ -380,8 +380,11 @@ pub fn complete_http2(
     }
 }
 
-/// Connections that are held are opened at a rate.
-fn complete_held(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), SuiteError> {
+/// Long-lived connections are opened at a rate.
+fn complete_long_lived(
+    table: &TableReader<'_>,
+    workload: &mut HttpWorkload,
+) -> Result<(), SuiteError> {
     match (workload.connections, workload.requests) {
         (Connections::Held, RequestSource::Urls) => {
             workload.opened_per_s.get_or_insert(OPENED_PER_S);

@@ -1,4 +1,4 @@
-//! From a suite and its targets to a workload, with what its parameters come to.
+//! From a suite and its targets to a workload, with its parameters resolved.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,18 @@ use plimsoll_model::outcome::OpKind;
 use plimsoll_model::suite::{Arrivals, Conditioning, LoadSpec, Profile, Suite};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::{Bytes, grouped};
+use plimsoll_protocol::net::SetupError;
+use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
-use super::held::{Held, check_load, sessions};
 use super::look::{Look, reach};
 use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
 use super::reader::Plain;
-use super::script::{FilePlan, UrlCard, UrlPlan, cumulative, poisson_weights};
+use super::script::{
+    FilePlan, LongLivedConnections, UrlCard, UrlPlan, check_load, cumulative, poisson_weights,
+    sessions,
+};
 use super::site::{Site, Version};
 use super::transport::{self, TlsLoad, check_targets};
 use super::urls::{self, UrlLine};
@@ -28,8 +32,6 @@ use super::wire::template::Template;
 use super::workload::{HttpLoad, Scripts};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
-use plimsoll_protocol::net::SetupError;
-use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 
 /// Load that the file set is made for while the peak is still being searched.
 pub(crate) const ASSUMED_PEAK_OPS_PER_S: f64 = 2_000.0;
@@ -44,14 +46,13 @@ pub(crate) fn needed_file_set(
     profile: &Profile,
     highest_ops_per_s: Option<f64>,
 ) -> Result<Option<FileSetId>, PlanError> {
-    let workload = suite.workload.of::<HttpWorkload>();
-    Ok(workload.file_set.as_ref().map(|set| FileSetId {
+    Ok(suite.workload.parameters::<HttpWorkload>().file_set.as_ref().map(|set| FileSetId {
         seed: set.seed,
-        directories: wanted_directories(set, profile, highest_ops_per_s),
+        directories: required_directories(set, profile, highest_ops_per_s),
     }))
 }
 
-fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Option<f64>) -> u32 {
+fn required_directories(set: &FileSetParameters, profile: &Profile, highest: Option<f64>) -> u32 {
     set.directories.unwrap_or_else(|| {
         let ops = highest.unwrap_or(ASSUMED_PEAK_OPS_PER_S);
         fileset::directories_for(ops, profile.workload_scale)
@@ -60,7 +61,7 @@ fn wanted_directories(set: &FileSetParameters, profile: &Profile, highest: Optio
 
 /// Makes the workload of a load point.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.of::<HttpWorkload>();
+    let workload = request.suite.workload.parameters::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request.suite, workload)?;
     let decided = request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
@@ -116,7 +117,7 @@ fn warmed(load: HttpLoad, request: &PlanRequest<'_>, draft: Draft<'_>) -> Result
     Ok(Plan { spoken, ..plan })
 }
 
-/// Asks each target for the first request of its list. Answers with what the servers say of
+/// Sends the first request of its list to each target. Returns what the servers report of
 /// themselves.
 fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, PlanError> {
     let Scripts::Urls(plan) = &load.scripts else { return Ok(Vec::new()) };
@@ -131,6 +132,7 @@ fn look(load: &HttpLoad, request: &PlanRequest<'_>) -> Result<Vec<Setting>, Plan
             key: request.seed,
             timeout: Duration::from_nanos(request.suite.op_timeout.0),
             h2: load.h2,
+            is_complete: |_| false,
         };
         if let (Some(peer), Some(own)) = (look.perform(request.dial)?, load.h2) {
             facts.push(peer_fact(peer));
@@ -187,7 +189,9 @@ impl<'a> Draft<'a> {
             "connections",
             match workload.connections {
                 Connections::KeepAlive => "keep-alive",
-                Connections::PerRequest => "per request; the server closes first",
+                Connections::PerRequest => {
+                    "per request; the server closes first, unless it leaves that to the client"
+                }
                 Connections::Held => "held; a client whose connection is closed leaves",
             },
         );
@@ -212,7 +216,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What the method says something of and no key of the suite.
+    /// Practices that the method mentions and no key of the suite sets.
     fn state_practices(&mut self, secure: bool) {
         let order = match self.shared {
             true => "one deck for all clients",
@@ -228,13 +232,13 @@ impl<'a> Draft<'a> {
 
     fn with_files(&mut self, set: &FileSetParameters) -> Result<Parts, PlanError> {
         let directories = self.directories(set)?;
-        let seed = self.request.file_set.map_or(set.seed, |held| held.seed);
+        let seed = self.request.file_set.map_or(set.seed, |existing| existing.seed);
         let file_set = FileSet::new(seed, directories);
         let verify_one_in = self.workload.verify_one_in.unwrap_or(1);
         self.state_file_set(set, &file_set, verify_one_in);
         let mut sites = Vec::new();
         for target in self.request.targets {
-            let path = &target.url.path;
+            let path = urls::encoded(&target.url.path);
             let slash = if path.ends_with('/') { "" } else { "/" };
             let prefix = format!("{path}{slash}{}", set.path_prefix);
             if urls::request_target(&target.url).is_none() || target.url.query.is_some() {
@@ -262,14 +266,15 @@ impl<'a> Draft<'a> {
         Ok((sites, Scripts::Files(Arc::new(plan)), names, Some(shares)))
     }
 
-    /// Directories to ask for: what the method wants, as far as the server has it.
+    /// Directories to request: what the method requires, as far as the server has it.
     fn directories(&mut self, set: &FileSetParameters) -> Result<u32, PlanError> {
-        let PlanRequest { profile, highest_ops_per_s: highest, file_set: held, .. } = self.request;
-        let wanted = wanted_directories(set, profile, *highest);
-        let used = match held {
-            None => wanted,
+        let PlanRequest { profile, highest_ops_per_s: highest, file_set: existing, .. } =
+            self.request;
+        let required = required_directories(set, profile, *highest);
+        let used = match existing {
+            None => required,
             Some(FileSetId { directories: 0, .. }) => return Err(empty_file_set()),
-            Some(held) => held.directories.min(wanted),
+            Some(existing) => existing.directories.min(required),
         };
         let assumed =
             format!("{ASSUMED_PEAK_OPS_PER_S} ops/s (assumed, the peak is not known yet)");
@@ -281,7 +286,7 @@ impl<'a> Draft<'a> {
         } else if profile.workload_scale != 1.0 {
             why.push(format!("workload_scale = {}", profile.workload_scale));
         }
-        if used < wanted {
+        if used < required {
             why.push(format!("the server holds {used}"));
         }
         let why = match &why[..] {
@@ -299,9 +304,9 @@ impl<'a> Draft<'a> {
         let size = Bytes(files.bytes());
         self.fact("file set", format!("{} directories, {count} files, {size}", id.directories));
         self.fact("file set seed", id.seed.to_string());
-        let known =
+        let source =
             if self.request.file_set.is_some() { "read from the server" } else { "assumed" };
-        self.fact("file set description", known);
+        self.fact("file set description", source);
         self.fact("class shares", format!("{:?} %", set.class_percent));
         self.fact("class order", "decks of 100; classes spread over the deck, clients staggered");
         let weights = poisson_weights(set.poisson_mean).map(|w| format!("{:.1}", w * 100.0));
@@ -330,18 +335,18 @@ impl<'a> Draft<'a> {
         let shares = shares(&cards, names.len());
         let is_drawn = |line: &UrlLine| !line.text.target.is_fixed() || !line.text.body.is_fixed();
         let is_drawn = first.iter().any(is_drawn);
-        let held = Held::new(self.workload, &mut names);
-        let is_held = held.is_some();
+        let long_lived = LongLivedConnections::new(self.workload, &mut names);
+        let is_long_lived = long_lived.is_some();
         let plan = UrlPlan::new(self.request.seed, self.shared, cards);
-        let plan = plan.drawn(is_drawn).holding(held);
+        let plan = plan.drawn(is_drawn).holding(long_lived);
         self.state_requests(first, is_drawn);
         self.fact("URLs", first.len().to_string());
         for line in first.iter().take(OPS_PER_URL_MAX) {
             let UrlLine { weight, text, shown } = line;
             self.fact("URL", format!("{} {shown}, weight {weight}", text.method.as_str()));
         }
-        let dealt = plan.is_dealt();
-        self.fact("URL order", if dealt { "dealt from decks" } else { "drawn by weight" });
+        let uses_decks = plan.uses_decks();
+        self.fact("URL order", if uses_decks { "dealt from decks" } else { "drawn by weight" });
         let mut sites = Vec::new();
         for target in self.request.targets {
             let own = run_urls.iter().zip(&lists).find(|(url, _)| ***url == target.url);
@@ -351,7 +356,7 @@ impl<'a> Draft<'a> {
             let urls = list.iter().map(|line| (&line.text, line.shown.as_str()));
             sites.push(Arc::new(Site::with_urls(frame, urls)));
         }
-        let shares = shares.filter(|_| dealt && names.len() > 1 && !is_held);
+        let shares = shares.filter(|_| uses_decks && names.len() > 1 && !is_long_lived);
         Ok((sites, Scripts::Urls(Arc::new(plan)), names, shares))
     }
 
@@ -365,7 +370,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What a request says where its line does not.
+    /// The defaults of a request whose line lacks them.
     fn default_request(&self) -> Result<RequestText, PlanError> {
         let workload = self.workload;
         let body = match (&workload.body, &workload.body_file) {
@@ -396,8 +401,8 @@ impl<'a> Draft<'a> {
         let in_suite = self.workload.urls.as_deref().unwrap_or_default();
         if in_suite.is_empty() {
             let own = |url: &&TargetUrl| {
-                let shown = urls::request_target(url)
-                    .ok_or_else(|| HttpPlanError::Path(url.to_string()))?;
+                let shown =
+                    urls::request_target(url).ok_or_else(|| HttpPlanError::Url(url.to_string()))?;
                 let target = Template::parse(&shown).map_err(HttpPlanError::Body)?;
                 let text = RequestText { target, ..default.clone() };
                 Ok(vec![UrlLine { weight: 1, text, shown }])

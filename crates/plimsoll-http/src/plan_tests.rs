@@ -18,7 +18,7 @@ fn suite(name: &str, overrides: &[&str]) -> Result<Suite, SuiteError> {
 
 fn targets(urls: &[&str]) -> Vec<ResolvedTarget> {
     let resolve = |text: &&str| {
-        ResolvedTarget::at(TargetUrl::parse(text).unwrap(), ([127, 0, 0, 1], 80).into())
+        ResolvedTarget::new(TargetUrl::parse(text).unwrap(), ([127, 0, 0, 1], 80).into())
     };
     urls.iter().map(resolve).collect()
 }
@@ -100,17 +100,17 @@ fn wrong_workloads_are_refused_with_a_next_move() {
 #[test]
 fn what_departs_from_the_method_is_read_off_its_parameters() {
     let shipped = suite("web-static", &[]).unwrap();
-    let departures = |set: &[&str], profile, held| {
+    let deviations = |set: &[&str], profile, existing| {
         let suite = suite("web-static", set).unwrap();
-        let plan = plan(&suite, profile, |request| request.file_set = held).unwrap();
+        let plan = plan(&suite, profile, |request| request.file_set = existing).unwrap();
         let practices = &plan.practices;
         let shipped = Some(&shipped);
         let table = parameters(&MethodOf { suite: &suite, profile, shipped, practices });
         let unsaid: Vec<_> = table.iter().filter(|row| row.said.is_empty()).collect();
         assert!(unsaid.is_empty(), "parameters without an origin: {unsaid:?}");
-        method::departures(&table)
+        method::deviations(&table)
     };
-    let full = departures(&[], ProfileName::Full, None);
+    let full = deviations(&[], ProfileName::Full, None);
     let check = |all: &[String], parts: &[&str]| {
         assert_eq!(all.len(), parts.len(), "{all:?}");
         for part in parts {
@@ -123,18 +123,18 @@ fn what_departs_from_the_method_is_read_off_its_parameters() {
                  has 922 bytes";
     check(&full, &[order, hosts, sizes, "connections: keep-alive; the method has per-request"]);
     let faithful = ["workload.connections=per-request"];
-    check(&departures(&faithful, ProfileName::Full, None), &[order, hosts, sizes]);
-    let quick = departures(&faithful, ProfileName::Quick, None).join("\n");
+    check(&deviations(&faithful, ProfileName::Full, None), &[order, hosts, sizes]);
+    let quick = deviations(&faithful, ProfileName::Quick, None).join("\n");
     let directories =
         "14 for 1,000 ops/s (workload_scale = 0.1); the method has 141 for 1,000 ops/s";
     assert!(quick.contains(directories), "{quick}");
-    let shared = departures(&["load.arrivals=shared"], ProfileName::Full, None).join("\n");
+    let shared = deviations(&["load.arrivals=shared"], ProfileName::Full, None).join("\n");
     for part in ["one deck for all clients", "arrival schedule: shared; the method has per_client"]
     {
         assert!(shared.contains(part), "{part:?} in {shared}");
     }
-    let held = Some(FileSetId { seed: 9, directories: 20 });
-    let small = departures(&faithful, ProfileName::Full, held).join("\n");
+    let existing = Some(FileSetId { seed: 9, directories: 20 });
+    let small = deviations(&faithful, ProfileName::Full, existing).join("\n");
     assert!(small.contains("the server holds 20"), "{small}");
 }
 
@@ -177,8 +177,8 @@ fn targets_that_cannot_work_are_refused() {
     };
     assert!(refusal(&["http://h/", "https://h/"]).contains("mix http and https"));
     assert!(refusal(&["http://h/?a=b"]).contains("plain path"));
-    let held = Some(FileSetId { seed: 1, directories: 0 });
-    let empty = plan(&suite, ProfileName::Quick, |r| r.file_set = held);
+    let existing = Some(FileSetId { seed: 1, directories: 0 });
+    let empty = plan(&suite, ProfileName::Quick, |r| r.file_set = existing);
     assert!(matches!(empty, Err(PlanError::Setup(SetupError::Unusable(_)))));
 }
 

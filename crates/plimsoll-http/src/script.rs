@@ -1,30 +1,36 @@
-//! What a client asks for next. Op n depends on the seed, the client and n only.
+//! What a client requests next. Op n depends on the seed, the client and n only.
 //!
-//! - `file_set`: each client deals from decks of 100 cards with exactly the method's class
-//!   shares. Within a deck the classes are spread out, a hundred clients share the order of
-//!   classes, and each begins at another card, so that clients who do ten ops each hold the mix
-//!   together. Files within a class are apportioned over the deck by systematic sampling: the
-//!   quantiles `(i + u) / n` of the Poisson weights, where `u` steps by the golden ratio from deck
-//!   to deck, so that short runs hold the mix. Directories are uniform.
-//! - `urls`: clients deal from a deck by weight, or, when the weights would need a large deck,
-//!   draw by weight.
+//! - `file_set`: each client draws from decks of 100 cards with exactly the method's class shares.
+//!   Within a deck the classes are spread out, a hundred clients share the order of classes, and
+//!   each begins at another card, so that clients of ten ops each keep the mix together. Files
+//!   within a class are apportioned over the deck by systematic sampling: quantiles of the Poisson
+//!   weights that step by the golden ratio from deck to deck, so that short runs keep the mix.
+//!   Directories are uniform.
+//! - `urls`: clients draw from a deck by weight, or independently if that deck would be large.
 //!
-//! With a shared schedule the schedule's index takes the place of the client's count.
+//! With a shared schedule the schedule's index replaces the client's count.
+//!
+//! A client with a long-lived connection opens it at its instant, and keeps it.
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Script, Step, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step};
+use plimsoll_engine::rng;
 use plimsoll_model::outcome::OpKind;
+use plimsoll_model::page_cache::{AccessClass, AccessPattern};
+use plimsoll_model::sessions::SessionsPlan;
+use plimsoll_model::suite::{LoadSpec, Suite};
+use plimsoll_model::units::Nanos;
+use plimsoll_protocol::PlanError;
 
-use super::fileset::{CLASSES, FILES_PER_CLASS, FileId};
-use super::held::Held;
+use super::fileset::{CLASSES, FILES_PER_CLASS, FileId, file_bytes};
+use super::parameters::HttpWorkload;
 use super::site::{HttpOp, Request};
 use super::wire::request::Method;
-use plimsoll_engine::rng;
 
 /// Cards of a deck: one per percent.
 pub(crate) const DECK_CARDS: usize = 100;
-/// Largest deck of URLs; lists that need more are drawn, not dealt.
+/// Largest deck of URLs; lists that need more are drawn by weight.
 const URL_DECK_CARDS_MAX: u64 = 1_024;
 /// Fractional part of the golden ratio: its multiples spread evenly over 0..1.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -38,7 +44,7 @@ mod stream {
     pub(super) const PARTS: u64 = 5;
 }
 
-/// Whose ops a script numbers, and where its decks begin.
+/// The client or pool whose ops a script numbers, and where its decks begin.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     /// The client, or all of them.
@@ -61,8 +67,8 @@ impl Owner {
         }
     }
 
-    /// Number of the deck that op `index` comes from, and its place there.
-    fn place(self, index: u64, cards: usize) -> (u64, usize) {
+    /// Number of the deck that op `index` comes from, and its position there.
+    fn deck_position(self, index: u64, cards: usize) -> (u64, usize) {
         let cards = cards as u64;
         let cut = (self.cut * cards as f64) as u64;
         (index / cards, ((index % cards + cut) % cards) as usize)
@@ -84,7 +90,7 @@ pub(crate) struct FilePlan {
     pub verify_one_in: u32,
     /// Method of all requests.
     pub method: Method,
-    /// The index of a turn is that of a schedule all clients share.
+    /// The index of a step is that of a schedule that all clients share.
     pub shared: bool,
 }
 
@@ -93,6 +99,23 @@ impl FilePlan {
     fn file_at(&self, quantile: f64) -> u8 {
         let below = self.cumulative.iter().filter(|sum| **sum <= quantile).count() as u8;
         (below + 1).min(FILES_PER_CLASS)
+    }
+
+    /// How often each file of the set is read; `None` of requests that read no content. Each of
+    /// `servers` has the set.
+    pub(crate) fn access_pattern(&self, servers: u64) -> Option<AccessPattern> {
+        let items = u64::from(self.directories) * servers;
+        let class = |class: u8| {
+            let share = f64::from(self.class_percent[usize::from(class)]) / DECK_CARDS as f64;
+            let below = |k: u8| k.checked_sub(1).map_or(0.0, |k| self.cumulative[usize::from(k)]);
+            (1..=FILES_PER_CLASS).map(move |k| AccessClass {
+                items,
+                bytes: file_bytes(class, k),
+                share: share * (below(k) - below(k - 1)),
+            })
+        };
+        let classes = (0..CLASSES).flat_map(class).collect();
+        (self.method == Method::GET).then_some(AccessPattern { classes })
     }
 }
 
@@ -135,11 +158,11 @@ impl FileScript {
 
     /// Op number `index`.
     pub(crate) fn op(&mut self, index: u64) -> HttpOp {
-        let (number, place) = self.owner.place(index, DECK_CARDS);
+        let (number, position) = self.owner.deck_position(index, DECK_CARDS);
         if self.deck_number != Some(number) {
             self.fill_deck(number);
         }
-        let card = self.deck[place];
+        let card = self.deck[position];
         let key = rng::key(&[self.plan.seed, stream::DIRECTORY, self.owner.number, index]);
         let id = FileId {
             directory: rng::below(key, u64::from(self.plan.directories)) as u32,
@@ -147,20 +170,21 @@ impl FileScript {
             k: card % 16,
         };
         // Clients are out of step, so that they do not all verify the same op.
-        let turn = if self.plan.shared { index } else { index.wrapping_add(self.owner.number) };
+        let verify_index =
+            if self.plan.shared { index } else { index.wrapping_add(self.owner.number) };
         HttpOp {
             kind: OpKind(id.class),
             request: Request::File(id),
             method: self.plan.method,
             // A reply to HEAD has no content to compare.
             verify: self.plan.method == Method::GET
-                && turn.is_multiple_of(u64::from(self.plan.verify_one_in)),
+                && verify_index.is_multiple_of(u64::from(self.plan.verify_one_in)),
             key: 0,
         }
     }
 
-    /// Classes are spread over the deck: card i of n lies at a random place within the i-th n-th,
-    /// so that a part of a deck holds the mix too. Which file it is, is the client's own.
+    /// Classes are spread over the deck: card i of n lies at a random position within the i-th
+    /// n-th, so that a part of a deck has the mix too. The choice of file is each client's own.
     fn fill_deck(&mut self, number: u64) {
         let plan = &self.plan;
         let order = rng::key(&[plan.seed, stream::DECK, self.owner.group, number]);
@@ -193,8 +217,8 @@ impl FileScript {
 impl Script for FileScript {
     type Op = HttpOp;
 
-    fn next(&mut self, turn: Turn) -> Step<HttpOp> {
-        Step::Issue(self.op(turn.index))
+    fn next(&mut self, context: ScriptContext) -> Step<HttpOp> {
+        Step::Issue(self.op(context.index))
     }
 }
 
@@ -215,15 +239,15 @@ pub(crate) struct UrlPlan {
     seed: u64,
     shared: bool,
     cards: Vec<UrlCard>,
-    deal: Deal,
+    selection: UrlSelection,
     /// Some requests have random parts.
     is_drawn: bool,
     /// Clients hold their connections.
-    held: Option<Held>,
+    long_lived: Option<LongLivedConnections>,
 }
 
 #[derive(Clone, Debug)]
-enum Deal {
+enum UrlSelection {
     Only,
     /// Weights over their greatest common divisor.
     Deck(Vec<u32>),
@@ -236,22 +260,22 @@ impl UrlPlan {
     pub(crate) fn new(seed: u64, shared: bool, cards: Vec<UrlCard>) -> Self {
         let divisor = cards.iter().fold(0, |d, card| greatest_common_divisor(d, card.weight));
         let total: u64 = cards.iter().map(|card| u64::from(card.weight / divisor.max(1))).sum();
-        let deal = if cards.len() == 1 {
-            Deal::Only
+        let selection = if cards.len() == 1 {
+            UrlSelection::Only
         } else if total <= URL_DECK_CARDS_MAX {
             let repeat = |(i, card): (usize, &UrlCard)| {
                 std::iter::repeat_n(i as u32, (card.weight / divisor) as usize)
             };
-            Deal::Deck(cards.iter().enumerate().flat_map(repeat).collect())
+            UrlSelection::Deck(cards.iter().enumerate().flat_map(repeat).collect())
         } else {
             let mut sum = 0;
             let add = |card: &UrlCard| {
                 sum += u64::from(card.weight);
                 sum
             };
-            Deal::Draw(cards.iter().map(add).collect())
+            UrlSelection::Draw(cards.iter().map(add).collect())
         };
-        Self { seed, shared, cards, deal, is_drawn: false, held: None }
+        Self { seed, shared, cards, selection, is_drawn: false, long_lived: None }
     }
 
     /// The same, whose requests have random parts if `is_drawn`.
@@ -259,9 +283,9 @@ impl UrlPlan {
         Self { is_drawn, ..self }
     }
 
-    /// The same, whose clients hold their connections if `held`.
-    pub(crate) fn holding(self, held: Option<Held>) -> Self {
-        Self { held, ..self }
+    /// The same, whose clients keep their connections if `long_lived` is set.
+    pub(crate) fn holding(self, long_lived: Option<LongLivedConnections>) -> Self {
+        Self { long_lived, ..self }
     }
 
     /// Method of the first request of the list.
@@ -270,8 +294,8 @@ impl UrlPlan {
     }
 
     /// URLs come from a deck that holds their weights exactly.
-    pub(crate) fn is_dealt(&self) -> bool {
-        !matches!(self.deal, Deal::Draw(_))
+    pub(crate) fn uses_decks(&self) -> bool {
+        !matches!(self.selection, UrlSelection::Draw(_))
     }
 }
 
@@ -298,19 +322,19 @@ impl UrlScript {
 
     /// Op number `index`.
     pub(crate) fn op(&mut self, index: u64) -> HttpOp {
-        let url = match &self.plan.deal {
-            Deal::Only => 0,
-            Deal::Deck(cards) => {
-                let (number, place) = self.owner.place(index, cards.len());
+        let url = match &self.plan.selection {
+            UrlSelection::Only => 0,
+            UrlSelection::Deck(cards) => {
+                let (number, position) = self.owner.deck_position(index, cards.len());
                 if self.deck_number != Some(number) {
                     self.deck.clone_from(cards);
                     let parts = [self.plan.seed, stream::DECK, self.owner.group, number];
                     rng::shuffle(&mut self.deck, rng::key(&parts));
                     self.deck_number = Some(number);
                 }
-                self.deck[place]
+                self.deck[position]
             }
-            Deal::Draw(sums) => {
+            UrlSelection::Draw(sums) => {
                 let key = rng::key(&[self.plan.seed, stream::URL, self.owner.number, index]);
                 let drawn = rng::below(key, sums.last().copied().unwrap_or(1));
                 sums.partition_point(|sum| *sum <= drawn) as u32
@@ -329,172 +353,62 @@ impl UrlScript {
 impl Script for UrlScript {
     type Op = HttpOp;
 
-    fn next(&mut self, turn: Turn) -> Step<HttpOp> {
-        let op = self.op(turn.index);
-        match &self.plan.held {
-            Some(held) if turn.index == 0 => held.open(op, self.client, turn.now),
+    fn next(&mut self, context: ScriptContext) -> Step<HttpOp> {
+        let op = self.op(context.index);
+        match &self.plan.long_lived {
+            Some(long_lived) if context.index == 0 => long_lived.open(op, self.client, context.now),
             _ => Step::Issue(op),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The op that opens a long-lived connection: the first request of each client.
+const OPENING: &str = "open";
 
-    fn file_plan(shared: bool) -> Arc<FilePlan> {
-        Arc::new(FilePlan {
-            seed: 11,
-            class_percent: [35, 50, 14, 1],
-            cumulative: cumulative(poisson_weights(5.0)),
-            directories: 44,
-            verify_one_in: 64,
-            method: Method::GET,
-            shared,
-        })
+/// How clients open the connections that they hold.
+#[derive(Clone, Debug)]
+pub(crate) struct LongLivedConnections {
+    sessions: SessionsPlan,
+    /// Kind of each client's first op.
+    opening: OpKind,
+}
+
+impl LongLivedConnections {
+    /// Adds the name of the op to `names`; `None` if connections are not long-lived.
+    pub(crate) fn new(workload: &HttpWorkload, names: &mut Vec<String>) -> Option<Self> {
+        let sessions = sessions(workload)?;
+        names.push(OPENING.to_owned());
+        // At most nine names are there before.
+        Some(Self { sessions, opening: OpKind(names.len() as u8 - 1) })
     }
 
-    fn file(op: HttpOp) -> FileId {
-        match op.request {
-            Request::File(id) => id,
-            Request::Url(_) => panic!("not a file"),
+    /// The first request of a client, once its instant has come.
+    pub(crate) fn open(&self, op: HttpOp, client: u32, now: Nanos) -> Step<HttpOp> {
+        match self.sessions.start(client) {
+            start if now < start => Step::SleepUntil(start),
+            _ => Step::Issue(HttpOp { kind: self.opening, ..op }),
         }
-    }
-
-    #[test]
-    fn weights_within_a_class_are_those_of_the_method() {
-        let percent = poisson_weights(5.0).map(|w| (w * 1000.0).round() / 10.0);
-        assert_eq!(percent, [3.5, 8.8, 14.6, 18.3, 18.3, 15.2, 10.9, 6.8, 3.8]);
-        let shares = [0.35, 0.5, 0.14, 0.01];
-        let mean: f64 = (0..4u8)
-            .flat_map(|class| (1..=9u8).map(move |k| (class, k)))
-            .map(|(class, k)| {
-                let bytes = FileId { directory: 0, class, k }.bytes() as f64;
-                shares[usize::from(class)] * poisson_weights(5.0)[usize::from(k) - 1] * bytes
-            })
-            .sum();
-        assert_eq!(mean.round(), 14_566.0);
-    }
-
-    #[test]
-    fn every_deck_of_every_client_holds_exactly_the_class_shares() {
-        for client in 0..20 {
-            let mut script = FileScript::new(file_plan(false), client);
-            for deck in 0..10 {
-                let mut counts = [0; 4];
-                for i in 0..100 {
-                    counts[usize::from(file(script.op(deck * 100 + i)).class)] += 1;
-                }
-                assert_eq!(counts, [35, 50, 14, 1]);
-            }
-        }
-    }
-
-    #[test]
-    fn clients_with_a_few_ops_each_hold_the_mix_together() {
-        for first in [0, 37, 95, 1_000] {
-            let mut counts = [0u32; 4];
-            for client in 0..64 {
-                let mut script = FileScript::new(file_plan(false), client);
-                // As uneven as independent schedules are.
-                for index in first..first + 7 + u64::from(client % 7) {
-                    counts[usize::from(file(script.op(index)).class)] += 1;
-                }
-            }
-            let n = f64::from(counts.iter().sum::<u32>());
-            for (count, share) in counts.iter().zip([0.35, 0.5, 0.14, 0.01]) {
-                let off = (f64::from(*count) / n - share).abs();
-                assert!(off < 0.01, "{counts:?} from {first}");
-            }
-        }
-    }
-
-    #[test]
-    fn files_within_a_class_are_apportioned_even_in_a_short_run() {
-        let mut counts = [0u32; 9];
-        for client in 0..64 {
-            let mut script = FileScript::new(file_plan(false), client);
-            for index in 0..300 {
-                let id = file(script.op(index));
-                if id.class == 1 {
-                    counts[usize::from(id.k) - 1] += 1;
-                }
-            }
-        }
-        let n: u32 = counts.iter().sum();
-        for (count, weight) in counts.iter().zip(poisson_weights(5.0)) {
-            let share = f64::from(*count) / f64::from(n);
-            assert!((share - weight).abs() < 0.005, "{share} for {weight}");
-        }
-    }
-
-    #[test]
-    fn an_op_depends_on_its_index_and_not_on_the_order_of_asking() {
-        let ops = |script: &mut FileScript, order: &[u64]| -> Vec<(u64, HttpOp)> {
-            let mut ops: Vec<_> = order.iter().map(|i| (*i, script.op(*i))).collect();
-            ops.sort_by_key(|(i, _)| *i);
-            ops
-        };
-        let mut forward = FileScript::new(file_plan(true), 0);
-        let mut other_client = FileScript::new(file_plan(true), 5);
-        assert_eq!(
-            ops(&mut forward, &[0, 1, 150, 151, 900]),
-            ops(&mut other_client, &[900, 1, 151, 0, 150])
-        );
-        let mut own = FileScript::new(file_plan(false), 5);
-        assert_ne!(ops(&mut own, &[0, 1, 2, 3, 4, 5]), ops(&mut forward, &[0, 1, 2, 3, 4, 5]));
-    }
-
-    #[test]
-    fn directories_are_drawn_evenly() {
-        let mut script = FileScript::new(file_plan(true), 0);
-        let mut counts = [0; 44];
-        for index in 0..44_000 {
-            counts[file(script.op(index)).directory as usize] += 1;
-        }
-        assert!(counts.iter().all(|n| (850..1150).contains(n)), "{counts:?}");
-    }
-
-    #[test]
-    fn one_reply_in_n_is_verified_and_clients_are_out_of_step() {
-        let mut verified = [0; 64];
-        for client in 0..4 {
-            let mut script = FileScript::new(file_plan(false), client);
-            for index in 0..64 {
-                verified[index as usize] += u32::from(script.op(index).verify);
-            }
-        }
-        assert_eq!(verified.iter().sum::<u32>(), 4);
-        assert!(verified.iter().all(|n| *n <= 1));
-    }
-
-    fn url_plan(weights: &[u32]) -> UrlPlan {
-        let card = |(i, w): (usize, &u32)| UrlCard {
-            kind: OpKind(i as u8),
-            method: Method::GET,
-            weight: *w,
-        };
-        UrlPlan::new(3, true, weights.iter().enumerate().map(card).collect())
-    }
-
-    #[test]
-    fn urls_come_exactly_by_weight_from_each_deck() {
-        let plan = url_plan(&[200, 100, 700]);
-        assert!(plan.is_dealt());
-        let mut script = UrlScript::new(Arc::new(plan), 0);
-        let mut counts = [0; 3];
-        for index in 0..10 {
-            counts[usize::from(script.op(index).kind.0)] += 1;
-        }
-        assert_eq!(counts, [2, 1, 7]);
-    }
-
-    #[test]
-    fn weights_too_fine_for_a_deck_are_drawn() {
-        let plan = url_plan(&[1, 9_999]);
-        assert!(!plan.is_dealt());
-        let mut script = UrlScript::new(Arc::new(plan), 0);
-        let rare = (0..100_000).filter(|i| script.op(*i).kind == OpKind(0)).count();
-        assert!((1..40).contains(&rare), "{rare}");
     }
 }
+
+/// Of long-lived connections.
+pub(crate) fn sessions(workload: &HttpWorkload) -> Option<SessionsPlan> {
+    let starts_per_s = workload.opened_per_s?;
+    Some(SessionsPlan { op: OPENING.to_owned(), starts_per_s })
+}
+
+/// A client keeps its own connection, and requests nothing before it is open.
+pub(crate) fn check_load(suite: &Suite, workload: &HttpWorkload) -> Result<(), PlanError> {
+    match &suite.load {
+        LoadSpec::Open { .. } if workload.opened_per_s.is_some() => Err(PlanError::Unfit {
+            suite: suite.name.clone(),
+            reason: "connections are held by the clients of a closed load; set load.mode to \
+                     \"closed\""
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,25 @@
 //! The client's side of HTTP/1.1 as a state machine: one op in flight, on a connection that is
 //! kept or made anew. RFC 9112 §9.
 
+mod lost;
+
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
 use plimsoll_model::units::Nanos;
 
-use super::ended::{Gone, Lingering, LingeringLinks};
-use super::in_flight::{FirstTry, InFlight, Stage, take_head};
-use super::parameters::Connections;
-use super::reader::{Plain, Reader};
+use super::reader::{
+    FirstTry, Gone, InFlight, Lingering, LingeringLinks, Plain, Reader, ReplyPhase, take_head,
+};
 use super::site::{HttpOp, WorkerSite};
 use super::wire::Malformed;
-use super::wire::body::Framing;
-use super::wire::head;
-use plimsoll_protocol::SurplusBytes;
+use super::wire::head::Framing;
+use super::wire::request::Method;
 
-/// A body with at least this much still to come is left in the kernel when nobody reads it;
+/// A body with at least this much still to come is discarded in the kernel if it is not read;
 /// below, one more system call costs more than the copy.
 pub const DISCARD_BYTES_MIN: u64 = 8 * 1024;
 /// Read this much where a long body will be discarded: room for a usual header (nginx 240 bytes,
@@ -41,13 +42,14 @@ pub struct HttpSession<R: Reader = Plain> {
     /// Links whose reply is complete and which the server will close.
     lingering: LingeringLinks,
     counts: Counts,
+    nonconformities: Nonconformities,
     /// What was wrong with the last reply that could not be read.
     malformed: Option<Malformed>,
-    /// Its connection was to be held, and is gone; why.
+    /// Why its long-lived connection is gone.
     gone: Option<Gone>,
 }
 
-/// What it counted since it was asked last.
+/// Its counts since the last call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     verified: u64,
@@ -66,24 +68,6 @@ struct OpenLink {
     answered: Option<HttpOp>,
 }
 
-/// Servers say so on a connection that was idle for too long, and close it. RFC 9110 §15.5.9.
-const REQUEST_TIMEOUT: u16 = 408;
-
-impl HttpSession {
-    /// A client that keeps the first [`super::reader::CAPTURE_BYTES_MAX`] of each body.
-    pub fn capturing(site: Rc<WorkerSite>, op_timeout: Nanos) -> Self {
-        Self::new(site, Plain::Kept(Vec::new()), op_timeout)
-    }
-
-    /// The body of the last reply.
-    pub fn take_body(&mut self) -> Vec<u8> {
-        match &mut self.reader {
-            Plain::Kept(body) => std::mem::take(body),
-            Plain::Unread | Plain::Chunks => Vec::new(),
-        }
-    }
-}
-
 impl<R: Reader> HttpSession<R> {
     /// A client of `site`.
     pub fn new(site: Rc<WorkerSite>, reader: R, op_timeout: Nanos) -> Self {
@@ -96,6 +80,7 @@ impl<R: Reader> HttpSession<R> {
             partial: Vec::new(),
             lingering: LingeringLinks::default(),
             counts: Counts::default(),
+            nonconformities: Nonconformities::default(),
             malformed: None,
             gone: None,
         }
@@ -106,32 +91,21 @@ impl<R: Reader> HttpSession<R> {
         self.malformed
     }
 
-    /// Heap bytes held now: none between ops, except for links that wait for their end.
-    pub fn held_bytes(&self) -> usize {
-        self.partial.capacity() + self.lingering.held_bytes()
+    /// Heap bytes in use: none between ops, except for links that wait for their end.
+    pub fn heap_bytes(&self) -> usize {
+        self.partial.capacity() + self.lingering.heap_bytes()
     }
 
     fn is_current(&self, link: Link) -> bool {
         self.open.is_some_and(|open| open.link == link)
     }
 
-    /// Bytes on a link on which nothing is asked for: it is out of step, and given up.
-    fn refuse(&mut self, link: Link, answered: Option<HttpOp>, bytes: &[u8], io: &mut impl Io) {
-        io.close(link);
-        let said_goodbye = || {
-            let head = head::parse(bytes).ok().flatten();
-            head.is_some_and(|head| head.status == REQUEST_TIMEOUT)
-        };
-        // An op that has failed already does not fail twice.
-        let Some(op) = answered.filter(|_| !said_goodbye()) else { return };
-        let (method, url) = (op.method.as_str(), self.site.site.url(op.request));
-        io.explain(format_args!("{method} {url}: {}", SurplusBytes(bytes.len())));
-        io.surplus(op.kind);
-    }
-
     /// Whether the link waited for its end, which has come.
     fn has_ended(&mut self, link: Link) -> bool {
-        let ended = self.lingering.stop(link);
+        let ended = self.lingering.stop(link, &self.site);
+        if ended.is_some() {
+            self.site.has_closed();
+        }
         self.counts.unkept += u64::from(ended.is_some_and(|ended| ended.to_be_kept));
         ended.is_some()
     }
@@ -152,8 +126,8 @@ impl<R: Reader> HttpSession<R> {
         let mut rest = bytes;
         let complete = loop {
             let Some(flight) = self.in_flight.as_mut() else { break true };
-            match &mut flight.stage {
-                Stage::Head => {
+            match &mut flight.phase {
+                ReplyPhase::Head => {
                     let Some((head, taken)) = take_head(&mut self.partial, rest)? else {
                         break false;
                     };
@@ -163,15 +137,18 @@ impl<R: Reader> HttpSession<R> {
                         100..200 if rest.is_empty() => break false,
                         100..200 => {}
                         _ => {
+                            if head.folded {
+                                self.nonconformities.note(&folded(flight.op.method));
+                            }
                             self.site.learn_bytes(flight.op.request, head.content_length);
-                            let framing = Framing::of(&head, flight.op.method);
-                            flight.stage = Stage::Body { head, framing };
+                            let framing = Framing::from_head(&head, flight.op.method);
+                            flight.phase = ReplyPhase::Body { head, framing };
                         }
                     }
                 }
-                Stage::Body { framing, .. } if framing.is_complete() => break true,
-                Stage::Body { .. } if rest.is_empty() => break false,
-                Stage::Body { framing, .. } => {
+                ReplyPhase::Body { framing, .. } if framing.is_complete() => break true,
+                ReplyPhase::Body { .. } if rest.is_empty() => break false,
+                ReplyPhase::Body { framing, .. } => {
                     let (taken, payload) = framing.take(rest)?;
                     rest = &rest[taken..];
                     flight.take_payload(payload, &self.site.site, &mut self.reader);
@@ -179,7 +156,7 @@ impl<R: Reader> HttpSession<R> {
             }
         };
         if complete && !rest.is_empty() {
-            return Err(Malformed::Surplus { bytes: rest.len() });
+            return Err(Malformed::TrailingBytes { bytes: rest.len() });
         }
         if !complete {
             self.discard_the_rest(link, io);
@@ -187,15 +164,15 @@ impl<R: Reader> HttpSession<R> {
         Ok(complete)
     }
 
-    /// Asks the driver to drop a long body that nobody looks at, all but its last byte: the read
-    /// that takes it shows whether more follows, which would else be taken for the next reply.
+    /// Makes the driver discard a long body that is not read, all but its last byte: the read of
+    /// that byte shows whether more follows, which would otherwise count as the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
-        let wanted = self.reader.reads();
+        let is_read = self.reader.reads();
         let Some(flight) = self.in_flight.as_mut() else { return };
-        if wanted || flight.op.verify || flight.discarding {
+        if is_read || flight.op.verify || flight.discarding {
             return;
         }
-        if let Stage::Body { framing: Framing::Length(left), .. } = flight.stage
+        if let ReplyPhase::Body { framing: Framing::Length(left), .. } = flight.phase
             && left >= DISCARD_BYTES_MIN
         {
             flight.discarding = true;
@@ -206,7 +183,7 @@ impl<R: Reader> HttpSession<R> {
     /// The reply is complete.
     fn finish(&mut self, now: Nanos, io: &mut impl Io) {
         let Some(mut flight) = self.in_flight.take() else { return };
-        let Stage::Body { head, .. } = flight.stage else { return };
+        let ReplyPhase::Body { head, .. } = flight.phase else { return };
         let status = flight.conclude((&head, &self.site.site), &mut self.reader, now, io);
         let answered = (status == OpStatus::Ok).then_some(flight.op);
         if let Some(open) = self.open.as_mut() {
@@ -219,8 +196,9 @@ impl<R: Reader> HttpSession<R> {
                 let link = open.link;
                 let to_be_kept = head.persistent && self.site.asks_to_keep();
                 self.open = None;
-                self.end_held(Gone::AfterReply);
-                self.lingering.add(Lingering { link, answered, to_be_kept }, io);
+                self.note_lost_connection(Gone::AfterReply);
+                let ended = Lingering { link, answered, to_be_kept };
+                self.lingering.add(ended, &self.site, io);
             }
         }
         let outcome = flight.outcome(status);
@@ -230,18 +208,11 @@ impl<R: Reader> HttpSession<R> {
         io.complete(flight.ticket, outcome);
     }
 
-    /// A client that was to hold its connection has none any more.
-    fn end_held(&mut self, why: Gone) {
-        if self.site.site.connections == Connections::Held {
-            self.gone.get_or_insert(why);
-        }
-    }
-
     /// The op failed; its link is closed already.
     fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         self.partial = Vec::new();
         let Some(flight) = self.in_flight.take() else { return };
-        self.end_held(Gone::WithRequest);
+        self.note_lost_connection(Gone::WithRequest);
         let url = self.site.site.url(flight.op.request);
         io.explain(format_args!("{} {url}: {why}", flight.op.method.as_str()));
         io.complete(flight.ticket, flight.outcome(OpStatus::Failed(class)));
@@ -254,57 +225,30 @@ impl<R: Reader> HttpSession<R> {
         self.fail(class, why, io);
     }
 
-    /// The server has closed its side before the reply to an op that must not be done twice began.
-    /// A reset shows that it has not read the request; until one may have come, the op waits.
-    fn waits_for_reset(&mut self, link: Link, now: Nanos, io: &mut impl Io) -> bool {
-        let is_reused = self.open.is_some_and(|open| open.reused);
-        let flight = self.in_flight.as_mut().filter(|flight| is_reused && flight.is_doubtful());
-        let Some(flight) = flight else { return false };
-        if io.is_refused(link) {
-            flight.first_try = FirstTry::NotRead;
-            return false;
+    /// The reply is over, and its body is not: its connection is given up, so that its client need
+    /// not wait, if it does not end soon.
+    fn await_rest(&mut self, now: Nanos, io: &mut impl Io) {
+        let Some(flight) = &self.in_flight else { return };
+        if let Some(completed_at) = flight.completed_at
+            && now >= self.rest_until(completed_at).min(flight.deadline)
+        {
+            self.site.stayed_open();
+            self.let_go(io);
         }
-        flight.waits_for_reset(now)
     }
 
-    /// The link is gone. A server may close a kept connection at any moment, so an op on one
-    /// that got no byte of its reply is sent once more; whether its first try worked is unknown.
-    fn lose(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
-        let Some(open) = self.open.take() else { return };
-        if self.in_flight.is_none() {
-            self.end_held(Gone::Idle);
-        }
-        let is_unkept = open.reused && self.in_flight.as_ref().is_none_or(|flight| !flight.begun);
-        self.counts.unkept += u64::from(is_unkept);
-        let is_held = self.site.site.connections == Connections::Held;
-        let Some(flight) = self.in_flight.as_mut() else { return };
-        if is_unkept {
-            self.site.unkept();
-        }
-        let transport = class == ErrorClass::Transport;
-        if let Some(status) = flight.refused(&self.site.site)
-            && transport
-        {
-            let class = ErrorClass::Status(u32::from(status));
-            self.fail(class, format_args!("status {status}, and then: {why}"), io);
-        } else if flight.begun && transport {
-            let got = flight.payload_bytes;
-            self.fail(
-                ErrorClass::Truncated,
-                format_args!("{why} after {got} bytes of the body"),
-                io,
-            );
-        } else if open.reused && transport && !flight.resent && !is_held {
-            flight.resent = true;
-            if flight.first_try == FirstTry::NotRead {
-                self.counts.reconnected += 1;
-            }
-            self.connect(io);
-        } else {
-            let stage = if flight.begun { "within the reply" } else { "before the reply began" };
-            self.fail(class, format_args!("{why} {stage}"), io);
-        }
+    fn rest_until(&self, completed_at: Nanos) -> Nanos {
+        completed_at.saturating_add(self.site.rest_wait())
     }
+
+    fn completed_at(&self) -> Option<Nanos> {
+        self.in_flight.as_ref()?.completed_at
+    }
+}
+
+/// RFC 9112 §5.2
+fn folded(method: Method) -> Nonconformity {
+    Nonconformity::once("RFC 9112", "5.2", method.as_str(), None, NonconformityKind::FoldedField)
 }
 
 impl<R: Reader> Session for HttpSession<R> {
@@ -338,14 +282,14 @@ impl<R: Reader> Session for HttpSession<R> {
             return;
         }
         let Some(open) = self.open.filter(|open| open.link == link) else {
-            if let Some(Lingering { answered, .. }) = self.lingering.stop(link) {
+            if let Some(Lingering { answered, .. }) = self.lingering.stop(link, &self.site) {
                 self.refuse(link, answered, bytes, io);
             }
             return;
         };
         let Some(flight) = self.in_flight.as_mut() else {
             self.open = None;
-            self.end_held(Gone::Idle);
+            self.note_lost_connection(Gone::Idle);
             return self.refuse(link, open.answered, bytes, io);
         };
         flight.begun = true;
@@ -356,12 +300,21 @@ impl<R: Reader> Session for HttpSession<R> {
             flight.end_read(&mut self.reader, now, io);
         }
         match read {
-            Ok(true) => self.finish(now, io),
-            Ok(false) => {}
+            Ok(true) => {
+                self.site.ended();
+                self.finish(now, io);
+            }
+            Ok(false) => self.await_rest(now, io),
+            Err(why)
+                if self.completed_at().is_some()
+                    && !matches!(why, Malformed::TrailingBytes { .. }) =>
+            {
+                self.let_go(io);
+            }
             Err(why) => {
                 self.malformed = Some(why);
                 let class = match why {
-                    Malformed::Surplus { .. } => ErrorClass::Surplus,
+                    Malformed::TrailingBytes { .. } => ErrorClass::TrailingBytes,
                     _ => ErrorClass::Malformed,
                 };
                 self.close_and_fail(class, format_args!("{why}"), io);
@@ -374,7 +327,7 @@ impl<R: Reader> Session for HttpSession<R> {
             return;
         }
         let Some(flight) = self.in_flight.as_mut() else { return };
-        if let Stage::Body { framing, .. } = &mut flight.stage
+        if let ReplyPhase::Body { framing, .. } = &mut flight.phase
             && let Framing::Length(left) = framing
         {
             let n = n.min(*left);
@@ -397,12 +350,16 @@ impl<R: Reader> Session for HttpSession<R> {
         if self.waits_for_reset(link, now, io) {
             return;
         }
-        io.close(link);
         let ends_here = self.in_flight.as_ref().is_some_and(|flight| {
-            matches!(flight.stage, Stage::Body { framing: Framing::UntilClose, .. })
+            matches!(flight.phase, ReplyPhase::Body { framing: Framing::UntilClose, .. })
         });
+        if self.completed_at().is_some() && !ends_here {
+            return self.let_go(io);
+        }
+        io.close(link);
         if ends_here {
             self.open = None;
+            self.site.ended();
             self.finish(now, io);
         } else {
             self.lose(ErrorClass::Transport, format_args!("the server closed the connection"), io);
@@ -412,6 +369,10 @@ impl<R: Reader> Session for HttpSession<R> {
     fn on_failed(&mut self, link: Link, error: LinkError, _now: Nanos, io: &mut impl Io) {
         if self.has_ended(link) || !self.is_current(link) {
             return;
+        }
+        if self.completed_at().is_some() {
+            self.open = None;
+            return self.let_go(io);
         }
         match (error.class, error.errno) {
             (class @ ErrorClass::Tls, _) => self.lose(class, format_args!("TLS failed"), io),
@@ -427,13 +388,18 @@ impl<R: Reader> Session for HttpSession<R> {
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        self.in_flight.as_ref().map(|flight| match flight.first_try {
-            FirstTry::Closed { until } => until.min(flight.deadline),
-            FirstTry::Unknown | FirstTry::NotRead => flight.deadline,
+        let flight = self.in_flight.as_ref()?;
+        Some(match (flight.first_try, flight.completed_at) {
+            (FirstTry::Closed { until }, _) => until.min(flight.deadline),
+            (_, Some(completed_at)) => self.rest_until(completed_at).min(flight.deadline),
+            (FirstTry::Unknown | FirstTry::NotRead, None) => flight.deadline,
         })
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        if self.completed_at().is_some() {
+            return self.await_rest(now, io);
+        }
         let Some(flight) = &mut self.in_flight else { return };
         if let FirstTry::Closed { until } = flight.first_try
             && now >= until
@@ -448,21 +414,21 @@ impl<R: Reader> Session for HttpSession<R> {
         if now < flight.deadline {
             return;
         }
-        let stage = match (self.open, flight.stage, flight.begun) {
+        let missing = match (self.open, flight.phase, flight.begun) {
             (Some(OpenLink { connected: false, .. }) | None, _, _) => "no connection",
             (_, _, false) => "no reply",
-            (_, Stage::Head, true) => "no complete header",
-            (_, Stage::Body { .. }, true) => "no complete body",
+            (_, ReplyPhase::Head, true) => "no complete header",
+            (_, ReplyPhase::Body { .. }, true) => "no complete body",
         };
         let after = self.op_timeout;
-        self.close_and_fail(ErrorClass::Timeout, format_args!("{stage} within {after}"), io);
+        self.close_and_fail(ErrorClass::Timeout, format_args!("{missing} within {after}"), io);
     }
 
     fn read_limit(&self, link: Link) -> usize {
         let awaits_long_body = self.is_current(link)
             && !self.reader.reads()
             && self.in_flight.as_ref().is_some_and(|flight| {
-                matches!(flight.stage, Stage::Head)
+                matches!(flight.phase, ReplyPhase::Head)
                     && !flight.op.verify
                     && self.site.likely_bytes(flight.op.request)
                         >= HEAD_READ_BYTES as u64 + DISCARD_BYTES_MIN
@@ -476,8 +442,14 @@ impl<R: Reader> Session for HttpSession<R> {
 
     fn take_counters(&mut self) -> SessionCounters {
         let Counts { verified, reconnected, unkept } = std::mem::take(&mut self.counts);
-        let mut counters =
-            SessionCounters { verified, reconnected, unkept, ..SessionCounters::default() };
+        let nonconformities = std::mem::take(&mut self.nonconformities);
+        let mut counters = SessionCounters {
+            verified,
+            reconnected,
+            unkept,
+            nonconformities,
+            ..SessionCounters::default()
+        };
         self.reader.count_into(&mut counters);
         counters
     }

@@ -1,6 +1,7 @@
-//! Sessions driven by hand: what is asked of the driver, and what becomes of each op.
+//! Sessions driven by hand: the calls of the driver, and the outcome of each op.
 
-use plimsoll_engine::seam::{Link, Session};
+use plimsoll_engine::interface::{Link, Session};
+use plimsoll_model::nonconformity::{Nonconformity, NonconformityKind};
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
@@ -9,7 +10,6 @@ use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::reader::CAPTURE_BYTES_MAX;
 use super::session::{DISCARD_BYTES_MIN, HEAD_READ_BYTES, HttpSession};
 use super::test_io::*;
-use super::tls::LINGERING_LINKS_MAX;
 use super::wire::head::HEAD_BYTES_MAX;
 use super::wire::request::Method;
 
@@ -70,17 +70,6 @@ fn per_request_leaves_the_closing_to_the_server() {
 }
 
 #[test]
-fn links_that_the_server_never_closes_are_bounded() {
-    let mut bench = Bench::new(file_site(PerRequest));
-    let body = reply(file_set().content(SMALL));
-    for _ in 0..LINGERING_LINKS_MAX + 3 {
-        let link = bench.issue_and_connect(file_op(SMALL));
-        bench.bytes(link, &body);
-    }
-    assert_eq!(bench.io.closed, [Link(1), Link(2), Link(3)]);
-}
-
-#[test]
 fn a_kept_connection_that_ends_before_the_reply_is_tried_again_once() {
     let mut bench = Bench::new(url_site(Method::GET));
     let first = bench.issue_and_connect(url_op(Method::GET));
@@ -132,7 +121,7 @@ fn a_refusal_keeps_its_status_whatever_cuts_off_its_body() {
             "{detail}"
         );
     }
-    // Half of a reply that was wanted is no reply.
+    // Half of a good reply is no reply.
     let mut bench = Bench::new(url_site(Method::POST));
     let link = bench.issue_and_connect(url_op(Method::POST));
     bench.bytes(link, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok");
@@ -271,15 +260,15 @@ fn a_second_reply_behind_a_body_that_was_dropped_fails_the_op_it_belongs_to() {
     let link = bench.issue_and_connect(op);
     let whole = reply(file_set().content(LARGE));
     bench.bytes(link, &whole[..HEAD_READ_BYTES]);
-    let (_, asked) = bench.io.discards[0];
-    bench.session.on_discarded(link, asked, bench.now, &mut bench.io);
+    let (_, discard_bytes) = bench.io.discards[0];
+    bench.session.on_discarded(link, discard_bytes, bench.now, &mut bench.io);
     assert!(bench.io.done.is_empty());
     // The next read takes the last byte and what follows it.
-    let next = [&whole[HEAD_READ_BYTES + asked as usize..], &whole].concat();
+    let next = [&whole[HEAD_READ_BYTES + discard_bytes as usize..], &whole].concat();
     bench.bytes(link, &next);
-    assert_eq!(bench.last().status, failed(ErrorClass::Surplus));
-    let words = format!("the server sent {} bytes behind the reply", whole.len());
-    assert!(bench.io.detail.ends_with(&words), "{}", bench.io.detail);
+    assert_eq!(bench.last().status, failed(ErrorClass::TrailingBytes));
+    let message = format!("the server sent {} bytes behind the reply", whole.len());
+    assert!(bench.io.detail.ends_with(&message), "{}", bench.io.detail);
     assert_eq!(bench.io.closed, [link]);
     bench.issue(op);
     assert_eq!(bench.io.links, 2, "the next op goes out on a new connection");
@@ -296,9 +285,9 @@ fn a_surplus_that_comes_with_the_reply_fails_its_op_whatever_ends_the_body() {
         let mut bench = Bench::new(url_site(Method::GET));
         let link = bench.issue_and_connect(url_op(Method::GET));
         bench.bytes(link, text.as_bytes());
-        assert_eq!(bench.last().status, failed(ErrorClass::Surplus), "{text:?}");
+        assert_eq!(bench.last().status, failed(ErrorClass::TrailingBytes), "{text:?}");
         assert_eq!(bench.io.detail, "GET http://h/page: the server sent 1 byte behind the reply");
-        assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
+        assert_eq!((bench.io.trailing_bytes.len(), &bench.io.closed[..]), (0, &[link][..]));
     }
 }
 
@@ -308,15 +297,15 @@ fn a_surplus_that_comes_later_is_told_once_and_ends_the_connection() {
     let link = bench.issue_and_connect(file_op(SMALL));
     bench.bytes(link, &reply(file_set().content(SMALL)));
     bench.bytes(link, b"");
-    assert!(bench.io.surpluses.is_empty() && bench.io.closed.is_empty());
+    assert!(bench.io.trailing_bytes.is_empty() && bench.io.closed.is_empty());
     bench.bytes(link, b"another");
     assert_eq!(bench.last().status, OpStatus::Ok, "it has been recorded so");
-    assert_eq!(bench.io.surpluses, [file_op(SMALL).kind]);
-    let words = "GET http://h/dir00001/class1_1: the server sent 7 bytes behind the reply";
-    assert_eq!(bench.io.detail, words);
+    assert_eq!(bench.io.trailing_bytes, [file_op(SMALL).kind]);
+    let message = "GET http://h/dir00001/class1_1: the server sent 7 bytes behind the reply";
+    assert_eq!(bench.io.detail, message);
     assert_eq!(bench.io.closed, [link]);
     bench.bytes(link, b"more");
-    assert_eq!(bench.io.surpluses.len(), 1);
+    assert_eq!(bench.io.trailing_bytes.len(), 1);
     bench.issue(file_op(SMALL));
     assert_eq!(bench.io.links, 2, "the next op goes out on a new connection");
 }
@@ -329,7 +318,7 @@ fn a_surplus_behind_the_reply_of_a_connection_that_will_close_belongs_to_its_own
     let large = super::site::HttpOp { verify: false, ..file_op(LARGE) };
     let second = bench.issue_and_connect(large);
     bench.bytes(first, b"another");
-    assert_eq!(bench.io.surpluses, [file_op(SMALL).kind]);
+    assert_eq!(bench.io.trailing_bytes, [file_op(SMALL).kind]);
     assert_eq!(bench.io.closed, [first]);
     bench.bytes(second, &reply(file_set().content(LARGE)));
     assert_eq!((bench.last().status, bench.io.done.len()), (OpStatus::Ok, 2));
@@ -341,7 +330,7 @@ fn an_op_that_has_failed_does_not_fail_again_for_what_comes_behind_its_reply() {
     let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, b"HTTP/1.1 404 X\r\nContent-Length: 1\r\n\r\nx");
     bench.bytes(link, b"another");
-    assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
+    assert_eq!((bench.io.trailing_bytes.len(), &bench.io.closed[..]), (0, &[link][..]));
 }
 
 #[test]
@@ -351,7 +340,7 @@ fn a_server_that_says_408_to_an_idle_connection_sends_no_surplus() {
     bench.bytes(link, &reply(b"x"));
     let goodbye = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     bench.bytes(link, goodbye.as_bytes());
-    assert_eq!((bench.io.surpluses.len(), &bench.io.closed[..]), (0, &[link][..]));
+    assert_eq!((bench.io.trailing_bytes.len(), &bench.io.closed[..]), (0, &[link][..]));
 }
 
 #[test]
@@ -386,7 +375,8 @@ fn an_op_without_a_reply_times_out_and_the_next_one_reconnects() {
 
 #[test]
 fn a_capturing_session_keeps_a_bounded_body() {
-    let mut bench = Bench::of(HttpSession::capturing(url_site(Method::GET), OP_TIMEOUT));
+    let mut bench =
+        Bench::from_session(HttpSession::capturing(url_site(Method::GET), |_| false, OP_TIMEOUT));
     let link = bench.issue_and_connect(url_op(Method::GET));
     bench.bytes(link, &reply(b"{\"a\": 1}"));
     assert_eq!(bench.session.take_body(), b"{\"a\": 1}");
@@ -402,9 +392,9 @@ fn an_idle_client_is_small() {
     let link = bench.issue_and_connect(url_op(Method::GET));
     let reply = reply(b"body");
     bench.bytes(link, &reply[..20]);
-    assert!(bench.session.held_bytes() > 0);
+    assert!(bench.session.heap_bytes() > 0);
     bench.bytes(link, &reply[20..]);
-    assert_eq!(bench.session.held_bytes(), 0);
+    assert_eq!(bench.session.heap_bytes(), 0);
     let bytes = size_of::<HttpSession>() + size_of::<super::script::FileScript>();
     assert!(bytes < 600, "{bytes}");
 }
@@ -478,5 +468,27 @@ proptest! {
         if whole.status == OpStatus::Ok {
             prop_assert_eq!(whole, pieces);
         }
+    }
+}
+
+/// httparse #68: every tolerant client reads it.
+#[test]
+fn a_folded_field_is_a_good_reply_and_counted_as_a_nonconformity() {
+    for reply in [
+        "HTTP/1.1 200 OK\r\nPolicy: a;\r\n  b\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nA:\r\n\tb\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ] {
+        let mut bench = Bench::new(url_site(Method::GET));
+        let link = bench.issue_and_connect(url_op(Method::GET));
+        // In two parts, as it may come.
+        let (start, rest) = reply.as_bytes().split_at(30);
+        bench.bytes(link, start);
+        bench.bytes(link, rest);
+        assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
+        let kind = NonconformityKind::FoldedField;
+        let expected = Nonconformity::once("RFC 9112", "5.2", "GET", None, kind);
+        let reported = bench.session.take_counters().nonconformities;
+        assert_eq!(reported.iter().collect::<Vec<_>>(), [&expected]);
+        assert!(bench.session.take_counters().nonconformities.is_empty());
     }
 }

@@ -5,13 +5,15 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Io, Link};
+use plimsoll_engine::interface::{Io, Link};
 use plimsoll_model::outcome::OpKind;
+use plimsoll_model::units::Nanos;
 
 use super::error::HttpPlanError;
 use super::fileset::{FileId, FileSet};
 use super::h2::request::{Encoded, EncoderTable, encode, foreign_field};
 use super::parameters::{Connections, Statuses};
+use super::spare_links::SpareLinks;
 use super::wire::request::{Frame, Method, RequestText, head, request};
 use super::wire::template::Template;
 
@@ -158,7 +160,7 @@ impl Site {
         Self::new(frame, requests, blocks)
     }
 
-    /// A server that is asked for these. Each comes with what a message calls it.
+    /// A server with these URLs. Each comes with its name in messages.
     pub fn with_urls<'t>(
         frame: SiteFrame<'_>,
         urls: impl Iterator<Item = (&'t RequestText, &'t str)> + Clone,
@@ -172,7 +174,7 @@ impl Site {
         Self::new(frame, requests, blocks)
     }
 
-    /// A server that is asked for one URL, with a body of [`Bodies`] in each request.
+    /// A server with one URL, and a body of [`Bodies`] in each request.
     pub fn with_bodies(frame: SiteFrame<'_>, text: &RequestText, shown: &str) -> Self {
         let blocks = frame.blocks(std::iter::once(text));
         let text = UrlText::Made { head: head(frame.frame(), text), body: None };
@@ -195,7 +197,7 @@ impl Site {
         ShownUrl { site: self, request }
     }
 
-    /// What the reply's body must be, where it is known.
+    /// What the reply's body must be, if it is known.
     pub(super) fn content(&self, request: Request) -> Option<&[u8]> {
         match (&self.requests, request) {
             (Requests::Files { set, .. }, Request::File(id)) => Some(set.content(id)),
@@ -203,7 +205,7 @@ impl Site {
         }
     }
 
-    /// How long the body must be, where it is known.
+    /// How long the body must be, if it is known.
     pub(super) fn expected_bytes(&self, request: Request) -> Option<u64> {
         match (&self.requests, request) {
             (Requests::Files { .. }, Request::File(id)) => Some(id.bytes()),
@@ -244,11 +246,28 @@ pub struct WorkerSite {
     bodies: Option<Rc<dyn Bodies>>,
     /// Connections in a row that ended under the second request although they were to be kept.
     unkept_in_a_row: Cell<u32>,
+    /// Bodies in a row that stayed open after the reply was over.
+    open_in_a_row: Cell<u32>,
+    /// Connections in a row that the server did not close in time, although that was its part.
+    left_open_in_a_row: Cell<u32>,
+    /// Room for those that wait for it.
+    pub(super) spare_links: SpareLinks,
 }
+
+/// How long to wait for the end of a body once the reply is complete: its connection is reused only
+/// after it. Servers send it at once, busy ones some milliseconds later.
+pub const REST_WAIT: Nanos = Nanos::from_millis(20);
+
+/// After this many bodies in a row that stayed open, only the end of one in `OPEN_WAITED_FOR` is.
+const OPEN_IN_A_ROW_MAX: u32 = 3;
+const OPEN_WAITED_FOR: u32 = 64;
 
 /// A server that ends this many connections in a row under the second request keeps none, whatever
 /// its replies announce.
 const UNKEPT_IN_A_ROW_MAX: u32 = 3;
+/// A server that leaves this many connections in a row open after their last reply leaves the
+/// closing to its clients.
+const LEFT_OPEN_IN_A_ROW_MAX: u32 = 3;
 
 impl WorkerSite {
     /// A worker's view of `site`.
@@ -273,6 +292,9 @@ impl WorkerSite {
             lengths: vec![Cell::new(0); urls],
             bodies,
             unkept_in_a_row: Cell::new(0),
+            open_in_a_row: Cell::new(0),
+            left_open_in_a_row: Cell::new(0),
+            spare_links: SpareLinks::default(),
         })
     }
 
@@ -298,6 +320,40 @@ impl WorkerSite {
     /// A connection that was to be kept has ended under its next request.
     pub(super) fn unkept(&self) {
         self.unkept_in_a_row.set(self.unkept_in_a_row.get().saturating_add(1));
+    }
+
+    /// How long to wait for the end of a body when its reply is complete.
+    pub(super) fn rest_wait(&self) -> Nanos {
+        let open = self.open_in_a_row.get();
+        let waits = open < OPEN_IN_A_ROW_MAX || open.is_multiple_of(OPEN_WAITED_FOR);
+        if waits { REST_WAIT } else { Nanos::ZERO }
+    }
+
+    /// A body ended with the reply, or soon after it was over.
+    pub(super) fn ended(&self) {
+        self.open_in_a_row.set(0);
+    }
+
+    /// A body stayed open.
+    pub(super) fn stayed_open(&self) {
+        self.open_in_a_row.set(self.open_in_a_row.get().wrapping_add(1));
+    }
+
+    /// The server has not closed a connection for as long as a client can wait.
+    pub(super) fn left_open(&self) {
+        self.left_open_in_a_row.set(self.left_open_in_a_row.get().saturating_add(1));
+    }
+
+    /// It has closed one.
+    pub(super) fn has_closed(&self) {
+        if !self.leaves_open() {
+            self.left_open_in_a_row.set(0);
+        }
+    }
+
+    /// The server leaves the closing to its clients.
+    pub(super) fn leaves_open(&self) -> bool {
+        self.left_open_in_a_row.get() >= LEFT_OPEN_IN_A_ROW_MAX
     }
 
     /// Sends the request of `op` in one call, without allocation. Answers with the bytes of its
@@ -339,8 +395,8 @@ impl WorkerSite {
         }
     }
 
-    /// Appends the header block of the request of `op`, whose body is so long. Only of a site of
-    /// [`Version::Http2`].
+    /// Appends the header block of the request of `op`, whose body has this length. Only of a site
+    /// of [`Version::Http2`].
     pub(super) fn write_block(
         &self,
         op: &HttpOp,
@@ -396,8 +452,8 @@ impl WorkerSite {
 /// Writes the digits into `dir00000/class0_0`.
 fn write_digits(path: &mut [u8], id: FileId) {
     let mut rest = id.directory;
-    for place in path[3..8].iter_mut().rev() {
-        *place = b'0' + (rest % 10) as u8;
+    for digit in path[3..8].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
     path[14] = b'0' + id.class;
@@ -409,7 +465,7 @@ fn write_digits(path: &mut [u8], id: FileId) {
 pub struct HttpOp {
     /// How it counts in the statistics.
     pub kind: OpKind,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
     /// How; must be the method the site wrote into the request.
     pub method: Method,
@@ -419,7 +475,7 @@ pub struct HttpOp {
     pub key: u64,
 }
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A file of the file set.

@@ -1,10 +1,10 @@
-//! An [`Io`] that writes down what a session asks for, and a session driven by hand.
+//! An [`Io`] that records the calls of a session, and a session driven by hand.
 
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind, Mark, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -15,7 +15,7 @@ use super::session::HttpSession;
 use super::site::{HttpOp, Request, Site, SiteFrame, Version, WorkerSite};
 use super::wire::request::{Method, RequestText};
 
-/// What a session asked for.
+/// The calls of a session.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub links: u64,
@@ -26,7 +26,8 @@ pub(crate) struct Recorder {
     pub done: Vec<Outcome>,
     /// Of `done`, in its order.
     pub tickets: Vec<Ticket>,
-    pub surpluses: Vec<OpKind>,
+    pub trailing_bytes: Vec<OpKind>,
+    pub marks: Vec<Mark>,
     /// Links whose peer had closed before it was sent to.
     pub refused: Vec<Link>,
 }
@@ -56,8 +57,11 @@ impl Io for Recorder {
         self.tickets.push(ticket);
         self.done.push(outcome);
     }
-    fn surplus(&mut self, kind: OpKind) {
-        self.surpluses.push(kind);
+    fn mark(&mut self, _ticket: Ticket, mark: Mark) {
+        self.marks.push(mark);
+    }
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
+        self.trailing_bytes.push(kind);
     }
 }
 
@@ -104,19 +108,19 @@ pub(crate) fn url_site(method: Method) -> Rc<WorkerSite> {
     WorkerSite::new(Arc::new(Site::with_urls(frame, [(&text, "/page")].into_iter())))
 }
 
-/// A server of HTTP/2 that is asked with this body.
+/// A server of HTTP/2 whose requests have this body.
 pub(crate) fn body_site(text: &RequestText) -> Rc<WorkerSite> {
     let frame = SiteFrame { version: Version::Http2, ..frame(Connections::KeepAlive, &["2xx"]) };
     WorkerSite::new(Arc::new(Site::with_urls(frame, [(text, "/page")].into_iter())))
 }
 
-/// Asks for a file and verifies it.
+/// Requests a file and verifies it.
 pub(crate) fn file_op(id: FileId) -> HttpOp {
     let request = Request::File(id);
     HttpOp { kind: OpKind(id.class), request, method: Method::GET, verify: true, key: 0 }
 }
 
-/// Asks for the one URL.
+/// Requests the one URL.
 pub(crate) fn url_op(method: Method) -> HttpOp {
     HttpOp { kind: OpKind(0), request: Request::Url(0), method, verify: false, key: 0 }
 }
@@ -131,13 +135,13 @@ pub(crate) struct Bench<S> {
 impl Bench<HttpSession> {
     /// A client of `site`.
     pub(crate) fn new(site: Rc<WorkerSite>) -> Self {
-        Self::of(HttpSession::new(site, Plain::Unread, OP_TIMEOUT))
+        Self::from_session(HttpSession::new(site, Plain::Unread, OP_TIMEOUT))
     }
 }
 
 impl<S: Session<Op = HttpOp>> Bench<S> {
     /// A client with this session.
-    pub(crate) fn of(session: S) -> Self {
+    pub(crate) fn from_session(session: S) -> Self {
         Self { session, io: Recorder::default(), now: Nanos::ZERO }
     }
 

@@ -4,20 +4,22 @@ use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Link, Session};
+use plimsoll_engine::interface::{Link, Session};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_protocol::files::HostFiles;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
-use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::parameters::Connections::{KeepAlive, PerRequest};
 use super::reader::Plain;
 use super::session::HttpSession;
 use super::site::{HttpOp, WorkerSite};
+use super::spare_links::LINGERING_LINKS_MAX;
 use super::test_io::*;
-use super::tls::LINGERING_LINKS_MAX;
 use super::tls::{Identity, Tls, TlsError, TlsSite, Trust, client_config, resuming, server_name};
 
 /// A certificate for `localhost`, and a server that has it.
@@ -39,6 +41,57 @@ impl Server {
         Self { pem: made.cert.pem(), config: Arc::new(config) }
     }
 
+    /// The same with a certificate that claims to be an authority's (oha #372), or with these
+    /// names.
+    fn made(names: &[&str], is_ca: rcgen::IsCa) -> Self {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut parameters = rcgen::CertificateParams::new(names).unwrap();
+        parameters.is_ca = is_ca;
+        let key = rcgen::KeyPair::generate().unwrap();
+        let made = parameters.self_signed(&key).unwrap();
+        Self::with(made.pem(), made.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der()))
+    }
+
+    /// The same with one of X.509 version 1, as `openssl x509 -req` makes them (mqttui #142).
+    fn version1() -> Self {
+        let pem = include_str!("tls/version1.pem");
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let key = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).unwrap();
+        Self::with(pem.to_owned(), certificate, key)
+    }
+
+    fn with(
+        pem: String,
+        certificate: CertificateDer<'static>,
+        key: PrivatePkcs8KeyDer<'static>,
+    ) -> Self {
+        let provider = Arc::new(ring::default_provider());
+        let key = provider.key_provider.load_private_key(PrivateKeyDer::Pkcs8(key)).unwrap();
+        let resolver = SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key));
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(resolver));
+        Self { pem, config: Arc::new(config) }
+    }
+
+    /// Whether a client with this trust sends its request, and why not.
+    fn gets_request(&self, trust: Trust<'_>) -> (bool, String) {
+        let mut server = self.accept();
+        let mut bench = client(file_site(KeepAlive), trust);
+        let link = bench.issue_and_connect(file_op(SMALL));
+        let request = exchange(&mut bench, link, &mut server, 1000);
+        (request.starts_with(b"GET "), bench.io.detail)
+    }
+
+    /// The same of a client to which the certificate of `trusted` was given.
+    fn gets_request_trusting(&self, trusted: &Self) -> (bool, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &trusted.pem).unwrap();
+        self.gets_request(Trust::Authorities(Some(file.path())))
+    }
+
     fn accept(&self) -> ServerConnection {
         ServerConnection::new(self.config.clone()).unwrap()
     }
@@ -47,7 +100,7 @@ impl Server {
 fn client(site: Rc<WorkerSite>, trust: Trust<'_>) -> Bench<Tls<HttpSession>> {
     let config = client_config(trust, None, &HostFiles::default()).unwrap();
     let tls = TlsSite::new(config, server_name("localhost").unwrap());
-    Bench::of(Tls::new(HttpSession::new(site, Plain::Unread, OP_TIMEOUT), tls))
+    Bench::from_session(Tls::new(HttpSession::new(site, Plain::Unread, OP_TIMEOUT), tls))
 }
 
 /// Carries bytes both ways, `piece` at a time to the client, until nothing moves; answers with
@@ -120,7 +173,10 @@ fn a_discarded_body_is_decrypted_but_not_looked_at() {
 }
 
 /// A client whose request the server has read.
-fn asked(server: &mut ServerConnection, site: Rc<WorkerSite>) -> (Bench<Tls<HttpSession>>, Link) {
+fn client_with_request(
+    server: &mut ServerConnection,
+    site: Rc<WorkerSite>,
+) -> (Bench<Tls<HttpSession>>, Link) {
     let mut bench = client(site, Trust::Anyone);
     let link = bench.issue_and_connect(file_op(SMALL));
     let request = exchange(&mut bench, link, server, 1000);
@@ -136,7 +192,7 @@ fn unmeasured_reply() -> Vec<u8> {
 #[test]
 fn a_close_notify_ends_the_connection_before_any_fin() {
     let mut server = Server::new().accept();
-    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    let (mut bench, link) = client_with_request(&mut server, file_site(KeepAlive));
     server.writer().write_all(&unmeasured_reply()).unwrap();
     server.send_close_notify();
     exchange(&mut bench, link, &mut server, 100_000);
@@ -171,7 +227,7 @@ fn links_whose_fin_never_comes_are_bounded() {
 #[test]
 fn a_kept_connection_that_is_idle_ends_with_a_close_notify() {
     let mut server = Server::new().accept();
-    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    let (mut bench, link) = client_with_request(&mut server, file_site(KeepAlive));
     server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
     exchange(&mut bench, link, &mut server, 1000);
     assert_eq!((bench.last().status, bench.io.closed.len()), (OpStatus::Ok, 0));
@@ -186,7 +242,7 @@ fn a_kept_connection_that_is_idle_ends_with_a_close_notify() {
 #[test]
 fn a_body_that_only_a_fin_ends_is_truncated() {
     let mut server = Server::new().accept();
-    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    let (mut bench, link) = client_with_request(&mut server, file_site(KeepAlive));
     server.writer().write_all(&unmeasured_reply()).unwrap();
     exchange(&mut bench, link, &mut server, 1000);
     bench.eof(link);
@@ -198,7 +254,7 @@ fn a_body_that_only_a_fin_ends_is_truncated() {
 #[test]
 fn a_reply_that_says_its_length_needs_no_close_notify() {
     let mut server = Server::new().accept();
-    let (mut bench, link) = asked(&mut server, file_site(PerRequest));
+    let (mut bench, link) = client_with_request(&mut server, file_site(PerRequest));
     server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
     exchange(&mut bench, link, &mut server, 1000);
     bench.eof(link);
@@ -209,7 +265,7 @@ fn a_reply_that_says_its_length_needs_no_close_notify() {
 #[test]
 fn a_kept_connection_that_a_fin_ends_before_the_reply_is_tried_again() {
     let mut server = Server::new().accept();
-    let (mut bench, link) = asked(&mut server, file_site(KeepAlive));
+    let (mut bench, link) = client_with_request(&mut server, file_site(KeepAlive));
     server.writer().write_all(&reply(file_set().content(SMALL))).unwrap();
     exchange(&mut bench, link, &mut server, 1000);
     bench.issue(file_op(SMALL));
@@ -225,7 +281,7 @@ fn sessions_are_resumed_only_where_the_workload_says_so() {
         let config = if resumes { resuming(&full) } else { full };
         let tls = TlsSite::new(config, server_name("localhost").unwrap());
         let session = HttpSession::new(file_site(PerRequest), Plain::Unread, OP_TIMEOUT);
-        let mut bench = Bench::of(Tls::new(session, tls));
+        let mut bench = Bench::from_session(Tls::new(session, tls));
         let mut kinds = Vec::new();
         for _ in 0..2 {
             let mut server = made.accept();
@@ -267,6 +323,31 @@ fn a_certificate_of_the_ca_file_is_trusted_and_a_bad_file_refused() {
     assert!(matches!(refused, Err(TlsError::CaFile { .. })));
 }
 
+/// oha #372: a certificate of `openssl req -x509` has CA:TRUE.
+#[test]
+fn an_authoritys_certificate_of_the_ca_file_is_trusted_as_exactly_this_servers() {
+    let ca = || rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let server = Server::made(&["localhost"], ca());
+    assert_eq!(server.gets_request_trusting(&server), (true, String::new()));
+    let (gets_request, why) = server.gets_request_trusting(&Server::made(&["localhost"], ca()));
+    assert!(!gets_request && why.contains("CaUsedAsEndEntity"), "{why}");
+    let other_name = Server::made(&["example.com"], ca());
+    let (gets_request, why) = other_name.gets_request_trusting(&other_name);
+    assert!(!gets_request && why.contains("not valid for name"), "{why}");
+    let plain = Server::made(&["localhost"], rcgen::IsCa::ExplicitNoCa);
+    assert_eq!(plain.gets_request_trusting(&plain), (true, String::new()));
+}
+
+#[test]
+fn a_certificate_of_version_1_is_taken_where_any_is() {
+    let server = Server::version1();
+    assert_eq!(server.gets_request(Trust::Anyone), (true, String::new()));
+    let (gets_request, why) = server.gets_request_trusting(&server);
+    assert!(!gets_request && why.contains("UnsupportedCertVersion"), "{why}");
+    let (gets_request, _) = server.gets_request(Trust::Authorities(None));
+    assert!(!gets_request);
+}
+
 #[test]
 fn a_server_that_does_not_speak_tls_fails_the_op() {
     let mut bench = client(file_site(KeepAlive), Trust::Anyone);
@@ -300,14 +381,14 @@ fn a_broken_record_fails_the_op() {
 #[test]
 fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
     let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).unwrap();
-    let place = tempfile::tempdir().unwrap();
-    let (certificate, key) = (place.path().join("client.pem"), place.path().join("key.pem"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (certificate, key) = (temp_dir.path().join("client.pem"), temp_dir.path().join("key.pem"));
     std::fs::write(&certificate, own.cert.pem()).unwrap();
     std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
-    let mut known = RootCertStore::empty();
-    known.add(own.cert.der().clone()).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(own.cert.der().clone()).unwrap();
     let provider = Arc::new(ring::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(known), provider.clone());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let server_key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let config = ServerConfig::builder_with_provider(provider)
@@ -320,7 +401,7 @@ fn a_server_that_asks_for_a_certificate_of_the_client_gets_it() {
     let ends = |identity: Option<Identity<'_>>| {
         let config_here = client_config(Trust::Anyone, identity, &HostFiles::default()).unwrap();
         let tls = TlsSite::new(config_here, server_name("localhost").unwrap());
-        let mut bench = Bench::of(Tls::new(
+        let mut bench = Bench::from_session(Tls::new(
             HttpSession::new(file_site(KeepAlive), Plain::Unread, OP_TIMEOUT),
             tls,
         ));

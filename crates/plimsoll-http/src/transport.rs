@@ -1,5 +1,5 @@
-//! How servers are reached: from the keys of a suite to what sites and TLS sessions are made of. For
-//! suites of this crate, and of those whose messages travel in HTTP.
+//! How servers are reached: from the keys of a suite to what sites and TLS sessions are made of.
+//! For suites of this crate, and of those whose messages travel in HTTP.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -86,7 +86,7 @@ pub fn frame<'a>(
 ) -> Result<SiteFrame<'a>, PlanError> {
     let host = url.host_field();
     if !host.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(HttpPlanError::Path(url.to_string()).into());
+        return Err(HttpPlanError::Host(url.to_string()).into());
     }
     Ok(SiteFrame {
         base: format!("{}://{host}", url.scheme),

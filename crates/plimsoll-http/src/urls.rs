@@ -1,6 +1,6 @@
 //! Lists of URLs, from a file (`--urls`) or the suite. A line is `[weight] [method] URL`, where `#`
-//! begins a comment, or a JSON object with `url` and, where wanted, `method`, `weight`, `headers`
-//! and `body`. A URL is a path, or absolute and on the target.
+//! begins a comment, or a JSON object with `url` and optionally `method`, `weight`, `headers` and
+//! `body`. A URL is a path, or absolute and on the target.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const WEIGHT_MAX: u32 = 1_000_000;
 pub(crate) struct UrlLine {
     /// Share among the others.
     pub weight: u32,
-    /// What is asked.
+    /// The request.
     pub text: RequestText,
     /// Request target as written, for messages and names.
     pub shown: String,
@@ -66,7 +66,7 @@ pub enum UrlProblem {
     /// A name or value that no header field can have.
     #[error("header {0:?} has a name or a value that no header field can have")]
     Header(String),
-    /// A random part that is none.
+    /// A malformed random part.
     #[error(transparent)]
     Random(#[from] TemplateError),
     /// The weight is zero, or too large.
@@ -76,7 +76,7 @@ pub enum UrlProblem {
     #[error("method {0:?} is not one word such as GET, POST or PURGE")]
     Method(String),
     /// Neither a path nor a URL.
-    #[error("{0:?} is neither a path like /index.html nor a URL in plain ASCII; percent-encode it")]
+    #[error("{0:?} is neither a path like /index.html nor a URL; percent-encode spaces in it")]
     Url(String),
     /// Names and passwords in a URL would be stored with the list, and are not sent.
     #[error("{0} names a user, which is not sent; write a header instead")]
@@ -92,7 +92,7 @@ pub enum UrlProblem {
     TooLong,
 }
 
-/// Reads a list for these targets; `default` is used for what a line does not say.
+/// Reads a list for these targets; `default` is used for what a line lacks.
 pub(crate) fn parse_list<'l>(
     lines: impl Iterator<Item = &'l str>,
     targets: &[&TargetUrl],
@@ -111,13 +111,10 @@ pub(crate) fn parse_list<'l>(
         };
         list.extend(parsed.map_err(fail)?);
     }
-    match list.is_empty() {
-        true => Err(UrlsError { line: 0, problem: UrlProblem::Empty }),
-        false => Ok(list),
-    }
+    if list.is_empty() { Err(UrlsError { line: 0, problem: UrlProblem::Empty }) } else { Ok(list) }
 }
 
-/// A line in JSON, not in words.
+/// A line in JSON, not in tokens.
 pub(crate) fn is_json(line: &str) -> bool {
     line.trim_start().starts_with('{')
 }
@@ -130,18 +127,18 @@ fn parse_line(
     // A `#` within a URL is a fragment, which is not sent; so a comment needs no space before it.
     let content = line.split_once('#').map_or(line, |(before, _)| before);
     // Random parts may have spaces.
-    let (words, url) = match content.find(['/', '{']) {
+    let (tokens, url) = match content.find(['/', '{']) {
         Some(at) => {
             let start = content[..at].rfind(char::is_whitespace).map_or(0, |space| space + 1);
             (&content[..start], content[start..].trim())
         }
         None => content.trim().rsplit_once(char::is_whitespace).unwrap_or(("", content.trim())),
     };
-    let words: Vec<&str> = words.split_whitespace().collect();
-    let starts_with_weight = words
+    let tokens: Vec<&str> = tokens.split_whitespace().collect();
+    let starts_with_weight = tokens
         .first()
         .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
-    let (weight, method) = match words[..] {
+    let (weight, method) = match tokens[..] {
         [] if url.is_empty() => return Ok(None),
         [] => (1, default.method),
         [weight] if starts_with_weight => (read_weight(weight)?, default.method),
@@ -201,16 +198,16 @@ fn read_method(text: &str) -> Result<Method, UrlProblem> {
 fn read_url(text: &str, targets: &[&TargetUrl]) -> Result<String, UrlProblem> {
     let unreadable = || UrlProblem::Url(text.to_owned());
     if text.starts_with('/') {
-        return is_target_text(text).then(|| text.to_owned()).ok_or_else(unreadable);
+        return Some(encoded(text)).filter(|text| is_target_text(text)).ok_or_else(unreadable);
     }
     let url = TargetUrl::parse(text).map_err(|_| UrlProblem::Url(shown_of_unreadable(text)))?;
     if url.user.is_some() || url.password.is_some() {
         return Err(UrlProblem::User(Box::new(url)));
     }
-    let place = |u: &TargetUrl| {
+    let endpoint = |u: &TargetUrl| {
         (u.scheme.clone(), u.host.to_ascii_lowercase(), u.port.or_else(|| default_port(&u.scheme)))
     };
-    if !targets.iter().any(|target| place(target) == place(&url)) {
+    if !targets.iter().any(|target| endpoint(target) == endpoint(&url)) {
         return Err(UrlProblem::Elsewhere(url.to_string()));
     }
     request_target(&url).ok_or_else(unreadable)
@@ -220,13 +217,22 @@ fn default_port(scheme: &str) -> Option<u16> {
     super::PROTOCOL.schemes.iter().find(|(name, _)| *name == scheme).map(|(_, port)| *port)
 }
 
-/// Path and query of a URL; `None` when they are not plain ASCII.
+/// Path and query of a URL as they are sent; `None` if they contain what no URL may.
 pub(crate) fn request_target(url: &TargetUrl) -> Option<String> {
     let target = match &url.query {
         Some(query) => format!("{}?{query}", url.path),
         None => url.path.clone(),
     };
-    is_target_text(&target).then_some(target)
+    Some(encoded(&target)).filter(|target| is_target_text(target))
+}
+
+/// Percent-encoded outside ASCII, as browsers send it. RFC 3987 §3.1
+pub(crate) fn encoded(text: &str) -> String {
+    let encode = |c: char| match c.is_ascii() {
+        true => String::from(c),
+        false => c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect(),
+    };
+    text.chars().map(encode).collect()
 }
 
 /// Plain ASCII, but that random parts may have spaces.
@@ -274,11 +280,24 @@ mod tests {
         assert!(refusal("-1 /b").contains("weight -1"));
         assert!(refusal("P\u{f6}ST /b").contains("not one word"));
         assert!(refusal("index.html").contains("neither a path"));
-        assert!(refusal("/ä").contains("percent-encode"));
+        assert!(refusal("/a b").contains("percent-encode"));
         assert!(refusal("http://other/").contains("not on the target"));
         assert!(refusal("https://server/").contains("not on the target"));
         assert!(refusal("1 2 3 4").contains("3 GET /index.html"));
         assert!(refusal("# nothing").contains("names no URL"));
+    }
+
+    #[test]
+    fn what_is_not_ascii_is_sent_percent_encoded() {
+        let list = read(
+            "/\u{e4}\n2 PUT /\u{65e5}?q=\u{e9}&r={{int 1 9}}\n\
+                         {\"url\": \"http://server/%41\u{1f600}\"}",
+        );
+        let shown: Vec<String> = list.unwrap().into_iter().map(|line| line.shown).collect();
+        let sent = ["/%C3%A4", "/%E6%97%A5?q=%C3%A9&r={{int 1 9}}", "/%41%F0%9F%98%80"];
+        assert_eq!(shown, sent);
+        let url = TargetUrl::parse("http://h/\u{e4}?\u{fc}=1").unwrap();
+        assert_eq!(request_target(&url).as_deref(), Some("/%C3%A4?%C3%BC=1"));
     }
 
     #[test]

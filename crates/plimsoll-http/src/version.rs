@@ -23,13 +23,13 @@ pub struct Spoken {
     pub h2: Option<H2Settings>,
     /// For `https` targets.
     pub tls: Option<TlsLoad>,
-    /// What the report says of it; nothing of HTTP/1.1 where nothing else was asked for.
+    /// Facts for the report; none for HTTP/1.1 if no other version was requested.
     pub facts: Vec<Setting>,
 }
 
 impl Spoken {
-    /// Asks the servers where the suite leaves it to them and `decided` does not say what came of
-    /// it: agents speak what their controller has decided.
+    /// Negotiates with the servers if the suite leaves the version to them and `decided` has no
+    /// result: agents use the version that their controller has decided.
     pub fn new(
         workload: &HttpWorkload,
         secure: bool,
@@ -69,7 +69,10 @@ impl Spoken {
 fn own_facts(settings: H2Settings) -> [Setting; 3] {
     let H2Settings { streams, windows } = settings;
     [
-        Setting::new("streams a connection", format!("up to {streams} at a time")),
+        Setting::new(
+            "streams a connection",
+            format!("up to {streams} at a time, where the server allows them"),
+        ),
         Setting::new(
             "client's windows",
             format!(
@@ -90,14 +93,15 @@ pub(crate) fn spoken_name(load: &HttpLoad) -> Option<&'static str> {
     load.h2.is_some().then_some("http over HTTP/2")
 }
 
-/// What a server's settings say.
+/// A server's settings as a fact.
 pub fn peer_fact(peer: PeerSettings) -> Setting {
     let streams = match peer.streams_max {
         u32::MAX => "streams without limit".to_owned(),
         streams => format!("up to {streams} streams at a time"),
     };
     let window = grouped(peer.window_bytes.into());
-    Setting::new("server's settings", format!("{streams}, windows of {window} bytes a stream"))
+    let settings = format!("{streams}, windows of {window} bytes a stream");
+    Setting::new("server's settings", format!("{settings}; as it said before the load"))
 }
 
 /// Refuses a run whose requests would wait in the client.
@@ -109,8 +113,8 @@ pub fn check_streams(
     if own.streams <= peer.streams_max {
         return Ok(());
     }
-    let (target, allowed, wanted) = (target.to_string(), peer.streams_max, own.streams);
-    Err(HttpPlanError::TooManyStreams { target, allowed, wanted })
+    let (target, allowed, requested) = (target.to_string(), peer.streams_max, own.streams);
+    Err(HttpPlanError::TooManyStreams { target, allowed, requested })
 }
 
 /// All targets agree on HTTP/2 when they may choose.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::seam::{LinkKind, Session};
+use plimsoll_engine::interface::{LinkKind, Session};
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::outcome::{OpKind, OpStatus};
@@ -26,7 +26,7 @@ use super::transport::TlsLoad;
 use super::wire::request::Method;
 use super::workload::HttpLoad;
 
-/// A server may close a kept connection after each reply; the file is then asked for once more.
+/// A server may close a kept connection after each reply; the file is then requested once more.
 const TRIES_MAX: u32 = 2;
 
 /// A load whose file set is read before the first point.
@@ -47,10 +47,7 @@ pub(crate) struct Warming {
 
 impl PointPreparation for Warming {
     fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
-        self.targets.iter().try_for_each(|target| {
-            let channel = channel(target, dial);
-            channel.map(drop)
-        })
+        self.targets.iter().try_for_each(|target| channel(target, dial).map(drop))
     }
 
     fn ready(
@@ -149,7 +146,7 @@ impl Warming {
         let request = Request::File(file);
         let (kind, method) = (OpKind(file.class), self.method);
         let op = HttpOp { kind, request, method, verify: false, key: 0 };
-        let mut said = String::new();
+        let mut message = String::new();
         for _ in 0..TRIES_MAX {
             let mut client = match kept.take() {
                 Some(client) => client,
@@ -158,18 +155,18 @@ impl Warming {
             };
             match client.run(op) {
                 Ok(Ended { outcome, detail, .. }) => match outcome.status {
-                    OpStatus::Failed(_) => said = detail,
+                    OpStatus::Failed(_) => message = detail,
                     OpStatus::Ok | OpStatus::ExpectedFailure | OpStatus::Unexpected { .. } => {
                         *kept = Some(client);
                         return Ok(());
                     }
                 },
                 Err(BlockingError::Stopped) => return Err(SetupError::Stopped),
-                Err(broken) => said = broken.to_string(),
+                Err(broken) => message = broken.to_string(),
             }
         }
         Err(SetupError::Unusable(format!(
-            "{}: the file set was being read, as conditioning = \"warm\" wants, and then: {said}; \
+            "{}: the file set was being read, as conditioning = \"warm\" wants, and then: {message}; \
              see whether the server holds the whole set (plimsoll prepare), or set \
              conditioning=as_found",
             target.url

@@ -4,10 +4,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{ClientSeat, Script};
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::interface::{ClientContext, Script};
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::page_cache::AccessPattern;
 
 use super::fileset::directory_bytes;
 use super::h2::windows::H2Settings;
@@ -66,20 +67,27 @@ impl Workload for HttpLoad {
         }
     }
 
+    fn access_pattern(&self) -> Option<AccessPattern> {
+        match &self.scripts {
+            Scripts::Files(plan) => plan.access_pattern(self.sites.len() as u64),
+            Scripts::Urls(_) => None,
+        }
+    }
+
     fn clients_per_session(&self) -> u32 {
         self.h2.map_or(1, |settings| settings.streams)
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
-        let way = Way { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
+    fn run_worker(&self, context: WorkerContext<'_>) {
+        let transport = Transport { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
         let (site, reader) =
             (|site: &Arc<Site>| WorkerSite::new(site.clone()), || self.reader.clone());
         match &self.scripts {
             Scripts::Files(plan) => {
-                way.drive(seat, site, reader, |c| FileScript::new(plan.clone(), c.client));
+                transport.drive(context, site, reader, |c| FileScript::new(plan.clone(), c.client));
             }
             Scripts::Urls(plan) => {
-                way.drive(seat, site, reader, |c| UrlScript::new(plan.clone(), c.client));
+                transport.drive(context, site, reader, |c| UrlScript::new(plan.clone(), c.client));
             }
         }
     }
@@ -87,7 +95,7 @@ impl Workload for HttpLoad {
 
 /// How the clients of a load point reach their servers.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct Transport<'a> {
     /// One per target.
     pub sites: &'a [Arc<Site>],
     /// For `https` targets.
@@ -96,28 +104,31 @@ pub struct Way<'a> {
     pub h2: Option<H2Settings>,
 }
 
-impl Way<'_> {
+impl Transport<'_> {
     /// Runs a worker: `site` makes what its clients share of a server, `reader` and `script` what
     /// each of them has.
     pub fn drive<R: Reader, S: Script<Op = HttpOp>>(
         self,
-        seat: Seat<'_>,
+        context: WorkerContext<'_>,
         site: impl Fn(&Arc<Site>) -> Rc<WorkerSite>,
         reader: impl Fn() -> R,
-        script: impl Fn(&ClientSeat) -> S,
+        script: impl Fn(&ClientContext) -> S,
     ) {
         let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
         let tls: Vec<Rc<TlsSite>> = self.tls.into_iter().flat_map(TlsLoad::sites).collect();
-        let site = |c: &ClientSeat| sites[c.endpoint % sites.len()].clone();
-        let tls_site = |c: &ClientSeat| tls[c.endpoint % tls.len()].clone();
-        let one = |c: &ClientSeat| HttpSession::new(site(c), reader(), c.op_timeout);
-        let several = |c: &ClientSeat, h2| H2Session::new(site(c), h2, reader(), c.op_timeout);
+        let spare = context.spare_links / (sites.len() + tls.len()).max(1) as u32;
+        sites.iter().for_each(|site| site.spare_links.limit(spare));
+        tls.iter().for_each(|site| site.spare_links.limit(spare));
+        let site = |c: &ClientContext| sites[c.endpoint % sites.len()].clone();
+        let tls_site = |c: &ClientContext| tls[c.endpoint % tls.len()].clone();
+        let one = |c: &ClientContext| HttpSession::new(site(c), reader(), c.op_timeout);
+        let several = |c: &ClientContext, h2| H2Session::new(site(c), h2, reader(), c.op_timeout);
         match (self.h2, tls.is_empty()) {
-            (None, true) => seat.drive(|c| (one(&c), script(&c))),
-            (None, false) => seat.drive(|c| (Tls::new(one(&c), tls_site(&c)), script(&c))),
-            (Some(h2), true) => seat.drive(|c| (several(&c, h2), script(&c))),
+            (None, true) => context.drive(|c| (one(&c), script(&c))),
+            (None, false) => context.drive(|c| (Tls::new(one(&c), tls_site(&c)), script(&c))),
+            (Some(h2), true) => context.drive(|c| (several(&c, h2), script(&c))),
             (Some(h2), false) => {
-                seat.drive(|c| (Tls::new(several(&c, h2), tls_site(&c)), script(&c)));
+                context.drive(|c| (Tls::new(several(&c, h2), tls_site(&c)), script(&c)));
             }
         }
     }

@@ -1,15 +1,14 @@
-//! One streamed answer: what its events say, what each read of the connection brings of it, and
-//! the figures at its end.
+//! One streamed answer: its events, what each read of the connection adds to it, and the figures at
+//! its end.
 //!
 //! *Output* is text of any kind that is not empty: content, reasoning, calls of tools, refusals. A
-//! role, `content:""` and comments are none. A *chunk* is an event with output.
+//! role, `content:""` and comments are no output. A *chunk* is an event with output.
 //!
-//! Chunks that one read brings arrived together as far as anybody can tell: the kernel stamps what
-//! a read returns once. So a read has one instant, the gap from the read with output before it is
-//! recorded once, and its chunks are counted. A gap of zero for each chunk after the first would
-//! say how the network or this program bundled them, and would hide the pause before them among
-//! zeros. For the same reason the *first chunk* of a token time is all output of the first read
-//! with output.
+//! Chunks of one read count as arrived together: the kernel stamps what a read returns once. So a
+//! read has one instant, the interval from the previous read with output is recorded once, and its
+//! chunks are counted. An interval of zero for each chunk after the first would measure how the
+//! network or this program bundled them, and would hide the pause before them among zeros. For the
+//! same reason the *first chunk* of a token time is all output of the first read with output.
 
 use plimsoll_http::look::quoted;
 use plimsoll_model::outcome::ErrorClass;
@@ -19,17 +18,19 @@ use super::wire::json::{Malformed, Text};
 use super::wire::picks::{Picks, Usage, pick};
 use super::wire::sse::EVENT_BYTES_MAX;
 
-/// Kept of what an error says.
-const WORDS_CHARACTERS_MAX: usize = 300;
+/// Characters kept of an error's text.
+const MESSAGE_CHARACTERS_MAX: usize = 300;
 /// The data of the event that ends a stream.
 const DONE: &[u8] = b"[DONE]";
 /// Reasons to finish that are failures of the server.
 const FAILED_FINISHES: [&str; 2] = ["abort", "error"];
+/// The reason of an answer that has as many tokens as the server allows.
+const AT_LENGTH: &str = "length";
 
 /// One answer as far as it has come. Without heap unless it fails.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Of the read under way.
+    /// Of the current read.
     read: Output,
     has_visible: bool,
     first: Option<First>,
@@ -38,7 +39,10 @@ pub struct Answer {
     usage: Usage,
     is_done: bool,
     is_finished: bool,
+    is_at_length: bool,
     events: u64,
+    /// Of these, after the end.
+    trailing: u64,
     failure: Option<Failure>,
 }
 
@@ -47,7 +51,7 @@ pub struct Answer {
 struct First {
     at: Nanos,
     output: Output,
-    /// Tokens so far, as the server said at that instant.
+    /// Tokens so far, as the server reported at that instant.
     tokens: Option<u64>,
 }
 
@@ -72,16 +76,18 @@ pub struct Arrival {
     /// It has the first that a reader sees.
     pub is_first_visible: bool,
     /// Since the read with output before it.
-    pub gap: Option<Nanos>,
+    pub interval: Option<Nanos>,
 }
 
-/// What a complete answer came to.
+/// The figures of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// All output.
     pub output: Output,
-    /// Counts of tokens, as the server says.
+    /// Counts of tokens, as the server reports.
     pub usage: Usage,
+    /// Tokens of the answer, of all that `usage` says.
+    pub tokens: Option<u64>,
     /// From the first output to the last, for each token after the first: vLLM's time per output
     /// token. Absent without a count of tokens, or if all output came at one instant.
     pub token_time: Option<Nanos>,
@@ -91,14 +97,18 @@ pub struct Figures {
     pub is_first_chunk_estimated: bool,
     /// The stream ended with `[DONE]`.
     pub is_done: bool,
-    /// A finish reason was said.
+    /// A finish reason has arrived.
     pub is_finished: bool,
+    /// It was that the answer is as long as the server allows.
+    pub is_at_length: bool,
+    /// Events came after `[DONE]`.
+    pub has_trailing: bool,
 }
 
 /// Why an answer with a good status failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// An event says so.
+    /// An event reports an error.
     #[error("the stream has an error in it: {0}")]
     InBand(String),
     /// An event is not what it should be.
@@ -121,7 +131,7 @@ pub enum Failure {
         /// Chunks until then.
         chunks: u64,
     },
-    /// It said nothing.
+    /// It was empty.
     #[error("the stream ended without any output")]
     Empty,
 }
@@ -159,7 +169,14 @@ impl Answer {
     /// Reads the data of an event: its text for the reader.
     pub fn take<'d>(&mut self, data: &'d [u8]) -> Option<Text<'d>> {
         self.events += 1;
-        if data == DONE {
+        if self.is_done {
+            self.trailing += 1;
+            // No output: the answer was over. Some servers count at the very end.
+            let usage = pick(data).map(|picks| picks.usage);
+            self.usage.update(usage.unwrap_or_default());
+            return None;
+        }
+        if is_done(data) {
             self.is_done = true;
             return None;
         }
@@ -174,12 +191,19 @@ impl Answer {
         picks.content
     }
 
-    /// The answer has failed; the first reason counts.
+    /// Marks the answer as failed; the first reason counts, and none after its end.
     pub fn fail(&mut self, why: Failure) {
-        self.failure.get_or_insert(why);
+        if !self.is_done {
+            self.failure.get_or_insert(why);
+        }
     }
 
-    /// The read under way has ended; the kernel received its bytes at `at`.
+    /// `[DONE]` has come: whatever follows is no part of the answer.
+    pub const fn is_complete(&self) -> bool {
+        self.is_done
+    }
+
+    /// The current read has ended; the kernel received its bytes at `at`.
     pub fn read_ended(&mut self, at: Nanos) -> Arrival {
         let output = std::mem::take(&mut self.read);
         if output.chunks == 0 {
@@ -188,7 +212,7 @@ impl Answer {
         self.all.add(output);
         let is_first = self.first.is_none();
         if is_first {
-            let tokens = self.usage.completion.filter(|tokens| *tokens > 0);
+            let tokens = self.tokens().filter(|tokens| *tokens > 0);
             self.first = Some(First { at, output, tokens });
         }
         let had_visible = std::mem::replace(&mut self.has_visible, self.all.visible > 0);
@@ -197,16 +221,16 @@ impl Answer {
             output,
             is_first,
             is_first_visible: self.has_visible && !had_visible,
-            gap: (!is_first).then(|| at.saturating_sub(before)),
+            interval: (!is_first).then(|| at.saturating_sub(before)),
         }
     }
 
-    /// The body has ended as HTTP says it should; `rest` is what was left of it.
+    /// The body has ended properly by HTTP; `rest` is what was left of it.
     pub fn end(&mut self, rest: &[u8]) -> Result<Figures, Failure> {
-        self.is_done |= rest == DONE;
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
+        self.is_done |= is_done(rest);
         if !self.is_done && !self.is_finished {
             return Err(Failure::Truncated { chunks: self.all.chunks });
         }
@@ -216,10 +240,10 @@ impl Answer {
 
     fn learn(&mut self, picks: &Picks<'_>) {
         if let Some(error) = picks.error.filter(|_| self.failure.is_none()) {
-            self.fail(Failure::InBand(words(error.chars())));
+            self.fail(Failure::InBand(excerpt(error.chars())));
         }
         if let Some(finish) = picks.finish.map(Text::raw) {
-            self.is_finished = true;
+            (self.is_finished, self.is_at_length) = (true, finish == AT_LENGTH);
             if FAILED_FINISHES.contains(&finish) {
                 self.fail(Failure::InBand(format!("finish reason {finish}")));
             }
@@ -230,19 +254,28 @@ impl Answer {
         self.read.add(Output { chunks, characters, visible: picks.visible });
     }
 
+    fn tokens(&self) -> Option<u64> {
+        let output = self.all;
+        self.usage.output(output.characters.saturating_sub(output.visible))
+    }
+
     fn figures(&self, first: First) -> Figures {
+        let tokens = self.tokens();
         let mut figures = Figures {
             output: self.all,
             usage: self.usage,
+            tokens,
             token_time: None,
             later_token_time: None,
             is_first_chunk_estimated: false,
             is_done: self.is_done,
             is_finished: self.is_finished,
+            is_at_length: self.is_at_length,
+            has_trailing: self.trailing > 0,
         };
         let span = self.last_at.saturating_sub(first.at);
         // With fewer tokens than chunks the count cannot be right.
-        let Some(tokens) = self.usage.completion.filter(|tokens| *tokens >= self.all.chunks) else {
+        let Some(tokens) = tokens.filter(|tokens| *tokens >= self.all.chunks) else {
             return figures;
         };
         if span > Nanos::ZERO {
@@ -254,12 +287,12 @@ impl Answer {
         figures
     }
 
-    /// How many of all `tokens` came after the first chunk: by what the server said then, by the
-    /// chunks if each holds one token, by the characters otherwise.
+    /// How many of all `tokens` came after the first chunk: by the server's report then, by the
+    /// chunks if each has one token, by the characters otherwise.
     fn later_tokens(&self, tokens: u64, first: First) -> Later {
         let after = self.all.after(first.output);
         match first.tokens {
-            Some(said) => Later::counted(tokens.saturating_sub(said)),
+            Some(reported) => Later::counted(tokens.saturating_sub(reported)),
             None if !holds_several(tokens, self.all.chunks) => Later::counted(after.chunks),
             None => {
                 let share = after.characters as f64 / self.all.characters as f64;
@@ -271,6 +304,11 @@ impl Answer {
             }
         }
     }
+}
+
+/// The data is that of the event that ends a stream.
+pub(crate) fn is_done(data: &[u8]) -> bool {
+    data.trim_ascii() == DONE
 }
 
 /// Tokens after the first chunk.
@@ -295,9 +333,9 @@ fn each(span: Nanos, tokens: f64) -> Option<Nanos> {
     (tokens > 0.0).then(|| Nanos((span.0 as f64 / tokens).round() as u64))
 }
 
-/// The beginning of what a server says, in one line that a terminal can show.
-pub fn words(said: impl Iterator<Item = char>) -> String {
-    quoted(&said.collect::<String>(), WORDS_CHARACTERS_MAX)
+/// The beginning of a server's text, in one line that a terminal can show.
+pub fn excerpt(characters: impl Iterator<Item = char>) -> String {
+    quoted(&characters.collect::<String>(), MESSAGE_CHARACTERS_MAX)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ fn usage(tokens: u64) -> String {
 }
 
 /// An answer from reads: when each came, and its events.
-fn of(reads: &[(u64, Vec<String>)]) -> (Answer, Vec<Arrival>) {
+fn answer_from_reads(reads: &[(u64, Vec<String>)]) -> (Answer, Vec<Arrival>) {
     let mut answer = Answer::default();
     let mut arrivals = Vec::new();
     for (at, events) in reads {
@@ -33,12 +33,12 @@ fn of(reads: &[(u64, Vec<String>)]) -> (Answer, Vec<Arrival>) {
 /// Ends well: finish reason, `tokens`, `[DONE]`, in a read of their own.
 fn figures(mut reads: Vec<(u64, Vec<String>)>, tokens: u64) -> Figures {
     reads.push((10_000, vec![FINISH.to_owned(), usage(tokens), "[DONE]".to_owned()]));
-    of(&reads).0.end(b"").unwrap()
+    answer_from_reads(&reads).0.end(b"").unwrap()
 }
 
-/// One chunk in each of `n` reads, `gap` ms apart.
-fn steady(n: u64, gap: u64, text: &str) -> Vec<(u64, Vec<String>)> {
-    (0..n).map(|k| (100 + k * gap, vec![content(text)])).collect()
+/// One chunk in each of `n` reads, `interval` ms apart.
+fn steady(n: u64, interval: u64, text: &str) -> Vec<(u64, Vec<String>)> {
+    (0..n).map(|k| (100 + k * interval, vec![content(text)])).collect()
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn chunks_of_one_read_arrived_together() {
         (140, vec![content("c"), content("d")]),
         (180, vec![content("e")]),
     ];
-    let (_, arrivals) = of(&reads);
-    assert_eq!(arrivals[0].gap, None);
-    assert_eq!((arrivals[1].gap, arrivals[1].output.chunks), (Some(ms(40)), 2));
+    let (_, arrivals) = answer_from_reads(&reads);
+    assert_eq!(arrivals[0].interval, None);
+    assert_eq!((arrivals[1].interval, arrivals[1].output.chunks), (Some(ms(40)), 2));
     let figures = figures(reads, 5);
     // Two of the five tokens came at the first instant.
     assert_eq!(figures.token_time, Some(ms(20)));
@@ -78,7 +78,7 @@ fn chunks_of_one_read_arrived_together() {
 fn the_end_of_a_stream_is_no_output() {
     let mut reads = steady(3, 10, "a");
     reads.push((500, vec![FINISH.to_owned()]));
-    let (_, arrivals) = of(&reads);
+    let (_, arrivals) = answer_from_reads(&reads);
     assert_eq!(arrivals[3], Arrival::default());
     assert_eq!(figures(reads, 3).token_time, Some(ms(10)));
 }
@@ -93,30 +93,30 @@ fn a_count_that_cannot_be_right_gives_no_time() {
 #[test]
 fn done_or_a_finish_reason_is_an_end() {
     for end in [FINISH, "[DONE]"] {
-        let mut answer = of(&[(1, vec![content("a"), end.to_owned()])]).0;
+        let mut answer = answer_from_reads(&[(1, vec![content("a"), end.to_owned()])]).0;
         assert!(answer.end(b"").is_ok(), "{end}");
     }
-    assert!(of(&[(1, vec![content("a")])]).0.end(b"[DONE]").is_ok());
-    let truncated = of(&[(1, vec![content("a")])]).0.end(b"[DON");
+    assert!(answer_from_reads(&[(1, vec![content("a")])]).0.end(b"[DONE]").is_ok());
+    let truncated = answer_from_reads(&[(1, vec![content("a")])]).0.end(b"[DON");
     assert_eq!(truncated, Err(Failure::Truncated { chunks: 1 }));
 }
 
 #[test]
 fn the_first_failure_counts() {
     let events = vec![content("a"), "{\"x\"".to_owned(), "{\"error\":\"e\"}".to_owned()];
-    let failed = of(&[(1, events)]).0.end(b"");
+    let failed = answer_from_reads(&[(1, events)]).0.end(b"");
     let why = Malformed::Syntax { at: 4 };
     assert_eq!(failed, Err(Failure::Malformed { event: 2, why }));
     let aborted = FINISH.replace("length", "abort");
-    let failed = of(&[(1, vec![content("a"), aborted])]).0.end(b"");
+    let failed = answer_from_reads(&[(1, vec![content("a"), aborted])]).0.end(b"");
     assert_eq!(failed, Err(Failure::InBand("finish reason abort".to_owned())));
 }
 
 #[test]
 fn words_are_one_short_line() {
-    assert_eq!(words(" a\n\t b \u{1b}[31m ".chars()), "a b [31m");
-    let long = words("é ".chars().cycle().take(10_000));
-    assert_eq!(long.chars().count(), WORDS_CHARACTERS_MAX + 1);
+    assert_eq!(excerpt(" a\n\t b \u{1b}[31m ".chars()), "a b [31m");
+    let long = excerpt("é ".chars().cycle().take(10_000));
+    assert_eq!(long.chars().count(), MESSAGE_CHARACTERS_MAX + 1);
 }
 
 proptest! {
@@ -127,14 +127,14 @@ proptest! {
         continuous in any::<bool>(),
     ) {
         let mut answer = Answer::default();
-        let (mut at, mut said) = (0, 0);
+        let (mut at, mut reported) = (0, 0);
         for (pause, chunks, letters) in reads {
             at += pause;
             for _ in 0..chunks {
                 answer.take(content(&"x".repeat(letters)).as_bytes());
-                said += 1;
+                reported += 1;
                 if continuous {
-                    answer.take(usage(said).as_bytes());
+                    answer.take(usage(reported).as_bytes());
                 }
             }
             answer.read_ended(ms(at));

@@ -1,4 +1,4 @@
-//! A server as requests address it: paths below `/v1`, and what is asked of it before any load.
+//! A server as requests address it: paths below `/v1`, and the requests to it before any load.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 use super::learn::Asks;
 use super::parameters::Endpoint;
-use super::said::Said;
+use super::server_reply::{ServerReply, has_done};
 
 /// What a target's path is given where it names no version.
 const VERSION: &str = "/v1";
@@ -84,7 +84,7 @@ pub(crate) struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn ask(&self, text: &RequestText, shown: &str) -> Result<Said, SetupError> {
+    fn ask(&self, text: &RequestText, shown: &str) -> Result<ServerReply, SetupError> {
         let wrong = |error: PlanError| SetupError::Wrong(error.to_string());
         let frame = frame(self.http, &self.target.url, self.h2).map_err(wrong)?;
         let look = Look {
@@ -95,6 +95,7 @@ impl Server<'_> {
             key: 0,
             timeout: self.timeout,
             h2: self.h2,
+            is_complete: has_done,
         };
         let answer = look.ask(self.dial)?;
         if matches!(answer.status, OpStatus::Failed(_))
@@ -103,17 +104,17 @@ impl Server<'_> {
             return Err(look.unusable(why));
         }
         self.peer.set(answer.peer.or(self.peer.get()));
-        Ok(Said::from(answer))
+        Ok(ServerReply::from(answer))
     }
 }
 
 impl Asks for Server<'_> {
-    fn models(&self) -> Result<Said, SetupError> {
+    fn models(&self) -> Result<ServerReply, SetupError> {
         let path = path_of(&self.target.url, "models");
         self.ask(&RequestText::plain(Method::GET, &path), &path)
     }
 
-    fn post(&self, body: &[u8]) -> Result<Said, SetupError> {
+    fn post(&self, body: &[u8]) -> Result<ServerReply, SetupError> {
         let path = path_of(&self.target.url, self.endpoint.path());
         self.ask(&RequestText { body: Template::fixed(body), ..post(&path) }, &path)
     }

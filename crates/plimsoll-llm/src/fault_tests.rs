@@ -1,7 +1,7 @@
-//! The faults of other clients, each staged as it was found there: docs/llm-faults.md has the
+//! The faults of other clients, each reproduced as reported there: docs/llm-faults.md has the
 //! table. Those of loads and schedules are in the tests of the program.
 
-use plimsoll_engine::seam::{First, TimeKind};
+use plimsoll_engine::interface::{First, TimeKind};
 use plimsoll_model::outcome::ErrorClass;
 
 use super::test_client::{Asking, FINISH, ROLE, delta, usage};
@@ -204,14 +204,14 @@ fn fault_17_no_kind_of_output_hides_another() {
 
 #[test]
 fn fault_19_a_refusal_is_no_answer_of_one_token() {
-    for (status, body, words) in [
+    for (status, body, message) in [
         (429, r#"{"error":{"message":"queue is full","code":429}}"#, "saying queue is full"),
         (503, "upstream gone", "saying upstream gone"),
     ] {
         let head = format!("HTTP/1.1 {status} No\r\nContent-Length: {}\r\n\r\n", body.len());
         let mut asking = Asking::with_head(&head);
         asking.bytes(5, body.as_bytes());
-        asking.fails(ErrorClass::Status(status), words);
+        asking.fails(ErrorClass::Status(status), message);
         assert_eq!(asking.first(First::Byte), None, "the times are of answers");
     }
 }
@@ -219,7 +219,8 @@ fn fault_19_a_refusal_is_no_answer_of_one_token() {
 #[test]
 fn fault_25_times_are_those_of_the_kernel_however_late_the_client_reads() {
     let mut asking = Asking::new();
-    // On an exact beat; what is read late says so to the engine, which bounds the milestones.
+    // At exact intervals; what is read late is so marked for the engine, which bounds the
+    // milestones.
     for beat in 1..=50 {
         asking.texts(20 * beat, &["a"]);
     }

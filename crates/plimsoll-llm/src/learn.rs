@@ -1,5 +1,6 @@
-//! What is found out about a server before any load: its model, which fields it takes, how many
-//! tokens a word is. A wrong name or a missing key shows within a second, in the server's own words.
+//! What is learnt about a server before any load: its model, the fields that it accepts, the tokens
+//! of a word. A wrong name or a missing key is reported within a second, with the server's own
+//! text.
 
 use plimsoll_http::parameters::HttpVersion;
 use plimsoll_protocol::net::SetupError;
@@ -8,38 +9,38 @@ use serde_json::{Value as Json, json};
 
 use super::offers::Offers;
 use super::parameters::LlmWorkload;
-use super::prompts::fit::{Fit, PROBE_WORDS, Probed};
-use super::said::{Said, Streamed};
+use super::prompts::word_sequence::{Fit, PROBE_WORD_COUNTS, Probed};
+use super::server_reply::{ServerReply, Streamed};
 
-/// Words of the first request.
-const FIRST_WORDS: u32 = 64;
+/// Number of words of the first request.
+const FIRST_WORD_COUNT: u32 = 64;
 /// Tokens of its answer: enough to see that it comes in chunks.
 const FIRST_TOKENS: u32 = 16;
 /// Fields that are left out one after the other.
 const ATTEMPTS_MAX: u32 = 8;
 /// Names of models that a message quotes.
 const MODELS_SHOWN: usize = 8;
-/// How to go on all the same.
+/// How to run regardless.
 const INSIST: &str = "--no-check measures it all the same, with a word taken for a token";
 
-/// Asks the server.
+/// Sends requests to the server.
 pub(crate) trait Asks {
     /// For the models that it has.
-    fn models(&self) -> Result<Said, SetupError>;
+    fn models(&self) -> Result<ServerReply, SetupError>;
     /// For an answer to a body.
-    fn post(&self, body: &[u8]) -> Result<Said, SetupError>;
+    fn post(&self, body: &[u8]) -> Result<ServerReply, SetupError>;
     /// The server cannot be measured, and why.
     fn unusable(&self, why: String) -> SetupError;
 }
 
-/// Makes the body of a request of some words for some tokens.
+/// Builds the body of a request from a number of words and of tokens.
 pub(crate) trait Trials {
     /// A streamed request.
-    fn streamed(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8>;
+    fn streamed(&self, model: &str, offers: Offers, trial: Trial) -> Vec<u8>;
 
     /// One whose answer comes in one document.
-    fn plain(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
-        let streamed = self.streamed(model, offers, asked);
+    fn plain(&self, model: &str, offers: Offers, trial: Trial) -> Vec<u8> {
+        let streamed = self.streamed(model, offers, trial);
         let mut json: Json = serde_json::from_slice(&streamed).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {
             fields.remove("stream_options");
@@ -55,12 +56,12 @@ pub(crate) struct Trial {
     /// Its number; no two are alike.
     pub(crate) number: u64,
     /// Words of its prompt.
-    pub(crate) words: u32,
+    pub(crate) word_count: u32,
     /// Tokens of its answer at most.
     pub(crate) output_tokens: u32,
 }
 
-/// What was found out. Agents are told, and ask nothing.
+/// What was learnt. Agents get it from their controller, and send no such requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Learnt {
@@ -82,18 +83,18 @@ pub(crate) struct Learnt {
     pub(crate) says_continuous_usage: bool,
     /// The first answer was shorter than it was to be.
     pub(crate) is_cut_short: bool,
-    /// Longest prompt and answer together, where the server says it.
+    /// Longest prompt and answer together, if the server reports it.
     pub(crate) context_tokens: Option<u64>,
     /// What is spoken.
     pub(crate) http: HttpVersion,
 }
 
 impl Learnt {
-    /// Where nobody asked: the model that the suite names, and a word is a token.
+    /// Without requests: the model that the suite names, and one token a word.
     pub(crate) fn nothing(workload: &LlmWorkload) -> Self {
         Self {
             model: workload.model.clone(),
-            offers: Offers::of(workload),
+            offers: Offers::from_workload(workload),
             refused: Vec::new(),
             fit: Fit::UNKNOWN,
             probes: 0,
@@ -106,7 +107,7 @@ impl Learnt {
         }
     }
 
-    /// What holds for another server too: requests are the same for all.
+    /// Combines with another server's: requests are the same for all.
     pub(crate) fn and(self, other: Self, server: &dyn Asks) -> Result<Self, SetupError> {
         if self.model != other.model {
             return Err(server.unusable(format!(
@@ -131,7 +132,7 @@ impl Learnt {
     }
 }
 
-/// Asks a server everything.
+/// Learns everything about a server.
 pub(crate) fn learn(
     workload: &LlmWorkload,
     server: &dyn Asks,
@@ -153,7 +154,11 @@ pub(crate) fn learn(
 }
 
 /// The model that the suite names, or the only one there is.
-fn model(workload: &LlmWorkload, server: &dyn Asks, models: &Said) -> Result<String, SetupError> {
+fn model(
+    workload: &LlmWorkload,
+    server: &dyn Asks,
+    models: &ServerReply,
+) -> Result<String, SetupError> {
     if !workload.model.is_empty() {
         return Ok(workload.model.clone());
     }
@@ -173,7 +178,7 @@ fn model(workload: &LlmWorkload, server: &dyn Asks, models: &Said) -> Result<Str
     }
 }
 
-fn names(models: &Said) -> Vec<String> {
+fn names(models: &ServerReply) -> Vec<String> {
     let all = models.json();
     let all = all["data"].as_array().map_or(&[][..], Vec::as_slice);
     all.iter().filter_map(|model| model["id"].as_str()).map(str::to_owned).collect()
@@ -187,34 +192,34 @@ fn listed(names: &[String]) -> String {
     shown
 }
 
-/// As vLLM and SGLang say it of a model, or llama.cpp of a slot.
-fn context_tokens(models: &Said, model: &str) -> Option<u64> {
+/// As vLLM and SGLang report it for a model, or llama.cpp for a slot.
+fn context_tokens(models: &ServerReply, model: &str) -> Option<u64> {
     let all = models.json();
     let of = all["data"].as_array()?.iter().find(|one| one["id"] == model)?;
-    let said = of["max_model_len"].as_u64().or(of["meta"]["n_ctx"].as_u64());
-    said.filter(|tokens| *tokens > 0)
+    of["max_model_len"].as_u64().or(of["meta"]["n_ctx"].as_u64()).filter(|tokens| *tokens > 0)
 }
 
 /// One real streamed request, without the fields that the server refuses.
 fn first_answer(
     learnt: &mut Learnt,
-    (workload, models): (&LlmWorkload, &Said),
+    (workload, models): (&LlmWorkload, &ServerReply),
     server: &dyn Asks,
     trials: &dyn Trials,
 ) -> Result<(), SetupError> {
     let output_tokens = FIRST_TOKENS.min(workload.output_tokens.most());
     for attempt in 0..ATTEMPTS_MAX {
-        let asked = Trial { number: u64::from(attempt), words: FIRST_WORDS, output_tokens };
-        let body = trials.streamed(&learnt.model, learnt.offers, asked);
-        let said = server.post(&body)?;
-        if said.is_good() {
-            return look_at(learnt, &said, output_tokens, server);
+        let trial =
+            Trial { number: u64::from(attempt), word_count: FIRST_WORD_COUNT, output_tokens };
+        let body = trials.streamed(&learnt.model, learnt.offers, trial);
+        let reply = server.post(&body)?;
+        if reply.is_good() {
+            return look_at(learnt, &reply, output_tokens, server);
         }
-        let words = said.words();
+        let message = reply.message();
         let refused =
-            said.refuses_fields().then(|| learnt.offers.without_refused(&words, workload));
+            reply.refuses_fields().then(|| learnt.offers.without_refused(&message, workload));
         let Some((offers, name)) = refused.flatten() else {
-            return Err(server.unusable(complaint(&said, &words, models)));
+            return Err(server.unusable(complaint(&reply, &message, models)));
         };
         learnt.offers = offers;
         learnt.refused.push(name.to_owned());
@@ -227,15 +232,15 @@ fn first_answer(
 
 fn look_at(
     learnt: &mut Learnt,
-    said: &Said,
+    reply: &ServerReply,
     output_tokens: u32,
     server: &dyn Asks,
 ) -> Result<(), SetupError> {
-    let Some(stream) = said.streamed() else {
+    let Some(stream) = reply.streamed() else {
         return Err(server.unusable(format!(
             "the answer to the first request is no stream of events, though \"stream\": true was \
              asked for; it begins with {:?}; see whether what is between streams answers",
-            said.beginning()
+            reply.beginning()
         )));
     };
     let Streamed { error, has_output, usage, is_continuous } = stream;
@@ -258,21 +263,21 @@ fn look_at(
     Ok(())
 }
 
-/// The words of the probes, as far as the server's context reaches, and their tokens.
+/// Numbers of words of the probes that fit into the server's context, and their tokens.
 fn probe(
     learnt: &mut Learnt,
     server: &dyn Asks,
     trials: &dyn Trials,
 ) -> Result<Vec<Probed>, SetupError> {
     let mut probes = Vec::new();
-    for (number, words) in (u64::from(ATTEMPTS_MAX)..).zip(PROBE_WORDS) {
-        let asked = Trial { number, words, output_tokens: 1 };
-        let said = server.post(&trials.plain(&learnt.model, learnt.offers, asked))?;
-        let tokens = said.json()["usage"]["prompt_tokens"].as_u64();
+    for (number, word_count) in (u64::from(ATTEMPTS_MAX)..).zip(PROBE_WORD_COUNTS) {
+        let trial = Trial { number, word_count, output_tokens: 1 };
+        let reply = server.post(&trials.plain(&learnt.model, learnt.offers, trial))?;
+        let tokens = reply.json()["usage"]["prompt_tokens"].as_u64();
         let tokens = tokens.and_then(|tokens| u32::try_from(tokens).ok());
-        match tokens.filter(|_| said.is_good()) {
-            Some(tokens) => probes.push(Probed { words, tokens }),
-            // Longer than the context, or nothing is counted.
+        match tokens.filter(|_| reply.is_good()) {
+            Some(tokens) => probes.push(Probed { word_count, tokens }),
+            // Longer than the context, or the server counts no tokens.
             None => break,
         }
     }
@@ -294,27 +299,29 @@ fn check_context(
     if needed <= context {
         return Ok(());
     }
-    let with_turns = if later > 0 { " at the end of a conversation" } else { "" };
+    let conversation_note = if later > 0 { " at the end of a conversation" } else { "" };
     Err(server.unusable(format!(
-        "{} has a context of {context} tokens, and {needed} are asked for{with_turns}: {input} in, \
+        "{} has a context of {context} tokens, and {needed} are asked for{conversation_note}: {input} in, \
          {output} out; write --input-tokens and --output-tokens with smaller numbers",
         learnt.model
     )))
 }
 
-/// Why the first request was refused, and the next move.
-fn complaint(said: &Said, words: &str, models: &Said) -> String {
-    let lower = words.to_ascii_lowercase();
+/// Why the first request was refused, and what to do.
+fn complaint(reply: &ServerReply, message: &str, models: &ServerReply) -> String {
+    let lower = message.to_ascii_lowercase();
     let names = names(models);
-    let known = match &names[..] {
+    let model_advice = match &names[..] {
         [] => "write --model with the name that the server was started with".to_owned(),
         names => format!("write --model with one of {}", listed(names)),
     };
-    let advice = match said.status() {
+    let advice = match reply.status() {
         Some(401 | 403) => {
             "the server wants a key: write --api-key env:VARIABLE or --api-key @FILE"
         }
-        Some(400 | 404 | 422) if lower.contains("model") && !lower.contains("context") => &known,
+        Some(400 | 404 | 422) if lower.contains("model") && !lower.contains("context") => {
+            &model_advice
+        }
         Some(404 | 405) => {
             "see whether the URL is that of an OpenAI-compatible server: http://HOST:PORT/v1"
         }
@@ -330,8 +337,8 @@ fn complaint(said: &Said, words: &str, models: &Said) -> String {
         Some(500..) => "the server fails before there is any load: see what its log says",
         _ => "see what the server's log says",
     };
-    let quoted = if words.is_empty() { String::new() } else { format!(", saying {words:?}") };
-    format!("the first request ended with {}{quoted}; {advice}; {INSIST}", said.outcome())
+    let quoted = if message.is_empty() { String::new() } else { format!(", saying {message:?}") };
+    format!("the first request ended with {}{quoted}; {advice}; {INSIST}", reply.outcome())
 }
 
 #[cfg(test)]

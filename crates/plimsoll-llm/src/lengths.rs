@@ -43,8 +43,8 @@ pub enum Length {
 impl Length {
     /// Reads the text; `None` where it is no length.
     pub fn parse(text: &str) -> Option<Self> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let length = match words[..] {
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        let length = match parts[..] {
             ["uniform", bounds] => {
                 let (from, to) = read_bounds(bounds)?;
                 Self::Uniform { from, to }

@@ -1,17 +1,17 @@
 //! Servers of language models that answer in streams (OpenAI's chat completions and their kin):
-//! suites, what their answers say, and servers to measure.
+//! suites, their answers, and servers to measure.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`wire`] | streams of events, and what one says, pure |
+//! | [`wire`] | streams of events, and the content of one, pure |
 //! | [`answer`], [`reader`] | the figures of an answer; what reads them for a session of HTTP |
-//! | `prompts` | what requests say: words, lengths, salts, recorded loads |
-//! | `requests` | the requests of a worker, and which comes next |
+//! | `prompts` | the content of requests: words, lengths, salts, recorded loads |
+//! | `requests` | the workload: the requests of a worker, and which comes next |
 //! | `lengths` | how many tokens, drawn |
-//! | `offers`, `learn`, `said` | what a server takes and counts, found out before any load |
+//! | `offers`, `learn`, `server_reply` | what a server accepts and counts, learnt before any load |
 //! | `endpoint` | paths, and requests before any load |
 //! | `host`, `server` | servers to measure, started and greeted |
-//! | [`parameters`], `plan`, `workload` | from a suite to running clients |
+//! | [`parameters`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
@@ -27,14 +27,15 @@ mod plan;
 mod prompts;
 pub mod reader;
 mod requests;
-mod said;
 #[cfg(feature = "host")]
 pub mod server;
+mod server_reply;
 pub mod wire;
-mod workload;
 
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod test_client;
 

@@ -50,8 +50,8 @@ impl Offers {
         limit: Limit::MaxTokens,
     };
 
-    /// What a suite wants sent.
-    pub(crate) fn of(workload: &LlmWorkload) -> Self {
+    /// The fields that a suite requests.
+    pub(crate) fn from_workload(workload: &LlmWorkload) -> Self {
         Self {
             continuous_usage: workload.continuous_usage != Offer::Off,
             ignore_eos: workload.ignore_eos != Offer::Off,
@@ -96,7 +96,7 @@ impl Offers {
     /// nothing that may be left out.
     pub(crate) fn without_refused(
         self,
-        said: &str,
+        message: &str,
         workload: &LlmWorkload,
     ) -> Option<(Self, &'static str)> {
         let left = |offer: Offer, sent: bool| offer == Offer::Auto && sent;
@@ -105,7 +105,7 @@ impl Offers {
             ("max_completion_tokens", false, self),
             (
                 "max_tokens",
-                said.contains("max_completion_tokens") && self.limit == Limit::MaxTokens,
+                message.contains("max_completion_tokens") && self.limit == Limit::MaxTokens,
                 Self { limit: Limit::MaxCompletionTokens, ..self },
             ),
             (
@@ -134,9 +134,9 @@ impl Offers {
                 Self { min_tokens: false, ..self },
             ),
         ];
-        let named = |name: &str| said.contains(name);
-        let found = fields.into_iter().find(|(name, may_go, _)| *may_go && named(name));
-        found.map(|(name, _, without)| (without, name))
+        let named = |name: &str| message.contains(name);
+        let refused = fields.into_iter().find(|(name, may_go, _)| *may_go && named(name));
+        refused.map(|(name, _, without)| (without, name))
     }
 }
 
@@ -144,14 +144,14 @@ impl Offers {
 mod tests {
     use super::*;
 
-    fn without(said: &str, workload: &LlmWorkload) -> Option<&'static str> {
-        Offers::of(workload).without_refused(said, workload).map(|(_, name)| name)
+    fn without(message: &str, workload: &LlmWorkload) -> Option<&'static str> {
+        Offers::from_workload(workload).without_refused(message, workload).map(|(_, name)| name)
     }
 
     #[test]
     fn a_refusal_that_names_a_field_takes_it_out() {
         let workload = LlmWorkload::default();
-        for (said, name) in [
+        for (message, name) in [
             ("Unrecognized request argument supplied: ignore_eos", Some("ignore_eos")),
             ("[{'loc': ('body', 'min_tokens'), 'msg': 'Extra inputs'}]", Some("min_tokens")),
             (
@@ -166,7 +166,7 @@ mod tests {
             ("max_tokens is too large: 128", None),
             ("the model `m` does not exist", None),
         ] {
-            assert_eq!(without(said, &workload), name, "{said}");
+            assert_eq!(without(message, &workload), name, "{message}");
         }
         let (changed, _) = Offers::ALL
             .without_refused("'max_tokens': use 'max_completion_tokens'", &workload)
@@ -181,6 +181,6 @@ mod tests {
         let workload = LlmWorkload { ignore_eos, ..LlmWorkload::default() };
         assert_eq!(without("Unrecognized request argument: ignore_eos", &workload), None);
         let ignore_eos = Offer::Off;
-        assert!(!Offers::of(&LlmWorkload { ignore_eos, ..workload }).ignore_eos);
+        assert!(!Offers::from_workload(&LlmWorkload { ignore_eos, ..workload }).ignore_eos);
     }
 }

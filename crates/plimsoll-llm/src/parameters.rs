@@ -22,7 +22,7 @@ const OWN_KEYS: [&str; 11] = [
     "urls",
     "file_set",
 ];
-/// Of the body of a request what a suite cannot set besides.
+/// Fields of a request's body that a suite cannot set, since requests have their own.
 const OWN_FIELDS: [&str; 10] = [
     "model",
     "messages",
@@ -36,7 +36,7 @@ const OWN_FIELDS: [&str; 10] = [
     "n",
 ];
 /// Turns of a conversation.
-const TURNS_MAX: u32 = 1_000;
+const EXCHANGES_MAX: u32 = 1_000;
 /// System prompts that requests share.
 const PREFIXES_MAX: u32 = 1_000_000;
 
@@ -49,12 +49,12 @@ pub struct LlmWorkload {
     /// What the requests ask for.
     pub endpoint: Endpoint,
     /// Tokens of a prompt: a number, "uniform 64..256" or "lognormal 200 150 1..2000" (mean,
-    /// standard deviation, bounds). In a conversation, of its first turn.
+    /// standard deviation, bounds). In a conversation, of its first exchange.
     pub input_tokens: Length,
     /// Tokens of an answer, likewise.
     pub output_tokens: Length,
-    /// Where the part of a prompt stands that makes it differ from all others, so that a server's
-    /// cache does not know it.
+    /// Position of the part that makes a prompt differ from all others, so that a server's cache
+    /// does not have it.
     pub salt: Salt,
     /// Of `input_tokens`, those of a system prompt that requests share.
     #[schemars(range(min = 0, max = TOKENS_MAX))]
@@ -63,7 +63,7 @@ pub struct LlmWorkload {
     #[schemars(range(min = 1, max = PREFIXES_MAX))]
     pub prefixes: u32,
     /// Questions of a conversation; each is sent with all before it and their answers.
-    #[schemars(range(min = 1, max = TURNS_MAX))]
+    #[schemars(range(min = 1, max = EXCHANGES_MAX))]
     pub turns: u32,
     /// Tokens of the questions after the first.
     pub turn_tokens: Length,
@@ -131,7 +131,7 @@ pub enum Offer {
     /// Unless the server refuses it.
     #[default]
     Auto,
-    /// Whatever the server says.
+    /// Whatever the server reports.
     On,
     /// No.
     Off,
@@ -166,7 +166,7 @@ impl Default for LlmWorkload {
     }
 }
 
-/// What is said of the transport, without what the requests here decide.
+/// The keys of the transport, without those that the requests here decide.
 fn transport<S: Serializer>(http: &HttpWorkload, serializer: S) -> Result<S::Ok, S::Error> {
     let mut table = http.as_table();
     OWN_KEYS.iter().for_each(|key| drop(table.remove(*key)));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn typed(set: &[&str]) -> LlmWorkload {
-        suite(set).unwrap().workload.of::<LlmWorkload>().clone()
+        suite(set).unwrap().workload.parameters::<LlmWorkload>().clone()
     }
 
     fn refusal(set: &[&str]) -> String {
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn wrong_workloads_are_refused_with_a_next_move() {
-        for (set, said) in [
+        for (set, expected) in [
             ("workload.output_tokens=long", "\"long\", not a number of tokens from 1"),
             ("workload.output_tokens=0", "not a number of tokens from 1"),
             ("workload.input_token=3", "did you mean `input_tokens`?"),
@@ -295,7 +295,7 @@ mod tests {
             ("workload.http.streams=4", "only HTTP/2 has streams"),
             ("workload.http.connections=held", "held by suite web-url alone"),
         ] {
-            assert!(refusal(&[set]).contains(said), "{set}: {}", refusal(&[set]));
+            assert!(refusal(&[set]).contains(expected), "{set}: {}", refusal(&[set]));
         }
         let both = refusal(&["workload.turns=3", "workload.prompts_file=p.jsonl"]);
         assert!(both.contains("no conversations"), "{both}");

@@ -1,4 +1,4 @@
-//! From a suite and its targets to a workload, with what was found out about the servers.
+//! From a suite and its targets to a workload, with what was learnt about the servers.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -22,11 +22,10 @@ use super::offers::Offers;
 use super::parameters::{LlmWorkload, Salt};
 use super::prompts::body::Frame;
 use super::prompts::file::UserPrompts;
-use super::prompts::fit::Fit;
 use super::prompts::trace::{self, Trace};
-use super::prompts::words::Words;
+use super::prompts::word_sequence::{Fit, WordSequence};
 use super::prompts::{FileError, Made, Number, Prompts, Source};
-use super::workload::LlmLoad;
+use super::requests::LlmLoad;
 
 /// Suite whose load is recorded.
 const TRACE_SUITE: &str = "llm-trace";
@@ -50,22 +49,25 @@ fn due_times(content: &Content) -> Option<Recorded> {
 
 /// Makes the workload of a run.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.of::<LlmWorkload>();
+    let workload = request.suite.workload.parameters::<LlmWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request, workload)?;
-    let told: Option<Learnt> =
+    let received: Option<Learnt> =
         request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
-    let decided = told.as_ref().map(|told| told.http);
+    let decided = received.as_ref().map(|received| received.http);
     let spoken = Spoken::new(&workload.http, secure, request, decided)?;
-    let draft = Draft { request, workload, words: Arc::new(Words::new(request.seed)) };
+    let draft =
+        Draft { request, workload, word_sequence: Arc::new(WordSequence::new(request.seed)) };
+    // A file that cannot be used is reported before any request.
+    let file = draft.user_prompts()?;
     let mut facts = Vec::new();
-    let learnt = draft.learnt(told, &spoken, &mut facts)?;
+    let learnt = draft.learnt(received, &spoken, &mut facts)?;
     let learnt = Learnt { http: spoken.version(), ..learnt };
-    facts.extend(draft.facts(&learnt));
+    facts.extend(draft.facts(&learnt, file.as_deref()));
     let Spoken { h2, tls, facts: of_version } = spoken;
     facts.extend(of_version);
     let recorded = request.loadfile.and_then(|file| due_times(&file.content));
-    let prompts = draft.prompts(&learnt, draft.source(&learnt)?);
+    let prompts = draft.prompts(&learnt, draft.source(&learnt, file));
     let site = |url| site(&workload.http, url, workload.endpoint, h2).map(Arc::new);
     let sites = request.targets.iter().map(|target| site(&target.url));
     let load = LlmLoad {
@@ -73,7 +75,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         tls,
         h2,
         prompts: Arc::new(prompts),
-        turns: workload.turns,
+        exchanges: workload.turns,
         recorded,
     };
     let fixed = Plan::fixed(Arc::new(load), practices(workload), facts);
@@ -107,33 +109,33 @@ struct NoTrace;
 struct Draft<'a> {
     request: &'a PlanRequest<'a>,
     workload: &'a LlmWorkload,
-    words: Arc<Words>,
+    word_sequence: Arc<WordSequence>,
 }
 
 impl Draft<'_> {
-    /// What the servers say, or have said to the controller.
+    /// What the servers report, or have reported to the controller.
     fn learnt(
         &self,
-        told: Option<Learnt>,
+        received: Option<Learnt>,
         spoken: &Spoken,
         facts: &mut Vec<Setting>,
     ) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
-        match (request.planner, told) {
-            (Planner::Agent, Some(told)) => {
+        match (request.planner, received) {
+            (Planner::Agent, Some(received)) => {
                 reach(request)?;
-                Ok(told)
+                Ok(received)
             }
             (Planner::Controller, _) if workload.first_check => self.ask_all(spoken, facts),
             _ => Ok(Learnt::nothing(workload)),
         }
     }
 
-    /// Asks every server. Requests are the same for all: without what one of them refuses.
+    /// Learns from every server. Requests are the same for all: without what one of them refuses.
     fn ask_all(&self, spoken: &Spoken, facts: &mut Vec<Setting>) -> Result<Learnt, PlanError> {
         let Self { request, workload, .. } = *self;
         let tls: Vec<_> = spoken.tls.iter().flat_map(TlsLoad::sites).collect();
-        let mut found: Option<Learnt> = None;
+        let mut agreed: Option<Learnt> = None;
         for (target, at) in request.targets.iter().zip(0..) {
             let server = Server {
                 http: &workload.http,
@@ -150,45 +152,52 @@ impl Draft<'_> {
                 facts.push(peer_fact(peer));
                 check_streams(&target.url, peer, own)?;
             }
-            found = Some(match found {
+            agreed = Some(match agreed {
                 None => one,
                 Some(first) => first.and(one, &server)?,
             });
         }
-        found.ok_or(PlanError::NoTarget)
+        agreed.ok_or(PlanError::NoTarget)
     }
 
-    fn source(&self, learnt: &Learnt) -> Result<Source, PlanError> {
+    fn source(&self, learnt: &Learnt, file: Option<Arc<UserPrompts>>) -> Source {
         let workload = self.workload;
         if let Some(file) = self.request.loadfile
             && let Ok(trace) = Arc::clone(&file.content).downcast::<Trace>()
         {
-            return Ok(Source::Trace(trace));
+            return Source::Trace(trace);
         }
-        let Some(file) = &workload.prompts_file else {
-            return Ok(Source::Made(Made::new(workload, learnt.fit)));
-        };
+        match file {
+            Some(prompts) => Source::File { prompts, output: workload.output_tokens },
+            None => Source::Made(Made::new(workload, learnt.fit)),
+        }
+    }
+
+    /// The prompts of the user's file, where there is one that is sent.
+    fn user_prompts(&self) -> Result<Option<Arc<UserPrompts>>, PlanError> {
+        let workload = self.workload;
+        let file = workload.prompts_file.as_ref().filter(|_| self.request.loadfile.is_none());
+        let Some(file) = file else { return Ok(None) };
         let unread = |reason: String| {
             let file = format!("cannot read the prompts from {file}");
-            PlanError::own(FileError { file, place: String::new(), reason })
+            PlanError::own(FileError { file, location: String::new(), reason })
         };
         let bytes = self.request.files.read(Path::new(file));
         let bytes = bytes.map_err(|e| unread(e.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unread("it is not text".to_owned()))?;
         let prompts = UserPrompts::read(&text, file, workload.endpoint, workload.salt);
-        let prompts = Arc::new(prompts.map_err(PlanError::own)?);
-        Ok(Source::File { prompts, output: workload.output_tokens })
+        Ok(Some(Arc::new(prompts.map_err(PlanError::own)?)))
     }
 
     fn prompts(&self, learnt: &Learnt, source: Source) -> Prompts {
         let workload = self.workload;
         let frame = Frame::new(&learnt.model, workload.endpoint, learnt.offers, &workload.extra);
-        let words = (self.request.seed, self.words.clone());
-        Prompts::new(words, frame, learnt.fit, workload.salt, source)
+        let word_source = (self.request.seed, self.word_sequence.clone());
+        Prompts::new(word_source, frame, learnt.fit, workload.salt, source)
     }
 
-    /// What the disclosure says.
-    fn facts(&self, learnt: &Learnt) -> Vec<Setting> {
+    /// The facts for the disclosure.
+    fn facts(&self, learnt: &Learnt, file: Option<&UserPrompts>) -> Vec<Setting> {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: String| facts.push(Setting::new(name, value));
         fact("model", learnt.model.clone());
@@ -196,7 +205,7 @@ impl Draft<'_> {
         for header in self.workload.http.headers.iter().filter_map(|field| Header::read(field)) {
             fact(HEADER_FACT, header.shown());
         }
-        fact("prompts", self.prompts_fact());
+        fact("prompts", self.prompts_fact(file));
         if let Some(recorded) = self.request.loadfile.and_then(|file| due_times(&file.content)) {
             fact("recorded load", self.recorded_fact(&recorded));
         }
@@ -228,7 +237,7 @@ impl Draft<'_> {
         )
     }
 
-    fn prompts_fact(&self) -> String {
+    fn prompts_fact(&self, prompts: Option<&UserPrompts>) -> String {
         let workload = self.workload;
         if let Some(file) = self.request.loadfile {
             let trace = Arc::clone(&file.content).downcast::<Trace>();
@@ -241,17 +250,25 @@ impl Draft<'_> {
                 file.path.display()
             );
         }
-        if let Some(file) = &workload.prompts_file {
-            return format!("of {file}");
+        if let (Some(file), Some(prompts)) = (&workload.prompts_file, prompts) {
+            return prompts.fact(file);
         }
-        let LlmWorkload { input_tokens, prefix_tokens, prefixes, turns, turn_tokens, .. } =
-            workload;
+        let LlmWorkload {
+            input_tokens,
+            prefix_tokens,
+            prefixes,
+            turns: exchanges,
+            turn_tokens: message_tokens,
+            ..
+        } = workload;
         let mut made = format!("made of words; {input_tokens} tokens");
         if *prefix_tokens > 0 {
             made.push_str(&format!(", {prefix_tokens} of a system prompt, one of {prefixes}"));
         }
-        if *turns > 1 {
-            made.push_str(&format!("; conversations of {turns}, then {turn_tokens} tokens each"));
+        if *exchanges > 1 {
+            made.push_str(&format!(
+                "; conversations of {exchanges}, then {message_tokens} tokens each"
+            ));
         }
         made
     }
@@ -277,9 +294,9 @@ const fn salt_fact(workload: &LlmWorkload) -> &'static str {
     }
 }
 
-/// What methods say something of and no key of a suite.
+/// Practices that methods mention and no key of a suite sets.
 fn practices(workload: &LlmWorkload) -> Vec<Practice> {
-    let place = match workload.salt {
+    let position = match workload.salt {
         Salt::First => "before everything",
         Salt::AfterPrefix => "between system prompt and question",
         Salt::None => "none",
@@ -287,31 +304,31 @@ fn practices(workload: &LlmWorkload) -> Vec<Practice> {
     vec![
         Practice::new("generator.token_counts", "the server's own (usage)"),
         Practice::new("generator.accuracy", "not judged"),
-        Practice::new("generator.salt", place),
+        Practice::new("generator.salt", position),
         Practice::new("generator.streaming", "yes"),
     ]
 }
 
 impl Trials for Draft<'_> {
-    fn streamed(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
+    fn streamed(&self, model: &str, offers: Offers, requested: Trial) -> Vec<u8> {
         let workload = self.workload;
-        let shared = u64::from(workload.prefix_tokens) * u64::from(asked.words)
+        let shared = u64::from(workload.prefix_tokens) * u64::from(requested.word_count)
             / u64::from(workload.input_tokens.most().max(1));
         let trial = LlmWorkload {
-            input_tokens: Length::Fixed(asked.words),
-            output_tokens: Length::Fixed(asked.output_tokens),
+            input_tokens: Length::Fixed(requested.word_count),
+            output_tokens: Length::Fixed(requested.output_tokens),
             prefix_tokens: shared as u32,
             ..workload.clone()
         };
         let frame = Frame::new(model, workload.endpoint, offers, &workload.extra);
         // Words are counted: each is a token here.
         let source = Source::Made(Made::new(&trial, Fit::UNKNOWN));
-        let words = (self.request.seed, self.words.clone());
+        let word_source = (self.request.seed, self.word_sequence.clone());
         let salt = if workload.salt == Salt::None { Salt::First } else { workload.salt };
-        let prompts = Prompts::new(words, frame, Fit::UNKNOWN, salt, source);
+        let prompts = Prompts::new(word_source, frame, Fit::UNKNOWN, salt, source);
         let nonce = self.request.dial.caller().nonce;
         let mut body = Vec::new();
-        prompts.write(Number { nonce, index: asked.number }, &mut body);
+        prompts.write(Number { nonce, index: requested.number }, &mut body);
         body
     }
 }

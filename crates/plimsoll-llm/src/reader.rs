@@ -1,27 +1,27 @@
-//! Reads streamed answers for a session of `plimsoll-http`: marks their times, counts what they
-//! hold, and says which of them failed although their status is good.
+//! Reads streamed answers for a session of `plimsoll-http`: marks their times, counts their
+//! content, and detects which of them failed despite a good status.
 
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{First, Io, Mark, SessionCounters, TimeKind};
+use plimsoll_engine::interface::{First, Io, Mark, SessionCounters, TimeKind};
 use plimsoll_http::look;
 use plimsoll_http::reader::{At, Reader};
 use plimsoll_model::event::GenerationCounts;
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind};
 use plimsoll_model::outcome::ErrorClass;
 
-use super::answer::{Answer, Failure, Figures, holds_several, words};
+use super::answer::{Answer, Failure, Figures, Output, excerpt, holds_several};
 use super::wire::picks::pick;
-use super::wire::sse::{EventReader, Seen};
+use super::wire::sse::{EventReader, StreamItem};
 
-/// Longest text of an answer that is kept for the next turn of a conversation.
+/// Longest text of an answer that is kept for the next exchange of a conversation.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// What a reader needs to know of requests, and where it leaves their answers: one of these for
 /// all clients of a worker. Requests are named by [`plimsoll_http::site::HttpOp::key`].
 pub trait Requests {
-    /// The number of tokens that the answer should have, where the request says it.
-    fn tokens_asked(&self, key: u64) -> Option<u64>;
+    /// The number of tokens that the answer should have, if the request fixes it.
+    fn tokens_requested(&self, key: u64) -> Option<u64>;
     /// Answers are kept with their texts.
     fn keeps_texts(&self) -> bool;
     /// The request has been answered well: with this content, without reasoning and calls of tools,
@@ -37,24 +37,25 @@ pub struct AnswerReader<Q> {
     nonconformities: Nonconformities,
 }
 
-/// A reply that is under way.
+/// A reply in progress.
 #[derive(Debug, Default)]
 pub struct StreamedReply {
     events: EventReader,
     answer: Answer,
     text: String,
-    words: String,
+    error_text: String,
     has_grown: bool,
     has_begun: bool,
 }
 
-const fn missing(part: &'static str) -> Nonconformity {
-    let kind = NonconformityKind::MissingPart;
+const fn deviation(part: &'static str, kind: NonconformityKind) -> Nonconformity {
     Nonconformity::once("OpenAI's API", "chat streaming", "chat", Some(part), kind)
 }
 
-const NO_DONE: Nonconformity = missing("[DONE]");
-const NO_FINISH: Nonconformity = missing("finish_reason");
+const NO_DONE: Nonconformity = deviation("[DONE]", NonconformityKind::MissingPart);
+const NO_FINISH: Nonconformity = deviation("finish_reason", NonconformityKind::MissingPart);
+const TRAILING: Nonconformity = deviation("[DONE]", NonconformityKind::TrailingBytes);
+const NO_BODY_END: Nonconformity = deviation("[DONE]", NonconformityKind::NotEnded);
 
 impl<Q: Requests> AnswerReader<Q> {
     /// A reader of the answers to `requests`.
@@ -69,24 +70,26 @@ impl<Q: Requests> AnswerReader<Q> {
             (TimeKind::TokenTime, figures.token_time.map(|time| time.0)),
             (TimeKind::LaterTokenTime, figures.later_token_time.map(|time| time.0)),
             (TimeKind::PromptTokens, usage.prompt),
-            (TimeKind::OutputTokens, usage.completion),
+            (TimeKind::OutputTokens, figures.tokens),
         ] {
             if let Some(value) = value {
                 io.mark(at.ticket, Mark::Value(kind, value));
             }
         }
-        self.count(figures, self.requests.tokens_asked(at.op.key));
-        if !figures.is_done {
-            self.nonconformities.note(&NO_DONE);
-        }
-        if !figures.is_finished {
-            self.nonconformities.note(&NO_FINISH);
+        self.count(figures, self.requests.tokens_requested(at.op.key));
+        let deviations = [
+            (!figures.is_done, NO_DONE),
+            (!figures.is_finished, NO_FINISH),
+            (figures.has_trailing, TRAILING),
+        ];
+        for (_, deviation) in deviations.iter().filter(|(has_occurred, _)| *has_occurred) {
+            self.nonconformities.note(deviation);
         }
     }
 
-    fn count(&mut self, figures: &Figures, asked: Option<u64>) {
+    fn count(&mut self, figures: &Figures, requested: Option<u64>) {
         let (counts, usage) = (&mut self.counts, figures.usage);
-        let Some(tokens) = usage.completion else {
+        let Some(tokens) = figures.tokens else {
             counts.uncounted_requests += 1;
             return;
         };
@@ -104,7 +107,10 @@ impl<Q: Requests> AnswerReader<Q> {
         counts.mismatched_requests += u64::from(tokens < figures.output.chunks);
         counts.several_a_chunk_requests += u64::from(holds_several(tokens, figures.output.chunks));
         counts.estimated_first_chunks += u64::from(figures.is_first_chunk_estimated);
-        counts.cut_short_requests += u64::from(asked.is_some_and(|asked| tokens < asked));
+        counts.contradictory_requests += u64::from(usage.disagrees());
+        let is_cut_short = requested.is_some_and(|requested| tokens < requested);
+        counts.cut_short_requests += u64::from(is_cut_short);
+        counts.cut_at_length_requests += u64::from(is_cut_short && figures.is_at_length);
     }
 }
 
@@ -118,12 +124,12 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
     fn take(&mut self, reply: &mut StreamedReply, payload: &[u8]) {
         reply.has_grown |= !payload.is_empty();
         let mut rest = payload;
-        while let Some(seen) = reply.events.next(&mut rest) {
-            match seen {
+        while let Some(item) = reply.events.next(&mut rest) {
+            match item {
                 // Some servers keep a connection alive with them.
-                Seen::Event(data) if data.trim_ascii().is_empty() => self.counts.pings += 1,
-                Seen::Comment => self.counts.pings += 1,
-                Seen::Event(data) => {
+                StreamItem::Event(data) if data.trim_ascii().is_empty() => self.counts.pings += 1,
+                StreamItem::Comment => self.counts.pings += 1,
+                StreamItem::Event(data) => {
                     let text = reply.answer.take(data);
                     if let Some(text) = text.filter(|_| self.requests.keeps_texts()) {
                         let room = TEXT_BYTES_MAX.saturating_sub(reply.text.len());
@@ -131,7 +137,13 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
                         reply.text.extend(text.chars().take(room / 4));
                     }
                 }
-                Seen::TooLong => reply.answer.fail(Failure::TooLong),
+                StreamItem::Error(data) => reply.answer.fail(Failure::InBand(event_error(data))),
+                StreamItem::Bare(line) => {
+                    if let Some(error) = bare_error(line) {
+                        reply.answer.fail(Failure::InBand(error));
+                    }
+                }
+                StreamItem::TooLong => reply.answer.fail(Failure::TooLong),
             }
         }
     }
@@ -142,7 +154,7 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         }
         if !(200..300).contains(&at.status) {
             let body = reply.events.rest();
-            reply.words = error_of(body).unwrap_or_else(|| look::words(body));
+            reply.error_text = error_of(body).unwrap_or_else(|| look::plain_text(body));
             return;
         }
         if !std::mem::replace(&mut reply.has_begun, true) {
@@ -155,11 +167,17 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         if arrival.is_first_visible {
             io.mark(at.ticket, Mark::First(First::Visible));
         }
-        if let Some(gap) = arrival.gap {
-            io.mark(at.ticket, Mark::Value(TimeKind::ChunkGap, gap.0));
+        if let Some(interval) = arrival.interval {
+            io.mark(at.ticket, Mark::Value(TimeKind::ChunkGap, interval.0));
         }
-        self.counts.chunks += arrival.output.chunks;
-        self.counts.characters += arrival.output.characters;
+        if arrival.output.chunks > 0 {
+            let Output { chunks, characters, .. } = arrival.output;
+            io.mark(at.ticket, Mark::Output { chunks, characters });
+        }
+    }
+
+    fn is_complete(&self, reply: &StreamedReply) -> bool {
+        reply.answer.is_complete()
     }
 
     fn end(
@@ -171,6 +189,8 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         let rest = reply.events.rest();
         if reply.events.is_no_stream() {
             reply.answer.fail(not_a_stream(rest));
+        } else if let Some(error) = bare_error(rest) {
+            reply.answer.fail(Failure::InBand(error));
         }
         match reply.answer.end(rest) {
             Ok(figures) => {
@@ -185,8 +205,12 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         }
     }
 
-    fn words<'r>(&'r self, reply: &'r StreamedReply) -> Option<&'r str> {
-        (!reply.words.is_empty()).then_some(&reply.words)
+    fn body_did_not_end(&mut self) {
+        self.nonconformities.note(&NO_BODY_END);
+    }
+
+    fn error_text<'r>(&'r self, reply: &'r StreamedReply) -> Option<&'r str> {
+        (!reply.error_text.is_empty()).then_some(&reply.error_text)
     }
 
     fn count_into(&mut self, counters: &mut SessionCounters) {
@@ -195,18 +219,29 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
     }
 }
 
-/// A body that is something else: an error, if it says so.
+/// A body that is no stream: an error, if it contains one.
 fn not_a_stream(body: &[u8]) -> Failure {
     match error_of(body) {
         Some(error) => Failure::InBand(error),
-        None => Failure::NoStream(words(String::from_utf8_lossy(body).chars())),
+        None => Failure::NoStream(excerpt(String::from_utf8_lossy(body).chars())),
     }
 }
 
-/// The error that a body in JSON says.
+/// The error in a JSON body.
 fn error_of(body: &[u8]) -> Option<String> {
-    let picks = pick(body).ok()?;
-    picks.error.map(|error| words(error.chars()))
+    pick(body).ok()?.error.map(|error| excerpt(error.chars()))
+}
+
+/// The error in JSON outside of events.
+pub(crate) fn bare_error(line: &[u8]) -> Option<String> {
+    let picks = pick(line).ok()?;
+    picks.error.or(picks.message).map(|error| excerpt(error.chars()))
+}
+
+/// The text of an event that is an error: its message, or all of its data.
+pub(crate) fn event_error(data: &[u8]) -> String {
+    let all = || excerpt(String::from_utf8_lossy(data).chars());
+    bare_error(data).unwrap_or_else(all)
 }
 
 #[cfg(test)]

@@ -29,8 +29,9 @@ fn a_good_answer_is_timed_counted_and_kept() {
         cached_said_requests: 1,
         cached_prompt_tokens: 16,
         cached_of_prompt_tokens: 17,
-        // Ten were asked for.
+        // Ten were requested.
         cut_short_requests: 1,
+        cut_at_length_requests: 1,
         pings: 1,
         ..GenerationCounts::default()
     };
@@ -48,8 +49,10 @@ fn an_answer_without_usage_is_counted_as_such() {
     assert_eq!(asking.value(TimeKind::TokenTime), None);
     let counters = asking.counted();
     assert_eq!(counters.generation.uncounted_requests, 1);
-    let sentence = counters.nonconformities.sentence().unwrap();
-    assert!(sentence.contains("replies to chat (section chat streaming; [DONE]: "), "{sentence}");
+    let kind = NonconformityKind::MissingPart;
+    let expected =
+        Nonconformity::once("OpenAI's API", "chat streaming", "chat", Some("[DONE]"), kind);
+    assert_eq!(counters.nonconformities.iter().collect::<Vec<_>>(), [&expected]);
 }
 
 #[test]

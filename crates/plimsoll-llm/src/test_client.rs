@@ -1,12 +1,11 @@
-//! A client whose answer arrives as a test says: bytes at instants, through a session of
-//! `plimsoll-http`.
+//! A client whose answer a test controls: bytes at instants, through a session of `plimsoll-http`.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{
+use plimsoll_engine::interface::{
     First, Io, Link, LinkError, LinkKind, Mark, Session, Ticket, TimeKind,
 };
 use plimsoll_http::parameters::{Connections, Statuses};
@@ -27,12 +26,12 @@ pub(crate) const FINISH: &str = r#"{"choices":[{"index":0,"delta":{},"finish_rea
 /// The first chunk of most servers.
 pub(crate) const ROLE: &str = r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
 
-/// What the script would know.
+/// The script's state, faked.
 #[derive(Debug, Default)]
-struct Asked(RefCell<Vec<String>>);
+struct FakeRequests(RefCell<Vec<String>>);
 
-impl Requests for Asked {
-    fn tokens_asked(&self, key: u64) -> Option<u64> {
+impl Requests for FakeRequests {
+    fn tokens_requested(&self, key: u64) -> Option<u64> {
         Some(key)
     }
     fn keeps_texts(&self) -> bool {
@@ -43,23 +42,26 @@ impl Requests for Asked {
     }
 }
 
-impl Bodies for Asked {
+impl Bodies for FakeRequests {
     fn write(&self, _key: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{}");
     }
 }
 
-/// What the session says, with the instant of each mark.
+/// The session's calls, with the instant of each mark.
 #[derive(Debug, Default)]
-struct Said {
+struct IoRecorder {
     at: Nanos,
     links: u64,
     marks: Vec<(u64, Mark)>,
+    /// Those of output.
+    outputs: Vec<(u64, Mark)>,
+    closed: Vec<Link>,
     detail: String,
     done: Option<Outcome>,
 }
 
-impl Io for Said {
+impl Io for IoRecorder {
     fn connect(&mut self, _kind: LinkKind) -> Link {
         self.links += 1;
         Link(self.links)
@@ -68,7 +70,9 @@ impl Io for Said {
     fn discard(&mut self, _link: Link, _n: u64) {
         panic!("an answer is read");
     }
-    fn close(&mut self, _link: Link) {}
+    fn close(&mut self, link: Link) {
+        self.closed.push(link);
+    }
     fn explain(&mut self, detail: fmt::Arguments<'_>) {
         self.detail = detail.to_string();
     }
@@ -79,22 +83,26 @@ impl Io for Said {
         Some(self.at)
     }
     fn mark(&mut self, _ticket: Ticket, mark: Mark) {
-        self.marks.push((self.at.0 / 1_000_000, mark));
+        let marks = match mark {
+            Mark::Output { .. } => &mut self.outputs,
+            _ => &mut self.marks,
+        };
+        marks.push((self.at.0 / 1_000_000, mark));
     }
-    fn surplus(&mut self, _kind: OpKind) {}
+    fn report_trailing_bytes(&mut self, _kind: OpKind) {}
 }
 
-/// A client that has asked, and what became of it.
+/// A client that has sent a request, and its outcome.
 pub(crate) struct Asking {
-    session: HttpSession<AnswerReader<Asked>>,
-    requests: Rc<Asked>,
-    said: Said,
+    session: HttpSession<AnswerReader<FakeRequests>>,
+    requests: Rc<FakeRequests>,
+    recorder: IoRecorder,
 }
 
 impl Asking {
     /// A request for 10 tokens, whose reply has begun with this head.
     pub(crate) fn with_head(head: &str) -> Self {
-        let requests = Rc::new(Asked::default());
+        let requests = Rc::new(FakeRequests::default());
         let frame = SiteFrame {
             base: "http://h".to_owned(),
             host: "h".to_owned(),
@@ -108,11 +116,11 @@ impl Asking {
         let site = WorkerSite::with_bodies(Arc::new(site), Rc::clone(&requests) as Rc<dyn Bodies>);
         let reader = AnswerReader::new(Rc::clone(&requests));
         let session = HttpSession::new(site, reader, OP_TIMEOUT);
-        let mut asking = Self { session, requests, said: Said::default() };
+        let mut asking = Self { session, requests, recorder: IoRecorder::default() };
         let (kind, request, key) = (OpKind(0), Request::Url(0), 10);
         let op = HttpOp { kind, request, method: Method::POST, verify: false, key };
-        asking.session.issue(Ticket(0), op, Nanos::ZERO, &mut asking.said);
-        asking.session.on_connected(Link(1), Nanos::ZERO, &mut asking.said);
+        asking.session.issue(Ticket(0), op, Nanos::ZERO, &mut asking.recorder);
+        asking.session.on_connected(Link(1), Nanos::ZERO, &mut asking.recorder);
         asking.bytes(1, head.as_bytes());
         asking
     }
@@ -123,10 +131,10 @@ impl Asking {
 
     /// One read brings these bytes, which the kernel received `ms` after the request.
     pub(crate) fn bytes(&mut self, ms: u64, bytes: &[u8]) -> &mut Self {
-        self.said.at = Nanos::from_millis(ms);
+        self.recorder.at = Nanos::from_millis(ms);
         // Read late, as a busy client does, and not always as late.
-        let now = self.said.at.saturating_add(Nanos::from_millis(7 + ms % 13));
-        self.session.on_bytes(Link(1), bytes, now, &mut self.said);
+        let now = self.recorder.at.saturating_add(Nanos::from_millis(7 + ms % 13));
+        self.session.on_bytes(Link(1), bytes, now, &mut self.recorder);
         self
     }
 
@@ -154,18 +162,37 @@ impl Asking {
         self.events(ms, &[FINISH, &usage, "[DONE]"]).bytes(ms, b"0\r\n\r\n")
     }
 
+    /// Time passes until then, in which nothing comes.
+    pub(crate) fn silent_until(&mut self, ms: u64) -> &mut Self {
+        let now = Nanos::from_millis(ms);
+        while let Some(deadline) = self.session.next_deadline().filter(|at| *at <= now) {
+            self.session.on_timer(deadline, &mut self.recorder);
+        }
+        self
+    }
+
+    /// The connection was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.recorder.closed == [Link(1)]
+    }
+
+    /// When the answer was whole, if before its body.
+    pub(crate) fn completed_at(&self) -> Option<u64> {
+        self.recorder.marks.iter().find(|(_, mark)| *mark == Mark::Complete).map(|(at, _)| *at)
+    }
+
     fn status(&self) -> OpStatus {
-        self.said.done.expect("the request has ended").status
+        self.recorder.done.expect("the request has ended").status
     }
 
     /// The connection ends: closed, or reset.
     pub(crate) fn closes(&mut self, errno: Option<i32>) -> &mut Self {
-        let now = self.said.at;
+        let now = self.recorder.at;
         match errno {
-            None => self.session.on_eof(Link(1), now, &mut self.said),
+            None => self.session.on_eof(Link(1), now, &mut self.recorder),
             Some(errno) => {
                 let error = LinkError { class: ErrorClass::Transport, errno };
-                self.session.on_failed(Link(1), error, now, &mut self.said);
+                self.session.on_failed(Link(1), error, now, &mut self.recorder);
             }
         }
         self
@@ -173,20 +200,31 @@ impl Asking {
 
     /// What was counted since the last call.
     pub(crate) fn counted(&mut self) -> SessionCounters {
-        self.session.take_counters()
+        let mut counters = self.session.take_counters();
+        for (_, mark) in std::mem::take(&mut self.recorder.outputs) {
+            if let Mark::Output { chunks, characters } = mark {
+                counters.generation.chunks += chunks;
+                counters.generation.characters += characters;
+            }
+        }
+        counters
     }
 
     /// The request has ended well.
     #[track_caller]
     pub(crate) fn succeeds(&self) {
-        assert_eq!(self.status(), OpStatus::Ok, "{}", self.said.detail);
+        assert_eq!(self.status(), OpStatus::Ok, "{}", self.recorder.detail);
     }
 
-    /// It has failed, and counts as nothing else.
+    /// It has failed, and counts only as that.
     #[track_caller]
-    pub(crate) fn fails(&mut self, class: ErrorClass, words: &str) {
-        assert_eq!(self.status(), OpStatus::Failed(class), "{}", self.said.detail);
-        assert!(self.said.detail.contains(words), "{:?} is not {words:?}", self.said.detail);
+    pub(crate) fn fails(&mut self, class: ErrorClass, message: &str) {
+        assert_eq!(self.status(), OpStatus::Failed(class), "{}", self.recorder.detail);
+        assert!(
+            self.recorder.detail.contains(message),
+            "{:?} is not {message:?}",
+            self.recorder.detail
+        );
         let counts = self.counted().generation;
         assert_eq!(counts.counted_requests + counts.uncounted_requests, 0, "it is not counted");
         assert_eq!(self.value(TimeKind::TokenTime), None, "nor timed");
@@ -194,27 +232,27 @@ impl Asking {
 
     /// When a milestone was reached.
     pub(crate) fn first(&self, first: First) -> Option<u64> {
-        let found = self.said.marks.iter().filter(|(_, mark)| *mark == Mark::First(first));
-        let at: Vec<u64> = found.map(|(at, _)| *at).collect();
+        let reached = self.recorder.marks.iter().filter(|(_, mark)| *mark == Mark::First(first));
+        let at: Vec<u64> = reached.map(|(at, _)| *at).collect();
         assert!(at.len() <= 1, "{first:?} is reached once");
         at.first().copied()
     }
 
-    pub(crate) fn values(&self, wanted: TimeKind) -> Vec<u64> {
+    pub(crate) fn values(&self, time_kind: TimeKind) -> Vec<u64> {
         let value = |(_, mark): &(u64, Mark)| match mark {
-            Mark::Value(kind, value) if *kind == wanted => Some(*value),
+            Mark::Value(kind, value) if *kind == time_kind => Some(*value),
             _ => None,
         };
-        self.said.marks.iter().filter_map(value).collect()
+        self.recorder.marks.iter().filter_map(value).collect()
     }
 
-    pub(crate) fn value(&self, wanted: TimeKind) -> Option<u64> {
-        self.values(wanted).first().copied()
+    pub(crate) fn value(&self, time_kind: TimeKind) -> Option<u64> {
+        self.values(time_kind).first().copied()
     }
 
     /// Times in ms.
-    pub(crate) fn ms(&self, wanted: TimeKind) -> Vec<u64> {
-        self.values(wanted).into_iter().map(|ns| ns / 1_000_000).collect()
+    pub(crate) fn ms(&self, time_kind: TimeKind) -> Vec<u64> {
+        self.values(time_kind).into_iter().map(|ns| ns / 1_000_000).collect()
     }
 
     pub(crate) fn text(&self) -> String {

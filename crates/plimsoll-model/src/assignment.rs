@@ -1,4 +1,4 @@
-//! What the coordinator asks of an agent for one load point.
+//! The coordinator's request to an agent for one load point.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::goodput::GoodLimits;
 use crate::named::named;
-use crate::suite::{Arrivals, Gaps, OnClientFailure, Think};
+use crate::suite::{Arrivals, InterArrival, OnClientFailure, Think};
 use crate::units::{Nanos, OpsPerSec};
 
 /// One load point for one agent. Self-contained: an agent needs nothing else to do it.
@@ -17,19 +17,20 @@ use crate::units::{Nanos, OpsPerSec};
 pub struct Assignment {
     /// Which load point, and why it is run.
     pub point: PointId,
-    /// The load to hold.
+    /// The load to sustain.
     pub load: Load,
     /// For how long.
     pub phases: Phases,
     /// Schedule, op choice and data all follow from this and the client's number.
     pub seed: u64,
     /// Worker threads of the load point over all agents, one loop each. Clients, schedules and ops
-    /// are dealt to workers by their numbers, so the work is the same for any number of agents.
+    /// are distributed to workers by their numbers, so the work is the same for any number of
+    /// agents.
     pub workers: u32,
     /// The workers that this agent runs; all of them where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crew: Option<Crew>,
-    /// Files of the data set on the servers, where the load does not say how many there are.
+    pub crew: Option<WorkerGroup>,
+    /// Files of the data set on the servers, where the load does not give their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
     /// Cores of this agent's workers, its i-th worker on `cores[i % n]`; empty leaves it to the
@@ -41,12 +42,12 @@ pub struct Assignment {
     /// time from the server.
     #[serde(default)]
     pub own_cores: bool,
-    /// How the workers stand to other programs.
+    /// Scheduling priority of the workers.
     #[serde(default)]
     pub priority: Priority,
     /// An op without a reply after this long has failed.
     pub op_timeout: Nanos,
-    /// Client i uses endpoint i mod n, unless the endpoints are the crew's own.
+    /// Client i uses endpoint i mod n, unless the endpoints are the group's own.
     pub endpoints: Vec<Endpoint>,
     /// Client i connects from source i mod n; empty leaves it to the kernel. Several sources
     /// multiply the ports that connections per request use up.
@@ -56,17 +57,17 @@ pub struct Assignment {
     /// Where that is not permitted, or none is free, any port is taken.
     #[serde(default)]
     pub reserved_ports: bool,
-    /// Differs from point to point, also between runs, so that a server cannot take an op of this
-    /// one for a repetition of one from before. Decides nothing else.
+    /// Differs from point to point, also between runs, so that a server cannot mistake an op of
+    /// this point for a repetition of an earlier one. Has no other use.
     #[serde(default)]
     pub nonce: u64,
-    /// What a client that can go no further means for the point.
+    /// What happens to the point when a client cannot continue.
     #[serde(default)]
     pub on_client_failure: OnClientFailure,
     /// Ops that end well and keep these limits are counted apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<GoodLimits>,
-    /// What each client got done is counted too ([`crate::event::WorkerTotals::per_client`]).
+    /// The work of each client is counted too ([`crate::event::WorkerTotals::per_client`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_clients: bool,
 }
@@ -74,27 +75,27 @@ pub struct Assignment {
 /// Some of the workers of a load point: those of one agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Crew {
+pub struct WorkerGroup {
     /// Number of the first.
     pub first: u32,
     /// How many.
     pub count: u32,
-    /// The endpoints are those of this crew, not of all: its clients use them in turn.
+    /// The endpoints are those of this group alone: its clients use them round-robin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_endpoints: bool,
 }
 
-impl Crew {
-    /// Numbers of its workers, of so many over all agents.
+impl WorkerGroup {
+    /// Numbers of its workers; `all` counts those of all agents.
     fn workers(self, all: u32) -> Range<u32> {
         self.first.min(all)..self.first.saturating_add(self.count).min(all)
     }
 
-    /// The client's place among those of this crew, 0, 1, 2 …; `None` for a client of another.
-    fn place_of(self, client: u32, all: u32) -> Option<usize> {
+    /// Index of the client in this group, 0, 1, 2 …; `None` for a client of another group.
+    fn index_of(self, client: u32, all: u32) -> Option<usize> {
         let (own, worker) = (self.workers(all), client % all);
-        let in_turn = || (client / all) as usize * own.len() + (worker - own.start) as usize;
-        own.contains(&worker).then(in_turn)
+        let index = || (client / all) as usize * own.len() + (worker - own.start) as usize;
+        own.contains(&worker).then(index)
     }
 }
 
@@ -102,14 +103,14 @@ impl Assignment {
     /// Numbers of the workers that this agent runs.
     pub fn own_workers(&self) -> Range<u32> {
         let all = self.workers.max(1);
-        self.crew.map_or(0..all, |crew| crew.workers(all))
+        self.crew.map_or(0..all, |group| group.workers(all))
     }
 
     /// Index of the endpoint that this agent's client uses.
     pub fn endpoint_of(&self, client: u32) -> usize {
-        let own = self.crew.filter(|crew| crew.own_endpoints);
-        let place = own.and_then(|crew| crew.place_of(client, self.workers.max(1)));
-        place.unwrap_or(client as usize) % self.endpoints.len().max(1)
+        let own = self.crew.filter(|group| group.own_endpoints);
+        let index = own.and_then(|group| group.index_of(client, self.workers.max(1)));
+        index.unwrap_or(client as usize) % self.endpoints.len().max(1)
     }
 
     /// Clients of the load point that this agent's workers simulate: client i belongs to worker
@@ -120,34 +121,31 @@ impl Assignment {
     }
 }
 
-/// Which target each client of a load point uses, over all agents: what the servers' data is made
-/// for.
+/// Which target each client of a load point uses, over all agents. The servers' data is made for
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deal {
+pub struct TargetDistribution {
     targets: usize,
     workers: u32,
     /// Agents that use some of the targets, and which.
-    crews: Vec<(Crew, Vec<usize>)>,
+    crews: Vec<(WorkerGroup, Vec<usize>)>,
 }
 
-impl Deal {
+impl TargetDistribution {
     /// Client i uses target i mod n.
-    pub const fn in_turn(targets: usize) -> Self {
+    pub const fn round_robin(targets: usize) -> Self {
         Self { targets, workers: 1, crews: Vec::new() }
     }
 
-    /// The clients of these crews, of so many workers in all, use the targets of these numbers.
-    pub fn to_crews(self, workers: u32, crews: Vec<(Crew, Vec<usize>)>) -> Self {
-        match crews.is_empty() {
-            true => self,
-            false => Self { workers: workers.max(1), crews, ..self },
-        }
+    /// The clients of each group, of `workers` workers in all, use the targets of these numbers.
+    pub fn to_crews(self, workers: u32, crews: Vec<(WorkerGroup, Vec<usize>)>) -> Self {
+        if crews.is_empty() { self } else { Self { workers: workers.max(1), crews, ..self } }
     }
 
     /// Number of the client's target, from 0.
     pub fn target_of(&self, client: u32) -> usize {
-        let own = self.crews.iter().find_map(|(crew, targets)| {
-            targets.get(crew.place_of(client, self.workers)? % targets.len().max(1)).copied()
+        let own = self.crews.iter().find_map(|(group, targets)| {
+            targets.get(group.index_of(client, self.workers)? % targets.len().max(1)).copied()
         });
         own.unwrap_or(client as usize % self.targets.max(1))
     }
@@ -208,7 +206,7 @@ pub enum Load {
         /// Whose schedule.
         arrivals: Arrivals,
         /// How far apart.
-        gaps: Gaps,
+        gaps: InterArrival,
         /// Simulated clients, or the pool of a shared schedule.
         clients: u32,
         /// Ops that may wait, over all clients.
@@ -222,7 +220,11 @@ pub enum Load {
         think: Think,
         /// Each client starts at a random instant within this span.
         start_delay_ns: Nanos,
-        /// On a ladder of think times, the point's place on it: the method's think time, before
+        /// Each client starts in the middle of a think time: after the rest of it, instead of
+        /// within `start_delay_ns`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        starts_thinking: bool,
+        /// On a ladder of think times, the point's position on it: the method's think time, before
         /// the profile scales it to `think`. Absent where the ladder counts clients.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         axis_think_ns: Option<Nanos>,
@@ -251,17 +253,17 @@ impl Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
-    /// Load held before the window.
+    /// Load before the window.
     pub warm_up_ns: Nanos,
     /// The measurement window.
     pub measure_ns: Nanos,
-    /// Load held after the window, not counted.
+    /// Load after the window, not counted.
     #[serde(default)]
     pub ramp_down_ns: Nanos,
     /// Longest wait after the load for ops under way.
     pub drain_ns: Nanos,
-    /// So many ops come due in the window, over all workers; when they have ended it is over, if it
-    /// was not before.
+    /// Number of ops that come due in the window, over all workers. The window ends when they have
+    /// ended, if not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
 }
@@ -272,9 +274,9 @@ impl Phases {
         self.warm_up_ns + self.measure_ns
     }
 
-    /// End of the slice that holds `at`: counts leave a worker once a second, or more often where
-    /// the window would have too few slices to tell scatter from the figure. Where ops decide how
-    /// long it is, slices grow with it. Seconds hold whole slices.
+    /// End of the slice that contains `at`. A worker reports its counts once per slice: once a
+    /// second, or more often where the window would have too few slices to estimate scatter. If the
+    /// window is a count of ops, slices grow with it. A second contains whole slices.
     pub fn slice_end(&self, at: Nanos) -> Nanos {
         let length = match self.ops {
             Some(_) => at.saturating_sub(self.warm_up_ns),
@@ -302,7 +304,7 @@ named! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Pacing {
         /// Decides at each wait: polls while replies are outstanding or the next op is near, unless
-        /// others want the worker's core; sleeps otherwise.
+        /// others need the worker's core; sleeps otherwise.
         #[default]
         Auto = "auto",
         /// Polls without sleeping: shortest lag, a whole core.
@@ -314,7 +316,7 @@ named! {
     }
 }
 
-/// How workers stand to the other programs of this host.
+/// Scheduling priority of the worker threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -329,18 +331,19 @@ pub enum Priority {
 mod tests {
     use super::*;
 
-    /// Targets of each of the three crews, each client's target by the deal, of 24.
-    fn dealt(workers: u32, owns: [&[usize]; 3]) -> Vec<usize> {
-        let crew = |first: usize| Crew { first: 2 * first as u32, count: 2, own_endpoints: true };
+    /// The target of each of 24 clients, for three worker groups with these targets.
+    fn distributed_targets(workers: u32, owns: [&[usize]; 3]) -> Vec<usize> {
+        let group =
+            |first: usize| WorkerGroup { first: 2 * first as u32, count: 2, own_endpoints: true };
         let crews = owns.iter().enumerate().filter(|(_, own)| !own.is_empty());
-        let crews = crews.map(|(at, own)| (crew(at), own.to_vec())).collect();
-        let deal = Deal::in_turn(3).to_crews(workers, crews);
-        (0..24).map(|client| deal.target_of(client)).collect()
+        let crews = crews.map(|(at, own)| (group(at), own.to_vec())).collect();
+        let distribution = TargetDistribution::round_robin(3).to_crews(workers, crews);
+        (0..24).map(|client| distribution.target_of(client)).collect()
     }
 
     #[test]
     fn the_clients_of_a_crew_use_its_targets_in_turn() {
-        let targets = dealt(6, [&[0], &[1, 2], &[]]);
+        let targets = distributed_targets(6, [&[0], &[1, 2], &[]]);
         for (client, target) in targets.iter().enumerate() {
             match client % 6 {
                 0 | 1 => assert_eq!(*target, 0, "{client}"),
@@ -351,13 +354,16 @@ mod tests {
         let second: Vec<usize> =
             (0..24).filter(|at| at % 6 / 2 == 1).map(|at| targets[at]).collect();
         assert_eq!(second, [1, 2, 1, 2, 1, 2, 1, 2]);
-        assert_eq!(dealt(6, [&[]; 3]), (0..24).map(|client| client % 3).collect::<Vec<_>>());
+        assert_eq!(
+            distributed_targets(6, [&[]; 3]),
+            (0..24).map(|client| client % 3).collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn of_fewer_workers_those_that_are_left_share_the_clients() {
-        // The second crew has one worker, the third none.
-        let targets = dealt(3, [&[0], &[1, 2], &[0]]);
+        // The second group has one worker, the third none.
+        let targets = distributed_targets(3, [&[0], &[1, 2], &[0]]);
         let second: Vec<usize> = targets.iter().skip(2).step_by(3).copied().collect();
         assert_eq!(second, [1, 2, 1, 2, 1, 2, 1, 2]);
         assert!((0..24).filter(|at| at % 3 < 2).all(|at| targets[at] == 0));

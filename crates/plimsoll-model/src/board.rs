@@ -18,13 +18,13 @@ pub struct BoardRow {
     pub suite: String,
     /// Profile of the run; absent of published results.
     pub profile: Option<String>,
-    /// Processors that the server had; absent where the disclosure does not say.
+    /// Processors that the server had; absent where the disclosure lacks it.
     pub processors: Option<u32>,
     /// The headline, in `unit`.
     pub peak: Option<f64>,
     /// `ops/s`, `bytes/s`.
     pub unit: String,
-    /// The server carries at least the headline.
+    /// The server can handle at least the headline.
     pub at_least: bool,
     /// Mean response time at the load point with the highest throughput that counts.
     pub response_mean_ns: Option<f64>,
@@ -32,13 +32,13 @@ pub struct BoardRow {
     pub response_p99_ns: Option<f64>,
     /// Overall response time, of suites that have one.
     pub overall_response_ms: Option<f64>,
-    /// What held the run back; absent where nothing is known of it.
+    /// What limited the run; absent where that is unknown.
     pub limit: Option<Limit>,
     /// What a unit of the peak costs.
     pub price: Option<BoardPrice>,
     /// The verdict of a run; absent of published results.
     pub valid: Option<bool>,
-    /// The bundle carries a signature, which was not checked; absent of published results.
+    /// The bundle has a signature, which was not checked; absent of published results.
     pub signed: Option<bool>,
 }
 
@@ -66,7 +66,7 @@ pub struct BoardPrice {
     pub per_unit: f64,
     /// `ops/s`, `MiB/s`.
     pub unit: String,
-    /// The server carries at least its peak, so that a unit costs at most this.
+    /// The server can handle at least its peak, so that a unit costs at most this.
     pub at_most: bool,
 }
 
@@ -107,67 +107,66 @@ impl BoardRow {
 
     /// The row has something to be sorted by in this column.
     pub fn has(&self, column: BoardColumn) -> bool {
-        match column {
-            BoardColumn::Date => self.date.is_some(),
-            BoardColumn::System | BoardColumn::Suite | BoardColumn::Source => true,
-            BoardColumn::Limit => self.limit.is_some(),
-            BoardColumn::Verdict => self.valid.is_some(),
-            BoardColumn::Signed => self.signed.is_some(),
-            number => self.number(number).is_some(),
-        }
+        self.sort_key(column).number.is_some()
     }
 
-    /// Best or newest first, names by the alphabet; throughputs in different units are not compared:
-    /// those of a unit are together. What is absent comes last.
+    /// Best or newest first, names by the alphabet; throughputs in different units are not
+    /// compared: those of a unit are together. What is absent comes last.
     pub fn order(&self, other: &Self, column: BoardColumn) -> Ordering {
         let absent = other.has(column).cmp(&self.has(column));
-        let by_value = || match column {
-            BoardColumn::Date => other.date.cmp(&self.date),
-            BoardColumn::System => self.system.cmp(&other.system),
-            BoardColumn::Suite => self.suite.cmp(&other.suite),
-            BoardColumn::Source => self.source.name().cmp(other.source.name()),
-            BoardColumn::Limit => self.limit_order().cmp(&other.limit_order()),
-            BoardColumn::Verdict => other.valid.cmp(&self.valid),
-            BoardColumn::Signed => other.signed.cmp(&self.signed),
-            BoardColumn::Processors => descending(self, other, column),
-            BoardColumn::Peak | BoardColumn::PerProcessor => {
-                self.unit.cmp(&other.unit).reverse().then(descending(self, other, column))
-            }
-            BoardColumn::Price => {
-                let unit = |row: &Self| {
-                    row.price.as_ref().map(|it| (it.unit.clone(), it.currency.clone()))
-                };
-                unit(self).cmp(&unit(other)).then(descending(other, self, column))
-            }
-            // A short time is the better one.
-            BoardColumn::ResponseMean | BoardColumn::ResponseP99 | BoardColumn::OverallResponse => {
-                descending(other, self, column)
-            }
-        };
-        absent.then_with(by_value)
+        let (one, two) = (self.sort_key(column), other.sort_key(column));
+        let number = |key: &SortKey<'_>| key.number.unwrap_or(0.0);
+        let by_value = one.texts.cmp(&two.texts).then(number(&one).total_cmp(&number(&two)));
+        absent.then(if column.falls() { by_value.reverse() } else { by_value })
     }
 
-    fn limit_order(&self) -> Option<(&'static str, Option<&str>)> {
-        self.limit.as_ref().map(|limit| (limit.kind.as_str(), limit.place.as_deref()))
-    }
-
-    fn number(&self, column: BoardColumn) -> Option<f64> {
+    fn sort_key(&self, column: BoardColumn) -> SortKey<'_> {
+        let limit = self.limit.as_ref();
+        let price = self.price.as_ref();
+        let of_unit = |value: Option<f64>| SortKey { texts: [&self.unit, ""], number: value };
+        let yes_or_no = |value: Option<bool>| SortKey::number(value.map(f64::from));
         match column {
-            BoardColumn::Processors => self.processors.map(f64::from),
-            BoardColumn::Peak => self.peak,
-            BoardColumn::PerProcessor => self.per_processor(),
-            BoardColumn::ResponseMean => self.response_mean_ns,
-            BoardColumn::ResponseP99 => self.response_p99_ns,
-            BoardColumn::OverallResponse => self.overall_response_ms,
-            BoardColumn::Price => self.price.as_ref().map(|price| price.per_unit),
-            _ => None,
+            BoardColumn::Date => SortKey::text(self.date.as_deref()),
+            BoardColumn::System => SortKey::text(Some(&self.system)),
+            BoardColumn::Suite => SortKey::text(Some(&self.suite)),
+            BoardColumn::Source => SortKey::text(Some(self.source.name())),
+            BoardColumn::Limit => SortKey {
+                texts: limit.map_or(["", ""], |limit| {
+                    [limit.kind.as_str(), limit.place.as_deref().unwrap_or_default()]
+                }),
+                number: limit.map(|_| 0.0),
+            },
+            BoardColumn::Price => SortKey {
+                texts: price.map_or(["", ""], |price| [&price.unit, &price.currency]),
+                number: price.map(|price| price.per_unit),
+            },
+            BoardColumn::Peak => of_unit(self.peak),
+            BoardColumn::PerProcessor => of_unit(self.per_processor()),
+            BoardColumn::Processors => SortKey::number(self.processors.map(f64::from)),
+            BoardColumn::ResponseMean => SortKey::number(self.response_mean_ns),
+            BoardColumn::ResponseP99 => SortKey::number(self.response_p99_ns),
+            BoardColumn::OverallResponse => SortKey::number(self.overall_response_ms),
+            BoardColumn::Verdict => yes_or_no(self.valid),
+            BoardColumn::Signed => yes_or_no(self.signed),
         }
     }
 }
 
-fn descending(one: &BoardRow, other: &BoardRow, column: BoardColumn) -> Ordering {
-    let number = |row: &BoardRow| row.number(column).unwrap_or(0.0);
-    number(other).total_cmp(&number(one))
+/// What a row is sorted by in a column: texts, then a number, which is absent where the row has
+/// nothing there.
+struct SortKey<'r> {
+    texts: [&'r str; 2],
+    number: Option<f64>,
+}
+
+impl<'r> SortKey<'r> {
+    fn text(text: Option<&'r str>) -> Self {
+        Self { texts: [text.unwrap_or_default(), ""], number: text.map(|_| 0.0) }
+    }
+
+    fn number(number: Option<f64>) -> Self {
+        Self { texts: ["", ""], number }
+    }
 }
 
 impl BoardSource {

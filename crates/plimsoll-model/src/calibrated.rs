@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::units::{NANOS_PER_SECOND, Nanos, parse_span, span_text};
+use crate::units::{Nanos, parse_span, span_text};
 
 /// Most servers of one queue: each costs a look per arrival.
 pub const SERVERS_MAX: u32 = 1_024;
@@ -222,11 +222,6 @@ pub fn unit_from_bits(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// Seconds as nanoseconds, unrounded.
-pub fn ns_of_seconds(seconds: f64) -> f64 {
-    seconds * NANOS_PER_SECOND as f64
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -254,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_wrong_description_is_refused_with_what_to_write() {
-        for (text, said) in [
+        for (text, expected) in [
             ("servers=4", "no service"),
             ("service=exp", "const:TIME"),
             ("service=exp:1", "const:TIME"),
@@ -267,7 +262,7 @@ mod tests {
             ("service=exp:1ms,sevrers=4", "sevrers"),
         ] {
             let error = text.parse::<CalibratedSpec>().unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! How much a server carries within limits: what was asked for, what each try came to, the answer.
+//! How much load a server can handle within limits: the request, each try, the answer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::figure::StreamFigure;
 use crate::finding::Rule;
 use crate::limit::Limit;
 use crate::named::named;
-use crate::units::{Nanos, grouped, percent, span_text};
+use crate::units::{Nanos, span_text};
 
 /// What a load may be limited by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl ConditionFigure for LoadFigure {
     const OF: &'static str = "a load that can be limited";
     const EXAMPLES: &'static str = "p99<50ms, errors<0.1% or first_output.p90<500ms";
 
-    fn known() -> Vec<(String, Self)> {
+    fn all_named() -> Vec<(String, Self)> {
         let times = Figure::ALL.map(Self::Response).into_iter();
         let streams = StreamFigure::figures().map(|(_, (of, figure))| Self::Stream(of, figure));
         let all = times.chain([Self::Errors, Self::Goodput]).chain(streams);
@@ -56,7 +56,7 @@ impl ConditionFigure for LoadFigure {
     }
 
     fn listed() -> Vec<String> {
-        StreamFigure::listed(Self::known().into_iter().map(|(name, _)| name))
+        StreamFigure::listed(Self::all_named().into_iter().map(|(name, _)| name))
     }
 
     fn unit(self) -> LimitUnit {
@@ -72,7 +72,7 @@ impl ConditionFigure for LoadFigure {
 pub type LoadLimit = Condition<LoadFigure>;
 
 /// The limits within which a load must stay: `p99<50ms,errors<0.1%`. At least one, each figure
-/// once. That the load is held is a limit always.
+/// once. The load must also be sustained; that limit always applies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Within {
@@ -144,18 +144,18 @@ impl From<Within> for String {
     }
 }
 
-/// A search for a capacity, as it was asked for.
+/// A search for a capacity, as requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CapacityAsked {
+pub struct CapacityRequest {
     /// The limits.
     pub within: Within,
     /// Think time of a user, where one was named: of a closed load its clients', of an open one
-    /// what turns ops into users.
+    /// the conversion from ops to users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Nanos>,
-    /// For how many users one client stands.
-    pub users_per_client: f64,
+    /// Number of users that one client represents; `null`: the user named none.
+    pub users_per_client: Option<f64>,
 }
 
 /// The highest load that was measured and re-verified within the limits.
@@ -170,15 +170,23 @@ pub struct Capacity {
     pub low: f64,
     /// Upper end: the lowest load that did not; `null` where none was seen.
     pub high: Option<f64>,
+    /// The highest load between the two of which it stayed undecided whether it is within the
+    /// limits; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided_to: Option<f64>,
     /// The limits.
     pub within: Within,
     /// Re-runs of the load that stayed within the limits.
     pub passed: u32,
     /// Re-runs of the load.
     pub tries: u32,
-    /// How many users that is; `null` where nothing says what a user is.
+    /// How many users that is; `null` where no think time defines a user, or clients are no users.
     pub users: Option<f64>,
-    /// What held the server back at `high`; *none* where no load was too much.
+    /// What one client stands for in the method, where clients are no users and the user did not
+    /// name their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// What limited the server at `high`; *none* where no load was too much.
     pub limit: Limit,
 }
 
@@ -186,17 +194,17 @@ pub struct Capacity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacitySearch {
-    /// What was asked for.
-    pub asked: CapacityAsked,
+    /// The request.
+    pub asked: CapacityRequest,
     /// What it came to, for a person; `null` while it goes on.
     pub how: Option<String>,
     /// Every load that was tried, in order of time.
     pub tries: Vec<CapacityTry>,
 }
 
-/// One load point, held against the limits. JSON has the reason as text too (`why`).
+/// One load point, compared with the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "TryJson", into = "TryJson")]
+#[serde(deny_unknown_fields)]
 pub struct CapacityTry {
     /// Position of the load point.
     pub point: u32,
@@ -204,10 +212,17 @@ pub struct CapacityTry {
     pub load: f64,
     /// A step of the search, or a re-run of what it claims.
     pub purpose: Purpose,
-    /// What the evidence says.
-    pub standing: TryStanding,
+    /// What the evidence shows.
+    pub standing: TryOutcome,
     /// The figures as measured are within the limits.
     pub passed: bool,
+    /// The generator was late, which makes times longer only, and the load was within the limits
+    /// all the same: the server can do at least this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+    /// The reason as a sentence, for people who read the file: empty until `plimsoll-report` fills
+    /// it.
+    pub why: String,
     /// What decided it.
     pub reason: TryReason,
     /// One for each limit, in their order.
@@ -236,70 +251,19 @@ pub enum TryReason {
     },
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TryJson {
-    point: u32,
-    load: f64,
-    purpose: Purpose,
-    standing: TryStanding,
-    passed: bool,
-    why: String,
-    reason: TryReason,
-    figures: Vec<LimitFigure>,
-}
-
-impl From<CapacityTry> for TryJson {
-    fn from(attempt: CapacityTry) -> Self {
-        let why = attempt.why();
-        let CapacityTry { point, load, purpose, standing, passed, reason, figures } = attempt;
-        Self { point, load, purpose, standing, passed, why, reason, figures }
-    }
-}
-
-impl From<TryJson> for CapacityTry {
-    fn from(json: TryJson) -> Self {
-        let TryJson { point, load, purpose, standing, passed, reason, figures, .. } = json;
-        Self { point, load, purpose, standing, passed, reason, figures }
-    }
-}
-
-impl CapacityTry {
-    /// The reason, for a person: of figures the first that is not within its limit, or all.
-    pub fn why(&self) -> String {
-        match &self.reason {
-            TryReason::Rule { rule } => rule.cause(),
-            TryReason::NotHeld => "the load was not held".to_owned(),
-            TryReason::Growth { from_ops, to_ops } => format!(
-                "ops in flight grew from about {} to {} through the window: more came than was \
-                 done",
-                grouped(from_ops.round()),
-                grouped(to_ops.round()),
-            ),
-            TryReason::Figures => {
-                let beyond = self.figures.iter().find(|figure| {
-                    self.standing != TryStanding::Within && figure.standing() == self.standing
-                });
-                let all = || self.figures.iter().map(ToString::to_string).collect::<Vec<_>>();
-                beyond.map_or_else(|| all().join(", "), ToString::to_string)
-            }
-        }
-    }
-}
-
 named! {
     fn as_str;
-    /// What the evidence says of a load.
+    /// What the evidence shows of a load.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum TryStanding {
+    pub enum TryOutcome {
         /// Every figure and its interval lie below the limits.
         Within = "within",
-        /// Some figure and its interval lie above, or the load was not held.
+        /// Some figure and its interval lie above, or the load was not sustained.
         NotWithin = "not within",
         /// A limit lies inside the interval of its figure.
         Undecided = "undecided",
-        /// The measurement was at fault, so that nothing is known of the server.
+        /// The measurement was at fault, so that it shows nothing about the server.
         NotJudged = "not judged",
     }
 }
@@ -314,7 +278,7 @@ pub struct LimitFigure {
     pub unit: String,
     /// As measured; `null` without an op.
     pub value: Option<f64>,
-    /// Its uncertainty interval; `null` where nothing is known of it.
+    /// Its uncertainty interval; `null` where it is unknown.
     pub interval: Option<[f64; 2]>,
     /// The value is a lower bound: ops were not sent or not finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -333,51 +297,19 @@ impl LimitFigure {
         !self.lower_bound && self.value.is_some_and(is_good)
     }
 
-    const fn side(&self) -> Side {
+    /// The good side of the limit.
+    pub const fn side(&self) -> Side {
         if self.at_least { Side::Above } else { Side::Below }
     }
 
-    /// A figure is decided where its interval is: blocks of time, not single ops, say how far chance
-    /// may have moved it.
-    pub fn standing(&self) -> TryStanding {
+    /// Decides by the interval: it comes from blocks of time, not from single ops, so it covers
+    /// chance.
+    pub fn outcome(&self) -> TryOutcome {
         match self.interval.and_then(|interval| self.side().holds(self.below, interval)) {
-            _ if self.lower_bound => TryStanding::NotWithin,
-            Some(true) => TryStanding::Within,
-            Some(false) => TryStanding::NotWithin,
-            None => TryStanding::Undecided,
-        }
-    }
-}
-
-/// `p99 61.3 ms ≥ 50.0 ms`.
-impl fmt::Display for LimitFigure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |value: f64| match self.unit.as_str() {
-            "ns" => Nanos(value.round() as u64).to_string(),
-            _ => percent(value),
-        };
-        let (name, below) = (&self.name, text(self.below));
-        let Some(value) = self.value.map(text) else { return write!(f, "{name}: no op was done") };
-        if self.lower_bound {
-            return write!(
-                f,
-                "{name} is at least {value}: some ops were not sent or not finished (limit \
-                 {below})"
-            );
-        }
-        let sign = match (self.side(), self.holds()) {
-            (Side::Below, true) => "<",
-            (Side::Below, false) => "≥",
-            (Side::Above, true) => ">",
-            (Side::Above, false) => "≤",
-        };
-        write!(f, "{name} {value} {sign} {below}")?;
-        match (self.standing(), self.interval) {
-            (TryStanding::Undecided, Some([low, high])) => {
-                write!(f, ", not certain ({} to {})", text(low), text(high))
-            }
-            (TryStanding::Undecided, None) => f.write_str(", too few ops to be certain"),
-            _ => Ok(()),
+            _ if self.lower_bound => TryOutcome::NotWithin,
+            Some(true) => TryOutcome::Within,
+            Some(false) => TryOutcome::NotWithin,
+            None => TryOutcome::Undecided,
         }
     }
 }

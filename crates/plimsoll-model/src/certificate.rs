@@ -1,11 +1,12 @@
 //! A certificate of calibration: how far this program's figures are from the truth on one host, as
-//! `plimsoll calibrate` found it. JSON, format 2; `docs/calibration.md` explains it.
+//! `plimsoll calibrate` measured it. JSON, format 2; `docs/calibration.md` explains it.
 //!
 //! Four judgements are kept apart. *Tight*: what the client measured against the times the server
 //! itself computed for the same requests. *On schedule*: those times against what the same queue
 //! gives when each request arrives as it was due. *Theory*: these against what queueing theory
-//! says of such a server, within the scatter of a run of that length. *Interval*: the stated
-//! interval of the ordinary result against the truth, from due to the reply handed to the kernel.
+//! predicts for such a server, within the scatter of a run of that length. *Interval*: the
+//! uncertainty interval of the ordinary result against the truth, from due to the reply handed to
+//! the kernel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,14 +29,14 @@ pub struct Certificate {
     pub instrument: Instrument,
     /// Schedule and service times follow from it.
     pub seed: u64,
-    /// Short windows: less is known of the tails.
+    /// Short windows: the tails are less certain.
     pub quick: bool,
     /// Share of the usual time that every case was given: below 1 it is a test of the program, and
     /// nothing of the instrument is certified.
     pub time_share: f64,
-    /// What the way there and back costs, waking up included.
+    /// Cost of the round trip, waking up included.
     pub floor: Floor,
-    /// Open loads on servers of known law.
+    /// Open loads on servers whose law is known.
     pub queues: Vec<QueueCase>,
     /// The interactive law in a closed loop.
     pub closed: ClosedCase,
@@ -61,29 +62,28 @@ pub struct CertifiedHost {
     /// Logical processors online; absent when not readable.
     pub cpus_online: Option<u32>,
     /// Frequency governor of the processors; absent where there is none.
-    #[serde(default)]
     pub governor: Option<String>,
 }
 
-/// What came of a judgement that may be left open.
+/// Outcome of a judgement that may be left open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judged {
+pub enum JudgementOutcome {
     /// Within what is allowed.
     Held,
     /// Not within it, or there was nothing to compare.
     #[default]
     Broken,
-    /// What is allowed is so much that being within it says nothing.
+    /// The allowance is so large that being within it proves nothing.
     NotJudged,
 }
 
-/// What the ordinary run behind a case says of itself.
+/// Verdict of the ordinary run behind a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVerdict {
-    /// It offered the load that was asked for, without errors. It may be invalid all the same,
-    /// for being late: that is what the other judgements look at.
+    /// It offered the requested load, without errors. It may still be invalid for being late; the
+    /// other judgements cover that.
     pub held: bool,
     /// Every reason for which it is invalid, for a person.
     pub reasons: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Instrument {
     pub workers: u32,
     /// How they wait: `auto`, `spin`, `precise`, `coalesce`.
     pub pacing: String,
-    /// How they stand to other programs: `auto`, `normal`.
+    /// Their scheduling priority: `auto`, `normal`.
     #[serde(default)]
     pub priority: String,
     /// Protocols that were spoken: `app`, `http`, `nfs`, `smb`.
@@ -162,7 +162,7 @@ pub struct Floor {
     pub ops: u64,
     /// By statistic; those the sample does not support are absent.
     pub response: Vec<FloorReading>,
-    /// What the run says of itself.
+    /// Verdict of the run.
     pub run: RunVerdict,
 }
 
@@ -180,12 +180,12 @@ impl Floor {
     /// The floor under a statistic. Where the sample does not support it, that of the highest
     /// percentile it supports, which is lower: the judgement becomes stricter.
     pub fn under(&self, statistic: Statistic) -> Nanos {
-        let known = |wanted| {
-            let found = self.response.iter().find(|reading| reading.statistic == wanted);
-            found.map(|reading| reading.beyond_ns)
+        let floor_of = |requested| {
+            let matched = self.response.iter().find(|reading| reading.statistic == requested);
+            matched.map(|reading| reading.beyond_ns)
         };
         let highest = || self.response.iter().map(|reading| reading.beyond_ns).max();
-        known(statistic).or_else(highest).unwrap_or_default()
+        floor_of(statistic).or_else(highest).unwrap_or_default()
     }
 }
 
@@ -201,9 +201,9 @@ pub struct QueueCase {
     pub service: String,
     /// Services at a time.
     pub servers: u32,
-    /// Share of its capacity that was asked for.
+    /// Requested share of its capacity.
     pub utilisation: f64,
-    /// Ops per second asked for; of a closed loop those that were done.
+    /// Requested ops per second; of a closed loop those that were done.
     pub rate_ops_per_s: f64,
     /// Length of the window.
     pub seconds: f64,
@@ -222,18 +222,17 @@ pub struct QueueCase {
     /// What a queue of this kind may make of it in such a window.
     pub rate_allowed_ratio: f64,
     /// It is within that, and no op failed or was left out.
-    pub rate: Judged,
+    pub rate: JudgementOutcome,
     /// Served over due, less one: do both sides speak of the same ops?
     pub served_error_ratio: f64,
     /// It is within the limit.
-    pub served: Judged,
+    pub served: JudgementOutcome,
     /// Why judgements were left open, for a person.
     #[serde(default)]
     pub open_because: Vec<String>,
-    /// What the run says of itself.
+    /// Verdict of the run.
     pub run: RunVerdict,
-    /// What the server's log says of counts and times; absent in certificates from before.
-    #[serde(default)]
+    /// Counts and times in the server's log; absent in older certificates.
     pub witness: Option<CrossCheck>,
     /// By statistic; those the sample does not support are absent.
     pub readings: Vec<Reading>,
@@ -247,27 +246,27 @@ pub struct Reading {
     pub statistic: Statistic,
     /// What the client measured, from due to done.
     pub client_ns: Nanos,
-    /// What the server computed, from arrival to departure.
+    /// What the server computed, from arrival to completion.
     pub served_ns: Nanos,
     /// How far they may be apart, in the direction in which they are.
     pub allowed_ns: Nanos,
     /// They are no further apart.
-    pub tight: Judged,
-    /// What the schedule says; absent for a closed loop, which has none.
+    pub tight: JudgementOutcome,
+    /// The figure by the schedule; absent for a closed loop, which has none.
     pub schedule: Option<ScheduleReading>,
-    /// What the ordinary result states of it; absent where it states nothing.
-    pub stated: Option<StatedReading>,
+    /// Its interval in the ordinary result; absent where that has none.
+    pub stated: Option<IntervalCheck>,
 }
 
 /// A statistic of an open load, by its schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleReading {
-    /// What the same queue gives when each request arrives at the instant it was due.
+    /// Computed for the same queue when each request arrives at the instant it was due.
     pub scheduled_ns: Nanos,
-    /// What the server computed is no further from that than delays on the way explain.
-    pub on_schedule: Judged,
-    /// What theory says of a run without end.
+    /// The server's figure differs from that by no more than delays on the route explain.
+    pub on_schedule: JudgementOutcome,
+    /// Theory's figure for a run without end.
     pub theory_ns: Nanos,
     /// Shortest and longest that a run of this length gives.
     pub theory_interval_ns: (Nanos, Nanos),
@@ -275,16 +274,16 @@ pub struct ScheduleReading {
     pub theory_held: bool,
 }
 
-/// A uncertainty interval, and the truth it must hold.
+/// An uncertainty interval, and the truth it must contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StatedReading {
-    /// As the result states it.
+pub struct IntervalCheck {
+    /// As in the result.
     pub interval_ns: (Nanos, Nanos),
     /// From due to the reply handed to the kernel, by the schedule and the server's log.
     pub truth_ns: Nanos,
     /// The truth is in the interval.
-    pub interval: Judged,
+    pub interval: JudgementOutcome,
 }
 
 impl Reading {
@@ -294,10 +293,10 @@ impl Reading {
     }
 }
 
-/// A closed loop, held against three things. That throughput × (response + think time) is the
-/// number of clients follows from how the loop is built, whatever the response: it shows that
-/// nothing is lost in counting. The server's log shows whether the response is the right one, and
-/// the theory of a queue with a finite source whether the throughput is.
+/// A closed loop, checked in three ways. Throughput × (response + think time) equals the number of
+/// clients by construction, whatever the response: this shows that counting loses nothing. The
+/// server's log shows whether the response is right; the theory of a queue with a finite source
+/// shows whether the throughput is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the names without a comment say it")]
@@ -318,23 +317,22 @@ pub struct ClosedCase {
     /// How far both means may be apart.
     pub allowed_ns: Nanos,
     /// They are no further apart.
-    pub tight: Judged,
-    /// Throughput of M/M/c//N in a run without end, its way there and back being the floor.
+    pub tight: JudgementOutcome,
+    /// Throughput of M/M/c//N in a run without end, with the floor as round trip.
     pub theory_ops_per_s: f64,
-    /// Lowest and highest that simulated runs of this length gave, of a way there and back that
-    /// costs all that is allowed, and none.
+    /// Lowest and highest of simulated runs of this length, with a round trip of all that is
+    /// allowed and with none.
     pub theory_interval_ops_per_s: (f64, f64),
     /// The throughput lies between them.
-    pub theory: Judged,
-    /// How far the mean think time may be from what was asked for, by chance.
+    pub theory: JudgementOutcome,
+    /// How far the mean think time may be from the requested one, by chance.
     #[serde(default)]
     pub think_allowed_ns: Nanos,
     #[serde(default)]
-    pub think: Judged,
-    /// What the run says of itself.
+    pub think: JudgementOutcome,
+    /// Verdict of the run.
     pub run: RunVerdict,
-    /// What the server's log says of counts; absent in certificates from before.
-    #[serde(default)]
+    /// Counts in the server's log; absent in older certificates.
     pub witness: Option<CrossCheck>,
 }
 
@@ -358,14 +356,13 @@ pub struct StallCase {
     pub troubles: u64,
     /// The error is within the limit, the server did pause, and there were no troubles.
     pub held: bool,
-    /// What the run says of itself.
+    /// Verdict of the run.
     pub run: RunVerdict,
-    /// What the server's log says of counts and times; absent in certificates from before.
-    #[serde(default)]
+    /// Counts and times in the server's log; absent in older certificates.
     pub witness: Option<CrossCheck>,
 }
 
-/// How fast the program can send on time. Found, not judged.
+/// How fast the program can send on time. Measured, not judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PunctualRate {
@@ -383,7 +380,7 @@ pub struct PunctualRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PunctualProbe {
-    /// Ops per second asked for.
+    /// Requested ops per second.
     pub rate_ops_per_s: f64,
     /// How often it was tried; what follows is the middle one by send lag.
     pub tries: u32,
@@ -397,19 +394,20 @@ pub struct PunctualProbe {
 
 impl QueueCase {
     /// `M/M/4 at 0.9`, and over what unless it is our own protocol.
-    pub fn place(&self) -> String {
-        let over = match self.protocol.as_str() {
+    pub fn label(&self) -> String {
+        let transport = match self.protocol.as_str() {
             "app" => String::new(),
             other => format!(" over {other}"),
         };
-        format!("{}{over} at {}", self.queue, (self.utilisation * 100.0).round() / 100.0)
+        format!("{}{transport} at {}", self.queue, (self.utilisation * 100.0).round() / 100.0)
     }
 }
 
 mod judgements;
-mod note;
 
-pub use judgements::{CheckedTime, CrossCheck, JudgedCase, Judgement, JudgementKind};
-pub use note::{CertificateNote, Circumstances};
+pub use judgements::{
+    CertificateNote, CheckedTime, CrossCheck, Judgement, JudgementCase, JudgementKind,
+    RunEnvironment,
+};
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,17 @@
-//! Conditions on figures: `p99@4000 < 50ms`, `errors > 0.1%`, `p99 > 1.05x`, `peak_ops_per_s < 20000`.
+//! Conditions on figures: `p99@4000 < 50ms`, `errors > 0.1%`, `p99 > 1.05x`, `peak_ops_per_s <
+//! 20000`.
 //!
 //! Every flag that takes conditions reads this grammar: a figure, `@` and a load if one load point
 //! is meant, `<` or `>`, and a limit with its unit. The flag decides which figures it admits
 //! ([`ConditionFigure`]) and what a condition that is true means: `--fail-if` fails, `--within`
 //! passes.
 
-mod good_limits;
-
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::goodput::GoodLimits;
 use crate::suite::nearest;
 use crate::units::{Nanos, parse_span};
 
@@ -23,11 +23,11 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
     const EXAMPLES: &'static str;
 
     /// Every figure with its name, which may contain dots.
-    fn known() -> Vec<(String, Self)>;
+    fn all_named() -> Vec<(String, Self)>;
 
     /// Their names, for a message; those of a family as one.
     fn listed() -> Vec<String> {
-        Self::known().into_iter().map(|(name, _)| name).collect()
+        Self::all_named().into_iter().map(|(name, _)| name).collect()
     }
 
     /// In what its limit is written.
@@ -39,7 +39,7 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
     }
 }
 
-/// A figure held against a limit.
+/// A figure compared with a limit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String", bound = "F: ConditionFigure")]
 pub struct Condition<F> {
@@ -106,7 +106,7 @@ impl LimitUnit {
         (limit.is_finite() && limit >= 0.0).then_some(limit)
     }
 
-    const fn wanted(self) -> &'static str {
+    const fn expected(self) -> &'static str {
         match self {
             Self::Time => "span of time above zero; write one with its unit, for example 50ms",
             Self::Share => "share; write one in percent, for example 0.1%",
@@ -165,7 +165,7 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
         let figure: F = figure_named(name)?;
         let at = load.map(|load| read_load(figure, name, load)).transpose()?;
         let unit = figure.unit();
-        let wrong = || ConditionError::Limit(right.to_owned(), unit.wanted());
+        let wrong = || ConditionError::Limit(right.to_owned(), unit.expected());
         let limit = unit.read(right).ok_or_else(wrong)?;
         Ok(Self { figure, at, side, limit, text: format!("{left} {symbol} {right}") })
     }
@@ -177,12 +177,12 @@ const OF_OTHERS: [(&str, &str); 4] =
 
 /// The figure of that name; `p99.9` is `p999`.
 pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
-    let known = F::known();
-    let wanted = name.replace("p99.9", "p999");
-    if let Some((_, figure)) = known.iter().find(|(known, _)| *known == wanted) {
+    let figures = F::all_named();
+    let plain_name = name.replace("p99.9", "p999");
+    if let Some((_, figure)) = figures.iter().find(|(candidate, _)| *candidate == plain_name) {
         return Ok(*figure);
     }
-    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     let ours = OF_OTHERS.iter().fold(name.to_owned(), |name, (of, our)| name.replace(of, our));
     let same = names.iter().copied().find(|name| *name == ours);
     let near = same.or_else(|| nearest(&ours, names.iter().copied()));
@@ -225,6 +225,54 @@ impl<F: ConditionFigure> TryFrom<String> for Condition<F> {
 impl<F> From<Condition<F>> for String {
     fn from(condition: Condition<F>) -> Self {
         condition.text
+    }
+}
+
+/// What a good op is limited by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GoodFigure {
+    FirstOutput,
+    Tpot,
+    Response,
+}
+
+impl ConditionFigure for GoodFigure {
+    const OF: &'static str = "a single op";
+    const EXAMPLES: &'static str = "first_output<500ms,tpot<50ms,response<10s";
+
+    fn all_named() -> Vec<(String, Self)> {
+        [("first_output", Self::FirstOutput), ("tpot", Self::Tpot), ("response", Self::Response)]
+            .map(|(name, figure)| (name.to_owned(), figure))
+            .into()
+    }
+
+    fn unit(self) -> LimitUnit {
+        LimitUnit::Time
+    }
+}
+
+impl FromStr for GoodLimits {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let mut limits = Self::default();
+        for part in text.split(',') {
+            let wrong = |error| ConditionError::Part(part.trim().to_owned(), Box::new(error));
+            let limit: Condition<GoodFigure> = part.parse().map_err(wrong)?;
+            if limit.side != Side::Below {
+                return Err(wrong(ConditionError::NoUpperBound(GoodFigure::EXAMPLES)));
+            }
+            let of = match limit.figure {
+                GoodFigure::FirstOutput => &mut limits.first_output,
+                GoodFigure::Tpot => &mut limits.tpot,
+                GoodFigure::Response => &mut limits.response,
+            };
+            if of.replace(Nanos(limit.limit as u64)).is_some() {
+                let name = part.split('<').next().unwrap_or(part).trim().to_owned();
+                return Err(wrong(ConditionError::Twice(name)));
+            }
+        }
+        Ok(limits)
     }
 }
 

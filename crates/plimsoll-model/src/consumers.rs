@@ -1,9 +1,7 @@
-//! Where the processor time of a host went in the window of a load point, and its interrupts: as it
-//! was read, for the journal, and as rates and shares, for the result.
+//! Where the processor time of a host and of a server went in the window of a load point: as read,
+//! for the journal, and as rates and shares, for the result.
 
 use serde::{Deserialize, Serialize};
-
-use crate::core_user::CoreUserKind;
 
 /// What was read of a host at both ends of a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,7 +10,8 @@ pub struct HostWork {
     /// Where it was read; absent on this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Time between the two readings. The first is shortly before the window, the second at its end.
+    /// Time between the two readings. The first is shortly before the window, the second at its
+    /// end.
     pub elapsed_ns: u64,
     /// Processors that were online.
     pub processors: u32,
@@ -22,7 +21,7 @@ pub struct HostWork {
     pub irq_ns: u64,
     /// Part of it in soft interrupts.
     pub softirq_ns: u64,
-    /// Processes and threads that were started; `None` where it is not known.
+    /// Processes and threads that were started; `None` where unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forks: Option<u64>,
     /// The largest consumers, the largest first.
@@ -149,4 +148,143 @@ pub struct InterruptRate {
     pub per_s: f64,
     /// Per op; `null` where no op was done.
     pub per_op: Option<f64>,
+}
+
+/// A process that used a core in a load point's window while a worker or the server needed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreUser {
+    /// As the kernel calls it.
+    pub name: String,
+    /// Process id.
+    pub pid: u32,
+    /// On a worker's core: CPU time of its threads that were last seen there. On the server's: of
+    /// all its threads, on any core.
+    pub cpu_ns: u64,
+    /// It is this program: another thread than a worker.
+    pub own: bool,
+    /// It belongs to the server that is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub server: bool,
+    /// It is a thread of the kernel (`PF_KTHREAD`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel: bool,
+}
+
+/// Whose a [`CoreUser`] is: what can be done about it differs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CoreUserKind {
+    /// This program's, another thread than a worker.
+    Own,
+    /// The server's that is measured, one within the kernel included.
+    Server,
+    /// The kernel's.
+    Kernel,
+    /// Another program's.
+    #[default]
+    Other,
+}
+
+impl CoreUser {
+    /// Whose it is.
+    pub const fn kind(&self) -> CoreUserKind {
+        match self {
+            Self { own: true, .. } => CoreUserKind::Own,
+            Self { server: true, .. } => CoreUserKind::Server,
+            Self { kernel: true, .. } => CoreUserKind::Kernel,
+            _ => CoreUserKind::Other,
+        }
+    }
+}
+
+/// The load at which the server is to be profiled.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileAt {
+    /// The load point with the highest throughput.
+    Peak,
+    /// This load.
+    Load(f64),
+}
+
+/// A profile of the server, made at a load point of its own that is in no figure of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerProfile {
+    /// Stem of its load point.
+    pub stem: String,
+    /// Load of the point, on the axis.
+    pub requested: f64,
+    /// Ops finished without error per second at that point; set by analysis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_ops_per_s: Option<f64>,
+    /// Folded stacks, within the bundle.
+    pub file: String,
+    /// Host that was profiled; absent for this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What was profiled there.
+    pub scope: ProfileScope,
+    /// What perf sampled by: `cycles`, or `cpu-clock` where the machine counts no cycles.
+    pub sampled_by: String,
+    /// How long.
+    pub seconds: u32,
+    /// Samples of work.
+    pub samples: u64,
+    /// Samples of idle processors, which are in no stack.
+    pub idle_samples: u64,
+    /// Samples whose stacks there was no room for; they count for the functions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_samples: u64,
+    /// Functions with the most samples of their own.
+    pub functions: Vec<ProfiledFunction>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What was profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileScope {
+    /// The server's processes and their children.
+    Processes,
+    /// Everything on the host.
+    #[default]
+    Host,
+}
+
+/// A function, and its shares of the samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfiledFunction {
+    /// Its name, or its module in brackets where the name is unknown.
+    pub name: String,
+    /// `kernel`, or the file name of the program or library.
+    pub module: String,
+    /// Samples in the function itself.
+    pub self_samples: u64,
+    /// Share of all samples in the function itself.
+    pub self_ratio: f64,
+    /// Share of all samples in it or in what it called.
+    pub total_ratio: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::JournalRecord;
+
+    #[test]
+    fn the_journal_gives_a_profile_back() {
+        let function = ProfiledFunction { name: "main".to_owned(), ..ProfiledFunction::default() };
+        let profile = ServerProfile { functions: vec![function], ..ServerProfile::default() };
+        let record = JournalRecord::ServerProfiled(Box::new(profile));
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<JournalRecord>(&line).unwrap(), record, "{line}");
+    }
 }

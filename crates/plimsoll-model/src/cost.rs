@@ -14,7 +14,8 @@ named! {
     pub enum CostFigure {
         /// CPU time in nanoseconds.
         CpuPerOp = "cpu_per_op",
-        /// Context switches: of a host all of them, of processes how often their threads got a core.
+        /// Context switches: of a host all of them, of processes how often their threads got a
+        /// core.
         ContextSwitchesPerOp = "context_switches_per_op",
         /// Reads and writes of disks.
         DiskTransfersPerOp = "disk_transfers_per_op",
@@ -24,14 +25,15 @@ named! {
         NicPacketsPerOp = "nic_packets_per_op",
         /// Bytes received and sent, with the headers of every layer that the interface counts.
         NicBytesPerOp = "nic_bytes_per_op",
-        /// Share of the processors' time that was used: of a host of all its processors, of processes
-        /// of the cores that they may use.
+        /// Share of the processors' time that was used: of a host of all its processors, of
+        /// processes of the cores that they may use.
         CpuBusy = "cpu_busy",
         /// Of the CPU time, the part in the kernel, interrupts included.
         SystemShare = "system_share",
         /// Share of the time with a request, mean over the disks that are counted.
         DiskBusy = "disk_busy",
-        /// Bytes in use: of a host without what the kernel can reclaim at once, of processes resident.
+        /// Bytes in use: of a host without what the kernel can reclaim at once, of processes
+        /// resident.
         Memory = "memory",
         /// Bytes of files that the kernel keeps in memory.
         PageCache = "page_cache",
@@ -86,7 +88,7 @@ pub struct HostCost {
     pub source: Option<String>,
     /// Whose cost it is.
     pub of: CostOf,
-    /// Processors that its share is of; absent where they are not known.
+    /// Processors that its share is of; absent where unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<f64>,
     /// Disks that are counted.
@@ -95,7 +97,7 @@ pub struct HostCost {
     /// Network interfaces that are counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
-    /// The figures; what nobody could see has none.
+    /// The figures; those that could not be read are absent.
     pub figures: BTreeMap<CostFigure, Cost>,
 }
 
@@ -105,7 +107,7 @@ pub struct HostCost {
 pub struct Cost {
     /// Over the window: nanoseconds, a count, bytes or a share.
     pub value: f64,
-    /// 95 % interval, from how it varies within the window; absent where that is not known.
+    /// 95 % interval, from how it varies within the window; absent where unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }

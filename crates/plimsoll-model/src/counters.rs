@@ -2,7 +2,7 @@
 //! in `points.csv` and its column in the report. A new one needs a line there and the code that
 //! counts it; journal, result, CSV and report follow.
 //!
-//! `adds_up` declares the totals of a worker, each field with the way it adds up over workers.
+//! `adds_up` declares the totals of a worker, each field with the rule that adds it up.
 
 /// Adds a field for each counter to the struct it is called with: `counts TYPE` for a field of that
 /// type, `adds up` for a struct of `adds_up`.
@@ -32,7 +32,7 @@ macro_rules! with_counters {
                 Reconnected reconnected "reconnected_ops" Some("reconnected");
                 /// Connections that the server closed after a reply that announced to keep them.
                 Unkept unkept "unkept_connections" Some("closed although kept");
-                /// Ops that the server said it had not processed, and that were sent again.
+                /// Ops that the server reported as not processed, and that were sent again.
                 Refused refused "refused_ops" Some("refused");
                 /// Ops that waited because the server allows fewer streams at a time.
                 StreamWaits stream_waits "stream_wait_ops" Some("waited for a stream");
@@ -140,7 +140,7 @@ macro_rules! adds_up {
 pub(crate) use {adds_up, counters_of, struct_with_counters, with_counters};
 
 with_counters! {
-    /// What a load point counts, beside the counts of each op.
+    /// The counters of a load point, besides the counts of each op.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Counter;
 }

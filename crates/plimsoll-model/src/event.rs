@@ -2,40 +2,33 @@
 //!
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
-mod agent_point;
-mod asked;
-mod cut_off;
-mod resources;
+mod options;
 mod signs;
-mod started;
 mod times;
 mod totals;
 
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, Pacing, PointId};
+use crate::consumers::{HostWork, ServerProfile};
 use crate::method::Parameter;
+use crate::named::named;
 use crate::nonconformity::Nonconformities;
 use crate::outcome::ErrorSample;
-use crate::server_profile::ServerProfile;
+use crate::page_cache::AccessPattern;
 use crate::units::Nanos;
 
-use crate::consumers::HostWork;
-pub use crate::core_user::{CoreUser, CoreUserKind};
-use crate::named::named;
-pub use agent_point::{AgentPoint, ClockOffset};
-pub use asked::{AgentsAsked, Asked, InARow, LoadFileAsked, ServerLimits};
-pub use cut_off::CutOff;
-pub use resources::{ResourceUse, WorkerHealth};
+pub use crate::consumers::{CoreUser, CoreUserKind};
+pub use crate::finding::{LostSign, ServerLost};
+pub use options::{AgentOptions, InARow, RequestedLoadFile, RunOptions, RunStarted, ServerLimits};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
-pub use started::RunStarted;
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, StreamTimes, TimeKind, Times, add_times,
     growing_times, new_times,
 };
 pub use totals::{
-    GenerationCounts, OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX, TargetTotals,
-    UnexpectedCount, WorkerTotals,
+    CutOff, GenerationCounts, OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX,
+    TargetTotals, UnexpectedCount, WorkerTotals,
 };
 
 /// Version of the journal's records.
@@ -104,7 +97,7 @@ pub struct Interval {
     pub health: WorkerHealth,
 }
 
-/// What a headline figure says of the server.
+/// What a headline figure shows about the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -139,7 +132,7 @@ pub enum JournalRecord {
     },
     /// A load point begins. A point without its `point_finished` did not happen.
     PointStarted {
-        /// What was asked for.
+        /// The request.
         assignment: Assignment,
         /// Nanoseconds since the Unix epoch.
         at_unix_ns: u64,
@@ -177,7 +170,7 @@ pub enum JournalRecord {
     PeakFound {
         /// The peak, on the ladder's axis.
         peak: f64,
-        /// How it was found, for a person.
+        /// How the search found it, for a person.
         how: String,
         /// Whether the server's own limit was seen.
         #[serde(default)]
@@ -190,9 +183,9 @@ pub enum JournalRecord {
     LadderPlanned {
         /// Loads of the ladder.
         loads: Vec<f64>,
-        /// Every parameter that departs from the published method, instead of those of the start.
+        /// Every parameter that deviates from the published method; replaces those of the start.
         departures: Vec<String>,
-        /// Every parameter beside the method's, instead of those of the start.
+        /// Every parameter and the method's; replaces those of the start.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         method: Vec<Parameter>,
     },
@@ -200,9 +193,9 @@ pub enum JournalRecord {
     CapacitySearched {
         /// What it came to, for a person.
         how: String,
-        /// Every parameter that departs from the published method, instead of those of the start.
+        /// Every parameter that deviates from the published method; replaces those of the start.
         departures: Vec<String>,
-        /// Every parameter beside the method's, instead of those of the start.
+        /// Every parameter and the method's; replaces those of the start.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         method: Vec<Parameter>,
     },
@@ -233,13 +226,13 @@ pub enum JournalRecord {
 pub struct PointRecord {
     /// Which point.
     pub point: PointId,
-    /// The load asked for.
+    /// The requested load.
     pub load: Load,
     /// Pacing the workers used.
     pub pacing: Pacing,
     /// Start of the point, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// Length of the warm-up that was held.
+    /// Length of the actual warm-up.
     pub warm_up_ns: Nanos,
     /// Length of the window that was measured.
     pub measured_ns: Nanos,
@@ -260,6 +253,9 @@ pub struct PointRecord {
     /// The point was ended before its time; why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_early: Option<String>,
+    /// A server that went away in the load and was not there when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_lost: Option<ServerLost>,
     /// What the monitors saw of hosts and processes in the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
@@ -274,13 +270,142 @@ pub struct PointRecord {
     /// Where the processor time of each host went whose processes could be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_work: Vec<HostWork>,
-    /// How many ops the window was asked to have, where that was asked.
+    /// Requested number of ops in the window, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
     /// Size of the data on all servers that the ops chose from; `None` where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_set_bytes: Option<u64>,
+    /// Which parts of that data the ops read, and how often; `None` where that is not ours to
+    /// choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_pattern: Option<AccessPattern>,
     /// The agents, in the order of their workers; empty where this program made the load alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPoint>,
+}
+
+/// An agent's part in a load point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentPoint {
+    /// As the user named it, with a number if the name covers several: `ssh://a#2`.
+    pub name: String,
+    /// Name of its host.
+    pub host: String,
+    /// How many of the load point's workers were its own; they follow those of the agents before.
+    pub workers: u32,
+    /// Ops that ended in the window, over its workers.
+    pub done: u64,
+    /// Ops of these that failed.
+    pub errors: u64,
+    /// Start of its load, by its own wall clock, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// How much later its load started than the first agent's, as far as the clocks show.
+    pub start_skew_ns: u64,
+    /// Its clock against the controller's.
+    pub clock: ClockOffset,
+    /// Its wall clock moved by this much against its monotonic one during the point.
+    pub clock_step_ns: i64,
+    /// CPU time of its process in the window.
+    pub process_cpu_ns: u64,
+    /// CPU time of its monitors in the window.
+    pub monitor_cpu_ns: u64,
+    /// Who else used its workers' cores, the largest first; `None` when nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_users: Option<Vec<CoreUser>>,
+}
+
+/// An agent's monotonic clock less the controller's. The true offset was within `bound` of
+/// `offset_ns` during the whole load point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockOffset {
+    /// The offset before the load point.
+    pub offset_ns: i64,
+    /// Half of the shortest round trip, and the drift.
+    #[serde(rename = "bound_ns")]
+    pub bound: Nanos,
+    /// The offset after the load point less the one before it.
+    pub drift_ns: i64,
+}
+
+/// Use of one resource over the window of a load point. A resource that could not be watched has
+/// no entry; zero is a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceUse {
+    /// Stable name, from whole to part: `host.cpu_busy`, `process.server.cpu`, `disk.vda.busy`.
+    pub name: String,
+    /// `ratio`, `cores`, `bytes`, `bytes/s`, `1/s`, `s`, or empty for a plain count.
+    pub unit: String,
+    /// Mean over the window, by time.
+    pub mean: f64,
+    /// Highest sample of the window.
+    pub max: f64,
+    /// Where it was read, as given to `--monitor`, without secrets; absent for this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Its samples, for resources that are drawn over time: seconds from the window's start to the
+    /// sample's middle, and its value. Of long windows, means of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<(f64, f64)>,
+}
+
+impl ResourceUse {
+    /// A figure of the whole window, without samples.
+    pub fn of_window(name: &str, unit: &str, mean: f64, max: f64) -> Self {
+        Self { name: name.to_owned(), unit: unit.to_owned(), mean, max, ..Self::default() }
+    }
+
+    /// Its key, if it is this column of this table: `vda` of `disk.vda.busy`.
+    pub fn key(&self, table: &str, column: &str) -> Option<&str> {
+        let rest = self.name.strip_prefix(table)?.strip_prefix('.')?;
+        rest.strip_suffix(column)?.strip_suffix('.')
+    }
+}
+
+/// How a worker fared in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerHealth {
+    /// CPU time (user + system) of the worker's thread.
+    pub cpu_ns: u64,
+    /// Part of the interval spent in empty polls, where the worker polls.
+    pub empty_poll_ns: u64,
+    /// Length of the interval.
+    pub wall_ns: u64,
+    /// Times the worker woke from a sleep.
+    pub wakeups: u64,
+    /// Ops waiting for a free connection at the end of the interval.
+    pub backlog_ops: u64,
+    /// Time the worker was ready to run while another thread had its core; `None` where the kernel
+    /// does not report it.
+    pub run_delay_ns: Option<u64>,
+    /// Time the worker slept of its own will, waiting for replies or the next op.
+    #[serde(default)]
+    pub sleep_ns: u64,
+    /// Time between two empty polls that was far longer than a poll takes: somebody else had the
+    /// core, another thread or the hypervisor. Part of neither work nor empty polls.
+    #[serde(default)]
+    pub gap_ns: u64,
+    /// The longest of those gaps.
+    #[serde(default)]
+    pub gap_ns_max: u64,
+    /// The wall clock moved by this much against the monotonic one since the last interval. Stamps
+    /// of replies are wall clock.
+    #[serde(default)]
+    pub clock_step_ns: i64,
+}
+
+impl WorkerHealth {
+    /// Share of the interval in which the worker did useful work; empty polls are not work.
+    pub fn busy_ratio(&self) -> f64 {
+        if self.wall_ns == 0 {
+            return 0.0;
+        }
+        // Polls that another thread interrupted are gaps and not counted as polls.
+        let work_ns = self.cpu_ns as f64 - self.empty_poll_ns as f64;
+        (work_ns / self.wall_ns as f64).clamp(0.0, 1.0)
+    }
 }

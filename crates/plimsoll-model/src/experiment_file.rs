@@ -31,10 +31,10 @@ const LEVELS_MAX: usize = 64;
 const REPEATS_MAX: u32 = 100;
 /// Combinations of levels at most.
 pub const CELLS_MAX: usize = 256;
-/// How long a command may take where the file does not say.
+/// How long a command may take by default.
 const TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// An experiment as it was asked for.
+/// An experiment as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentFile {
     /// Name of a shipped suite, or path of a suite file.
@@ -47,13 +47,16 @@ pub struct ExperimentFile {
     pub seed: u64,
     /// What the effects are of, as `--fail-if` names figures: `p99@1000`. `None`: the headline.
     pub response: Option<String>,
-    /// Options of `plimsoll run`, as a shell would take them.
+    /// Limits of `plimsoll capacity`: each run searches the highest load within them.
+    pub within: Option<String>,
+    /// Options of `plimsoll run`, or of `plimsoll capacity` with `within`, as a shell would take
+    /// them.
     pub options: String,
     /// What is changed.
     pub factors: Vec<FactorTable>,
 }
 
-/// A factor as it was asked for.
+/// A factor as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FactorTable {
     /// What it is called.
@@ -64,7 +67,7 @@ pub struct FactorTable {
     pub levels: Vec<LevelValue>,
     /// What sets it.
     pub set_by: SetBy,
-    /// Tells whether the level is set: a shell command that then ends with status 0.
+    /// Checks whether the level is set: a shell command that then ends with status 0.
     pub verify: Option<String>,
     /// Waited after the level was set.
     pub settle: Nanos,
@@ -88,16 +91,16 @@ pub enum SetBy {
     Key(String),
     /// The target.
     Target,
-    /// What the server that each run starts is held to.
+    /// A limit of the server that each run starts.
     Server(Resource),
-    /// The user, who is asked.
+    /// The user, by hand.
     Hand {
         /// Set once for all repeats instead of anew in each.
         once: bool,
     },
 }
 
-/// What a server may be held to.
+/// A limit that a server may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -178,6 +181,9 @@ struct Written {
     seed: u64,
     /// What the effects are of.
     response: Option<String>,
+    /// Limits of plimsoll capacity, such as p99<50ms: each run searches the highest load within
+    /// them.
+    within: Option<String>,
     /// Options of plimsoll run.
     #[serde(default)]
     options: String,
@@ -212,7 +218,7 @@ struct WrittenFactor {
     /// The levels are targets.
     #[serde(default)]
     target: bool,
-    /// What the server is held to.
+    /// The limit of the server.
     server: Option<Resource>,
     /// Set by hand.
     #[serde(default)]
@@ -234,7 +240,7 @@ impl ExperimentFile {
     /// Reads the file of an experiment; `file` names it in messages.
     ///
     /// # Errors
-    /// With file, line and the next move.
+    /// With file, line and what to do next.
     pub fn parse(file: &str, text: &str) -> Result<Self, SuiteError> {
         read_document(file, text, |written: Written, root| written.finish(root))
     }
@@ -248,12 +254,12 @@ impl Written {
         }
         let mut factors: Vec<FactorTable> = Vec::new();
         for (at, factor) in self.factors.into_iter().enumerate() {
-            let place = format!("factors.{at}");
+            let path = format!("factors.{at}");
             if factors.iter().any(|earlier| earlier.name == factor.name) {
                 let message = format!("a second factor is called {:?}", factor.name);
-                return Err(root.error_at(&format!("{place}.name"), message));
+                return Err(root.error_at(&format!("{path}.name"), message));
             }
-            factors.push(factor.finish(root, &place)?);
+            factors.push(factor.finish(root, &path)?);
         }
         let targets: Vec<String> = self.target.into_iter().chain(self.targets).collect();
         let is_target = |factor: &FactorTable| factor.set_by == SetBy::Target;
@@ -282,6 +288,7 @@ impl Written {
             repeats: self.repeats,
             seed: self.seed,
             response: self.response,
+            within: self.within,
             options: self.options,
             factors,
         })
@@ -289,8 +296,8 @@ impl Written {
 }
 
 impl WrittenFactor {
-    fn finish(self, root: &TableReader<'_>, place: &str) -> Result<FactorTable, SuiteError> {
-        let at = |key: &str| format!("{place}.{key}");
+    fn finish(self, root: &TableReader<'_>, path: &str) -> Result<FactorTable, SuiteError> {
+        let at = |key: &str| format!("{path}.{key}");
         if !(1..=LEVELS_MAX).contains(&self.levels.len()) {
             let message = format!("factor {:?} has {} levels", self.name, self.levels.len());
             let help = format!("write from 1 to {LEVELS_MAX} of them");
@@ -313,7 +320,7 @@ impl WrittenFactor {
         Ok(FactorTable {
             settle,
             timeout,
-            set_by: self.set_by(root, place)?,
+            set_by: self.set_by(root, path)?,
             name: self.name,
             unit: self.unit,
             levels: self.levels,
@@ -321,35 +328,35 @@ impl WrittenFactor {
         })
     }
 
-    fn set_by(&self, root: &TableReader<'_>, place: &str) -> Result<SetBy, SuiteError> {
+    fn set_by(&self, root: &TableReader<'_>, path: &str) -> Result<SetBy, SuiteError> {
         let command = self.set.as_ref().map(|set| SetBy::Command {
             set: set.clone(),
             undo: self.undo.clone(),
             after_start: self.after_start,
         });
-        let ways = [
+        let setters = [
             command,
             self.key.clone().map(SetBy::Key),
             self.target.then_some(SetBy::Target),
             self.server.map(SetBy::Server),
             self.manual.then_some(SetBy::Hand { once: self.set_once }),
         ];
-        let mut ways = ways.into_iter().flatten();
+        let mut setters = setters.into_iter().flatten();
         let help = "write one of: set = \"COMMAND\", key = \"KEY OF THE SUITE\", target = true, \
                     server = \"cores|quota|memory|threads\", manual = true";
-        let way = match (ways.next(), ways.next()) {
-            (Some(way), None) => way,
+        let setter = match (setters.next(), setters.next()) {
+            (Some(setter), None) => setter,
             (None, _) => {
                 let message = format!("nothing says how factor {:?} is set", self.name);
-                return Err(root.error_at(place, message).with_help(help));
+                return Err(root.error_at(path, message).with_help(help));
             }
             (Some(_), Some(_)) => {
                 let message = format!("factor {:?} is set in two ways", self.name);
-                return Err(root.error_at(place, message).with_help(help));
+                return Err(root.error_at(path, message).with_help(help));
             }
         };
-        let by_command = matches!(way, SetBy::Command { .. });
-        let by_hand = matches!(way, SetBy::Hand { .. });
+        let by_command = matches!(setter, SetBy::Command { .. });
+        let by_hand = matches!(setter, SetBy::Hand { .. });
         let astray = [
             ("undo", self.undo.is_some() && !by_command, "set"),
             ("undo", self.undo.is_some() && self.after_start, "a set without after_start"),
@@ -361,9 +368,9 @@ impl WrittenFactor {
         match astray.into_iter().find(|(_, astray, _)| *astray) {
             Some((key, _, with)) => {
                 let message = format!("`{key}` of factor {:?} goes with {with}", self.name);
-                Err(root.error_at(&format!("{place}.{key}"), message).with_help("leave it out"))
+                Err(root.error_at(&format!("{path}.{key}"), message).with_help("leave it out"))
             }
-            None => Ok(way),
+            None => Ok(setter),
         }
     }
 }

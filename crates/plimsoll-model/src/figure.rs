@@ -64,8 +64,8 @@ impl StreamFigure {
             of.is_some_and(|of| Self::ALL.iter().any(|it| it.as_str() == of))
         };
         let others = names.filter(|name| !is_of_streams(name));
-        let words = Self::ALL.map(Self::as_str).join(", ");
-        others.chain([format!("NAME.p90 and the like, with NAME one of {words}")]).collect()
+        let prefixes = Self::ALL.map(Self::as_str).join(", ");
+        others.chain([format!("NAME.p90 or similar, with NAME one of {prefixes}")]).collect()
     }
 
     /// The figures of all of them, as conditions name them: `first_output.p90`.

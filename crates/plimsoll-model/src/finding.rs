@@ -1,23 +1,31 @@
-//! What a run's rules found, with its facts; the words are made in `text`. `docs/validity.md`
-//! explains every rule to users.
+//! Findings of a run's rules, as facts; `plimsoll-report` turns them into sentences.
+//! `docs/validity.md` explains every rule to users.
 
 mod facts;
-mod text;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 pub use facts::{
     Answers, CountRecord, CycleCount, EarlyAnswers, ErrorCause, Interruption, LostClients,
-    LostWith, Missing, OpsLeft, PartOf, Progress, ShortPhase, Silence, TokenFault, WorkerCore,
+    LostSign, LostWith, Missing, OpsLeft, PartOf, Progress, ServerLost, ShortPhase, Silence,
+    TokenFault, WorkerCore,
 };
 
+use crate::consumers::CoreUserKind;
 use crate::nonconformity::Nonconformities;
 use crate::units::Nanos;
 
 /// A rule that was broken. In JSON `{"rule", "text", "facts", "point"}`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Finding {
+    /// [`Rule::name`], for people who read the file.
+    #[serde(rename = "rule")]
+    name: String,
+    /// The sentence, for them too: empty until `plimsoll-report` fills it.
+    pub text: String,
     /// Which rule, with what it saw.
+    #[serde(rename = "facts")]
     pub rule: Rule,
     /// Position of the load point in the ladder, from 1; `None` for the whole run.
     pub point: Option<u32>,
@@ -37,7 +45,7 @@ pub enum Rule {
     Intervals { files: String },
     /// Not one op was done in the window.
     NothingDone { progress: Progress },
-    /// Replies held other data than they must.
+    /// Replies contained wrong data.
     Corrupt {
         /// How many, in warm-up too.
         replies: u64,
@@ -50,7 +58,7 @@ pub enum Rule {
         /// Ops of the totals that had no reply.
         without_reply_ops: u64,
     },
-    /// A worker wanted more of its core than it may.
+    /// A worker needed more of its core than it may.
     GeneratorCpu {
         /// Its work and the time it was kept from its core.
         wanted_ratio: f64,
@@ -80,7 +88,7 @@ pub enum Rule {
         limit_ratio: f64,
         /// The most frequent class of errors and its count.
         most: Option<(String, u64)>,
-        /// Why, as far as it is known.
+        /// Why, as far as known.
         cause: ErrorCause,
     },
     /// Clients left before the window ended.
@@ -125,7 +133,7 @@ pub enum Rule {
     NotSteady { first_ops_per_s: f64, second_ops_per_s: f64, change_ratio: f64, limit_ratio: f64 },
     /// The monitors used too much CPU time.
     Monitors { used_ratio: f64, limit_ratio: f64 },
-    /// The window or its warm-up was shorter than the profile wants.
+    /// The window or its warm-up was shorter than the profile requires.
     Duration {
         phase: ShortPhase,
         length_ns: Nanos,
@@ -133,7 +141,7 @@ pub enum Rule {
         wanted_ns: Nanos,
         profile: String,
     },
-    /// Fewer ops came due than were asked for, in the longest time that the window may take.
+    /// Fewer ops came due than requested, in the longest time that the window may take.
     TooFewOps { due_ops: u64, wanted_ops: u64, limit_ns: Nanos },
     /// The wall clock was set during the point.
     ClockStepped { step_ns: Nanos, limit_ns: Nanos },
@@ -159,6 +167,13 @@ pub enum Rule {
         /// Since when the server was silent.
         silence: Option<Silence>,
     },
+    /// A server went away. Of a load point that was made again, a warning.
+    ServerLost {
+        server: ServerLost,
+        /// Since when nothing was answered; `None` from the begin of the window on.
+        from_second: Option<u32>,
+        made_again: bool,
+    },
     /// The mean service time is above the suite's cap.
     ResponseCap { mean_ms: f64, cap_ms: f64 },
 
@@ -168,6 +183,8 @@ pub enum Rule {
         /// Ops that got no reply for it.
         before_reply_ops: u64,
         within_reply_ops: u64,
+        /// Of both, those whose stream alone was reset.
+        reset_ops: u64,
         due_ops: u64,
         /// Clients left, whose ops are among them.
         clients: LostWith,
@@ -185,7 +202,7 @@ pub enum Rule {
         others: u32,
         rule: Box<Self>,
     },
-    /// An agent's clock is not known well enough.
+    /// An agent's clock offset is too uncertain.
     AgentClock { bound_ns: Nanos, limit_ns: Nanos, drift_ns: i64 },
     /// Other threads had a worker's core for long.
     CoreTaken { core: WorkerCore },
@@ -230,24 +247,42 @@ pub enum Rule {
     Ambiguous { ops: u64 },
     /// The server closed connections after replies that announced to keep them.
     Unkept { connections: u64, done_ops: u64, reconnected_ops: u64 },
-    /// Tokens of answers are missing, wrong, or fewer than were asked for.
+    /// Tokens of answers are missing, wrong, or fewer than requested.
     Tokens { fault: TokenFault, requests: u64, of_requests: u64 },
     /// The server's own counter of output tokens grew by another number than the answers have.
     TokensApart { server_per_s: f64, answers_per_s: f64, limit_ratio: f64 },
     /// The mean response time changed within the window.
     ResponseDrift { first_ns: Nanos, second_ns: Nanos },
+    /// A percentile's interval is wide.
+    WideInterval {
+        figure: String,
+        value_ns: Nanos,
+        low_ns: Nanos,
+        high_ns: Nanos,
+        limit_ratio: f64,
+    },
     /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
     Score { idle_clients: u32, clients: u32 },
 
     // Of the whole run.
     /// Fewer load points were finished than the ladder has.
     Incomplete { finished_points: u32, planned_points: u32 },
-    /// The journal does not say that a run began.
+    /// The journal has no start of a run.
     NotStarted,
     /// The run did not go on to its end.
-    Interrupted { how: Interruption },
+    Interrupted {
+        how: Interruption,
+        /// No load point was finished: there is nothing to go on with.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nothing_finished: bool,
+    },
     /// The run could not continue.
-    Aborted { cause: String },
+    Aborted {
+        cause: String,
+        /// No load point was finished: there is nothing to go on with.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nothing_finished: bool,
+    },
     /// The generator was built with debug assertions.
     DebugBuild,
     /// The run was resumed.
@@ -271,6 +306,8 @@ pub enum Rule {
     },
     /// Replies differ from their specification and mean the same.
     Nonconformities { replies: Nonconformities },
+    /// No monitored host is known to be the server's but this one may be.
+    ServerAssumed { source: String },
     /// The curve was measured by another program.
     ForeignCurve,
     /// A figure of a curve from elsewhere is 0.
@@ -278,8 +315,8 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Stable name: `rate`, `errors`, `generator_cpu` … Rules that say the same of other evidence
-    /// share one.
+    /// Stable name: `rate`, `errors`, `generator_cpu` … Rules that find the same from other
+    /// evidence share one.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Panic { .. } => "panic",
@@ -305,6 +342,7 @@ impl Rule {
             Self::Rate { .. } => "rate",
             Self::NotSent { .. } => "not_sent",
             Self::Unfinished { .. } => "unfinished",
+            Self::ServerLost { .. } => "server_lost",
             Self::ResponseCap { .. } => "response_cap",
             Self::ConnectionsLost { .. } => "connections_lost",
             Self::OfAgent { rule, .. } => rule.name(),
@@ -323,10 +361,12 @@ impl Rule {
             Self::Tokens { fault, .. } => match fault {
                 TokenFault::Uncounted => "tokens_uncounted",
                 TokenFault::Mismatched => "tokens_mismatched",
-                TokenFault::CutShort => "tokens_cut_short",
+                TokenFault::Contradictory => "tokens_contradictory",
+                TokenFault::CutShort | TokenFault::CutAtLength => "tokens_cut_short",
             },
             Self::TokensApart { .. } => "tokens_apart",
             Self::ResponseDrift { .. } => "response_drift",
+            Self::WideInterval { .. } => "wide_interval",
             Self::Score { .. } => "score",
             Self::Incomplete { .. } | Self::NotStarted => "incomplete",
             Self::Interrupted { .. } => "interrupted",
@@ -338,6 +378,7 @@ impl Rule {
             Self::NotRepeated { .. } => "not_repeated",
             Self::NoCapacity { .. } => "no_capacity",
             Self::Nonconformities { .. } => "nonconformities",
+            Self::ServerAssumed { .. } => "server_assumed",
             Self::ForeignCurve => "foreign_curve",
             Self::CurvePoint { .. } => "curve_point",
         }
@@ -356,65 +397,47 @@ impl Rule {
         }
     }
 
+    /// Who kept the generator from its core, where that and not its own work is why the rule was
+    /// broken.
+    pub fn disturbance(&self) -> Option<&WorkerCore> {
+        let core = match self {
+            Self::OfAgent { rule, .. } => return rule.disturbance(),
+            Self::GeneratorCpu { core, busy_ratio, limit_ratio, .. }
+                if busy_ratio <= limit_ratio =>
+            {
+                core
+            }
+            Self::GeneratorError { core, .. } | Self::CoreTaken { core } => core,
+            _ => return None,
+        };
+        let by_others = match core {
+            WorkerCore::Taken { user, .. } => user.kind() == CoreUserKind::Other,
+            WorkerCore::TakenByUnknown { .. }
+            | WorkerCore::Stolen { .. }
+            | WorkerCore::Paused { .. } => true,
+            WorkerCore::Slept | WorkerCore::UsedUp => false,
+        };
+        by_others.then_some(core)
+    }
+
     /// `plimsoll resume` finishes the run.
     pub const fn is_resumable(&self) -> bool {
-        matches!(self, Self::Incomplete { .. } | Self::Interrupted { .. } | Self::Aborted { .. })
+        matches!(
+            self,
+            Self::Incomplete { .. }
+                | Self::Interrupted { .. }
+                | Self::Aborted { .. }
+                | Self::ServerLost { made_again: false, .. }
+        )
     }
 
     /// The finding of the whole run.
-    pub const fn of_run(self) -> Finding {
-        Finding { rule: self, point: None }
+    pub fn of_run(self) -> Finding {
+        Finding { name: self.name().to_owned(), text: String::new(), rule: self, point: None }
     }
 
     /// The finding of the load point at a position of the ladder.
-    pub const fn at(self, position: u32) -> Finding {
-        Finding { rule: self, point: Some(position) }
-    }
-}
-
-/// The JSON form of a finding in `result.json`.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FindingJson<R> {
-    rule: String,
-    text: String,
-    facts: R,
-    point: Option<u32>,
-}
-
-impl Serialize for Finding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { rule, point } = self;
-        let (name, text) = (rule.name().to_owned(), rule.to_string());
-        FindingJson { rule: name, text, facts: rule, point: *point }.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Finding {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let FindingJson { facts, point, .. } = FindingJson::<Rule>::deserialize(deserializer)?;
-        Ok(Self { rule: facts, point })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_finding_in_json_has_the_name_the_text_and_the_facts_and_survives() {
-        let rule = Rule::Connections {
-            percentile: "p99".into(),
-            all_ns: Nanos::from_millis(4),
-            own_ns: Nanos::from_millis(1),
-            limit_ns: Nanos::from_millis(2),
-        };
-        let finding = rule.at(3);
-        let json = serde_json::to_value(&finding).unwrap();
-        assert_eq!(json["rule"], "connections");
-        assert_eq!(json["facts"]["all_ns"], 4_000_000);
-        assert_eq!(json["point"], 3);
-        assert!(json["text"].as_str().unwrap().starts_with("ops waited for a free connection"));
-        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), finding);
+    pub fn of_point(self, position: u32) -> Finding {
+        Finding { point: Some(position), ..self.of_run() }
     }
 }

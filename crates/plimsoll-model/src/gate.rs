@@ -18,9 +18,15 @@ pub type Gate = Condition<GateFigure>;
 pub struct Gates {
     /// In the order they were given.
     pub all: Vec<Gate>,
-    /// A limit within a figure's uncertainty interval fails the run.
-    #[serde(default)]
-    pub unsure_fails: bool,
+    /// A limit within a figure's uncertainty interval fails the run, or passes; `null`: it fails if
+    /// the figure itself breaks the limit.
+    #[serde(default = "unsure_passes")]
+    pub unsure_fails: Option<bool>,
+}
+
+/// The value where the journal has none.
+const fn unsure_passes() -> Option<bool> {
+    Some(false)
 }
 
 impl Gates {
@@ -93,7 +99,7 @@ impl ConditionFigure for GateFigure {
     const EXAMPLES: &'static str =
         "'p99 > 50ms', 'errors > 0.1%', 'peak_ops_per_s < 20000' or 'p99@4000 > 20ms'";
 
-    fn known() -> Vec<(String, Self)> {
+    fn all_named() -> Vec<(String, Self)> {
         let response = Figure::ALL.map(|it| (it.as_str().to_owned(), Self::Response(it)));
         let service = Figure::ALL.map(|it| (format!("service_{}", it.as_str()), Self::Service(it)));
         let others = Self::OTHERS.map(|(name, figure)| (name.to_owned(), figure));
@@ -103,7 +109,7 @@ impl ConditionFigure for GateFigure {
     }
 
     fn listed() -> Vec<String> {
-        StreamFigure::listed(Self::known().into_iter().map(|(name, _)| name))
+        StreamFigure::listed(Self::all_named().into_iter().map(|(name, _)| name))
     }
 
     fn unit(self) -> LimitUnit {
@@ -136,7 +142,7 @@ pub struct GateResult {
     pub fails: bool,
     /// The figure: times in nanoseconds, errors in percent; `null` where there is none.
     pub value: Option<f64>,
-    /// Lower end of its uncertainty interval; the figure itself where none is stated.
+    /// Lower end of its uncertainty interval; the figure itself where it has none.
     pub low: Option<f64>,
     /// Upper end; `null` where the figure is a lower bound.
     pub high: Option<f64>,
@@ -161,8 +167,8 @@ named! {
 }
 
 impl GateState {
-    /// Of a condition that is true, false or, within its interval, neither.
-    pub const fn of(is_true: Option<bool>) -> Self {
+    /// Result for a condition that is true, false or, within its interval, neither.
+    pub const fn from_condition(is_true: Option<bool>) -> Self {
         match is_true {
             Some(true) => Self::Failed,
             Some(false) => Self::Held,
@@ -170,12 +176,36 @@ impl GateState {
         }
     }
 
-    /// It makes the command fail; `unsure_fails`: a limit within the interval does, too.
-    pub const fn fails(self, unsure_fails: bool) -> bool {
-        match self {
-            Self::Held => false,
-            Self::Failed | Self::Unknown => true,
-            Self::Unsure => unsure_fails,
+    /// The sign before a gate in this state; `fails`: by the rule.
+    pub const fn sign(self, fails: bool) -> &'static str {
+        match (self, fails) {
+            (_, true) => "✗",
+            (Self::Unsure, false) => "?",
+            _ => "✓",
+        }
+    }
+
+    /// What follows an unsure gate in a message; nothing for the others. `fails`: by the rule.
+    pub const fn unsure_text(self, fails: bool) -> &'static str {
+        match (self, fails) {
+            (Self::Unsure, true) => "; fails, though the limit lies within the interval",
+            (Self::Unsure, false) => {
+                "; passes, but the limit lies within the interval: measure longer or repeat"
+            }
+            _ => "",
+        }
+    }
+}
+
+impl<F> Condition<F> {
+    /// A gate in this state fails the command. `value` is its figure, `unsure_fails` as in
+    /// [`Gates`].
+    pub fn fails(&self, state: GateState, value: Option<f64>, unsure_fails: Option<bool>) -> bool {
+        let breaks = |value| self.side.holds(self.limit, [value, value]) == Some(true);
+        match state {
+            GateState::Held => false,
+            GateState::Failed | GateState::Unknown => true,
+            GateState::Unsure => unsure_fails.unwrap_or_else(|| value.is_some_and(breaks)),
         }
     }
 }

@@ -50,7 +50,7 @@ impl GoodLimits {
         all.into_iter().filter_map(|(name, limit)| Some((name, limit?)))
     }
 
-    /// They ask for figures that only replies in streams have.
+    /// They limit figures that only replies in streams have.
     pub const fn need_streams(self) -> bool {
         self.first_output.is_some() || self.tpot.is_some()
     }
@@ -83,8 +83,8 @@ impl GoodLimits {
 pub struct Goodput {
     /// What they had to keep.
     pub limits: GoodLimits,
-    /// Good ops of all that were due in the window: failed, unfinished and unsent ones count
-    /// against. `null` where none was due.
+    /// Share of good ops in all that were due in the window; failed, unfinished and unsent ones
+    /// are not good. `null` where none was due.
     pub share_ratio: Option<f64>,
     /// Uncertainty interval of it.
     pub share_interval_ratio: Option<[f64; 2]>,

@@ -1,13 +1,12 @@
-//! Signs in the figures of a run that point at a known cause. Facts only: their words are made by
-//! `Display`, here and nowhere else. `docs/hints.md` explains each to users.
-
-use std::fmt;
+//! Signs in the figures of a run that point at a known cause, as facts; `plimsoll-report` turns
+//! them into sentences. `docs/hints.md` explains each to users.
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Nanos, grouped};
+use crate::limit::LinkDirection;
+use crate::monitored::MonitoredHost;
 
-/// A sign, with what it was seen by. None says that a server is at fault; each is a place to look.
+/// A sign, with its evidence. No hint proves that a server is at fault; each is a place to look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Hint {
@@ -33,7 +32,7 @@ pub enum Hint {
         /// Retransmission timeouts and probes for lost tails on this host in the window, without
         /// those of connects.
         timeouts: u64,
-        /// Connections that found an accept queue full, where a watched host told.
+        /// Connections that found an accept queue full, where a watched host reported it.
         listen_overflows: Option<u64>,
     },
     /// Connects waited until their first segment was sent again.
@@ -44,7 +43,7 @@ pub enum Hint {
         share_ratio: f64,
         /// Connects that this host tried again in the window.
         syn_retransmits: u64,
-        /// Connections that found an accept queue full, where a watched host told.
+        /// Connections that found an accept queue full, where a watched host reported it.
         listen_overflows: Option<u64>,
     },
     /// New connections are answered far more slowly than kept ones.
@@ -76,6 +75,31 @@ pub enum Hint {
         /// Median length.
         length_ns: u64,
     },
+    /// A server's host dropped UDP datagrams, as the receive buffer of a socket was full.
+    DatagramsDropped {
+        /// Which host.
+        host: MonitoredHost,
+        /// Datagrams.
+        dropped_per_s: f64,
+        /// Their share of the datagrams that arrived.
+        share_ratio: f64,
+        /// Requests that clients sent again over UDP in the window.
+        retransmissions: u64,
+    },
+    /// A host or a device on the way dropped packets.
+    PacketsDropped {
+        /// Which host.
+        host: MonitoredHost,
+        /// At this interface; absent where the backlog of a processor was full.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interface: Option<String>,
+        /// On arrival, or when they were sent.
+        direction: LinkDirection,
+        /// Packets.
+        dropped_per_s: f64,
+        /// Their share of all packets that way.
+        share_ratio: f64,
+    },
 }
 
 /// A hint of a run, with the load points that show it.
@@ -98,6 +122,8 @@ impl Hint {
             Self::SlowNewConnections { .. } => "docs/hints.md#slow-new-connections",
             Self::SlowTarget { .. } => "docs/hints.md#one-slow-target",
             Self::EvenPauses { .. } => "docs/hints.md#pauses-at-even-distances",
+            Self::DatagramsDropped { .. } => "docs/hints.md#dropped-datagrams",
+            Self::PacketsDropped { .. } => "docs/hints.md#dropped-packets",
         }
     }
 
@@ -107,7 +133,9 @@ impl Hint {
         match *self {
             Self::DelayedAck { share_ratio, .. }
             | Self::Retransmitted { share_ratio, .. }
-            | Self::SynRetransmitted { share_ratio, .. } => share_ratio,
+            | Self::SynRetransmitted { share_ratio, .. }
+            | Self::DatagramsDropped { share_ratio, .. }
+            | Self::PacketsDropped { share_ratio, .. } => share_ratio,
             Self::SlowNewConnections { new_p50_ns, kept_p50_ns, .. } => {
                 ratio(new_p50_ns, kept_p50_ns)
             }
@@ -116,126 +144,29 @@ impl Hint {
         }
     }
 
-    /// Both are signs of the same, at the same place.
+    /// Both are signs of the same cause, at the same location.
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::SlowTarget { target, .. }, Self::SlowTarget { target: same, .. }) => {
                 target == same
             }
+            (
+                Self::PacketsDropped { host, interface, direction, .. },
+                Self::PacketsDropped { host: other, interface: at, direction: same, .. },
+            ) => (host, interface, direction) == (other, at, same),
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
-    }
-}
-
-/// `310 ops (3.1 %)`.
-struct Ops(u64, f64);
-
-impl fmt::Display for Ops {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(ops, share) = *self;
-        let digits = if share < 0.1 { 2 } else { 0 };
-        write!(f, "{} ops ({:.digits$} %)", grouped(ops as f64), share * 100.0)
-    }
-}
-
-/// What a watched host said of its accept queues, as a clause.
-struct AcceptQueue(Option<u64>);
-
-impl fmt::Display for AcceptQueue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(times) if times > 0 => {
-                let times = grouped(times as f64);
-                write!(f, "; the accept queue of a listening socket was full {times} times")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Hint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |n: u64| grouped(n as f64);
-        match *self {
-            Self::DelayedAck { ops, share_ratio, between_ns: [low, high], delayed_acks } => write!(
-                f,
-                "{} waited {} to {} for the rest of a reply, and this host delayed {} \
-                 acknowledgements: the server seems to write a reply in parts without TCP_NODELAY",
-                Ops(ops, share_ratio),
-                Nanos(low),
-                Nanos(high),
-                count(delayed_acks),
-            ),
-            Self::Retransmitted {
-                ops,
-                share_ratio,
-                between_ns: [low, high],
-                timeouts,
-                listen_overflows,
-            } => write!(
-                f,
-                "{} took {} to {}, as long as TCP's shortest retransmission timeout, and TCP had {} \
-                 timeouts or probes for lost tails: packets were lost{}",
-                Ops(ops, share_ratio),
-                Nanos(low),
-                Nanos(high),
-                count(timeouts),
-                AcceptQueue(listen_overflows),
-            ),
-            Self::SynRetransmitted { ops, share_ratio, syn_retransmits, listen_overflows } => {
-                write!(
-                    f,
-                    "{} on new connections took 1 s or a few seconds longer, and TCP tried {} \
-                     connects again: the server did not take them at first{}",
-                    Ops(ops, share_ratio),
-                    count(syn_retransmits),
-                    AcceptQueue(listen_overflows),
-                )
-            }
-            Self::SlowNewConnections { connections, new_p50_ns, kept_p50_ns } => write!(
-                f,
-                "the first op on a new connection takes {} (median of {}), later ones {}",
-                Nanos(new_p50_ns),
-                count(connections),
-                Nanos(kept_p50_ns),
-            ),
-            Self::SlowTarget { ref target, p50_ns, others, others_p50_ns } => {
-                let others = match others {
-                    1 => "the other target".to_owned(),
-                    n => format!("each of the {n} others"),
-                };
-                write!(
-                    f,
-                    "{target} takes {} (median), {others} at most {}",
-                    Nanos(p50_ns),
-                    Nanos(others_p50_ns),
-                )
-            }
-            Self::EvenPauses { pauses, period_ns, length_ns } => write!(
-                f,
-                "no replies for {} every {} ({} times), with ops in flight: garbage collection, \
-                 a timer or a CPU quota in the server",
-                Nanos(length_ns),
-                Nanos(period_ns),
-                count(pauses),
-            ),
-        }
-    }
-}
-
-impl fmt::Display for RunHint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let points: Vec<String> = self.points.iter().map(u32::to_string).collect();
-        let word = if points.len() == 1 { "point" } else { "points" };
-        write!(f, "{} ({word} {}; {})", self.hint, points.join(", "), self.hint.page())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monitored::{RoleBasis, SourceRole};
 
-    fn all() -> [Hint; 6] {
+    fn all() -> [Hint; 8] {
+        let host =
+            MonitoredHost { source: None, role: SourceRole::Server, basis: RoleBasis::Address };
         let (listen_overflows, share_ratio) = (Some(31), 0.031);
         let between_ns = [39_000_000, 46_000_000];
         [
@@ -260,6 +191,19 @@ mod tests {
                 others_p50_ns: 1_000_000,
             },
             Hint::EvenPauses { pauses: 9, period_ns: 500_000_000, length_ns: 60_000_000 },
+            Hint::DatagramsDropped {
+                host: host.clone(),
+                dropped_per_s: 30.5,
+                share_ratio,
+                retransmissions: 900,
+            },
+            Hint::PacketsDropped {
+                host,
+                interface: Some("eth0".into()),
+                direction: LinkDirection::Received,
+                dropped_per_s: 30.5,
+                share_ratio,
+            },
         ]
     }
 
@@ -277,16 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_survives_its_file_and_says_its_facts() {
-        let texts = all().map(|hint| {
+    fn a_hint_survives_its_file() {
+        for hint in all() {
             let json = serde_json::to_string(&hint).unwrap();
             assert_eq!(serde_json::from_str::<Hint>(&json).unwrap(), hint);
-            RunHint { points: vec![1, 3], hint }.to_string()
-        });
-        let facts =
-            ["310 ops (3.10 %)", "31 timeouts", "full 31 times", "52.0 ms", "2 others", "500 ms"];
-        for (text, fact) in texts.iter().zip(facts) {
-            assert!(text.contains(fact) && text.contains("(points 1, 3; docs/"), "{text}");
         }
     }
 }

@@ -1,40 +1,39 @@
-//! The words of Plimsoll as types. No clock, no socket; every other crate speaks in these.
+//! Plimsoll's data types, shared by every other crate. No clock, no socket.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`units`] | nanoseconds, bytes, rates: a number never travels without its unit |
 //! | [`suite`] | a benchmark method as data, read from TOML with every default explicit |
 //! | [`target`] | the server under test, named by a URL |
-//! | [`assignment`] | what the coordinator asks of an agent for one load point |
+//! | [`assignment`] | the coordinator's request to an agent for one load point |
 //! | [`event`] | what an agent and a run report back; the journal is a list of these |
 //! | [`counters`] | what a load point counts, each counter declared once |
 //! | [`outcome`] | how one op ended |
 //! | [`nonconformity`] | where replies differ from their specification and mean the same |
-//! | [`consumers`] | where the processor time of a host went, and its interrupts |
-//! | [`core_user`] | who used a core that a worker or the server wanted |
-//! | [`bundle`] | the directory that holds everything about a run |
+//! | [`consumers`] | where the processor time of a host and its server went, and who used a core |
+//! | [`bundle`] | the directory that contains everything about a run |
 //! | [`disclosure`] | what must be known to repeat the run |
-//! | [`host`] | what a host is |
-//! | [`inventory`] | what a host says of itself, and what people state beside it |
+//! | [`host`] | what a host is, its inventory, and facts that people state |
 //! | [`calibrated`] | a server of known behaviour |
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
-//! | [`stated`] | how a figure is written beside its uncertainty interval |
+//! | [`reported`] | how a figure is written with its uncertainty interval |
 //! | [`hint`] | signs in the figures that point at a known cause |
-//! | [`limit`] | what held a load point back |
-//! | [`method`] | every parameter of a run beside the method's, and what departs from it |
-//! | [`server_profile`] | the functions a server's processor time went to |
+//! | [`limit`] | what limited a load point |
+//! | [`method`] | every parameter of a run and of its method, and the deviations |
+//! | [`sentences`] | the sentences that analysis needs, which `plimsoll-report` writes |
 //! | [`sessions`] | sessions that clients open and keep |
 //! | [`shape`] | the shape of throughput over load |
-//! | [`capacity`] | how much load stays within limits: what was asked, each try, the answer |
-//! | [`published`] | a report of old as it is shown, and two of them side by side |
+//! | [`capacity`] | how much load stays within limits: the request, each try, the answer |
+//! | [`published`] | a published report as it is shown, and two of them side by side |
 //! | [`goodput`] | limits that a good op keeps, and how many were good |
 //! | [`figure`] | mean, percentiles; the times within ops whose replies are streams |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
 //! | [`board`] | a table of results: runs and published systems, a line each |
+//! | [`page_cache`] | how often a server reads its disks instead of its memory |
 //! | [`cost`] | what an op costs the hosts |
-//! | [`prices`] | what systems cost, and what analysis makes of it beside a result |
+//! | [`prices`] | what systems cost, and figures that analysis derives from cost and result |
 //! | [`size`] | how big a server must be for a load |
 
 #![warn(unreachable_pub)]
@@ -48,7 +47,6 @@ pub mod certificate;
 pub mod comparison;
 pub mod condition;
 pub mod consumers;
-pub mod core_user;
 pub mod cost;
 pub mod counters;
 pub mod disclosure;
@@ -60,20 +58,25 @@ pub mod gate;
 pub mod goodput;
 pub mod hint;
 pub mod host;
-pub mod inventory;
 pub mod limit;
 pub mod method;
+pub mod monitored;
 mod named;
 pub mod nonconformity;
 pub mod outcome;
+pub mod page_cache;
 pub mod prices;
 pub mod published;
+pub mod reported;
 pub mod result;
-pub mod server_profile;
+pub mod sentences;
 pub mod sessions;
 pub mod shape;
 pub mod size;
-pub mod stated;
 pub mod suite;
 pub mod target;
 pub mod units;
+
+// Older paths of the same types.
+pub use consumers as server_profile;
+pub use host as inventory;

@@ -1,4 +1,4 @@
-//! Enums whose variants have a name each: said once, for files, command lines and texts.
+//! Enums whose variants have names, declared once for files, command lines and texts.
 
 /// Declares an enum with the name of each variant. `ALL` has every variant in order, and `as_str`
 /// gives the name, which serde writes too; with `fn METHOD;` in front METHOD gives it, and serde is

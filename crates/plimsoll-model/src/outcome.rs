@@ -28,15 +28,15 @@ pub enum ErrorClass {
     /// The reply is not of the protocol, or over one of its limits.
     Malformed,
     /// More bytes came than the reply has: together with it, or later and before the next request.
-    Surplus,
-    /// The reply has another length than the file it stands for.
+    TrailingBytes,
+    /// The reply has another length than the file it represents.
     Length,
     /// The reply's content differs from what the server was given.
     Corrupt,
     /// The server refused the call before it looked at the op (ONC RPC: program, version or
     /// procedure unavailable, arguments not understood, credentials not accepted).
     Rejected,
-    /// The stream of a good status holds an error.
+    /// The stream of a good status contains an error.
     InBand,
     /// A stream without any output.
     Empty,
@@ -55,7 +55,7 @@ impl fmt::Display for ErrorClass {
             Self::Status(code) => write!(f, "status:{code}"),
             Self::Truncated => f.write_str("truncated"),
             Self::Malformed => f.write_str("malformed"),
-            Self::Surplus => f.write_str("surplus"),
+            Self::TrailingBytes => f.write_str("surplus"),
             Self::Length => f.write_str("length"),
             Self::Corrupt => f.write_str("corrupt"),
             Self::Rejected => f.write_str("rejected"),
@@ -66,7 +66,7 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// What became of one op. Times are kept by the engine; this is what only the protocol knows.
+/// How one op ended. The engine keeps the times; this is what only the protocol knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Which op it was.
@@ -86,7 +86,7 @@ pub struct Outcome {
 pub enum OpStatus {
     /// Did what it should.
     Ok,
-    /// Failed as the script wanted it to (an open of a name that must not exist).
+    /// Failed as the script expected (an open of a name that must not exist).
     ExpectedFailure,
     /// Failed.
     Failed(ErrorClass),

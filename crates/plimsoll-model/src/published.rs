@@ -1,14 +1,14 @@
-//! A published report as it is shown: what analysis makes of a transcribed file.
+//! A published report as it is shown: derived by analysis from a transcribed file.
 
 use serde::{Deserialize, Serialize};
 
-/// One report, or what of it stands beside a run.
+/// One report, or the part of it shown with a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedPage {
     /// Short name, as typed after `plimsoll published show`.
     pub name: String,
-    /// Of the tests.
+    /// Year of the tests.
     pub year: u32,
     /// One line.
     pub title: String,
@@ -16,18 +16,18 @@ pub struct PublishedPage {
     pub suites: Vec<String>,
     /// Who published it, and when.
     pub source: String,
-    /// What its places are: pages, or sections and tables.
+    /// What its citations name: pages, or sections and tables.
     pub places: String,
     /// What was measured, and how.
-    pub method: Placed,
-    /// Figures, each table with its place.
+    pub method: CitedText,
+    /// Figures, each table with its citation.
     pub tables: Vec<PublishedTable>,
     /// What the report discloses of its hosts.
-    pub disclosure: Vec<PlacedFact>,
+    pub disclosure: Vec<CitedFact>,
     /// What a reader must know of the figures.
-    pub notes: Vec<Placed>,
+    pub notes: Vec<CitedText>,
     /// Where the report contradicts itself or its figures.
-    pub slips: Vec<Placed>,
+    pub slips: Vec<CitedText>,
 }
 
 /// Figures in rows. Every row has a field per column.
@@ -36,28 +36,28 @@ pub struct PublishedPage {
 pub struct PublishedTable {
     /// What it shows.
     pub name: String,
-    /// Where its figures stand in the source.
+    /// Where its figures are in the source.
     pub place: String,
-    /// Headings, with units. What this program computes says so.
+    /// Headings, with units. Computed columns are marked as such.
     pub columns: Vec<String>,
     /// Fields as printed in the source, or computed from them.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A text and where it stands in the source.
+/// A text and where it is in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Placed {
-    /// In our words.
+pub struct CitedText {
+    /// Paraphrased.
     pub text: String,
     /// Page, or section, table or figure.
     pub place: String,
 }
 
-/// A named value and where it stands in the source.
+/// A named value and where it is in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlacedFact {
+pub struct CitedFact {
     /// Name.
     pub name: String,
     /// Value, with its unit where the name has none.
@@ -70,7 +70,7 @@ pub struct PlacedFact {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedComparison {
-    /// The two, as they were asked for.
+    /// The two, as requested.
     pub names: [String; 2],
     /// Year, title and source of each.
     pub sources: [String; 2],
@@ -79,7 +79,7 @@ pub struct PublishedComparison {
     /// Load points that both have.
     pub points: Vec<PublishedPoint>,
     /// Notes of either source that bear on its figures.
-    pub notes: Vec<Placed>,
+    pub notes: Vec<CitedText>,
 }
 
 /// One figure of two published systems.
@@ -94,7 +94,7 @@ pub struct PublishedFigure {
     pub ratio: f64,
     /// Whether the values are as printed, or rounded as the source rounds before it divides.
     pub basis: String,
-    /// What the source prints of the same pair; empty where it prints nothing.
+    /// The ratio that the source prints for the same pair; empty where it prints none.
     pub printed: String,
     /// The ratio of `printed` as a number, turned to be second over first.
     pub printed_ratio: Option<f64>,
@@ -112,6 +112,6 @@ pub struct PublishedPoint {
     pub values: [f64; 2],
     /// Second over first, computed.
     pub ratio: f64,
-    /// Clients that took part, where the source says so.
+    /// Clients that took part, where the source names them.
     pub participating: Option<[u32; 2]>,
 }

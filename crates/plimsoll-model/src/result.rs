@@ -1,41 +1,40 @@
 //! `result.json`, format 1: what analysis derives from a bundle. Reports show this and compute
 //! nothing. Absence is `null`; zero is a measurement.
 
-mod endpoints;
 mod generation;
 mod generator;
-mod intervals;
+mod times;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Capacity, CapacitySearch};
-use crate::consumers::HostConsumers;
+use crate::consumers::{HostConsumers, ServerProfile};
 use crate::cost::{self, Cost, CostFigure, CostOf, HostCost};
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
-use crate::finding::Finding;
+use crate::finding::{Finding, Rule};
 use crate::gate::GateResult;
 use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
 use crate::method::Parameter;
+use crate::monitored::MonitoredHost;
 use crate::named::named;
 use crate::nonconformity::Nonconformities;
-use crate::server_profile::ServerProfile;
+use crate::page_cache::PageCacheUse;
 use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
 
-pub use endpoints::{
-    Endpoints, EndpointsPoint, Region, RegionName, SteadyStatus, SteadyVerdict, SteadyWindow,
-    Wanting,
+pub use generation::{
+    CountSummary, Endpoints, EndpointsPoint, Generation, Region, RegionName, SteadyStatus,
+    SteadyVerdict, SteadyWindow, TokenSource, Wanting,
 };
-pub use generation::{CountSummary, Generation, TokenSource};
-pub use generator::{AgentResult, GeneratorResult};
-pub use intervals::{Censored, TimeIntervals, Uncertainty};
+pub use generator::{AgentResult, Censored, GeneratorResult, TimeIntervals, Uncertainty};
+pub use times::{ResponseHeatmap, TimeSummary, TimelineSecond};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -60,7 +59,7 @@ pub struct RunResult {
     pub command: Vec<String>,
     /// Can the figures be trusted.
     pub verdict: Verdict,
-    /// What became of the gates the run was given (`--fail-if`).
+    /// Results of the run's gates (`--fail-if`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
     /// What the ladder counts.
@@ -71,12 +70,15 @@ pub struct RunResult {
     pub points: Vec<PointResult>,
     /// Steps of the search for the peak; not part of the ladder.
     pub probes: Vec<PointResult>,
+    /// Hosts that monitors watched, this one first, each with its role.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitored_hosts: Vec<MonitoredHost>,
     /// Signs that point at a known cause, with the points of the ladder that show them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<RunHint>,
-    /// Every parameter that departs from the published method.
+    /// Every parameter that deviates from the published method.
     pub departures: Vec<String>,
-    /// Every parameter of the run beside the method's.
+    /// Every parameter of the run and the method's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub method: Vec<Parameter>,
     /// Where the servers' replies differ from their specification and mean the same: in set-up and
@@ -90,7 +92,7 @@ pub struct RunResult {
     pub disclosure: Option<Disclosure>,
 }
 
-/// What the report says of the suite.
+/// The suite, as the report describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSummary {
@@ -101,7 +103,7 @@ pub struct SuiteSummary {
     /// The method it follows.
     pub source: String,
     /// Mean service time above which the suite does not count a load point; absent without one.
-    /// Suites that have it report an overall response time beside their peak.
+    /// Suites that have it report an overall response time with their peak.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_cap_ms: Option<f64>,
     /// What the headline counts.
@@ -113,11 +115,11 @@ pub struct SuiteSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// Every rule was checked and held.
+    /// Every rule was checked and kept.
     pub valid: bool,
     /// Why not.
     pub reasons: Vec<Finding>,
-    /// What a reader must know all the same.
+    /// What a reader must still know.
     pub warnings: Vec<Finding>,
 }
 
@@ -141,14 +143,14 @@ pub struct Summary {
     pub value: Option<f64>,
     /// Its unit.
     pub unit: String,
-    /// Is the figure the server's, or no more than what was asked of it?
+    /// Is the figure the server's limit, or no more than the load requested of it?
     #[serde(default)]
     pub bound: Bound,
     /// Highest achieved rate of any point of the ladder, valid or not.
     pub peak_ops_per_s: Option<f64>,
     /// Highest application byte rate of any point.
     pub peak_bytes_per_s: Option<f64>,
-    /// Stated interval of `value`, in its unit.
+    /// Uncertainty interval of `value`, in its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_interval: Option<[f64; 2]>,
     /// Area under response time over throughput, by both definitions.
@@ -158,25 +160,24 @@ pub struct Summary {
     pub overall_response_interval_ms: Option<[OverallResponse; 2]>,
     /// Overall score of suites that have one, in transactions per second.
     pub score: Option<f64>,
-    /// Stated interval of the score: with every point's throughput at the low and at the high end
-    /// of its own.
+    /// Uncertainty interval of the score: computed with every point's throughput at the low and at
+    /// the high end of its own interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_interval: Option<[f64; 2]>,
     /// How it was made, or why there is none; absent where the suite has no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_note: Option<String>,
-    /// What limited the run, as far as it is known, for a person.
+    /// What limited the run, as far as known, for a person.
     pub limit: Option<String>,
-    /// The same as facts: what held the run back, from which load on. Empty where nothing did.
+    /// The same as facts: what limited the run, from which load on. Empty where nothing did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitSpan>,
-    /// How the peak was found, when it was searched.
+    /// How the peak was found, if it was searched.
     pub peak_search: Option<String>,
-    /// The highest load within the limits that were asked for; `null` where none was found or
-    /// none was asked for.
-    #[serde(default)]
+    /// The highest load within the requested limits; `null` where none was found or none
+    /// requested.
     pub capacity: Option<Capacity>,
-    /// How it was searched; absent where none was asked for.
+    /// How it was searched; absent where none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_search: Option<CapacitySearch>,
     /// The shape of throughput over load; absent where the ladder has none.
@@ -194,10 +195,12 @@ named! {
     pub enum NotCounted {
         /// Its mean service time is above the suite's cap.
         Cap = "cap",
-        /// The server did not hold the load that was asked for.
+        /// The server did not sustain the requested load.
         NotHeld = "not_held",
         /// The server sent more errors than the suite allows.
         Errors = "errors",
+        /// The server went away.
+        ServerLost = "server_lost",
     }
 }
 
@@ -220,21 +223,22 @@ with_counters! {
         pub position: u32,
         /// Stem of the point's files in the bundle; `null` for a curve from elsewhere.
         pub stem: Option<String>,
-        /// Load asked for, on the axis.
+        /// Requested load, on the axis.
         pub requested: f64,
         /// Ops due in the window, per second; `null` for closed loads and foreign curves.
         pub offered_ops_per_s: Option<f64>,
         /// Ops finished without error in the window, per second.
         pub achieved_ops_per_s: Option<f64>,
-        /// Application bytes moved in the window, both ways, per second. Given by suites whose
-        /// metric it is.
+        /// Application bytes per second in the window, both ways, of suites whose metric it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub achieved_bytes_per_s: Option<f64>,
-        /// Mean think time the clients were given, in seconds, on a ladder of think times, where
-        /// `requested` is the method's.
+        /// Mean think time in seconds, on a ladder of think times, where `requested` is the method's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub think_s: Option<f64>,
-        /// Clients asked for.
+        /// Closed loads: iterations of several ops that ended in the window, a think time before each.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub iterations: Option<u64>,
+        /// Requested clients.
         pub clients_requested: Option<u32>,
         /// Clients that took part to the end of the window.
         pub clients_participating: Option<u32>,
@@ -247,32 +251,35 @@ with_counters! {
         /// sent − due.
         pub send_lag_ns: Option<TimeSummary>,
         /// done − arrived: the generator's own delay in reading.
-        #[serde(default)]
         pub receive_lag_ns: Option<TimeSummary>,
         /// Uncertainty intervals of the response time.
-        #[serde(default)]
         pub response_interval_ns: Option<TimeIntervals>,
         /// Uncertainty intervals of the service time.
-        #[serde(default)]
         pub service_interval_ns: Option<TimeIntervals>,
-        /// Stated interval of `achieved_ops_per_s`: `[low, high]`.
-        #[serde(default)]
+        /// Uncertainty interval of `achieved_ops_per_s`: `[low, high]`.
         pub achieved_interval_ops_per_s: Option<[f64; 2]>,
         /// What the intervals of the headline figures are made of: `response_p50_ns`,
         /// `response_p99_ns`, `response_mean_ns`, `service_mean_ns`, `achieved_ops_per_s`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         pub uncertainty: BTreeMap<String, Uncertainty>,
         /// Share of the replies whose `arrived` is the kernel's stamp; the others' is only bounded.
-        #[serde(default)]
         pub arrived_stamped_ratio: Option<f64>,
         /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
         pub response_percentiles: Vec<(f64, u64)>,
+        /// Response times in buckets, without the empty ones: pairs of the longest time in a
+        /// bucket, in nanoseconds, and its ops.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub response_histogram: Vec<(u64, u64)>,
         /// How response times lay within the window, for a heat map; absent without times.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub response_over_time: Option<ResponseOverTime>,
+        pub response_over_time: Option<ResponseHeatmap>,
         /// What was generated; absent where replies are no streams of output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub generation: Option<Generation>,
+        /// Application bytes of failed ops, which are in no other figure; absent where there are
+        /// none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub failed_bytes: Option<u64>,
         /// Ops that kept the suite's limits of a good one; absent where it has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub goodput: Option<Goodput>,
@@ -289,7 +296,6 @@ with_counters! {
         pub error_samples: Vec<String>,
         /// Ops that were not sent or not finished: figures of the response time that depend on them
         /// are lower bounds. `null` where there are none, and in bundles of earlier versions.
-        #[serde(default)]
         pub censored: Option<Censored>,
         /// Mean service time of the point's first ops, which met a server with little to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -312,30 +318,34 @@ with_counters! {
         /// Size of the data on all servers that the ops chose from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub data_set_bytes: Option<u64>,
+        /// How often the server read its disks instead of its memory; absent where its disks were
+        /// not monitored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub page_cache: Option<PageCacheUse>,
         /// What an op cost the hosts that were watched.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub cost: Vec<HostCost>,
-        /// Programs beside the server that may run on its cores and used CPU time in the window.
+        /// Programs other than the server that may run on its cores and used CPU time in the
+        /// window.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub server_core_users: Vec<CoreUser>,
         /// Where the processor time of each host went whose processes could be read.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub consumers: Vec<HostConsumers>,
-        /// Every rule held.
+        /// Every rule was kept.
         pub valid: bool,
         /// Why not.
         pub reasons: Vec<Finding>,
-        /// What a reader must know all the same.
+        /// What a reader must still know.
         pub warnings: Vec<Finding>,
         /// Why the point is left out of the headline although it may be valid: the server did not
-        /// hold the load, sent errors, or was slower than the suite's cap. No fault of the
-        /// measurement: it says nothing about `valid`.
-        #[serde(default)]
+        /// sustain the load, sent errors, or was slower than the suite's cap. This is no fault of
+        /// the measurement and does not affect `valid`.
         pub not_counted: Option<NotCounted>,
         /// The same for a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub not_counted_because: Option<Finding>,
-        /// What held the point back.
+        /// What limited the point.
         #[serde(default)]
         pub limit: Limit,
         /// Signs that point at a known cause.
@@ -347,9 +357,18 @@ with_counters! {
     }
 }
 
+impl RunResult {
+    /// The server went away in a load point that was not made again.
+    pub fn server_lost(&self) -> Option<&Rule> {
+        let mut points = self.points.iter().chain(&self.probes);
+        let lost = points.find(|point| point.not_counted == Some(NotCounted::ServerLost))?;
+        lost.not_counted_because.as_ref().map(|finding| &finding.rule)
+    }
+}
+
 impl PointResult {
-    /// May the point's figures enter the result of the run? Every rule held, and the suite does
-    /// not leave it out.
+    /// May the point's figures enter the result of the run? Every rule was kept, and the suite
+    /// does not leave it out.
     pub const fn counts(&self) -> bool {
         self.valid && self.not_counted.is_none()
     }
@@ -365,44 +384,6 @@ impl PointResult {
     }
 }
 
-/// Summary of a distribution of times. Percentiles are `null` where the sample is too small.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimeSummary {
-    /// Samples.
-    pub n: u64,
-    /// Mean; `null` without samples.
-    pub mean: Option<f64>,
-    /// Half-width of the mean's 95 % confidence interval, from the variation between seconds.
-    pub mean_error: Option<f64>,
-    /// Median.
-    pub p50: Option<u64>,
-    /// 90th percentile.
-    pub p90: Option<u64>,
-    /// 95th percentile.
-    pub p95: Option<u64>,
-    /// 99th percentile.
-    pub p99: Option<u64>,
-    /// 99.9th percentile.
-    pub p999: Option<u64>,
-    /// Longest.
-    pub max: Option<u64>,
-}
-
-/// Response times of the ops that ended within the window, counted in spans of time and buckets of
-/// length. Of bounded size: long windows have longer spans.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResponseOverTime {
-    /// Begin of each span, from the begin of the window, and end of the last.
-    pub starts_ns: Vec<u64>,
-    /// Lower edge of each bucket, from that of the shortest time to that of the longest, and upper
-    /// edge of the last.
-    pub edges_ns: Vec<u64>,
-    /// Ops, by span and then by bucket.
-    pub counts: Vec<Vec<u64>>,
-}
-
 /// One op of a point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -411,12 +392,12 @@ pub struct OpResult {
     pub count: u64,
     /// Failed.
     pub errors: u64,
-    /// Failed as wanted.
+    /// Failed as expected.
     pub expected_failures: u64,
     /// Of all ops that ended within the window, this part was of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_ratio: Option<f64>,
-    /// The part the method wants; absent when the mix is not fixed.
+    /// The part the method requires; absent when the mix is not fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_ratio: Option<f64>,
     /// done − due.
@@ -429,28 +410,6 @@ pub struct OpResult {
     /// From each chunk of a reply to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece_gap_ns: Option<TimeSummary>,
-}
-
-/// One second of a point.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimelineSecond {
-    /// From the start of the point.
-    pub second: u32,
-    /// `warm_up`, `measure` or `drain`.
-    pub phase: String,
-    /// Ops finished without error, per second.
-    pub ops_per_s: f64,
-    /// Ops failed.
-    pub errors: u64,
-    /// Median response time of ops finished in it.
-    pub response_p50_ns: Option<u64>,
-    /// 99th percentile of the same.
-    pub response_p99_ns: Option<u64>,
-    /// Longest of the same.
-    pub response_max_ns: Option<u64>,
-    /// Busiest worker in it.
-    pub generator_busy_ratio: Option<f64>,
 }
 
 /// One target's share of a point.

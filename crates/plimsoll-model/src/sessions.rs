@@ -1,5 +1,5 @@
-//! Sessions that clients open one after the other and keep: what a plan says of them, and what came
-//! of them at a load point.
+//! Sessions that clients open one after the other and keep: their plan, and their results at a load
+//! point.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct SessionsPlan {
 }
 
 impl SessionsPlan {
-    /// How long after the start of the load point the last of so many clients begins, and one
+    /// How long after the start of the load point the last of `clients` clients begins, and one
     /// interval more.
     pub fn span(&self, clients: u32) -> Nanos {
         match self.starts_per_s > 0.0 {
@@ -33,15 +33,15 @@ impl SessionsPlan {
     }
 }
 
-/// What came of the sessions of a load point.
+/// Results of the sessions of a load point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sessions {
-    /// Asked for: one for each client.
+    /// Requested: one for each client.
     pub asked: u32,
     /// Sessions that were opened.
     pub opened: u64,
-    /// Held at the end of the window.
+    /// Open at the end of the window.
     pub held: u64,
     /// Clients that left before the end of the window: their session did not open, or it ended.
     pub lost: u32,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The shape of a ladder's throughput over load. What its points do not tell is `null`.
+/// The shape of a ladder's throughput over load. What its points do not show is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {

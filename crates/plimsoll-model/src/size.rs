@@ -1,30 +1,36 @@
-//! `plimsoll size --json`, format 1: how big a server must be for a load. Facts only; the words are
-//! made in `plimsoll-report`.
-
-mod doubts;
+//! `plimsoll size --json`, format 1: how big a server must be for a load. Facts only;
+//! `plimsoll-report` writes the text.
 
 use serde::{Deserialize, Serialize};
 
 use crate::capacity::{Figure, Within};
 use crate::event::Bound;
+use crate::limit::LimitKind;
 use crate::prices::Money;
 use crate::units::Nanos;
 
-pub use doubts::{Refusal, Unknown};
-
 /// Version of the document.
 pub const SIZING_FORMAT: u32 = 1;
-/// Share of a resource that may be used, unless another is asked for.
+/// Share of a resource that may be used, unless another is requested.
 pub const HEADROOM: f64 = 0.7;
-/// Of one size of server, loads above so many times the highest measured one are refused.
+/// For one size of server, loads above this many times the highest measured one are refused.
 pub const LOAD_MAX_RATIO: f64 = 2.0;
 
 /// What a server is sized for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SizeAsked {
-    /// The load.
+pub struct SizeRequest {
+    /// The load; of users or bytes per second what they come to.
     pub load_ops_per_s: f64,
+    /// The users that the load was given in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<f64>,
+    /// How many users one client of the suite stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_per_client: Option<f64>,
+    /// The application bytes per second that the load was given in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_bytes_per_s: Option<f64>,
     /// Limits of the response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
@@ -35,6 +41,9 @@ pub struct SizeAsked {
     pub think: Option<Nanos>,
     /// What one disk or adapter can do, where the user knows it.
     pub stated: Ceilings,
+    /// Memory of the server, for which the number of disks is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<f64>,
 }
 
 /// What one disk or adapter can do.
@@ -54,11 +63,11 @@ pub struct Ceilings {
 pub struct Sizing {
     /// Version of this format.
     pub format: u32,
-    /// What was asked.
-    pub asked: SizeAsked,
+    /// The request.
+    pub asked: SizeRequest,
     /// What it rests on.
     pub measured: MeasuredServer,
-    /// What servers carry at most: each size that was measured, and twice the largest.
+    /// The most that servers can handle: each size that was measured, and twice the largest.
     pub peaks: Vec<PredictedPeak>,
     /// Cores.
     pub processors: Option<Need>,
@@ -70,18 +79,22 @@ pub struct Sizing {
     pub adapters: Option<Need>,
     /// Bytes of memory.
     pub memory: Option<Need>,
+    /// Memory in place of disks; absent where the access pattern is not ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<PageCacheSize>,
     /// Whole servers like the largest one measured, where the load can be divided among them.
     pub servers: Option<Estimate>,
     /// Response time of a server of the size needed: its mean, and each figure that is limited.
     pub response: Vec<ResponseAt>,
-    /// Users that the load stands for: load × (think time + mean response time).
+    /// Users that the load represents: load × (think time + mean response time). Of clients with a
+    /// think time of their own, which is divided among the ops after it, × users of a client.
     pub users: Option<f64>,
     /// What the servers cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub money: Option<SizedMoney>,
-    /// What the runs do not tell.
+    /// What the runs do not show.
     pub unknown: Vec<Unknown>,
-    /// Why nothing is said of the load; then there are no needs.
+    /// Why the load is refused; then there are no needs.
     pub refused: Option<Refusal>,
 }
 
@@ -107,7 +120,7 @@ pub struct Estimate {
     pub value: f64,
     /// Low end.
     pub low: f64,
-    /// High end; `null`: the figure is *at least* the value.
+    /// High end; `null`: the figure is *at least* the low end.
     pub high: Option<f64>,
 }
 
@@ -135,13 +148,13 @@ impl Estimate {
 /// How much of a resource the load needs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Need {
-    /// How many, headroom included; `null` where nothing says what one can do.
+    /// How many, headroom included; `null` where the ceiling of one is unknown.
     pub count: Option<Estimate>,
     /// What the load demands: cores, transfers/s, bytes/s or bytes.
     pub total: Estimate,
     /// Demand of one op at that load: nanoseconds, transfers or bytes; of memory absent.
     pub per_op: Option<Estimate>,
-    /// What one can do, and how that is known.
+    /// What one can do, and the source of that.
     pub each: Option<Ceiling>,
     /// The law of the demand.
     pub law: Vec<Term>,
@@ -149,26 +162,54 @@ pub struct Need {
     pub load_ratio: f64,
 }
 
+/// How much memory saves how many disks, for the data set that was measured. Sizes are memory for
+/// files, without the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PageCacheSize {
+    /// Disks of the measured server.
+    pub disks: f64,
+    /// What one may transfer, headroom included; `null` where its capacity is unknown.
+    pub disk_bytes_per_s: Option<f64>,
+    /// From this size on they are enough for the load; `null` where the capacity of a disk is
+    /// unknown, or where writes alone exceed it.
+    pub enough_bytes: Option<f64>,
+    /// From this size on nothing is read from disks.
+    pub full_bytes: f64,
+    /// With the requested memory.
+    pub with: Option<DisksWithMemory>,
+}
+
+/// What a server with a size of memory needs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DisksWithMemory {
+    /// What is left for files.
+    pub bytes: f64,
+    /// Bytes read from disks per byte that is sent.
+    pub miss_ratio: f64,
+    /// Disks, headroom included; `null` where the capacity of one is unknown.
+    pub disks: Option<f64>,
+}
+
 /// What one of a resource can do per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ceiling {
     /// In the unit of the need's total.
     pub value: f64,
-    /// How it is known.
+    /// Its source.
     pub basis: CeilingBasis,
 }
 
-/// How a ceiling is known.
+/// Source of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CeilingBasis {
     /// A second has a second of processor time.
     Time,
-    /// The user said it.
+    /// Given by the user.
     Stated,
     /// The control group limits it.
     Limit,
-    /// The link says its speed.
+    /// The link reports its speed.
     LinkSpeed,
     /// Utilisation law: throughput over the share of the time in which it was busy.
     Utilisation,
@@ -199,7 +240,7 @@ pub enum TermKind {
     Processors,
 }
 
-/// What a server carries with its processors full.
+/// What a server can handle with its processors full.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PredictedPeak {
     /// Its cores.
@@ -208,8 +249,8 @@ pub struct PredictedPeak {
     pub measured: bool,
     /// Ops per second.
     pub ops_per_s: Estimate,
-    /// *At most*, where something else than processors may limit it earlier, or more of them may not
-    /// bring their share.
+    /// *At most*, where something else than processors may limit it earlier, or more of them may
+    /// not bring their share.
     pub bound: PeakBound,
     /// It, by the highest load measured of this size; of another size of the nearest.
     pub load_ratio: f64,
@@ -221,8 +262,12 @@ pub struct PredictedPeak {
 pub enum PeakBound {
     /// Within its interval.
     Exact,
-    /// The server carries that at most.
+    /// The server can handle at most that.
     AtMost,
+    /// Its processors carry that at least: an op may cost less where the server no longer sleeps.
+    AtLeast,
+    /// Neither is known.
+    Open,
 }
 
 /// A figure of the response time at the load.
@@ -246,8 +291,8 @@ pub struct ResponseAt {
 pub enum ResponseLaw {
     /// The measured curve, between two loads.
     Measured,
-    /// Queueing: r + q ρ^(√(2(n+1))−1) / (1 − ρ) for the mean; other figures in their measured ratio
-    /// to it.
+    /// Queueing: r + q ρ^(√(2(n+1))−1) / (1 − ρ) for the mean; other figures in their measured
+    /// ratio to it.
     Queue,
 }
 
@@ -266,6 +311,70 @@ pub struct SizedMoney {
     pub total: Money,
     /// For 1,000 ops/s.
     pub per_thousand_ops_per_s: f64,
+}
+
+/// What the runs do not show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field is the figure of its name")]
+pub enum Unknown {
+    /// A lock or a pool that limits only loads above the measured ones. Always there.
+    HigherLoads { highest_ops_per_s: f64 },
+    /// This load was limited, and not by a resource that more hardware extends.
+    HeldBack { limit: LimitKind, at_ops_per_s: f64 },
+    /// At the lowest load an op takes longer than its processor and disk times explain: it waits
+    /// for something of unknown capacity.
+    Waits { response_ns: f64, explained_ns: f64 },
+    /// The response time grows more than the processors' use explains: another queue.
+    Queue { from_ns: f64, to_ns: f64, explained_ns: f64 },
+    /// The server was never so busy that it no longer slept between ops, which then cost less.
+    Asleep { busy_ratio: f64 },
+    /// The busiest thread did so much of the server's work that these cores cannot all be used.
+    FewThreads { share_ratio: f64, cores: f64 },
+    /// The processors were never busy enough to predict where they are full.
+    LittleUsed { busy_ratio: f64 },
+    /// Nobody watched the server's processors.
+    ProcessorsNotWatched,
+    /// More processors than were measured: that each brings its share is assumed.
+    MoreProcessors { measured: f64 },
+    /// Too few loads to see how the demand changes with the load.
+    FewLoads { loads: usize },
+    /// The disks did too little to show what one can do.
+    DiskIdle { busy_ratio: f64 },
+    /// The link does not report its speed.
+    AdapterSpeed,
+    /// Server and generator share a host: bytes are those of its loopback interface.
+    SharedHost,
+    /// How many disks the requested memory needs: no load point has a predicted miss ratio.
+    AccessPattern,
+    /// A limit on errors: nothing predicts them.
+    Errors,
+    /// Times within replies or goodput were limited, and no law predicts them.
+    Streams,
+    /// A run is not valid as a whole; its valid load points were used.
+    InvalidRun { bundle: String, rule: String },
+    /// The server was throttled by its quota within periods: response times at higher use come in
+    /// steps that the law does not have.
+    Throttled { cores: f64 },
+}
+
+/// Why a load is refused.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field is the figure of its name")]
+pub enum Refusal {
+    /// No load point is valid and has throughput.
+    NothingMeasured,
+    /// The runs are not of the same suite.
+    Different { first: String, other: String },
+    /// The load is too far above what was measured.
+    TooFar { highest_ops_per_s: f64 },
+    /// The server was limited below that load by something that no hardware extends.
+    HeldBack { limit: LimitKind, at_ops_per_s: f64 },
+    /// A limit is not kept even by an idle server.
+    TooSlow { figure: Figure, idle_ns: f64, below_ns: f64 },
+    /// Each further processor costs more than it brings before the load is reached.
+    NoNumber,
 }
 
 #[cfg(test)]

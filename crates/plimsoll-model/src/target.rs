@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a user writes for a target.
+/// A target as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetSpec {
     /// A server that runs already.
@@ -32,7 +32,7 @@ pub struct TargetUrl {
     pub query: Option<String>,
 }
 
-/// Why a target cannot be read. What could be a password in it is not told.
+/// Why a target cannot be read. Text that could be a password is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Neither a URL nor `builtin:` nor `managed:NAME`.
@@ -55,7 +55,7 @@ pub enum TargetError {
     /// White space or a control character in the URL.
     #[error("target {0:?} holds white space or a control character; percent-encode it")]
     Unprintable(String),
-    /// What stands before the `@` may be a password or the path.
+    /// The text before the `@` may be a password or the path.
     #[error(
         "target {0:?} has an @ behind a /, ? or #, so its host is uncertain; in a name or password \
          write / as %2F, ? as %3F, # as %23, and in a path or query write @ as %40"
@@ -65,8 +65,8 @@ pub enum TargetError {
 
 const EXAMPLES: &str = "for example http://host:port/, builtin: or managed:nginx";
 
-/// The URL for a share, an export or a server in the words of other tools. `None` where the text
-/// may hold a password.
+/// The URL for a share, an export or a server in the syntax of other tools. `None` where the text
+/// may contain a password.
 fn meant(text: &str) -> Option<String> {
     let slashes = text.replace('\\', "/");
     if text.contains(['@', '?', '#']) {
@@ -94,8 +94,8 @@ fn meant(text: &str) -> Option<String> {
     }
 }
 
-/// What may be shown of a text that is not a target: its scheme, or what stands before the first
-/// colon, since anything behind may be a password. Before an `@` alone may stand a key.
+/// The part of a text that is no target that may be shown: its scheme, or the text before the first
+/// colon, since anything after it may be a password. Text before an `@` alone may be a key.
 pub fn shown_of_unreadable(text: &str) -> String {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     if let Some(scheme) = scheme.filter(|scheme| is_scheme(scheme)) {
@@ -225,10 +225,7 @@ fn split_host_port(target: &str, text: &str) -> Result<(String, Option<u16>), Ta
             .ok_or_else(|| TargetError::NoHost(shown_of_unreadable(target)))?;
         (host, after.strip_prefix(':'))
     } else {
-        match text.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        }
+        text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)))
     };
     if host.is_empty() {
         return Err(TargetError::NoHost(shown_of_unreadable(target)));
@@ -381,8 +378,8 @@ mod tests {
 
     #[test]
     fn shares_exports_and_hosts_in_other_words_are_answered_with_their_url() {
-        let said = |text: &str| TargetSpec::parse(text).unwrap_err().to_string();
-        for (typed, wanted) in [
+        let message = |text: &str| TargetSpec::parse(text).unwrap_err().to_string();
+        for (typed, expected) in [
             ("\\\\host\\share", "; write smb://host/share"),
             ("//host/share/dir", "; write smb://host/share/dir"),
             ("host:/export", "; write nfs://host/export"),
@@ -394,11 +391,11 @@ mod tests {
             ("nginx", "; write for example"),
         ] {
             assert!(
-                said(typed).ends_with(wanted) || said(typed).contains(wanted),
+                message(typed).ends_with(expected) || message(typed).contains(expected),
                 "{}",
-                said(typed)
+                message(typed)
             );
         }
-        assert!(!said("ann:secret@h").contains("secret"));
+        assert!(!message("ann:secret@h").contains("secret"));
     }
 }

@@ -50,11 +50,6 @@ impl Nanos {
         self.0 as f64 / NANOS_PER_SECOND as f64
     }
 
-    /// Milliseconds, for display.
-    pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / NANOS_PER_MILLI as f64
-    }
-
     /// `self - other`, or zero when `other` is later.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -105,8 +100,8 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// The largest unit in which a time of so many nanoseconds, rounded to three digits, is 1 or
-/// above: its length in nanoseconds and its name.
+/// The largest unit in which a time, rounded to three digits, is 1 or above: its length in
+/// nanoseconds and its name.
 pub fn time_unit(nanos: f64) -> (f64, &'static str) {
     const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     // 0.9995 ms is written as 1.00 ms.
@@ -131,7 +126,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The unit in which so many bytes are written: its size in bytes and its name.
+/// The unit in which a count of bytes is written: its size in bytes and its name.
 pub fn byte_unit(bytes: f64) -> (f64, &'static str) {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024.0 {
@@ -202,13 +197,12 @@ impl fmt::Display for OpsPerSec {
 /// `1234567.8` as `1,234,568`; below 100 with up to two decimals.
 pub fn grouped(value: f64) -> String {
     if value.abs() < 100.0 {
-        let text = format!("{value:.2}");
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+        return format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     grouped_whole(value)
 }
 
-/// `0.0512` as `5.12 %`, with as many decimals as it takes to tell it from a limit.
+/// `0.0512` as `5.12 %`, with as many decimals as distinguish it from a limit.
 pub fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;
     let decimals = match value.abs() {
@@ -229,10 +223,29 @@ pub fn whole_percent(ratio: f64) -> String {
     format!("{:.0} %", ratio * 100.0)
 }
 
+/// `1 run`, `2 runs`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `1 client`, `1,024 clients`.
 pub fn clients(count: f64) -> String {
     let plural = if count == 1.0 { "" } else { "s" };
     format!("{} client{plural}", grouped(count))
+}
+
+/// `1 core`, `4 cores`, `1.50 cores`.
+pub fn cores(count: f64) -> String {
+    let plural = if count == 1.0 { "" } else { "s" };
+    format!("{} core{plural}", short_decimal(count))
+}
+
+/// `2` and `1.50`: two decimals unless it is whole.
+pub fn short_decimal(value: f64) -> String {
+    match value.fract() {
+        0.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
 }
 
 /// `13900.5` with two decimals as `13,900.50`: an amount of money.
@@ -269,7 +282,7 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-/// Decimals that leave `value` so many significant digits, once it is rounded.
+/// Decimals that leave `value` this many significant digits, once it is rounded.
 pub fn decimals(value: f64, digits: usize) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -335,17 +348,17 @@ pub mod span_serde {
     }
 }
 
-/// Reads what is written as a text, with the words for what it should be.
+/// Reads a value written as text, with a description of what it should be.
 pub fn read_text<'de, D: Deserializer<'de>, T>(
     deserializer: D,
-    wanted: &'static str,
+    expected: &'static str,
     parse: fn(&str) -> Option<T>,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_str(TextVisitor { wanted, parse })
+    deserializer.deserialize_str(TextVisitor { expected, parse })
 }
 
 struct TextVisitor<T> {
-    wanted: &'static str,
+    expected: &'static str,
     parse: fn(&str) -> Option<T>,
 }
 
@@ -353,7 +366,7 @@ impl<T> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.wanted)
+        f.write_str(self.expected)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {

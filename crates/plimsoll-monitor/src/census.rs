@@ -1,9 +1,9 @@
 //! Every process of a host and its interrupts at an instant, and what was done between two.
 //!
 //! The kernel counts CPU time in ticks (10 ms as a rule). A process that began between the two
-//! readings counts with all it has used. One that ended is found in its parent, which counts the
-//! time of children that it waited for; less what they had used before. Whoever leaves neither
-//! trace is missing, and shows as the difference from the time that the processors were busy.
+//! readings counts with all it has used. One that ended is counted through its parent, which counts
+//! the time of children that it waited for, less their earlier use. A process that leaves neither
+//! trace is missing, and appears in the difference from the time that the processors were busy.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +23,7 @@ const CONSUMERS_MAX: usize = 10;
 const INTERRUPTS_MAX: usize = 16;
 /// Bytes of a name; the kernel's own workers have up to 64.
 const NAME_BYTES_MAX: usize = 64;
-/// Processes that are read; a host with more is not told.
+/// Processes that are read; a host with more has no census.
 const PROCESSES_MAX: usize = 200_000;
 /// A line of another host for each process, as `/proc/PID/stat` has it.
 const PROCESSES_TEXT: &str = "plimsoll/processes";
@@ -51,14 +51,14 @@ impl Census {
         Self::with(root, at_ns, ids.take(PROCESSES_MAX).filter_map(of).collect())
     }
 
-    /// Of another host, where its last frame has all processes.
+    /// Census of another host, where its last frame has all processes.
     pub(crate) fn of_frame(root: &Root, at_ns: u64) -> Option<Self> {
         let text = root.read(PROCESSES_TEXT)?;
         let of = |line: &str| {
             let pid = line.split_once(' ')?.0.parse::<u32>().ok()?;
             Some((pid, parse_thread_stat(line)?))
         };
-        // One line that is none says that the text was cut.
+        // An invalid line shows that the text was cut.
         let processes: Option<HashMap<_, _>> =
             text.lines().filter(|line| !line.is_empty()).take(PROCESSES_MAX).map(of).collect();
         Some(Self::with(root, at_ns, processes.filter(|all| !all.is_empty())?))
@@ -75,8 +75,8 @@ impl Census {
         }
     }
 
-    /// What was done since an earlier census. `kind` says whose a process is, where that is known
-    /// better than from the process itself.
+    /// Work done since an earlier census. `kind` gives the owner of a process where the process
+    /// itself does not show it.
     pub(crate) fn since(
         &self,
         before: &Self,
@@ -136,7 +136,7 @@ impl Census {
         all.into_iter().map(named).collect()
     }
 
-    /// What processes that have ended had used before, by the ancestor that is still there.
+    /// Earlier use of processes that have ended, by the ancestor that is still there.
     fn gone(&self, before: &Self) -> HashMap<u32, [u64; 2]> {
         let mut all: HashMap<u32, [u64; 2]> = HashMap::new();
         let is_here = |pid: u32, was: &ThreadStat| self.same(pid, was).is_some();
@@ -170,8 +170,8 @@ fn less(now: [u64; 2], before: [u64; 2]) -> [u64; 2] {
     [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
 }
 
-/// What processes of one kind are called together: threads of the kernel carry a processor or their
-/// present work in their names (`ksoftirqd/1`, `kworker/0:1-events`).
+/// Common name of processes of one kind: kernel threads have a processor or their current work in
+/// their names (`ksoftirqd/1`, `kworker/0:1-events`).
 fn name_of(process: &ThreadStat) -> String {
     let name = process.name.as_str();
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,6 +1,6 @@
 //! The control groups of a process, of both versions: what they allow, and the files that count.
 //!
-//! A limit may be set on any group above the process's own; the smallest is what holds.
+//! A limit may be set on any group above the process's own; the smallest applies.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ pub(crate) const SELF: &str = "self";
 /// Version 1 writes "no limit" as a number near the largest; nobody has that much memory.
 const MEMORY_LIMIT_BYTES_MAX: u64 = 1 << 60;
 
-/// Where one limit stands.
-type Place = fn(&mut DeviceRates) -> &mut Option<u64>;
+/// Field of one limit.
+type LimitField = fn(&mut DeviceRates) -> &mut Option<u64>;
 
 /// The control groups a process is in.
 pub(crate) struct Cgroups<'a> {
@@ -26,8 +26,8 @@ pub(crate) struct Cgroups<'a> {
 }
 
 impl<'a> Cgroups<'a> {
-    /// Of a process: its id, or [`SELF`].
-    pub(crate) fn of(root: &'a Root, process: &str) -> Self {
+    /// Groups of a process: its id, or [`SELF`].
+    pub(crate) fn of_process(root: &'a Root, process: &str) -> Self {
         let mounts = root.read("proc/self/mountinfo").unwrap_or_default();
         let paths = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
         let paths = ProcessCGroups::from_buf_read(paths.as_bytes());
@@ -60,19 +60,19 @@ impl<'a> Cgroups<'a> {
 
     /// Files of the process's own groups that are sampled.
     pub(crate) fn own_files(&self) -> Vec<PathBuf> {
-        let wanted = [
+        let sampled = [
             (self.v2_directories(), &["cpu.stat", "memory.stat", "io.stat"][..]),
             (self.v1_directories("cpu"), &["cpu.stat"]),
             (self.v1_directories("memory"), &["memory.stat"]),
         ];
-        let files = wanted.into_iter().filter_map(|(directories, files)| {
+        let files = sampled.into_iter().filter_map(|(directories, files)| {
             let own = directories.into_iter().next()?;
             Some(files.iter().map(move |file| own.join(file)))
         });
         files.flatten().collect()
     }
 
-    /// The file that counts how often a quota held the group back: that of the smallest quota,
+    /// The file that counts how often a quota throttled the group: that of the smallest quota,
     /// else of the group itself.
     pub(crate) fn throttling_file(&self) -> Option<PathBuf> {
         let directories = [self.v2_directories(), self.v1_directories("cpu")].concat();
@@ -156,10 +156,10 @@ impl<'a> Cgroups<'a> {
     /// What the group and those above it are allowed per second, by device.
     pub(crate) fn storage_limits(&self) -> Vec<(String, DeviceRates)> {
         let mut smallest: Vec<(String, DeviceRates)> = Vec::new();
-        let mut add = |found: Vec<(String, DeviceRates)>| {
-            for (device, rates) in found {
-                match smallest.iter_mut().find(|(known, _)| *known == device) {
-                    Some((_, known)) => known.keep_smaller(&rates),
+        let mut add = |limits: Vec<(String, DeviceRates)>| {
+            for (device, rates) in limits {
+                match smallest.iter_mut().find(|(name, _)| *name == device) {
+                    Some((_, existing)) => existing.keep_smaller(&rates),
                     None => smallest.push((device, rates)),
                 }
             }
@@ -174,26 +174,26 @@ impl<'a> Cgroups<'a> {
     }
 
     fn v1_storage_limits(&self, dir: &Path) -> Vec<(String, DeviceRates)> {
-        let mut found: Vec<(String, DeviceRates)> = Vec::new();
-        let files: [(&str, Place); 4] = [
+        let mut limits: Vec<(String, DeviceRates)> = Vec::new();
+        let files: [(&str, LimitField); 4] = [
             ("read_iops", |rates| &mut rates.reads),
             ("write_iops", |rates| &mut rates.writes),
             ("read_bps", |rates| &mut rates.read_bytes),
             ("write_bps", |rates| &mut rates.written_bytes),
         ];
-        for (file, place) in files {
+        for (file, field) in files {
             let path = dir.join(format!("blkio.throttle.{file}_device"));
             let text = self.root.read(path).unwrap_or_default();
             for line in text.lines() {
                 let Some((device, limit)) = line.split_once(' ') else { continue };
-                let position = found.iter().position(|(known, _)| known == device);
+                let position = limits.iter().position(|(name, _)| name == device);
                 let position = position.unwrap_or_else(|| {
-                    found.push((device.to_owned(), DeviceRates::default()));
-                    found.len() - 1
+                    limits.push((device.to_owned(), DeviceRates::default()));
+                    limits.len() - 1
                 });
-                *place(&mut found[position].1) = limit.trim().parse().ok();
+                *field(&mut limits[position].1) = limit.trim().parse().ok();
             }
         }
-        found
+        limits
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn unix_ns() -> u64 {
     read_ns(ClockId::Realtime)
 }
 
-/// Nanoseconds of the clock that nobody can set. It stands still while the machine is suspended.
+/// Nanoseconds of the clock that nobody can set. It stops while the machine is suspended.
 pub(crate) fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }

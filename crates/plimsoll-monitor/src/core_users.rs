@@ -1,9 +1,8 @@
 //! Who used certain cores between two instants: every process and kernel thread, by its CPU time.
 //!
-//! The kernel counts CPU time in ticks (10 ms as a rule) and says of a thread only on which core
-//! it ran last. So a process that moves between cores is counted by where it is at the end, and
-//! one that began and ended in between is not seen. Threads of this process are read to the
-//! nanosecond.
+//! The kernel counts CPU time in ticks (10 ms as a rule) and reports only the core on which a
+//! thread ran last. So a process that moves between cores counts on its core at the end, and one
+//! that began and ended in between is missed. Threads of this process are read to the nanosecond.
 
 use std::collections::HashMap;
 
@@ -16,7 +15,7 @@ use crate::root::Root;
 
 /// Users that are named.
 const USERS_MAX: usize = 5;
-/// One part in so many of the time between is too little to name.
+/// A user of less than one part in this many of the time between is not named.
 const PARTS_MIN: u64 = 1_000;
 
 /// Which cores to watch, and which threads of this process are no workers.
@@ -29,7 +28,7 @@ pub struct WatchedCores {
     pub own_threads: Vec<u32>,
 }
 
-/// What other processes have done between two readings: process id, state now, CPU time.
+/// Work of other processes between two readings: process id, state now, CPU time.
 #[derive(Debug)]
 pub(crate) struct Grown {
     least_ns: u64,
@@ -37,7 +36,7 @@ pub(crate) struct Grown {
 }
 
 impl Grown {
-    /// What every other process has done between two instants, and no thread of this one.
+    /// Work of every other process between two instants; no thread of this one.
     pub(crate) fn between(before: &Census, now: &Census) -> Self {
         let least_ns = (now.at_ns.saturating_sub(before.at_ns) / PARTS_MIN).max(1);
         let others = now.processes.iter().filter(|(pid, _)| **pid != std::process::id());
@@ -65,8 +64,8 @@ pub(crate) struct CoreScan {
 }
 
 impl CoreScan {
-    /// Reads the threads of all processes. `None` where processes of others are hidden: the first process is
-    /// then hidden too.
+    /// Reads the threads of all processes. `None` where processes of others are hidden: the first
+    /// process is then hidden too.
     pub(crate) fn take(root: &Root, watched: &WatchedCores, census: &Census) -> Option<Self> {
         if watched.cores.is_empty() || !census.processes.contains_key(&1) {
             return None;
@@ -116,9 +115,9 @@ impl CoreScan {
         users
     }
 
-    /// Who else may run on the server's cores, the largest first, by all CPU time since: which of
-    /// it was there, the kernel does not say.
-    pub(crate) fn beside_server(
+    /// Who else may run on the server's cores, the largest first, by all CPU time since: the kernel
+    /// does not report how much of it was on these cores.
+    pub(crate) fn alongside_server(
         &self,
         root: &Root,
         server: &WatchedCores,
@@ -131,7 +130,7 @@ impl CoreScan {
         users.into_iter().filter(may).take(USERS_MAX).collect()
     }
 
-    /// What a process's threads that are on the cores now have used since.
+    /// CPU time used since by a process's threads that are on the cores now.
     fn threads_grown(&self, root: &Root, watched: &WatchedCores, pid: u32) -> u64 {
         let directory = format!("proc/{pid}/task");
         let mut grown_ns = 0;
@@ -171,7 +170,7 @@ fn sort(users: &mut [CoreUser]) {
     users.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.pid.cmp(&b.pid)));
 }
 
-/// What cannot be read may.
+/// A process that cannot be read may.
 fn may_run_on(root: &Root, pid: u32, cores: &[u32]) -> bool {
     let listed = || {
         let status = root.read(format!("proc/{pid}/status"))?;

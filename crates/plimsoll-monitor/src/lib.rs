@@ -1,13 +1,13 @@
 //! What a host is and how busy it is: the inventory for the disclosure, and samplers that watch
 //! CPU, memory, disks, network and processes while a load point runs.
 //!
-//! Everything of the host is read from `/proc` and `/sys`. Parsers are pure functions over text; a
-//! thin reader takes the root directory, so that a test can lay out a machine of its own. Servers
-//! that tell their own figures are asked through a function that the caller gives. What is not
-//! told is `None`, never a guess. The crate chooses no directory and prints nothing: rows go to
-//! writers that the caller gives.
+//! Everything about the host is read from `/proc` and `/sys`. Parsers are pure functions over text;
+//! a thin reader takes the root directory, so that a test can lay out a machine of its own. The
+//! caller gives a function that polls servers for their own figures. An unknown value is `None`,
+//! never a guess. The crate chooses no directory and prints nothing: rows go to writers that the
+//! caller gives.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`mod@inventory`] | every field of [`plimsoll_model::disclosure::Host`] |
 //! | [`sampler`] | one sample of everything, as rows of tables |
@@ -39,10 +39,10 @@ pub use inventory::{interface_towards, inventory, mounted, unreadable};
 pub use process::{Scope, WatchedProcess};
 pub use profile::{Folded, ProfileError, Profiler};
 pub use root::Root;
-pub use sampler::{ServerProbe, tells_of_server};
+pub use sampler::{ServerProbe, has_server_figures};
 pub use source::{
     Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, Source, SourceError,
-    SourceWish,
+    SourceOptions,
 };
 pub use watch::{
     Monitor, MonitorConfig, MonitorError, Output, Outputs, PointMonitors, RemoteMonitor,

@@ -1,16 +1,16 @@
-//! How often the monitors look: as asked, or less often where that would cost too much, since
-//! watching must not change what is watched. Pure.
+//! How often the monitors look: as requested, or less often where that would cost too much,
+//! since watching must not change what is watched. Pure.
 
 use std::collections::VecDeque;
 
-/// Looks that are remembered: some are dearer than others, but no more than one in so many.
+/// Looks that are remembered: some cost more than others, but no more than one in this many.
 const REMEMBERED: usize = 10;
 
 /// Of one thing that is looked at again and again.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    asked_ns: u64,
-    /// One part in so many of a core is what the looks may take.
+    requested_ns: u64,
+    /// The looks may take one part in this many of a core.
     parts: u64,
     /// CPU time of the last looks.
     costs_ns: VecDeque<u64>,
@@ -18,8 +18,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// At this interval, unless it costs too much.
-    pub(crate) const fn new(asked_ns: u64, parts: u64) -> Self {
-        Self { asked_ns, parts, costs_ns: VecDeque::new() }
+    pub(crate) const fn new(requested_ns: u64, parts: u64) -> Self {
+        Self { requested_ns, parts, costs_ns: VecDeque::new() }
     }
 
     /// A look took this much CPU time.
@@ -30,16 +30,16 @@ impl Pace {
 
     /// Time between two looks.
     pub(crate) fn interval_ns(&self) -> u64 {
-        self.asked_ns.max(self.cost_ns().saturating_mul(self.parts))
+        self.requested_ns.max(self.cost_ns().saturating_mul(self.parts))
     }
 
-    /// It can be looked at as often as asked.
+    /// It can be looked at as often as requested.
     pub(crate) fn is_kept(&self) -> bool {
-        self.interval_ns() == self.asked_ns
+        self.interval_ns() == self.requested_ns
     }
 
-    /// The cheaper of the last two counts, since one that opens files is no measure of the next, and
-    /// the mean of all that are remembered.
+    /// The greater of two: the cheaper of the last two looks, since one that opens files does not
+    /// predict the next, and the mean of all that are remembered.
     fn cost_ns(&self) -> u64 {
         let Some(last) = self.costs_ns.front().zip(self.costs_ns.get(1)) else { return 0 };
         let last = *last.0.min(last.1);

@@ -39,7 +39,7 @@ pub struct ProcessUse {
 
 impl ProcessUse {
     /// Use of a process by its id; `None` when there is no such process.
-    pub fn of(pid: u32) -> Option<Self> {
+    pub fn from_pid(pid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Some(Self::from_stat(&parse_process_stat(&String::from_utf8_lossy(&text))?))
     }
@@ -66,7 +66,7 @@ fn page_bytes() -> u64 {
 /// A process whose use is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedProcess {
-    /// What the rows call it: `server`, `generator`.
+    /// Its name in the rows: `server`, `generator`.
     pub name: String,
     /// Process ids, one as a rule; several where a server was found by its socket.
     pub pids: Vec<u32>,
@@ -89,11 +89,11 @@ impl WatchedProcess {
     /// A process by its id, with its descendants. A name that is taken already gets a number
     /// (`server`, `server-2`).
     pub fn new(name: impl Into<String>, pid: u32) -> Self {
-        Self::of(name, vec![pid], Vec::new())
+        Self::from_pids(name, vec![pid], Vec::new())
     }
 
     /// Processes by their ids, with their descendants, and the ports they serve.
-    pub fn of(name: impl Into<String>, pids: Vec<u32>, ports: Vec<u16>) -> Self {
+    pub fn from_pids(name: impl Into<String>, pids: Vec<u32>, ports: Vec<u16>) -> Self {
         Self { name: name.into(), pids, scope: Scope::WithDescendants, ports }
     }
 
@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn the_use_of_a_process_is_found_by_its_id() {
-        let own = ProcessUse::of(std::process::id()).unwrap();
+        let own = ProcessUse::from_pid(std::process::id()).unwrap();
         assert!(own.threads >= 1 && own.rss_bytes > 100_000, "{own:?}");
-        assert_eq!(ProcessUse::of(u32::MAX), None);
+        assert_eq!(ProcessUse::from_pid(u32::MAX), None);
     }
 }

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where to look for `proc`, `sys` and `etc`.
 #[derive(Clone, Debug)]
-pub struct Root(Place);
+pub struct Root(Backing);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Backing {
     Directory(PathBuf),
     Frame(Frame),
 }
@@ -22,32 +22,32 @@ enum Place {
 impl Default for Root {
     /// The host this process runs on.
     fn default() -> Self {
-        Self::at("/")
+        Self::in_directory("/")
     }
 }
 
 impl Root {
     /// A machine laid out below a directory.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self(Place::Directory(path.into()))
+    pub fn in_directory(path: impl Into<PathBuf>) -> Self {
+        Self(Backing::Directory(path.into()))
     }
 
-    /// Another host, as the last texts of it say.
+    /// Another host, from its last texts.
     pub(crate) const fn of_frame(frame: Frame) -> Self {
-        Self(Place::Frame(frame))
+        Self(Backing::Frame(frame))
     }
 
     /// The texts of another host; `None` where files are read.
     pub(crate) const fn frame(&self) -> Option<&Frame> {
         match &self.0 {
-            Place::Directory(_) => None,
-            Place::Frame(frame) => Some(frame),
+            Backing::Directory(_) => None,
+            Backing::Frame(frame) => Some(frame),
         }
     }
 
-    /// It is the host this process runs on, which can be asked for more than texts.
+    /// It is the host this process runs on, which offers more than texts.
     pub(crate) fn is_this_host(&self) -> bool {
-        matches!(&self.0, Place::Directory(directory) if directory == Path::new("/"))
+        matches!(&self.0, Backing::Directory(directory) if directory == Path::new("/"))
     }
 
     /// Path of a file below the root; a leading slash does not lead out of it. No file of this
@@ -55,9 +55,9 @@ impl Root {
     pub fn path(&self, file: impl AsRef<Path>) -> PathBuf {
         let file = file.as_ref();
         let directory = match &self.0 {
-            Place::Directory(directory) => directory,
+            Backing::Directory(directory) => directory,
             // The kernel takes no path with a zero byte.
-            Place::Frame(_) => Path::new("\0"),
+            Backing::Frame(_) => Path::new("\0"),
         };
         directory.join(file.strip_prefix("/").unwrap_or(file))
     }
@@ -78,7 +78,7 @@ impl Root {
         (!line.is_empty()).then(|| line.to_owned())
     }
 
-    /// A file that holds one number.
+    /// A file that contains one number.
     pub(crate) fn number(&self, file: impl AsRef<Path>) -> Option<u64> {
         self.line(file)?.parse().ok()
     }
@@ -100,16 +100,15 @@ impl Root {
     pub(crate) fn link_name(&self, link: impl AsRef<Path>) -> Option<String> {
         if let Some(frame) = self.frame() {
             let numbers = link.as_ref().strip_prefix("sys/dev/block").ok()?.to_str()?;
-            let wanted = numbers.split_once(':')?;
+            let device_number = numbers.split_once(':')?;
             let disks = frame.text("proc/diskstats")?;
             let mut lines = disks.lines().map(str::split_ascii_whitespace);
-            return lines.find_map(|mut words| {
-                let device = (words.next()?, words.next()?);
-                (device == wanted).then(|| words.next().map(str::to_owned))?
+            return lines.find_map(|mut tokens| {
+                let device = (tokens.next()?, tokens.next()?);
+                (device == device_number).then(|| tokens.next().map(str::to_owned))?
             });
         }
-        let target = fs::read_link(self.path(link)).ok()?;
-        Some(target.file_name()?.to_string_lossy().into_owned())
+        Some(fs::read_link(self.path(link)).ok()?.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Is there such a file or directory.
@@ -130,7 +129,7 @@ pub(crate) type Texts = BTreeMap<String, String>;
 pub(crate) struct Frame(Arc<Mutex<Texts>>);
 
 impl Frame {
-    /// Takes a whole new set; what it does not hold is gone.
+    /// Takes a whole new set; texts that it lacks are gone.
     pub(crate) fn replace(&self, texts: Texts) {
         let texts = texts.into_iter().map(|(path, text)| (key(path), text)).collect();
         *self.texts() = texts;
@@ -202,10 +201,10 @@ const BUFFER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A file below `/proc` that stays open and is read again from its start. Saves the path lookup of
 /// an open at every sample, and never follows a reused process id.
 #[derive(Debug)]
-pub(crate) struct ProcFile(ProcPlace);
+pub(crate) struct ProcFile(FileBacking);
 
 #[derive(Debug)]
-enum ProcPlace {
+enum FileBacking {
     Absent,
     File(File),
     /// Opened at each read.
@@ -218,16 +217,16 @@ impl ProcFile {
     /// A file that cannot be opened reads as absent for good; one of a frame may come later.
     pub(crate) fn open(root: &Root, file: impl AsRef<Path>) -> Self {
         Self(match root.frame() {
-            Some(frame) => ProcPlace::Frame(frame.clone(), key(file)),
-            None => File::open(root.path(file)).map_or(ProcPlace::Absent, ProcPlace::File),
+            Some(frame) => FileBacking::Frame(frame.clone(), key(file)),
+            None => File::open(root.path(file)).map_or(FileBacking::Absent, FileBacking::File),
         })
     }
 
-    /// A file that holds no descriptor between reads.
+    /// A file without an open descriptor between reads.
     pub(crate) fn reopened(root: &Root, file: impl AsRef<Path>) -> Self {
         Self(match root.frame() {
-            Some(frame) => ProcPlace::Frame(frame.clone(), key(file)),
-            None => ProcPlace::Path(root.path(file)),
+            Some(frame) => FileBacking::Frame(frame.clone(), key(file)),
+            None => FileBacking::Path(root.path(file)),
         })
     }
 
@@ -244,13 +243,13 @@ impl ProcFile {
     fn read_pieces<'a>(&self, buffer: &'a mut Vec<u8>, mut pieces: usize) -> Option<Cow<'a, str>> {
         let opened;
         let file = match &self.0 {
-            ProcPlace::Absent => return None,
-            ProcPlace::File(file) => file,
-            ProcPlace::Path(path) => {
+            FileBacking::Absent => return None,
+            FileBacking::File(file) => file,
+            FileBacking::Path(path) => {
                 opened = File::open(path).ok()?;
                 &opened
             }
-            ProcPlace::Frame(frame, path) => {
+            FileBacking::Frame(frame, path) => {
                 let length = frame.copy(path, buffer)?;
                 return Some(String::from_utf8_lossy(&buffer[..length]));
             }
@@ -312,7 +311,7 @@ mod tests {
     #[test]
     fn a_file_is_read_anew_each_time_and_may_outgrow_the_buffer() {
         let directory = tempfile::TempDir::new().unwrap();
-        let root = Root::at(directory.path());
+        let root = Root::in_directory(directory.path());
         let path = root.path("proc");
         fs::write(&path, "one").unwrap();
         let file = ProcFile::open(&root, "proc");

@@ -1,14 +1,14 @@
-//! Whatever a kernel (or somebody else's fake of one) writes, parsers answer.
+//! Parsers never panic, whatever a kernel (or a fake of one) writes.
 
 use std::path::Path;
 
 use plimsoll_monitor::parse::*;
 use procfs_core::process::{Schedstat, StatM};
-use procfs_core::{DiskStat, FromBufRead as _, FromRead as _, ProcessCGroups, VmStat};
+use procfs_core::{FromBufRead as _, FromRead as _, ProcessCGroups, VmStat};
 use proptest::prelude::*;
 
 /// Words that steer arbitrary text into the parsers' branches.
-const WORDS: [&str; 28] = [
+const TOKENS: [&str; 28] = [
     "cpu",
     "cpu0",
     "ctxt",
@@ -41,13 +41,13 @@ const WORDS: [&str; 28] = [
 
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof![
-        4 => prop::sample::select(&WORDS[..]).prop_map(str::to_owned),
+        4 => prop::sample::select(&TOKENS[..]).prop_map(str::to_owned),
         2 => any::<u64>().prop_map(|number| number.to_string()),
         1 => any::<String>(),
     ];
-    let gap = prop::sample::select(&["", " ", " ", "\n", "\t"][..]);
-    prop::collection::vec((word, gap), 0..60)
-        .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())
+    let separator = prop::sample::select(&["", " ", " ", "\n", "\t"][..]);
+    prop::collection::vec((word, separator), 0..60)
+        .prop_map(|parts| parts.into_iter().map(|(word, separator)| word + separator).collect())
 }
 
 fn parse_all(text: &str) {
@@ -60,6 +60,7 @@ fn parse_all(text: &str) {
     parse_cpu_list(text);
     parse_meminfo(text);
     parse_net_dev(text);
+    parse_diskstats(text);
     parse_paired(text, "Tcp", "RetransSegs");
     parse_process_stat(text);
     parse_thread_stat(text);
@@ -77,7 +78,6 @@ fn parse_all(text: &str) {
 
 /// What `procfs-core` reads for us.
 fn read_all(text: &str) {
-    text.lines().for_each(|line| drop(DiskStat::from_line(line)));
     let _ = VmStat::from_buf_read(text.as_bytes());
     let _ = ProcessCGroups::from_buf_read(text.as_bytes());
     let _ = Schedstat::from_read(text.as_bytes());
@@ -97,11 +97,11 @@ proptest! {
     fn a_line_of_numbers_makes_no_parser_panic(
         numbers in prop::collection::vec(any::<u64>(), 0..40),
     ) {
-        let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
-        let words = words.join(" ");
-        parse_all(&format!("cpu {words}\ncpu1 {words}\n1 1 sda {words}\neth0: {words}\n"));
-        parse_all(&format!("1 (a) S {words}"));
-        read_all(&words);
-        read_all(&format!("1 1 sda {words}\n1:a:{words}\n"));
+        let tokens: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        let line = tokens.join(" ");
+        parse_all(&format!("cpu {line}\ncpu1 {line}\n1 1 sda {line}\neth0: {line}\n"));
+        parse_all(&format!("1 (a) S {line}"));
+        read_all(&line);
+        read_all(&format!("1:a:{line}\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a server calls the things of the file set.
+//! A server's handles of the objects in the file set.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl OwnedHandle {
     /// A handle that names nothing.
     pub(crate) const NONE: Self = Self { bytes_used: 0, bytes: [0; HANDLE_BYTES_MAX] };
 
-    /// As long, and with every bit turned round: a handle that names nothing.
+    /// A handle that names nothing: as long, with every bit inverted.
     pub(crate) fn inverted(mut self) -> Self {
         self.bytes.iter_mut().for_each(|byte| *byte = !*byte);
         self
@@ -82,6 +82,11 @@ pub struct Handles {
 }
 
 impl Handles {
+    /// Those of a directory with nothing in it.
+    pub(crate) fn below(root: OwnedHandle) -> Self {
+        Self { root, dirs: Vec::new(), files: Vec::new(), links: Vec::new() }
+    }
+
     /// Handle of an accessed file, when the set holds it.
     pub fn file(&self, file: Accessed) -> Option<&OwnedHandle> {
         self.files.get(index(file.0))

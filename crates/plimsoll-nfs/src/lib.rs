@@ -4,15 +4,15 @@
 //! | --- | --- |
 //! | [`wire`] | ONC RPC, portmapper, MOUNT, NFS as bytes, pure |
 //! | [`op`] | one RPC of the mix, as script and session see it |
-//! | [`fileset`], [`script`] | what lies on the server, and what is asked of it |
+//! | [`fileset`], [`script`] | what lies on the server, and what clients request |
 //! | [`procedure`] | calls and replies of both versions of NFS, for session and set-up |
 //! | [`session`] | the state machine of one client |
-//! | `client`, [`remote`], [`mounting`], [`validate`], [`prepare`], [`handles`] | set-up around a load point |
+//! | [`remote`], [`mounting`] | set-up's calls, and mounting an export |
+//! | [`validate`], [`prepare`], [`handles`] | set-up around a load point |
 //! | [`parameters`], `plan` | from a suite to running clients |
 
 #![warn(unreachable_pub)]
 
-mod client;
 pub mod fileset;
 pub mod handles;
 #[cfg(feature = "host")]

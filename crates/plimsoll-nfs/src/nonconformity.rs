@@ -1,5 +1,4 @@
-//! What is said of a server whose replies have a flaw: the procedure, and the section that says
-//! what is right.
+//! The report of a flaw in a server's replies: the procedure, and the section of its specification.
 
 use plimsoll_model::nonconformity::{Nonconformity, NonconformityKind};
 
@@ -10,9 +9,9 @@ use super::wire::{mount, portmap, v2, v3};
 /// A reply to `procedure` of `service` has this flaw.
 pub(crate) fn nonconformity(service: Service, procedure: u32, flaw: Flaw) -> Nonconformity {
     use NonconformityKind as K;
-    let of = place(service, procedure);
-    let xdr = |section| Place { document: "RFC 4506", section, ..of };
-    let (place, field, kind) = match flaw {
+    let of = spec_reference(service, procedure);
+    let xdr = |section| SpecReference { document: "RFC 4506", section, ..of };
+    let (reference, field, kind) = match flaw {
         Flaw::TrailingBytes => (of, None, K::TrailingBytes),
         Flaw::FailureBody => (of, Some("resfail"), K::MissingPart),
         Flaw::MissingPadding => (xdr("4.10"), Some("padding"), K::MissingPart),
@@ -25,12 +24,12 @@ pub(crate) fn nonconformity(service: Service, procedure: u32, flaw: Flaw) -> Non
         Flaw::ModeNotKept => (of, Some("mode"), K::NotKept),
         Flaw::Flavors => (of, Some("auth_flavors"), K::WrongSize),
     };
-    Nonconformity::once(place.document, place.section, place.name, field, kind)
+    Nonconformity::once(reference.document, reference.section, reference.name, field, kind)
 }
 
 /// Where a procedure is specified.
 #[derive(Clone, Copy)]
-struct Place {
+struct SpecReference {
     document: &'static str,
     section: &'static str,
     name: &'static str,
@@ -45,7 +44,7 @@ const NFS2: [&str; 18] = [
     "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.2.5", "2.2.6", "2.2.7", "2.2.8", "2.2.9", "2.2.10",
     "2.2.11", "2.2.12", "2.2.13", "2.2.14", "2.2.15", "2.2.16", "2.2.17", "2.2.18",
 ];
-/// Version 3 has the same procedures and names them otherwise.
+/// Version 3 has the same procedures under other names.
 const MOUNT1: [&str; 6] = [
     "MOUNTPROC_NULL",
     "MOUNTPROC_MNT",
@@ -56,7 +55,7 @@ const MOUNT1: [&str; 6] = [
 ];
 const MOUNT3: [&str; 6] = ["5.2.0", "5.2.1", "5.2.2", "5.2.3", "5.2.4", "5.2.5"];
 
-fn place(service: Service, procedure: u32) -> Place {
+fn spec_reference(service: Service, procedure: u32) -> SpecReference {
     let Service { program, version } = service;
     let section = |sections: &[&'static str], whole| {
         sections.get(procedure as usize).copied().unwrap_or(whole)
@@ -80,7 +79,15 @@ fn place(service: Service, procedure: u32) -> Place {
             ("RFC 1813", section(&MOUNT3, "5.2"), name)
         }
     };
-    Place { document, section, name: name.unwrap_or("an unknown procedure") }
+    SpecReference { document, section, name: name.unwrap_or("an unknown procedure") }
+}
+
+/// Its facts in a line, for tests.
+#[cfg(test)]
+pub(crate) fn facts(one: &Nonconformity) -> String {
+    let Nonconformity { document, section, reply_to, field, kind, count } = one;
+    let field = field.as_ref().map_or_else(String::new, |field| format!("{field}, "));
+    format!("{document} {reply_to} (section {section}: {field}{kind:?}, {count})")
 }
 
 #[cfg(test)]
@@ -91,29 +98,26 @@ mod tests {
 
     #[test]
     fn every_procedure_has_its_section() {
-        let said = |service, procedure, flaw| {
-            let one = nonconformity(service, procedure, flaw);
-            format!("{} {one}", one.document)
-        };
+        let text = |service, procedure, flaw| facts(&nonconformity(service, procedure, flaw));
         let [v2, v3] = [NfsVersion::V2, NfsVersion::V3].map(procedure::service);
         assert_eq!(
-            said(v3, 18, Flaw::TrailingBytes),
-            "RFC 1813 FSSTAT (section 3.3.18: bytes follow the end of the message, once)"
+            text(v3, 18, Flaw::TrailingBytes),
+            "RFC 1813 FSSTAT (section 3.3.18: TrailingBytes, 1)"
         );
         assert_eq!(
-            said(v2, 17, Flaw::NonzeroPadding),
-            "RFC 4506 STATFS (section 4.10: padding that is not zero, once)"
+            text(v2, 17, Flaw::NonzeroPadding),
+            "RFC 4506 STATFS (section 4.10: NonzeroPadding, 1)"
         );
-        assert!(said(v2, 17, Flaw::TrailingBytes).starts_with("RFC 1094 STATFS (section 2.2.18:"));
+        assert!(text(v2, 17, Flaw::TrailingBytes).starts_with("RFC 1094 STATFS (section 2.2.18:"));
         let mount = |version| Service { program: mount::PROGRAM, version };
         assert_eq!(
-            said(mount(3), 1, Flaw::Flavors),
-            "RFC 1813 MOUNTPROC3_MNT (section 5.2.1: auth_flavors, a wrong size, once)"
+            text(mount(3), 1, Flaw::Flavors),
+            "RFC 1813 MOUNTPROC3_MNT (section 5.2.1: auth_flavors, WrongSize, 1)"
         );
         let of_version_1 = "RFC 1094 MOUNTPROC_MNT (section A.5:";
-        assert!(said(mount(1), 1, Flaw::TrailingBytes).starts_with(of_version_1));
+        assert!(text(mount(1), 1, Flaw::TrailingBytes).starts_with(of_version_1));
         let portmapper = Service { program: portmap::PROGRAM, version: portmap::VERSION };
-        let said = said(portmapper, 3, Flaw::TrailingBytes);
-        assert!(said.starts_with("RFC 1833 PMAPPROC_GETPORT (section 3.2:"), "{said}");
+        let text = text(portmapper, 3, Flaw::TrailingBytes);
+        assert!(text.starts_with("RFC 1833 PMAPPROC_GETPORT (section 3.2:"), "{text}");
     }
 }

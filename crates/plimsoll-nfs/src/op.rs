@@ -1,7 +1,7 @@
-//! One RPC of the mix, as the script asks for it and the session carries it out.
+//! One RPC of the mix, as the script requests it and the session carries it out.
 //!
-//! Things of the file set go by number; [`super::fileset`] says what each number means and
-//! [`super::handles`] what the server calls it.
+//! Objects of the file set have numbers; [`super::fileset`] defines them, and [`super::handles`]
+//! maps them to the server's handles.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub struct Span {
     pub blocks_left: u32,
 }
 
-/// What is asked of the server.
+/// One request to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NfsCall {
     /// Attributes of a file.
@@ -49,7 +49,7 @@ pub enum NfsCall {
     Access(Accessed),
     /// Text of a symbolic link.
     ReadLink(LinkNo),
-    /// Reads; compares the content when `verify` says so.
+    /// Reads, and compares the content if it is to be verified.
     Read(Span, Verify),
     /// Writes the content the file has there by definition.
     Write(Span, Stability),
@@ -65,6 +65,8 @@ pub enum NfsCall {
     FsStat,
     /// Makes a file's unstable writes durable.
     Commit(Accessed),
+    /// A call of set-up, to any service.
+    Composed,
 }
 
 impl NfsCall {
@@ -84,6 +86,7 @@ impl NfsCall {
             Self::ReadDirPlus(_) => "READDIRPLUS",
             Self::FsStat => "FSSTAT",
             Self::Commit(_) => "COMMIT",
+            Self::Composed => "call of set-up",
         }
     }
 }
@@ -110,7 +113,7 @@ impl fmt::Display for NfsCall {
             Self::ReadDir(dir) | Self::ReadDirPlus(dir) => {
                 write!(f, "{op} of {}", dir.name())
             }
-            Self::FsStat => f.write_str(op),
+            Self::FsStat | Self::Composed => f.write_str(op),
         }
     }
 }
@@ -138,7 +141,7 @@ pub enum Stability {
 pub enum Presence {
     /// It exists.
     Exists,
-    /// It does not: the op is expected to fail.
+    /// It does not exist: the op is expected to fail.
     Missing,
 }
 

@@ -44,13 +44,13 @@ pub struct NfsWorkload {
     /// Percent of WRITEs that append.
     #[schemars(range(min = 0, max = 100))]
     pub append_percent: u8,
-    /// Of one READ in this many the content is compared; 1 is all.
+    /// The content of one READ in this many is compared; 1 means all.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Size of the file set in MiB for each requested op/s.
     #[schemars(range(min = 0.001, max = 10_000.0))]
     pub mib_per_op_per_s: f64,
-    /// Seed of the content, where the server's file set does not say its own.
+    /// Seed of the content, if the server's file set has none of its own.
     pub file_set_seed: u64,
     /// Groups of equal size that the accessed tenth of the files is divided into.
     #[schemars(range(min = 1, max = ACCESS_GROUPS_MAX))]
@@ -75,7 +75,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The word for it.
+    /// Its name in suites.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -87,7 +87,7 @@ impl Transport {
 impl Parameters for NfsWorkload {}
 
 impl Default for NfsWorkload {
-    /// What the published mix leaves open is ours; a suite says its version and its mix.
+    /// Our choices where the published mix leaves them open; a suite sets its version and its mix.
     fn default() -> Self {
         Self {
             version: NfsVersion::V3,
@@ -138,7 +138,8 @@ impl NfsWorkload {
         }
     }
 
-    /// Bytes by which one RPC makes the file set grow, on average: for the space a run needs.
+    /// Bytes by which one RPC makes the file set grow, on average; determines the space a run
+    /// needs.
     pub fn append_bytes_per_op(&self) -> f64 {
         let rpcs = mean_rpcs(&WRITE_BLOCKS, &self.write_blocks);
         // A part of a block is half of one, on average.
@@ -298,9 +299,9 @@ impl TryFrom<u8> for NfsVersion {
     }
 }
 
-/// Blocks of a READ, by the place of their percentage in a suite.
+/// Blocks of a READ, by the index of their percentage in a suite.
 pub(crate) const READ_BLOCKS: [u32; 5] = [1, 2, 4, 8, 16];
-/// Blocks of a WRITE, by the place of their percentage in a suite; 0 is a part of one.
+/// Blocks of a WRITE, by the index of their percentage in a suite; 0 is a part of one.
 pub(crate) const WRITE_BLOCKS: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
 /// RPCs that a draw takes on average: one for each block, or part of one.
@@ -330,7 +331,7 @@ mod tests {
     }
 
     fn typed(at: usize, set: &[&str]) -> NfsWorkload {
-        suite(at, set).unwrap().workload.of::<NfsWorkload>().clone()
+        suite(at, set).unwrap().workload.parameters::<NfsWorkload>().clone()
     }
 
     #[test]
@@ -366,8 +367,8 @@ mod tests {
     #[test]
     fn appends_make_the_set_grow_by_what_they_write() {
         // 9 of 99 RPCs, 70 % of them; 9.96 KiB a draw of 1.49 RPCs.
-        let wanted = 9.0 / 99.0 * 0.7 * 9.96 * 1_024.0 / 1.49;
-        assert!((typed(1, &[]).append_bytes_per_op() - wanted).abs() < 0.01);
+        let expected = 9.0 / 99.0 * 0.7 * 9.96 * 1_024.0 / 1.49;
+        assert!((typed(1, &[]).append_bytes_per_op() - expected).abs() < 0.01);
         assert_eq!(typed(1, &["workload.append_percent=0"]).append_bytes_per_op(), 0.0);
     }
 

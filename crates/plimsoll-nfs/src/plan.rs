@@ -1,5 +1,5 @@
-//! From a suite and its targets to a preparation for each load point, with what its parameters
-//! come to.
+//! Makes a preparation for each load point from a suite and its targets, with the values derived
+//! from its parameters.
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::method::Practice;
@@ -7,7 +7,7 @@ use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::{Bytes, grouped};
 
 use super::fileset::{FILES_MIN, FileSet};
-use super::mounting::{Identity, MountRequest, Mounted, mount};
+use super::mounting::{MountRequest, Mounted, mount};
 use super::parameters::{NfsWorkload, Transport, op_names, op_shares, ops_per_arrival};
 use super::prepare::{NfsPreparation, PreparationRequest};
 use plimsoll_protocol::net::{LinkKind, SetupError, SourcePort};
@@ -15,7 +15,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest};
 
 /// Mounts every target and plans the work.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.of::<NfsWorkload>();
+    let workload = request.suite.workload.parameters::<NfsWorkload>();
     check_load(request.suite)?;
     let mounts = mount_all(request, workload)?;
     check_exports(&mounts)?;
@@ -61,21 +61,19 @@ fn mount_all(
     workload: &NfsWorkload,
 ) -> Result<Vec<Mounted>, SetupError> {
     let caller = request.dial.caller();
-    let identity = Identity { machine: caller.host, uid: caller.uid, gid: caller.gid };
     let wants_reserved = workload.reserved_port && caller.may_reserve_ports;
     let mounts = request.targets.iter().map(|target| {
-        let wanted = MountRequest {
+        let mount_request = MountRequest {
             target,
             version: workload.version,
             transport: match workload.transport {
                 Transport::Tcp => LinkKind::Stream,
                 Transport::Udp => LinkKind::Datagram,
             },
-            identity: &identity,
+            caller: &caller,
             source: if wants_reserved { SourcePort::Reserved } else { SourcePort::Any },
-            nonce: caller.nonce,
         };
-        Ok(mount(&wanted, request.dial)?)
+        Ok(mount(&mount_request, request.dial)?)
     });
     mounts.collect()
 }

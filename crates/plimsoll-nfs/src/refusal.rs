@@ -1,12 +1,13 @@
-//! Why a call of set-up failed, in words that say what to do.
+//! Why a call of set-up failed; each message says what to do.
 
 use std::fmt;
 
 use super::procedure::results::ReplyError;
-use super::wire::record::RecordTooLong;
 use super::wire::rpc::{ReplyOutcome, Service, auth};
+use super::wire::v3::Status3;
 use super::wire::xdr::XdrError;
 use super::wire::{mount, portmap, v3};
+use plimsoll_protocol::blocking::BlockingError;
 use plimsoll_protocol::net::{ChannelError, SetupError};
 
 /// Why a call failed.
@@ -23,10 +24,10 @@ pub enum CallError {
     Garbled(#[from] XdrError),
     /// What came is not a record.
     #[error("the server's stream cannot be read: {0}")]
-    Record(#[from] RecordTooLong),
-    /// The procedure itself answered with an error.
-    #[error(transparent)]
-    Status(#[from] NfsStatus),
+    Stream(String),
+    /// The procedure itself answered with an error; versions 2 and 3 share the numbers.
+    #[error("the server answered {}", named(*.0))]
+    Status(Status3),
     /// Another verifier than before: unstable data may be lost.
     #[error("the server restarted meanwhile, and may have lost what it had not yet stored")]
     Restarted,
@@ -36,14 +37,14 @@ pub enum CallError {
     /// The server took no byte of a WRITE, or gave none, without saying why.
     #[error("the server transferred nothing")]
     Nothing,
-    /// The caller said stop.
+    /// The caller stopped it.
     #[error("stopped")]
     Stopped,
 }
 
 impl CallError {
-    /// The procedure's own status, when that is what failed.
-    pub fn status(&self) -> Option<NfsStatus> {
+    /// The procedure's own status, if it failed by that.
+    pub fn status(&self) -> Option<Status3> {
         match self {
             Self::Status(status) => Some(*status),
             _ => None,
@@ -51,15 +52,15 @@ impl CallError {
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
+    pub fn unable_to(self, doing: &str, location: impl fmt::Display) -> SetupError {
         if matches!(self, Self::Stopped) {
             return SetupError::Stopped;
         }
         let remedy = self.remedy();
         let text = if remedy.is_empty() {
-            format!("{place}: cannot {doing}: {self}")
+            format!("{location}: cannot {doing}: {self}")
         } else {
-            format!("{place}: cannot {doing}: {self}; {remedy}")
+            format!("{location}: cannot {doing}: {self}; {remedy}")
         };
         SetupError::Unusable(text)
     }
@@ -70,8 +71,8 @@ impl CallError {
                 "see whether the server still runs, and what its log says"
             }
             Self::Channel(ChannelError::Failed(_)) => "see whether the server runs there",
-            Self::Garbled(_) | Self::Record(_) => "see whether an NFS server listens on that port",
-            Self::Status(status) => status.remedy(),
+            Self::Garbled(_) | Self::Stream(_) => "see whether an NFS server listens on that port",
+            Self::Status(status) => remedy(*status),
             Self::Restarted => "start again: what is there will be kept",
             Self::Foreign => "move it away",
             Self::Nothing => "see what the server's log says",
@@ -80,77 +81,48 @@ impl CallError {
     }
 }
 
+impl From<BlockingError> for CallError {
+    fn from(error: BlockingError) -> Self {
+        match error {
+            BlockingError::Stopped => Self::Stopped,
+            BlockingError::Channel(error) => Self::Channel(error),
+        }
+    }
+}
+
 impl From<ReplyError> for CallError {
     fn from(error: ReplyError) -> Self {
         match error {
-            ReplyError::Status { code, .. } => Self::Status(NfsStatus(code)),
+            ReplyError::Status { code, .. } => Self::Status(Status3(code)),
             ReplyError::Undecodable(error) => Self::Garbled(error),
         }
     }
 }
 
-/// An error status of NFS: versions 2 and 3 share the numbers (RFC 1094 §2.3.1, RFC 1813 §2.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct NfsStatus(pub u32);
-
-impl NfsStatus {
-    /// Not the owner.
-    pub const PERM: Self = Self(1);
-    /// No such file or directory.
-    pub const NOENT: Self = Self(2);
-    /// Permission denied.
-    pub const ACCES: Self = Self(13);
-    /// The file exists.
-    pub const EXIST: Self = Self(17);
-    /// No space left on the device.
-    pub const NOSPC: Self = Self(28);
-    /// Read-only file system.
-    pub const ROFS: Self = Self(30);
-    /// The directory is not empty.
-    pub const NOTEMPTY: Self = Self(66);
-    /// Quota exceeded.
-    pub const DQUOT: Self = Self(69);
-    /// The handle names nothing any more.
-    pub const STALE: Self = Self(70);
-    /// The server does not have the operation.
-    pub const NOTSUPP: Self = Self(10_004);
-    /// The server is busy: ask again later.
-    pub const JUKEBOX: Self = Self(10_008);
-
-    fn remedy(self) -> &'static str {
-        match self {
-            Self::PERM | Self::ACCES => {
-                "let the export be written by this user (rw, no_root_squash), or run as its owner"
-            }
-            Self::ROFS => "export the directory for reading and writing",
-            Self::NOSPC | Self::DQUOT => "free some space there, or lower the load or the scale",
-            Self::STALE => {
-                "the export changed under the run, or the server keeps fewer handles than there \
-                 are files: start the run again, and raise that limit"
-            }
-            _ => "see what the server's log says",
+/// What to do about an error status of NFS.
+fn remedy(status: Status3) -> &'static str {
+    match status {
+        Status3::PERM | Status3::ACCES => {
+            "let the export be written by this user (rw, no_root_squash), or run as its owner"
         }
-    }
-
-    /// As the specifications spell it.
-    pub fn name(self) -> Option<&'static str> {
-        v3::Status3(self.0).name()
+        Status3::ROFS => "export the directory for reading and writing",
+        Status3::NOSPC | Status3::DQUOT => "free some space there, or lower the load or the scale",
+        Status3::STALE => {
+            "the export changed under the run, or the server keeps fewer handles than there are \
+             files: start the run again, and raise that limit"
+        }
+        _ => "see what the server's log says",
     }
 }
 
-impl fmt::Display for NfsStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(f, "the server answered {name}"),
-            None => write!(f, "the server answered with status {}", self.0),
-        }
-    }
+fn named(status: Status3) -> String {
+    status.name().map_or_else(|| format!("with status {}", status.0), str::to_owned)
 }
 
 /// The RPC layer's refusal of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpcRefusal {
-    /// What was asked for.
+    /// The requested service.
     pub service: Service,
     /// What was answered; never a success.
     pub outcome: ReplyOutcome,
@@ -235,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_stale_handle_in_set_up_is_told_with_both_of_its_causes() {
-        let error = CallError::from(NfsStatus::STALE).unable_to("see the size of a", "export");
+        let error = CallError::Status(Status3::STALE).unable_to("see the size of a", "export");
         let text = error.to_string();
         assert!(text.contains("the server answered NFS3ERR_STALE; the export changed"), "{text}");
         assert!(text.contains("keeps fewer handles than there are files: start the run"), "{text}");

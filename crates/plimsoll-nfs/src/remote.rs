@@ -1,64 +1,57 @@
-//! An export: its procedures, one call at a time or many in flight.
+//! A server's services in set-up: the measured session with blocking calls, one at a time or many
+//! in flight.
 
 use std::cell::Cell;
-use std::mem;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use super::client::RpcClient;
+use plimsoll_engine::interface::{ClientContext, LinkKind, Session as _, Ticket};
+use plimsoll_model::outcome::{OpKind, OpStatus};
+use plimsoll_model::units::Nanos;
+use plimsoll_protocol::blocking::{Blocking, BlockingError, SILENCE_MAX};
+use plimsoll_protocol::net::{ChannelError, Dial, NonconformityLog, SourcePort};
+
 use super::handles::OwnedHandle;
-use super::op::Stability;
+use super::nonconformity::nonconformity;
+use super::op::{NfsCall, NfsOp, Stability};
 use super::parameters::NfsVersion;
 use super::procedure::results::{
-    self, Attributes, Found, Limits, Made, ReplyError, Space, Written,
+    self, Attributes, Limits, LookupResult, Made, ReplyError, Space, Written,
 };
 use super::procedure::{Call, Cookie, Reply};
-use super::refusal::{CallError, NfsStatus};
+use super::refusal::{CallError, RpcRefusal};
+use super::session::{NfsSession, NfsSite};
 use super::wire::flaws::{Flaw, Flaws};
-use super::wire::rpc::ReplyOutcome;
+use super::wire::rpc::{CallWriter, ReplyHead, ReplyOutcome, Service, procedure_of};
+use super::wire::v3::{self, Status3};
+use super::wire::xdr::{Decode, Encode, XdrIn};
 
-/// Some half a minute of pauses, then a busy server's answer is final.
+/// Calls in flight on a stream.
+const WINDOW: u32 = 16;
+/// Datagrams in flight on one channel: what all channels have there fits into the receive buffer
+/// that a socket has by default, 208 KiB, so that none is lost.
+const DATAGRAM_WINDOW: u32 = 2;
+/// Silence on a stream after which the server counts as hung. A COMMIT of much data takes long.
+const STREAM_WAITS: [Duration; 1] = [SILENCE_MAX];
+/// Waits for a reply to datagrams, which are sent again after each but the last.
+const DATAGRAM_WAITS: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+];
+/// How long a busy server is left alone.
+const PAUSE: Duration = Duration::from_millis(100);
+/// After about half a minute of pauses a busy server's answer is final.
 const BUSY_PAUSES_MAX: u32 = 300;
 /// Bytes of a listing per call.
 const LISTING_BYTES: u32 = 32 * 1024;
-/// Entries of one listing at most; a server that never ends one is broken.
+/// Most entries of one listing; a server that never ends one is broken.
 const LISTING_ENTRIES_MAX: usize = 10_000_000;
-
-/// Where calls to be pipelined come from, and where their replies go.
-pub(crate) trait Feed {
-    /// The next call with a number of the feed's own choice. `None`: nothing can be called before
-    /// another reply is there, or ever.
-    fn next(&mut self) -> Option<(u32, Call<'_>)>;
-    /// The reply to call `number`.
-    fn on_reply(&mut self, number: u32, reply: Reply<'_>) -> Result<(), CallError>;
-    /// Whether the replies since the last call said that the server wants a pause.
-    fn wants_pause(&mut self) -> bool {
-        false
-    }
-}
-
-/// Servers that are busy with something slow say JUKEBOX: call again later. RFC 1813 §2.6
-#[derive(Debug, Default)]
-pub(crate) struct Retries {
-    pauses: u32,
-    wants_pause: bool,
-}
-
-impl Retries {
-    /// Whether this reply means that the call is to be made again.
-    pub(crate) fn calls_again(&mut self, reply: Reply<'_>) -> bool {
-        let busy = NfsStatus::JUKEBOX.0;
-        let is_busy =
-            matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == busy);
-        let again = is_busy && self.pauses < BUSY_PAUSES_MAX;
-        self.pauses += u32::from(again);
-        self.wants_pause |= again;
-        again
-    }
-
-    /// Whether there should be a pause first; asked once for each.
-    pub(crate) fn wants_pause(&mut self) -> bool {
-        mem::take(&mut self.wants_pause)
-    }
-}
 
 /// With attributes and handles, or names only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,92 +85,204 @@ impl From<results::Entry<'_>> for Entry {
 pub struct ReadBack {
     /// The bytes.
     pub data: Vec<u8>,
-    /// How many the server says there are.
+    /// The number of bytes that the server reports.
     pub count: u32,
     /// The file ends here (NFSv3).
     pub is_end: Option<bool>,
 }
 
-/// A channel to an NFS server.
+/// A channel to a service of a server, mostly NFS.
 pub struct Remote {
-    rpc: RpcClient,
-    version: NfsVersion,
+    blocking: Blocking<NfsSession>,
+    site: Rc<NfsSite>,
+    service: Service,
+    log: NonconformityLog,
+    /// Calls so far; their numbers are tickets.
+    calls: u32,
+    /// Procedure of the reply that came last.
+    answered: u32,
 }
 
+/// Why calls ended early, and the step that failed, if it was one of them.
+pub(crate) type Failed<S> = (CallError, Option<S>);
+
 impl Remote {
-    /// Speaks NFS through `rpc`.
-    pub fn new(rpc: RpcClient, version: NfsVersion) -> Self {
-        Self { rpc, version }
+    /// Opens a channel. Two clients of one run must differ in `first_xid` by far: a server keeps
+    /// replies by xid. What is done over the channel ends soon after `stop` is raised.
+    pub(crate) fn open(
+        site: NfsSite,
+        (service, address, source): (Service, SocketAddr, SourcePort),
+        first_xid: u32,
+        dial: &dyn Dial,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, ChannelError> {
+        let window = match site.link {
+            LinkKind::Stream => WINDOW,
+            LinkKind::Datagram => DATAGRAM_WINDOW,
+        };
+        let (op_timeout, site) = (Nanos::MAX, Rc::new(site));
+        let client = ClientContext { client: 0, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
+        let session = NfsSession::new(Rc::clone(&site), client, window).numbered_from(first_xid);
+        let blocking = Blocking::new(session, dial.dial(address, site.link, source)?, stop);
+        let log = dial.nonconformities();
+        Ok(Self { blocking, site, service, log, calls: 0, answered: 0 })
     }
 
     /// Version of NFS.
     pub fn version(&self) -> NfsVersion {
-        self.version
+        self.site.version
     }
 
-    /// Makes all calls of `feed`, up to `window` in flight.
-    pub(crate) fn run(&mut self, window: usize, feed: &mut impl Feed) -> Result<(), CallError> {
-        let version = self.version;
-        self.rpc.begin();
+    /// Makes the calls of all `steps`, the last first, and of those that `on_reply` adds because of
+    /// a reply; many are in flight. Servers that are busy with something slow answer JUKEBOX: their
+    /// calls are made again later (RFC 1813 §2.6).
+    pub(crate) fn run<S: Copy>(
+        &mut self,
+        mut steps: Vec<S>,
+        call: impl Fn(S, CallWriter<'_>),
+        mut on_reply: impl FnMut(S, Reply<'_>, &mut Vec<S>) -> Result<(), CallError>,
+    ) -> Result<(), Failed<S>> {
+        let (mut in_flight, mut busy, mut pauses) = (HashMap::new(), Vec::new(), 0);
+        // Those of a run that failed.
+        self.blocking.session_mut().forget_calls();
         loop {
-            while self.rpc.in_flight() < window {
-                let Some((number, call)) = feed.next() else { break };
-                self.rpc.post(number, |to| call.encode(version, to))?;
+            // A busy server is left alone.
+            while busy.is_empty()
+                && self.blocking.session().has_room()
+                && let Some(step) = steps.pop()
+            {
+                let posted = self.post(|to| call(step, to));
+                in_flight.insert(posted.0, (posted.1, step));
             }
-            if self.rpc.in_flight() == 0 {
-                return Ok(());
+            if in_flight.is_empty() {
+                if busy.is_empty() {
+                    return Ok(());
+                }
+                self.blocking.pause(PAUSE).map_err(|error| (error.into(), None))?;
+                pauses += 1;
+                steps.append(&mut busy);
+                continue;
             }
-            let mut on_results = |number, results: &[u8]| {
-                let flaws = Cell::default();
-                feed.on_reply(number, Reply::new(version, results, &flaws))?;
-                Ok(flaws.get())
-            };
-            self.rpc.await_replies(&mut on_results)?;
-            if feed.wants_pause() {
-                let mut on_results = |number, results: &[u8]| {
-                    let flaws = Cell::default();
-                    feed.on_reply(number, Reply::new(version, results, &flaws))?;
-                    Ok(flaws.get())
-                };
-                self.rpc.pause(&mut on_results)?;
+            let (ticket, message) = self.next_answer().map_err(|error| (error, None))?;
+            let Some((procedure, step)) = in_flight.remove(&ticket) else { continue };
+            self.answered = procedure;
+            let flaws = Cell::default();
+            let results = self.results(&message).map_err(|error| (error, None))?;
+            let reply = Reply::new(self.site.version, results, &flaws);
+            if self.is_busy(reply) && pauses < BUSY_PAUSES_MAX {
+                busy.push(step);
+                continue;
             }
+            let result = on_reply(step, reply, &mut steps);
+            self.note_of(procedure, flaws.get());
+            result.map_err(|error| (error, Some(step)))?;
         }
+    }
+
+    /// Sends a call; answers with its number and its procedure.
+    fn post(&mut self, write: impl FnOnce(CallWriter<'_>)) -> (Ticket, u32) {
+        let ticket = Ticket(self.calls);
+        self.calls = self.calls.wrapping_add(1);
+        let out = self.blocking.session_mut().composed();
+        write(CallWriter { xid: 0, credential: &self.site.credential, out });
+        let procedure = procedure_of(out).unwrap_or_default();
+        self.blocking.issue(ticket, NfsOp { kind: OpKind(0), call: NfsCall::Composed });
+        (ticket, procedure)
+    }
+
+    /// Waits for the next reply.
+    fn next_answer(&mut self) -> Result<(Ticket, Vec<u8>), CallError> {
+        let waits: &[Duration] = match self.site.link {
+            LinkKind::Stream => &STREAM_WAITS,
+            LinkKind::Datagram => &DATAGRAM_WAITS,
+        };
+        for (number, wait) in waits.iter().enumerate() {
+            if number > 0 {
+                // Sends the datagrams again; no call ends by that.
+                self.blocking.session_mut().retry_all();
+                let _ = self.blocking.time_out();
+            }
+            let ended = match self.blocking.next_end_within(*wait) {
+                Err(BlockingError::Channel(ChannelError::Timeout)) => continue,
+                ended => ended?,
+            };
+            return match (ended.outcome.status, self.blocking.session_mut()) {
+                (OpStatus::Ok, session) => {
+                    Ok((ended.ticket, session.take_answer().unwrap_or_default()))
+                }
+                _ => Err(CallError::Stream(ended.detail)),
+            };
+        }
+        Err(ChannelError::Timeout.into())
+    }
+
+    /// What a message has behind its head.
+    fn results<'m>(&self, message: &'m [u8]) -> Result<&'m [u8], CallError> {
+        let mut input = XdrIn::tolerant(message);
+        let ReplyHead { outcome, .. } = ReplyHead::decode(&mut input)?;
+        self.note_of(self.answered, input.flaws());
+        match outcome {
+            ReplyOutcome::Success => Ok(input.rest()),
+            outcome => Err(RpcRefusal { service: self.service, outcome }.into()),
+        }
+    }
+
+    fn is_busy(&self, reply: Reply<'_>) -> bool {
+        let busy = Status3::JUKEBOX.0;
+        self.service.program == v3::PROGRAM
+            && matches!(reply.status(), Err(ReplyError::Status { code, .. }) if code == busy)
     }
 
     /// Makes one call, until the server is not busy; `read` reads the reply.
+    fn ask<T>(
+        &mut self,
+        write: impl Fn(CallWriter<'_>),
+        mut read: impl FnMut(Reply<'_>) -> Result<T, ReplyError>,
+    ) -> Result<T, CallError> {
+        let mut result = None;
+        let on_reply = |(), reply: Reply<'_>, _: &mut Vec<()>| {
+            result = Some(read(reply)?);
+            Ok(())
+        };
+        self.run(vec![()], |(), to| write(to), on_reply).map_err(|(error, _)| error)?;
+        Ok(result.expect("a run ends well only when all its calls have"))
+    }
+
     fn call<T>(
         &mut self,
         call: Call<'_>,
-        read: impl FnOnce(Reply<'_>) -> Result<T, ReplyError>,
+        read: impl FnMut(Reply<'_>) -> Result<T, ReplyError>,
     ) -> Result<T, CallError> {
-        let version = self.version;
-        let mut retries = Retries::default();
-        loop {
-            let results = self.rpc.call_as(|to| call.encode(version, to))?;
-            let flaws = Cell::default();
-            let reply = Reply::new(version, &results, &flaws);
-            if !retries.calls_again(reply) {
-                let read = read(reply);
-                self.rpc.note(flaws.get());
-                return Ok(read?);
-            }
-            self.rpc.pause(&mut |_, _| Ok(Flaws::NONE))?;
-        }
+        let version = self.site.version;
+        self.ask(|to| call.encode(version, to), read)
     }
 
-    /// Notes what is wrong with the reply that came last, and decides nothing.
+    /// Calls a procedure of the service, whatever it is.
+    pub(crate) fn call_procedure<T>(
+        &mut self,
+        procedure: u32,
+        arguments: &impl Encode,
+        read: impl FnMut(Reply<'_>) -> Result<T, ReplyError>,
+    ) -> Result<T, CallError> {
+        let service = self.service;
+        self.ask(|to| to.write(service, procedure, arguments), read)
+    }
+
+    /// Notes a flaw of the last reply that does not change its meaning.
     pub(crate) fn note(&self, flaw: Flaw) {
-        self.rpc.note(flaw.into());
+        self.note_of(self.answered, flaw.into());
     }
 
-    /// Notes what has shown since to be wrong with a reply to `procedure`.
-    pub(crate) fn note_of(&self, procedure: u32, flaw: Flaw) {
-        self.rpc.note_of(procedure, flaw.into());
+    /// Notes flaws of a reply to `procedure`, which may show later.
+    pub(crate) fn note_of(&self, procedure: u32, flaws: Flaws) {
+        for flaw in flaws.iter() {
+            self.log.note(&nonconformity(self.service, procedure, flaw));
+        }
     }
 
     /// Procedure of the reply that came last.
     pub(crate) fn answered(&self) -> u32 {
-        self.rpc.answered()
+        self.answered
     }
 
     /// The server does not have the operation of this call.
@@ -186,20 +291,16 @@ impl Remote {
             Err(CallError::Refused(refusal)) => {
                 Ok(refusal.outcome == ReplyOutcome::ProcedureUnavailable)
             }
-            Err(CallError::Status(status)) => Ok(status == NfsStatus::NOTSUPP),
+            Err(CallError::Status(status)) => Ok(status == Status3::NOTSUPP),
             Err(error @ (CallError::Stopped | CallError::Channel(_))) => Err(error),
-            // What is wrong with its reply shows when the operation is checked.
+            // Flaws of its reply show when the operation is checked.
             Ok(()) | Err(_) => Ok(false),
         }
     }
 
     /// The procedure that does nothing.
     pub fn null(&mut self) -> Result<(), CallError> {
-        let results = self.rpc.call_as(|to| Call::Null.encode(self.version, to))?;
-        if !results.is_empty() {
-            self.rpc.note(Flaw::TrailingBytes.into());
-        }
-        Ok(())
+        self.call(Call::Null, |reply| reply.decode())
     }
 
     /// Attributes of anything.
@@ -218,29 +319,31 @@ impl Remote {
     }
 
     /// What `dir` has under `name`.
-    pub fn look_up(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<Found, CallError> {
+    pub fn look_up(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<LookupResult, CallError> {
         self.call(Call::LookUp(dir, name), |reply| Ok(reply.looked_up()?.owned()))
     }
 
     /// The same, with absence as an answer.
-    pub fn find(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<Option<Found>, CallError> {
+    pub fn find(
+        &mut self,
+        dir: &OwnedHandle,
+        name: &[u8],
+    ) -> Result<Option<LookupResult>, CallError> {
         match self.look_up(dir, name) {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if error.status() == Some(NfsStatus::NOENT) => Ok(None),
+            Ok(resolved) => Ok(Some(resolved)),
+            Err(error) if error.status() == Some(Status3::NOENT) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Makes a file.
     pub fn create(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        let made = self.call(Call::Create(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
-        self.or_found(made, dir, name)
+        self.make(Call::Create(dir, name), (dir, name), |reply| reply.made())
     }
 
     /// Makes a directory.
     pub fn make_dir(&mut self, dir: &OwnedHandle, name: &[u8]) -> Result<OwnedHandle, CallError> {
-        let made = self.call(Call::MakeDir(dir, name), |reply| Ok(handle_of(reply.made()?)))?;
-        self.or_found(made, dir, name)
+        self.make(Call::MakeDir(dir, name), (dir, name), |reply| reply.made())
     }
 
     /// Makes a symbolic link.
@@ -250,21 +353,19 @@ impl Remote {
         name: &[u8],
         text: &[u8],
     ) -> Result<OwnedHandle, CallError> {
-        let made =
-            self.call(Call::MakeLink(dir, name, text), |reply| Ok(handle_of(reply.made_link()?)))?;
-        self.or_found(made, dir, name)
+        self.make(Call::MakeLink(dir, name, text), (dir, name), |reply| reply.made_link())
     }
 
-    /// Looks it up where the server did not tell.
-    fn or_found(
+    /// Makes something, and looks it up if the reply has no handle.
+    fn make(
         &mut self,
-        made: Option<OwnedHandle>,
-        dir: &OwnedHandle,
-        name: &[u8],
+        call: Call<'_>,
+        (dir, name): (&OwnedHandle, &[u8]),
+        made: fn(Reply<'_>) -> Result<Made<'_>, ReplyError>,
     ) -> Result<OwnedHandle, CallError> {
-        match made {
+        match self.call(call, |reply| Ok(made(reply)?.handle.map(OwnedHandle::from)))? {
             Some(handle) => Ok(handle),
-            None => self.look_up(dir, name).map(|found| found.handle),
+            None => self.look_up(dir, name).map(|resolved| resolved.handle),
         }
     }
 
@@ -364,11 +465,7 @@ impl Remote {
 
     /// All entries of a directory but `.` and `..`.
     pub fn list(&mut self, dir: &OwnedHandle, listing: Listing) -> Result<Vec<Entry>, CallError> {
-        let bytes = if self.version == NfsVersion::V2 { 8192 } else { LISTING_BYTES };
+        let bytes = if self.version() == NfsVersion::V2 { 8192 } else { LISTING_BYTES };
         self.list_in(dir, bytes, listing)
     }
-}
-
-fn handle_of(made: Made<'_>) -> Option<OwnedHandle> {
-    made.handle.map(OwnedHandle::from)
 }

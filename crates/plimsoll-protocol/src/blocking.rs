@@ -1,6 +1,6 @@
-//! A session with a blocking channel in place of the engine: set-up asks a server by the state
-//! machine that is measured, one op at a time or as many as the session takes. Every wait is
-//! bounded, and ends soon when the caller raises a flag.
+//! A session with a blocking channel in place of the engine: set-up runs the measured state
+//! machine, one op at a time or as many as the session takes. Every wait is bounded, and ends soon
+//! when the caller raises a flag.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -18,13 +18,13 @@ use crate::net::{Channel, ChannelError, NonconformityLog};
 pub const LINK: Link = Link(0);
 /// Silence after which a server counts as hung. Closing a file that was written may take long.
 pub const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// A wait is cut into pieces this long, so that a stop is heard.
+/// A wait is cut into pieces this long, so that a stop takes effect.
 pub const STOP_HEARD_WITHIN: Duration = Duration::from_millis(100);
-/// What anything heard takes from the silence, so that a server cannot lengthen it for ever.
+/// Each read takes this from the time left, so that a server cannot prolong the wait for ever.
 const HEARING_COSTS: Duration = Duration::from_millis(1);
-/// Fewer bytes count as a piece of silence. A long answer comes in larger ones.
+/// Fewer bytes count as silence. A long answer comes in larger pieces.
 const CRUMB_BYTES: usize = 512;
-/// Reads of what a peer said before it stopped taking bytes.
+/// Most reads of what a peer sent before it stopped taking bytes.
 const LAST_READS_MAX: usize = 16;
 /// Time does not pass for the session: the silence is the only limit.
 const NOW: Nanos = Nanos(0);
@@ -46,7 +46,7 @@ pub struct Ended {
     pub ticket: Ticket,
     /// As the engine would hear it.
     pub outcome: Outcome,
-    /// What the session says of a failure.
+    /// The session's description of a failure.
     pub detail: String,
 }
 
@@ -103,7 +103,12 @@ impl<S: Session> Blocking<S> {
 
     /// Waits until an op ends.
     pub fn next_end(&mut self) -> Result<Ended, BlockingError> {
-        let mut time_left = self.silence_max;
+        self.next_end_within(self.silence_max)
+    }
+
+    /// The same with another bound on the server's silence this time.
+    pub fn next_end_within(&mut self, silence_max: Duration) -> Result<Ended, BlockingError> {
+        let mut time_left = silence_max;
         loop {
             if let Some(ended) = self.wire.ended.pop_front() {
                 if let Some(log) = &self.log {
@@ -111,15 +116,22 @@ impl<S: Session> Blocking<S> {
                 }
                 return Ok(ended);
             }
-            self.turn(&mut time_left)?;
+            self.step(&mut time_left)?;
         }
     }
 
-    /// Lets the server be for so long; what comes meanwhile is heard.
+    /// The server was silent for too long. Returns how the waiting op ends.
+    pub fn time_out(&mut self) -> Option<Ended> {
+        let deadline = self.session.next_deadline()?;
+        self.session.on_timer(deadline, &mut self.wire);
+        self.wire.ended.pop_front()
+    }
+
+    /// Waits this long without a request; handles what arrives meanwhile.
     pub fn pause(&mut self, time: Duration) -> Result<(), BlockingError> {
         let mut time_left = time;
         loop {
-            match self.turn(&mut time_left) {
+            match self.step(&mut time_left) {
                 Ok(()) => {}
                 Err(BlockingError::Channel(ChannelError::Timeout)) => return Ok(()),
                 Err(error) => return Err(error),
@@ -128,14 +140,14 @@ impl<S: Session> Blocking<S> {
     }
 
     /// Tells the session what happens next within `time_left`.
-    fn turn(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
+    fn step(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
         let Self { session, wire, stop, incoming, .. } = self;
         if let Some(error) = wire.failure.take() {
             self.hear_last(time_left)?;
             return self.break_off(error);
         }
         let Some(channel) = &mut wire.channel else { return Err(ChannelError::Closed.into()) };
-        if std::mem::take(&mut wire.is_wanted) {
+        if std::mem::take(&mut wire.is_connecting) {
             session.on_connected(LINK, NOW, wire);
             return Ok(());
         }
@@ -155,8 +167,8 @@ impl<S: Session> Blocking<S> {
         Ok(())
     }
 
-    /// Tells the session what a peer that takes no more bytes said before: the answer to a request
-    /// that it did not want to read to the end. The kernel keeps it.
+    /// Passes on what a peer sent before it stopped taking bytes: the answer to a request that it
+    /// did not read to the end. The kernel keeps it.
     fn hear_last(&mut self, time_left: &mut Duration) -> Result<(), BlockingError> {
         let Self { session, wire, stop, incoming, .. } = self;
         for _ in 0..LAST_READS_MAX {
@@ -165,15 +177,15 @@ impl<S: Session> Blocking<S> {
             match hear(&mut **channel, stop, time_left, incoming) {
                 Ok(()) if !incoming.is_empty() => session.on_bytes(LINK, incoming, NOW, wire),
                 Err(BlockingError::Stopped) => return Err(BlockingError::Stopped),
-                // How it ended is known already, and better.
+                // The caller already has a better reason for the end.
                 Ok(()) | Err(_) => return Ok(()),
             }
         }
         Ok(())
     }
 
-    /// Tells the session that its connection broke, unless it has closed it meanwhile. The error
-    /// is the caller's where no op ends by that.
+    /// Tells the session that its connection broke, unless it has closed it meanwhile. If no op
+    /// ends by that, the caller gets the error.
     fn break_off(&mut self, error: ChannelError) -> Result<(), BlockingError> {
         let Self { session, wire, .. } = self;
         let errno = match &error {
@@ -185,15 +197,12 @@ impl<S: Session> Blocking<S> {
             session.on_failed(LINK, LinkError { class, errno }, NOW, wire);
         }
         wire.failure = None;
-        match wire.ended.is_empty() {
-            true => Err(error.into()),
-            false => Ok(()),
-        }
+        if wire.ended.is_empty() { Err(error.into()) } else { Ok(()) }
     }
 }
 
-/// Waits for bytes, for one piece of `time_left`, and takes from that what it took. Nothing may
-/// have come.
+/// Waits for bytes for at most one piece of `time_left`, and subtracts the time. No bytes may have
+/// come.
 pub fn hear(
     channel: &mut dyn Channel,
     stop: &AtomicBool,
@@ -223,7 +232,7 @@ struct Wire {
     /// `None` when it is closed.
     channel: Option<Box<dyn Channel>>,
     /// The session waits for its connection.
-    is_wanted: bool,
+    is_connecting: bool,
     /// Of the last send.
     failure: Option<ChannelError>,
     detail: String,
@@ -232,12 +241,14 @@ struct Wire {
 
 impl Io for Wire {
     fn connect(&mut self, _: LinkKind) -> Link {
-        self.is_wanted = true;
+        self.is_connecting = true;
         LINK
     }
 
     fn send(&mut self, _: Link, bytes: &[u8]) {
-        if let Some(channel) = &mut self.channel
+        // The first failure is the reason, and what follows a cut message is none.
+        if self.failure.is_none()
+            && let Some(channel) = &mut self.channel
             && let Err(error) = channel.send(bytes)
         {
             self.failure = Some(error);
@@ -245,7 +256,7 @@ impl Io for Wire {
     }
 
     fn discard(&mut self, _: Link, _: u64) {
-        // What is not wanted is handed over all the same.
+        // Bytes to discard are handed over all the same.
     }
 
     fn close(&mut self, _: Link) {
@@ -261,7 +272,7 @@ impl Io for Wire {
         self.ended.push_back(Ended { ticket, outcome, detail });
     }
 
-    fn surplus(&mut self, _: OpKind) {
+    fn report_trailing_bytes(&mut self, _: OpKind) {
         // Whatever followed has ended the connection.
     }
 }

@@ -1,4 +1,4 @@
-//! Several channels at work on one server, and one place that hears how far they are.
+//! Several channels at work on one server, with one report of their progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ pub struct ChannelPool<'a, C> {
     pub channels: usize,
 }
 
-/// How far all jobs are, for the caller's eyes.
+/// Progress of all jobs, for the caller.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Steps done.
@@ -53,7 +53,7 @@ pub struct Report<'a, 'p> {
 }
 
 impl Report<'_, '_> {
-    fn tell(&mut self) -> GoOn {
+    fn notify(&mut self) -> GoOn {
         (self.progress)(SetupProgress {
             doing: self.doing,
             done: self.tally.done.load(Ordering::Relaxed),
@@ -106,8 +106,8 @@ impl<C> ChannelPool<'_, C> {
             drop(sender);
             oversee(&receiver, &stop, &mut on_done, &mut report)
         })?;
-        // The caller hears the last figures, whose answer no longer matters.
-        let _: GoOn = report.tell();
+        // Reports the last figures; the caller's answer no longer matters.
+        let _: GoOn = report.notify();
         Ok(())
     }
 
@@ -149,19 +149,18 @@ fn oversee<R>(
     loop {
         let ended = match receiver.recv_timeout(TICK) {
             Ok(Ok((at, result))) if failure.is_none() => on_done(at, result),
-            // A channel that was told to stop says so, perhaps before the one that made it stop
-            // has said why.
+            // A stopped channel may end before the channel whose failure stopped it.
             Ok(Ok(_) | Err(SetupError::Stopped)) | Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(Err(error)) => Err(error),
             Err(RecvTimeoutError::Disconnected) => return failure.map_or(Ok(()), Err),
         };
         let ended = match ended {
-            Ok(()) if failure.is_none() && report.tell() == GoOn::No => Err(SetupError::Stopped),
+            Ok(()) if failure.is_none() && report.notify() == GoOn::No => Err(SetupError::Stopped),
             other => other,
         };
         if let Err(error) = ended {
             stop.store(true, Ordering::Relaxed);
-            // What follows the first failure follows from it.
+            // Later failures follow from the first.
             failure.get_or_insert(error);
         }
     }

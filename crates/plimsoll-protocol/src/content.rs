@@ -1,5 +1,5 @@
-//! What files hold: it follows from a seed, so that writing borrows a slice and checking is one
-//! comparison, and no file is stored.
+//! Content of files, derived from a seed: writing borrows a slice, checking is one comparison, and
+//! no file is stored.
 //!
 //! The byte at an offset of a file is that of one table of seeded random bytes at
 //! `(key of the file + offset)` modulo its length. Writing over a file writes what it has there

@@ -1,17 +1,17 @@
 //! The data of a run on a server: files of known content below one directory, [`ROOT`], that
 //! carries our marker.
 //!
-//! What is the same wherever the data lies is here; a protocol brings a [`Tree`] (its own way to
-//! reach our directory over one channel), the numbering of its files, and the work on one
-//! directory of them, which keeps the protocol's own windows full. The flow:
+//! This module has what all protocols share. A protocol brings a [`Tree`] (access to our directory
+//! over one channel), the numbering of its files, and the work on one directory of them, which
+//! keeps the protocol's own windows full. The flow:
 //!
-//! 1. [`look`]: is the directory there, is it ours, what does its marker say. Foreign directories
-//!    and ([`check_seed`]) other seeds are refused.
-//! 2. The protocol says what is missing; [`Need::check`] refuses what would not fit, before the
+//! 1. [`look`]: is the directory there, is it ours, what does its marker contain. Foreign
+//!    directories and ([`check_seed`]) other seeds are refused.
+//! 2. The protocol computes what is missing; [`Need::check`] refuses what would not fit, before the
 //!    first byte.
 //! 3. [`open`] makes the directory and its first marker.
-//! 4. [`crate::channel_pool`] does the directories, each on one of several channels, and tells
-//!    the caller how far they are. [`write_marker`] says what is complete.
+//! 4. [`crate::channel_pool`] does the directories, each on one of several channels, and reports
+//!    progress to the caller. [`write_marker`] records what is complete.
 //! 5. To remove a set: the directories in the same way, the marker last, so that a cleaning that
 //!    was cut short can be done again.
 
@@ -22,14 +22,14 @@ use crate::net::{GoOn, OnProgress, SetupError, SetupProgress};
 
 /// Directory that holds everything of ours.
 pub const ROOT: &str = "plimsoll-files";
-/// File in [`ROOT`] that says the directory is ours.
+/// File in [`ROOT`] that marks the directory as ours.
 pub const MARKER: &str = ".plimsoll";
-/// The marker in the making; renamed when it is whole.
+/// The marker while it is written; renamed when it is whole.
 pub const MARKER_NEW: &str = ".plimsoll.new";
 /// A marker is a few hundred bytes.
 const MARKER_BYTES_MAX: u32 = 8192;
 
-/// A place for a data set, over one channel.
+/// The directory of a data set, over one channel.
 pub trait Tree {
     /// What our directory is reached by.
     type Root;
@@ -38,7 +38,7 @@ pub trait Tree {
     /// Why something could not be done.
     type Error;
     /// For messages.
-    const WORDS: Words;
+    const TERMS: Terms;
 
     /// Our directory; `None`: nothing has its name.
     fn find_root(&mut self) -> Result<Option<Self::Root>, Self::Error>;
@@ -56,15 +56,15 @@ pub trait Tree {
     /// What is free.
     fn space(&mut self) -> Result<Space, Self::Error>;
     /// Where it is, as the user knows it.
-    fn place(&self) -> String;
+    fn location(&self) -> String;
     /// For the user: what could not be done, where, why, and the next move.
     fn unable_to(&self, doing: &str, error: Self::Error) -> SetupError;
 }
 
 /// How a protocol speaks of its data.
-pub struct Words {
+pub struct Terms {
     /// `a file set`, and what stands for it: `it`.
-    pub held: (&'static str, &'static str),
+    pub subject: (&'static str, &'static str),
     /// What the user may name instead: `export`.
     pub elsewhere: &'static str,
     /// What room is needed for.
@@ -73,16 +73,16 @@ pub struct Words {
     pub less: &'static str,
 }
 
-/// What a place has under [`ROOT`].
+/// What lies under [`ROOT`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing<R, M> {
+pub enum RootState<R, M> {
     /// Nothing.
     Absent,
     /// Our directory. Without a marker when it is empty: its making was cut short.
     Ours(R, Option<M>),
 }
 
-impl<R, M> Standing<R, M> {
+impl<R, M> RootState<R, M> {
     /// The marker that is there.
     pub fn marker(&self) -> Option<&M> {
         match self {
@@ -93,51 +93,51 @@ impl<R, M> Standing<R, M> {
 }
 
 /// Looks; a directory of somebody else is an error.
-pub fn look<T: Tree, M: Marker>(tree: &mut T) -> Result<Standing<T::Root, M>, SetupError> {
-    let found = tree.find_root();
-    let Some(root) = found.map_err(|e| tree.unable_to("look for plimsoll-files", e))? else {
-        return Ok(Standing::Absent);
+pub fn look<T: Tree, M: Marker>(tree: &mut T) -> Result<RootState<T::Root, M>, SetupError> {
+    let result = tree.find_root();
+    let Some(root) = result.map_err(|e| tree.unable_to("look for plimsoll-files", e))? else {
+        return Ok(RootState::Absent);
     };
-    let found = tree.find(&root, MARKER);
-    let found = found.map_err(|e| tree.unable_to("look for the marker in plimsoll-files", e))?;
-    let Some(marker) = found else {
+    let result = tree.find(&root, MARKER);
+    let result = result.map_err(|e| tree.unable_to("look for the marker in plimsoll-files", e))?;
+    let Some(marker) = result else {
         let names = tree.names(&root).map_err(|e| tree.unable_to("list plimsoll-files", e))?;
         if names.iter().all(|name| name == MARKER_NEW.as_bytes()) {
-            return Ok(Standing::Ours(root, None));
+            return Ok(RootState::Ours(root, None));
         }
         return Err(SetupError::Wrong(format!(
             "{}: {ROOT} exists there and carries no {MARKER}, so it is not ours and nothing is \
              written or removed; move it away, or use another {}",
-            tree.place(),
-            T::WORDS.elsewhere
+            tree.location(),
+            T::TERMS.elsewhere
         )));
     };
     let read = tree.read(&marker, MARKER_BYTES_MAX);
     let text = read.map_err(|e| tree.unable_to("read the marker in plimsoll-files", e))?;
     match M::parse(&text) {
-        Ok(marker) => Ok(Standing::Ours(root, Some(marker))),
-        Err(error) => Err(SetupError::Wrong(format!("{}: {error}", tree.place()))),
+        Ok(marker) => Ok(RootState::Ours(root, Some(marker))),
+        Err(error) => Err(SetupError::Wrong(format!("{}: {error}", tree.location()))),
     }
 }
 
 /// Refuses data of another seed.
-pub fn check_seed<T: Tree>(tree: &T, held: u64, seed: u64) -> Result<(), SetupError> {
-    if held == seed {
+pub fn check_seed<T: Tree>(tree: &T, existing: u64, seed: u64) -> Result<(), SetupError> {
+    if existing == seed {
         return Ok(());
     }
-    let (what, it) = T::WORDS.held;
+    let (what, it) = T::TERMS.subject;
     Err(SetupError::Wrong(format!(
-        "{}: {ROOT} holds {what} of seed {held}, not {seed}; use {it} with --set \
-         workload.file_set_seed={held}, or remove {it} with plimsoll clean",
-        tree.place()
+        "{}: {ROOT} holds {what} of seed {existing}, not {seed}; use {it} with --set \
+         workload.file_set_seed={existing}, or remove {it} with plimsoll clean",
+        tree.location()
     )))
 }
 
 /// Our directory and its marker, as another host has brought them here.
 pub fn prepared<T: Tree, M: Marker>(tree: &mut T) -> Result<(T::Root, M), SetupError> {
     match look(tree)? {
-        Standing::Ours(root, Some(marker)) => Ok((root, marker)),
-        Standing::Ours(_, None) | Standing::Absent => Err(not_prepared(tree)),
+        RootState::Ours(root, Some(marker)) => Ok((root, marker)),
+        RootState::Ours(_, None) | RootState::Absent => Err(not_prepared(tree)),
     }
 }
 
@@ -146,21 +146,21 @@ pub fn not_prepared<T: Tree>(tree: &T) -> SetupError {
     SetupError::Unusable(format!(
         "{}: what the controller has brought into {ROOT} there is not what this agent finds; see \
          whether both reach the same server and {}",
-        tree.place(),
-        T::WORDS.elsewhere
+        tree.location(),
+        T::TERMS.elsewhere
     ))
 }
 
 /// Makes the directory where it is missing, and brings its marker to `marker`.
 pub fn open<T: Tree, M: Marker + PartialEq>(
     tree: &mut T,
-    standing: Standing<T::Root, M>,
+    state: RootState<T::Root, M>,
     marker: &M,
 ) -> Result<T::Root, SetupError> {
-    let root = match standing {
-        Standing::Ours(root, Some(held)) if held == *marker => return Ok(root),
-        Standing::Ours(root, _) => root,
-        Standing::Absent => {
+    let root = match state {
+        RootState::Ours(root, Some(existing)) if existing == *marker => return Ok(root),
+        RootState::Ours(root, _) => root,
+        RootState::Absent => {
             tree.make_root().map_err(|e| tree.unable_to("make plimsoll-files", e))?
         }
     };
@@ -168,7 +168,7 @@ pub fn open<T: Tree, M: Marker + PartialEq>(
     Ok(root)
 }
 
-/// Says in the marker what is complete.
+/// Records in the marker what is complete.
 pub fn write_marker<T: Tree>(
     tree: &mut T,
     root: &T::Root,
@@ -179,7 +179,7 @@ pub fn write_marker<T: Tree>(
 }
 
 /// Tells the caller that operations are tried before any is measured.
-pub fn tell_validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
+pub fn report_validating(progress: &mut OnProgress<'_>) -> Result<(), SetupError> {
     let at = SetupProgress { doing: "validating", done: 0, total: 1, bytes: Bytes(0) };
     match progress(at) {
         GoOn::Yes => Ok(()),
@@ -230,15 +230,15 @@ impl Need {
         let (needed, free) = (self.bytes_with_spare(), space.bytes);
         let what = if free < needed {
             let (needed, free) = (Bytes(needed), Bytes(free));
-            format!("{} need {needed} more, {free} are free there", T::WORDS.needed)
+            format!("{} need {needed} more, {free} are free there", T::TERMS.needed)
         } else {
             let free = space.files.unwrap_or_default();
             format!("the file set needs {} more files, {free} can be made", self.files)
         };
         Err(SetupError::Unusable(format!(
             "{}: {what}; nothing was written; free some space, {}",
-            tree.place(),
-            T::WORDS.less
+            tree.location(),
+            T::TERMS.less
         )))
     }
 

@@ -1,9 +1,9 @@
-//! Draws that hold their shares also in a short run, and whoever takes part in it.
+//! Draws that keep their shares even in a short run and with any number of clients.
 //!
-//! What is drawn depends on the seed, the client and how often it drew, on nothing else.
+//! A draw depends only on the seed, the client and the number of its draws.
 //!
-//! - Ops and blocks are dealt from decks, a client's each, so that also a part of a client's ops
-//!   has the shares of the mix.
+//! - Ops and blocks are dealt from decks, one per client, so that even a part of a client's ops has
+//!   the shares of the mix.
 //! - Files come from sequences that all clients share: with `c` clients, the n-th draw of client
 //!   `k` is number `n * c + k` of the sequence. So the files that all clients together draw are
 //!   the same however many clients there are.
@@ -75,17 +75,26 @@ impl Weights {
         Self { sums }
     }
 
+    /// The part of all that one has.
+    pub fn share(&self, index: usize) -> f64 {
+        self.sums[index] - self.below(index)
+    }
+
     /// The one at `quantile` (in 0..1).
-    pub fn at(&self, quantile: f64) -> usize {
+    pub fn index_at(&self, quantile: f64) -> usize {
         self.sums.partition_point(|sum| *sum <= quantile).min(self.sums.len().saturating_sub(1))
     }
 
     /// The one at `quantile`, and how far into its share that is, in 0..1.
     pub fn within(&self, quantile: f64) -> (usize, f64) {
-        let at = self.at(quantile);
-        let below = if at == 0 { 0.0 } else { self.sums[at - 1] };
+        let at = self.index_at(quantile);
+        let below = self.below(at);
         let rest = (quantile - below) / (self.sums[at] - below);
         (at, rest.clamp(0.0, 1.0 - f64::EPSILON))
+    }
+
+    fn below(&self, index: usize) -> f64 {
+        index.checked_sub(1).map_or(0.0, |before| self.sums[before])
     }
 
     /// How many there are.
@@ -98,8 +107,8 @@ impl Weights {
 pub fn poisson(mean: f64, weights: &mut [f64]) {
     // Weights relative to k = 1; the factor exp(-mean) * mean cancels.
     let mut weight = 1.0;
-    for (i, place) in weights.iter_mut().enumerate() {
-        *place = weight;
+    for (i, entry) in weights.iter_mut().enumerate() {
+        *entry = weight;
         weight *= mean / (i as f64 + 2.0);
     }
     let sum: f64 = weights.iter().sum();
@@ -111,7 +120,7 @@ pub fn poisson(mean: f64, weights: &mut [f64]) {
 #[derive(Clone, Debug)]
 pub struct OwnDeck {
     stream: Stream,
-    dealt: u64,
+    drawn: u64,
     /// Number of the deck that `cards` are.
     round: Option<u64>,
     cards: [u8; CARDS],
@@ -120,29 +129,29 @@ pub struct OwnDeck {
 impl OwnDeck {
     /// Nothing dealt yet.
     pub fn new(stream: impl Into<Stream>) -> Self {
-        Self { stream: stream.into(), dealt: 0, round: None, cards: [0; CARDS] }
+        Self { stream: stream.into(), drawn: 0, round: None, cards: [0; CARDS] }
     }
 
     /// The next card: an index of `weights`, of which there are 256 at most.
-    pub fn deal(&mut self, owner: Owner, weights: &Weights) -> usize {
-        let card = self.card(owner, weights, self.dealt);
-        self.dealt += 1;
+    pub fn draw(&mut self, owner: Owner, weights: &Weights) -> usize {
+        let card = self.card(owner, weights, self.drawn);
+        self.drawn += 1;
         card
     }
 
     /// Card number `index`, whatever was dealt before: an index of `weights`.
     pub fn card(&mut self, owner: Owner, weights: &Weights, index: u64) -> usize {
-        let (round, place) = round_and_place(index, CARDS);
+        let (round, position) = round_and_position(index, CARDS);
         if self.round != Some(round) {
             self.round = Some(round);
             let number = owner.number(round);
             let shift = owner.even(self.stream, number);
             for (i, card) in self.cards.iter_mut().enumerate() {
-                *card = weights.at((i as f64 + shift) / CARDS as f64) as u8;
+                *card = weights.index_at((i as f64 + shift) / CARDS as f64) as u8;
             }
             spread(&mut self.cards, owner.bits(self.stream, number));
         }
-        usize::from(self.cards[place])
+        usize::from(self.cards[position])
     }
 }
 
@@ -151,28 +160,28 @@ impl OwnDeck {
 #[derive(Clone, Debug)]
 pub struct CommonDeck {
     stream: Stream,
-    dealt: u64,
+    drawn: u64,
     cards: [u8; CARDS],
 }
 
 impl CommonDeck {
     /// Nothing dealt yet.
     pub fn new(stream: impl Into<Stream>) -> Self {
-        Self { stream: stream.into(), dealt: 0, cards: [0; CARDS] }
+        Self { stream: stream.into(), drawn: 0, cards: [0; CARDS] }
     }
 
     /// The next card: an index of `percents`, which sum to [`CARDS`].
-    pub fn deal(&mut self, owner: Owner, percents: &[u8]) -> usize {
-        let (round, place) = round_and_place(self.dealt, CARDS);
-        if place == 0 {
+    pub fn draw(&mut self, owner: Owner, percents: &[u8]) -> usize {
+        let (round, position) = round_and_position(self.drawn, CARDS);
+        if position == 0 {
             let repeat = |(i, n): (usize, &u8)| std::iter::repeat_n(i as u8, usize::from(*n));
             let all = percents.iter().enumerate().flat_map(repeat);
             self.cards.iter_mut().zip(all).for_each(|(card, index)| *card = index);
             spread(&mut self.cards, owner.bits(self.stream, round));
         }
-        self.dealt += 1;
+        self.drawn += 1;
         let cut = u64::from(owner.client) * CARDS as u64 / u64::from(owner.clients.max(1));
-        usize::from(self.cards[(place + cut as usize) % CARDS])
+        usize::from(self.cards[(position + cut as usize) % CARDS])
     }
 }
 
@@ -190,7 +199,7 @@ pub struct Strata {
 pub struct Sample {
     /// In 0..1, filled evenly.
     pub quantile: f64,
-    /// Random bits beside it.
+    /// Further random bits.
     pub bits: u64,
 }
 
@@ -203,7 +212,7 @@ impl Strata {
     /// The owner's next.
     pub fn draw(&mut self, owner: Owner) -> Sample {
         let number = owner.number(self.drawn);
-        let (round, place) = round_and_place(number, STRATA);
+        let (round, position) = round_and_position(number, STRATA);
         if self.round != Some(round) {
             self.round = Some(round);
             self.order = std::array::from_fn(|i| i as u8);
@@ -211,38 +220,38 @@ impl Strata {
         }
         self.drawn += 1;
         let within = owner.even(self.stream, round);
-        let quantile = (f64::from(self.order[place]) + within) / STRATA as f64;
+        let quantile = (f64::from(self.order[position]) + within) / STRATA as f64;
         Sample { quantile, bits: owner.bits(self.stream, number) }
     }
 }
 
 impl Sample {
-    /// A number in `0..bound` that has nothing to do with the quantile and the bits.
+    /// A number in `0..bound`, independent of the quantile and the bits.
     pub fn below(self, bound: u32) -> u32 {
         rng::below(rng::key(&[self.bits]), u64::from(bound)) as u32
     }
 }
 
-fn round_and_place(drawn: u64, size: usize) -> (u64, usize) {
+fn round_and_position(drawn: u64, size: usize) -> (u64, usize) {
     (drawn / size as u64, (drawn % size as u64) as usize)
 }
 
-/// Card i of n alike goes to a random place within the i-th n-th of the deck, so that a part of
+/// Card i of n alike goes to a random position within the i-th n-th of the deck, so that a part of
 /// the deck has the shares of the whole. Cards alike lie together before.
 fn spread(cards: &mut [u8; CARDS], key: u64) {
     let mut counts = [0u32; 1 << u8::BITS];
     cards.iter().for_each(|card| counts[usize::from(*card)] += 1);
-    let mut placed = [(0.0, 0u8); CARDS];
+    let mut keyed = [(0.0, 0u8); CARDS];
     let mut nth = 0;
     for (i, card) in cards.iter().enumerate() {
         let first = i == 0 || cards[i - 1] != *card;
         nth = if first { 0 } else { nth + 1 };
         let jitter = rng::unit(rng::key(&[key, i as u64]));
-        let place = (f64::from(nth) + jitter) / f64::from(counts[usize::from(*card)]);
-        placed[i] = (place, *card);
+        let position = (f64::from(nth) + jitter) / f64::from(counts[usize::from(*card)]);
+        keyed[i] = (position, *card);
     }
-    placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    *cards = placed.map(|(_, card)| card);
+    keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    *cards = keyed.map(|(_, card)| card);
 }
 
 #[cfg(test)]

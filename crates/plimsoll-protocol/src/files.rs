@@ -15,9 +15,9 @@ pub trait InputFiles: fmt::Debug {
 
 /// Files by their names. Some hold keys: nothing shows their bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct KnownFiles(BTreeMap<PathBuf, Vec<u8>>);
+pub struct CachedFiles(BTreeMap<PathBuf, Vec<u8>>);
 
-impl KnownFiles {
+impl CachedFiles {
     /// No file.
     pub const NONE: Self = Self(BTreeMap::new());
 
@@ -27,19 +27,19 @@ impl KnownFiles {
     }
 }
 
-impl FromIterator<(PathBuf, Vec<u8>)> for KnownFiles {
+impl FromIterator<(PathBuf, Vec<u8>)> for CachedFiles {
     fn from_iter<I: IntoIterator<Item = (PathBuf, Vec<u8>)>>(files: I) -> Self {
         Self(files.into_iter().collect())
     }
 }
 
-impl fmt::Debug for KnownFiles {
+impl fmt::Debug for CachedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl InputFiles for KnownFiles {
+impl InputFiles for CachedFiles {
     fn read(&self, name: &Path) -> io::Result<Vec<u8>> {
         self.0.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -48,11 +48,11 @@ impl InputFiles for KnownFiles {
 /// Files of this host. Each is read once, and kept with its bytes for those who plan the same
 /// elsewhere.
 #[derive(Debug, Default)]
-pub struct HostFiles(RefCell<KnownFiles>);
+pub struct HostFiles(RefCell<CachedFiles>);
 
 impl HostFiles {
     /// What was read so far.
-    pub fn known(&self) -> KnownFiles {
+    pub fn cached(&self) -> CachedFiles {
         self.0.borrow().clone()
     }
 }
@@ -74,19 +74,19 @@ mod tests {
 
     #[test]
     fn what_was_read_on_this_host_can_be_read_elsewhere_and_nothing_else() {
-        let place = tempfile::tempdir().unwrap();
-        let (key, other) = (place.path().join("key.pem"), place.path().join("other"));
+        let dir = tempfile::tempdir().unwrap();
+        let (key, other) = (dir.path().join("key.pem"), dir.path().join("other"));
         std::fs::write(&key, "s3cret").unwrap();
         let files = HostFiles::default();
         assert_eq!(files.read(&key).unwrap(), b"s3cret");
         assert_eq!(files.read(&other).unwrap_err().kind(), io::ErrorKind::NotFound);
         std::fs::write(&key, "another").unwrap();
         assert_eq!(files.read(&key).unwrap(), b"s3cret", "as it was read first");
-        let known = files.known();
+        let cached = files.cached();
         std::fs::write(&other, "here").unwrap();
-        assert_eq!(known.read(&key).unwrap(), b"s3cret");
-        assert_eq!(known.read(&other).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let shown = format!("{known:?}");
+        assert_eq!(cached.read(&key).unwrap(), b"s3cret");
+        assert_eq!(cached.read(&other).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let shown = format!("{cached:?}");
         assert!(shown.contains("key.pem") && !shown.contains("115, 51"), "{shown}");
     }
 }

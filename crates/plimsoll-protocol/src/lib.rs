@@ -1,13 +1,14 @@
-//! What a protocol is: its registration, its plan, and what may be asked of a server around the
-//! load points. Knows no protocol. No socket, no clock, no printing.
+//! The interface of a protocol: its registration, its plan, and the requests to a server around the
+//! load points. This crate knows no protocol. No socket, no clock, no printing.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`net`] | channels that set-up asks a server through; the program opens them |
+//! | [`net`] | channels from set-up to a server; the program opens them |
 //! | [`blocking`] | a session that set-up drives over such a channel |
+//! | [`assembler`] | the messages in a stream of bytes |
 //! | [`channel_pool`] | several channels at work on one server |
 //! | [`files`] | files that a suite names |
-//! | [`content`], [`marker`] | what the bytes of files are; the file that says they are ours |
+//! | [`content`], [`marker`] | the bytes of files; the file that marks them as ours |
 //! | [`data_set`] | our directory on a server, and room in it |
 //! | [`draw`] | draws that keep their shares |
 //! | `host` (a feature) | servers and whatever else needs sockets |
@@ -30,9 +31,10 @@ use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::suite::{self, Changes, Profile, Suite, SuiteError, TableReader, nearest};
 use plimsoll_model::target::TargetUrl;
 
-use crate::files::{InputFiles, KnownFiles};
+use crate::files::{CachedFiles, InputFiles};
 use crate::net::{Dial, OnProgress, PointPreparation, SetupError};
 
+pub mod assembler;
 pub mod blocking;
 pub mod channel_pool;
 pub mod content;
@@ -47,7 +49,7 @@ pub mod net;
 /// Seed of a run when none is given: the year of the Merchant Shipping Act.
 pub const DEFAULT_SEED: u64 = 1876;
 
-/// What the program knows of a protocol, servers apart.
+/// What the program knows of a protocol, apart from servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
     /// As in a suite's `protocol`.
@@ -108,10 +110,10 @@ impl Protocol {
 /// From a suite, a profile and the highest load in ops/s to the file set a server must hold.
 pub type NeededFileSet = fn(&Suite, &Profile, Option<f64>) -> Result<Option<FileSetId>, PlanError>;
 
-/// Removes what carries our marker from a server; answers with what was done, in words.
+/// Removes what carries our marker from a server; returns a message that says what was done.
 pub type Clean = fn(&ResolvedTarget, &dyn Dial, &mut OnProgress<'_>) -> Result<String, SetupError>;
 
-/// What the file set of a server is made of, where it is generated from a seed.
+/// How the file set of a server is generated from a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSetId {
     /// Seed of the content.
@@ -137,13 +139,13 @@ pub type Content = Arc<dyn Any + Send + Sync>;
 /// How a protocol replays recorded loads (`--loadfile`).
 #[derive(Clone, Copy, Debug)]
 pub struct LoadFiles {
-    /// What they belong to, in words.
+    /// What they belong to, for messages.
     pub belong_to: &'static str,
     /// Whether a suite can replay one.
     pub fit: fn(&Suite) -> bool,
     /// Reads one, named for messages; refuses what is none.
     pub read: fn(&mut dyn BufRead, &str) -> Result<Content, PlanError>,
-    /// When the ops of one were due, for files that say it.
+    /// When the ops of one were due, for files that record it.
     pub due_times: fn(&Content) -> Option<Recorded>,
 }
 
@@ -177,14 +179,14 @@ pub struct PlanRequest<'a> {
 }
 
 impl<'a> PlanRequest<'a> {
-    /// The controller's, with the default seed and none of what a request may lack.
+    /// The controller's request, with the default seed and no optional parts.
     pub fn plain(
         suite: &'a Suite,
         profile: &'a Profile,
         targets: &'a [ResolvedTarget],
         dial: &'a dyn Dial,
     ) -> Self {
-        static NO_FILES: KnownFiles = KnownFiles::NONE;
+        static NO_FILES: CachedFiles = CachedFiles::NONE;
         Self {
             suite,
             profile,
@@ -207,8 +209,8 @@ impl<'a> PlanRequest<'a> {
 pub enum Planner {
     /// Leads the run: tries the servers before any load.
     Controller,
-    /// Works on servers that the controller has tried. Sends none of the requests that are
-    /// measured while it plans, so that a server's log holds the load alone.
+    /// Works on servers that the controller has tried. Sends no measured request while it plans, so
+    /// that a server's log has only the load.
     Agent,
 }
 
@@ -221,16 +223,20 @@ pub struct ResolvedTarget {
     pub address: SocketAddr,
     /// Unix socket of this host to connect to instead; the address is then loopback, port 0.
     pub unix: Option<PathBuf>,
+    /// Further addresses of its name, at which nobody connects.
+    pub others: Vec<SocketAddr>,
+    /// Other addresses of its name are targets of their own.
+    pub is_one_of_several: bool,
 }
 
 impl ResolvedTarget {
     /// A target at an address.
-    pub const fn at(url: TargetUrl, address: SocketAddr) -> Self {
-        Self { url, address, unix: None }
+    pub const fn new(url: TargetUrl, address: SocketAddr) -> Self {
+        Self { url, address, unix: None, others: Vec::new(), is_one_of_several: false }
     }
 
     /// Where to connect, for a person.
-    pub fn place(&self) -> String {
+    pub fn endpoint(&self) -> String {
         match &self.unix {
             Some(path) => format!("unix:{}", path.display()),
             None => self.address.to_string(),
@@ -238,18 +244,19 @@ impl ResolvedTarget {
     }
 }
 
-/// A workload and what must be said about it.
+/// A workload and what must be reported about it.
 pub struct Plan {
     /// For the engine.
     pub work: Work,
     /// Names of the ops.
     pub op_names: OpNames,
-    /// Shares the method wants, in the order of the names; `None` when the mix is not fixed.
+    /// Shares that the method requires, in the order of the names; `None` when the mix is not
+    /// fixed.
     pub op_shares: Option<Vec<f64>>,
     /// How the clients open the sessions that they keep; `None` where they keep none.
     pub sessions: Option<SessionsPlan>,
-    /// What is spoken, where the protocol's name does not say it: a certificate of calibration holds
-    /// for what was spoken then.
+    /// What is spoken, if the protocol's name does not say it: a certificate of calibration holds
+    /// for one such variant.
     pub spoken: Option<&'static str>,
     /// Where the clients connect, when it is not where the targets' URLs say (a portmapper knew).
     pub addresses: Option<Vec<SocketAddr>>,
@@ -258,7 +265,7 @@ pub struct Plan {
     /// What was learnt of the servers, as only the protocol reads it: agents plan from it and ask
     /// nothing.
     pub learnt: Option<String>,
-    /// What parameters come to in this run, and choices that no key of the suite sets.
+    /// Values derived from the parameters in this run, and choices that no key of the suite sets.
     pub practices: Vec<Practice>,
     /// For the disclosure.
     pub facts: Vec<Setting>,
@@ -279,18 +286,8 @@ impl Plan {
         practices: Vec<Practice>,
         facts: Vec<Setting>,
     ) -> Self {
-        Self {
-            op_names: workload.op_names(),
-            op_shares: workload.op_shares(),
-            work: Work::Fixed(workload),
-            sessions: None,
-            spoken: None,
-            addresses: None,
-            reserved_ports: false,
-            learnt: None,
-            practices,
-            facts,
-        }
+        let ops = (workload.op_names(), workload.op_shares());
+        Self::new(Work::Fixed(workload), ops, practices, facts)
     }
 
     /// A plan whose data is brought to the servers before each load point.
@@ -301,9 +298,19 @@ impl Plan {
         practices: Vec<Practice>,
         facts: Vec<Setting>,
     ) -> Self {
+        let work = Work::PerPoint(Box::new(preparation));
+        Self::new(work, (OpNames(op_names), op_shares), practices, facts)
+    }
+
+    fn new(
+        work: Work,
+        (op_names, op_shares): (OpNames, Option<Vec<f64>>),
+        practices: Vec<Practice>,
+        facts: Vec<Setting>,
+    ) -> Self {
         Self {
-            work: Work::PerPoint(Box::new(preparation)),
-            op_names: OpNames(op_names),
+            work,
+            op_names,
             op_shares,
             sessions: None,
             spoken: None,
@@ -330,10 +337,10 @@ pub enum PlanError {
     /// What only one protocol can meet.
     #[error(transparent)]
     Own(Box<dyn std::error::Error + Send + Sync>),
-    /// The server could not be asked, or refused.
+    /// The server could not be reached, or refused.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// Parts of a suite that its protocol cannot combine.
+    /// Settings of a suite that its protocol cannot combine.
     #[error("workload of suite {suite}: {reason}; check the suite with plimsoll check")]
     Unfit {
         /// Name of the suite.
@@ -361,16 +368,16 @@ pub fn parse_suite<'a>(
         if let Some(protocol) = protocols.iter().find(|protocol| protocol.name == name) {
             return (protocol.read_workload)(table);
         }
-        let known = || protocols.iter().map(|protocol| protocol.name);
-        let help = match nearest(name, known()) {
+        let names = || protocols.iter().map(|protocol| protocol.name);
+        let help = match nearest(name, names()) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("known protocols: {}", known().collect::<Vec<_>>().join(", ")),
+            None => format!("known protocols: {}", names().collect::<Vec<_>>().join(", ")),
         };
         Err(table.error_at("", format!("protocol \"{name}\" is not known")).with_help(help))
     })
 }
 
-/// Percent-encoding in URLs undone (RFC 3986 §2.1): `%2F` and the like as bytes; what is no such code
+/// Decodes the percent-encoding of URLs (RFC 3986 §2.1): codes such as `%2F` become bytes; all else
 /// stays.
 pub fn percent_decoded(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
@@ -387,11 +394,11 @@ pub fn percent_decoded(text: &str) -> Vec<u8> {
     out
 }
 
-/// So many bytes came behind the end of a reply that belong to none, in the words of all protocols.
+/// Bytes after the end of a reply that belong to no reply. All protocols use this message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SurplusBytes(pub usize);
+pub struct TrailingBytes(pub usize);
 
-impl fmt::Display for SurplusBytes {
+impl fmt::Display for TrailingBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = if self.0 == 1 { "byte" } else { "bytes" };
         write!(f, "the server sent {} {bytes} behind the reply", self.0)

@@ -1,5 +1,5 @@
-//! The file that says a directory is ours and what it holds: JSON with its format, the program that
-//! wrote it, and what the protocol has to say.
+//! The file that marks a directory as ours and describes it: JSON with its format, the program that
+//! wrote it, and the protocol's fields.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 const FORMAT: u32 = 1;
 const TOOL: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 
-/// What a protocol's marker says.
+/// The content of a protocol's marker.
 pub trait Marker: Serialize + DeserializeOwned {
     /// The file, in messages: `the file set's marker`.
     const TITLE: &'static str;
@@ -45,8 +45,7 @@ pub trait Marker: Serialize + DeserializeOwned {
     /// The text of the file.
     fn to_json(&self) -> String {
         let file = File { format: FORMAT, tool: TOOL, marker: self };
-        let text = serde_json::to_string_pretty(&file);
-        text.expect("numbers and strings are always JSON") + "\n"
+        serde_json::to_string_pretty(&file).expect("numbers and strings are always JSON") + "\n"
     }
 }
 

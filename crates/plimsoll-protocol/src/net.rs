@@ -14,15 +14,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use plimsoll_engine::seam::LinkKind;
+pub use plimsoll_engine::interface::LinkKind;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::{Deal, Load};
+use plimsoll_model::assignment::{Load, TargetDistribution};
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity};
 use plimsoll_model::units::Bytes;
 
 /// Opens channels.
 pub trait Dial: Sync + fmt::Debug {
-    /// A channel to `address`. `source` asks for a port below 1024, as some servers demand; where
+    /// A channel to `address`. `source` requests a port below 1024, as some servers demand; where
     /// that is not permitted any port is taken.
     fn dial(
         &self,
@@ -42,7 +42,7 @@ pub trait Dial: Sync + fmt::Debug {
         Caller::default()
     }
 
-    /// Goes up when the user wants everything to end; whoever waits on a channel looks at it.
+    /// Is set when the user stops everything; every wait on a channel checks it.
     fn stop(&self) -> Arc<AtomicBool> {
         Arc::default()
     }
@@ -59,14 +59,14 @@ pub struct NonconformityLog(Arc<Mutex<Nonconformities>>);
 
 impl NonconformityLog {
     /// Counts what was seen in a reply.
-    pub fn note(&self, seen: &Nonconformity) {
-        self.lock().note(seen);
+    pub fn note(&self, nonconformity: &Nonconformity) {
+        self.lock().note(nonconformity);
     }
 
     /// Adds what a session has counted.
-    pub fn add(&self, seen: &Nonconformities) {
-        if !seen.is_empty() {
-            self.lock().add(seen);
+    pub fn add(&self, nonconformities: &Nonconformities) {
+        if !nonconformities.is_empty() {
+            self.lock().add(nonconformities);
         }
     }
 
@@ -76,12 +76,12 @@ impl NonconformityLog {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Nonconformities> {
-        // Counts are whole at every moment, whoever panicked.
+        // Counts are consistent at any time, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Who this program is for servers that ask.
+/// Identity of this program for servers that ask for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     /// Name of this host.
@@ -98,7 +98,7 @@ pub struct Caller {
     pub password: Option<Secret>,
 }
 
-/// A word that no message and no report shows.
+/// Text that no message and no report shows.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -149,7 +149,7 @@ pub enum ChannelError {
     /// The peer closed a stream.
     #[error("the server closed the connection")]
     Closed,
-    /// The operating system's word.
+    /// The operating system's error.
     #[error("{0}")]
     Failed(io::Error),
 }
@@ -176,7 +176,7 @@ pub enum GoOn {
     No,
 }
 
-/// The caller hears how far set-up is, and may end it.
+/// Reports set-up's progress to the caller, who may end it.
 pub type OnProgress<'a> = dyn FnMut(SetupProgress) -> GoOn + 'a;
 
 /// Why set-up failed, by what the user can do about it.
@@ -185,10 +185,10 @@ pub enum SetupError {
     /// The target or the environment is unusable: unreachable, refused, too small.
     #[error("{0}")]
     Unusable(String),
-    /// What the user asked for is wrong.
+    /// The user's request is wrong.
     #[error("{0}")]
     Wrong(String),
-    /// The caller said stop.
+    /// The caller stopped it.
     #[error("stopped")]
     Stopped,
 }
@@ -201,7 +201,7 @@ pub struct Room {
     /// Free where there is least.
     pub free: Bytes,
     /// Where that is.
-    pub place: String,
+    pub location: String,
 }
 
 /// Work around each load point, for protocols whose data lies on the server and grows with load.
@@ -209,15 +209,15 @@ pub trait PointPreparation: Send {
     /// The servers answer.
     fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError>;
     /// The highest load that the servers have room for; `None` where data does not grow with load.
-    /// Loads that are no rate keep to it from then on.
+    /// Loads that are not a rate use it from then on.
     fn room(&mut self, dial: &dyn Dial) -> Result<Option<Room>, SetupError> {
         let _ = dial;
         Ok(None)
     }
-    /// From now on the clients use the targets as `deal` says. Before, and where the data of the
-    /// servers is the same for every client, client i uses target i modulo their number.
-    fn deal(&mut self, deal: &Deal) {
-        let _ = deal;
+    /// From now on the clients use the targets by `distribution`. Before that, and if the servers'
+    /// data is the same for every client, client i uses target i modulo their number.
+    fn distribute(&mut self, distribution: &TargetDistribution) {
+        let _ = distribution;
     }
     /// Brings the servers' data to what `load` needs and answers with the workload.
     fn ready(
@@ -226,23 +226,23 @@ pub trait PointPreparation: Send {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<Arc<dyn Workload>, SetupError>;
-    /// Files of the data set that `ready` has brought for `load`, where the load itself does not
-    /// say: what [`PointPreparation::attach`] is told.
+    /// Number of files that `ready` has prepared for `load`, unless the load itself determines it.
+    /// It is passed to [`PointPreparation::attach`].
     fn files(&self, load: &Load) -> Option<u32> {
         let _ = load;
         None
     }
-    /// On another host than `ready`, after it: finds what it has brought and answers with the same
-    /// workload. Writes nothing.
+    /// Called on another host after `ready`: finds the prepared data and returns the same workload.
+    /// Writes nothing.
     fn attach(
         &mut self,
         load: &Load,
         files: Option<u32>,
         dial: &dyn Dial,
     ) -> Result<Arc<dyn Workload>, SetupError>;
-    /// The point under `load` has ended and is on disk; `last` when the run holds no further one.
-    /// Puts back on the servers what the method wants put back. Not called after a point that was
-    /// cut short by the user.
+    /// The point under `load` has ended and is on disk; `last` if the run has no further one.
+    /// Restores on the servers what the method requires. Not called after a point that the user cut
+    /// short.
     fn after(
         &mut self,
         load: &Load,

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use plimsoll_model::comparison::{Comparison, FigureRow, Group, GroupFigure, RatioFigure};
 use plimsoll_model::condition::ConditionFigure;
-use plimsoll_model::gate::GateState;
 use plimsoll_model::units::grouped;
 use serde::Serialize;
 
@@ -15,8 +14,8 @@ use crate::html::{Chart, ReportError, chart, environment};
 use crate::markdown::MarkdownPage;
 use crate::published::{price_comparison_html, price_comparison_text};
 use crate::svg::{experiment_chart, ratio_chart};
-use crate::table::{Mark, Table, figures, words};
-use crate::text::{ABSENT, axis_name, instant, number};
+use crate::table::{Mark, Rows, Table};
+use crate::text::{axis_name, instant, number};
 use crate::view::curves::curve_name;
 use crate::view::experiment::{self, ExperimentView};
 use crate::view::{CLOSING, joined, ratios};
@@ -31,7 +30,7 @@ const NOTE: &str = "Ratios are those of geometric means to the first group. In b
     share 5 % of their own, and so do those at the other loads.";
 /// Names of figures are aligned at this width on a terminal, or at that of the longest.
 const NAME_WIDTH: usize = 18;
-/// What precedes the reasons against a comparison that was forced.
+/// Introduces the reasons against a comparison that was forced.
 const FORCED: &str = "Forced: these runs should not be compared, and no ratio below is a finding";
 
 #[derive(Serialize)]
@@ -42,7 +41,7 @@ struct ComparisonPage {
     forced: Vec<String>,
     /// What the factors do.
     experiment: Option<ExperimentView>,
-    /// An experiment of more than two combinations: the pairs of groups stand folded behind it.
+    /// An experiment of more than two combinations: the pairs of groups follow it, folded.
     is_grid: bool,
     pairs: &'static str,
     /// Of an experiment, drawn.
@@ -77,18 +76,12 @@ struct Other {
 impl ComparisonPage {
     fn new(it: &Comparison) -> Self {
         let others = 0..it.groups.len().saturating_sub(1);
-        let experiment = it.experiment.as_ref().map(|found| ExperimentView::new(it, found));
+        let experiment = it.experiment.as_ref().map(|results| ExperimentView::new(it, results));
         let splits = it.groups.iter().flat_map(|group| {
-            group.splits.iter().map(|split| (group.label.clone(), split.clone()))
+            group.splits.iter().map(|split| (group.name().to_owned(), split.clone()))
         });
-        let gates = it.gates.iter().map(|gate| {
-            let sign = match (gate.fails, gate.state) {
-                (true, _) => "✗",
-                (false, GateState::Held) => "✓",
-                _ => "?",
-            };
-            (sign, ratios::gate(gate))
-        });
+        let gates = it.gates.iter();
+        let gates = gates.map(|gate| (gate.state.sign(gate.fails), ratios::gate(it, gate)));
         Self {
             title: title(it),
             subtitle: subtitle(it),
@@ -116,12 +109,12 @@ impl ComparisonPage {
     }
 }
 
-/// Pairs of groups say more than their factor where there are two; not of a level set once.
+/// Pairs of groups add to their factor if there are two groups, unless a level was set once.
 fn sentences(it: &Comparison, experiment: Option<&ExperimentView>) -> Vec<String> {
     let is_once = it.experiment.as_ref().is_some_and(experiment::is_set_once);
     let others = if is_grid(it) || is_once { 0 } else { it.groups.len().saturating_sub(1) };
     let of_pairs = (0..others).flat_map(|index| {
-        // What comes first: speed and cost in one sentence, then one for each figure.
+        // First speed and cost in one sentence, then one sentence for each figure.
         joined(it, index).into_iter().chain(ratios::sentences(it, index))
     });
     let of_factors = experiment.into_iter().flat_map(|view| view.sentences.iter().cloned());
@@ -138,7 +131,7 @@ fn is_grid(it: &Comparison) -> bool {
 
 impl Other {
     fn new(it: &Comparison, index: usize) -> Self {
-        let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+        let [first, other] = [0, index + 1].map(|at| it.groups[at].name());
         let title = match it.groups.len() {
             2 => "Ratios at each load point".to_owned(),
             _ => format!("{other} compared with {first}"),
@@ -169,7 +162,7 @@ pub fn comparison_html(comparison: &Comparison) -> Result<String, ReportError> {
 /// Renders it as Markdown with tables (GitHub's dialect).
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let (it, mut page) = (ComparisonPage::new(comparison), MarkdownPage::default());
-    page.title(&it.title);
+    page.heading(0, &it.title);
     page.emphasised(&it.subtitle);
     if !it.forced.is_empty() {
         page.strong(&format!("✗ {}:", it.forced_lead));
@@ -198,14 +191,14 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     page.table(&it.whole);
     for other in &it.others {
         if !other.points.rows.is_empty() {
-            page.section(&other.title);
+            page.heading(1, &other.title);
             page.table(&other.points);
             page.table(&other.costs);
         }
     }
     let published = published_points(comparison);
     if !published.rows.is_empty() {
-        page.section("Published curves");
+        page.heading(1, "Published curves");
         page.table(&published);
     }
     page.paragraph(it.note);
@@ -225,13 +218,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut out = String::new();
     let it = comparison;
-    let view = it.experiment.as_ref().map(|found| ExperimentView::new(it, found));
+    let view = it.experiment.as_ref().map(|experiment| ExperimentView::new(it, experiment));
     if let Some(view) = view.as_ref().filter(|_| is_grid(it)) {
         out.push_str(&experiment_text(it, view));
     }
     let pairs = if is_grid(it) { 0 } else { it.groups.len().saturating_sub(1) };
     for index in 0..pairs {
-        let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+        let [first, other] = [0, index + 1].map(|at| it.groups[at].name());
         let _ = writeln!(out, "{other} compared with {first} ({})", subtitle(it));
         if !it.forced.is_empty() {
             let _ = writeln!(out, "  {FORCED}");
@@ -248,16 +241,16 @@ pub fn comparison_text(comparison: &Comparison) -> String {
                 load = row.load;
                 let mark = match row.not_counted.as_slice() {
                     [] => String::new(),
-                    labels => format!("  (not counted: {})", labels.join(", ")),
+                    labels => format!("  (not counted: {})", group_names(it, labels)),
                 };
                 let _ = writeln!(out, "  at {}{mark}", number(load));
             }
             let [before, after] =
                 [0, index + 1].map(|at| ratios::value(it, row.figure, &row.groups[at]));
-            let (name, said) = (ratios::name(row.figure), ratios::said(row, index));
+            let (name, claim) = (ratios::name(row.figure), ratios::claim_text(row, index));
             let indent = if row.load.is_some() { "    " } else { "  " };
             let width = widest + 4 - indent.len();
-            let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {said}");
+            let _ = writeln!(out, "{indent}{name:<width$} {before} → {after}  {claim}");
         }
     }
     if it.groups.len() == 1 {
@@ -269,7 +262,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     }
     for curve in it.curves.iter().filter(|curve| curve.published.is_some()) {
         let points = curve.points.len();
-        let _ = writeln!(out, "  curve: {}, {points} load points", curve_name(curve));
+        let _ = writeln!(out, "  curve: {}, {points} load points", curve_name(it, curve));
     }
     for difference in &it.differences {
         let _ = writeln!(out, "  differs: {}: {}", difference.name, difference.values.join(" | "));
@@ -279,7 +272,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
         let _ = writeln!(out, "  {text}");
     }
     for gate in &it.gates {
-        let _ = writeln!(out, "  {}", ratios::gate(gate));
+        let _ = writeln!(out, "  {} {}", gate.state.sign(gate.fails), ratios::gate(it, gate));
     }
     if let Some(prices) = &it.prices {
         out.push_str(&price_comparison_text(prices));
@@ -302,19 +295,24 @@ fn factors_text(view: &ExperimentView) -> String {
 }
 
 fn labelled_splits(group: &Group) -> impl Iterator<Item = (&str, &str)> {
-    group.splits.iter().map(|split| (group.label.as_str(), split.as_str()))
+    group.splits.iter().map(|split| (group.name(), split.as_str()))
 }
 
 pub(crate) fn title(it: &Comparison) -> String {
     if let Some(experiment) = it.experiment.as_ref().filter(|_| is_grid(it)) {
         return format!("{} over {}", it.suite, experiment::factors(experiment));
     }
-    let mut labels = it.groups.iter().map(|group| group.label.as_str());
+    let mut labels = it.groups.iter().map(Group::name);
     let first = labels.next().unwrap_or_default();
     if it.groups.len() == 1 {
         return format!("{first} beside published results");
     }
     format!("{} compared with {first}", labels.collect::<Vec<_>>().join(", "))
+}
+
+/// What reports call the groups with these labels.
+fn group_names(it: &Comparison, labels: &[String]) -> String {
+    labels.iter().map(|label| it.name_of(label)).collect::<Vec<_>>().join(", ")
 }
 
 fn subtitle(it: &Comparison) -> String {
@@ -327,123 +325,97 @@ fn subtitle(it: &Comparison) -> String {
 
 /// Figures of the run, all groups side by side.
 fn whole_table(it: &Comparison) -> Table {
-    let mut columns = vec![words("figure")];
-    for (index, group) in it.groups.iter().enumerate() {
-        columns.push(figures(&group.label, ""));
-        columns.push(figures("spread", ""));
-        if index > 0 {
-            columns.push(words(&format!("to {}", it.groups[0].label)));
+    let rows = it.figures.iter().filter(|row| row.load.is_none());
+    let begin =
+        Rows::new("Figures of the whole run", rows).text("figure", |row| ratios::name(row.figure));
+    let all = (0..it.groups.len()).fold(begin, |rows, index| {
+        let rows = group_columns(rows, it, index);
+        match index.checked_sub(1) {
+            Some(other) => rows
+                .text(&format!("to {}", it.groups[0].name()), |row| ratios::claim_text(row, other)),
+            None => rows,
         }
-    }
-    let mut table = Table::new("Figures of the whole run", columns);
-    for row in it.figures.iter().filter(|row| row.load.is_none()) {
-        let mut cells = vec![ratios::name(row.figure).to_owned()];
-        for (index, group) in row.groups.iter().enumerate() {
-            cells.push(ratios::value(it, row.figure, group));
-            cells.push(ratios::spread(group));
-            if index > 0 {
-                cells.push(ratios::said(row, index - 1));
-            }
-        }
-        table.push(cells);
-    }
-    table.without_empty_columns()
+    });
+    all.table().without_empty_columns()
+}
+
+/// Mean and spread of a group.
+fn group_columns<'r>(
+    rows: Rows<&'r FigureRow>,
+    it: &Comparison,
+    index: usize,
+) -> Rows<&'r FigureRow> {
+    rows.figures(it.groups[index].name(), "", |row| {
+        ratios::value(it, row.figure, &row.groups[index])
+    })
+    .figures("spread", "", |row| ratios::spread(&row.groups[index]))
 }
 
 /// Ratios of one group to the first, a line for each load point.
 fn points_table(it: &Comparison, index: usize, shown: impl Fn(RatioFigure) -> bool) -> Table {
-    let [first, other] = [0, index + 1].map(|at| &it.groups[at].label);
+    let [first, other] = [0, index + 1].map(|at| it.groups[at].name());
     let of_points = RatioFigure::all().filter(|it| it.is_of_point() && shown(*it));
     let of_points: Vec<RatioFigure> = of_points.collect();
-    let mut columns = vec![figures(&axis_name(&it.axis), "")];
-    columns.extend(of_points.iter().map(|figure| figures(ratios::name(*figure), "")));
     let what = if of_points.iter().all(|it| it.is_cost()) { ", what an op costs" } else { "" };
     let caption = format!("{other} to {first} at each load point{what}");
-    let mut table = Table::new(caption, columns);
     let mut loads: Vec<f64> = it.figures.iter().filter_map(|row| row.load).collect();
     loads.dedup();
-    for load in loads {
-        let at = |figure: RatioFigure| it.rows(figure).find(|row| row.load == Some(load));
-        let left_out = at(of_points[0]).map(|row| row.not_counted.join(", "));
+    let at = |load: f64, figure| it.rows(figure).find(|row| row.load == Some(load));
+    let has_figure = |load: &f64| of_points.iter().any(|figure| at(*load, *figure).is_some());
+    let left_out = |load: f64| {
+        let labels = at(load, of_points[0]).map(|row| group_names(it, &row.not_counted));
+        labels.filter(|labels| !labels.is_empty())
+    };
+    let begin = Rows::new(caption, loads.into_iter().filter(has_figure))
+        .marked(|load| left_out(*load).map_or(Mark::Sound, |_| Mark::NotCounted))
         // In the first cell, which no width of the page pushes out of sight.
-        let (place, mark) = match left_out.filter(|labels| !labels.is_empty()) {
-            Some(labels) => (format!("{}, not counted: {labels}", grouped(load)), Mark::NotCounted),
-            None => (grouped(load), Mark::Sound),
-        };
-        if of_points.iter().all(|figure| at(*figure).is_none()) {
-            continue;
-        }
-        let ratio = |figure: &RatioFigure| at(*figure).map(|row| ratios::cell(row, index));
-        let mut cells = vec![place];
-        cells.extend(of_points.iter().map(|f| ratio(f).unwrap_or_else(|| ABSENT.to_owned())));
-        table.push_marked(cells, mark);
-    }
-    table.without_empty_columns()
+        .figures(&axis_name(&it.axis), "", |load| match left_out(*load) {
+            Some(labels) => format!("{}, not counted: {labels}", grouped(*load)),
+            None => grouped(*load),
+        });
+    let all = of_points.iter().fold(begin, |rows, figure| {
+        rows.figures(ratios::name(*figure), "", |load| {
+            at(*load, *figure).map(|row| ratios::cell(row, index))
+        })
+    });
+    all.table().without_empty_columns()
 }
 
-/// What the ratios of the load points are made of.
+/// The values behind the ratios of the load points.
 fn values_table(it: &Comparison, index: usize) -> Table {
-    let columns = vec![
-        words("figure"),
-        figures(&it.groups[0].label, ""),
-        figures("spread", ""),
-        figures(&it.groups[index + 1].label, ""),
-        figures("spread", ""),
-        words("ratio"),
-    ];
-    let mut table = Table::new("Geometric means of the runs, and how far they lie apart", columns);
-    for row in it.figures.iter().filter(|row| row.load.is_some()) {
-        let mut cells = vec![ratios::place(row)];
-        for group in [&row.groups[0], &row.groups[index + 1]] {
-            cells.push(ratios::value(it, row.figure, group));
-            cells.push(ratios::spread(group));
-        }
-        cells.push(ratios::said(row, index));
-        table.push(cells);
-    }
-    table
+    let caption = "Geometric means of the runs, and how far they lie apart";
+    let rows = Rows::new(caption, it.figures.iter().filter(|row| row.load.is_some()))
+        .text("figure", |row| ratios::name_at_load(row));
+    group_columns(group_columns(rows, it, 0), it, index + 1)
+        .text("ratio", |row| ratios::claim_text(row, index))
+        .table()
 }
 
 fn differences_table(it: &Comparison) -> Table {
-    let mut columns = vec![words("what")];
-    columns.extend(it.groups.iter().map(|group| words(&group.label)));
-    let mut table = Table::new("What differs between the groups", columns);
-    for difference in &it.differences {
-        let mut cells = vec![difference.name.clone()];
-        cells.extend(difference.values.iter().cloned());
-        table.push(cells);
-    }
-    table
+    let begin = Rows::new("What differs between the groups", &it.differences)
+        .text("what", |difference| difference.name.clone());
+    let all = it.groups.iter().enumerate().fold(begin, |rows, (index, group)| {
+        rows.text(group.name(), |difference| difference.values.get(index).cloned())
+    });
+    all.table()
 }
 
 fn runs_table(it: &Comparison) -> Table {
-    let columns = vec![
-        words("group"),
-        words("bundle"),
-        words("started"),
-        words("verdict"),
-        figures("peak", ""),
-        words("what limited it"),
-    ];
-    let mut table = Table::new("The runs", columns);
-    for group in &it.groups {
-        for run in &group.runs {
+    let runs = it.groups.iter().flat_map(|group| group.runs.iter().map(move |run| (group, run)));
+    Rows::new("The runs", runs)
+        .marked(|(_, run)| if run.valid { Mark::Sound } else { Mark::Invalid })
+        .linked(|(_, run)| Some((run.bundle.clone(), run.report.clone()?)))
+        .text("group", |(group, _)| group.name())
+        .text("bundle", |(_, run)| run.bundle.clone())
+        .text("started", |(_, run)| run.started.as_deref().map(instant))
+        .text("verdict", |(_, run)| if run.valid { "valid" } else { "invalid" })
+        .figures("peak", "", |(_, run)| {
             let value = GroupFigure { mean: run.value, ..GroupFigure::default() };
-            let cells = vec![
-                group.label.clone(),
-                run.bundle.clone(),
-                run.started.as_deref().map_or_else(|| ABSENT.to_owned(), instant),
-                if run.valid { "valid" } else { "invalid" }.to_owned(),
-                ratios::value(it, RatioFigure::Peak, &value),
-                run.limit.clone().unwrap_or_else(|| ABSENT.to_owned()),
-            ];
-            table.push_marked(cells, if run.valid { Mark::Sound } else { Mark::Invalid });
-            if let Some(report) = &run.report {
-                table.link(&run.bundle, report);
-            }
-        }
-    }
-    table.without_empty_columns()
+            ratios::value(it, RatioFigure::Peak, &value)
+        })
+        .text("what limited it", |(_, run)| run.limit.clone())
+        .table()
+        .without_empty_columns()
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
 use crate::svg::{
-    COST_CHARTS, Frame, bounds_legend, chunk_gap_chart, cost_chart, course_chart,
-    first_output_chart, first_output_heat_chart, generator_chart, heat_chart, load_chart,
-    ops_chart, percentile_chart, resource_chart, resource_topics, response_chart, step_chart,
-    throughput_chart, timeline_chart, tokens_chart,
+    COST_CHARTS, Frame, bounds_legend, chunk_interval_chart, cost_chart, first_output_chart,
+    first_output_heat_chart, generator_chart, heat_chart, load_chart, ops_chart, page_cache_chart,
+    percentile_chart, resource_chart, resource_topics, response_chart, response_curve_chart,
+    step_chart, testbed_drawing, throughput_chart, timeline_chart, tokens_chart,
 };
 use crate::table::{Mark, Table};
 use crate::text::capitalised;
-use crate::view::{Beside, BesideView, CLOSING, LIMIT_COLUMN, RunView, timeline_table};
+use crate::view::{CLOSING, LIMIT_COLUMN, RunView, Supplements, SupplementsView, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;
@@ -39,7 +39,7 @@ struct ReportPage {
 #[derive(Serialize)]
 struct RunPage {
     view: RunView,
-    beside: BesideView,
+    beside: SupplementsView,
     throughput: Option<Chart>,
     /// What the marks of its curve are.
     legend: String,
@@ -53,8 +53,10 @@ struct RunPage {
     resources: Vec<Small>,
     /// Of processors, then of disks and network.
     costs: Vec<Chart>,
+    page_cache: Option<Chart>,
     percentiles: Option<Chart>,
     generator: Option<Chart>,
+    testbed: Option<Chart>,
     timelines: Vec<Timeline>,
 }
 
@@ -65,7 +67,7 @@ pub(crate) struct Chart {
     narrow: Value,
 }
 
-/// A drawing that stands beside others of its kind.
+/// A drawing next to others of its kind.
 #[derive(Serialize)]
 struct Small {
     title: String,
@@ -88,7 +90,7 @@ macro_rules! sections {
     };
 }
 
-/// The parts of a run's page. Their order, titles and conditions stand in `run.html`.
+/// The parts of a run's page. Their order, titles and conditions are in `run.html`.
 const SECTIONS: &[(&str, &str)] = &sections![
     "front",
     "capacity",
@@ -108,6 +110,7 @@ const SECTIONS: &[(&str, &str)] = &sections![
     "percentiles",
     "seconds",
     "cost",
+    "page-cache",
     "resources",
     "consumers",
     "profile",
@@ -124,15 +127,18 @@ const SECTIONS: &[(&str, &str)] = &sections![
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html(run: &RunResult) -> Result<String, ReportError> {
-    html_beside(run, &Beside::default())
+    html_with_supplements(run, &Supplements::default())
 }
 
-/// The same with what stands beside the run.
+/// The same with supplements to the run.
 ///
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
-pub fn html_beside(run: &RunResult, beside: &Beside) -> Result<String, ReportError> {
-    render("report.html", run, RunView::new(run), beside)
+pub fn html_with_supplements(
+    run: &RunResult,
+    supplements: &Supplements,
+) -> Result<String, ReportError> {
+    render("report.html", run, RunView::new(run), supplements)
 }
 
 /// The body of that page, to be put into [`live_page`].
@@ -140,19 +146,19 @@ pub fn html_beside(run: &RunResult, beside: &Beside) -> Result<String, ReportErr
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", run, RunView::new(run), &Beside::default())
+    render("body.html", run, RunView::new(run), &Supplements::default())
 }
 
-/// The same of a run that goes on: it has no verdict yet.
+/// The same of a run in progress: it has no verdict yet.
 ///
 /// # Errors
 /// When the embedded template does not render, which no result should be able to cause.
 pub fn html_body_so_far(run: &RunResult) -> Result<String, ReportError> {
-    render("body.html", run, RunView::so_far(run), &Beside::default())
+    render("body.html", run, RunView::so_far(run), &Supplements::default())
 }
 
-/// A page that shows the seconds of a run, and the body of its report as it grows. Its script hears
-/// of both by server-sent events from `events` beside it.
+/// A page that shows the seconds of a run, and the body of its report as it grows. Its script
+/// receives both as server-sent events from `events`, relative to the page.
 ///
 /// # Errors
 /// When the embedded template does not render.
@@ -168,7 +174,7 @@ fn render(
     template: &str,
     run: &RunResult,
     view: RunView,
-    beside: &Beside,
+    supplements: &Supplements,
 ) -> Result<String, ReportError> {
     let mut environment = environment()?;
     environment.add_template("report.html", include_str!("../templates/report.html"))?;
@@ -178,7 +184,7 @@ fn render(
         environment.add_template(name, template)?;
     }
     let title = view.title.clone();
-    let run = run_page(run, view, BesideView::new(beside));
+    let run = run_page(run, view, SupplementsView::new(supplements));
     let page = ReportPage { title, run, closing: CLOSING };
     Ok(environment.get_template(template)?.render(Serde(&page))?)
 }
@@ -205,19 +211,19 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const LIVE_STYLE: &str = include_str!("../templates/live.css");
 const LIVE_SCRIPT: &str = include_str!("../templates/live.js");
 
-fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
+fn run_page(run: &RunResult, mut view: RunView, supplements: SupplementsView) -> RunPage {
     let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
     let timelines = run.points.iter().filter_map(|point| {
         let chart_id = format!("second-{}", point.position);
         let frame = Frame { id: &chart_id, width: SMALL };
         let drawing = Value::from_safe_string(timeline_chart(frame, point, top)?);
         let load = crate::text::load(point.requested, &run.axis);
-        let judged = match Mark::of(point) {
+        let mark_text = match Mark::of_point(point) {
             Mark::Sound => "",
             Mark::NotCounted => " · not counted",
             Mark::Invalid => " · ✗ invalid",
         };
-        let title = format!("Point {} · {load}{judged}", point.position);
+        let title = format!("Point {} · {load}{mark_text}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
     let throughput = half("chart-throughput", |frame| throughput_chart(frame, run));
@@ -226,13 +232,13 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
     }
     RunPage {
         view,
-        beside,
+        beside: supplements,
         throughput,
         legend: bounds_legend(run),
-        course: half("chart-course", |frame| course_chart(frame, run)),
+        course: half("chart-course", |frame| response_curve_chart(frame, run)),
         response: half("chart-response", |frame| response_chart(frame, run)),
         percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
-        // Of streams the map of first outputs says more.
+        // For streams the map of first outputs shows more.
         heat: chart("chart-heat", |frame| heat_chart(frame, run)).filter(|_| !generates(run)),
         ops: half("chart-ops", |frame| ops_chart(frame, run)),
         generation: generation(run),
@@ -241,7 +247,9 @@ fn run_page(run: &RunResult, mut view: RunView, beside: BesideView) -> RunPage {
         }),
         resources: resources(run),
         costs: costs(run),
+        page_cache: half("chart-page-cache", |frame| page_cache_chart(frame, run)),
         generator: chart("chart-generator", |frame| generator_chart(frame, run)),
+        testbed: chart("testbed", |frame| testbed_drawing(frame, run)),
         timelines: timelines.collect(),
     }
 }
@@ -256,25 +264,23 @@ fn generation(run: &RunResult) -> Vec<Chart> {
         ("chart-steps", step_chart),
         ("chart-tokens", tokens_chart),
         ("chart-first-output", first_output_chart),
-        ("chart-chunk-gap", chunk_gap_chart),
+        ("chart-chunk-gap", chunk_interval_chart),
     ];
     charts.into_iter().filter_map(|(id, draw)| half(id, |frame| draw(frame, run))).collect()
 }
 
 fn costs(run: &RunResult) -> Vec<Chart> {
-    let charts = COST_CHARTS.iter().enumerate();
-    let drawn = charts.filter_map(|(at, plan)| {
+    let drawn = COST_CHARTS.iter().enumerate().filter_map(|(at, plan)| {
         half(&format!("chart-cost-{}", at + 1), |frame| cost_chart(frame, run, *plan))
     });
     drawn.collect()
 }
 
 fn resources(run: &RunResult) -> Vec<Small> {
-    let topics = resource_topics(run).into_iter().enumerate();
-    let drawn = topics.map(|(i, topic)| {
+    let drawn = resource_topics(run).into_iter().enumerate().filter_map(|(i, topic)| {
         let (id, title) = (format!("resources-{}", i + 1), topic.title.clone());
-        let drawing = resource_chart(Frame { id: &id, width: SMALL }, run, topic);
-        Small { title, drawing: Value::from_safe_string(drawing) }
+        let drawing = resource_chart(Frame { id: &id, width: SMALL }, run, topic)?;
+        Some(Small { title, drawing: Value::from_safe_string(drawing) })
     });
     drawn.collect()
 }
@@ -284,7 +290,7 @@ pub(crate) fn chart(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Opt
     chart_of(WIDE, id, draw)
 }
 
-/// A chart that stands beside another.
+/// A chart of half the width, next to another.
 pub(crate) fn half(id: &str, draw: impl Fn(Frame<'_>) -> Option<String>) -> Option<Chart> {
     chart_of(HALF, id, draw)
 }

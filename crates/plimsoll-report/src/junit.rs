@@ -3,12 +3,14 @@
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment};
 use plimsoll_model::comparison::Comparison;
+use plimsoll_model::gate::GateState;
+use plimsoll_model::reported::gate_text;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
 use crate::comparison::title as comparison_title;
 use crate::html::ReportError;
+use crate::sentences::finding;
 use crate::view::ratios;
 
 #[derive(Serialize)]
@@ -22,6 +24,7 @@ struct JunitFile {
 struct Suite {
     name: String,
     failures: usize,
+    skipped: usize,
     cases: Vec<Case>,
 }
 
@@ -29,7 +32,17 @@ struct Suite {
 struct Case {
     name: String,
     failure: Option<String>,
+    /// It neither passed nor failed.
+    skipped: bool,
     said: String,
+}
+
+impl Suite {
+    fn new(name: String, cases: Vec<Case>) -> Self {
+        let failures = cases.iter().filter(|case| case.failure.is_some()).count();
+        let skipped = cases.iter().filter(|case| case.skipped).count();
+        Self { name: printable(&name), failures, skipped, cases }
+    }
 }
 
 /// A test suite for each run: one case for its verdict, one for each gate.
@@ -50,17 +63,18 @@ pub fn comparison_junit(comparison: &Comparison) -> Result<String, ReportError> 
     let alike = Case {
         name: "like is compared with like".to_owned(),
         failure: (!forced.is_empty()).then_some(forced),
+        skipped: false,
         said: printable(&comparison.notes.join("; ")),
     };
     let gates = comparison.gates.iter().map(|gate| Case {
         name: printable(&format!("{} in {}", gate.expr, gate.group)),
-        failure: gate.fails.then(|| printable(&ratios::gate(gate))),
-        said: printable(&ratios::gate(gate)),
+        failure: gate.fails.then(|| printable(&ratios::gate(comparison, gate))),
+        skipped: gate.state == GateState::Unsure && !gate.fails,
+        said: printable(&ratios::gate(comparison, gate)),
     });
     let cases: Vec<Case> = std::iter::once(alike).chain(gates).collect();
-    let failures = cases.iter().filter(|case| case.failure.is_some()).count();
-    let name = printable(&format!("{} {}", comparison.suite, comparison_title(comparison)));
-    render(vec![Suite { name, failures, cases }])
+    let name = format!("{} {}", comparison.suite, comparison_title(comparison));
+    render(vec![Suite::new(name, cases)])
 }
 
 fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
@@ -77,21 +91,22 @@ fn render(suites: Vec<Suite>) -> Result<String, ReportError> {
 
 fn suite(run: &RunResult) -> Suite {
     let name = run.suite.as_ref().map_or("curve from elsewhere", |suite| &suite.name);
-    let reasons: Vec<String> = run.verdict.reasons.iter().map(|r| r.rule.to_string()).collect();
+    let reasons = run.verdict.reasons.iter().map(|reason| finding::text(&reason.rule));
+    let reasons: Vec<String> = reasons.collect();
     let verdict = Case {
         name: "the figures can be trusted".to_owned(),
         failure: (!run.verdict.valid).then(|| printable(&reasons.join("; "))),
+        skipped: false,
         said: printable(&run.command.join(" ")),
     };
     let gates = run.gates.iter().map(|gate| Case {
         name: gate.expr.to_string(),
         failure: gate.fails.then(|| gate_text(gate)),
+        skipped: gate.state == GateState::Unsure && !gate.fails,
         said: gate_text(gate),
     });
     let cases: Vec<Case> = std::iter::once(verdict).chain(gates).collect();
-    let failures = cases.iter().filter(|case| case.failure.is_some()).count();
-    let targets = run.targets.join(", ");
-    Suite { name: printable(&format!("{name} {targets}")), failures, cases }
+    Suite::new(format!("{name} {}", run.targets.join(", ")), cases)
 }
 
 /// XML 1.0 has no control characters.
@@ -118,22 +133,30 @@ mod tests {
             high: Some(66e6),
             load: Some(4_000.0),
         };
-        let reason = Rule::Aborted { cause: "a < b & \u{1b}c".to_owned() }.of_run();
+        let reason =
+            Rule::Aborted { cause: "a < b & \u{1b}c".to_owned(), nothing_finished: false }.of_run();
         let run = RunResult {
             verdict: Verdict { valid: false, reasons: vec![reason], warnings: Vec::new() },
             gates: vec![
                 gate("p99 > 50ms", GateState::Failed, true),
                 gate("p99 > 90ms", GateState::Held, false),
+                gate("p99 > 61ms", GateState::Unsure, false),
+                gate("p99 > 59ms", GateState::Unsure, true),
             ],
             ..RunResult::default()
         };
         let xml = junit(&[run]).unwrap();
-        assert!(xml.contains("<testsuites name=\"plimsoll\" tests=\"3\" failures=\"2\">"), "{xml}");
+        assert!(xml.contains("<testsuites name=\"plimsoll\" tests=\"5\" failures=\"3\">"), "{xml}");
         assert!(
             xml.contains("message=\"the run could not continue: a &lt; b &amp;  c; mend"),
             "{xml}"
         );
         assert!(xml.contains("name=\"p99 &gt; 50ms\""), "{xml}");
         assert!(xml.contains("p99 &gt; 90ms: held, 60.0 ms (55.0–66.0) at load 4,000"), "{xml}");
+        // Neither green nor red: a CI system shows it as skipped.
+        assert!(xml.contains("failures=\"3\" skipped=\"1\">"), "{xml}");
+        let skipped = "<skipped message=\"p99 &gt; 61ms: unsure, 60.0 ms (55.0–66.0) at load 4,000";
+        assert!(xml.contains(skipped), "{xml}");
+        assert!(xml.contains("<failure message=\"p99 &gt; 59ms: unsure"), "{xml}");
     }
 }

@@ -1,47 +1,45 @@
 //! The same content as text for a repository: tables in place of charts.
 
-mod beside;
+mod supplements;
 
-use plimsoll_model::prices::PriceComparison;
 use plimsoll_model::result::RunResult;
 
 use crate::table::Table;
-use crate::view::{Beside, BesideView, CLOSING, FindingView, Findings, RunView, Section};
+use crate::view::{CLOSING, FindingView, RunView, Section, Supplements, SupplementsView};
 
-pub use beside::published_comparison_markdown;
+pub use supplements::published_comparison_markdown;
 
 /// Renders a run as Markdown with tables (GitHub's dialect). Text of the result is escaped, so that
 /// nothing a server sent becomes markup.
 pub fn markdown(run: &RunResult) -> String {
-    markdown_beside(run, &Beside::default())
+    markdown_with_supplements(run, &Supplements::default())
 }
 
-/// The same with what stands beside the run.
-pub fn markdown_beside(run: &RunResult, beside: &Beside) -> String {
-    page(run, beside, &[])
+/// The same with supplements to the run.
+pub fn markdown_with_supplements(run: &RunResult, supplements: &Supplements) -> String {
+    page(run, supplements, &[])
 }
 
-/// The same with pictures: `place` is where the files of [`crate::charts`] lie, as the page sees
-/// them.
-pub fn markdown_with_charts(run: &RunResult, beside: &Beside, place: &str) -> String {
-    page(run, beside, &pictures_of(run, place))
+/// The same with pictures: `dir` is the directory of the files of [`crate::charts`], relative to
+/// the page.
+pub fn markdown_with_charts(run: &RunResult, supplements: &Supplements, dir: &str) -> String {
+    page(run, supplements, &pictures_of(run, dir))
 }
 
-fn page(run: &RunResult, beside: &Beside, pictures: &[String]) -> String {
-    let mut page = MarkdownText::default();
-    page.run(&RunView::new(run), &BesideView::new(beside), pictures);
-    page.line("---");
-    page.line(CLOSING);
-    page.text
+fn page(run: &RunResult, supplements: &Supplements, pictures: &[String]) -> String {
+    let mut page = MarkdownPage::default();
+    page.run(&RunView::new(run), &SupplementsView::new(supplements), pictures);
+    page.end(CLOSING)
 }
 
+/// A page in the making. All text is escaped.
 #[derive(Default)]
-struct MarkdownText {
+pub(crate) struct MarkdownPage {
     text: String,
 }
 
-/// The charts that stand before the details, in their order.
-fn pictures_of(run: &RunResult, place: &str) -> Vec<String> {
+/// The charts before the details, in their order.
+fn pictures_of(run: &RunResult, dir: &str) -> Vec<String> {
     let shown = [
         ("output-tokens-over-those-of-a-user.svg", "Output tokens/s over those of a user"),
         ("first-output.svg", "Time to first output over load"),
@@ -53,12 +51,12 @@ fn pictures_of(run: &RunResult, place: &str) -> Vec<String> {
     ];
     let charts = crate::svg::charts(run);
     let is_drawn = |file: &str| charts.iter().any(|(name, _)| name == file);
-    let place = place.trim_end_matches('/').replace(['<', '>', '\n', '\r'], "");
+    let dir = dir.trim_end_matches('/').replace(['<', '>', '\n', '\r'], "");
     let drawn = shown.into_iter().filter(|(file, _)| is_drawn(file));
-    drawn.map(|(file, title)| format!("![{title}](<{place}/{file}>)")).collect()
+    drawn.map(|(file, title)| format!("![{title}](<{dir}/{file}>)")).collect()
 }
 
-impl MarkdownText {
+impl MarkdownPage {
     fn line(&mut self, line: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -67,7 +65,8 @@ impl MarkdownText {
         self.text.push('\n');
     }
 
-    fn heading(&mut self, depth: usize, title: &str) {
+    /// The title of the page is at depth 0.
+    pub(crate) fn heading(&mut self, depth: usize, title: &str) {
         self.line(&format!("{} {}", "#".repeat(1 + depth), escaped(title)));
     }
 
@@ -78,16 +77,47 @@ impl MarkdownText {
         }
     }
 
-    fn run(&mut self, view: &RunView, beside: &BesideView, pictures: &[String]) {
+    pub(crate) fn items(&mut self, items: &[String]) {
+        self.list(items.iter().map(|item| escaped(item)));
+    }
+
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.line(&escaped(text));
+    }
+
+    pub(crate) fn emphasised(&mut self, text: &str) {
+        self.line(&format!("*{}*", escaped(text)));
+    }
+
+    pub(crate) fn strong(&mut self, text: &str) {
+        self.line(&format!("**{}**", escaped(text)));
+    }
+
+    /// What follows is shown on demand.
+    pub(crate) fn fold(&mut self, summary: &str) {
+        self.line(&format!("<details><summary>{}</summary>", escaped(summary)));
+    }
+
+    pub(crate) fn end_of_fold(&mut self) {
+        self.line("</details>");
+    }
+
+    pub(crate) fn end(mut self, closing: &str) -> String {
+        self.line("---");
+        self.line(closing);
+        self.text
+    }
+
+    fn run(&mut self, view: &RunView, supplements: &SupplementsView, pictures: &[String]) {
         self.heading(0, &view.title);
-        self.line(&format!("*{}*", escaped(&view.subtitle)));
+        self.emphasised(&view.subtitle);
         self.list(view.targets.iter().map(|t| format!("Target {}", code(t))));
         self.verdict(view);
         self.figures(view);
         self.warnings(view);
         if !view.hints.is_empty() {
             self.heading(1, "Hints");
-            self.list(view.hints.iter().map(|hint| escaped(hint)));
+            self.items(&view.hints);
         }
         pictures.iter().for_each(|picture| self.line(picture));
         self.capacity(view);
@@ -99,7 +129,7 @@ impl MarkdownText {
                 self.line(&format!("Shape of the curve: {}", escaped(&view.curve)));
             }
             if !view.points_note.is_empty() {
-                self.line(&escaped(&view.points_note));
+                self.paragraph(&view.points_note);
             }
             if !view.generator_note.is_empty() {
                 self.line(&format!("Health of the generator: {}", escaped(&view.generator_note)));
@@ -114,11 +144,7 @@ impl MarkdownText {
             self.heading(1, "Health of the generator");
             self.table(&view.generator);
         }
-        if !view.costs.is_empty() {
-            self.heading(1, "What an op costs");
-            self.line(&escaped(view.cost_note));
-            view.costs.iter().for_each(|table| self.table(table));
-        }
+        self.costs(view);
         if !view.resources.rows.is_empty() {
             self.heading(1, "Resources over load");
             self.table(&view.resources);
@@ -136,18 +162,31 @@ impl MarkdownText {
         if !view.budget.rows.is_empty() {
             self.heading(1, "What the uncertainty intervals are made of");
             self.table(&view.budget);
-            self.line(&escaped(view.budget_note));
+            self.paragraph(view.budget_note);
         }
         if !view.probes.rows.is_empty() || !view.peak_search.is_empty() {
             self.heading(1, "Search for the peak");
             if !view.peak_search.is_empty() {
-                self.line(&escaped(&view.peak_search));
+                self.paragraph(&view.peak_search);
             }
             self.table(&view.probes);
         }
         self.method(view);
-        self.beside(beside);
+        self.supplements(supplements);
         self.disclosure(view);
+    }
+
+    fn costs(&mut self, view: &RunView) {
+        if !view.costs.is_empty() {
+            self.heading(1, "What an op costs");
+            self.paragraph(view.cost_note);
+            view.costs.iter().for_each(|table| self.table(table));
+        }
+        if !view.page_cache.table.rows.is_empty() {
+            self.heading(1, "Memory and disks");
+            self.paragraph(&view.page_cache.note);
+            self.table(&view.page_cache.table);
+        }
     }
 
     fn generation(&mut self, view: &RunView) {
@@ -157,13 +196,13 @@ impl MarkdownText {
         }
         [&all.output, &all.times, &all.goodput].into_iter().for_each(|table| self.table(table));
         if !all.note.is_empty() {
-            self.line(&escaped(&all.note));
+            self.paragraph(&all.note);
         }
         if let Some(endpoints) = &all.endpoints {
             self.heading(2, "By the rules of MLPerf Endpoints");
-            self.line(&escaped(&endpoints.lead));
+            self.paragraph(&endpoints.lead);
             self.table(&endpoints.points);
-            self.line(&escaped(endpoints.note));
+            self.paragraph(endpoints.note);
         }
     }
 
@@ -174,12 +213,12 @@ impl MarkdownText {
                 self.table(&host.consumers);
                 self.table(&host.interrupts);
             }
-            self.line(&escaped(view.consumers.note));
+            self.paragraph(view.consumers.note);
         }
         if let Some(profile) = &view.profile {
             self.heading(1, "Profile of the server");
             self.table(&profile.functions);
-            self.line(&escaped(&profile.note));
+            self.paragraph(&profile.note);
         }
     }
 
@@ -188,7 +227,7 @@ impl MarkdownText {
             return;
         }
         self.heading(1, "The method");
-        self.line(&escaped(&view.method.note));
+        self.paragraph(&view.method.note);
         self.table(&view.method.table);
     }
 
@@ -197,7 +236,7 @@ impl MarkdownText {
         self.findings("Connections were lost:", &view.connections);
         self.findings(view.reasons_lead, &view.reasons);
         if !view.executive.is_empty() {
-            self.line(&escaped(&view.executive.join(" ")));
+            self.paragraph(&view.executive.join(" "));
         }
     }
 
@@ -207,33 +246,22 @@ impl MarkdownText {
             self.line("Conditions under which the run fails:");
             self.list(view.gates.iter().map(|(sign, text)| format!("{sign} {}", escaped(text))));
         }
-        match view.warnings.first.len() + view.warnings.rest.len() {
+        match view.warnings.len() {
             0 => {}
             1 => self.findings("Warning:", &view.warnings),
             n => {
-                let all = view.warnings.first.iter().chain(&view.warnings.rest);
-                self.folded(&format!("{n} warnings"), all);
+                self.fold(&format!("{n} warnings"));
+                self.list(view.warnings.iter().map(finding));
+                self.end_of_fold();
             }
         }
     }
 
-    fn findings(&mut self, lead: &str, findings: &Findings) {
-        if findings.first.is_empty() {
-            return;
+    fn findings(&mut self, lead: &str, findings: &[FindingView]) {
+        if !findings.is_empty() {
+            self.line(lead);
+            self.list(findings.iter().map(finding));
         }
-        self.line(lead);
-        self.list(findings.first.iter().map(finding));
-        if !findings.rest.is_empty() {
-            let more = format!("{} more of the same at other load points", findings.rest.len());
-            self.folded(&more, findings.rest.iter());
-        }
-    }
-
-    /// What GitHub shows when it is clicked at.
-    fn folded<'f>(&mut self, summary: &str, findings: impl Iterator<Item = &'f FindingView>) {
-        self.line(&format!("<details><summary>{summary}</summary>"));
-        self.list(findings.map(finding));
-        self.line("</details>");
     }
 
     fn figures(&mut self, view: &RunView) {
@@ -242,16 +270,16 @@ impl MarkdownText {
             let weight = if f.main { "**" } else { "" };
             format!("{}: {weight}{}{weight}", escaped(&f.label), escaped(figure.trim()))
         }));
-        self.line(&escaped(&view.figures_note));
+        self.paragraph(&view.figures_note);
         self.list(view.facts.iter().map(|(n, v)| format!("{}: {}", escaped(n), escaped(v))));
         if !view.departures.is_empty() {
             self.line(&format!("{}:", view.departures_lead));
-            self.list(view.departures.iter().map(|d| escaped(d)));
+            self.items(&view.departures);
         }
         if !view.command.is_empty() {
             self.line("To repeat it:");
             self.fenced(&view.command);
-            self.line(&escaped(&view.repeat_note));
+            self.paragraph(&view.repeat_note);
         }
     }
 
@@ -259,9 +287,9 @@ impl MarkdownText {
         if !view.limit_texts.is_empty() || !view.evidence.rows.is_empty() {
             self.heading(2, "What limited each load point");
         }
-        self.list(view.limit_texts.iter().map(|(place, text)| match text.is_empty() {
-            true => escaped(place),
-            false => format!("{}: {}", escaped(place), escaped(text)),
+        self.list(view.limit_texts.iter().map(|(points, text)| match text.is_empty() {
+            true => escaped(points),
+            false => format!("{}: {}", escaped(points), escaped(text)),
         }));
         self.table(&view.evidence);
     }
@@ -269,15 +297,15 @@ impl MarkdownText {
     fn capacity(&mut self, view: &RunView) {
         let Some(capacity) = &view.capacity else { return };
         self.heading(1, "Capacity");
-        self.line(&format!("**{}**", escaped(&capacity.claim)));
+        self.strong(&capacity.claim);
         if !capacity.limit.is_empty() {
             self.line(&format!("What limited it beyond: {}", escaped(&capacity.limit)));
         }
         if !capacity.how.is_empty() {
-            self.line(&escaped(&capacity.how));
+            self.paragraph(&capacity.how);
         }
         self.table(&capacity.tries);
-        self.line(&escaped(capacity.note));
+        self.paragraph(capacity.note);
     }
 
     fn errors(&mut self, view: &RunView) {
@@ -288,8 +316,8 @@ impl MarkdownText {
         self.heading(1, "Errors");
         self.table(&view.errors);
         self.table(&view.unexpected);
-        for (place, samples) in &view.error_samples {
-            self.line(&format!("Samples of {}:", escaped(place)));
+        for (point, samples) in &view.error_samples {
+            self.line(&format!("Samples of {}:", escaped(point)));
             self.list(samples.iter().map(|s| code(s)));
         }
     }
@@ -302,7 +330,7 @@ impl MarkdownText {
         view.disclosure.iter().for_each(|section| self.section(section));
         if !view.not_verified.is_empty() {
             self.heading(2, "Not verified");
-            self.list(view.not_verified.iter().map(|n| escaped(n)));
+            self.items(&view.not_verified);
         }
     }
 
@@ -324,11 +352,11 @@ impl MarkdownText {
         self.line(&format!("{fence}\n{}\n{fence}", content.trim_end()));
     }
 
-    fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &Table) {
         if table.rows.is_empty() {
             return;
         }
-        self.line(&format!("*{}*", escaped(&table.caption)));
+        self.emphasised(&table.caption);
         let names = table.columns.iter().map(|c| match c.unit.is_empty() {
             true => escaped(&c.name),
             false => escaped(&format!("{}, {}", c.name, c.unit)),
@@ -340,67 +368,14 @@ impl MarkdownText {
     }
 }
 
-/// A page of another kind, in the same dialect. All text is escaped.
-#[derive(Default)]
-pub(crate) struct MarkdownPage(MarkdownText);
-
-impl MarkdownPage {
-    pub(crate) fn title(&mut self, title: &str) {
-        self.0.heading(0, title);
-    }
-
-    pub(crate) fn section(&mut self, title: &str) {
-        self.0.heading(1, title);
-    }
-
-    pub(crate) fn priced(&mut self, prices: &PriceComparison) {
-        self.0.priced(prices);
-    }
-
-    pub(crate) fn paragraph(&mut self, text: &str) {
-        self.0.line(&escaped(text));
-    }
-
-    pub(crate) fn emphasised(&mut self, text: &str) {
-        self.0.line(&format!("*{}*", escaped(text)));
-    }
-
-    pub(crate) fn strong(&mut self, text: &str) {
-        self.0.line(&format!("**{}**", escaped(text)));
-    }
-
-    pub(crate) fn items(&mut self, items: &[String]) {
-        self.0.list(items.iter().map(|item| escaped(item)));
-    }
-
-    pub(crate) fn table(&mut self, table: &Table) {
-        self.0.table(table);
-    }
-
-    /// What follows is shown on demand.
-    pub(crate) fn fold(&mut self, summary: &str) {
-        self.0.line(&format!("<details><summary>{}</summary>", escaped(summary)));
-    }
-
-    pub(crate) fn end_of_fold(&mut self) {
-        self.0.line("</details>");
-    }
-
-    pub(crate) fn end(mut self, closing: &str) -> String {
-        self.0.line("---");
-        self.0.line(closing);
-        self.0.text
-    }
-}
-
 fn row(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
 fn finding(finding: &FindingView) -> String {
-    let place =
+    let location =
         if finding.place.is_empty() { String::new() } else { format!(" ({})", finding.place) };
-    format!("**{}**{}: {}", escaped(&finding.rule), escaped(&place), escaped(&finding.text))
+    format!("**{}**{}: {}", escaped(&finding.rule), escaped(&location), escaped(&finding.text))
 }
 
 /// Characters that could begin markup are escaped; line ends become spaces.

@@ -1,8 +1,8 @@
-//! Pages of what is no run: a published report alone, and prices of systems side by side.
+//! Pages without a run: a published report alone, and prices of systems side by side.
 
 use minijinja::value::Serde;
 use plimsoll_model::prices::PriceComparison;
-use plimsoll_model::published::{Placed, PublishedComparison, PublishedPage};
+use plimsoll_model::published::{CitedText, PublishedComparison, PublishedPage};
 use serde::Serialize;
 
 use crate::html::{ReportError, environment};
@@ -12,7 +12,7 @@ use crate::view::{CLOSING, PriceView, PublishedView, comparison_tables, price_co
 #[derive(Serialize)]
 struct PublishedReport {
     title: String,
-    /// Named apart from the templates' own words.
+    /// Not named like a keyword of the templates.
     report: PublishedView,
     closing: &'static str,
 }
@@ -36,7 +36,7 @@ struct Compared {
     systems: Vec<PriceView>,
 }
 
-/// Systems side by side with what each is made of, as the inside of a page.
+/// Systems side by side with the parts of each, as the inside of a page.
 ///
 /// # Errors
 /// When the embedded template does not render, which no prices should be able to cause.
@@ -99,7 +99,7 @@ pub(crate) struct PublishedCompared {
     pub(crate) sources: [String; 2],
     /// Figures, then load points where both print some.
     pub(crate) tables: Vec<Table>,
-    pub(crate) notes: Vec<Placed>,
+    pub(crate) notes: Vec<CitedText>,
     closing: &'static str,
 }
 

@@ -1,21 +1,23 @@
 //! How big a server must be, as text for a terminal.
 
 mod doubts;
+mod page_cache;
 
 use plimsoll_model::event::Bound;
 use plimsoll_model::size::{
     CeilingBasis, Estimate, Need, PeakBound, PredictedPeak, ResponseAt, ResponseLaw, Sizing, Term,
     TermKind,
 };
-use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped, three_digits, whole_percent};
+use plimsoll_model::units::{
+    self, Bytes, BytesPerSec, Nanos, grouped, three_digits, whole_percent,
+};
 
-use crate::table::{Table, figures, words};
-use crate::text::ABSENT;
+use crate::table::{Rows, Table};
 
 /// From here on a load counts as extrapolated.
 const BEYOND_RATIO: f64 = 1.005;
 
-/// The sizing for a person: what is needed, what it rests on, what it does not know.
+/// The sizing for a person: needs, evidence, and unknowns.
 pub fn sizing_text(sizing: &Sizing) -> String {
     let mut lines = vec![heading(sizing)];
     if let Some(refusal) = &sizing.refused {
@@ -26,14 +28,21 @@ pub fn sizing_text(sizing: &Sizing) -> String {
         lines.push(format!("\n{}", table.aligned()));
     }
     lines.extend(sizing.processors.as_ref().map(|need| law("Processor time of an op", need)));
+    lines.extend(page_cache::lines(sizing.page_cache, sizing.asked.memory_bytes));
     lines.extend(sizing.servers.map(|servers| {
         let count = counted(servers);
         format!("Servers like the one measured: {} ({count})", grouped(servers.whole()))
     }));
     lines.extend(sizing.response.iter().map(response));
     lines.extend(sizing.users.map(|users| {
-        let think = sizing.asked.think.unwrap_or_default();
-        format!("Users with {think} between two requests: {}", grouped(users.round()))
+        let users = grouped(users.round());
+        match (sizing.asked.think, sizing.asked.users_per_client) {
+            (Some(think), _) => format!("Users with {think} between two requests: {users}"),
+            (None, Some(each)) => {
+                format!("Users, {} to a client of the suite: {users}", grouped(each))
+            }
+            (None, None) => format!("Users with the suite's think time: {users}"),
+        }
     }));
     lines.extend(sizing.money.as_ref().map(|money| {
         let least = if money.bound == Bound::AtLeast { "at least " } else { "" };
@@ -46,7 +55,8 @@ pub fn sizing_text(sizing: &Sizing) -> String {
             grouped(money.per_thousand_ops_per_s),
         )
     }));
-    lines.extend(sizing.peaks.iter().map(peak));
+    let bounded = sizing.peaks.iter().filter(|peak| peak.bound != PeakBound::Open);
+    lines.extend(bounded.map(peak));
     if !sizing.unknown.is_empty() {
         lines.push("\nNot known:".to_owned());
         lines.extend(sizing.unknown.iter().map(|it| format!("  - {}", doubts::unknown(it))));
@@ -55,28 +65,30 @@ pub fn sizing_text(sizing: &Sizing) -> String {
 }
 
 fn heading(sizing: &Sizing) -> String {
-    let (asked, measured) = (&sizing.asked, &sizing.measured);
-    let within = asked.within.as_ref().map(|within| format!(" within {within}"));
-    let runs = match measured.runs.len() {
-        1 => "1 run".to_owned(),
-        runs => format!("{runs} runs"),
-    };
+    let (request, measured) = (&sizing.asked, &sizing.measured);
+    let within = request.within.as_ref().map(|within| format!(" within {within}"));
+    let runs = units::counted(measured.runs.len(), "run");
     let busy = measured
         .busy_highest_ratio
         .map(|busy| format!(", where the processors were {} busy", whole_percent(busy)));
+    let ops = format!("{} ops/s", grouped(request.load_ops_per_s));
+    let load = match (request.users, request.load_bytes_per_s) {
+        (Some(users), _) => format!("{} users ({ops})", grouped(users)),
+        (None, Some(rate)) => format!("{} ({ops})", BytesPerSec(rate)),
+        (None, None) => ops,
+    };
     format!(
-        "For {} ops/s{} at up to {} of each resource; from {runs} with {} load points up to {} \
+        "For {load}{} at up to {} of each resource; from {runs} with {} load points up to {} \
          ops/s{}",
-        grouped(asked.load_ops_per_s),
         within.unwrap_or_default(),
-        whole_percent(asked.headroom_ratio),
+        whole_percent(request.headroom_ratio),
         measured.loads,
         grouped(measured.highest_ops_per_s),
         busy.unwrap_or_default(),
     )
 }
 
-/// In what a need is counted.
+/// The unit of a need.
 #[derive(Clone, Copy)]
 enum Unit {
     Cores,
@@ -108,47 +120,40 @@ impl Unit {
 }
 
 fn needs(sizing: &Sizing) -> Table {
-    let columns = vec![
-        words("need"),
-        figures("how many", ""),
-        words("95 %"),
-        figures("an op takes", ""),
-        figures("in all", ""),
-        words("one can do"),
-        figures("load ÷ highest measured", ""),
-    ];
-    let mut table = Table::new("", columns);
-    let rows = [
+    let needs = [
         ("processors", &sizing.processors, Unit::Cores),
         ("disks, by transfers", &sizing.disks_by_iops, Unit::PerSecond),
         ("disks, by bytes", &sizing.disks_by_bytes, Unit::BytesPerSecond),
         ("adapters", &sizing.adapters, Unit::BytesPerSecond),
         ("memory", &sizing.memory, Unit::Bytes),
     ];
-    for (name, need, unit) in rows {
-        need.iter().for_each(|need| table.push(row(name, need, unit)));
-    }
-    table
-}
-
-fn row(name: &str, need: &Need, unit: Unit) -> Vec<String> {
-    let absent = || ABSENT.to_owned();
-    let each = need.each.map(|each| match each.basis {
-        CeilingBasis::Time => "1 core".to_owned(),
-        CeilingBasis::Stated => format!("{}, as stated", unit.total(each.value)),
-        CeilingBasis::Limit => format!("{}, its limit", unit.total(each.value)),
-        CeilingBasis::LinkSpeed => format!("{}, its speed", unit.total(each.value)),
-        CeilingBasis::Utilisation => format!("{}, as busy as it was", unit.total(each.value)),
-    });
-    vec![
-        name.to_owned(),
-        need.count.map_or_else(absent, |count| grouped(count.whole())),
-        need.count.map_or_else(|| interval(need.total, |value| unit.total(value)), counted),
-        need.per_op.map_or_else(absent, |per_op| unit.per_op(per_op.value)),
-        unit.total(need.total.value),
-        each.unwrap_or_else(absent),
-        format!("{} x", three_digits(need.load_ratio)),
-    ]
+    let needs =
+        needs.into_iter().filter_map(|(name, need, unit)| Some((name, need.as_ref()?, unit)));
+    Rows::new("", needs)
+        .text("need", |(name, ..)| *name)
+        .figures("how many", "", |(_, need, _)| need.count.map(|count| grouped(count.whole())))
+        .text("95 %", |(_, need, unit)| {
+            need.count.map_or_else(|| interval(need.total, |value| unit.total(value)), counted)
+        })
+        .figures("an op takes", "", |(_, need, unit)| {
+            need.per_op.map(|per_op| unit.per_op(per_op.value))
+        })
+        .figures("in all", "", |(_, need, unit)| unit.total(need.total.value))
+        .text("one can do", |(_, need, unit)| {
+            need.each.map(|each| match each.basis {
+                CeilingBasis::Time => "1 core".to_owned(),
+                CeilingBasis::Stated => format!("{}, as stated", unit.total(each.value)),
+                CeilingBasis::Limit => format!("{}, its limit", unit.total(each.value)),
+                CeilingBasis::LinkSpeed => format!("{}, its speed", unit.total(each.value)),
+                CeilingBasis::Utilisation => {
+                    format!("{}, as busy as it was", unit.total(each.value))
+                }
+            })
+        })
+        .figures("load ÷ highest measured", "", |(_, need, _)| {
+            format!("{} x", three_digits(need.load_ratio))
+        })
+        .table()
 }
 
 /// `4.20 (4.02–4.51)`, or `at least 4.02`.
@@ -219,15 +224,15 @@ fn peak(peak: &PredictedPeak) -> String {
         1.0 => "1 core".to_owned(),
         cores => format!("{} cores", grouped(cores)),
     };
-    let which = if peak.measured { "as measured" } else { "twice that" };
-    let most = if peak.bound == PeakBound::AtMost { "at most " } else { "" };
+    let which = if peak.measured { "the size measured" } else { "twice that" };
+    let ops_per_s = match peak.bound {
+        PeakBound::AtLeast | PeakBound::Open => interval(peak.ops_per_s, three_digits),
+        PeakBound::AtMost => format!("at most {}", counted(peak.ops_per_s)),
+        PeakBound::Exact => counted(peak.ops_per_s),
+    };
     let beyond = match peak.load_ratio > BEYOND_RATIO {
         true => format!(", {} x the highest load measured", three_digits(peak.load_ratio)),
         false => String::new(),
     };
-    format!(
-        "Peak of {cores}, {which}: {most}{} ops/s ({}){beyond}",
-        three_digits(peak.ops_per_s.value),
-        interval(peak.ops_per_s, three_digits),
-    )
+    format!("Where {cores} would be full ({which}), as predicted: {ops_per_s} ops/s{beyond}")
 }

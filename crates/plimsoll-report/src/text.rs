@@ -1,10 +1,10 @@
 //! How numbers are written: three significant digits, one unit per column.
 
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::Axis;
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Bytes, Nanos, clients, grouped};
 
-/// What stands where there is no value.
+/// Shown where there is no value.
 pub(crate) const ABSENT: &str = "–";
 
 /// Unit of a column or axis of times, chosen once so that its numbers can be compared by eye.
@@ -41,15 +41,15 @@ impl TimeUnit {
         }
     }
 
-    pub(crate) fn of(self, nanos: f64) -> f64 {
+    pub(crate) fn convert(self, nanos: f64) -> f64 {
         nanos / self.nanos()
     }
 
     pub(crate) fn text(self, nanos: Option<f64>) -> String {
-        nanos.map_or_else(|| ABSENT.to_owned(), |n| three_digits(self.of(n)))
+        nanos.map_or_else(|| ABSENT.to_owned(), |n| three_digits(self.convert(n)))
     }
 
-    pub(crate) fn stated(self, figure: Option<Stated>) -> String {
+    pub(crate) fn figure_text(self, figure: Option<ReportedFigure>) -> String {
         figure.map_or_else(|| ABSENT.to_owned(), |figure| figure.text_in(self.nanos()))
     }
 }
@@ -63,7 +63,7 @@ pub(crate) struct ResourceUnit {
 }
 
 impl ResourceUnit {
-    /// For values in `unit`, as results name it, the largest of which is known.
+    /// For values in `unit`, as results name it, the largest of which is `largest`.
     pub(crate) fn for_largest(unit: &str, largest: f64) -> Self {
         let of = |divisor: f64, name: &str| Self { divisor, name: name.to_owned() };
         match unit {
@@ -82,12 +82,12 @@ impl ResourceUnit {
         Self { divisor: 1024f64.powi(power as i32), name: format!("{}{per}", units[power]) }
     }
 
-    pub(crate) fn of(&self, value: f64) -> f64 {
+    pub(crate) fn convert(&self, value: f64) -> f64 {
         value / self.divisor
     }
 
     pub(crate) fn text(&self, value: f64) -> String {
-        three_digits(self.of(value))
+        three_digits(self.convert(value))
     }
 
     /// With the unit behind it, where there is one.
@@ -102,10 +102,7 @@ impl ResourceUnit {
 
 /// Three significant digits; thousands grouped; trailing zeros kept, since they are digits.
 pub(crate) fn three_digits(value: f64) -> String {
-    match value.is_finite() {
-        true => plimsoll_model::units::three_digits(value),
-        false => ABSENT.to_owned(),
-    }
+    if value.is_finite() { plimsoll_model::units::three_digits(value) } else { ABSENT.to_owned() }
 }
 
 /// A rate or count that may have a fraction.
@@ -113,7 +110,7 @@ pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|v| v.is_finite()).map_or_else(|| ABSENT.to_owned(), grouped)
 }
 
-/// What an axis counts, with its unit where there is one and the name does not say it.
+/// What an axis counts, with its unit where there is one and the name lacks it.
 pub(crate) fn axis_name(axis: &Axis) -> String {
     match axis.unit.as_str() {
         "" => axis.name.clone(),
@@ -161,9 +158,9 @@ pub(crate) fn instant(rfc3339: &str) -> String {
     }
 }
 
-/// A command line that a POSIX shell reads back as the same words.
-pub(crate) fn command_line(words: &[String]) -> String {
-    words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ")
+/// A command line that a POSIX shell splits into the same arguments.
+pub(crate) fn command_line(arguments: &[String]) -> String {
+    arguments.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(word: &str) -> String {
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_command_line_can_be_pasted_into_a_shell() {
-        let words = ["plimsoll", "run", "it's", "a b"].map(str::to_owned);
-        assert_eq!(command_line(&words), r"plimsoll run 'it'\''s' 'a b'");
+        let arguments = ["plimsoll", "run", "it's", "a b"].map(str::to_owned);
+        assert_eq!(command_line(&arguments), r"plimsoll run 'it'\''s' 'a b'");
     }
 }

@@ -1,6 +1,6 @@
 "use strict";
 // Sorts by the column whose heading is pressed, best first, and the other way round when pressed
-// again. Cells hold their place; what has none stays last.
+// again. Cells have their rank; what has none stays last.
 function sortableBoard() {
   const table = document.getElementById("board");
   const headings = [...table.tHead.rows[0].cells];

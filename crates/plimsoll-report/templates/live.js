@@ -1,4 +1,4 @@
-// The run tells of itself; nothing is asked for again.
+// The run sends events; the page does not poll.
 const SECONDS_MAX = 512;
 const FAILURES_MAX = 10;
 const at = (id) => document.getElementById(id);
@@ -10,12 +10,12 @@ let failures = 0;
 let drawing = false;
 
 const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
-// Whoever connects, again or for the first time, is told all.
+// Each connection, new or repeated, receives everything from the start.
 source.addEventListener("open", () => { seconds = []; failures = 0; });
 source.addEventListener("error", () => {
   failures += 1;
   if (source.readyState === EventSource.CLOSED || failures >= FAILURES_MAX) {
-    end("The program is not there any more, or too many look on. This page does not change again; reload it to try once more.");
+    end("The program is not there any more, or too many viewers are connected. This page does not change again; reload it to try once more.");
   } else {
     at("title").textContent = "The connection is lost; trying again.";
   }

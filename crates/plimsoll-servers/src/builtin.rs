@@ -1,5 +1,5 @@
-//! `builtin:` targets: a reference server, in a process of its own; how it listens, how it is asked
-//! to stop, and how it may have as many files open as the system allows.
+//! `builtin:` targets: a reference server, in a process of its own; how it listens, how it is
+//! stopped, and how its limit of open files is raised.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
@@ -23,8 +23,8 @@ pub const ANNOUNCEMENT: &str = "listening on ";
 /// Where a reference server finds the password of its user.
 pub const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 
-/// Connections that may wait in the kernel to be accepted; std's limit is too small for clients that
-/// connect all at once.
+/// Connections that may wait in the kernel to be accepted; std's limit is too small for clients
+/// that connect all at once.
 const BACKLOG: i32 = 4_096;
 
 /// How long a reference server may take until it listens.
@@ -46,14 +46,14 @@ pub struct Builtin {
     pub cores: Vec<u32>,
     /// Version to disclose.
     pub version: String,
-    /// Who may log on, for servers that ask; `None`: everybody.
+    /// Who may log on, for servers with logins; `None`: everybody.
     pub login: Option<Login>,
     /// It gets a directory of its own below `TMPDIR`, whose name begins so.
     pub scratch: Option<&'static str>,
 }
 
 impl Builtin {
-    /// It does so much work besides for each request.
+    /// Does this much extra work for each request.
     #[must_use]
     pub fn with_work(mut self, work: Option<Nanos>) -> Self {
         let flag = work.map(|work| ["--work".into(), span_text(work).into()]);
@@ -67,7 +67,8 @@ impl Builtin {
         Self { listen_on: ip, ..self }
     }
 
-    /// A server of `program` on `cores` and loopback, of this version, without arguments of its own.
+    /// A server of `program` on `cores` and loopback, of this version, without arguments of its
+    /// own.
     pub fn new(verb: &'static str, program: PathBuf, cores: &[u32]) -> Self {
         Self {
             verb,
@@ -81,7 +82,7 @@ impl Builtin {
         }
     }
 
-    /// Starts it and waits until it says where it listens.
+    /// Starts it and waits until it announces its address.
     pub fn start(&self) -> Result<ServerProcess, ServerError> {
         // Removed by the server when it ends, and by us when it was killed.
         let scratch = self.scratch.map(|prefix| tempfile::Builder::new().prefix(prefix).tempdir());
@@ -130,7 +131,7 @@ impl Builtin {
     }
 }
 
-/// Where a reference server says it listens.
+/// The announced address of a reference server.
 #[derive(Debug, PartialEq, Eq)]
 struct Announced {
     scheme: String,
@@ -148,14 +149,14 @@ fn wait_for_announcement(
         std::thread::spawn(move || {
             // Reads on to the end, so that the server never blocks on a full pipe.
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if let Some(found) = parse_announcement(&line) {
-                    let _ = sender.send(found);
+                if let Some(announcement) = parse_announcement(&line) {
+                    let _ = sender.send(announcement);
                 }
             }
         });
     }
     match announced.recv_timeout(START_WAIT) {
-        Ok(found) => Ok(found),
+        Ok(announcement) => Ok(announcement),
         Err(why) => {
             let status = process.stop()?;
             let (software, tail) = (software.to_string(), process.stderr_tail());
@@ -179,7 +180,8 @@ fn parse_announcement(line: &str) -> Option<Announced> {
     Some(Announced { scheme: scheme.to_owned(), address: address.parse().ok()?, path })
 }
 
-/// A request to stop, shared by whoever may ask and whoever must obey. Clones are one request.
+/// A request to stop, shared by those that may request it and those that must obey. Clones are one
+/// request.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<watch::Sender<bool>>);
 
@@ -190,23 +192,23 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Not requested yet.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Asks. Asking again changes nothing.
+    /// Requests the stop. Further calls change nothing.
     pub fn request(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether somebody has asked.
+    /// Whether the stop was requested.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Asks once standard input ends: a process whose parent holds the other end of that pipe
-    /// stops with its parent, however the parent ends.
+    /// Requests the stop once standard input ends: a process whose parent holds the other end of
+    /// that pipe stops with its parent, however that ends.
     pub fn request_when_stdin_ends(&self) {
         let stop = self.clone();
         std::thread::spawn(move || {
@@ -221,11 +223,11 @@ impl Stop {
     pub async fn requested(&self) {
         let mut requests = self.0.subscribe();
         // An error would mean that the sender is gone, and `self` holds it.
-        let _ = requests.wait_for(|asked| *asked).await;
+        let _ = requests.wait_for(|is_requested| *is_requested).await;
     }
 }
 
-/// Listens, without blocking. Answers with the address too, whose port the system may have chosen.
+/// Listens, without blocking. Returns the address too, whose port the system may have chosen.
 pub fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address)?;
     // A second listen(2) on a listening socket changes its backlog.
@@ -240,7 +242,7 @@ pub fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Refused where a sandbox says so; the limit stays what it was.
+    // A sandbox may refuse it; the limit then stays.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
@@ -252,21 +254,24 @@ mod tests {
     fn an_announcement_is_a_url_with_a_port() {
         let parsed =
             |line| parse_announcement(line).map(|a| (a.scheme, a.address.to_string(), a.path));
-        let found = |scheme: &str, address: &str, path: &str| {
+        let expected = |scheme: &str, address: &str, path: &str| {
             Some((scheme.to_owned(), address.to_owned(), path.to_owned()))
         };
-        assert_eq!(parsed("listening on https://[::1]:8443/"), found("https", "[::1]:8443", "/"));
+        assert_eq!(
+            parsed("listening on https://[::1]:8443/"),
+            expected("https", "[::1]:8443", "/")
+        );
         assert_eq!(
             parsed("listening on nfs://127.0.0.1:2049/export?mountport=2049"),
-            found("nfs", "127.0.0.1:2049", "/export?mountport=2049")
+            expected("nfs", "127.0.0.1:2049", "/export?mountport=2049")
         );
         assert_eq!(
             parsed("listening on smb://ann@127.0.0.1:445/plimsoll"),
-            found("smb", "127.0.0.1:445", "/plimsoll")
+            expected("smb", "127.0.0.1:445", "/plimsoll")
         );
         assert_eq!(
             parsed("listening on app://127.0.0.1:7415/"),
-            found("app", "127.0.0.1:7415", "/")
+            expected("app", "127.0.0.1:7415", "/")
         );
         for wrong in ["listening at http://127.0.0.1:1/", "listening on http://host/", "ready"] {
             assert_eq!(parsed(wrong), None, "{wrong}");

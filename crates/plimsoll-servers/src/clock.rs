@@ -1,5 +1,6 @@
-//! The only place of the servers that reads a clock: deadlines of bounded waits, file times.
+//! The only module of the servers that reads a clock: deadlines of bounded waits, file times.
 
+use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a bounded wait looks again.
@@ -20,6 +21,12 @@ impl Deadline {
     #[allow(clippy::disallowed_methods, reason = "bounded waits for processes need a real clock")]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
+    }
+
+    /// Until then; an error afterwards.
+    pub fn remaining(self) -> io::Result<Duration> {
+        let left = self.left();
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
 
     /// Sleeps one step; false once the deadline has passed.

@@ -17,7 +17,7 @@ const PERIOD_US: u64 = 100_000;
 const REMOVE_TRIES: u32 = 20;
 const REMOVE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a server is held to.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Confinement {
     /// CPU time per time: 0.5 is half of one core.
@@ -46,7 +46,7 @@ impl Confinement {
     }
 
     /// Moves every process of the server into groups with these limits; what it forks later is
-    /// held with it.
+    /// limited with it.
     pub fn hold(&self, server: &ServerProcess) -> Result<Confined, ServerError> {
         let refused = |source| ServerError::System {
             doing: "hold the server to a control group (this needs root, or a cgroup that was \
@@ -166,9 +166,12 @@ mod tests {
 
     #[test]
     fn a_fraction_of_a_core_is_a_quota_of_the_period() {
-        let held = Confinement { quota_cores: Some(0.25), memory_bytes: Some(64 << 20) };
-        let texts: Vec<String> =
-            held.rules().iter().flat_map(|rule| rule.files.iter().map(|f| f.1.clone())).collect();
+        let confinement = Confinement { quota_cores: Some(0.25), memory_bytes: Some(64 << 20) };
+        let texts: Vec<String> = confinement
+            .rules()
+            .iter()
+            .flat_map(|rule| rule.files.iter().map(|f| f.1.clone()))
+            .collect();
         assert_eq!(texts, ["25000", "25000 100000", "67108864", "67108864"]);
     }
 }

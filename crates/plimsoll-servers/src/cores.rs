@@ -1,12 +1,13 @@
 //! Which cores a server may use.
 
 use std::io;
+use std::thread;
 
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-/// The lowest of ordinary priorities: such a thread still gets its turn on a core that is full, a
-/// sixtieth of it. With `SCHED_IDLE` it would be a three-hundredth, and samples would come late.
+/// The lowest of ordinary priorities: such a thread still gets a sixtieth of a saturated core. With
+/// `SCHED_IDLE` it would be a three-hundredth, and samples would come late.
 const NICE_LOWEST: i32 = 19;
 
 /// Cores this process may run on, ascending.
@@ -18,15 +19,22 @@ pub fn available() -> io::Result<Vec<u32>> {
 /// Keeps the calling thread, and the threads and processes it starts from now on, on `cores`.
 /// An empty list leaves everything as it is.
 pub fn pin_current_thread(cores: &[u32]) -> io::Result<()> {
-    if cores.is_empty() {
-        return Ok(());
-    }
-    Ok(sched_setaffinity(None, &set_of(cores)?)?)
+    if cores.is_empty() { Ok(()) } else { Ok(sched_setaffinity(None, &set_of(cores)?)?) }
+}
+
+/// Starts something from a thread that is kept on `cores` first: a process and all its descendants
+/// inherit them, with no moment in which a worker could have been started elsewhere.
+pub fn on_cores<T: Send>(cores: &[u32], start: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let pinned = || pin_current_thread(cores).map(|()| start());
+    thread::scope(|scope| match scope.spawn(pinned).join() {
+        Ok(outcome) => outcome,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 /// Keeps every thread that this process has now on `cores`, and what they start from now on; an
-/// empty list leaves everything as it is. Answers with their thread ids. Without `/proc` it is the
-/// calling thread alone, and no ids are known.
+/// empty list changes nothing. Returns their thread ids. Without `/proc` it pins the calling thread
+/// alone, and returns no ids.
 pub fn pin_all_threads(cores: &[u32]) -> io::Result<Vec<u32>> {
     let set = set_of(cores)?;
     let mut threads = Vec::new();

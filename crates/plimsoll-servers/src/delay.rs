@@ -3,12 +3,12 @@
 //! time; the work of the server itself comes before the wait and is hidden by it.
 //!
 //! An HTTP and an SMB server hold their replies in [`DelayLaw::hold`], the NFS server in a thread
-//! of its own. Whoever waits is awake for the last two milliseconds, so that a reply leaves within
-//! some 20 µs of its instant where the server has a core of its own, and later where it has not:
-//! the log says how late each was.
+//! of its own. A waiting thread spins for the last two milliseconds, so that a reply leaves within
+//! some 20 µs of its instant if the server has its own core, and later otherwise: the log has how
+//! late each was.
 //!
 //! [`Work`] makes a server slower by a known amount of processor time for each request, so that a
-//! generator on the same host finds where its line ends.
+//! generator on the same host can find that server's capacity.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,60 +20,49 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::ServerError;
 use crate::clock::monotonic_ns;
-use crate::log::{Log, ROWS_MAX, Row};
-pub use crate::station::Passage;
-use crate::station::Station;
+use crate::log::{self, Log, ROWS_MAX, Row};
+pub use crate::queue::Passage;
+use crate::queue::ServiceQueue;
 
 /// The runtime's timers have steps of a millisecond, and may be one late.
 const AWAKE_NS: u64 = 2_000_000;
 /// A server that had a request within this time looks for the next without sleeping.
 const IDLE_NS: u64 = 1_000_000_000;
-/// How often a server without requests sees whether one has come.
+/// How often an idle server checks for requests.
 const IDLE_LOOK: Duration = Duration::from_millis(1);
-
-/// What to be, beside what the server is.
-#[derive(Clone, Debug)]
-pub struct DelayConfig {
-    /// The queue to be.
-    pub spec: CalibratedSpec,
-    /// Where to write what happened to each request, at the end; the file is replaced.
-    pub log: Option<PathBuf>,
-}
 
 /// The queue, shared by all connections of a server.
 pub struct DelayLaw {
-    config: DelayConfig,
+    spec: CalibratedSpec,
+    /// Where to write what happened to each request, at the end; the file is replaced.
+    log: Option<PathBuf>,
     state: Mutex<State>,
 }
 
 struct State {
-    station: Station,
+    queue: ServiceQueue,
     log: Option<Log>,
     last_arrival_ns: u64,
 }
 
 impl DelayLaw {
-    /// One where a law was asked for.
-    pub fn asked(
+    /// From the law, if one was requested.
+    pub fn from_spec(
         spec: Option<&CalibratedSpec>,
         log: Option<&PathBuf>,
     ) -> Result<Option<Arc<Self>>, ServerError> {
-        let config = spec.map(|spec| DelayConfig { spec: spec.clone(), log: log.cloned() });
-        config.map(|config| Self::new(&config)).transpose()
+        spec.map(|spec| Self::new(spec.clone(), log.cloned())).transpose()
     }
 
-    /// An empty queue. That the log cannot be written is found out now and not at the end.
-    pub fn new(config: &DelayConfig) -> Result<Arc<Self>, ServerError> {
-        if let Some(path) = &config.log {
-            std::fs::File::create(path)
-                .map_err(|source| ServerError::Log { path: path.clone(), source })?;
-        }
+    /// An empty queue. Opens the log now, so that an unwritable one fails early.
+    pub fn new(spec: CalibratedSpec, log: Option<PathBuf>) -> Result<Arc<Self>, ServerError> {
+        log::create(log.as_deref())?;
         let state = State {
-            station: Station::new(&config.spec),
-            log: config.log.as_ref().map(|_| Log::new(ROWS_MAX)),
+            queue: ServiceQueue::new(&spec),
+            log: log.as_ref().map(|_| Log::new(ROWS_MAX)),
             last_arrival_ns: 0,
         };
-        Ok(Arc::new(Self { config: config.clone(), state: Mutex::new(state) }))
+        Ok(Arc::new(Self { spec, log, state: Mutex::new(state) }))
     }
 
     /// A request has arrived, now: when its reply leaves.
@@ -82,21 +71,21 @@ impl DelayLaw {
         // Read under the lock, so that arrivals are in order.
         let now_ns = monotonic_ns();
         state.last_arrival_ns = now_ns;
-        state.station.arrive(now_ns)
+        state.queue.arrive(now_ns)
     }
 
     /// The reply has been handed to the kernel, or to what does that, at `sent_ns`.
     pub fn sent(&self, passage: Passage, sent_ns: u64) {
-        let Passage { arrival_ns, departure_ns } = passage;
+        let Passage { arrival_ns, completion_ns } = passage;
         if let Some(log) = &mut self.state().log {
-            log.add(Row { arrival_ns, departure_ns, sent_ns, key: None });
+            log.add(Row { arrival_ns, completion_ns, sent_ns, key: None });
         }
     }
 
-    /// Waits until the reply leaves; others have their turn meanwhile.
+    /// Waits until the reply leaves; other tasks run meanwhile.
     pub async fn hold(&self, passage: Passage) {
         loop {
-            let left_ns = passage.departure_ns.saturating_sub(monotonic_ns());
+            let left_ns = passage.completion_ns.saturating_sub(monotonic_ns());
             match left_ns {
                 0 => return,
                 1..=AWAKE_NS => tokio::task::yield_now().await,
@@ -105,8 +94,8 @@ impl DelayLaw {
         }
     }
 
-    /// Keeps the thread of a runtime awake while requests come, so that none is stamped late
-    /// because somebody had to wake up. For servers on cores of their own. Never ends.
+    /// Keeps the thread of a runtime awake while requests come, so that no stamp is late because of
+    /// a wakeup. For servers on cores of their own. Never ends.
     pub async fn keep_awake(&self) {
         loop {
             let idle_ns = monotonic_ns().saturating_sub(self.state().last_arrival_ns);
@@ -118,12 +107,12 @@ impl DelayLaw {
         }
     }
 
-    /// Writes the log, if one is wanted.
+    /// Writes the log, if one is configured.
     pub fn write_log(&self) -> Result<(), ServerError> {
-        let Some(path) = &self.config.log else { return Ok(()) };
+        let Some(path) = &self.log else { return Ok(()) };
         let state = self.state();
         let Some(log) = &state.log else { return Ok(()) };
-        log.write(path, &self.config.spec, state.station.stall())
+        log.write(path, &self.spec, state.queue.stall())
             .map_err(|source| ServerError::Log { path: path.clone(), source })
     }
 
@@ -134,7 +123,7 @@ impl DelayLaw {
 
 impl std::fmt::Debug for DelayLaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DelayLaw").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("DelayLaw").field("spec", &self.spec).finish_non_exhaustive()
     }
 }
 
@@ -143,7 +132,7 @@ pub fn now_ns() -> u64 {
     monotonic_ns()
 }
 
-/// Processor time for each request, besides what the server needs for it.
+/// Extra processor time for each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work(pub Nanos);
 
@@ -170,17 +159,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reply_is_held_until_its_instant_and_the_log_says_how_late_it_was() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("log.csv");
+    async fn a_reply_waits_until_its_instant_and_the_log_shows_how_late_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
         let spec = "service=const:3ms,servers=1".parse().unwrap();
-        let law = DelayLaw::new(&DelayConfig { spec, log: Some(path.clone()) }).unwrap();
+        let law = DelayLaw::new(spec, Some(path.clone())).unwrap();
         for _ in 0..3 {
             let passage = law.arrive();
-            assert_eq!(passage.departure_ns - passage.arrival_ns, 3_000_000);
+            assert_eq!(passage.completion_ns - passage.arrival_ns, 3_000_000);
             law.hold(passage).await;
             let now_ns = now_ns();
-            assert!(now_ns >= passage.departure_ns);
+            assert!(now_ns >= passage.completion_ns);
             law.sent(passage, now_ns);
         }
         law.write_log().unwrap();
@@ -191,8 +180,8 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_written_is_refused_at_the_start() {
         let spec = "service=const:1ms".parse().unwrap();
-        let config = DelayConfig { spec, log: Some("/nowhere/log.csv".into()) };
-        assert!(matches!(DelayLaw::new(&config), Err(ServerError::Log { .. })));
+        let log = Some("/nowhere/log.csv".into());
+        assert!(matches!(DelayLaw::new(spec, log), Err(ServerError::Log { .. })));
     }
 
     #[test]

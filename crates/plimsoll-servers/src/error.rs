@@ -15,9 +15,9 @@ pub enum ServerError {
     /// The listening address is taken, not ours, or not allowed.
     #[error("cannot listen on {address}: {source}; choose another address with --listen")]
     Listen {
-        /// Address asked for.
+        /// Requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Servers of a run are to listen on an address that is not of this host.
@@ -25,9 +25,9 @@ pub enum ServerError {
         "cannot listen on {address}: {source}; `ip address` shows which addresses this host has"
     )]
     NotHere {
-        /// Address asked for.
+        /// Requested address.
         address: IpAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The document root cannot be used.
@@ -35,15 +35,15 @@ pub enum ServerError {
     Root {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A core that does not exist or that this process may not use.
     #[error("cannot pin to cores {cores}: {source}; `nproc` and cgroups limit what is available")]
     Pin {
-        /// Cores asked for.
+        /// Requested cores.
         cores: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The calibrated server cannot leave behind what happened.
@@ -51,7 +51,7 @@ pub enum ServerError {
     Log {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system gives no thread, event queue or temporary file.
@@ -59,7 +59,7 @@ pub enum ServerError {
     System {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The managed server is not installed.
@@ -87,29 +87,29 @@ pub enum ServerError {
     /// A managed server cannot have a user of that name.
     #[error("a managed server cannot have a user {user:?}; use letters, digits and ._-")]
     BadUser {
-        /// Name asked for.
+        /// Requested name.
         user: String,
     },
     /// A program that prepares a server failed.
-    #[error("cannot {doing}: {} failed{}", program.display(), last_words(said))]
+    #[error("cannot {doing}: {} failed{}", program.display(), describe_tail(error_output))]
     Failed {
         /// What it was to do.
         doing: &'static str,
         /// The program.
         program: PathBuf,
         /// What it wrote to its error output.
-        said: String,
+        error_output: String,
     },
     /// The program did not start.
     #[error("cannot start {}: {source}", program.display())]
     Spawn {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The server ended although nobody asked it to.
-    #[error("{software} ended by itself ({status}){}", last_words(tail))]
+    /// The server ended although it was not stopped.
+    #[error("{software} ended by itself ({status}){}", describe_tail(tail))]
     Ended {
         /// Name and version.
         software: String,
@@ -119,11 +119,11 @@ pub enum ServerError {
         tail: String,
     },
     /// The server runs but does not answer.
-    #[error("{software} gives no answer {} s after its start{}", waited.as_secs(), last_words(tail))]
+    #[error("{software} gives no answer {} s after its start{}", waited.as_secs(), describe_tail(tail))]
     Silent {
         /// Name and version.
         software: String,
-        /// How long it was waited for.
+        /// How long the wait was.
         waited: Duration,
         /// The last it wrote to its error log.
         tail: String,
@@ -137,7 +137,7 @@ impl ServerError {
     }
 }
 
-fn last_words(tail: &str) -> String {
+fn describe_tail(tail: &str) -> String {
     if tail.trim().is_empty() {
         return "; it wrote nothing to its error log".to_owned();
     }

@@ -1,9 +1,10 @@
-//! Servers in processes of their own: started, pinned, confined, watched, stopped; who listens on an
-//! address of this host; and what reference servers have in common. Knows no protocol. Nothing here
-//! prints.
+//! Servers in processes of their own: started, pinned, confined, watched, stopped; who listens on
+//! an address of this host; and what reference servers have in common. Knows no protocol. Nothing
+//! here prints.
 
 #![warn(unreachable_pub)]
 
+mod bounded;
 mod builtin;
 pub mod clock;
 mod confine;
@@ -15,10 +16,12 @@ pub mod log;
 pub mod memory;
 pub mod process;
 pub mod programs;
+pub mod queue;
 pub mod software;
-pub mod station;
 pub mod timed;
+pub mod web;
 
+pub use bounded::Bounded;
 pub use builtin::{ANNOUNCEMENT, Builtin, PASSWORD_VARIABLE, Stop, listen, raise_descriptor_limit};
 pub use confine::{Confined, Confinement};
 pub use error::ServerError;

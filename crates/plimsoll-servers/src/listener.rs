@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use crate::cores;
+use crate::process::all_pids;
 
 /// State of a listening socket in `/proc/net/tcp` (`TCP_LISTEN` of the kernel).
 const LISTENS: &str = "0A";
@@ -29,12 +30,12 @@ pub struct Listening {
     pub cores: Vec<u32>,
 }
 
-/// Who listens on `address`. `None` where it cannot be known: a process of another user, a server
-/// in the kernel, no `/proc`, or nobody of this host.
+/// Who listens on `address`. `None` if that is unknown: a process of another user, a server in the
+/// kernel, no `/proc`, or no process of this host.
 pub fn on(address: SocketAddr) -> Option<Listening> {
     let processes = processes().ok()?;
     if is_own(address.ip()) {
-        return held_by(&listening_inodes(Path::new("/proc/net"), address), &processes);
+        return owners_of(&listening_inodes(Path::new("/proc/net"), address), &processes);
     }
     let elsewhere = other_namespaces(&processes).into_iter().map(|pid| format!("/proc/{pid}/net"));
     let inodes = elsewhere
@@ -42,16 +43,16 @@ pub fn on(address: SocketAddr) -> Option<Listening> {
         .filter(|tables| has_address(tables, address.ip()))
         .map(|tables| listening_inodes(&tables, address))
         .find(|inodes| !inodes.is_empty())?;
-    held_by(&inodes, &processes)
+    owners_of(&inodes, &processes)
 }
 
-/// Is a server at `address` on this host: is the address its own, or that of another network
-/// namespace of it (a container) in which somebody listens there?
+/// Whether a server at `address` is on this host: the address is its own, or belongs to another of
+/// its network namespaces (a container) in which a process listens on it.
 pub fn is_here(address: SocketAddr) -> bool {
     is_own(address.ip()) || on(address).is_some()
 }
 
-/// Is it an address of this network namespace? Whoever listens on all addresses listens there.
+/// Whether it is an address of this network namespace, which a listener on all addresses includes.
 fn is_own(ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     ip.is_loopback() || has_address(Path::new("/proc/net"), ip)
@@ -60,7 +61,7 @@ fn is_own(ip: IpAddr) -> bool {
 /// Who listens on a Unix socket of this host.
 pub fn on_unix(path: &Path) -> Option<Listening> {
     let text = fs::read_to_string("/proc/net/unix").ok()?;
-    held_by(&unix_inodes(&text, path), &processes().ok()?)
+    owners_of(&unix_inodes(&text, path), &processes().ok()?)
 }
 
 /// Inodes of the sockets that listen there (unix(7), `/proc/net/unix`).
@@ -74,34 +75,38 @@ fn unix_inodes(table: &str, path: &Path) -> BTreeSet<u64> {
     table.lines().filter_map(listens).collect()
 }
 
-/// The processes that hold these sockets; `None` unless each socket's are seen.
-fn held_by(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
+/// The processes that hold these sockets; `None` unless those of every socket are visible.
+fn owners_of(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
     if inodes.is_empty() {
         return None;
     }
     let mut unseen = inodes.clone();
-    let mut found: Vec<&Process> = Vec::new();
+    let mut owners: Vec<&Process> = Vec::new();
     for process in processes {
-        let held: Vec<u64> =
+        let owned: Vec<u64> =
             sockets_of(process.pid).into_iter().filter(|inode| inodes.contains(inode)).collect();
-        if !held.is_empty() {
-            found.push(process);
+        if !owned.is_empty() {
+            owners.push(process);
         }
-        for inode in held {
+        for inode in owned {
             unseen.remove(&inode);
         }
     }
-    // A socket whose owner is not seen may belong to a process that runs anywhere.
+    // A socket without a visible owner may belong to a process on any core.
     if !unseen.is_empty() {
         return None;
     }
     let mut cores = BTreeSet::new();
-    for process in with_descendants(&found, processes) {
+    for process in with_descendants(&owners, processes) {
         cores.extend(cores_of(process.pid)?);
     }
-    let is_child = |process: &Process| found.iter().any(|other| other.pid == process.parent);
-    let pids = found.iter().filter(|process| !is_child(process)).map(|process| process.pid);
-    Some(Listening { who: names(&found), pids: pids.collect(), cores: cores.into_iter().collect() })
+    let is_child = |process: &Process| owners.iter().any(|other| other.pid == process.parent);
+    let pids = owners.iter().filter(|process| !is_child(process)).map(|process| process.pid);
+    Some(Listening {
+        who: names(&owners),
+        pids: pids.collect(),
+        cores: cores.into_iter().collect(),
+    })
 }
 
 /// A socket of this network namespace that takes TCP connections.
@@ -109,8 +114,8 @@ fn held_by(inodes: &BTreeSet<u64>, processes: &[Process]) -> Option<Listening> {
 pub struct ListeningSocket {
     /// Where it listens.
     pub address: SocketAddr,
-    /// The process that holds it and whose parent does not, with its name; `None` where none may
-    /// be seen.
+    /// The process that holds it and whose parent does not, with its name; `None` if none is
+    /// visible.
     pub holder: Option<(u32, String)>,
 }
 
@@ -122,44 +127,44 @@ pub fn all() -> Vec<ListeningSocket> {
         .flat_map(|text| text.lines().skip(1).filter_map(bound_socket).collect::<Vec<_>>())
         .collect();
     let processes = processes().unwrap_or_default();
-    let held: Vec<(&Process, Vec<u64>)> =
+    let by_process: Vec<(&Process, Vec<u64>)> =
         processes.iter().map(|process| (process, sockets_of(process.pid))).collect();
     let holder = |inode: u64| {
-        let holders = || held.iter().filter(|(_, inodes)| inodes.contains(&inode));
+        let holders = || by_process.iter().filter(|(_, inodes)| inodes.contains(&inode));
         let is_child = |process: &Process| holders().any(|(other, _)| other.pid == process.parent);
         let first = holders().find(|(process, _)| !is_child(process))?;
         Some((first.0.pid, first.0.name.clone()))
     };
-    let mut found: Vec<ListeningSocket> = sockets
+    let mut listening: Vec<ListeningSocket> = sockets
         .into_iter()
         .map(|(address, inode)| ListeningSocket { address, holder: holder(inode) })
         .collect();
-    found.sort_by_key(|socket| socket.address);
-    found.dedup();
-    found
+    listening.sort_by_key(|socket| socket.address);
+    listening.dedup();
+    listening
 }
 
 /// Address and inode of a line of `/proc/net/tcp` and its kin whose socket listens.
 fn bound_socket(line: &str) -> Option<(SocketAddr, u64)> {
-    let mut words = line.split_whitespace();
-    let (local, state) = (words.nth(1)?, words.nth(1)?);
+    let mut fields = line.split_whitespace();
+    let (local, state) = (fields.nth(1)?, fields.nth(1)?);
     let (host, port) = local.split_once(':')?;
     let address = SocketAddr::new(parse_host(host)?, u16::from_str_radix(port, 16).ok()?);
     (state == LISTENS).then_some(())?;
-    Some((address, words.nth(5)?.parse().ok()?))
+    Some((address, fields.nth(5)?.parse().ok()?))
 }
 
 /// One process of each network namespace but our own.
 fn other_namespaces(processes: &[Process]) -> Vec<u32> {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
-    let mut known: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
+    let mut visited: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
     let first = |process: &&Process| {
-        namespace(&process.pid.to_string()).is_some_and(|found| known.insert(found))
+        namespace(&process.pid.to_string()).is_some_and(|link| visited.insert(link))
     };
     processes.iter().filter(first).map(|process| process.pid).collect()
 }
 
-/// Is the address one of the namespace's own? Of IPv4 the routing table says.
+/// Whether the address is one of the namespace's own; for IPv4, by the routing table.
 fn has_address(tables: &Path, address: IpAddr) -> bool {
     if let IpAddr::V6(address) = address {
         let text = fs::read_to_string(tables.join("if_inet6")).unwrap_or_default();
@@ -167,17 +172,17 @@ fn has_address(tables: &Path, address: IpAddr) -> bool {
         return text.lines().any(|line| line.starts_with(&digits));
     }
     let text = fs::read_to_string(tables.join("fib_trie")).unwrap_or_default();
-    let wanted = format!("|-- {address}");
+    let expected = format!("|-- {address}");
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
-        if line == wanted && lines.next().is_some_and(|next| next.ends_with("host LOCAL")) {
+        if line == expected && lines.next().is_some_and(|next| next.ends_with("host LOCAL")) {
             return true;
         }
     }
     false
 }
 
-/// What `/proc/PID/status` says.
+/// The content of `/proc/PID/status`.
 #[derive(Debug)]
 struct Process {
     pid: u32,
@@ -186,20 +191,14 @@ struct Process {
 }
 
 fn processes() -> io::Result<Vec<Process>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
+    let process = |pid| {
         // One that ended since it was listed is no longer of interest.
-        let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let parent = field(&status, "PPid:").and_then(|text| text.parse().ok()).unwrap_or(0);
         let name = field(&status, "Name:").unwrap_or("?").to_owned();
-        all.push(Process { pid, parent, name });
-    }
-    all.sort_by_key(|process| process.pid);
-    Ok(all)
+        Some(Process { pid, parent, name })
+    };
+    Ok(all_pids()?.into_iter().filter_map(process).collect())
 }
 
 /// Listening sockets that take what is sent to `address`; `net` holds a namespace's tables.
@@ -215,17 +214,17 @@ fn listening_inodes(net: &Path, address: SocketAddr) -> BTreeSet<u64> {
 
 /// The inode of a line of `/proc/net/tcp` and its kin (proc_net(5)), if its socket takes what is
 /// sent to `address`.
-fn inode(line: &str, wanted_state: &str, address: SocketAddr) -> Option<u64> {
-    let mut words = line.split_whitespace();
-    let local = words.nth(1)?;
-    let state = words.nth(1)?;
+fn inode(line: &str, required_state: &str, address: SocketAddr) -> Option<u64> {
+    let mut fields = line.split_whitespace();
+    let local = fields.nth(1)?;
+    let state = fields.nth(1)?;
     let (host, port) = local.split_once(':')?;
     let bound = parse_host(host)?;
     let takes = bound.is_unspecified() || bound.to_canonical() == address.ip().to_canonical();
-    if state != wanted_state || u16::from_str_radix(port, 16) != Ok(address.port()) || !takes {
+    if state != required_state || u16::from_str_radix(port, 16) != Ok(address.port()) || !takes {
         return None;
     }
-    words.nth(5)?.parse().ok()
+    fields.nth(5)?.parse().ok()
 }
 
 /// Words of four bytes in the byte order of the host.
@@ -247,29 +246,28 @@ fn parse_host(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Inodes of a process's sockets; none where its descriptors may not be seen.
+/// Inodes of a process's sockets; none if its descriptors are not readable.
 fn sockets_of(pid: u32) -> Vec<u64> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     let inodes = links.filter_map(|link| {
-        let text = link.to_str()?;
-        text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     });
     inodes.collect()
 }
 
 fn with_descendants<'a>(roots: &[&'a Process], all: &'a [Process]) -> Vec<&'a Process> {
-    let mut found = roots.to_vec();
+    let mut collected = roots.to_vec();
     let mut next = 0;
-    while let Some(&parent) = found.get(next) {
+    while let Some(&parent) = collected.get(next) {
         next += 1;
         for process in all.iter().filter(|process| process.parent == parent.pid) {
-            if !found.iter().any(|known| known.pid == process.pid) {
-                found.push(process);
+            if !collected.iter().any(|other| other.pid == process.pid) {
+                collected.push(process);
             }
         }
     }
-    found
+    collected
 }
 
 /// Over all its threads; `None` where one cannot be read.
@@ -288,11 +286,11 @@ fn field<'t>(status: &'t str, name: &str) -> Option<&'t str> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-fn names(found: &[&Process]) -> String {
-    let named = found.iter().take(NAMED_MAX).map(|p| format!("{} (process {})", p.name, p.pid));
+fn names(owners: &[&Process]) -> String {
+    let named = owners.iter().take(NAMED_MAX).map(|p| format!("{} (process {})", p.name, p.pid));
     let mut text = named.collect::<Vec<_>>().join(", ");
-    if found.len() > NAMED_MAX {
-        text.push_str(&format!(" and {} more", found.len() - NAMED_MAX));
+    if owners.len() > NAMED_MAX {
+        text.push_str(&format!(" and {} more", owners.len() - NAMED_MAX));
     }
     text
 }
@@ -308,8 +306,8 @@ mod tests {
     fn a_socket_that_listens_is_found_with_its_process() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let found = all().into_iter().find(|socket| socket.address == address).unwrap();
-        assert_eq!(found.holder.unwrap().0, std::process::id());
+        let listening = all().into_iter().find(|socket| socket.address == address).unwrap();
+        assert_eq!(listening.holder.unwrap().0, std::process::id());
     }
 
     #[test]

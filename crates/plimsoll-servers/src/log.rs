@@ -1,11 +1,13 @@
-//! What happened to each request, kept until the end: writing while requests are answered would be
-//! in their way.
+//! What happened to each request, kept until the end: writing while requests are answered would
+//! delay them.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use plimsoll_model::calibrated::CalibratedSpec;
+
+use crate::ServerError;
 
 /// Most requests that are kept, 32 bytes each; those after them are counted.
 pub const ROWS_MAX: usize = 4_000_000;
@@ -14,8 +16,16 @@ pub const ROWS_MAX: usize = 4_000_000;
 const BLOCK_ROWS: usize = 16_384;
 /// Titles of the columns.
 pub const LOG_TITLES: &str = "arrival_ns,departure_ns,sent_ns,key";
-/// First words of the line that names the stall.
+/// Start of the line that names the stall.
 pub const LOG_STALL: &str = "# stall_ns=";
+
+/// Makes the file of a log, if there is one, so that an unwritable one fails early.
+pub fn create(path: Option<&Path>) -> Result<(), ServerError> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::File::create(path)
+        .map(drop)
+        .map_err(|source| ServerError::Log { path: path.to_owned(), source })
+}
 
 /// One request: when its last byte was read, when its reply was due, when it had been sent.
 /// CLOCK_MONOTONIC, nanoseconds.
@@ -24,11 +34,11 @@ pub struct Row {
     /// Last byte read.
     pub arrival_ns: u64,
     /// Computed.
-    pub departure_ns: u64,
+    pub completion_ns: u64,
     /// Handed to the kernel.
     pub sent_ns: u64,
-    /// What the request itself carries that no other of its load point does: the seed of a
-    /// transaction, which follows from its place in the schedule. Other protocols have none.
+    /// A value in the request that is unique in its load point: the seed of a transaction, which
+    /// follows from its index in the schedule. Other protocols have none.
     pub key: Option<u32>,
 }
 
@@ -92,17 +102,17 @@ impl Log {
         }
         self.write_left_out(&mut out)?;
         writeln!(out, "{LOG_TITLES}")?;
-        for Row { arrival_ns, departure_ns, sent_ns, key } in self.rows() {
+        for Row { arrival_ns, completion_ns, sent_ns, key } in self.rows() {
             match key {
-                Some(key) => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},{key}")?,
-                None => writeln!(out, "{arrival_ns},{departure_ns},{sent_ns},")?,
+                Some(key) => writeln!(out, "{arrival_ns},{completion_ns},{sent_ns},{key}")?,
+                None => writeln!(out, "{arrival_ns},{completion_ns},{sent_ns},")?,
             }
         }
         out.flush()
     }
 }
 
-/// What a log says.
+/// A parsed log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     /// By arrival.
@@ -112,7 +122,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// Reads it; `None` of what is none, or ends in the middle.
+    /// Parses a log; `None` for text that is no log, or that is truncated.
     pub fn parse(text: &str) -> Option<Self> {
         let mut log = Self::default();
         let mut lines = text.lines();
@@ -129,12 +139,12 @@ impl Logged {
         for line in lines {
             let mut fields = line.split(',');
             let mut time = || fields.next()?.parse().ok();
-            let (arrival_ns, departure_ns, sent_ns) = (time()?, time()?, time()?);
+            let (arrival_ns, completion_ns, sent_ns) = (time()?, time()?, time()?);
             let key = match fields.next()? {
                 "" => None,
                 key => Some(key.parse().ok()?),
             };
-            log.rows.push(Row { arrival_ns, departure_ns, sent_ns, key });
+            log.rows.push(Row { arrival_ns, completion_ns, sent_ns, key });
         }
         log.rows.sort_unstable_by_key(|row| row.arrival_ns);
         text.contains(LOG_TITLES).then_some(log)
@@ -156,15 +166,15 @@ pub fn truths_ns(rows: &[Row], schedule: &[Scheduled]) -> Option<Vec<u64>> {
     Some(rows.map(|(row, op)| row.sent_ns.saturating_sub(op.due_ns)).collect())
 }
 
-/// What the log says of each op of `schedule`. By key where the ops have one: ops that were sent
-/// late together arrive in any order. Else by order: one client asks for one op after the other, or
-/// several for what nobody tells apart. `None` when the log has no such op, or not as many.
+/// The log's row of each op of `schedule`. By key if the ops have one: ops that were sent late
+/// together arrive in any order. Else by order: one client sends one op after the other, or several
+/// send indistinguishable ones. `None` if the log lacks such an op, or has another number of them.
 pub fn joined<'a>(rows: &'a [Row], schedule: &[Scheduled]) -> Option<Vec<&'a Row>> {
     let by_key: HashMap<u32, &Row> =
         rows.iter().rev().filter_map(|row| Some((row.key?, row))).collect();
-    let row = |(place, op): (usize, &Scheduled)| match op.key {
+    let row = |(index, op): (usize, &Scheduled)| match op.key {
         Some(key) => by_key.get(&key).copied(),
-        None => rows.get(place),
+        None => rows.get(index),
     };
     schedule.iter().enumerate().map(row).collect()
 }
@@ -175,9 +185,9 @@ mod tests {
 
     #[test]
     fn ops_are_joined_with_their_due_times_by_key_or_by_order() {
-        let row = |arrival_ns, sent_ns, key| Row { arrival_ns, departure_ns: 0, sent_ns, key };
+        let row = |arrival_ns, sent_ns, key| Row { arrival_ns, completion_ns: 0, sent_ns, key };
         let op = |due_ns, key| Scheduled { due_ns, key };
-        // Both were sent late, and arrived the other way round.
+        // Both were sent late, and arrived in reverse order.
         let keyed = [row(10, 30, Some(8)), row(11, 25, Some(7))];
         let schedule = [op(1, Some(7)), op(2, Some(8))];
         assert_eq!(truths_ns(&keyed, &schedule), Some(vec![24, 28]));
@@ -188,11 +198,11 @@ mod tests {
 
     #[test]
     fn a_log_reads_back() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("log.csv");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
         let mut log = Log::new(9);
-        let late = Row { arrival_ns: 9, departure_ns: 10, sent_ns: 11, key: None };
-        let early = Row { arrival_ns: 5, departure_ns: 20, sent_ns: 21, key: Some(u32::MAX) };
+        let late = Row { arrival_ns: 9, completion_ns: 10, sent_ns: 11, key: None };
+        let early = Row { arrival_ns: 5, completion_ns: 20, sent_ns: 21, key: Some(u32::MAX) };
         log.add(late);
         log.add(early);
         log.write(&path, &"service=const:1ms".parse().unwrap(), Some((3, 4))).unwrap();
@@ -202,11 +212,11 @@ mod tests {
 
     #[test]
     fn the_log_has_as_many_requests_as_it_says() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("log.csv");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
         let mut log = Log::new(BLOCK_ROWS + 2);
         for arrival_ns in 0..BLOCK_ROWS as u64 + 5 {
-            log.add(Row { arrival_ns, departure_ns: 0, sent_ns: 0, key: None });
+            log.add(Row { arrival_ns, completion_ns: 0, sent_ns: 0, key: None });
         }
         log.write(&path, &"service=const:1ms".parse().unwrap(), None).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

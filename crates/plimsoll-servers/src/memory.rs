@@ -9,7 +9,7 @@ pub const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 const BLOCK: u64 = 64 << 10;
 /// Smallest room of a block.
 const ROOM_MIN: u64 = 1 << 10;
-/// What a block costs besides its bytes.
+/// Memory of a block in addition to its bytes.
 const BLOCK_OVERHEAD: u64 = 64;
 
 /// Why a file cannot grow.
@@ -29,12 +29,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of so many bytes.
+    /// Of `max` bytes.
     pub fn new(max: u64) -> Self {
         Self { used: AtomicU64::new(0), max }
     }
 
-    /// Uses so many more bytes.
+    /// Uses `bytes` more.
     pub fn take(&self, bytes: u64) -> Result<(), Full> {
         let grow = |used: u64| used.checked_add(bytes).filter(|grown| *grown <= self.max);
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow);
@@ -110,7 +110,7 @@ impl Data {
         while at < end {
             let stop = end.min((at / BLOCK + 1) * BLOCK);
             let part = &data[(at - offset) as usize..(stop - offset) as usize];
-            self.block(at / BLOCK).put((at % BLOCK) as usize, part);
+            self.block(at / BLOCK).write((at % BLOCK) as usize, part);
             at = stop;
         }
         if !data.is_empty() {
@@ -148,8 +148,8 @@ impl Data {
             let filled = at % BLOCK + stop - at;
             match self.blocks.get(index).filter(|block| block.number == at / BLOCK) {
                 Some(block) => {
-                    let held = block.bytes.len() as u64;
-                    growth += charge(filled.max(held)) - charge(held);
+                    let stored = block.bytes.len() as u64;
+                    growth += charge(filled.max(stored)) - charge(stored);
                     index += 1;
                 }
                 None => growth += charge(filled),
@@ -173,7 +173,7 @@ impl Data {
 }
 
 impl Block {
-    fn put(&mut self, from: usize, part: &[u8]) {
+    fn write(&mut self, from: usize, part: &[u8]) {
         let to = from + part.len();
         let filled = self.bytes.len();
         if to > filled {
@@ -189,7 +189,7 @@ impl Block {
     }
 }
 
-/// Room of a block that holds so many bytes. Growing by doubling keeps appends cheap.
+/// Capacity of a block that holds `bytes`. Growing by doubling keeps appends cheap.
 fn room(bytes: u64) -> u64 {
     bytes.next_power_of_two().clamp(ROOM_MIN, BLOCK)
 }

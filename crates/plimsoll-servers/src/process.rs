@@ -1,17 +1,15 @@
 //! A server in a process of its own: started on given cores, watched, stopped by its id.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use plimsoll_process::{ChildProcess, Tail};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::clock::Deadline;
@@ -19,17 +17,13 @@ use crate::{ServerError, cores};
 
 /// How long a server may take to end after SIGTERM before SIGKILL.
 const STOP_GRACE: Duration = Duration::from_secs(2);
-/// How long the last words of a server that has ended may take to arrive.
-const TAIL_WAIT: Duration = Duration::from_millis(500);
-/// How much of a server's error output is kept for messages.
-const TAIL_BYTES_MAX: usize = 4096;
 
 /// What runs in a server process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Software {
-    /// Name, as its makers spell it.
+    /// Name, as its developers spell it.
     pub name: String,
-    /// Version, as the program itself says.
+    /// Version, as the program itself reports.
     pub version: String,
 }
 
@@ -63,12 +57,12 @@ pub struct ServerProcess {
     pub configuration: String,
     /// Cores it is pinned to; empty: wherever the system puts it.
     pub cores: Vec<u32>,
-    /// Who may log on, for servers that ask.
+    /// Who may log on, for servers with logins.
     pub login: Option<Login>,
-    /// The directory it serves, for servers whose path does not say. One with a size of its own
-    /// lies in the server's namespace and is seen empty.
+    /// The directory it serves, for servers whose path does not name it. One with its own size lies
+    /// in the server's namespace and looks empty from outside.
     pub shared: Option<PathBuf>,
-    /// A Unix socket on which it tells of itself, for servers that do.
+    /// The Unix socket of its status page, for servers that have one.
     pub status: Option<PathBuf>,
     process: Process,
 }
@@ -83,7 +77,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// `user`, with a password nobody has had before.
+    /// `user`, with a new random password.
     pub fn with_new_password(user: &str) -> Result<Self, ServerError> {
         Ok(Self { user: user.to_owned(), password: random_hex(16)? })
     }
@@ -125,7 +119,7 @@ impl ServerProcess {
 
     /// Id of the process that was started (the master, where there are workers).
     pub fn pid(&self) -> u32 {
-        self.process.child.id()
+        self.process.id()
     }
 
     /// The directory of its configuration, where it has one of its own.
@@ -160,10 +154,7 @@ impl ServerProcess {
 
     /// Whether it still runs. Does not wait.
     pub fn state(&mut self) -> Result<ServerState, ServerError> {
-        Ok(match self.process.ended()? {
-            None => ServerState::Running,
-            Some(status) => ServerState::Ended(status),
-        })
+        Ok(self.process.ended()?.map_or(ServerState::Running, ServerState::Ended))
     }
 
     /// [`ServerError::Ended`] with the end of its error log if it no longer runs.
@@ -183,13 +174,13 @@ impl ServerProcess {
         self.process.stderr_tail()
     }
 
-    /// SIGTERM, a bounded wait, SIGKILL; waits until it is gone. Its status says how it ended.
+    /// SIGTERM, a bounded wait, SIGKILL; waits until it is gone. Returns its exit status.
     pub fn stop(mut self) -> Result<ExitStatus, ServerError> {
         self.process.stop()
     }
 }
 
-/// What a starter knows of the server besides its process and address.
+/// Facts of a started server other than its process and address.
 pub struct Facts {
     /// Scheme of its URL.
     pub scheme: String,
@@ -226,20 +217,18 @@ pub struct Launch<'a> {
 pub enum ParentWatch {
     /// The server watches its standard input itself.
     Stdin,
-    /// A shell watches in its place, ends the server and removes the scratch directory.
+    /// A shell watches instead, ends the server and removes the scratch directory.
     Shell,
 }
 
-/// A child process in a process group of its own, so that Ctrl-C on a terminal reaches only us
-/// and we decide when the server ends.
+/// The process of a server, with what lives as long as it does.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
+    /// Its standard input is kept open: its end is the sign for `ParentWatch::Stdin`.
+    child: ChildProcess,
     status: Option<ExitStatus>,
     tail: Tail,
-    /// Held open: its end is the sign for `ParentWatch::Stdin`.
-    stdin: Option<ChildStdin>,
-    guard: Option<Child>,
+    guard: Option<ChildProcess>,
     scratch: Option<TempDir>,
 }
 
@@ -253,16 +242,17 @@ impl Process {
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .stdin(if watches_stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(if watches_stdin { Stdio::piped() } else { Stdio::null() })
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let mut child = spawn_on_cores(command, &launch)?;
-        let tail = Tail::of(child.stderr.take());
-        let stdin = child.stdin.take();
+            .stderr(Stdio::piped());
+        let program = launch.program;
+        let not_started = |source| ServerError::Spawn { program: program.clone(), source };
+        let mut child = cores::on_cores(launch.cores, || ChildProcess::start(command))
+            .map_err(|source| ServerError::Pin { cores: cores::list(launch.cores), source })?
+            .map_err(not_started)?;
+        let tail = Tail::from_output(child.stderr.take()).map_err(not_started)?;
         let scratch = launch.scratch;
-        let remove_too = launch.remove_when_killed;
-        let mut process = Self { child, status: None, tail, stdin, guard: None, scratch };
+        let mut process = Self { child, status: None, tail, guard: None, scratch };
         if !watches_stdin {
-            process.guard = Some(process.start_guard(remove_too)?);
+            process.guard = Some(process.start_guard(launch.remove_when_killed)?);
         }
         Ok(process)
     }
@@ -278,10 +268,13 @@ impl Process {
 
     /// Its exit status once it has ended.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, ServerError> {
+        self.wait_for(Duration::ZERO)
+    }
+
+    fn wait_for(&mut self, longest: Duration) -> Result<Option<ExitStatus>, ServerError> {
         if self.status.is_none() {
-            let waited = self.child.try_wait();
-            self.status = waited
-                .map_err(|source| ServerError::System { doing: "wait for a server", source })?;
+            let waited = self.child.wait_for(longest);
+            self.status = waited.map_err(not_waited)?;
             if self.status.is_some() {
                 self.end_leftovers();
             }
@@ -294,13 +287,13 @@ impl Process {
         self.tail.text()
     }
 
-    /// Waits until it `answers`, which is told how much of `wait` is left. One that ends meanwhile,
-    /// or stays silent, is an error with the end of its error log.
+    /// Waits until it `answers`, which gets the end of `wait`. One that ends meanwhile, or stays
+    /// silent, is an error with the end of its error log.
     pub fn wait_until(
         &mut self,
         software: &Software,
         wait: Duration,
-        answers: impl Fn(Duration) -> bool,
+        answers: impl Fn(Deadline) -> bool,
     ) -> Result<(), ServerError> {
         let deadline = Deadline::after(wait);
         loop {
@@ -309,7 +302,7 @@ impl Process {
                 let tail = self.stderr_tail();
                 return Err(ServerError::Ended { software: software(), status, tail });
             }
-            if answers(deadline.left()) {
+            if answers(deadline) {
                 return Ok(());
             }
             if !deadline.wait_a_step() {
@@ -324,23 +317,13 @@ impl Process {
         if let Some(status) = self.ended()? {
             return Ok(status);
         }
-        self.stdin = None;
-        let pid = self.rustix_pid();
-        // An error means that it is gone already, which the wait below finds out.
-        let _ = kill_process(pid, Signal::TERM);
-        let deadline = Deadline::after(STOP_GRACE);
-        loop {
-            if let Some(status) = self.ended()? {
-                return Ok(status);
-            }
-            if !deadline.wait_a_step() {
-                break;
-            }
+        self.child.stdin = None;
+        self.child.signal(Signal::TERM);
+        if let Some(status) = self.wait_for(STOP_GRACE)? {
+            return Ok(status);
         }
-        let _ = kill_process_group(pid, Signal::KILL);
-        let reaped = self.child.wait();
-        let status =
-            reaped.map_err(|source| ServerError::System { doing: "wait for a server", source })?;
+        self.child.signal_group(Signal::KILL);
+        let status = self.child.wait().map_err(not_waited)?;
         self.status = Some(status);
         self.end_leftovers();
         Ok(status)
@@ -349,126 +332,59 @@ impl Process {
     /// After the process itself has ended: workers it left behind, and the guard.
     fn end_leftovers(&mut self) {
         // Workers outlive a master that was killed; the group has no other members.
-        let _ = kill_process_group(self.rustix_pid(), Signal::KILL);
-        // With all writers gone the end of the pipe is near; the thread drops its sender there.
-        let _ = self.tail.complete.recv_timeout(TAIL_WAIT);
-        if let Some(mut guard) = self.guard.take() {
-            // The guard must not wake up and signal an id that is no longer ours.
-            let _ = guard.kill();
-            let _ = guard.wait();
-        }
-    }
-
-    fn rustix_pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        self.child.signal_group(Signal::KILL);
+        // The guard must not wake up and signal an id that is no longer ours.
+        self.guard = None;
     }
 
     /// A shell that waits for the end of its standard input, which comes when this process dies.
-    fn start_guard(&self, remove_too: Option<PathBuf>) -> Result<Child, ServerError> {
+    fn start_guard(&self, remove_too: Option<PathBuf>) -> Result<ChildProcess, ServerError> {
         const SCRIPT: &str = r#"read -r _; kill -TERM "$1"; sleep 1; kill -KILL "-$1"
             [ -n "$2" ] && rm -rf "$2"
             [ -n "$3" ] && rm -rf "$3""#;
         let scratch = self.scratch.as_ref().map(|dir| dir.path().as_os_str().to_owned());
-        Command::new("/bin/sh")
+        let mut shell = Command::new("/bin/sh");
+        shell
             .args(["-c", SCRIPT, "plimsoll-guard"])
             .arg(self.child.id().to_string())
             .arg(scratch.unwrap_or_default())
             .arg(remove_too.unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
+            .stderr(Stdio::null());
+        ChildProcess::start(shell)
             .map_err(|source| ServerError::Spawn { program: "/bin/sh".into(), source })
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nobody is left to hear of an error.
+        // An error can no longer be reported.
         let _ = self.stop();
     }
 }
 
-/// Spawns from a thread that is pinned first: the child and all its descendants inherit the cores,
-/// with no moment in which a worker could have been started elsewhere.
-fn spawn_on_cores(mut command: Command, launch: &Launch<'_>) -> Result<Child, ServerError> {
-    let spawn = || {
-        cores::pin_current_thread(launch.cores)
-            .map_err(|source| ServerError::Pin { cores: cores::list(launch.cores), source })?;
-        let program = launch.program.clone();
-        command.spawn().map_err(|source| ServerError::Spawn { program, source })
-    };
-    std::thread::scope(|scope| match scope.spawn(spawn).join() {
-        Ok(outcome) => outcome,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
+fn not_waited(source: io::Error) -> ServerError {
+    ServerError::System { doing: "wait for a server", source }
 }
 
-/// The last bytes a process wrote.
-#[derive(Debug)]
-pub struct Tail {
-    kept: Arc<Mutex<VecDeque<u8>>>,
-    /// Disconnected once the output has ended.
-    complete: mpsc::Receiver<()>,
-}
-
-impl Tail {
-    /// Drains the output, so that the process never blocks on it, and keeps the end.
-    pub fn of(output: Option<impl Read + Send + 'static>) -> Self {
-        let kept = Arc::new(Mutex::new(VecDeque::new()));
-        let (until_complete, complete) = mpsc::channel();
-        if let Some(output) = output {
-            let kept = Arc::clone(&kept);
-            std::thread::spawn(move || {
-                keep_end(output, &kept);
-                drop::<mpsc::Sender<()>>(until_complete);
-            });
-        }
-        Self { kept, complete }
+/// Ids of all processes of this host, ascending.
+pub(crate) fn all_pids() -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
     }
-
-    /// What is kept so far.
-    pub fn text(&self) -> String {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    /// The same once the output has ended, or after a while: a program that the process left behind
-    /// may hold it open.
-    pub fn last_text(&self) -> String {
-        let _ = self.complete.recv_timeout(TAIL_WAIT);
-        self.text()
-    }
-}
-
-fn keep_end(mut output: impl Read, kept: &Mutex<VecDeque<u8>>) {
-    let mut buffer = [0; 1024];
-    while let Ok(read @ 1..) = output.read(&mut buffer) {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(&buffer[..read]);
-        let excess = kept.len().saturating_sub(TAIL_BYTES_MAX);
-        kept.drain(..excess);
-    }
+    pids.sort_unstable();
+    Ok(pids)
 }
 
 /// proc(5), `/proc/PID/stat`: after the command name in parentheses come state, parent and group.
 fn processes_of_group(group: u32) -> io::Result<Vec<u32>> {
-    let mut pids = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
+    let is_member = |pid: &u32| {
         // A process that ended since it was listed is no longer of interest.
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let found = after_name.split_whitespace().nth(2).and_then(|text| text.parse::<u32>().ok());
-        if found == Some(group) {
-            pids.push(pid);
-        }
-    }
-    pids.sort_unstable();
-    Ok(pids)
+        after_name.split_whitespace().nth(2).and_then(|text| text.parse().ok()) == Some(group)
+    };
+    Ok(all_pids()?.into_iter().filter(is_member).collect())
 }

@@ -1,6 +1,6 @@
 //! Programs of servers that others wrote: where they are, what their configurations can hold, and
-//! free ports for them. They bind what their configuration says, and another process may take it
-//! between our looking and that.
+//! free ports for them. They bind the port of their configuration, which another process may take
+//! after our check.
 //!
 //! And the address that servers of a run listen on.
 
@@ -26,9 +26,9 @@ pub fn refuse_foreign(ip: IpAddr) -> Result<(), ServerError> {
 }
 
 /// Directories in which a program is looked for.
-pub fn search_path(asked: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
-    match asked {
-        Some(asked) => asked.to_vec(),
+pub fn search_path(requested: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
+    match requested {
+        Some(requested) => requested.to_vec(),
         None => {
             let path = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&path).chain(usual.iter().map(PathBuf::from)).collect()
@@ -39,6 +39,28 @@ pub fn search_path(asked: Option<&[PathBuf]>, usual: &[&str]) -> Vec<PathBuf> {
 /// The first executable file of that name.
 pub fn find_program(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(name)).find(|path| is_executable(path))
+}
+
+/// A program of the server `managed:NAME`, which `install` brings; looked for in `search`, else in
+/// `PATH` and where packages put it.
+pub fn installed(
+    name: &'static str,
+    program: &'static str,
+    (search, usual): (Option<&[PathBuf]>, &[&str]),
+    install: &'static str,
+) -> Result<PathBuf, ServerError> {
+    find_program(program, &search_path(search, usual)).ok_or_else(|| {
+        let searched = searched(usual);
+        ServerError::NotInstalled { name, program, searched, install }
+    })
+}
+
+/// `PATH, /usr/bin or /usr/local/bin`.
+pub fn searched(usual: &[&str]) -> String {
+    match usual {
+        [first @ .., last] => format!("{} or {last}", [&["PATH"][..], first].concat().join(", ")),
+        [] => "PATH".to_owned(),
+    }
 }
 
 /// Runs a program with one argument and no input to its end.
@@ -63,10 +85,10 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Starts of a server whose ports somebody else took.
+/// Attempts to start a server whose ports another process took.
 const TRIES: u32 = 3;
 
-/// Starts a server on a port of `ip` that nobody has, and on another one where somebody was faster.
+/// Starts a server on a free port of `ip`, and on another one if the port was taken meanwhile.
 pub fn on_a_free_port(
     ip: IpAddr,
     start: impl Fn(SocketAddr) -> Result<ServerProcess, ServerError>,

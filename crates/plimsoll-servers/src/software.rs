@@ -1,14 +1,15 @@
 //! What a process of this host runs: program, command line, version, configuration file.
 //!
-//! Only the binary that runs is asked for its version, only where it is known how, and only where
-//! nobody but root and this user can have written it: else who may put a program there has us start
-//! it.
+//! Only the running binary is queried for its version, only by a known flag, and only if nobody but
+//! root and this user can have written it: otherwise whoever can put a program there could have us
+//! run it.
 //!
 //! The configuration file of a server that somebody else started is the one that its command line
-//! names, or the one that its packages have. Path and checksum are told, never what is in it, and
-//! only of processes of root and this user: anybody else could name a file that we alone may read.
+//! names, or the default of its packages. Path and checksum are reported, never its content, and
+//! only for processes of root and this user: anyone else could name a file that only we may read.
 
 use std::fs::{self, File, Metadata};
+use std::io::pipe;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,44 +17,26 @@ use std::time::Duration;
 
 use plimsoll_model::bundle::sha256_of;
 use plimsoll_model::inventory::ConfigurationFile;
+use plimsoll_process::{ChildProcess, Tail};
 
-use crate::clock::Deadline;
-
-/// How long a program may take to tell its version.
+/// How long a program may take to print its version.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
 /// A version is a line; a longer one is none.
 const VERSION_BYTES_MAX: usize = 200;
 /// Longer command lines are cut.
 const ARGUMENTS_MAX: usize = 200;
 
-/// Programs that are known to tell their version and to end, and how they are asked.
-const ASKED: [(&str, &str); 26] = [
-    ("apache2", "-v"),
-    ("caddy", "version"),
-    ("envoy", "--version"),
-    ("ganesha.nfsd", "-v"),
-    ("h2o", "--version"),
-    ("haproxy", "-v"),
-    ("httpd", "-v"),
-    ("java", "-version"),
-    ("lighttpd", "-v"),
-    ("mariadbd", "--version"),
-    ("memcached", "--version"),
-    ("mysqld", "--version"),
-    ("nginx", "-v"),
-    ("node", "--version"),
-    ("node_exporter", "--version"),
-    ("plimsoll", "--version"),
-    ("postgres", "--version"),
-    ("prometheus-node-exporter", "--version"),
-    ("redis-server", "--version"),
-    ("smbd", "--version"),
-    ("snmpd", "-v"),
-    ("squid", "-v"),
-    ("traefik", "version"),
-    ("valkey-server", "--version"),
-    ("varnishd", "-V"),
-    ("vsftpd", "-v"),
+/// Version flags of programs that print their version and end.
+const VERSION_FLAGS: [(&str, &str); 5] = [
+    ("-V", "varnishd"),
+    ("-v", "apache2 ganesha.nfsd haproxy httpd lighttpd nginx snmpd squid vsftpd"),
+    ("-version", "java"),
+    (
+        "--version",
+        "envoy h2o mariadbd memcached mysqld node node_exporter plimsoll postgres \
+         prometheus-node-exporter redis-server smbd valkey-server",
+    ),
+    ("version", "caddy traefik"),
 ];
 
 /// What a process runs, as far as this user may see it.
@@ -63,11 +46,11 @@ pub struct Running {
     pub program: Option<PathBuf>,
     /// Its command line. It may hold secrets.
     pub arguments: Vec<String>,
-    /// What it says of its version, one line.
+    /// Its own version text, one line.
     pub version: Option<String>,
 }
 
-/// Looks at a process, and asks its program for its version.
+/// Inspects a process, and queries its program for the version.
 pub fn running(pid: u32) -> Running {
     let image = PathBuf::from(format!("/proc/{pid}/exe"));
     let program = fs::read_link(&image).ok();
@@ -97,38 +80,42 @@ fn bare_name(program: &Path) -> Option<&str> {
     Some(program.file_name()?.to_str()?.trim_end_matches(" (deleted)"))
 }
 
-/// What the binary behind `image` says of its version, where `program` is known to tell.
+/// The version text of the binary behind `image`, if `program` is known to print one.
 fn version(image: &Path, program: &Path) -> Option<String> {
     let name = bare_name(program)?;
-    let (_, flag) = ASKED.iter().find(|(known, _)| *known == name)?;
+    let is_listed = |programs: &str| programs.split_whitespace().any(|program| program == name);
+    let (flag, _) = VERSION_FLAGS.iter().find(|(_, programs)| is_listed(programs))?;
     let is_trusted = is_written_by_us_alone(&fs::metadata(image).ok()?);
-    first_line(&is_trusted.then(|| ask(image, flag)).flatten()?)
+    Some(with_name(name, first_line(&is_trusted.then(|| ask(image, flag)).flatten()?)?))
+}
+
+/// Some programs print their version and not their name.
+fn with_name(program: &str, line: String) -> String {
+    let begin = line.trim_start_matches("Version").trim_start_matches([':', ' ', 'v']);
+    if !begin.starts_with(|c: char| c.is_ascii_digit()) {
+        return line;
+    }
+    let name = match program {
+        "caddy" => "Caddy",
+        "node" => "Node.js",
+        "smbd" => "Samba",
+        "traefik" => "Traefik",
+        other => other,
+    };
+    format!("{name} {line}")
 }
 
 /// Both outputs of a program that ends in time.
 fn ask(program: &Path, flag: &str) -> Option<String> {
-    let mut child = Command::new(program)
-        .arg(flag)
-        .env_clear()
-        .env("LC_ALL", "C")
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let deadline = Deadline::after(VERSION_WAIT);
-    while child.try_wait().ok()?.is_none() {
-        if !deadline.wait_a_step() {
-            // One that takes this long, or writes more than a pipe holds, was asked the wrong way.
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-    }
-    let output = child.wait_with_output().ok()?;
-    let both = [output.stdout, output.stderr].concat();
-    Some(String::from_utf8_lossy(&both).into_owned())
+    let (output, writer) = pipe().ok()?;
+    let mut command = Command::new(program);
+    command.arg(flag).env_clear().env("LC_ALL", "C").current_dir("/");
+    command.stdin(Stdio::null()).stdout(writer.try_clone().ok()?).stderr(writer);
+    let child = ChildProcess::start(command).ok()?;
+    let tail = Tail::from_output(Some(output)).ok()?;
+    // One that takes this long was queried wrongly.
+    child.wait_for(VERSION_WAIT).ok()??;
+    Some(tail.text())
 }
 
 fn first_line(text: &str) -> Option<String> {
@@ -139,11 +126,11 @@ fn first_line(text: &str) -> Option<String> {
     text.lines().map(str::trim).filter(printable).find(version).map(str::to_owned)
 }
 
-/// A larger file has no checksum here: it is none that a person wrote.
+/// A larger file gets no checksum: no person wrote it.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// How a program names its configuration.
-struct Known {
+struct ConfigurationRule {
     program: &'static str,
     /// Flags whose value is the file; of several values the last counts.
     flags: &'static [&'static str],
@@ -156,35 +143,36 @@ struct Known {
 }
 
 /// What most programs have in common.
-const PLAIN: Known = Known { program: "", flags: &["-f"], base: None, root: None, usual: "" };
+const PLAIN: ConfigurationRule =
+    ConfigurationRule { program: "", flags: &["-f"], base: None, root: None, usual: "" };
 
-const KNOWN: [Known; 8] = [
-    Known {
+const CONFIGURATION_RULES: [ConfigurationRule; 8] = [
+    ConfigurationRule {
         program: "apache2",
         base: Some("-d"),
         root: Some("/etc/apache2"),
         usual: "/etc/apache2/apache2.conf",
         ..PLAIN
     },
-    Known { program: "caddy", flags: &["--config", "-c"], usual: "Caddyfile", ..PLAIN },
-    Known { program: "ganesha.nfsd", usual: "/etc/ganesha/ganesha.conf", ..PLAIN },
-    Known { program: "haproxy", usual: "/etc/haproxy/haproxy.cfg", ..PLAIN },
-    Known {
+    ConfigurationRule { program: "caddy", flags: &["--config", "-c"], usual: "Caddyfile", ..PLAIN },
+    ConfigurationRule { program: "ganesha.nfsd", usual: "/etc/ganesha/ganesha.conf", ..PLAIN },
+    ConfigurationRule { program: "haproxy", usual: "/etc/haproxy/haproxy.cfg", ..PLAIN },
+    ConfigurationRule {
         program: "httpd",
         base: Some("-d"),
         root: Some("/etc/httpd"),
         usual: "/etc/httpd/conf/httpd.conf",
         ..PLAIN
     },
-    Known { program: "lighttpd", usual: "/etc/lighttpd/lighttpd.conf", ..PLAIN },
-    Known {
+    ConfigurationRule { program: "lighttpd", usual: "/etc/lighttpd/lighttpd.conf", ..PLAIN },
+    ConfigurationRule {
         program: "nginx",
         flags: &["-c"],
         base: Some("-p"),
         root: Some("/usr/share/nginx"),
         usual: "/etc/nginx/nginx.conf",
     },
-    Known {
+    ConfigurationRule {
         program: "smbd",
         flags: &["-s", "--configfile"],
         usual: "/etc/samba/smb.conf",
@@ -192,35 +180,35 @@ const KNOWN: [Known; 8] = [
     },
 ];
 
-impl Known {
-    /// The file of a command line that was typed at `place`; `None` where none is read.
-    fn file(&self, words: &[String], place: &Path) -> Option<PathBuf> {
+impl ConfigurationRule {
+    /// The file of a command line that was typed in `directory`; `None` if none is read.
+    fn file(&self, tokens: &[String], directory: &Path) -> Option<PathBuf> {
         // Other verbs of Caddy read no file, and this flag takes what was saved last.
         if self.program == "caddy"
-            && (words.get(1).is_none_or(|verb| verb != "run")
-                || words.iter().any(|word| word == "--resume"))
+            && (tokens.get(1).is_none_or(|verb| verb != "run")
+                || tokens.iter().any(|word| word == "--resume"))
         {
             return None;
         }
-        let named = self.flags.iter().find_map(|flag| flag_value(words, flag));
-        let base = self.base.and_then(|flag| flag_value(words, flag)).map(|base| place.join(base));
-        let base = base.or_else(|| self.root.map(PathBuf::from)).unwrap_or(place.to_owned());
+        let named = self.flags.iter().find_map(|flag| flag_value(tokens, flag));
+        let base =
+            self.base.and_then(|flag| flag_value(tokens, flag)).map(|base| directory.join(base));
+        let base = base.or_else(|| self.root.map(PathBuf::from)).unwrap_or(directory.to_owned());
         Some(base.join(named.as_deref().unwrap_or(self.usual)))
     }
 }
 
-/// The configuration file of a process, where its program is known and the file can be read. A
-/// process that sees other files than we do, in a container or a changed root, has names for them
-/// that mean something else here.
+/// The configuration file of a process, if its program is known and the file can be read. In a
+/// container or a changed root the names of a process mean other files than here.
 pub fn configuration_file(pid: u32) -> Option<ConfigurationFile> {
     let name = name_of(pid)?;
-    let known = KNOWN.iter().find(|known| known.program == name)?;
-    let pid = first_of_program(pid, known.program);
+    let rule = CONFIGURATION_RULES.iter().find(|rule| rule.program == name)?;
+    let pid = first_of_program(pid, rule.program);
     if !is_root_or_us(fs::metadata(format!("/proc/{pid}")).ok()?.uid()) {
         return None;
     }
-    let place = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    let file = known.file(&words(&arguments_of(pid)), &place)?;
+    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let file = rule.file(&split_title(&arguments_of(pid)), &directory)?;
     if !sees_ours(pid, &file) {
         return None;
     }
@@ -239,7 +227,7 @@ fn checksum(file: &Path) -> Option<String> {
 /// Whether a path means the same file to a process as to us: it may have a root of its own (a
 /// container), and it may have mounts of its own that leave this file alone (`PrivateTmp=`).
 fn sees_ours(pid: u32, file: &Path) -> bool {
-    let of = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let of = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino())).ok();
     // Without links: an absolute one would lead from their root to ours.
     let Ok(file) = file.canonicalize() else { return false };
     let theirs = Path::new("/proc").join(pid.to_string()).join("root");
@@ -261,7 +249,7 @@ fn first_of_program(mut pid: u32, program: &str) -> u32 {
 }
 
 /// A program that writes its own title has its whole line in one argument.
-fn words(arguments: &[String]) -> Vec<String> {
+fn split_title(arguments: &[String]) -> Vec<String> {
     match arguments {
         [title] => title.split_whitespace().map(str::to_owned).collect(),
         several => several.to_vec(),
@@ -269,17 +257,17 @@ fn words(arguments: &[String]) -> Vec<String> {
 }
 
 /// The last value of a flag: `-c FILE`, `-cFILE`, `--config FILE`, `--config=FILE`.
-fn flag_value(words: &[String], flag: &str) -> Option<String> {
+fn flag_value(tokens: &[String], flag: &str) -> Option<String> {
     let value = |(index, word): (usize, &String)| {
         let rest = word.strip_prefix(flag)?;
         match rest.strip_prefix('=') {
             Some(value) => Some(value.to_owned()),
-            None if rest.is_empty() => words.get(index + 1).cloned(),
+            None if rest.is_empty() => tokens.get(index + 1).cloned(),
             None if flag.starts_with("--") => None,
             None => Some(rest.to_owned()),
         }
     };
-    words.iter().enumerate().rev().find_map(value)
+    tokens.iter().enumerate().rev().find_map(value)
 }
 
 /// Bits of a mode that let others write.

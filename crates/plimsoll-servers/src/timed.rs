@@ -9,37 +9,43 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
 
 pub use rustix::event::epoll::EventFlags;
 
 use crate::clock::monotonic_ns;
-use crate::{ServerError, Stop, cores, listen};
+use crate::{ServerError, Stop, cores, listen, log};
 
 /// Connections that one look reports; more wait for the next.
 const EVENTS_PER_LOOK: usize = 256;
-/// Key of the listening socket among the events; no connection has that place.
+/// Key of the listening socket among the events; no connection has that slot.
 const LISTENER: u64 = u64::MAX;
-/// How often to see whether to stop, however busy.
-const LOOK_UP_NS: u64 = 10_000_000;
-/// Without anything happening for this long, sleep all the same.
+/// Everything that happens to a socket, each once: what is left over makes no event.
+pub const EDGES: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+/// After this long without events, sleep nevertheless.
 const IDLE_NS: u64 = 1_000_000_000;
 /// Before an instant of the law this much is waited through awake: a sleeper wakes up to 100 µs
 /// late.
 const AWAKE_NS: u64 = 150_000;
-/// How long to leave accepting alone when the process is out of descriptors.
-const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+/// Connections accepted in one look, so that a crowd that connects does not keep the others
+/// waiting; the rest is reported again.
+const ACCEPTED_PER_LOOK_MAX: usize = 64;
 
-/// What a server does with its clients. A client is known by its place, a number.
+/// What a server does with its clients. A client is identified by its slot, a number.
 pub trait Timed {
     /// A connection and its state.
     type Client: AsFd;
     /// Connections that are accepted; the next ones wait in the kernel's queue.
     const CLIENTS_MAX: usize;
+    /// How often to check for a stop and to act, however busy or idle.
+    const LOOK_UP_NS: u64 = 10_000_000;
 
     /// Does everything that is due by `now_ns`.
     fn act(&mut self, clients: &mut Clients<Self::Client>, now_ns: u64);
 
-    /// The next instant of the law; `None` while nobody waits for one.
+    /// The next instant of the law; `None` while no client waits for one.
     fn next_ns(&self) -> Option<u64>;
 
     /// When to wake up in any case. It does not matter if that is a little late.
@@ -51,10 +57,10 @@ pub trait Timed {
     fn admit(&mut self, clients: &mut Clients<Self::Client>, stream: TcpStream, now_ns: u64);
 
     /// The kernel reports something of a client.
-    fn hear(&mut self, clients: &mut Clients<Self::Client>, place: usize, flags: EventFlags);
+    fn hear(&mut self, clients: &mut Clients<Self::Client>, index: usize, flags: EventFlags);
 
-    /// A client has the turn that [`Clients::queue_turn`] asked for.
-    fn turn(&mut self, clients: &mut Clients<Self::Client>, place: usize);
+    /// Resumes a client that [`Clients::requeue`] queued.
+    fn resume(&mut self, clients: &mut Clients<Self::Client>, index: usize);
 }
 
 /// The clients of a server, and where it waits for them.
@@ -62,16 +68,17 @@ pub struct Clients<C> {
     queue: OwnedFd,
     listener: TcpListener,
     waiting: Waiting,
-    places: Vec<Place<C>>,
+    slots: Vec<ClientSlot<C>>,
     vacant: Vec<usize>,
-    turns: VecDeque<usize>,
+    run_queue: VecDeque<usize>,
     busy_ns: u64,
-    accept_again_ns: u64,
+    /// Nothing is accepted until the next look for a stop.
+    is_pausing: bool,
 }
 
-struct Place<C> {
+struct ClientSlot<C> {
     client: Option<C>,
-    has_turn: bool,
+    is_queued: bool,
 }
 
 /// How to wait for the next instant.
@@ -83,21 +90,17 @@ enum Waiting {
     Sleep,
 }
 
-/// Listens for a server with a log. A log that cannot be written is found out now and not at the
-/// end.
+/// Listens for a server with a log. Opens the log now, so that an unwritable one fails early.
 pub fn bind(
     address: SocketAddr,
     log: Option<&Path>,
 ) -> Result<(TcpListener, SocketAddr), ServerError> {
-    if let Some(path) = log {
-        std::fs::File::create(path)
-            .map_err(|source| ServerError::Log { path: path.to_owned(), source })?;
-    }
+    log::create(log)?;
     listen(address).map_err(|source| ServerError::Listen { address, source })
 }
 
 impl<C: AsFd> Clients<C> {
-    /// Nobody yet. Pins the calling thread to `cores`, on which it then waits without sleeping;
+    /// No clients yet. Pins the calling thread to `cores`, on which it then waits without sleeping;
     /// without cores it sleeps until shortly before an instant.
     pub fn new(listener: TcpListener, cores: &[u32]) -> Result<Self, ServerError> {
         cores::pin_current_thread(cores)
@@ -108,17 +111,21 @@ impl<C: AsFd> Clients<C> {
             queue,
             listener,
             waiting: if cores.is_empty() { Waiting::Sleep } else { Waiting::Spin },
-            places: Vec::new(),
+            slots: Vec::new(),
             vacant: Vec::new(),
-            turns: VecDeque::new(),
+            run_queue: VecDeque::new(),
             busy_ns: 0,
-            accept_again_ns: 0,
+            is_pausing: false,
         })
     }
 
     /// Serves on the calling thread until `stop` is requested. Returns the clients that are
     /// still connected.
-    pub fn serve<S: Timed<Client = C>>(mut self, server: &mut S, stop: &Stop) -> Vec<C> {
+    pub fn serve<S: Timed<Client = C>>(
+        mut self,
+        server: &mut S,
+        stop: &Stop,
+    ) -> Result<Vec<C>, ServerError> {
         let mut events = Vec::with_capacity(EVENTS_PER_LOOK);
         let mut look_up_ns = 0;
         loop {
@@ -127,72 +134,81 @@ impl<C: AsFd> Clients<C> {
                 if stop.is_requested() {
                     break;
                 }
-                look_up_ns = now_ns + LOOK_UP_NS;
+                look_up_ns = now_ns + S::LOOK_UP_NS;
+                if std::mem::take(&mut self.is_pausing) {
+                    self.watch_listener(EventFlags::IN);
+                }
             }
             server.act(&mut self, now_ns);
-            self.look(server, &mut events, look_up_ns);
-            // One has its turn between two looks at the law: nobody's requests may keep this thread.
-            if let Some(place) = self.turns.pop_front() {
-                self.places[place].has_turn = false;
-                server.turn(&mut self, place);
+            self.look(server, &mut events, look_up_ns)
+                .map_err(|source| ServerError::System { doing: "wait for events", source })?;
+            // One is served between two checks of the law: no client may monopolise this thread.
+            if let Some(index) = self.run_queue.pop_front() {
+                self.slots[index].is_queued = false;
+                server.resume(&mut self, index);
             }
         }
-        self.places.into_iter().filter_map(|place| place.client).collect()
+        Ok(self.slots.into_iter().filter_map(|slot| slot.client).collect())
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.places.len() - self.vacant.len()
+        self.slots.len() - self.vacant.len()
     }
 
-    /// The one at that place, if there is one.
+    /// The one in that slot, if there is one.
     #[inline]
-    pub fn at(&mut self, place: usize) -> Option<&mut C> {
-        self.places.get_mut(place)?.client.as_mut()
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut C> {
+        self.slots.get_mut(index)?.client.as_mut()
     }
 
     /// Adds a client whose `flags` are reported.
     pub fn add(&mut self, client: C, flags: EventFlags) {
-        let place = self.vacant.pop().unwrap_or_else(|| {
-            self.places.push(Place { client: None, has_turn: false });
-            self.places.len() - 1
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(ClientSlot { client: None, is_queued: false });
+            self.slots.len() - 1
         });
-        let data = epoll::EventData::new_u64(place as u64);
+        let data = epoll::EventData::new_u64(index as u64);
         if epoll::add(&self.queue, &client, data, flags).is_err() {
-            return self.vacant.push(place);
+            return self.vacant.push(index);
         }
-        self.places[place].client = Some(client);
+        self.slots[index].client = Some(client);
     }
 
-    /// From now on these events are reported of it. False: it has to go.
+    /// From now on these events of it are reported. False: it must be dropped.
     #[must_use]
-    pub fn watch(&self, place: usize, flags: EventFlags) -> bool {
-        let client = self.places.get(place).and_then(|place| place.client.as_ref());
-        let data = epoll::EventData::new_u64(place as u64);
+    pub fn watch(&self, index: usize, flags: EventFlags) -> bool {
+        let client = self.slots.get(index).and_then(|slot| slot.client.as_ref());
+        let data = epoll::EventData::new_u64(index as u64);
         client.is_none_or(|client| epoll::modify(&self.queue, client, data, flags).is_ok())
     }
 
     /// Takes it away. Closing its socket takes that out of the event queue.
-    pub fn remove(&mut self, place: usize) -> Option<C> {
-        let client = self.places.get_mut(place)?.client.take()?;
-        self.vacant.push(place);
+    pub fn remove(&mut self, index: usize) -> Option<C> {
+        let client = self.slots.get_mut(index)?.client.take()?;
+        self.vacant.push(index);
         Some(client)
     }
 
-    /// Takes away all that are so.
-    pub fn remove_all(&mut self, is_so: impl Fn(&C) -> bool) {
-        for place in 0..self.places.len() {
-            if self.places[place].client.as_ref().is_some_and(&is_so) {
-                self.remove(place);
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &C> {
+        self.slots.iter().filter_map(|slot| slot.client.as_ref())
+    }
+
+    /// Takes away all that do not stay.
+    pub fn retain(&mut self, mut stays: impl FnMut(&mut C) -> bool) {
+        for index in 0..self.slots.len() {
+            if self.get_mut(index).is_some_and(|client| !stays(client)) {
+                self.remove(index);
             }
         }
     }
 
-    /// It has been answered and may have sent more, which is taken when the others had their turn.
-    pub fn queue_turn(&mut self, place: usize) {
-        let Some(kept) = self.places.get_mut(place) else { return };
-        if !std::mem::replace(&mut kept.has_turn, true) {
-            self.turns.push_back(place);
+    /// It has been answered and may have sent more, which is read after the others were served.
+    pub fn requeue(&mut self, index: usize) {
+        let Some(kept) = self.slots.get_mut(index) else { return };
+        if !std::mem::replace(&mut kept.is_queued, true) {
+            self.run_queue.push_back(index);
         }
     }
 
@@ -202,29 +218,29 @@ impl<C: AsFd> Clients<C> {
         server: &mut S,
         events: &mut Vec<epoll::Event>,
         look_up_ns: u64,
-    ) {
+    ) -> io::Result<()> {
         let now_ns = monotonic_ns();
         let timeout = timespec(self.wait_ns(server, now_ns, look_up_ns));
         events.clear();
-        // EINTR is as good as nothing ready.
-        if epoll::wait(&self.queue, rustix::buffer::spare_capacity(events), Some(&timeout)).is_err()
-        {
-            return;
+        match epoll::wait(&self.queue, rustix::buffer::spare_capacity(events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
         for event in events.drain(..) {
             self.busy_ns = now_ns;
             match event.data.u64() {
                 LISTENER => self.accept(server, now_ns),
-                place => server.hear(self, place as usize, event.flags),
+                index => server.hear(self, index as usize, event.flags),
             }
         }
+        Ok(())
     }
 
     /// How long nothing needs to be done.
     fn wait_ns(&self, server: &impl Timed, now_ns: u64, look_up_ns: u64) -> u64 {
         let next_ns = server.next_ns();
         let is_idle = next_ns.is_none() && now_ns.saturating_sub(self.busy_ns) > IDLE_NS;
-        if !self.turns.is_empty() || self.waiting == Waiting::Spin && !is_idle {
+        if !self.run_queue.is_empty() || self.waiting == Waiting::Spin && !is_idle {
             return 0;
         }
         let next_ns = next_ns.unwrap_or(u64::MAX).saturating_sub(AWAKE_NS);
@@ -232,7 +248,10 @@ impl<C: AsFd> Clients<C> {
     }
 
     fn accept<S: Timed<Client = C>>(&mut self, server: &mut S, now_ns: u64) {
-        while now_ns >= self.accept_again_ns && self.count() < S::CLIENTS_MAX {
+        for _ in 0..ACCEPTED_PER_LOOK_MAX {
+            if self.count() >= S::CLIENTS_MAX {
+                return self.pause_accepting();
+            }
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).and(stream.set_nodelay(true)).is_ok() {
@@ -242,14 +261,26 @@ impl<C: AsFd> Clients<C> {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Out of descriptors: those connected are served, and some will leave.
-                Err(_) => self.accept_again_ns = now_ns + ACCEPT_PAUSE_NS,
+                Err(_) => return self.pause_accepting(),
             }
         }
     }
+
+    /// Until the next look for a stop.
+    fn pause_accepting(&mut self) {
+        self.is_pausing = true;
+        self.watch_listener(EventFlags::empty());
+    }
+
+    fn watch_listener(&self, flags: EventFlags) {
+        let data = epoll::EventData::new_u64(LISTENER);
+        // Fails only for a listener that is not watched.
+        let _ = epoll::modify(&self.queue, &self.listener, data, flags);
+    }
 }
 
-/// With the listening socket in it. It is level-triggered, so a connection that is not accepted now is
-/// reported again.
+/// With the listening socket in it. It is level-triggered, so a connection that is not accepted now
+/// is reported again.
 fn event_queue(listener: &TcpListener) -> io::Result<OwnedFd> {
     let queue = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&queue, listener, epoll::EventData::new_u64(LISTENER), EventFlags::IN)?;

@@ -5,7 +5,7 @@
 //! | [`wire`] | SMB2 messages as bytes, pure |
 //! | [`seal`], [`logon`] | signing and encryption; from a fresh connection to a share |
 //! | [`op`] | one desktop operation, as script and session see it |
-//! | [`workspace`], `script`, `loadfile` | what lies on the share, and what is asked of it |
+//! | [`workspace`], `script`, `loadfile` | what lies on the share, and what clients request |
 //! | `session` | the state machine of one client |
 //! | [`prepare`] | set-up around a load point |
 //! | [`parameters`], [`target`], `plan` | from a suite to running clients |

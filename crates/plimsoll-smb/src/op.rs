@@ -9,7 +9,10 @@ use std::fmt;
 
 use plimsoll_model::outcome::OpKind;
 
-/// A handle of the script's choice; the session keeps what the server calls it.
+pub use super::wire::create::Disposition;
+pub use super::wire::fscc::{FileLevel, FindLevel, FsLevel};
+
+/// A handle that the script chooses; the session keeps the server's id for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandleNo(pub u32);
 
@@ -52,10 +55,10 @@ pub enum SmbOp {
         handle: HandleNo,
         /// Where.
         offset: u64,
-        /// Bytes asked for.
+        /// Requested bytes.
         length: u32,
         /// Bytes that should come; the server gives fewer at the end of the file.
-        wanted: Wanted,
+        expected_length: ExpectedLength,
         /// What they should be.
         check: Option<Content>,
     },
@@ -101,7 +104,7 @@ pub enum SmbOp {
         path: PathText,
         /// Its name from now on.
         to: PathText,
-        /// Takes the name from the file that has it; else that is an error.
+        /// Replaces a file of that name; else an existing one is an error.
         replace: bool,
     },
     /// Removes a file.
@@ -119,23 +122,23 @@ pub enum SmbOp {
         /// Which.
         path: PathText,
     },
-    /// Removes a directory and all below it; one that is not there is no error.
+    /// Removes a directory and all below it; a missing one is no error.
     Deltree {
         /// Which.
         path: PathText,
     },
-    /// Asks about a name.
+    /// Queries a name.
     QueryPath {
         /// Which.
         path: PathText,
-        /// What is asked.
+        /// What is queried.
         level: FileLevel,
     },
-    /// Asks about an open file.
+    /// Queries an open file.
     QueryFile {
         /// Which.
         handle: HandleNo,
-        /// What is asked.
+        /// What is queried.
         level: FileLevel,
     },
     /// Changes an open file's metadata.
@@ -145,9 +148,9 @@ pub enum SmbOp {
         /// What is set.
         set: FileChange,
     },
-    /// Asks about the volume.
+    /// Queries the volume.
     QueryFs {
-        /// What is asked.
+        /// What is queried.
         level: FsLevel,
     },
     /// First part of a directory's listing.
@@ -156,9 +159,9 @@ pub enum SmbOp {
         directory: PathText,
         /// Names that match, with `*` and `?`.
         pattern: PathText,
-        /// What is asked of each.
+        /// What is queried of each.
         level: FindLevel,
-        /// Entries wanted at most; 0 leaves it to the buffer.
+        /// Most entries; 0 leaves it to the buffer.
         entries_max: u32,
     },
     /// The next part of an open directory's listing. Only set-up reads on; in no mix.
@@ -176,55 +179,18 @@ pub enum SmbOp {
 
 /// Bytes of a read that should come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExpectedLength {
     /// Exactly as many; another number is [`plimsoll_model::outcome::ErrorClass::Length`].
     Exactly(u32),
     /// Whatever comes.
     Any,
 }
 
-/// Bytes of a file as the file set's generator makes them: a place in its table.
+/// Bytes of a file as the file set's generator makes them: an offset in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     /// Of the file; byte at `offset` is `table[(key + offset) mod its length]`.
     pub key: u64,
-}
-
-/// CreateDisposition, MS-SMB2 2.2.13.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Disposition {
-    /// Replace what exists, else make.
-    Supersede = 0,
-    /// Open what exists, else fail.
-    Open = 1,
-    /// Make, fail if it exists.
-    Create = 2,
-    /// Open what exists, else make.
-    OpenIf = 3,
-    /// Truncate what exists, else fail.
-    Overwrite = 4,
-    /// Truncate what exists, else make.
-    OverwriteIf = 5,
-}
-
-/// What is asked of a file, MS-FSCC 2.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileLevel {
-    /// FileBasicInformation: times and attributes.
-    Basic,
-    /// FileStandardInformation: sizes and links.
-    Standard,
-    /// FileInternalInformation: its number.
-    Internal,
-    /// FileEaInformation: size of extended attributes.
-    Ea,
-    /// FileNetworkOpenInformation: times, sizes, attributes.
-    NetworkOpen,
-    /// FileStreamInformation: alternate streams.
-    Stream,
-    /// FileAllInformation.
-    All,
 }
 
 /// What is set of a file, MS-FSCC 2.4.
@@ -240,36 +206,6 @@ pub enum FileChange {
     Disposition(bool),
 }
 
-/// What is asked of a volume, MS-FSCC 2.5.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FsLevel {
-    /// FileFsVolumeInformation.
-    Volume,
-    /// FileFsSizeInformation.
-    Size,
-    /// FileFsDeviceInformation.
-    Device,
-    /// FileFsAttributeInformation.
-    Attribute,
-    /// FileFsFullSizeInformation.
-    FullSize,
-}
-
-/// What is asked of each entry of a directory, MS-FSCC 2.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindLevel {
-    /// FileDirectoryInformation.
-    Directory,
-    /// FileFullDirectoryInformation.
-    Full,
-    /// FileBothDirectoryInformation: with the short name.
-    Both,
-    /// FileIdBothDirectoryInformation: with the file's number too.
-    IdBoth,
-    /// FileNamesInformation.
-    Names,
-}
-
 /// What the server should answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
@@ -283,7 +219,7 @@ pub enum Expected {
     Anything,
 }
 
-/// A name or path, kept in place so that an op needs no allocation.
+/// A name or path, stored inline so that an op needs no allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PathText {
     length: u8,

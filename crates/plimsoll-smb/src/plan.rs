@@ -1,11 +1,11 @@
-//! From a suite and its targets to a preparation for each load point, with what its parameters come
-//! to, and to the load point as the engine runs it.
+//! Makes a preparation for each load point from a suite and its targets, with the values derived
+//! from its parameters, and the load point as the engine runs it.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::ClientSeat;
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::interface::ClientContext;
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::Setting;
@@ -28,13 +28,14 @@ use super::target::SmbTarget;
 use super::wire::status;
 use super::workspace::{ContentTable, Workspace};
 
-/// Finds out who is asked for what, and whether they let us in: a wrong password is no load point.
+/// Resolves the targets and checks that they let us in: a wrong password must not become a load
+/// point.
 pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
-    let workload = request.suite.workload.of::<SmbWorkload>();
+    let workload = request.suite.workload.parameters::<SmbWorkload>();
     let targets = targets(request)?;
     check_load(request.suite, workload)?;
     let input = request.loadfile.filter(|_| workload.pattern == Pattern::DiskMix);
-    let replay = input.and_then(LoadFileSource::of);
+    let replay = input.and_then(LoadFileSource::from_input);
     let replay = replay.as_ref();
     let facts = facts(request, workload, &targets, replay);
     let practices = practices(request, workload, replay);
@@ -80,8 +81,9 @@ fn targets(request: &PlanRequest<'_>) -> Result<Vec<SmbTarget>, PlanError> {
         .map(|target| SmbTarget::new(target, &caller))
         .collect::<Result<_, PlanError>>()?;
     for (at, one) in targets.iter().enumerate() {
-        let place = |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
-        if let Some(other) = targets[..at].iter().find(|other| place(other) == place(one)) {
+        let identity =
+            |target: &SmbTarget| (target.address, target.unc.clone(), target.base.clone());
+        if let Some(other) = targets[..at].iter().find(|other| identity(other) == identity(one)) {
             return Err(SetupError::Wrong(format!(
                 "targets {} and {} are the same directory of one share; name each once",
                 other.name, one.name
@@ -108,7 +110,7 @@ fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
     }
 }
 
-/// What the workloads of all load points are made from.
+/// Common input of the workloads of all load points.
 struct Loads {
     seed: u64,
     scale: f64,
@@ -142,42 +144,42 @@ fn practices(
     replay: Option<&LoadFileSource>,
 ) -> Vec<Practice> {
     let mut practices = Vec::new();
-    let mut say = |key: &str, text: &str| practices.push(Practice::new(key, text));
+    let mut add = |key: &str, text: &str| practices.push(Practice::new(key, text));
     match workload.pattern {
         Pattern::DiskMix if replay.is_none() => {
-            say(
+            add(
                 "generator.requests",
                 "drawn from a statistical model of desktop applications, workload.model",
             );
-            say("generator.applications", &applications(workload));
+            add("generator.applications", &applications(workload));
             if workload.shared_percent > 0.0 {
                 let writers = if workload.shared_write_percent > 0.0 { "all" } else { "none" };
                 let text = format!("read by all clients, written by {writers}");
-                say("generator.shared_files", &text);
+                add("generator.shared_files", &text);
             }
             let scale = request.profile.workload_scale;
             if scale != 1.0 {
                 let bytes = Bytes(Workspace::new(workload.workspace_mib, scale).bytes());
                 let text = format!("{bytes} (workload_scale = {scale})");
-                say("workload.workspace_mib", &text);
+                add("workload.workspace_mib", &text);
             }
         }
-        Pattern::Logons => say("generator.logoff", "each client logs off at once"),
+        Pattern::Logons => add("generator.logoff", "each client logs off at once"),
         Pattern::Sessions => {
             if let Some(plan) = sessions(request, workload)
                 && plan.starts_per_s != workload.logons_per_s
             {
                 let scale = request.profile.think_scale;
                 let text = format!("{} (think_scale = {scale})", plan.starts_per_s);
-                say("workload.logons_per_s", &text);
+                add("workload.logons_per_s", &text);
             }
         }
-        Pattern::Echo => say("generator.requests", "ECHO, nothing else"),
+        Pattern::Echo => add("generator.requests", "ECHO, nothing else"),
         Pattern::DiskMix | Pattern::Nic => {}
     }
-    let replayed = replay.map(LoadFileSource::departures).unwrap_or_default();
+    let replayed = replay.map(LoadFileSource::deviations).unwrap_or_default();
     let replayed = replayed.into_iter().map(|text| Practice::new("generator.replay", text));
-    practices.extend(replayed.map(Practice::beside_the_method));
+    practices.extend(replayed.map(Practice::as_deviation));
     practices
 }
 
@@ -210,7 +212,7 @@ fn facts(
         })
         .collect();
     fact("user", users.join(", "));
-    fact("dialect", format!("up to {}", workload.dialect_max.name()));
+    fact("dialect", format!("up to {}", workload.dialect_max.as_str()));
     let signing = match workload.signing {
         Signing::WhenAsked => "when the server asks for it",
         Signing::Required => "required",
@@ -333,10 +335,10 @@ impl Workload for SmbLoad {
         Some(homes).filter(|_| self.plan.replay.is_none())
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
+    fn run_worker(&self, context: WorkerContext<'_>) {
         let sites: Vec<Rc<SmbSite>> =
             self.shares.iter().map(|share| Rc::new(self.site(share))).collect();
-        seat.drive(|client: ClientSeat| {
+        context.drive(|client: ClientContext| {
             let site = Rc::clone(&sites[client.endpoint % sites.len()]);
             let script = SmbScript::new(Arc::clone(&self.plan), &client);
             (SmbSession::new(site, client), script)

@@ -15,16 +15,16 @@ pub struct SmbTarget {
     pub name: String,
     /// Where to connect.
     pub address: SocketAddr,
-    /// `\\host\share`, as the server is asked for it.
+    /// `\\host\share`, as it is requested.
     pub unc: String,
-    /// What the URL says after the share, with backslashes and without one at either end; empty:
-    /// the share's root.
+    /// What the URL has after the share, with backslashes and without one at either end; empty: the
+    /// share's root.
     pub base: String,
     /// Who logs on.
     pub credentials: Credentials,
 }
 
-/// The URL names no share that could be asked for.
+/// The URL names no valid share.
 #[derive(Debug, thiserror::Error)]
 #[error("target {target}: {why}; write smb://[user@]host[:port]/share[/directory]")]
 pub struct ShareError {
@@ -85,7 +85,7 @@ mod tests {
 
     fn target(url: &str) -> Result<SmbTarget, PlanError> {
         let url = TargetUrl::parse(url).unwrap();
-        let target = ResolvedTarget::at(url, ([127, 0, 0, 1], 445).into());
+        let target = ResolvedTarget::new(url, ([127, 0, 0, 1], 445).into());
         let caller = Caller { password: Some(Secret("asked".to_owned())), ..Caller::default() };
         SmbTarget::new(&target, &caller)
     }

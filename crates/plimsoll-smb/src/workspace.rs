@@ -2,8 +2,8 @@
 //!
 //! Everything is below one directory, [`ROOT`], with the marker file [`MARKER`] in it: a directory
 //! for each client ([`Home::Client`]) with its seed files and the files its script makes, one that
-//! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. What
-//! of it a suite needs is a list of places. All functions are pure.
+//! all clients read ([`Home::Shared`]), the file of the `nic` suite and the root of replays. What a
+//! suite needs is a list of layouts. All functions are pure.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,8 @@ pub enum Home {
     Shared,
 }
 
-/// A seed file of a home: there before a load point, never removed, its content never changes.
+/// A seed file of a home: it exists before a load point, is never removed, and its content never
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeedFile(pub u32);
 
@@ -187,12 +188,12 @@ pub fn nic_content(seed: u64) -> Content {
     Content { key: rng::key(&[seed, NIC_HOME]) }
 }
 
-/// Where a file of that name lies in our directory itself.
+/// Path of a file of that name in our directory itself.
 pub(crate) fn root_path(name: &str) -> PathText {
     path(format_args!("{ROOT}\\{name}"))
 }
 
-/// Directory below which the paths of a load file are meant.
+/// Directory that the paths of a load file are relative to.
 pub fn replay_root() -> PathText {
     path(format_args!("{ROOT}\\replay"))
 }
@@ -205,7 +206,7 @@ fn path(text: std::fmt::Arguments<'_>) -> PathText {
 
 /// A file that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedFile {
     /// Its path.
     pub path: String,
     /// Its size.
@@ -216,16 +217,16 @@ pub(crate) struct Wanted {
 
 /// A part of what must be there; one channel at a time works on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Layout {
     /// Directories below our own, each after the one it lies in.
     pub dirs: Vec<String>,
     /// Files in them, or in our own.
-    pub files: Vec<Wanted>,
+    pub files: Vec<ExpectedFile>,
     /// The one of the directories that must be empty.
     pub empty: Option<String>,
 }
 
-impl Place {
+impl Layout {
     /// A client's workspace, with nothing where its script makes files.
     pub(crate) fn of_client(seed: u64, client: u32, workspace: Workspace) -> Self {
         let home = Home::Client(client);
@@ -249,7 +250,7 @@ impl Place {
 
     /// The file of the `nic` suite.
     pub(crate) fn nic(seed: u64, bytes: u32) -> Self {
-        let file = Wanted {
+        let file = ExpectedFile {
             path: nic_path().to_string(),
             bytes: u64::from(bytes),
             content: nic_content(seed),
@@ -264,13 +265,13 @@ impl Place {
     }
 }
 
-fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<Wanted> {
-    let wanted = |file| Wanted {
+fn seed_files(seed: u64, home: Home, workspace: Workspace) -> Vec<ExpectedFile> {
+    let expected = |file| ExpectedFile {
         path: path_of(home, file).to_string(),
         bytes: u64::from(workspace.bytes_of(file)),
         content: content(seed, home, file),
     };
-    workspace.files().map(wanted).collect()
+    workspace.files().map(expected).collect()
 }
 
 /// Text of [`MARKER`].

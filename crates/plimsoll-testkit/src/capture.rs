@@ -1,4 +1,5 @@
-//! tshark as a judge: what RPC calls, SMB2 commands and frames of HTTP/2 really went over the wire.
+//! tshark as a cross-check: which RPC calls, SMB2 commands and HTTP/2 frames really went over the
+//! wire.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -15,12 +16,12 @@ use crate::peers::{require_peer, require_root};
 const BUFFER_MIB: &str = "256";
 /// A capture larger than this ends by itself, and [`Capture::finish`] fails.
 const FILE_KIB_MAX: &str = "2000000";
-/// Packets may still be on their way from the kernel when the last reply has come.
+/// Packets may still be in transit from the kernel when the last reply has come.
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// A running capture.
 pub struct Capture {
-    /// Whose packets are counted.
+    /// The port whose packets are counted.
     port: u16,
     dumpcap: Child,
     stderr: BufReader<ChildStderr>,
@@ -28,7 +29,7 @@ pub struct Capture {
     tshark: PathBuf,
 }
 
-/// What tshark found.
+/// The RPC calls that tshark decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedCalls {
     /// Calls by program, version and procedure; a call that was sent again counts once.
@@ -63,7 +64,7 @@ impl Capture {
     }
 
     /// Captures all that comes to the hub from other namespaces, and nothing of its own;
-    /// [`Self::of_port`] says what to count.
+    /// [`Self::of_port`] selects what to count.
     pub fn start_in(namespaces: &Namespaces) -> Option<Self> {
         let dumpcap = namespaces.in_hub(&Command::new(require_peer("dumpcap")?));
         Self::start_as(dumpcap, [BRIDGE, "tcp or udp"])
@@ -119,10 +120,10 @@ impl Capture {
         let is_running = self.dumpcap.try_wait().unwrap().is_none();
         assert!(is_running, "the capture was larger than {FILE_KIB_MAX} KiB, or dumpcap failed");
         kill_process(Pid::from_child(&self.dumpcap), Signal::INT).unwrap();
-        let mut said = String::new();
-        self.stderr.read_to_string(&mut said).unwrap();
-        assert!(self.dumpcap.wait().unwrap().success(), "{said}");
-        dropped(&said)
+        let mut summary = String::new();
+        self.stderr.read_to_string(&mut summary).unwrap();
+        assert!(self.dumpcap.wait().unwrap().success(), "{summary}");
+        dropped(&summary)
     }
 
     /// One line per packet that `filter` lets through, with its `fields`.
@@ -153,8 +154,8 @@ impl Drop for Capture {
 const RPC_FIELDS: [&str; 4] = ["rpc.xid", "rpc.program", "rpc.programversion", "rpc.procedure"];
 
 /// `Packets received/dropped on interface 'Loopback: lo': 120/0 (pcap:0/dumpcap:0/…) (100.0%)`.
-fn dropped(said: &str) -> u64 {
-    let line = said.lines().find(|line| line.starts_with("Packets received/dropped")).unwrap();
+fn dropped(summary: &str) -> u64 {
+    let line = summary.lines().find(|line| line.starts_with("Packets received/dropped")).unwrap();
     let (_, numbers) = line.rsplit_once(": ").unwrap();
     let counts = numbers.split_whitespace().next().unwrap();
     counts.rsplit_once('/').unwrap().1.parse().unwrap()
@@ -162,7 +163,7 @@ fn dropped(said: &str) -> u64 {
 
 fn counted(lines: &str) -> CapturedCalls {
     let mut calls = CapturedCalls::default();
-    let mut seen = HashSet::new();
+    let mut unique = HashSet::new();
     for line in lines.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [tcp, udp, fields @ ..] = columns.as_slice() else { panic!("{line}") };
@@ -171,7 +172,7 @@ fn counted(lines: &str) -> CapturedCalls {
         let lists: Vec<_> = fields.iter().map(|l| one_each(numbers(l), calls_in_packet)).collect();
         let [xids, programs, versions, procedures] = lists.as_slice() else { panic!("{line}") };
         for (index, &xid) in xids.iter().enumerate() {
-            if seen.insert((client.clone(), xid)) {
+            if unique.insert((client.clone(), xid)) {
                 let key = (programs[index], versions[index], procedures[index]);
                 *calls.by_procedure.entry(key).or_default() += 1;
             } else {
@@ -203,7 +204,7 @@ fn numbers(list: &str) -> Vec<u32> {
 
 const FIELDS: [&str; 3] = ["tcp.srcport", "smb2.msg_id", "smb2.cmd"];
 
-/// What tshark found. It sees nothing in encrypted messages.
+/// What tshark decoded. It sees nothing in encrypted messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedCommands {
     /// Requests by command (MS-SMB2 2.2.1.2), each of a compound for itself.
@@ -214,7 +215,7 @@ pub struct CapturedCommands {
 
 impl CapturedCommands {
     /// Requests of this command.
-    pub fn of(&self, command: u16) -> u64 {
+    pub fn count(&self, command: u16) -> u64 {
         self.by_command.get(&command).copied().unwrap_or(0)
     }
 }
@@ -230,7 +231,7 @@ impl Capture {
     }
 }
 
-/// What tshark found of the frames of HTTP/2 that clients sent.
+/// The HTTP/2 frames that clients sent, as tshark decoded them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedFrames {
     /// By their type (RFC 9113 §6).
@@ -272,14 +273,14 @@ impl Capture {
 /// A packet that was sent again counts once. CANCEL comes with the number of what it cancels.
 fn commands(lines: &str) -> BTreeMap<u16, u64> {
     let mut by_command = BTreeMap::new();
-    let mut seen = HashSet::new();
+    let mut unique = HashSet::new();
     for line in lines.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [client, ids, commands] = columns.as_slice() else { panic!("{line}") };
         let (ids, commands) = (ids.split(',').collect::<Vec<_>>(), numbers(commands));
         assert_eq!(ids.len(), commands.len(), "tshark's columns do not match: {line}");
         for (id, command) in ids.into_iter().zip(commands) {
-            if seen.insert((*client, id, command)) {
+            if unique.insert((*client, id, command)) {
                 *by_command.entry(u16::try_from(command).unwrap()).or_default() += 1;
             }
         }
@@ -303,9 +304,9 @@ mod tests {
 
     #[test]
     fn dropped_packets_are_read_off_the_last_line() {
-        let said = "Packets captured: 118\nPackets received/dropped on interface 'Loopback: lo': \
+        let summary = "Packets captured: 118\nPackets received/dropped on interface 'Loopback: lo': \
                     118/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.3%)\n";
-        assert_eq!(dropped(said), 2);
+        assert_eq!(dropped(summary), 2);
     }
 
     #[test]

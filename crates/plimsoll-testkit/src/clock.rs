@@ -15,7 +15,7 @@ pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
-/// Nanoseconds for which this thread had a processor, however many others wanted it.
+/// CPU time of this thread in nanoseconds, however many others compete.
 pub fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::ThreadCPUTime)
 }

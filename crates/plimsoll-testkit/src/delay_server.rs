@@ -1,6 +1,6 @@
 //! An HTTP server whose every delay is imposed and known: it answers at an absolute instant that
-//! follows from the request's arrival, and writes down when it did. What a client measures can
-//! then be compared with what happened.
+//! follows from the request's arrival, and records when it did. A client's measurements can then be
+//! compared with the truth.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -17,23 +17,25 @@ use rustix::fd::OwnedFd;
 use crate::clock::{monotonic_ns, nanoseconds};
 use crate::fault_server::RequestBuffer;
 
-/// A sleeping server wakes this long before a departure and spins the rest, because a timer of the
-/// kernel is late by tens of microseconds.
+/// A sleeping server wakes this long before a completion and spins the rest, because kernel timers
+/// are late by tens of microseconds.
 const SPIN_NS: u64 = 200_000;
 /// Exchanges that are written down; later ones are served all the same.
 const LOG_EXCHANGES_MAX: usize = 4_000_000;
 
 /// Gives the instant at which request `index` (from 0, in order of arrival) that arrived at
 /// `arrival_ns` is answered. Both instants are on `CLOCK_MONOTONIC`.
-pub type Departure = dyn FnMut(u64, u64) -> u64 + Send;
+pub type CompletionLaw = dyn FnMut(u64, u64) -> u64 + Send;
 
-/// Departure `delay(index)` after arrival, whatever else is going on.
-pub fn after(mut delay: impl FnMut(u64) -> Duration + Send + 'static) -> Box<Departure> {
+/// Replies `delay(index)` after arrival, whatever else is in progress.
+pub fn after(mut delay: impl FnMut(u64) -> Duration + Send + 'static) -> Box<CompletionLaw> {
     Box::new(move |index, arrival_ns| arrival_ns + nanoseconds(delay(index)))
 }
 
 /// One server with a queue: each request takes `service(index)` once its predecessors are done.
-pub fn one_at_a_time(mut service: impl FnMut(u64) -> Duration + Send + 'static) -> Box<Departure> {
+pub fn one_at_a_time(
+    mut service: impl FnMut(u64) -> Duration + Send + 'static,
+) -> Box<CompletionLaw> {
     let mut free_at_ns = 0;
     Box::new(move |index, arrival_ns| {
         free_at_ns = arrival_ns.max(free_at_ns) + nanoseconds(service(index));
@@ -53,7 +55,7 @@ pub enum Waiting {
 /// How a server behaves.
 pub struct DelayConfig {
     /// When to answer.
-    pub departure: Box<Departure>,
+    pub completion: Box<CompletionLaw>,
     /// Length of every body.
     pub body_bytes: usize,
     /// How to wait.
@@ -68,13 +70,13 @@ pub struct Exchange {
     /// When the reply was due.
     pub planned_ns: u64,
     /// When the reply had been handed to the kernel.
-    pub departure_ns: u64,
+    pub sent_ns: u64,
 }
 
 impl Exchange {
     /// The delay that was really imposed.
     pub fn imposed(&self) -> Duration {
-        Duration::from_nanos(self.departure_ns - self.arrival_ns)
+        Duration::from_nanos(self.sent_ns - self.arrival_ns)
     }
 }
 
@@ -117,14 +119,13 @@ impl DelayServer {
         format!("http://{}/", self.address)
     }
 
-    /// What has been answered so far, in order of departure.
+    /// What has been answered so far, in order of completion.
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Does nothing at all for `duration` from about now, like a process under SIGSTOP. Once that
-    /// is over, tells from when until when it was on `CLOCK_MONOTONIC`: a busy machine lets it
-    /// begin late and sleep for longer.
+    /// Does nothing at all for `duration` from about now, like a process under SIGSTOP. Then sends
+    /// its start and end on `CLOCK_MONOTONIC`: on a busy machine it begins late and lasts longer.
     pub fn freeze(&self, duration: Duration) -> mpsc::Receiver<Range<u64>> {
         let (stood_still, receiver) = mpsc::channel();
         self.command(Command::Freeze(duration, stood_still));
@@ -161,7 +162,7 @@ struct Serving {
     connections: HashMap<u64, Connection>,
     next_connection: u64,
     next_request: u64,
-    /// Planned departure, then order of arrival as a tie-break.
+    /// Planned completion, then order of arrival as a tie-break.
     pending: BinaryHeap<Reverse<Pending>>,
     log: Arc<Mutex<Vec<Exchange>>>,
 }
@@ -256,7 +257,7 @@ impl Serving {
                 Command::Freeze(duration, stood_still) => {
                     let from_ns = monotonic_ns();
                     std::thread::sleep(duration);
-                    // An error means that nobody wants to know.
+                    // An error means that nobody listens.
                     let _ = stood_still.send(from_ns..monotonic_ns());
                 }
                 Command::Stop => return true,
@@ -287,7 +288,7 @@ impl Serving {
             let index = self.next_request;
             self.next_request += 1;
             self.pending.push(Reverse(Pending {
-                planned_ns: (self.config.departure)(index, now_ns),
+                planned_ns: (self.config.completion)(index, now_ns),
                 index,
                 arrival_ns: now_ns,
                 connection: id,
@@ -309,17 +310,17 @@ impl Serving {
             let Some(connection) = self.connections.get_mut(&due.connection) else { continue };
             connection.unsent.extend_from_slice(&self.reply);
             connection.closing = due.wants_close;
-            // Locked while sending: whoever has the reply finds it in the log.
+            // Locked while sending: a reply that has arrived is in the log.
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             let sent = connection.flush();
-            let is_over = sent.is_err() || connection.is_done();
-            let departure_ns = monotonic_ns();
+            let is_finished = sent.is_err() || connection.is_done();
+            let sent_ns = monotonic_ns();
             if log.len() < LOG_EXCHANGES_MAX {
                 let Pending { arrival_ns, planned_ns, .. } = due;
-                log.push(Exchange { arrival_ns, planned_ns, departure_ns });
+                log.push(Exchange { arrival_ns, planned_ns, sent_ns });
             }
             drop(log);
-            if is_over {
+            if is_finished {
                 self.connections.remove(&due.connection);
             }
         }

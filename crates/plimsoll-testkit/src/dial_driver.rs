@@ -1,5 +1,5 @@
-//! A whole workload in memory: a driver whose connections are channels of a [`Dial`], to whatever
-//! server a test has behind it, on a clock that moves when nothing else is to be done.
+//! A whole workload in memory: a driver whose connections are channels of a [`Dial`], to a server
+//! of the test, on a clock that advances when there is nothing else to do.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use plimsoll_engine::driver::{Driver, Ready, Received, Route, Slot, Wait};
 use plimsoll_engine::fresh::FreshTimes;
-use plimsoll_engine::seam::{LinkError, LinkKind};
-use plimsoll_engine::worker::{Seat, SeatDriver};
+use plimsoll_engine::interface::{LinkError, LinkKind};
+use plimsoll_engine::worker::{WorkerContext, WorkerDriver};
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{
-    Assignment, Crew, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
+    Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose, WorkerGroup,
 };
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::suite::OnClientFailure;
@@ -22,11 +22,11 @@ use plimsoll_protocol::net::{Channel, ChannelError, Dial, SourcePort};
 
 /// From a request to its reply.
 const LATENCY: Nanos = Nanos::from_micros(100);
-/// What a look that finds nothing costs.
+/// Cost of an empty poll.
 const POLL_COST: Nanos = Nanos(1_000);
 const REFUSED: LinkError = LinkError { class: ErrorClass::Transport, errno: 111 };
 
-/// Channels in the place of sockets.
+/// Channels instead of sockets.
 pub struct DialDriver<'a> {
     dial: &'a dyn Dial,
     now: Nanos,
@@ -47,7 +47,7 @@ struct Connection {
 
 impl Connection {
     /// A read of a stream takes all that there is.
-    fn put(&mut self, message: Vec<u8>) {
+    fn push(&mut self, message: Vec<u8>) {
         match self.inbox.back_mut().filter(|_| self.kind == LinkKind::Stream) {
             Some(stream) => stream.extend(message),
             None => self.inbox.push_back(message),
@@ -62,7 +62,7 @@ impl<'a> DialDriver<'a> {
         Self { dial, now: Nanos::ZERO, connections, opened: 0, events, sent: Vec::new() }
     }
 
-    fn tell(&mut self, at: Nanos, number: usize, ready: Ready) {
+    fn push_event(&mut self, at: Nanos, number: usize, ready: Ready) {
         self.events.push_back((at, number, ready));
     }
 }
@@ -79,7 +79,7 @@ impl Driver for DialDriver<'_> {
         self.sent.push((route.from, Vec::new()));
         self.connections.insert(slot, Connection { number, kind, channel, inbox, ended: false });
         let ready = Ready { slot, readable: false, writable: true, hung_up: false };
-        self.tell(self.now + LATENCY, number, ready);
+        self.push_event(self.now + LATENCY, number, ready);
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Driver for DialDriver<'_> {
         loop {
             let mut reply = Vec::new();
             match connection.channel.receive(&mut reply, Duration::ZERO) {
-                Ok(()) => connection.put(reply),
+                Ok(()) => connection.push(reply),
                 Err(ChannelError::Timeout) => break,
                 Err(_) => {
                     connection.ended = true;
@@ -105,7 +105,7 @@ impl Driver for DialDriver<'_> {
         }
         let ready = Ready { slot, readable: true, writable: false, hung_up: connection.ended };
         if !connection.inbox.is_empty() || connection.ended {
-            self.tell(self.now + LATENCY, number, ready);
+            self.push_event(self.now + LATENCY, number, ready);
         }
         Ok(bytes.len())
     }
@@ -188,28 +188,29 @@ pub fn source(client: u32) -> IpAddr {
     Ipv4Addr::from(0x0a00_0000 + client).into()
 }
 
-/// What the clients of a load point send, each connection's bytes apart: the workers of `crew`,
-/// one after the other, each on a clock of its own.
+/// What the clients of a load point send, each connection's bytes apart: the workers of `members`,
+/// one after the other, each on its own clock.
 pub fn sent_by(
     workload: &dyn Workload,
-    (assignment, crew): (&Assignment, Option<Crew>),
+    (assignment, group): (&Assignment, Option<WorkerGroup>),
     dial: &dyn Dial,
 ) -> Vec<(Option<IpAddr>, Vec<u8>)> {
-    let assignment = Assignment { crew, ..assignment.clone() };
+    let assignment = Assignment { crew: group, ..assignment.clone() };
     let send = |worker| {
         let mut driver = DialDriver::new(dial);
         let (events, received) = sync_channel(10_000);
-        workload.run_worker(Seat {
+        workload.run_worker(WorkerContext {
             assignment: &assignment,
             worker,
             op_names: workload.op_names(),
             ops_per_arrival: workload.ops_per_arrival(),
             clients_per_session: workload.clients_per_session(),
+            spare_links: u32::MAX,
             recorded: workload.recorded(),
             events: &events,
             fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
             stop: &AtomicBool::new(false),
-            driver: SeatDriver::Simulated(&mut driver),
+            driver: WorkerDriver::Simulated(&mut driver),
         });
         drop(received);
         driver.sent
@@ -218,7 +219,8 @@ pub fn sent_by(
 }
 
 /// All crews of `agents` that share the workers equally.
-pub fn crews(workers: u32, agents: u32) -> impl Iterator<Item = Option<Crew>> {
+pub fn crews(workers: u32, agents: u32) -> impl Iterator<Item = Option<WorkerGroup>> {
     let count = workers / agents;
-    (0..agents).map(move |agent| Some(Crew { first: agent * count, count, own_endpoints: false }))
+    (0..agents)
+        .map(move |agent| Some(WorkerGroup { first: agent * count, count, own_endpoints: false }))
 }

@@ -1,11 +1,11 @@
 //! The smallest protocol there is: a request is its number in eight bytes, the reply the same.
 //! Stands in for real protocols where the engine itself is under test.
 
-use plimsoll_engine::rng::{Random, Stream};
-use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, Step, Ticket, Turn,
+use plimsoll_engine::interface::{
+    ClientContext, Io, Link, LinkError, LinkKind, Script, ScriptContext, Session, Step, Ticket,
 };
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::rng::{Random, Stream};
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -17,24 +17,24 @@ pub struct EchoSession {
     op_timeout: Nanos,
     link: Option<Link>,
     open: bool,
-    under_way: Option<(Ticket, u64, Nanos)>,
+    in_flight: Option<(Ticket, u64, Nanos)>,
     inbox: Vec<u8>,
 }
 
 impl EchoSession {
     /// Not connected yet.
-    pub fn new(seat: ClientSeat) -> Self {
+    pub fn new(context: ClientContext) -> Self {
         Self {
-            op_timeout: seat.op_timeout,
+            op_timeout: context.op_timeout,
             link: None,
             open: false,
-            under_way: None,
+            in_flight: None,
             inbox: Vec::new(),
         }
     }
 
     fn end(&mut self, status: OpStatus, io: &mut impl Io) {
-        if let Some((ticket, ..)) = self.under_way.take() {
+        if let Some((ticket, ..)) = self.in_flight.take() {
             let read = u64::from(status == OpStatus::Ok) * MESSAGE_BYTES as u64;
             let outcome = Outcome {
                 kind: OpKind(0),
@@ -64,11 +64,11 @@ impl Session for EchoSession {
     }
 
     fn has_room(&self) -> bool {
-        self.under_way.is_none()
+        self.in_flight.is_none()
     }
 
     fn issue(&mut self, ticket: Ticket, op: u64, now: Nanos, io: &mut impl Io) {
-        self.under_way = Some((ticket, op, now + self.op_timeout));
+        self.in_flight = Some((ticket, op, now + self.op_timeout));
         let link = *self.link.get_or_insert_with(|| io.connect(LinkKind::Stream));
         if self.open {
             io.send(link, &op.to_be_bytes());
@@ -77,22 +77,22 @@ impl Session for EchoSession {
 
     fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
         self.open = true;
-        if let Some((_, number, _)) = self.under_way {
+        if let Some((_, number, _)) = self.in_flight {
             io.send(link, &number.to_be_bytes());
         }
     }
 
     fn on_bytes(&mut self, _link: Link, bytes: &[u8], _now: Nanos, io: &mut impl Io) {
-        if self.under_way.is_none() {
+        if self.in_flight.is_none() {
             self.drop_link(io);
             io.explain(format_args!("{} bytes too many", bytes.len()));
-            return io.surplus(OpKind(0));
+            return io.report_trailing_bytes(OpKind(0));
         }
         self.inbox.extend_from_slice(bytes);
         if self.inbox.len() >= MESSAGE_BYTES {
             let reply: Vec<u8> = self.inbox.drain(..MESSAGE_BYTES).collect();
             let right =
-                self.under_way.is_some_and(|(_, number, _)| number.to_be_bytes()[..] == reply);
+                self.in_flight.is_some_and(|(_, number, _)| number.to_be_bytes()[..] == reply);
             let wrong = OpStatus::Failed(ErrorClass::Corrupt);
             self.end(if right { OpStatus::Ok } else { wrong }, io);
         }
@@ -113,7 +113,7 @@ impl Session for EchoSession {
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        self.under_way.map(|(_, _, deadline)| deadline)
+        self.in_flight.map(|(_, _, deadline)| deadline)
     }
 
     fn on_timer(&mut self, _now: Nanos, io: &mut impl Io) {
@@ -131,8 +131,8 @@ pub struct EchoScript {
 impl Script for EchoScript {
     type Op = u64;
 
-    fn next(&mut self, turn: Turn) -> Step<u64> {
-        let key = u64::from(self.client) << 40 | turn.index;
+    fn next(&mut self, context: ScriptContext) -> Step<u64> {
+        let key = u64::from(self.client) << 40 | context.index;
         Step::Issue(Random::new(self.seed, Stream::Script, key).bits())
     }
 }
@@ -145,8 +145,8 @@ impl Workload for Echo {
         OpNames(vec!["echo".to_owned()])
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
-        seat.drive(|client| {
+    fn run_worker(&self, context: WorkerContext<'_>) {
+        context.drive(|client| {
             let script = EchoScript { seed: client.seed, client: client.client };
             (EchoSession::new(client), script)
         });

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{SockFilter, SockRef};
 
-/// How often the accepting thread looks whether it is to stop.
+/// How often the accepting thread checks for a stop.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 /// What happens to one request.
@@ -33,9 +33,9 @@ pub enum Fault {
     MalformedStatusLine,
     /// `Content-Length: banana`.
     MalformedLength,
-    /// The right reply after one header of so many bytes.
+    /// The right reply after one header of this many bytes.
     HugeHeader(usize),
-    /// The right body in chunks of so many bytes.
+    /// The right body in chunks of this many bytes.
     Chunked(usize),
     /// A chunk whose size is not a number.
     BadChunkSize,
@@ -64,8 +64,8 @@ pub enum Fault {
     AnnouncedCloseAfterReply,
     /// The right reply, then these bytes after a pause, in which nothing else is answered on the
     /// connection. Without a pause they leave together with the reply.
-    Surplus {
-        /// What nobody asked for.
+    TrailingBytes {
+        /// The unrequested bytes.
         bytes: Vec<u8>,
         /// How long after the reply.
         after: Duration,
@@ -165,8 +165,8 @@ impl FaultServer {
         self.shared.accepted.load(Ordering::SeqCst)
     }
 
-    /// Whether new connections are left in the kernel's queue: they open and nothing answers. Holds
-    /// from the return of this on.
+    /// Whether new connections are left in the kernel's queue: they open and nothing answers. In
+    /// force once this returns.
     pub fn ignore_new_connections(&self, ignore: Ignore) {
         *lock(&self.shared.ignoring) = ignore;
     }
@@ -220,16 +220,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn listen(listener: TcpListener, shared: &Arc<Shared>) -> Listening {
     listener.set_nonblocking(true).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let (told_to_stop, shared) = (Arc::clone(&stop), Arc::clone(shared));
+    let (stop_requested, shared) = (Arc::clone(&stop), Arc::clone(shared));
     let thread = std::thread::spawn(move || {
-        while !told_to_stop.load(Ordering::SeqCst) {
-            let wanted = match *lock(&shared.ignoring) {
+        while !stop_requested.load(Ordering::SeqCst) {
+            let events = match *lock(&shared.ignoring) {
                 Ignore::Yes => PollFlags::empty(),
                 Ignore::No => PollFlags::IN,
             };
-            let mut watched = [PollFd::new(&listener, wanted)];
+            let mut watched = [PollFd::new(&listener, events)];
             let _ = poll(&mut watched, Some(&LOOK_AGAIN));
-            // Asked again, and held: what comes after an order to ignore it is not accepted.
+            // Checked again, under the lock: what comes after an order to ignore it is not
+            // accepted.
             let ignoring = lock(&shared.ignoring);
             if *ignoring == Ignore::No
                 && let Ok((stream, _)) = listener.accept()
@@ -326,7 +327,7 @@ impl Sockets {
 /// A longer head than any client of these tests sends.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What a client asks for. Requests with bodies are not understood.
+/// A client's request. Requests with bodies are not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestHead {
     pub(crate) method: String,

@@ -95,13 +95,13 @@ impl Tally {
             return;
         }
         let injected = self.injected.fetch_add(1, Ordering::SeqCst);
-        // A different place each time, the first and the last byte among them.
-        let place = match injected % 3 {
+        // A different offset each time, the first and the last byte among them.
+        let offset = match injected % 3 {
             0 => data.start,
             1 => data.end - 1,
             _ => data.start + (injected as usize).wrapping_mul(2_654_435_761) % data.len(),
         };
-        message[place] ^= 1 << (injected % 8);
+        message[offset] ^= 1 << (injected % 8);
     }
 }
 
@@ -172,8 +172,8 @@ impl ReadCalls {
         // REPLY, MSG_ACCEPTED, then flavour, length and bytes of the verifier, SUCCESS, NFS_OK.
         let verifier_bytes = word(reply, 16)?.next_multiple_of(4) as usize;
         let results = 20 + verifier_bytes;
-        let words = [4, 8, results, results + 4].map(|at| word(reply, at));
-        if words != [Some(1), Some(0), Some(0), Some(0)] {
+        let values = [4, 8, results, results + 4].map(|at| word(reply, at));
+        if values != [Some(1), Some(0), Some(0), Some(0)] {
             return None;
         }
         let attributes = results + 8;
@@ -197,8 +197,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn bytes_of(words: &[u32]) -> Vec<u8> {
-        words.iter().flat_map(|word| word.to_be_bytes()).collect()
+    fn bytes_of(values: &[u32]) -> Vec<u8> {
+        values.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
     fn read_call(xid: u32, version: u32) -> Vec<u8> {
@@ -251,11 +251,11 @@ mod tests {
         stream.extend(bytes_of(&[LAST_FRAGMENT | 1]));
         stream.extend(b"d");
         for step in 1..stream.len() {
-            let (mut records, mut found) = (Records::default(), Vec::new());
+            let (mut records, mut complete) = (Records::default(), Vec::new());
             for chunk in stream.chunks(step) {
-                records.add(chunk, |record| found.push(record.to_vec()));
+                records.add(chunk, |record| complete.push(record.to_vec()));
             }
-            assert_eq!(found, [b"abc".to_vec(), b"d".to_vec()], "steps of {step}");
+            assert_eq!(complete, [b"abc".to_vec(), b"d".to_vec()], "steps of {step}");
         }
     }
 

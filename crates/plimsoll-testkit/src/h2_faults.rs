@@ -1,8 +1,8 @@
-//! A server of HTTP/2 without TLS that does to each request what a test says, and judges what the
-//! client sends. RFC 9113.
+//! A server of HTTP/2 without TLS that does to each request what a test specifies, and checks what
+//! the client sends. RFC 9113.
 //!
 //! It shares no code with the client: frames are written and read here once more. Header blocks of
-//! requests are not decoded: servers of other houses and tshark do that.
+//! requests are not decoded: foreign servers and tshark do that.
 
 pub mod frames;
 
@@ -15,14 +15,14 @@ use frames::{
     Header, PREFACE, ack, code, flag, go_away, kind, number, setting, settings, window_update,
 };
 
-/// Window of a connection, and of a stream unless the settings say otherwise. §6.9.2
+/// Window of a connection, and of a stream unless the settings change it. §6.9.2
 const WINDOW_BYTES: i64 = 65_535;
-/// Longest payload that a client may send, as the settings say nothing else. §4.2
+/// Longest payload that a client may send, as the settings keep the default. §4.2
 const PAYLOAD_BYTES_MAX: u32 = 16_384;
 
 /// A request that has come in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// From 0, over all connections.
     pub index: u64,
     /// Its stream.
@@ -34,14 +34,14 @@ pub struct Asked {
 pub enum Act {
     /// Writes these bytes.
     Write(Vec<u8>),
-    /// Says with this code that it goes away and has processed nothing above the request's stream;
-    /// what comes above it is ignored.
+    /// Sends GOAWAY with this code, having processed nothing above the request's stream; what comes
+    /// above it is ignored.
     GoAway(u32),
     /// Closes the connection.
     Close,
 }
 
-/// What the server says of itself before any request.
+/// What the server sends before any request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// It takes a hundred streams at a time, and opens its windows as bytes come.
@@ -74,10 +74,10 @@ impl Manner {
     }
 }
 
-/// What has been seen, all connections together.
+/// What was received, over all connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Connections that said anything.
+pub struct ServerCounts {
+    /// Connections that sent anything.
     pub connections: u64,
     /// Requests that came in full and were acted upon.
     pub requests: u64,
@@ -97,7 +97,7 @@ pub struct Seen {
     pub wrong: Vec<String>,
 }
 
-type Plan = dyn Fn(&Asked) -> Vec<Act> + Send + Sync;
+type Plan = dyn Fn(&ReceivedRequest) -> Vec<Act> + Send + Sync;
 
 /// The server; it listens until the test's process ends.
 pub struct H2FaultServer {
@@ -108,20 +108,23 @@ pub struct H2FaultServer {
 struct Shared {
     plan: Box<Plan>,
     manner: Manner,
-    seen: Mutex<Seen>,
+    counts: Mutex<ServerCounts>,
 }
 
 impl H2FaultServer {
-    /// Does what `plan` says to each request.
-    pub fn start(plan: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    /// Does what `plan` returns to each request.
+    pub fn start(plan: impl Fn(&ReceivedRequest) -> Vec<Act> + Send + Sync + 'static) -> Self {
         Self::with(Manner::Sound, plan)
     }
 
     /// The same in this manner.
-    pub fn with(manner: Manner, plan: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    pub fn with(
+        manner: Manner,
+        plan: impl Fn(&ReceivedRequest) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let shared = Arc::new(Shared { plan: Box::new(plan), manner, seen: Mutex::default() });
+        let shared = Arc::new(Shared { plan: Box::new(plan), manner, counts: Mutex::default() });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -138,15 +141,15 @@ impl H2FaultServer {
         &self.url
     }
 
-    /// What has been seen so far.
-    pub fn seen(&self) -> Seen {
-        self.shared.seen().clone()
+    /// What was received so far.
+    pub fn counts(&self) -> ServerCounts {
+        self.shared.lock_counts().clone()
     }
 }
 
 impl Shared {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_counts(&self) -> MutexGuard<'_, ServerCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,6 +169,8 @@ struct Connection<'s> {
     /// Of GOAWAY.
     last: Option<u32>,
     window: i64,
+    /// The client has acknowledged the settings; until then the default windows hold. §6.9.3
+    is_agreed: bool,
     /// A header block that goes on.
     block: Option<Header>,
 }
@@ -179,6 +184,7 @@ impl<'s> Connection<'s> {
             highest: 0,
             last: None,
             window: WINDOW_BYTES,
+            is_agreed: false,
             block: None,
         }
     }
@@ -188,7 +194,7 @@ impl<'s> Connection<'s> {
         self.stream.write_all(&self.shared.manner.first())?;
         let mut preface = [0; PREFACE.len()];
         self.stream.read_exact(&mut preface)?;
-        self.shared.seen().connections += 1;
+        self.shared.lock_counts().connections += 1;
         self.demand(preface == *PREFACE, "the preface is another");
         let mut is_first = true;
         loop {
@@ -205,7 +211,7 @@ impl<'s> Connection<'s> {
             self.demand(!is_first || is_settings, "the first frame is not SETTINGS");
             is_first = false;
             if self.take(header, &payload)? == Then::Close {
-                // Bytes that nobody reads would make a reset of it.
+                // Unread bytes would turn it into a reset.
                 self.stream.shutdown(Shutdown::Write)?;
                 return io::copy(&mut self.stream, &mut io::sink()).map(drop);
             }
@@ -215,7 +221,7 @@ impl<'s> Connection<'s> {
     /// Notes it where the client does what it must not.
     fn demand(&self, is_right: bool, otherwise: &str) {
         if !is_right {
-            self.shared.seen().wrong.push(otherwise.to_owned());
+            self.shared.lock_counts().wrong.push(otherwise.to_owned());
         }
     }
 
@@ -233,14 +239,16 @@ impl<'s> Connection<'s> {
             kind::SETTINGS => self.on_settings(header, payload)?,
             kind::PING if header.has(flag::ACK) => {
                 self.demand(payload == frames::PING, "an answer to a ping has other bytes");
-                self.shared.seen().ping_acks += 1;
+                self.shared.lock_counts().ping_acks += 1;
             }
             kind::RST_STREAM => {
                 self.demand(header.stream <= self.highest, "RST_STREAM of a stream not opened");
                 self.coming.remove(&header.stream);
-                self.shared.seen().resets.push(number(payload));
+                self.shared.lock_counts().resets.push(number(payload));
             }
-            kind::GOAWAY => self.shared.seen().goaways.push(number(payload.get(4..8).unwrap())),
+            kind::GOAWAY => {
+                self.shared.lock_counts().goaways.push(number(payload.get(4..8).unwrap()))
+            }
             kind::WINDOW_UPDATE => self.demand(number(payload) > 0, "a window opens by nothing"),
             _ => self.demand(false, "a frame that no client needs"),
         }
@@ -250,7 +258,13 @@ impl<'s> Connection<'s> {
     fn on_settings(&mut self, header: Header, payload: &[u8]) -> io::Result<()> {
         self.demand(payload.len().is_multiple_of(6), "SETTINGS of a wrong length");
         match header.has(flag::ACK) {
-            true => self.shared.seen().settings_acks += 1,
+            true => {
+                self.shared.lock_counts().settings_acks += 1;
+                if !std::mem::replace(&mut self.is_agreed, true) {
+                    let growth = self.shared.manner.window() - WINDOW_BYTES;
+                    self.coming.values_mut().for_each(|window| *window += growth);
+                }
+            }
             false => self.stream.write_all(&ack(kind::SETTINGS, &[]))?,
         }
         Ok(())
@@ -260,7 +274,7 @@ impl<'s> Connection<'s> {
         let is_new = header.stream % 2 == 1 && header.stream > self.highest;
         self.demand(is_new, "a stream's number is not odd and higher than those before");
         self.highest = self.highest.max(header.stream);
-        let window = self.shared.manner.window();
+        let window = if self.is_agreed { self.shared.manner.window() } else { WINDOW_BYTES };
         self.coming.insert(header.stream, window);
         self.block = Some(header);
         self.on_block(header)
@@ -290,7 +304,7 @@ impl<'s> Connection<'s> {
         *window -= bytes as i64;
         let fits = *window >= 0;
         self.demand(fits, "more data than the stream's window has");
-        self.shared.seen().body_bytes += bytes as u64;
+        self.shared.lock_counts().body_bytes += bytes as u64;
         let ends = header.has(flag::END_STREAM);
         if self.shared.manner == Manner::Sound && bytes > 0 {
             self.window += bytes as i64;
@@ -309,11 +323,11 @@ impl<'s> Connection<'s> {
             return Ok(Then::GoOn);
         }
         if self.last.is_some_and(|last| stream > last) {
-            self.shared.seen().ignored += 1;
+            self.shared.lock_counts().ignored += 1;
             return Ok(Then::GoOn);
         }
         let index = self.next_index();
-        for act in (self.shared.plan)(&Asked { index, stream }) {
+        for act in (self.shared.plan)(&ReceivedRequest { index, stream }) {
             match act {
                 Act::Write(bytes) => self.stream.write_all(&bytes)?,
                 Act::GoAway(code) => {
@@ -327,8 +341,8 @@ impl<'s> Connection<'s> {
     }
 
     fn next_index(&self) -> u64 {
-        let mut seen = self.shared.seen();
-        seen.requests += 1;
-        seen.requests - 1
+        let mut counts = self.shared.lock_counts();
+        counts.requests += 1;
+        counts.requests - 1
     }
 }

@@ -48,7 +48,7 @@ pub enum Trick {
     HugeFrame,
     /// Something that is not SMB comes instead.
     OtherProtocol,
-    /// Only so many bytes of the message come, in a frame of that length.
+    /// The first bytes of the message, this many, in a frame of that length.
     Cut(usize),
     /// Half of the frame comes, and nothing after it.
     HalfFrame,
@@ -56,19 +56,19 @@ pub enum Trick {
     UnknownId,
     /// It answers another command.
     OtherCommand(u16),
-    /// The next command of the compound is said to be there.
+    /// The declared offset of the compound's next command.
     NextCommand(u32),
     /// It grants no credit.
     NoCredits,
-    /// The server says that it works on it, and does for ever.
+    /// The server replies that it is working on the request, and never completes it.
     Pending,
-    /// So many broken oplocks that nobody holds come first.
+    /// This many oplock breaks come first, for oplocks that nobody holds.
     Breaks(u32),
     /// It fails with that NTSTATUS, and what follows it in its compound does too.
     Status(u32),
-    /// The data of a READ, QUERY_INFO or QUERY_DIRECTORY are said to be there.
+    /// The declared offset of the data of a READ, QUERY_INFO or QUERY_DIRECTORY.
     DataOffset(u8),
-    /// The data of a READ, QUERY_INFO or QUERY_DIRECTORY are said to be as long.
+    /// The declared length of the data of a READ, QUERY_INFO or QUERY_DIRECTORY.
     DataLength(u32),
     /// One bit is flipped, each time elsewhere from that byte on.
     Flip(usize),
@@ -111,7 +111,7 @@ pub struct HostileSmb {
 struct Order {
     recipe: Recipe,
     armed: AtomicBool,
-    seen: AtomicU64,
+    candidates: AtomicU64,
     played: AtomicU64,
 }
 
@@ -121,7 +121,7 @@ impl HostileSmb {
         let order = Arc::new(Order {
             recipe,
             armed: AtomicBool::new(false),
-            seen: AtomicU64::new(0),
+            candidates: AtomicU64::new(0),
             played: AtomicU64::new(0),
         });
         let shared = Arc::clone(&order);
@@ -155,13 +155,13 @@ impl Order {
         if !self.armed.load(Ordering::SeqCst) || !after_logon {
             return None;
         }
-        let wanted = |part: &Vec<u8>| match self.recipe.only {
+        let is_candidate = |part: &Vec<u8>| match self.recipe.only {
             Some(command) => code(part) == command && number::<4>(part, 8) == 0,
             None => true,
         };
-        let target = parts.iter().position(wanted)?;
-        let seen = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
-        seen.is_multiple_of(self.recipe.every).then_some(target)
+        let target = parts.iter().position(is_candidate)?;
+        let count = self.candidates.fetch_add(1, Ordering::SeqCst) + 1;
+        count.is_multiple_of(self.recipe.every).then_some(target)
     }
 }
 
@@ -212,33 +212,33 @@ fn play(
             out.truncate(from + (out.len() - from) / 2);
             return true;
         }
-        Trick::UnknownId => put(&mut parts[target], 24, &(1_u64 << 40 | played).to_le_bytes()),
-        Trick::OtherCommand(code) => put(&mut parts[target], 12, &code.to_le_bytes()),
+        Trick::UnknownId => write_at(&mut parts[target], 24, &(1_u64 << 40 | played).to_le_bytes()),
+        Trick::OtherCommand(code) => write_at(&mut parts[target], 12, &code.to_le_bytes()),
         Trick::NextCommand(at) => {
             let mut whole = joined(parts);
-            put(&mut whole, 20, &at.to_le_bytes());
+            write_at(&mut whole, 20, &at.to_le_bytes());
             framed(&whole, out);
             return false;
         }
-        Trick::NoCredits => parts.iter_mut().for_each(|part| put(part, 14, &[0, 0])),
+        Trick::NoCredits => parts.iter_mut().for_each(|part| write_at(part, 14, &[0, 0])),
         Trick::Pending => pend(parts),
         Trick::Breaks(count) => (0..count).for_each(|n| framed(&oplock_break(n), out)),
         Trick::Status(status) => parts[target..].iter_mut().for_each(|part| fail(part, status)),
         // READ has one byte for it and one that is reserved, the others have two.
-        Trick::DataOffset(at) => put(&mut parts[target], HEADER_BYTES + 2, &[at, 0]),
+        Trick::DataOffset(at) => write_at(&mut parts[target], HEADER_BYTES + 2, &[at, 0]),
         Trick::DataLength(bytes) => {
-            put(&mut parts[target], HEADER_BYTES + 4, &bytes.to_le_bytes());
+            write_at(&mut parts[target], HEADER_BYTES + 4, &bytes.to_le_bytes());
         }
         Trick::Flip(from) => {
             let mut whole = joined(parts);
-            let places = whole.len() - from;
+            let length = whole.len() - from;
             // The first and the last byte among them.
-            let place = match played % 3 {
+            let offset = match played % 3 {
                 0 => from,
                 1 => whole.len() - 1,
-                _ => from + (played as usize).wrapping_mul(2_654_435_761) % places,
+                _ => from + (played as usize).wrapping_mul(2_654_435_761) % length,
             };
-            whole[place] ^= 1 << (played % 8);
+            whole[offset] ^= 1 << (played % 8);
             framed(&whole, out);
             return false;
         }
@@ -251,15 +251,15 @@ fn pend(parts: &mut [Vec<u8>]) {
     for part in parts {
         fail(part, STATUS_PENDING);
         let flags = number::<4>(part, 16) as u32 | ASYNC;
-        put(part, 16, &flags.to_le_bytes());
+        write_at(part, 16, &flags.to_le_bytes());
         // An async id instead of the share's.
         let id = number::<8>(part, 24) + 1_000;
-        put(part, 32, &id.to_le_bytes());
+        write_at(part, 32, &id.to_le_bytes());
     }
 }
 
 fn fail(part: &mut Vec<u8>, status: u32) {
-    put(part, 8, &status.to_le_bytes());
+    write_at(part, 8, &status.to_le_bytes());
     part.truncate(HEADER_BYTES);
     part.extend_from_slice(&ERROR_BODY[..ERROR_BYTES]);
 }
@@ -267,15 +267,15 @@ fn fail(part: &mut Vec<u8>, status: u32) {
 /// An oplock that fell to none (MS-SMB2 2.2.23.1), of an open that nobody has.
 fn oplock_break(n: u32) -> Vec<u8> {
     let mut message = vec![0; HEADER_BYTES + 24];
-    put(&mut message, 0, b"\xfeSMB");
-    put(&mut message, 4, &(HEADER_BYTES as u16).to_le_bytes());
-    put(&mut message, 12, &command::OPLOCK_BREAK.to_le_bytes());
-    // From the server, and of its own accord.
-    put(&mut message, 16, &1_u32.to_le_bytes());
-    put(&mut message, 24, &u64::MAX.to_le_bytes());
-    put(&mut message, HEADER_BYTES, &24_u16.to_le_bytes());
-    put(&mut message, HEADER_BYTES + 8, &[0xbb; 16]);
-    put(&mut message, HEADER_BYTES + 8, &n.to_le_bytes());
+    write_at(&mut message, 0, b"\xfeSMB");
+    write_at(&mut message, 4, &(HEADER_BYTES as u16).to_le_bytes());
+    write_at(&mut message, 12, &command::OPLOCK_BREAK.to_le_bytes());
+    // From the server, unsolicited.
+    write_at(&mut message, 16, &1_u32.to_le_bytes());
+    write_at(&mut message, 24, &u64::MAX.to_le_bytes());
+    write_at(&mut message, HEADER_BYTES, &24_u16.to_le_bytes());
+    write_at(&mut message, HEADER_BYTES + 8, &[0xbb; 16]);
+    write_at(&mut message, HEADER_BYTES + 8, &n.to_le_bytes());
     message
 }
 
@@ -316,7 +316,7 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
             message.resize(message.len().next_multiple_of(8), 0);
             next = message.len() - at;
         }
-        put(&mut message, at + 20, &(next as u32).to_le_bytes());
+        write_at(&mut message, at + 20, &(next as u32).to_le_bytes());
     }
     message
 }
@@ -332,7 +332,7 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(wide)
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+fn write_at(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
@@ -342,19 +342,19 @@ mod tests {
 
     fn reply(command: u16, body: &[u8]) -> Vec<u8> {
         let mut part = vec![0; HEADER_BYTES];
-        put(&mut part, 0, b"\xfeSMB");
-        put(&mut part, 12, &command.to_le_bytes());
-        put(&mut part, 14, &1_u16.to_le_bytes());
+        write_at(&mut part, 0, b"\xfeSMB");
+        write_at(&mut part, 12, &command.to_le_bytes());
+        write_at(&mut part, 14, &1_u16.to_le_bytes());
         part.extend_from_slice(body);
         part
     }
 
-    /// What comes of a compound of CREATE and READ when the recipe is followed.
+    /// The reply to a compound of CREATE and READ under the recipe.
     fn played(recipe: Recipe, armed: bool) -> Vec<u8> {
         let order = Arc::new(Order {
             recipe,
             armed: AtomicBool::new(armed),
-            seen: AtomicU64::new(0),
+            candidates: AtomicU64::new(0),
             played: AtomicU64::new(0),
         });
         let mut stream = Vec::new();

@@ -1,5 +1,5 @@
-//! What tests across the workspace stand on: servers with known behaviour, servers that misbehave
-//! on purpose, and real peers. A dev-dependency, and a dependency of the laboratory.
+//! Shared by the tests of the workspace: servers with known behaviour, servers that misbehave on
+//! purpose, and real peers. A dev-dependency, and a dependency of the laboratory.
 #![allow(
     clippy::unwrap_used,
     clippy::missing_panics_doc,
@@ -18,6 +18,7 @@ pub mod h2_faults;
 pub mod hostile_smb;
 pub mod llm_server;
 pub mod lossy_proxy;
+pub mod lru;
 pub mod namespaces;
 #[cfg(feature = "servers")]
 pub mod nfs_peers;

@@ -1,5 +1,5 @@
-//! A small server of language models that does what its caller says, when it says it, and logs what
-//! reaches it. A thread for each connection; the rest is sleep.
+//! A small server of language models that follows a script of acts and instants, and logs its
+//! requests. A thread for each connection, which sleeps between acts.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,7 +21,7 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
 /// One thing that the server does.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Does nothing for so long.
+    /// Does nothing for this long.
     Wait(Duration),
     /// Has the kernel hold small packets back until earlier ones are acknowledged.
     Nagle,
@@ -39,7 +39,7 @@ pub enum Act {
 
 /// A request for an answer, as it came.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// From 0, over all connections.
     pub index: u64,
     /// Its connection, from 1 in the order of the server's accepts.
@@ -52,28 +52,28 @@ pub struct Asked {
     pub body: String,
 }
 
-/// What has been seen.
+/// What was received.
 #[derive(Debug, Default)]
 pub struct Log {
     /// Requests for answers, in the order in which they came.
-    pub asked: Vec<Asked>,
+    pub requests: Vec<ReceivedRequest>,
     /// From a request to the first text of its answer, as the server wrote it.
     pub first_texts: Vec<Duration>,
     /// Connections that were accepted, with those of probes.
     pub connections: u64,
     open: u64,
-    /// Answers under way at once, at most.
+    /// Most answers in progress at once.
     pub open_max: u64,
 }
 
 impl Log {
-    /// Connections on which an answer was asked for.
-    pub fn connections_asked_on(&self) -> usize {
-        self.asked.iter().map(|asked| asked.connection).collect::<BTreeSet<_>>().len()
+    /// Connections on which an answer was requested.
+    pub fn connections_used(&self) -> usize {
+        self.requests.iter().map(|request| request.connection).collect::<BTreeSet<_>>().len()
     }
 }
 
-type Script = dyn Fn(&Asked) -> Vec<Act> + Send + Sync;
+type Script = dyn Fn(&ReceivedRequest) -> Vec<Act> + Send + Sync;
 
 /// A server; it listens until its process ends.
 pub struct Staged {
@@ -89,8 +89,8 @@ struct Shared {
 }
 
 impl Staged {
-    /// Answers requests as `script` says.
-    pub fn new(script: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    /// Answers requests by `script`.
+    pub fn new(script: impl Fn(&ReceivedRequest) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let script: Box<Script> = Box::new(script);
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
@@ -112,18 +112,18 @@ impl Staged {
         Self { url, log }
     }
 
-    /// What has been seen so far.
+    /// What was received so far.
     pub fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap()
     }
 }
 
-/// A good answer: the first of `chunks` after `first`, the others `gap` apart, a token each.
-pub fn answer(first: Duration, gap: Duration, chunks: u64) -> Vec<Act> {
+/// A good answer: the first of `chunks` after `first`, the others `interval` apart, a token each.
+pub fn answer(first: Duration, interval: Duration, chunks: u64) -> Vec<Act> {
     let mut acts = vec![Act::Write(HEAD.to_owned()), Act::Wait(first)];
     for chunk in 0..chunks {
         if chunk > 0 {
-            acts.push(Act::Wait(gap));
+            acts.push(Act::Wait(interval));
         }
         acts.push(Act::Text(" word".to_owned()));
     }
@@ -195,13 +195,13 @@ fn serve(stream: TcpStream, connection: u64, shared: &Shared) {
             continue;
         }
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
-        let asked = Asked { index, connection, on_connection, at: now(), body };
+        let request = ReceivedRequest { index, connection, on_connection, at: now(), body };
         on_connection += 1;
-        let acts = (shared.script)(&asked);
-        let at = asked.at;
+        let acts = (shared.script)(&request);
+        let at = request.at;
         {
             let mut log = shared.log.lock().unwrap();
-            log.asked.push(asked);
+            log.requests.push(request);
             log.open += 1;
             log.open_max = log.open_max.max(log.open);
         }
@@ -219,7 +219,7 @@ fn serve(stream: TcpStream, connection: u64, shared: &Shared) {
     }
 }
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Clone, Copy)]
 enum Kind {
     Answer,
@@ -230,7 +230,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(request_line: &str) -> Self {
+    fn from_request_line(request_line: &str) -> Self {
         let path = request_line.split(' ').nth(1).unwrap_or_default();
         match (request_line.starts_with("GET"), path.ends_with("completions")) {
             (true, _) => Self::Get,
@@ -240,7 +240,7 @@ impl Kind {
     }
 }
 
-/// What is asked for, and the body.
+/// The kind and the body of a request.
 fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(Kind, String)> {
     let (mut line, mut kind, mut length) = (String::new(), None, 0);
     loop {
@@ -248,7 +248,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<(Kind, String)> {
         if reader.read_line(&mut line).ok()? == 0 {
             return None;
         }
-        kind.get_or_insert_with(|| Kind::of(&line));
+        kind.get_or_insert_with(|| Kind::from_request_line(&line));
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }

@@ -11,9 +11,9 @@ use crate::relay::udp::{Fate, UdpRelay};
 pub use crate::relay::Direction;
 pub use crate::relay::udp::{BothCounts, Counts};
 
-/// How likely each misfortune is for a datagram; together at most 1.
+/// Probability of each fault for a datagram; together at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Mischief {
+pub struct FaultRates {
     /// It is lost.
     pub lose: f64,
     /// It comes twice.
@@ -22,7 +22,7 @@ pub struct Mischief {
     pub reorder: f64,
 }
 
-impl Mischief {
+impl FaultRates {
     /// Nothing happens.
     pub const NONE: Self = Self { lose: 0.0, duplicate: 0.0, reorder: 0.0 };
 
@@ -45,10 +45,10 @@ impl Mischief {
 pub struct LossyConfig {
     /// The same seed gives the n-th datagram of a direction the same fate.
     pub seed: u64,
-    /// On the way to the server.
-    pub to_server: Mischief,
-    /// On the way back.
-    pub to_client: Mischief,
+    /// Towards the server.
+    pub to_server: FaultRates,
+    /// Towards the client.
+    pub to_client: FaultRates,
 }
 
 /// A running proxy; stops when dropped.

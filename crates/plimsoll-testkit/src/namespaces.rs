@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::peers::{require_peer, require_root};
 
-/// First three bytes of all addresses; nobody else is in these networks.
+/// First three bytes of all addresses; these networks have no other members.
 const NETWORK: [u8; 3] = [10, 77, 0];
 /// The hub's interface; its packets are those between the namespaces.
 pub const BRIDGE: &str = "bridge";
 /// The interface of every other namespace.
 const UPLINK: &str = "uplink";
 
-/// Removed when dropped; whoever still runs in them goes on without a name.
+/// Removed when dropped; processes still in them keep running in unnamed ones.
 #[derive(Debug)]
 pub struct Namespaces {
     hub: String,
@@ -22,7 +22,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// A hub with so many others; `None`, after a skip, where iproute2 or root is missing.
+    /// A hub with this many spokes; `None`, after a skip, where iproute2 or root is missing.
     pub fn start(spokes: u8) -> Option<Self> {
         require_peer("ip")?;
         require_peer("nsenter")?;
@@ -71,7 +71,7 @@ impl Namespaces {
         &self.spokes
     }
 
-    /// Cuts a namespace off: nobody is told.
+    /// Cuts a namespace off, without notice.
     pub fn cut_off(&self, spoke: usize) {
         ip(&["-n", &self.spokes[spoke], "link", "set", UPLINK, "down"]);
     }
@@ -118,6 +118,6 @@ fn enter(name: &str, command: &Command) -> Command {
 #[track_caller]
 fn ip(arguments: &[&str]) {
     let output = Command::new("ip").args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments:?}: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments:?}: {errors}");
 }

@@ -1,4 +1,4 @@
-//! A real NFS server and the foreign clients that judge ours.
+//! A real NFS server, and the foreign clients that check ours.
 
 use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -32,7 +32,7 @@ pub fn ganesha_as(request: &GaneshaRequest) -> Option<ServerProcess> {
 pub fn go_nfs() -> Option<GoNfs> {
     let program = require_peer("osnfs")?;
     let export = tempfile::tempdir().unwrap();
-    // Free now; the server takes no other way to be told.
+    // Free now; the server accepts no other configuration.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let process = Command::new(program)
         .args([export.path().as_os_str(), OsStr::new(&port.to_string())])
@@ -72,12 +72,12 @@ impl GoNfs {
 
 /// The exported directory, as this host sees it.
 ///
-/// An export with a size of its own lies in the server's namespace and is seen empty.
+/// An export with its own size lies in the server's namespace and looks empty from outside.
 pub fn export_of(server: &ServerProcess) -> PathBuf {
     PathBuf::from(server.path.split('?').next().unwrap())
 }
 
-/// `nfs://HOST:PORT/PATH?mountport=MOUNT` as libnfs wants it:
+/// `nfs://HOST:PORT/PATH?mountport=MOUNT` in libnfs's form:
 /// `nfs://HOST/PATH?nfsport=PORT&mountport=MOUNT&version=VERSION`.
 pub fn libnfs_url(url: &str, below: &str, version: u32) -> String {
     let rest = url.strip_prefix("nfs://").unwrap();
@@ -87,9 +87,9 @@ pub fn libnfs_url(url: &str, below: &str, version: u32) -> String {
     format!("nfs://{host}/{path}{below}?nfsport={port}&{query}&version={version}")
 }
 
-/// What a foreign client said.
+/// The output of a foreign client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct PeerOutput {
     /// Whether its exit status was 0.
     pub success: bool,
     /// Its standard output.
@@ -100,17 +100,17 @@ pub struct Said {
 
 /// Runs `nfs-ls`, `nfs-cat` or `nfs-cp` of libnfs-utils, at most 10 s, or `None` where it is
 /// missing.
-pub fn libnfs(program: &str, arguments: &[&str]) -> Option<Said> {
+pub fn libnfs(program: &str, arguments: &[&str]) -> Option<PeerOutput> {
     let program = require_peer(program)?;
     let output = Command::new("timeout").arg("10").arg(program).args(arguments).output().unwrap();
-    Some(Said {
+    Some(PeerOutput {
         success: output.status.success(),
         output: output.stdout,
         errors: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
 
-/// The same URL by way of a proxy for the NFS port; MOUNT is still asked directly.
+/// The same URL by way of a proxy for the NFS port; MOUNT still goes to the server directly.
 pub fn through(url: &str, proxy: SocketAddr) -> String {
     let rest = url.strip_prefix("nfs://").unwrap();
     let (_, path) = rest.split_once('/').unwrap();

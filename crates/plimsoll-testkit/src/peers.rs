@@ -1,4 +1,4 @@
-//! Real programs that tests measure ours against: foreign servers and foreign judges.
+//! Real programs that tests measure ours against: foreign servers and foreign clients.
 
 #[cfg(feature = "servers")]
 use std::net::IpAddr;
@@ -17,23 +17,23 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::skips::skip;
 
 /// Where programs are that are not always in a user's `PATH`.
-const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
+const USUAL_DIRECTORIES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
 
-/// The path of the program `name`. Where it is missing a test may return early: it has been told
-/// and counted as skipped, or, where nothing may be, has failed here (see [`skip`]).
+/// The path of the program `name`. If it is missing, a test may return early: it was counted as
+/// skipped, or has failed here if skips are not allowed (see [`skip`]).
 pub fn require_peer(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .chain(USUAL_PLACES.iter().map(PathBuf::from))
+    let program = std::env::split_paths(&path)
+        .chain(USUAL_DIRECTORIES.iter().map(PathBuf::from))
         .map(|directory| directory.join(name))
         .find(|candidate| candidate.is_file());
-    if found.is_none() {
+    if program.is_none() {
         skip(&format!("peer {name} is not installed"));
     }
-    found
+    program
 }
 
-/// For tests that only root can run: `None`, after [`skip`], for everybody else.
+/// For tests that only root can run: `None`, after [`skip`], for other users.
 pub fn require_root(what: &str) -> Option<()> {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -57,7 +57,7 @@ pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
     Some(nginx::start(&request).unwrap())
 }
 
-/// A Python that has xllamacpp, which holds llama.cpp's own server, or `None` (see
+/// A Python that has xllamacpp, which contains llama.cpp's own server, or `None` (see
 /// [`require_peer`]).
 pub fn llama_python() -> Option<PathBuf> {
     match std::env::var_os("PLIMSOLL_LLAMA_PYTHON").filter(|path| !path.is_empty()) {
@@ -70,13 +70,13 @@ pub fn llama_python() -> Option<PathBuf> {
 #[cfg(feature = "servers")]
 pub fn listens_on(server: &ServerProcess) -> Vec<IpAddr> {
     let pids = server.pids().unwrap();
-    let mut found: Vec<IpAddr> = listener::all()
+    let mut addresses: Vec<IpAddr> = listener::all()
         .into_iter()
         .filter(|socket| socket.holder.as_ref().is_some_and(|(pid, _)| pids.contains(pid)))
         .map(|socket| socket.address.ip().to_canonical())
         .collect();
-    found.dedup();
-    found
+    addresses.dedup();
+    addresses
 }
 
 /// Stops processes with SIGSTOP, for example the `pids()` of a server, and lets them go on after

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Script, Session, SessionCounters, Step, Ticket, Turn,
+use plimsoll_engine::interface::{
+    ClientContext, Io, Link, LinkError, LinkKind, Script, ScriptContext, Session, SessionCounters,
+    Step, Ticket,
 };
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -26,15 +27,15 @@ pub struct Pipeline {
     pub follow_ons: u64,
     /// Sends again after this long; `None` never does.
     pub retry_after: Option<Nanos>,
-    /// The sends of a turn leave together.
+    /// The sends of a round leave together.
     pub batch: bool,
     /// In closed loads each op and its follow-ons are a piece of work.
     pub pieces: bool,
-    /// What the workload says of its arrivals.
+    /// The ops per arrival that the workload reports.
     pub ops_per_arrival: f64,
-    /// Clients below `.0` can go no further after `.1` replies; `None` lets all go on.
+    /// Clients below `.0` cannot continue after `.1` replies; `None`: all continue.
     pub gives_up: Option<(u32, u64)>,
-    /// Largest read that a session asks for.
+    /// Largest read that a session requests.
     pub read_limit: usize,
     /// Replies are dropped unread; they end ops in the order in which these were sent.
     pub discards: bool,
@@ -61,7 +62,7 @@ impl Default for Pipeline {
     }
 }
 
-/// Bits of a number that say which op of the client it is; above them, the follow-ons left.
+/// Bits of a number that identify the client's op; above them, the remaining follow-ons.
 const FOLLOW_ONS_SHIFT: u32 = 56;
 const CLIENT_SHIFT: u32 = 32;
 /// Kinds of op: those of arrivals, and those that follow.
@@ -97,10 +98,10 @@ pub struct PipelineSession<const BATCH: bool> {
 }
 
 impl<const BATCH: bool> PipelineSession<BATCH> {
-    fn new(settings: Pipeline, seat: ClientSeat) -> Self {
+    fn new(settings: Pipeline, context: ClientContext) -> Self {
         Self {
             settings,
-            op_timeout: seat.op_timeout,
+            op_timeout: context.op_timeout,
             link: None,
             open: false,
             pending: Vec::new(),
@@ -108,14 +109,14 @@ impl<const BATCH: bool> PipelineSession<BATCH> {
             followers: Vec::new(),
             replies_left: settings
                 .gives_up
-                .filter(|(below, _)| seat.client < *below)
+                .filter(|(below, _)| context.client < *below)
                 .map(|(_, replies)| replies),
             counters: SessionCounters::default(),
         }
     }
 
     fn reply(&mut self, number: u64, io: &mut impl Io) {
-        // A number nobody waits for is the reply to an op that was sent twice, or has timed out.
+        // An unexpected number is the reply to an op that was sent twice, or has timed out.
         let Some(at) = self.pending.iter().position(|p| p.op.number == number) else { return };
         let Pending { ticket, op, .. } = self.pending.remove(at);
         if number >> FOLLOW_ONS_SHIFT > 0 {
@@ -204,7 +205,7 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
     }
 
     fn at_boundary(&self, _link: Link) -> bool {
-        // What a stream still holds it cannot tell.
+        // The session cannot tell what is left in a stream.
         self.settings.kind == LinkKind::Datagram
     }
 
@@ -250,7 +251,7 @@ impl<const BATCH: bool> Session for PipelineSession<BATCH> {
     }
 }
 
-/// Counts up, and checks what it is told. `PIECES` is [`Script::EVERY_OP_IS_A_PIECE`].
+/// Counts up, and checks its outcomes. `PIECES` is [`Script::EVERY_OP_IS_A_PIECE`].
 pub struct PipelineScript<const PIECES: bool> {
     settings: Pipeline,
     client: u64,
@@ -264,10 +265,10 @@ pub struct PipelineScript<const PIECES: bool> {
 }
 
 impl<const PIECES: bool> PipelineScript<PIECES> {
-    fn new(settings: Pipeline, seat: ClientSeat) -> Self {
+    fn new(settings: Pipeline, context: ClientContext) -> Self {
         Self {
             settings,
-            client: u64::from(seat.client),
+            client: u64::from(context.client),
             offered: None,
             in_flight: BTreeMap::new(),
             last_ended: None,
@@ -281,16 +282,16 @@ impl<const PIECES: bool> Script for PipelineScript<PIECES> {
 
     const EVERY_OP_IS_A_PIECE: bool = PIECES;
 
-    fn next(&mut self, turn: Turn) -> Step<PipelineOp> {
+    fn next(&mut self, context: ScriptContext) -> Step<PipelineOp> {
         if let Some(offered) = self.offered.take() {
-            assert_eq!(offered, turn.index, "what had to wait comes again first");
+            assert_eq!(offered, context.index, "what had to wait comes again first");
         }
         if self.in_flight.len() >= self.settings.outstanding_max {
-            self.offered = (!self.in_flight.is_empty()).then_some(turn.index);
+            self.offered = (!self.in_flight.is_empty()).then_some(context.index);
             return Step::WaitForOutcome;
         }
         let follow_ons = self.settings.follow_ons << FOLLOW_ONS_SHIFT;
-        let number = follow_ons | self.client << CLIENT_SHIFT | turn.index;
+        let number = follow_ons | self.client << CLIENT_SHIFT | context.index;
         self.next_number = Some(number);
         Step::Issue(PipelineOp { number, kind: FIRST })
     }
@@ -325,18 +326,18 @@ impl Workload for Pipeline {
         self.clients_per_session
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
+    fn run_worker(&self, context: WorkerContext<'_>) {
         match (self.batch, self.pieces) {
-            (false, false) => drive::<false, false>(*self, seat),
-            (false, true) => drive::<false, true>(*self, seat),
-            (true, false) => drive::<true, false>(*self, seat),
-            (true, true) => drive::<true, true>(*self, seat),
+            (false, false) => drive::<false, false>(*self, context),
+            (false, true) => drive::<false, true>(*self, context),
+            (true, false) => drive::<true, false>(*self, context),
+            (true, true) => drive::<true, true>(*self, context),
         }
     }
 }
 
-fn drive<const BATCH: bool, const PIECES: bool>(settings: Pipeline, seat: Seat<'_>) {
-    seat.drive(|client| {
+fn drive<const BATCH: bool, const PIECES: bool>(settings: Pipeline, context: WorkerContext<'_>) {
+    context.drive(|client| {
         let script = PipelineScript::<PIECES>::new(settings, client);
         (PipelineSession::<BATCH>::new(settings, client), script)
     });
@@ -348,14 +349,14 @@ struct PoolScript;
 impl Script for PoolScript {
     type Op = PipelineOp;
 
-    fn next(&mut self, turn: Turn) -> Step<PipelineOp> {
-        Step::Issue(PipelineOp { number: turn.index, kind: FIRST })
+    fn next(&mut self, context: ScriptContext) -> Step<PipelineOp> {
+        Step::Issue(PipelineOp { number: context.index, kind: FIRST })
     }
 }
 
 impl Pipeline {
     /// As [`Workload::run_worker`], with a script for loads that several clients share.
-    pub fn run_shared(&self, seat: Seat<'_>) {
-        seat.drive(|client| (PipelineSession::<false>::new(*self, client), PoolScript));
+    pub fn run_shared(&self, context: WorkerContext<'_>) {
+        context.drive(|client| (PipelineSession::<false>::new(*self, client), PoolScript));
     }
 }

@@ -1,10 +1,12 @@
 //! Runs the program and looks at what it leaves behind, for tests of the package `plimsoll`: cargo
 //! builds the program for them only. And looks at processes from outside, for all tests.
 
+use std::cell::Cell;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "servers")]
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -44,32 +46,92 @@ impl Ended {
     }
 }
 
-/// Cargo puts a test into a folder beside its package's binaries.
-fn beside_tests() -> PathBuf {
+/// Cargo puts a test into a folder next to its package's binaries.
+fn binaries_folder() -> PathBuf {
     std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
 }
 
 /// An example of the package under test, which cargo builds with its tests.
 pub fn example(name: &str) -> PathBuf {
-    let program = beside_tests().join("examples").join(name);
+    let program = binaries_folder().join("examples").join(name);
     assert!(program.exists(), "{} is missing: cargo build --examples", program.display());
     program
 }
 
 /// The binary with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(beside_tests().join("plimsoll"));
+    let mut command = Command::new(binaries_folder().join("plimsoll"));
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
 }
 
-/// Runs the binary to its end.
+/// Verbs that make load.
+const LOAD_VERBS: [&str; 7] =
+    ["run", "capacity", "versus", "scale", "experiment", "calibrate", "demo"];
+
+/// Runs the binary to its end. New load does not begin beside a test that measures [`alone`].
 pub fn plimsoll(arguments: &[&str]) -> Ended {
+    let waits =
+        !MEASURES_ALONE.get() && arguments.first().is_some_and(|it| LOAD_VERBS.contains(it));
+    let _alongside = waits.then(RunAlongside::start);
     let output = command(arguments).output().unwrap();
     Ended {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs of the tests of this process.
+static RUNS: Mutex<Runs> = Mutex::new(Runs { alongside: 0, is_one_alone: false });
+static A_RUN_ENDED: Condvar = Condvar::new();
+thread_local! { static MEASURES_ALONE: Cell<bool> = const { Cell::new(false) }; }
+
+struct Runs {
+    alongside: u32,
+    is_one_alone: bool,
+}
+
+fn runs_when(is_free: impl Fn(&Runs) -> bool) -> MutexGuard<'static, Runs> {
+    let runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    A_RUN_ENDED.wait_while(runs, |runs| !is_free(runs)).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run that waits for measurements which began, never for those that wait: it may need another
+/// run of its own test to go on.
+struct RunAlongside;
+
+impl RunAlongside {
+    fn start() -> Self {
+        runs_when(|runs| !runs.is_one_alone).alongside += 1;
+        Self
+    }
+}
+
+impl Drop for RunAlongside {
+    fn drop(&mut self) {
+        RUNS.lock().unwrap_or_else(PoisonError::into_inner).alongside -= 1;
+        A_RUN_ENDED.notify_all();
+    }
+}
+
+/// While it lives, no other test of this process runs the program through [`plimsoll`].
+#[must_use]
+pub struct Alone(());
+
+/// Waits for the runs of other tests: two measurements on one small machine would measure each
+/// other. The caller's own runs are made by its thread.
+pub fn alone() -> Alone {
+    assert!(!MEASURES_ALONE.replace(true), "a measurement within a measurement");
+    runs_when(|runs| !runs.is_one_alone && runs.alongside == 0).is_one_alone = true;
+    Alone(())
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        MEASURES_ALONE.set(false);
+        RUNS.lock().unwrap_or_else(PoisonError::into_inner).is_one_alone = false;
+        A_RUN_ENDED.notify_all();
     }
 }
 
@@ -94,16 +156,16 @@ impl Served {
         Self::start(serve(verb, flags))
     }
 
-    /// Starts a command that becomes a server, and waits until it says where it listens.
+    /// Starts a command that becomes a server, and waits until it prints where it listens.
     #[track_caller]
     pub fn start(mut command: Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut said = String::new();
-        out.read_line(&mut said).unwrap();
-        let Some(url) = said.trim().strip_prefix("listening on ").map(str::to_owned) else {
-            panic!("it said {said:?} and {:?}", wait_for(child));
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let Some(url) = line.trim().strip_prefix("listening on ").map(str::to_owned) else {
+            panic!("it said {line:?} and {:?}", wait_for(child));
         };
         Self { child: Some(child), out, url }
     }
@@ -119,12 +181,12 @@ impl Served {
         self.child.as_ref().unwrap()
     }
 
-    /// What the system says of it, in `/proc/PID/NAME`.
+    /// The content of its `/proc/PID/NAME`.
     pub fn proc(&self, name: &str) -> String {
         std::fs::read_to_string(format!("/proc/{}/{name}", self.child().id())).unwrap()
     }
 
-    /// The next line it says.
+    /// The next line that it prints.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
@@ -158,7 +220,7 @@ impl Drop for Served {
 /// A server in a thread of the test, stopped when dropped. Then it must have ended well.
 #[cfg(feature = "servers")]
 pub struct ServerThread {
-    /// Asks it to end.
+    /// Stops it.
     pub stop: Stop,
     thread: Option<JoinHandle<Result<(), ServerError>>>,
 }
@@ -168,8 +230,8 @@ impl ServerThread {
     /// Starts it.
     pub fn new(serve: impl FnOnce(&Stop) -> Result<(), ServerError> + Send + 'static) -> Self {
         let stop = Stop::new();
-        let asked = stop.clone();
-        Self { stop, thread: Some(std::thread::spawn(move || serve(&asked))) }
+        let requested = stop.clone();
+        Self { stop, thread: Some(std::thread::spawn(move || serve(&requested))) }
     }
 }
 
@@ -246,18 +308,18 @@ pub fn broken_rules(result: &Value) -> Vec<String> {
 }
 
 /// What a measurement shows, and how it differs from what it should show.
-pub enum Judged {
+pub enum CheckOutcome {
     /// What it should show.
     Right,
     /// Something else, and how that differs.
     Wrong(String),
-    /// Other programs used so much of this machine that the run says so.
+    /// Other programs used so much of this machine that the run reports it.
     Disturbed(String),
 }
 
-impl Judged {
+impl CheckOutcome {
     /// Of a load point and all that differs at it.
-    pub fn of(point: &Value, differs: impl IntoIterator<Item = String>) -> Self {
+    pub fn from_point(point: &Value, differs: impl IntoIterator<Item = String>) -> Self {
         let differs: Vec<String> = differs.into_iter().collect();
         match (differs.is_empty(), is_disturbed(point)) {
             (true, _) => Self::Right,
@@ -269,20 +331,23 @@ impl Judged {
 
 fn is_disturbed(point: &Value) -> bool {
     let mut warnings = point["warnings"].as_array().into_iter().flatten();
-    warnings.any(|warning| warning["rule"] == "other_work" || warning["rule"] == "stolen")
+    let is_named =
+        |rule: &Value| ["other_work", "stolen", "core_taken"].iter().any(|it| rule == it);
+    point["limit"]["kind"] == "disturbed" || warnings.any(|warning| is_named(&warning["rule"]))
 }
 
-/// Measures until one measurement is right, `tries` times at most: a wrong program is wrong each
+/// Measures [`alone`] until one measurement is right, `tries` times at most: a wrong program is wrong each
 /// time, a machine that stands still now and then is not. Where other programs use the machine all
 /// the time, the test is a skipped one.
 #[track_caller]
-pub fn one_is_right(tries: usize, mut measure: impl FnMut() -> Judged) {
+pub fn one_is_right(tries: usize, mut measure: impl FnMut() -> CheckOutcome) {
+    let _alone = alone();
     let (mut wrong, mut disturbed) = (Vec::new(), Vec::new());
     loop {
         match measure() {
-            Judged::Right => return,
-            Judged::Wrong(how) => wrong.push(how),
-            Judged::Disturbed(how) => disturbed.push(how),
+            CheckOutcome::Right => return,
+            CheckOutcome::Wrong(how) => wrong.push(how),
+            CheckOutcome::Disturbed(how) => disturbed.push(how),
         }
         assert!(wrong.len() < tries, "{wrong:#?}; on a disturbed machine: {disturbed:#?}");
         if disturbed.len() == DISTURBED_MAX {

@@ -53,8 +53,8 @@ pub const ONE_POINT: [&str; 16] = [
 
 /// `plimsoll run disk-mix` with one point; flags in `more` win.
 pub fn disk_mix(url: &str, bundle: &Path, more: &[&str]) -> Command {
-    let place = ["run", "disk-mix", url, "--out", bundle.to_str().unwrap()];
-    let mut run = command(&[&place[..], &ONE_POINT, more].concat());
+    let arguments = ["run", "disk-mix", url, "--out", bundle.to_str().unwrap()];
+    let mut run = command(&[&arguments[..], &ONE_POINT, more].concat());
     run.env(PASSWORD_VARIABLE, PASSWORD).stdout(Stdio::piped()).stderr(Stdio::piped());
     run
 }
@@ -94,10 +94,10 @@ impl Finished {
 /// Runs one point; `begun` is called when it begins.
 #[track_caller]
 pub fn run(url: &str, more: &[&str], begun: impl FnOnce()) -> Finished {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("b");
     let mut child = disk_mix(url, &bundle, more).spawn().unwrap();
-    // One that ends before its point says why below.
+    // If it ends before its point, the check below reports why.
     wait_until("the point begins", || has_begun(&bundle) || child.try_wait().unwrap().is_some());
     begun();
     let ended = wait_for(child);

@@ -1,21 +1,21 @@
-//! A simulated clock, network and target behind the engine's [`Driver`], so that the whole
-//! schedule of a load point runs in microseconds and its times are known to the nanosecond.
+//! A simulated clock, network and target behind the engine's [`Driver`], so that a whole load point
+//! runs in microseconds and its times are known to the nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use plimsoll_engine::driver::{Driver, Ready, Received, Route, Slot, Wait};
-use plimsoll_engine::seam::{LinkError, LinkKind};
+use plimsoll_engine::interface::{LinkError, LinkKind};
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 
-/// What a poll that finds nothing costs on the simulated clock.
+/// Cost of an empty poll on the simulated clock.
 const POLL_COST: Nanos = Nanos(1_000);
 
 /// A simulated server: answers each request of a fixed size at an instant it chooses.
 pub trait Target {
     /// A whole request arrived at `now`. `None` never answers.
-    fn departure(&mut self, now: Nanos) -> Option<Nanos>;
+    fn completion(&mut self, now: Nanos) -> Option<Nanos>;
     /// Refuses a connection made at `now`.
     fn refuses(&mut self, now: Nanos) -> bool {
         let _ = now;
@@ -24,7 +24,7 @@ pub trait Target {
 }
 
 impl<F: FnMut(Nanos) -> Option<Nanos>> Target for F {
-    fn departure(&mut self, now: Nanos) -> Option<Nanos> {
+    fn completion(&mut self, now: Nanos) -> Option<Nanos> {
         self(now)
     }
 }
@@ -47,7 +47,7 @@ pub struct SimDriver<T> {
     pub congestion: Option<Congestion>,
     /// Each reply comes once more, so long after the first time.
     pub doubled_after: Option<Nanos>,
-    /// Requests in the order of their arrival, as the bytes said.
+    /// Requests in the order of their arrival, by their bytes.
     pub requests: Vec<u64>,
     /// Sends that moved bytes; several datagrams given together are one.
     pub sends: u64,
@@ -84,7 +84,7 @@ struct Connection {
     refused: bool,
     /// Bytes it has taken since it was last empty.
     taken: usize,
-    /// It will say when it takes bytes again.
+    /// An event follows when it takes bytes again.
     full: bool,
 }
 
@@ -152,10 +152,10 @@ impl<T: Target> SimDriver<T> {
                 (connection.taken, connection.full) = (0, false);
             }
             let hung_up = connection.refused;
-            // Told of once, whatever came.
-            if let Some(told) = ready.iter_mut().find(|told| told.slot == slot) {
-                told.readable |= is_reply;
-                told.writable |= !is_reply;
+            // Reported once, whatever came.
+            if let Some(existing) = ready.iter_mut().find(|existing| existing.slot == slot) {
+                existing.readable |= is_reply;
+                existing.writable |= !is_reply;
             } else {
                 ready.push(Ready { slot, readable: is_reply, writable: !is_reply, hung_up });
             }
@@ -190,7 +190,7 @@ impl<T: Target> SimDriver<T> {
         for message in messages.chunks_exact(MESSAGE_BYTES) {
             let number = u64::from_be_bytes(message.try_into().unwrap());
             self.requests.push(number);
-            if let Some(at) = self.target.departure(self.now) {
+            if let Some(at) = self.target.completion(self.now) {
                 self.schedule(at, Event::Reply(slot, generation, number));
                 if let Some(after) = self.doubled_after {
                     self.schedule(at + after, Event::Reply(slot, generation, number));

@@ -1,4 +1,4 @@
-//! Tests that show nothing on this machine say so. cargo hides what a passing test prints, so
+//! Tests that show nothing on this machine report it. cargo hides what a passing test prints, so
 //! `cargo xtask test` has the skips written to a file as well, and counts them at the end.
 #![allow(clippy::print_stderr, reason = "a test that shows nothing must say so loudly")]
 
@@ -10,15 +10,15 @@ use std::path::Path;
 /// Names the file that takes one line for every skip: the test, a tab, the reason.
 const SKIPS_FILE: &str = "PLIMSOLL_SKIPS_FILE";
 
-/// Says that the test which calls this shows nothing without something that could be had. In a
-/// continuous-integration run that is a failure, so that nothing is skipped there unseen.
+/// Reports that the calling test shows nothing without something that could be installed. In
+/// continuous integration that is a failure, so that no skip goes unnoticed.
 pub fn skip(why: &str) {
     let complete = is_complete(std::env::var_os("CI").as_deref());
     assert!(!complete, "{why}, and with CI set nothing may be skipped");
     skip_always(why);
 }
 
-/// As [`skip`], for what no installation changes: it is told and counted, and never a failure.
+/// As [`skip`], for what no installation changes: it is reported and counted, and never a failure.
 pub fn skip_always(why: &str) {
     eprintln!("SKIP ===== {why}; this test shows nothing here =====");
     if let Some(file) = std::env::var_os(SKIPS_FILE) {
@@ -26,7 +26,7 @@ pub fn skip_always(why: &str) {
     }
 }
 
-/// What `CI` says: set, and neither empty nor `false` nor `0`. xtask's `peers.rs` reads it alike.
+/// Whether `CI` is set, and neither empty nor `false` nor `0`. xtask's `peers.rs` reads it alike.
 fn is_complete(ci: Option<&OsStr>) -> bool {
     ci.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
@@ -54,13 +54,13 @@ mod tests {
 
     #[test]
     fn every_skip_is_a_line_with_test_and_reason() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("skips");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("skips");
         append(&file, &test_name(), "peer x is\nnot installed");
         append(&file, "other::test", "needs root");
         let test = "plimsoll_testkit::skips::tests::every_skip_is_a_line_with_test_and_reason";
-        let wanted = format!("{test}\tpeer x is not installed\nother::test\tneeds root\n");
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), wanted);
+        let expected = format!("{test}\tpeer x is not installed\nother::test\tneeds root\n");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
     }
 
     #[test]

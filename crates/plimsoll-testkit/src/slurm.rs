@@ -18,25 +18,25 @@ use crate::program::wait_until;
 pub struct Slurm {
     /// In the order of their start.
     daemons: Vec<Child>,
-    place: TempDir,
+    folder: TempDir,
 }
 
 impl Slurm {
-    /// With so many processors; `None`, after a skip, where Slurm, munge or root is missing.
+    /// With this many processors; `None`, after a skip, where Slurm, munge or root is missing.
     pub fn start(processors: u32) -> Option<Self> {
         let daemons = ["munged", "slurmctld", "slurmd"].map(require_peer);
         let [Some(munged), Some(slurmctld), Some(slurmd)] = daemons else { return None };
         require_peer("srun")?;
         require_root("a Slurm of one's own")?;
-        let place = TempDir::new().unwrap();
-        make_files(place.path(), processors);
-        let mut it = Self { daemons: Vec::new(), place };
-        let at = it.place.path().display().to_string();
+        let folder = TempDir::new().unwrap();
+        make_files(folder.path(), processors);
+        let mut it = Self { daemons: Vec::new(), folder };
+        let at = it.folder.path().display().to_string();
         let file = |name: &str, path: &str| format!("--{name}={at}/munge/{path}");
         let munge = ["--foreground".into(), "--force".into(), file("key-file", "key")];
         let more = [file("socket", "sock"), file("pid-file", "pid"), file("seed-file", "seed")];
         it.run(&munged, &[&munge[..], &more].concat());
-        let socket = it.place.path().join("munge/sock");
+        let socket = it.folder.path().join("munge/sock");
         wait_until("munged listens", || socket.exists());
         it.run(&slurmctld, &["-D".to_owned()]);
         it.run(&slurmd, &["-D".to_owned()]);
@@ -46,7 +46,7 @@ impl Slurm {
 
     /// Value of `SLURM_CONF`.
     pub fn configuration(&self) -> PathBuf {
-        self.place.path().join("slurm.conf")
+        self.folder.path().join("slurm.conf")
     }
 
     /// Waits until no job is left: a processor is free only some time after a job's end.
@@ -62,7 +62,7 @@ impl Slurm {
 
     fn run(&mut self, program: &Path, arguments: &[String]) {
         let name = program.file_name().unwrap().to_string_lossy().into_owned();
-        let log = fs::File::create(self.place.path().join(format!("log/{name}.out"))).unwrap();
+        let log = fs::File::create(self.folder.path().join(format!("log/{name}.out"))).unwrap();
         let mut command = Command::new(program);
         command.args(arguments).env("SLURM_CONF", self.configuration());
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
@@ -70,22 +70,22 @@ impl Slurm {
     }
 }
 
-fn make_files(place: &Path, processors: u32) {
+fn make_files(root: &Path, processors: u32) {
     for folder in ["munge", "state", "spool", "log"] {
-        fs::create_dir(place.join(folder)).unwrap();
+        fs::create_dir(root.join(folder)).unwrap();
     }
-    // munged wants its socket within reach of everybody.
+    // munged requires its socket to be accessible to everybody.
     for folder in ["", "munge"] {
-        fs::set_permissions(place.join(folder), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(root.join(folder), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let key = place.join("munge/key");
+    let key = root.join("munge/key");
     fs::write(&key, [b'k'; 1_024]).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     let hold = [(); 2].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
     let [controller, node] = hold.each_ref().map(|free| free.local_addr().unwrap().port());
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let host = host.split('.').next().unwrap();
-    let at = place.display();
+    let at = root.display();
     let settings = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\n\
          SlurmctldPort={controller}\nSlurmdPort={node}\n\
@@ -102,14 +102,14 @@ fn make_files(place: &Path, processors: u32) {
          NodeName={host} NodeAddr=127.0.0.1 CPUs={processors} RealMemory=500 State=UNKNOWN\n\
          PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"
     );
-    fs::write(place.join("slurm.conf"), settings).unwrap();
+    fs::write(root.join("slurm.conf"), settings).unwrap();
 }
 
 impl Drop for Slurm {
     fn drop(&mut self) {
         self.ask("scancel", &["-u", "root"]);
-        // A job whose daemons are gone before it stays for ever. After a failed test nothing here
-        // may panic.
+        // A job that outlives its daemons stays forever. After a failed test nothing here may
+        // panic.
         for _ in 0..100 {
             if self.ask("squeue", &["-h"]).is_empty() {
                 break;

@@ -1,4 +1,4 @@
-//! A real SMB server and the foreign clients that judge ours.
+//! A real SMB server, and the foreign clients that check ours.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use plimsoll_servers::{Login, ServerProcess};
 use plimsoll_smb::server::samba::{self, SambaRequest};
 
-use crate::nfs_peers::Said;
+use crate::nfs_peers::PeerOutput;
 use crate::peers::{require_peer, require_root};
 use crate::program::Running;
 
@@ -27,7 +27,7 @@ pub fn samba() -> Option<ServerProcess> {
     samba_as(&SambaRequest { login, ..SambaRequest::default() })
 }
 
-/// As [`samba()`], with a request of one's own; `None` as well where only root could have it.
+/// As [`samba()`], with a given request; `None` also if it needs root.
 pub fn samba_as(request: &SambaRequest) -> Option<ServerProcess> {
     require_peer("smbd")?;
     require_peer("pdbedit")?;
@@ -42,7 +42,7 @@ pub fn share_of(server: &ServerProcess) -> PathBuf {
     server.shared.clone().unwrap()
 }
 
-/// impacket's SMB server, whose replies differ from MS-SMB2 here and there. Stops when dropped.
+/// impacket's SMB server, whose replies differ from MS-SMB2 in details. Stops when dropped.
 pub struct Impacket {
     _process: Running,
     /// `smb://127.0.0.1:PORT/share`; guests are let in.
@@ -62,16 +62,16 @@ pub fn impacket(directory: &Path) -> Option<Impacket> {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let port = lines.find_map(|line| line.parse::<u16>().ok()).unwrap();
-    // What it says later is of no interest, and must not fill the pipe.
+    // Its later output is ignored, and must not fill the pipe.
     std::thread::spawn(move || lines.for_each(drop));
     Some(Impacket { _process: Running(child), url: format!("smb://127.0.0.1:{port}/share") })
 }
 
 /// Runs `commands` (`put FILE; ls`) in smbclient at `smb://[USER:PASSWORD@]HOST:PORT/SHARE`, with
 /// further `arguments`, at most 20 s; `None` where it is missing.
-pub fn smbclient(url: &str, arguments: &[&str], commands: &str) -> Option<Said> {
+pub fn smbclient(url: &str, arguments: &[&str], commands: &str) -> Option<PeerOutput> {
     let program = require_peer("smbclient")?;
-    let Place { host, port, share, user } = Place::of(url);
+    let ShareAddress { host, port, share, user } = ShareAddress::from_url(url);
     let output = Command::new("timeout")
         .arg("20")
         .arg(program)
@@ -82,7 +82,7 @@ pub fn smbclient(url: &str, arguments: &[&str], commands: &str) -> Option<Said> 
         .args(["--command", commands])
         .output()
         .unwrap();
-    Some(Said {
+    Some(PeerOutput {
         success: output.status.success(),
         output: output.stdout,
         errors: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -91,9 +91,9 @@ pub fn smbclient(url: &str, arguments: &[&str], commands: &str) -> Option<Said> 
 
 /// Runs a test of smbtorture (`smb2.bench.echo`) with `arguments`, at most 60 s; `None` where it is
 /// missing.
-pub fn smbtorture(url: &str, test: &str, arguments: &[&str]) -> Option<Said> {
+pub fn smbtorture(url: &str, test: &str, arguments: &[&str]) -> Option<PeerOutput> {
     let program = require_peer("smbtorture")?;
-    let Place { host, port, share, user } = Place::of(url);
+    let ShareAddress { host, port, share, user } = ShareAddress::from_url(url);
     let output = Command::new("timeout")
         .arg("60")
         .arg(program)
@@ -103,7 +103,7 @@ pub fn smbtorture(url: &str, test: &str, arguments: &[&str]) -> Option<Said> {
         .arg(test)
         .output()
         .unwrap();
-    Some(Said {
+    Some(PeerOutput {
         success: output.status.success(),
         output: output.stdout,
         errors: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -112,13 +112,13 @@ pub fn smbtorture(url: &str, test: &str, arguments: &[&str]) -> Option<Said> {
 
 /// dbench's own load file, or `None` where dbench is not installed (see [`require_peer`]).
 pub fn dbench_load_file() -> Option<PathBuf> {
-    let found = LOAD_FILES.into_iter().map(PathBuf::from).find(|path| path.is_file());
-    // Asked for by name, so that it is missed as loudly as a program.
-    found.or_else(|| require_peer("dbench, for its client.txt"))
+    let load_file = LOAD_FILES.into_iter().map(PathBuf::from).find(|path| path.is_file());
+    // Required by name, so that its absence is reported like that of a program.
+    load_file.or_else(|| require_peer("dbench, for its client.txt"))
 }
 
 /// A URL in the parts that Samba's programs want.
-struct Place<'a> {
+struct ShareAddress<'a> {
     host: &'a str,
     port: &'a str,
     share: &'a str,
@@ -126,8 +126,8 @@ struct Place<'a> {
     user: String,
 }
 
-impl<'a> Place<'a> {
-    fn of(url: &'a str) -> Self {
+impl<'a> ShareAddress<'a> {
+    fn from_url(url: &'a str) -> Self {
         let rest = url.strip_prefix("smb://").unwrap();
         let (authority, share) = rest.split_once('/').unwrap();
         let (user, address) = match authority.rsplit_once('@') {

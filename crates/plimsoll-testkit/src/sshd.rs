@@ -18,7 +18,7 @@ use crate::program::wait_until;
 pub struct Sshd {
     child: Child,
     address: SocketAddr,
-    place: TempDir,
+    folder: TempDir,
 }
 
 impl Sshd {
@@ -41,17 +41,17 @@ impl Sshd {
         require_peer("ssh")?;
         let keygen = require_peer("ssh-keygen")?;
         require_root("an sshd of one's own")?;
-        let place = TempDir::new().unwrap();
-        make_files(place.path(), &keygen, address);
+        let folder = TempDir::new().unwrap();
+        make_files(folder.path(), &keygen, address);
         fs::create_dir_all("/run/sshd").unwrap();
-        let log = place.path().join("log");
+        let log = folder.path().join("log");
         let child = command(sshd)
             .args(["-D", "-e", "-f"])
-            .arg(place.path().join("config"))
+            .arg(folder.path().join("config"))
             .stderr(fs::File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let it = Self { child, address, place };
+        let it = Self { child, address, folder };
         wait_until("sshd listens", || {
             fs::read_to_string(&log).unwrap().contains("Server listening")
         });
@@ -65,19 +65,19 @@ impl Sshd {
 
     /// Home directory of who logs on.
     pub fn home(&self) -> PathBuf {
-        self.place.path().join("home")
+        self.folder.path().join("home")
     }
 
     /// For `ssh -F`: logs on with a key, `user` or `wrong`, and nothing of the machine's user.
     pub fn client(&self, key: &str) -> PathBuf {
-        self.place.path().join(format!("client-{key}"))
+        self.folder.path().join(format!("client-{key}"))
     }
 }
 
-fn make_files(place: &Path, keygen: &Path, address: SocketAddr) {
-    let at = place.display();
+fn make_files(folder: &Path, keygen: &Path, address: SocketAddr) {
+    let at = folder.display();
     for name in ["host", "user", "wrong"] {
-        let file = place.join(name);
+        let file = folder.join(name);
         let mut make = Command::new(keygen);
         let made = make.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file).status();
         assert!(made.unwrap().success());
@@ -85,11 +85,11 @@ fn make_files(place: &Path, keygen: &Path, address: SocketAddr) {
             "IdentityFile {at}/{name}\nIdentitiesOnly yes\nStrictHostKeyChecking accept-new\n\
              UserKnownHostsFile {at}/known\n"
         );
-        fs::write(place.join(format!("client-{name}")), client).unwrap();
+        fs::write(folder.join(format!("client-{name}")), client).unwrap();
     }
-    fs::create_dir(place.join("home")).unwrap();
-    let key = fs::read_to_string(place.join("user.pub")).unwrap();
-    fs::write(place.join("authorized"), format!("environment=\"HOME={at}/home\" {key}")).unwrap();
+    fs::create_dir(folder.join("home")).unwrap();
+    let key = fs::read_to_string(folder.join("user.pub")).unwrap();
+    fs::write(folder.join("authorized"), format!("environment=\"HOME={at}/home\" {key}")).unwrap();
     // A session whose client was cut off ends, and does not outlive the test for long.
     let settings = format!(
         "ListenAddress {address}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\n\
@@ -97,7 +97,7 @@ fn make_files(place: &Path, keygen: &Path, address: SocketAddr) {
          PermitUserEnvironment yes\nMaxStartups 10:100:10\nUsePAM no\n\
          ClientAliveInterval 2\nClientAliveCountMax 3\n"
     );
-    fs::write(place.join("config"), settings).unwrap();
+    fs::write(folder.join("config"), settings).unwrap();
 }
 
 impl Drop for Sshd {

@@ -2,8 +2,8 @@
 
 use plimsoll_model::suite::{Override, Suite, SuiteError, TableReader, Workload};
 
-/// A suite of `protocol` with `tables` behind its own keys, changed as `--set` would. What it says
-/// reads back as it is written.
+/// A suite of `protocol` with `tables` behind its own keys, changed as `--set` would. It reads back
+/// as it is written.
 ///
 /// # Errors
 /// Those of the suite.

@@ -8,17 +8,17 @@ use std::path::Path;
 use base64::Engine as _;
 use minisign::{PublicKey, PublicKeyBox, SecretKey, SecretKeyBox, SignatureBox};
 use plimsoll_model::bundle::{MANIFEST_FILE, SIGNATURE_FILE, write_durably};
+use plimsoll_run::clock::unix_ns;
 
-use crate::clock::unix_ns;
 use crate::exit::Failure;
 
-/// Holds the password of a secret key; without it the terminal is asked.
+/// Holds the password of a secret key; without it the user is asked on the terminal.
 const PASSWORD_VARIABLE: &str = "PLIMSOLL_MINISIGN_PASSWORD";
-/// Keys and signatures are of some hundred bytes.
+/// Keys and signatures have some hundred bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 const COMMENT: &str = "signature of a Plimsoll bundle";
 
-/// A public key that a signature must be of.
+/// The public key of an accepted signature.
 pub(crate) struct Trust(PublicKey);
 
 impl Trust {
@@ -41,7 +41,7 @@ impl Trust {
     }
 }
 
-/// Checks the signature of a bundle: what to know of it, or what is wrong with it.
+/// Checks the signature of a bundle; returns a remark about it, or what is wrong.
 pub(crate) fn check(dir: &Path, trust: Option<&Trust>) -> Result<Option<String>, String> {
     let path = dir.join(SIGNATURE_FILE);
     let there = fs::symlink_metadata(&path).is_ok();
@@ -64,7 +64,7 @@ pub(crate) fn check(dir: &Path, trust: Option<&Trust>) -> Result<Option<String>,
     minisign::verify(key, &signature, Cursor::new(signed), QUIET, NO_OUTPUT, NO_LEGACY).map_err(
         |e| format!("{SIGNATURE_FILE} is not this key's signature of {MANIFEST_FILE}: {e}"),
     )?;
-    // What minisign passes over must not be there either: blanks, further lines.
+    // What minisign ignores must not be there either: blanks, further lines.
     if text != signature.to_string() {
         return Err(format!("{SIGNATURE_FILE} was changed after it was made"));
     }
@@ -73,11 +73,11 @@ pub(crate) fn check(dir: &Path, trust: Option<&Trust>) -> Result<Option<String>,
     Ok(Some(format!("signed, and the signature is good: {comment}")))
 }
 
-/// Signs the manifest of a bundle; says where the signature is.
+/// Signs the manifest of a bundle; returns the signature's path as text.
 pub(crate) fn sign(dir: &Path, key_file: &Path) -> Result<String, Failure> {
     let manifest = fs::read(dir.join(MANIFEST_FILE)).map_err(|e| {
-        let place = dir.join(MANIFEST_FILE);
-        Failure::unusable(format!("{}: cannot read what is to be signed: {e}", place.display()))
+        let path = dir.join(MANIFEST_FILE);
+        Failure::unusable(format!("{}: cannot read what is to be signed: {e}", path.display()))
     })?;
     let key = secret_key(key_file)?;
     let public = PublicKey::from_secret_key(&key).map_err(|e| bad_key(key_file, &e.to_string()))?;
@@ -86,11 +86,11 @@ pub(crate) fn sign(dir: &Path, key_file: &Path) -> Result<String, Failure> {
     let signature =
         minisign::sign(Some(&public), &key, Cursor::new(manifest), Some(&trusted), Some(COMMENT))
             .map_err(|e| bad_key(key_file, &e.to_string()))?;
-    let place = dir.join(SIGNATURE_FILE);
-    write_durably(&place, signature.into_string().as_bytes())?;
+    let path = dir.join(SIGNATURE_FILE);
+    write_durably(&path, signature.into_string().as_bytes())?;
     Ok(format!(
         "{} signs every file; anybody checks it with: plimsoll verify {} --key {}",
-        place.display(),
+        path.display(),
         dir.display(),
         public.to_base64()
     ))
@@ -113,8 +113,8 @@ fn secret_key(file: &Path) -> Result<SecretKey, Failure> {
     })
 }
 
-/// A key that is not encrypted. The program minisign leaves its checksum empty (`-G -W`), where the
-/// crate looks for one.
+/// A key that is not encrypted. The program minisign leaves its checksum empty (`-G -W`), while the
+/// crate expects one.
 fn without_password(text: &str) -> Option<SecretKey> {
     const CHECKSUM_BYTES: usize = 32;
     let key = SecretKeyBox::from_string(text).ok()?;

@@ -1,14 +1,14 @@
-//! Where a suite comes from: a shipped one by name, or a file.
+//! Loads a suite: a shipped one by name, or a file.
 
 use std::path::Path;
 
 use plimsoll_model::suite::{Changes, Suite, nearest};
 use plimsoll_model::target::shown_of_unreadable;
+use plimsoll_run::{protocols, text_file};
 
 use crate::exit::Failure;
-use crate::protocols;
 
-/// The suite a user named: a shipped name, or the path of a file.
+/// The suite that a user named: a shipped one, or the path of a file.
 pub(crate) fn find<'a>(
     name_or_path: &str,
     changes: impl Into<Changes<'a>>,
@@ -24,7 +24,7 @@ pub(crate) fn find<'a>(
     Err(unknown(name_or_path))
 }
 
-/// A target in the suite's place may hold a password.
+/// Refuses a target given instead of a suite, since it may hold a password.
 fn refuse_target(text: &str) -> Result<(), Failure> {
     match text.contains("://") || text.contains('@') && !Path::new(text).exists() {
         false => Ok(()),
@@ -40,10 +40,22 @@ pub(crate) fn from_file<'a>(
     path: &Path,
     changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display()))
-    })?;
-    Ok(protocols::parse_suite(&path.display().to_string(), &text, changes)?)
+    parse(path, &read(path)?, changes)
+}
+
+/// The text of a suite file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    text_file::read(path)
+        .map_err(|e| Failure::wrong(format!("{}: cannot read the suite file: {e}", path.display())))
+}
+
+/// The suite in the text of a file.
+pub(crate) fn parse<'a>(
+    path: &Path,
+    text: &str,
+    changes: impl Into<Changes<'a>>,
+) -> Result<Suite, Failure> {
+    Ok(protocols::parse_suite(&path.display().to_string(), text, changes)?)
 }
 
 /// No shipped suite has that name.

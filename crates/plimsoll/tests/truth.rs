@@ -1,4 +1,4 @@
-//! Does the instrument tell the truth? Targets with known behaviour on real sockets, measured
+//! Are the instrument's figures true? Targets with known behaviour on real sockets, measured
 //! through the command a user types.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,13 +15,13 @@ use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Exchange, Waiting
 use plimsoll_testkit::peers;
 use rustix::process::{Pid, Signal, kill_process};
 
-use plimsoll_testkit::program::{Judged, one_is_right, wait_until};
+use plimsoll_testkit::program::{CheckOutcome, one_is_right, wait_until};
 
-/// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not asked here:
+/// Runs `plimsoll run web-url` and reads its result. Whether the run is valid is not checked here:
 /// on a busy machine a run may rightly be refused, and its figures must be true all the same.
 fn measure(url: &str, arguments: &[&str]) -> PointResult {
-    let place = tempfile::tempdir().unwrap();
-    measure_into(&place.path().join("run"), url, arguments)
+    let temp_dir = tempfile::tempdir().unwrap();
+    measure_into(&temp_dir.path().join("run"), url, arguments)
 }
 
 fn measure_into(bundle: &Path, url: &str, arguments: &[&str]) -> PointResult {
@@ -56,7 +55,7 @@ fn response(point: &PointResult) -> TimeSummary {
 
 fn delay_server(delay: impl FnMut(u64) -> Duration + Send + 'static) -> DelayServer {
     DelayServer::start(DelayConfig {
-        departure: after(delay),
+        completion: after(delay),
         body_bytes: 100,
         waiting: Waiting::Sleeping,
     })
@@ -69,29 +68,22 @@ fn at_quantile(sorted: &[u64], quantile: f64) -> u64 {
     sorted[rank.clamp(1, sorted.len()) - 1]
 }
 
-/// One measurement at a time: two on one small machine would measure each other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a point shows, and how it differs from the truth.
-fn judged(point: &PointResult, differs: impl IntoIterator<Item = String>) -> Judged {
-    Judged::of(&serde_json::to_value(point).unwrap(), differs)
+/// A point's figures, and how they differ from the truth.
+fn evaluate(point: &PointResult, differs: impl IntoIterator<Item = String>) -> CheckOutcome {
+    CheckOutcome::from_point(&serde_json::to_value(point).unwrap(), differs)
 }
 
 const OPEN_LOAD: [&str; 8] =
     ["--rate", "1000", "--for", "10s", "--set", "load.clients=100", "--set", "load.gaps=uniform"];
-/// A pause of the machine can be a miss; what is wrong in the instrument is missed every time.
+/// A pause of the machine can be a miss; an error of the instrument is a miss every time.
 const TRIES: usize = 3;
 
 #[test]
 fn an_open_load_holds_its_rate_and_reports_the_delays_the_server_imposed() {
-    let _alone = alone();
     // Beyond the p99 lie 100 ops: a pause of 100 ms is a miss.
     one_is_right(TRIES, || {
         let (point, misses) = compare_with_imposed_delays();
-        judged(&point, misses)
+        evaluate(&point, misses)
     });
 }
 
@@ -100,7 +92,7 @@ const DELAY_MIN_US: u64 = 10_000;
 /// A floor as high as the delays would pass anything.
 const FLOOR_NS_MAX: u64 = DELAY_MIN_US * 1_000;
 
-/// A point, and what it claims that is not so.
+/// A point, and its wrong figures.
 fn compare_with_imposed_delays() -> (PointResult, Vec<String>) {
     // The machine's own floor: a reply without delay, under the same load.
     let prompt = delay_server(|_| Duration::ZERO);
@@ -123,16 +115,16 @@ fn compare_with_imposed_delays() -> (PointResult, Vec<String>) {
         delays
     };
     let planned = sorted(|e| e.planned_ns - e.arrival_ns);
-    let imposed = sorted(|e| e.departure_ns - e.arrival_ns);
-    let seen = response(&point);
+    let imposed = sorted(|e| e.sent_ns - e.arrival_ns);
+    let observed = response(&point);
     for (name, measured, floor_ns, quantile) in [
-        ("p50", seen.p50, floor.p50, 0.50),
-        ("p95", seen.p95, floor.p95, 0.95),
-        ("p99", seen.p99, floor.p99, 0.99),
+        ("p50", observed.p50, floor.p50, 0.50),
+        ("p95", observed.p95, floor.p95, 0.95),
+        ("p99", observed.p99, floor.p99, 0.99),
     ] {
         let (measured_ns, floor_ns) = (measured.unwrap(), floor_ns.unwrap());
-        // No reply left before it was planned to. The server's own lateness and the way to it and
-        // back come on top, as far as the machine has such a floor.
+        // No reply left before its planned time. The server's own lateness and the round trip come
+        // on top, as far as the machine has such a floor.
         let least_ns = at_quantile(&planned, quantile);
         let most_ns = at_quantile(&imposed, quantile);
         let allowed_ns =
@@ -162,7 +154,6 @@ const STOP: Duration = Duration::from_millis(1_400);
 
 #[test]
 fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_due() {
-    let _alone = alone();
     one_is_right(TRIES, || {
         let server = delay_server(|_| Duration::from_millis(1));
         let url = server.url();
@@ -174,20 +165,19 @@ fn a_server_that_stands_still_shows_in_the_response_time_of_every_op_that_was_du
             let stood_still = server.freeze(STOP).recv().unwrap();
             (run.join().unwrap(), stood_still)
         });
-        judged(&point, stop_that_is_not_visible(&point, &stood_still))
+        evaluate(&point, stop_that_is_not_visible(&point, &stood_still))
     });
 }
 
 #[test]
 fn a_real_nginx_under_sigstop_shows_the_same() {
-    let _alone = alone();
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("index.html"), "hello").unwrap();
     let Some(nginx) = peers::nginx(root.path(), &[]) else { return };
     let url = format!("{}index.html", nginx.url());
     one_is_right(TRIES, || {
-        let place = tempfile::tempdir().unwrap();
-        let bundle = place.path().join("run");
+        let temp_dir = tempfile::tempdir().unwrap();
+        let bundle = temp_dir.path().join("run");
         let (point, stood_still) = thread::scope(|scope| {
             let run = scope.spawn(|| measure_into(&bundle, &url, &STOPPED_LOAD));
             let begun = bundle.join("intervals/point-01.hlog.partial");
@@ -196,11 +186,11 @@ fn a_real_nginx_under_sigstop_shows_the_same() {
             let stood_still = stop_for(&nginx.pids().unwrap(), STOP);
             (run.join().unwrap(), stood_still)
         });
-        judged(&point, stop_that_is_not_visible(&point, &stood_still))
+        evaluate(&point, stop_that_is_not_visible(&point, &stood_still))
     });
 }
 
-/// Stops the processes and lets them go on; from when until when they really stood still.
+/// Stops the processes and lets them go on; the real begin and end of the stop.
 fn stop_for(pids: &[u32], stop: Duration) -> Range<u64> {
     let signal = |signal| {
         for pid in pids {
@@ -213,8 +203,8 @@ fn stop_for(pids: &[u32], stop: Duration) -> Range<u64> {
     from_ns..signal(Signal::CONT)
 }
 
-/// How what is seen differs from the stop. `stood_still` is on `CLOCK_MONOTONIC`: how long the stop
-/// was, not how long it was to be.
+/// How the figures differ from the stop. `stood_still` is on `CLOCK_MONOTONIC`: the real stop, not
+/// the requested one.
 fn stop_that_is_not_visible(point: &PointResult, stood_still: &Range<u64>) -> Option<String> {
     let stop = Duration::from_nanos(stood_still.end - stood_still.start);
     let expected_s = stopped_p99(point.seconds.unwrap(), stop);

@@ -1,30 +1,30 @@
-//! The staged limits, and what must be named.
+//! The imposed limits, and what must be named.
 
-/// One staged run.
+/// One run with imposed limits.
 pub struct Case {
     pub name: &'static str,
     pub server: Server,
     /// Groups the server is put into: controller, file and value. `DISK` is the number of the disk
-    /// that holds the staged file.
+    /// that has the server's file.
     pub groups: &'static [(&'static str, &'static str, &'static str)],
     /// What `plimsoll run` is given after the target, with two load points at least.
     pub run: &'static [&'static str],
     /// CPU time the generator is allowed, in microseconds of 100,000.
     pub generator_quota: Option<&'static str>,
     pub kind: &'static str,
-    /// What the place must hold.
-    pub place: &'static str,
+    /// What the location must contain.
+    pub location: &'static str,
     /// The other of two at once.
     pub also: Option<&'static str>,
 }
 
 /// Who serves.
 pub enum Server {
-    /// Our staged web server, on these cores, in these words.
+    /// Our scripted web server, on these cores, with these arguments.
     Staged(&'static str, &'static str),
     /// The same behind a link of this rate.
     Shaped(&'static str, &'static str, &'static str),
-    /// `plimsoll serve` with these words; the suite.
+    /// `plimsoll serve` with these arguments; the suite.
     Plimsoll(&'static str, &'static [&'static str]),
     /// A server that the run starts itself.
     Managed(&'static str, &'static str),
@@ -49,7 +49,7 @@ const CHAT: &[&str] = &[
     "--set",
     "workload.output_tokens=32",
 ];
-/// What the server must read and look up costs it more than the generator.
+/// Parsing and lookup cost the server more than the generator.
 const LONG_PROMPTS: &[&str] = &[
     "llm-chat",
     "--points",
@@ -71,27 +71,42 @@ const ON_CORE_1: Case = Case {
     run: CLOSED,
     generator_quota: None,
     kind: "core",
-    place: "core 1",
+    location: "core 1",
     also: None,
 };
 
-/// A server of language models in these words.
+/// A server of language models with these arguments.
 const fn llm(
     name: &'static str,
-    words: &'static [&'static str],
-    (kind, place): (&'static str, &'static str),
+    arguments: &'static [&'static str],
+    (kind, location): (&'static str, &'static str),
 ) -> Case {
-    Case { name, server: Server::Plimsoll("llm", words), run: CHAT, kind, place, ..ON_CORE_1 }
+    Case {
+        name,
+        server: Server::Plimsoll("llm", arguments),
+        run: CHAT,
+        kind,
+        location,
+        ..ON_CORE_1
+    }
 }
 
 const fn web(
     name: &'static str,
     cores: &'static str,
-    words: &'static str,
+    arguments: &'static str,
     groups: &'static [(&'static str, &'static str, &'static str)],
-    (kind, place, also): (&'static str, &'static str, Option<&'static str>),
+    (kind, location, also): (&'static str, &'static str, Option<&'static str>),
 ) -> Case {
-    Case { name, server: Server::Staged(cores, words), groups, kind, place, also, ..ON_CORE_1 }
+    Case {
+        name,
+        server: Server::Staged(cores, arguments),
+        groups,
+        kind,
+        location,
+        also,
+        ..ON_CORE_1
+    }
 }
 
 pub const CASES: &[Case] = &[
@@ -142,7 +157,7 @@ pub const CASES: &[Case] = &[
         name: "web: shaped link",
         server: Server::Shaped("20mbit", "1", "threads=16 reply=20000"),
         kind: "network",
-        place: "pls",
+        location: "pls",
         ..ON_CORE_1
     },
     Case {
@@ -156,7 +171,7 @@ pub const CASES: &[Case] = &[
         server: Server::Staged("1", "threads=32 sleep=2000"),
         run: &["--set", "load.mode=\"open\"", "--set", "load.clients=2", "--points", "100,3000"],
         kind: "clients",
-        place: "",
+        location: "",
         ..ON_CORE_1
     },
     Case {
@@ -165,7 +180,7 @@ pub const CASES: &[Case] = &[
         run: &["--points", "1,32"],
         generator_quota: Some("15000"),
         kind: "generator",
-        place: "",
+        location: "",
         ..ON_CORE_1
     },
     web(
@@ -188,7 +203,7 @@ pub const CASES: &[Case] = &[
         groups: QUARTER,
         run: &["transactions-processor", "--points", "1,16"],
         kind: "quota",
-        place: "0.25",
+        location: "0.25",
         ..ON_CORE_1
     },
     Case {
@@ -197,7 +212,7 @@ pub const CASES: &[Case] = &[
         groups: &[("blkio", "blkio.throttle.write_iops_device", "DISK 200")],
         run: &["transactions-disk", "--points", "1,16"],
         kind: "disk",
-        place: "DISK",
+        location: "DISK",
         ..ON_CORE_1
     },
     Case {
@@ -211,7 +226,7 @@ pub const CASES: &[Case] = &[
             "profiles.quick.workload_scale=0.5",
         ],
         kind: "memory",
-        place: "",
+        location: "",
         ..ON_CORE_1
     },
     Case {
@@ -220,7 +235,7 @@ pub const CASES: &[Case] = &[
         groups: &[("cpu", "cpu.cfs_quota_us", "10000")],
         run: &["nfs-v3", "--points", "500,30000"],
         kind: "quota",
-        place: "0.10",
+        location: "0.10",
         ..ON_CORE_1
     },
     Case {
@@ -231,7 +246,7 @@ pub const CASES: &[Case] = &[
         ),
         run: &["nfs-v3", "--points", "50,500", "--set", "rules.response_cap_ms=2"],
         kind: "cap",
-        place: "",
+        location: "",
         ..ON_CORE_1
     },
     Case {
@@ -252,7 +267,7 @@ pub const CASES: &[Case] = &[
         groups: QUARTER,
         run: &["disk-mix", "--points", "1,16"],
         kind: "quota",
-        place: "0.25",
+        location: "0.25",
         ..ON_CORE_1
     },
     llm(

@@ -1,5 +1,5 @@
-//! `cargo lab attribution`: is the right limit named? Runs whose limit was imposed, one or two
-//! at a time, and what the program said of them.
+//! `cargo lab attribution`: is the right limit named? Runs whose limit was imposed, one or two at a
+//! time, and what the program reported.
 
 mod cases;
 mod server;
@@ -15,17 +15,17 @@ use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
 
+use crate::confinement::{Group, INSIDE, Namespace};
+use crate::network::Network;
 use crate::nginx::Nginx;
 use crate::page::Table;
-use crate::place::Place;
 use crate::process::first_line;
 use crate::remote::Remote;
-use crate::stage::{Group, INSIDE, Namespace};
 use crate::{process, program};
 use cases::{CASES, Case, Server};
 use server::Staged;
 
-/// Word that makes this program the staged server.
+/// Verb that makes this program the scripted server.
 pub const STAGED: &str = "attribution-server";
 /// The page that holds the tables.
 const PAGE: &str = "docs/attribution.md";
@@ -34,9 +34,9 @@ const FILE_BYTES: usize = 64 * 1024 * 1024;
 /// No run takes longer.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-/// Serves as the staged server.
-pub fn serve(address: &str, words: &[String]) -> Result<()> {
-    server::serve(address, Staged::parse(words)?)
+/// Runs the scripted server.
+pub fn serve(address: &str, arguments: &[String]) -> Result<()> {
+    server::serve(address, Staged::parse(arguments)?)
 }
 
 /// Options of `cargo lab attribution`.
@@ -60,16 +60,16 @@ pub struct Options {
 struct Outcome {
     case: &'static Case,
     kind: String,
-    place: String,
+    location: String,
     also: Vec<String>,
     text: String,
 }
 
 impl Outcome {
     fn is_right(&self, disk: &str) -> bool {
-        let place = self.case.place.replace("DISK", disk);
+        let location = self.case.location.replace("DISK", disk);
         match (self.case.also, self.also.as_slice()) {
-            (None, []) => self.kind == self.case.kind && self.place.contains(&place),
+            (None, []) => self.kind == self.case.kind && self.location.contains(&location),
             // Of two at once either may be named first.
             (Some(other), [also]) => {
                 let named = [self.kind.as_str(), also];
@@ -95,25 +95,25 @@ pub fn attribution(options: Options) -> Result<()> {
     let folder = program::temporary_in(&workspace::target())?;
     let blocks = folder.path().join("blocks");
     fs::write(&blocks, vec![7; FILE_BYTES]).map_err(|e| format!("{}: {e}", blocks.display()))?;
-    let disk = Disk::of(folder.path())?;
+    let disk = Disk::from_path(folder.path())?;
     let remote = through.map(|_| Remote::new(folder.path(), "")).transpose()?;
-    let stage = Stage { program, scratch: folder.path(), disk: &disk, remote };
-    let mut found = Vec::new();
-    let fits = |case: &&Case| stage.remote.is_none() || case.server.may_be_elsewhere();
+    let runner = CaseRunner { program, scratch: folder.path(), disk: &disk, remote };
+    let mut outcomes = Vec::new();
+    let fits = |case: &&Case| runner.remote.is_none() || case.server.may_be_elsewhere();
     for case in CASES.iter().filter(|case| case.name.contains(&only)).filter(fits) {
-        match stage.make(case) {
+        match runner.make(case) {
             Ok(outcome) => {
                 let word = outcome.word(&disk.name);
                 eprintln!("{word}: {} — {} {}", case.name, outcome.kind, outcome.text);
-                found.push(outcome);
+                outcomes.push(outcome);
             }
             Err(problem) => eprintln!("not made: {} — {problem}", case.name),
         }
     }
-    let text = table(&found, &disk.name);
+    let text = table(&outcomes, &disk.name);
     println!("{text}");
     if write {
-        let name = match stage.remote {
+        let name = match runner.remote {
             None => "attribution",
             Some(_) => "attribution through ssh",
         };
@@ -129,7 +129,7 @@ struct Disk {
 }
 
 impl Disk {
-    fn of(path: &Path) -> Result<Self> {
+    fn from_path(path: &Path) -> Result<Self> {
         let device = rustix::fs::stat(path).map_err(|e| e.to_string())?.st_dev;
         let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
         let link = PathBuf::from(format!("/sys/dev/block/{number}"));
@@ -140,7 +140,7 @@ impl Disk {
 }
 
 /// Where cases are made.
-struct Stage<'s> {
+struct CaseRunner<'s> {
     program: PathBuf,
     scratch: &'s Path,
     disk: &'s Disk,
@@ -157,7 +157,7 @@ struct Started {
     _server: Box<dyn Any>,
 }
 
-impl Stage<'_> {
+impl CaseRunner<'_> {
     fn make(&self, case: &'static Case) -> Result<Outcome> {
         let number = CASES.iter().position(|one| std::ptr::eq(one, case)).unwrap_or_default();
         let link = match (&case.server, &self.remote) {
@@ -238,22 +238,22 @@ impl Stage<'_> {
         let (command, protocol) = match &case.server {
             Server::Managed(..) => return Ok(None),
             Server::Nginx => {
-                let nginx = Nginx::start(&Place::Host)?;
+                let nginx = Nginx::start(&Network::Host)?;
                 let (pid, target) = (nginx.id(), nginx.url("/1k"));
                 return Ok(Some(Started { pid, target, _server: Box::new(nginx) }));
             }
-            Server::Staged(cores, words) | Server::Shaped(_, cores, words) => {
+            Server::Staged(cores, arguments) | Server::Shaped(_, cores, arguments) => {
                 let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
                 let mut command = command(Path::new("taskset"));
                 command.args(["-c", cores]).arg(own).arg(STAGED).arg(format!("{address}:0"));
-                command.args(words.split(' '));
+                command.args(arguments.split(' '));
                 command.arg(format!("file={}", self.scratch.join("blocks").display()));
                 (command, None)
             }
-            Server::Plimsoll(protocol, words) => {
+            Server::Plimsoll(protocol, arguments) => {
                 let mut command = command(&self.program);
                 command.args(["serve", protocol, "--listen", &format!("{address}:0")]);
-                command.args(*words).env("TMPDIR", self.scratch);
+                command.args(*arguments).env("TMPDIR", self.scratch);
                 (command, Some(*protocol))
             }
         };
@@ -279,17 +279,17 @@ fn outcome(case: &'static Case, result: &Value) -> Result<Outcome> {
     Ok(Outcome {
         case,
         kind: text(&limit["kind"]),
-        place: text(&limit["place"]),
+        location: text(&limit["place"]),
         also: also.map(|also| text(&also["kind"])).collect(),
         text: text(&limit["text"]),
     })
 }
 
-fn table(found: &[Outcome], disk: &str) -> String {
+fn table(outcomes: &[Outcome], disk: &str) -> String {
     let mut text = String::from(
         "| staged | expected | named | place | verdict |\n| --- | --- | --- | --- | --- |\n",
     );
-    for outcome in found {
+    for outcome in outcomes {
         let pair = |kind: &str, also: &[&str]| [&[kind], also].concat().join(" + ");
         let also: Vec<&str> = outcome.also.iter().map(String::as_str).collect();
         let expected: Vec<&str> = outcome.case.also.into_iter().collect();
@@ -298,14 +298,14 @@ fn table(found: &[Outcome], disk: &str) -> String {
             outcome.case.name,
             pair(outcome.case.kind, &expected),
             pair(&outcome.kind, &also),
-            outcome.place,
+            outcome.location,
             outcome.word(disk),
         ));
     }
-    let count = |word: &str| found.iter().filter(|outcome| outcome.word(disk) == word).count();
+    let count = |word: &str| outcomes.iter().filter(|outcome| outcome.word(disk) == word).count();
     text.push_str(&format!(
         "\n{} runs: {} right, {} unknown, {} wrong.\n",
-        found.len(),
+        outcomes.len(),
         count("right"),
         count("unknown"),
         count("WRONG")

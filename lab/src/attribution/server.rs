@@ -18,22 +18,22 @@ use xtask::verb::Result;
 
 use crate::process::now;
 
-/// Nobody is kept busy for longer, whatever becomes of who asked for it.
+/// Limits the busy time, even if the process that requested it is gone.
 const LIFE: Duration = Duration::from_secs(120);
 /// What one read takes, and how its buffer must lie (open(2), `O_DIRECT`).
 const BLOCK_BYTES: usize = 4_096;
 /// So long a read takes time on the disk, and little on a core.
 const LONG_BYTES: usize = 2 * 1_024 * 1_024;
-/// How long each of two takes its turn.
-const TURN: Duration = Duration::from_millis(100);
+/// How long each of two is active in alternation.
+const ALTERNATION: Duration = Duration::from_millis(100);
 
 /// What a request takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     /// Time on a core.
     Cpu(Duration),
-    /// The same, more of it while most replies are on their way, less while most requests wait
-    /// here: so that the core and the link are full at once, on a machine of any speed.
+    /// The same, more of it while most replies are in transit, less while most requests wait here:
+    /// so that core and link are saturated at once, on a machine of any speed.
     Balance(Duration),
     /// Time without anything.
     Sleep(Duration),
@@ -42,7 +42,7 @@ enum Step {
     /// A block of the file, past the page cache.
     Read,
     /// Time on a core in one tenth of a second, a long read of the file in the next.
-    Turns(Duration),
+    Alternate(Duration),
 }
 
 /// What the server is to be.
@@ -55,9 +55,9 @@ pub struct Staged {
 
 impl Staged {
     /// `threads=4 reply=100 cpu=200 read file=PATH`: times in microseconds.
-    pub fn parse(words: &[impl AsRef<str>]) -> Result<Self> {
+    pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Self> {
         let mut staged = Self { threads: 8, reply_bytes: 100, steps: Vec::new(), file: None };
-        for word in words.iter().map(AsRef::as_ref) {
+        for word in arguments.iter().map(AsRef::as_ref) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let number = || value.parse::<u64>().map_err(|_| format!("{word}: not a number"));
             let time = || number().map(Duration::from_micros);
@@ -70,7 +70,7 @@ impl Staged {
                 "sleep" => staged.steps.push(Step::Sleep(time()?)),
                 "lock" => staged.steps.push(Step::Lock(time()?)),
                 "read" => staged.steps.push(Step::Read),
-                "turns" => staged.steps.push(Step::Turns(time()?)),
+                "turns" => staged.steps.push(Step::Alternate(time()?)),
                 _ => return Err(format!("{word}: no such part of a staged server")),
             }
         }
@@ -193,19 +193,21 @@ impl Shared {
             Step::Balance(time) => burn(time.mul_f64(1.0 + 0.5 * self.imbalance())),
             Step::Sleep(time) => std::thread::sleep(time),
             Step::Lock(time) => {
-                let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+                let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
                 std::thread::sleep(time);
             }
             Step::Read => self.read(BLOCK_BYTES),
-            Step::Turns(time) => match self.begin.elapsed().as_millis() / TURN.as_millis() % 2 {
-                0 => burn(time),
-                _ => self.read(LONG_BYTES),
-            },
+            Step::Alternate(time) => {
+                match self.begin.elapsed().as_millis() / ALTERNATION.as_millis() % 2 {
+                    0 => burn(time),
+                    _ => self.read(LONG_BYTES),
+                }
+            }
         }
     }
 
-    /// 1 when all replies are on their way, -1 when all requests wait here; 0 for few clients, which
-    /// are never in two places at once.
+    /// 1 if all replies are in transit, -1 if all requests wait here; 0 for few clients, which are
+    /// never both.
     fn imbalance(&self) -> f64 {
         let connections = self.connections.load(Ordering::Relaxed);
         let inside = self.inside.load(Ordering::Relaxed).min(connections);
@@ -219,14 +221,14 @@ impl Shared {
         let Some((file, blocks)) = &self.file else { return };
         let mut buffer = vec![0; bytes + BLOCK_BYTES];
         let skip = buffer.as_ptr().align_offset(BLOCK_BYTES);
-        // Far apart, so that nobody merges them.
+        // Far apart, so that no layer merges them.
         let block = self.next_block.fetch_add(1, Ordering::Relaxed).wrapping_mul(7_919) % blocks;
         let at = (block * BLOCK_BYTES as u64).min(blocks * BLOCK_BYTES as u64 - bytes as u64);
         let _ = file.read_at(&mut buffer[skip..skip + bytes], at);
     }
 }
 
-/// Time of the thread on a core, whoever else wants it.
+/// CPU time of the thread, whatever else competes.
 fn burn(time: Duration) {
     let used = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);

@@ -11,9 +11,9 @@ use xtask::verb::Result;
 
 use super::ours::{Ours, read_bare};
 use super::record::{record, section};
-use super::row::{Row, Sample, Take, beside, in_turns, shown, spread};
+use super::row::{Row, Sample, Take, comparison, interleave, shown, spread};
 use super::{Options, median};
-use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
+use crate::network::{GENERATOR_CORE, Network, SERVER_CORE};
 use crate::{process, program};
 
 /// Closed clients of a section.
@@ -21,7 +21,7 @@ const CLIENTS: [u32; 2] = [32, 256];
 /// Bytes of a request and of its reply, headers included, as in the suite.
 const EXCHANGE_BYTES: (u32, u32) = (128, 1_024);
 /// Enough that requests wait at the server while the generator, which shares a core with it, waits
-/// for its turn.
+/// for that core.
 const PROCESSOR_CLIENTS: u32 = 64;
 /// The suite's kinds of transactions.
 const KINDS: [&str; 8] = [
@@ -35,7 +35,7 @@ const KINDS: [&str; 8] = [
     "append",
 ];
 
-/// Measures every part that was asked for and prints one table each.
+/// Measures every requested part and prints one table each.
 pub fn app(options: &Options) -> Result<()> {
     let built = program::plimsoll_and_bare()?;
     let mut text = String::new();
@@ -62,31 +62,31 @@ fn start(built: &Path, cores: &[u32]) -> Result<ServerProcess> {
     builtin(built.join("plimsoll"), cores).start().map_err(|e| e.to_string())
 }
 
-/// Turns of plimsoll and of the bare client, round by round, and their table.
+/// Runs plimsoll and the bare client alternately, round by round; their table.
 fn exchange(built: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start(built, &[SERVER_CORE])?;
     let run =
         |pacing| ours(built, &server, ("client_server", clients), (pacing, options.seconds()));
-    let turns: [(&str, Take<'_>); 3] = [
+    let takes: [(&str, Take<'_>); 3] = [
         ("**plimsoll**, auto", Box::new(|| run("auto"))),
         ("**plimsoll**, coalesce", Box::new(|| run("coalesce"))),
         ("bare client", Box::new(|| bare(built, &server, clients, options.seconds()))),
     ];
-    Ok(beside(&in_turns(turns, options.rounds), "transaction", "the bare client"))
+    Ok(comparison(&interleave(takes, options.rounds), "transaction", "the bare client"))
 }
 
-/// The same load on a server held to one core and on one that has the generator's too.
+/// The same load on a server pinned to one core and on one that has the generator's too.
 fn cores(built: &Path, options: &Options) -> Result<String> {
-    let held: [(&str, &[u32]); 2] =
+    let pinned: [(&str, &[u32]); 2] =
         [("core 1", &[SERVER_CORE]), ("cores 0 and 1", &[GENERATOR_CORE, SERVER_CORE])];
     let run = |cores| {
         let server = start(built, cores)?;
-        // Asleep between replies: the generator's core is wanted by the server.
+        // Asleep between replies: the server needs the generator's core.
         ours(built, &server, ("processor", PROCESSOR_CLIENTS), ("precise", options.seconds()))
     };
-    let turns = held.map(|(name, cores)| (name, Box::new(move || run(cores)) as Take<'_>));
-    let rows = in_turns(turns, options.rounds);
-    let (one, two) = (work(built, held[0].1, options)?, work(built, held[1].1, options)?);
+    let takes = pinned.map(|(name, cores)| (name, Box::new(move || run(cores)) as Take<'_>));
+    let rows = interleave(takes, options.rounds);
+    let (one, two) = (work(built, pinned[0].1, options)?, work(built, pinned[1].1, options)?);
     let first = rows.first().and_then(Row::rate);
     let mut table = "| server held to | transactions/s (lowest–highest) | ÷ one core's |\n\
                      | --- | --- | --- |\n"
@@ -129,28 +129,28 @@ fn ours(
     let mix = KINDS.map(|of| format!("workload.mix.{of}={}", u32::from(of == kind)));
     let sizes =
         [format!("workload.request_bytes={request}"), format!("workload.reply_bytes={reply}")];
-    let words = ["--points", &clients.to_string(), "--pacing", pacing].map(str::to_owned);
+    let arguments = ["--points", &clients.to_string(), "--pacing", pacing].map(str::to_owned);
     let ours = Ours {
         program: &built.join("plimsoll"),
         suite: "transactions",
-        server,
-        words: words.to_vec(),
+        url: server.url(),
+        arguments: arguments.to_vec(),
         settings: mix.into_iter().chain(sizes).collect(),
     };
     let (finished, reading) = ours.run(seconds)?;
-    Ok(Sample::of(&finished, reading))
+    Ok(Sample::from_finished(&finished, reading))
 }
 
 /// The same bytes, and nothing else.
 fn bare(built: &Path, server: &ServerProcess, clients: u32, seconds: u64) -> Result<Sample> {
     let program = built.join("bare");
-    let mut command = Place::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
+    let mut command = Network::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
     let (request, reply) = EXCHANGE_BYTES;
     command.args(["app", &server.address.to_string(), &format!("{request}/{reply}")]);
     command.args([clients.to_string(), seconds.to_string()]);
     let finished = finish(&mut command, seconds)?;
     let reading = read_bare(&finished.output).ok_or_else(|| finished.failure())?;
-    Ok(Sample::of(&finished, reading))
+    Ok(Sample::from_finished(&finished, reading))
 }
 
 fn finish(command: &mut Command, seconds: u64) -> Result<process::Finished> {

@@ -1,4 +1,4 @@
-//! What a reader must know of the machine to judge a table.
+//! Facts of the machine that a reader needs to assess a table.
 
 use std::fs;
 use std::process::Command;
@@ -26,7 +26,7 @@ pub fn facts(part: &str) -> String {
             ("load file", package_version("dbench")),
         ]),
         // Both sides are of this repository, or their versions stand elsewhere.
-        "app" | "clients" => {}
+        "app" | "clients" | "against" => {}
         _ => facts.extend([
             ("nginx", version("nginx", "-v")),
             ("wrk", version("wrk", "-v")),

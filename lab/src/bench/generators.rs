@@ -7,19 +7,19 @@ use serde_json::Value;
 use xtask::command;
 
 use super::ours::{Reading, read_bare, read_plimsoll};
+use crate::network::{GENERATOR_CORE, Network, SERVER_CORE};
 use crate::nginx::Nginx;
-use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
 
 /// One program in one mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
     /// This project on the generator's core alone, with its pacing.
     Plimsoll(&'static str),
-    /// This project with the server's core to keep everything on that is no worker: as a user has
-    /// it, with pacing `auto`.
+    /// This project with all threads but the worker on the server's core: as a user has it, with
+    /// pacing `auto`.
     PlimsollFree,
     Wrk,
-    /// wrk2: wrk with a schedule. Its command is also called `wrk`, so `WRK2` says where it is.
+    /// wrk2: wrk with a schedule. Its command is also called `wrk`, so `WRK2` is its path.
     Wrk2,
     H2load,
     Ab,
@@ -37,7 +37,7 @@ pub struct Job {
     pub path: &'static str,
     pub connections: u32,
     pub seconds: u64,
-    /// An open load of so many requests per second; `None` keeps every connection busy.
+    /// An open load of this many requests per second; `None` keeps every connection busy.
     pub rate: Option<u32>,
     /// Over HTTP/2, with this many requests in flight on each connection.
     pub streams: Option<u32>,
@@ -62,7 +62,7 @@ impl Generator {
 
     /// Path of the program, if it is there.
     pub fn program(self, built: &Path) -> Option<String> {
-        let found = match self {
+        let path = match self {
             Self::Plimsoll(_) | Self::PlimsollFree => Some(built.join("plimsoll")),
             Self::Bare(_) => Some(built.join("bare")),
             Self::Wrk => command::find("wrk"),
@@ -71,20 +71,20 @@ impl Generator {
             Self::Ab => command::find("ab"),
             Self::Oha | Self::OhaHttp2 => command::find("oha"),
         };
-        found.filter(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned())
+        path.filter(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned())
     }
 
-    /// The command for a job, held to the generator's core. `bundle` is a path that is free.
+    /// The command for a job, pinned to the generator's core. `bundle` is a path that is free.
     pub fn command(
         self,
         program: &str,
         job: &Job,
         server: &Nginx,
-        (place, bundle): (&Place, &Path),
+        (network, bundle): (&Network, &Path),
     ) -> Command {
         let mut command = match self {
-            Self::PlimsollFree => place.pinned_to(&[GENERATOR_CORE, SERVER_CORE], program),
-            _ => place.pinned(GENERATOR_CORE, program),
+            Self::PlimsollFree => network.pinned_to(&[GENERATOR_CORE, SERVER_CORE], program),
+            _ => network.pinned(GENERATOR_CORE, program),
         };
         command.args(self.arguments(job, server));
         if self.is_ours() {
@@ -154,7 +154,7 @@ impl Generator {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Reads what the generator printed. `None` when it is not what it prints after a good run.
+    /// Parses the generator's output. `None` if it is not that of a good run.
     pub fn read(self, output: &str) -> Option<Reading> {
         match self {
             Self::Plimsoll(_) | Self::PlimsollFree => read_plimsoll(output),

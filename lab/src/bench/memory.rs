@@ -8,8 +8,8 @@ use serde_json::Value;
 use xtask::verb::Result;
 
 use super::{Options, record};
+use crate::network::{GENERATOR_CORE, Network};
 use crate::nginx::Nginx;
-use crate::place::{GENERATOR_CORE, Place};
 use crate::{process, program};
 
 /// Growth counts from here: by then every client has connected and every buffer has its size.
@@ -26,14 +26,14 @@ struct Growth {
     settled_bytes: u64,
     last_bytes: u64,
     highest_bytes: u64,
-    /// Clients that took part to the end, as the run itself says.
+    /// Clients that took part to the end, as the run itself reports.
     clients: u64,
 }
 
 /// Measures both and prints one table.
 pub fn memory(options: &Options) -> Result<()> {
     let program = program::plimsoll()?.to_string_lossy().into_owned();
-    let server = Nginx::start(&Place::Host)?;
+    let server = Nginx::start(&Network::Host)?;
     let mut text = String::new();
     if options.wants("growth") {
         text.push_str(&growth(&program, &server, options.seconds())?);
@@ -117,7 +117,7 @@ fn watch(program: &str, server: &Nginx, load: &str, seconds: u64) -> Result<Grow
 }
 
 fn command(program: &str, server: &Nginx, (load, seconds): (&str, u64), bundle: &Path) -> Command {
-    let mut command = Place::Host.pinned(GENERATOR_CORE, program);
+    let mut command = Network::Host.pinned(GENERATOR_CORE, program);
     let arguments = format!(
         "run web-url {} {load} --for {seconds}s --workers 1 --progress none --json \
          --set profiles.standard.warm_up=1s --out",

@@ -1,7 +1,8 @@
 //! `cargo lab bench`: what `docs/performance.md` claims, measured again.
 //!
-//! Every figure comes with its rival's, taken in the same run on the same machine, in turns.
+//! Every figure comes with its rival's, taken in the same run on the same machine, alternately.
 
+mod against;
 mod app;
 pub mod facts;
 mod generators;
@@ -19,13 +20,13 @@ use xtask::verb::Result;
 /// What is compared.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Part {
-    /// CPU per request and lateness, beside other generators on nginx; some 20 minutes
+    /// CPU per request and lateness, compared with other generators on nginx; some 20 minutes
     Web,
-    /// CPU per operation, beside libnfs on NFS-Ganesha, and the reference server; 6 minutes
+    /// CPU per operation, compared with libnfs on NFS-Ganesha, and the reference server; 6 minutes
     Nfs,
-    /// CPU per load-file line and per echo, beside smbtorture on Samba; 8 minutes
+    /// CPU per load-file line and per echo, compared with smbtorture on Samba; 8 minutes
     Smb,
-    /// CPU per transaction, beside a bare client on the reference server; 5 minutes
+    /// CPU per transaction, compared with a bare client on the reference server; 5 minutes
     App,
     /// Growth at full speed, and memory per idle client; 11 minutes
     Memory,
@@ -47,6 +48,8 @@ pub struct Options {
     /// Replace all tables of this bench in docs/performance.md.
     #[arg(long, conflicts_with = "only")]
     write: bool,
+    #[command(flatten)]
+    against: against::AgainstOptions,
 }
 
 impl Options {
@@ -65,6 +68,9 @@ impl Options {
 
 /// Measures one part and prints its tables.
 pub fn bench(options: &Options) -> Result<()> {
+    if let Some(other) = &options.against.other {
+        return against::against(options, other);
+    }
     if options.write {
         // Before the minutes that the measurement takes.
         record::writable()?;
@@ -105,8 +111,8 @@ mod tests {
 
     #[test]
     fn options_that_make_no_sense_are_refused() {
-        let options = |words: &[&str]| {
-            Options::try_parse_from(["bench", "web"].iter().chain(words)).map_err(|e| e.kind())
+        let options = |arguments: &[&str]| {
+            Options::try_parse_from(["bench", "web"].iter().chain(arguments)).map_err(|e| e.kind())
         };
         assert_eq!(options(&["--rounds", "3", "--write"]).unwrap().rounds, 3);
         assert!(options(&["--rounds", "0"]).is_err());
@@ -115,5 +121,16 @@ mod tests {
         let refused = options(&["--write", "--only", "echo"]).err();
         assert_eq!(refused, Some(ErrorKind::ArgumentConflict));
         assert_eq!(options(&["--only", "echo,replay"]).unwrap().only, ["echo", "replay"]);
+        let pairs = options(&["--against", "other/plimsoll", "--pairs", "3", "--out", "r.md"]);
+        assert_eq!(pairs.unwrap().against.other, Some("other/plimsoll".into()));
+        let refused = |arguments: &[&str]| options(arguments).err();
+        assert!(refused(&["--against", "x", "--pairs", "0"]).is_some());
+        for alone in [["--pairs", "3"], ["--program", "x"], ["--out", "r.md"]] {
+            assert_eq!(refused(&alone), Some(ErrorKind::MissingRequiredArgument), "{alone:?}");
+        }
+        for other in [["--rounds", "3"], ["--only", "echo"]] {
+            let arguments = [&["--against", "x"], other.as_slice()].concat();
+            assert_eq!(refused(&arguments), Some(ErrorKind::ArgumentConflict), "{other:?}");
+        }
     }
 }

@@ -1,14 +1,13 @@
-//! The generators of this repository: how `plimsoll` is run, with one worker on the generator's core,
-//! and what it and the bare client say of a run.
+//! The generators of this repository: how `plimsoll` is run, with one worker on the generator's
+//! core, and what it and the bare client report of a run.
 
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_servers::ServerProcess;
 use serde_json::{Map, Value};
 use xtask::verb::Result;
 
-use crate::place::{GENERATOR_CORE, Place};
+use crate::network::{GENERATOR_CORE, Network};
 use crate::process::{self, Finished};
 use crate::program;
 
@@ -16,36 +15,51 @@ use crate::program;
 pub struct Ours<'a> {
     pub program: &'a Path,
     pub suite: &'a str,
-    pub server: &'a ServerProcess,
-    /// More words of the command line.
-    pub words: Vec<String>,
+    pub url: String,
+    /// More arguments of the command line.
+    pub arguments: Vec<String>,
     /// Keys of the suite, `KEY=VALUE`.
     pub settings: Vec<String>,
 }
 
 impl Ours<'_> {
-    /// Runs it for a second of warm-up and these seconds. Exit code 1 says that the run is invalid:
-    /// a generator at its limit is the point of a closed loop.
+    /// Runs it for a second of warm-up and these seconds. Exit code 1 means that the run is
+    /// invalid: a generator at its limit is the point of a closed loop.
     pub fn run(&self, seconds: u64) -> Result<(Finished, Reading)> {
+        let timings = ["warm_up=1s".to_owned(), format!("measure={seconds}s")];
+        let finished = self.run_below("", &timings, Duration::from_secs(3 * seconds + 120))?;
+        let reading = read_plimsoll(&finished.output).ok_or_else(|| finished.failure())?;
+        Ok((finished, reading))
+    }
+
+    /// Runs this many ops below another program, `prefix` with its arguments.
+    pub fn run_ops(&self, prefix: &str, ops: u64, limit: Duration) -> Result<Finished> {
+        let measure = format!("measure={}s", limit.as_secs());
+        let timings = ["warm_up=0s".to_owned(), measure, format!("ops={ops}")];
+        self.run_below(prefix, &timings, limit)
+    }
+
+    fn run_below(&self, prefix: &str, timings: &[String], limit: Duration) -> Result<Finished> {
         let folder = program::temporary()?;
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
-        command.args(["run", self.suite, &self.server.url(), "--workers", "1"]).args(&self.words);
-        let times = ["warm_up=1s".to_owned(), format!("measure={seconds}s")]
-            .map(|t| format!("profiles.standard.{t}"));
-        for setting in times.iter().chain(&self.settings) {
-            command.args(["--set", setting]);
+        let program = self.program.to_string_lossy();
+        let mut line = prefix.split_whitespace().chain([program.as_ref()]);
+        let mut command = Network::Host.pinned(GENERATOR_CORE, line.next().unwrap_or_default());
+        command
+            .args(line)
+            .args(["run", self.suite, &self.url, "--workers", "1"])
+            .args(&self.arguments);
+        let timings = timings.iter().map(|timing| format!("profiles.standard.{timing}"));
+        for setting in timings.chain(self.settings.iter().cloned()) {
+            command.args(["--set", &setting]);
         }
         command.args(["--progress", "none", "--json", "--out"]).arg(folder.path().join("run"));
-        let limit = Duration::from_secs(3 * seconds + 120);
         let finished = process::run(&mut command, limit, |_, _| ())?;
         let good = matches!(finished.code, Some(0 | 1));
-        let reading = read_plimsoll(&finished.output).filter(|_| good);
-        let reading = reading.ok_or_else(|| finished.failure())?;
-        Ok((finished, reading))
+        if good { Ok(finished) } else { Err(finished.failure()) }
     }
 }
 
-/// What a generator said of its run.
+/// A generator's report of its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Requests it made in all, warm-up too: its CPU time is divided by these.
@@ -84,8 +98,8 @@ pub fn read_plimsoll(output: &str) -> Option<Reading> {
 /// NFS print it; `None` where no request was made.
 pub fn read_bare(output: &str) -> Option<Reading> {
     let value = |name: &str| {
-        let words = output.split_whitespace();
-        let mut pairs = words.filter_map(|word| word.split_once('='));
+        let tokens = output.split_whitespace();
+        let mut pairs = tokens.filter_map(|word| word.split_once('='));
         pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<f64>().ok())
     };
     let requests = value("requests").filter(|requests| *requests > 0.0)?;
@@ -100,8 +114,8 @@ pub fn read_bare(output: &str) -> Option<Reading> {
     })
 }
 
-/// An error where ops of a `result.json` failed, or ended with another status than expected: what
-/// they cost is not the cost of what was asked for.
+/// An error where ops of a `result.json` failed, or ended with another status than expected: their
+/// cost is not the cost of the intended ops.
 pub fn without_fault(output: &str) -> Result<()> {
     let result: Value = serde_json::from_str(output).map_err(|e| format!("result.json: {e}"))?;
     let point = &result["points"][0];

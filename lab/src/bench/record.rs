@@ -1,4 +1,4 @@
-//! Prints what was measured and, when asked, writes it to its place in `docs/performance.md`.
+//! Prints what was measured and, on request, writes it to its section of `docs/performance.md`.
 
 use std::process::Command;
 
@@ -6,8 +6,8 @@ use xtask::verb::Result;
 use xtask::{command, workspace};
 
 use super::{Options, facts};
+use crate::network::{GENERATOR_CORE, SERVER_CORE};
 use crate::page::Table;
-use crate::place::{GENERATOR_CORE, SERVER_CORE};
 
 /// The page that holds the figures.
 const PAGE: &str = "docs/performance.md";
@@ -17,7 +17,7 @@ pub fn writable() -> Result<()> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain", "--untracked-files=no"]).current_dir(workspace::root());
     let status = command::output(&mut git)?;
-    let changed = changed_beside_docs(&status);
+    let changed = changed_outside_docs(&status);
     if !changed.is_empty() {
         return Err(format!(
             "--write puts figures under the name of a commit, and these files differ from it: {}; \
@@ -33,7 +33,7 @@ pub fn writable() -> Result<()> {
 
 /// Of `git status --porcelain`: two letters, a blank, the path (of a move: both). Documents change
 /// no figure, and a page that the bench before has just written is one.
-fn changed_beside_docs(status: &str) -> Vec<&str> {
+fn changed_outside_docs(status: &str) -> Vec<&str> {
     let paths = status.lines().filter_map(|line| line.get(3..));
     paths.filter(|path| !path.starts_with("docs/") || path.contains(" -> ")).collect()
 }
@@ -64,7 +64,7 @@ pub fn record(part: &str, tables: &str, options: &Options) -> Result<()> {
     Table { page: PAGE, name: &format!("bench {part}") }.write(&text)
 }
 
-/// A part of the tables under its title. What could not be measured is named in its place.
+/// A part of the tables under its title. What could not be measured is named instead.
 pub fn section(title: &str, measure: impl FnOnce() -> Result<String>) -> String {
     eprintln!("\n== {title} ==");
     let table = measure().unwrap_or_else(|message| {
@@ -81,9 +81,9 @@ mod tests {
     #[test]
     fn only_changes_beside_the_documents_are_in_the_way() {
         let status = " M docs/performance.md\nM  xtask/src/main.rs\n M Cargo.lock\n";
-        assert_eq!(changed_beside_docs(status), ["xtask/src/main.rs", "Cargo.lock"]);
-        assert!(changed_beside_docs(" M docs/performance.md\n").is_empty());
-        assert!(changed_beside_docs("").is_empty());
+        assert_eq!(changed_outside_docs(status), ["xtask/src/main.rs", "Cargo.lock"]);
+        assert!(changed_outside_docs(" M docs/performance.md\n").is_empty());
+        assert!(changed_outside_docs("").is_empty());
     }
 
     #[test]

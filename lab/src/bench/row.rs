@@ -1,5 +1,5 @@
-//! Rows of a table: all runs of one generator against one server, taken in turns with the others.
-//! Cells that rows are shown in.
+//! Rows of a table: all runs of one generator against one server, alternating with the others. The
+//! cells of rows.
 
 use xtask::verb::Result;
 
@@ -19,7 +19,7 @@ pub struct Sample {
 
 impl Sample {
     /// Of a generator that has finished, the server's cost not measured.
-    pub fn of(finished: &Finished, reading: Reading) -> Self {
+    pub fn from_finished(finished: &Finished, reading: Reading) -> Self {
         let whole = finished.cpu.as_secs_f64() * 1e6 / reading.requests;
         Self {
             reading,
@@ -42,7 +42,7 @@ pub struct Row {
 pub type Take<'a> = Box<dyn Fn() -> Result<Sample> + 'a>;
 
 /// A row for each name; each round takes one sample for every row.
-pub fn in_turns<'a, Name: Into<String>>(
+pub fn interleave<'a, Name: Into<String>>(
     named: impl IntoIterator<Item = (Name, Take<'a>)>,
     rounds: u32,
 ) -> Vec<Row> {
@@ -62,7 +62,7 @@ impl Row {
         Self { name, samples: Vec::new(), failed: 0 }
     }
 
-    /// Adds what came of a round, and says it to who waits.
+    /// Adds the outcome of a round, and prints it.
     pub fn take(&mut self, outcome: Result<Sample>) {
         match outcome {
             Ok(sample) => {
@@ -79,8 +79,7 @@ impl Row {
         }
     }
 
-    /// What its line in a table is called; where rounds failed, with the number of those that its
-    /// figures come from.
+    /// The label of its line in a table; if rounds failed, with the number of the successful ones.
     pub fn label(&self) -> String {
         let (name, counted) = (&self.name, self.samples.len());
         match self.failed {
@@ -141,7 +140,7 @@ pub fn spread(values: &[f64], decimals: usize) -> String {
 /// Ours and, as the last, the rival's, row by row: rate, CPU per `unit` and its ratio to the
 /// rival's, the server's CPU where it was measured, memory. `rival` is what the ratio's column
 /// calls it.
-pub fn beside(rows: &[Row], unit: &str, rival: &str) -> String {
+pub fn comparison(rows: &[Row], unit: &str, rival: &str) -> String {
     let rivals = rows.last().and_then(Row::cost);
     let with_server = rows.iter().any(|row| row.server_cost().is_some());
     let server = |cell: String| if with_server { format!(" {cell} |") } else { String::new() };
@@ -153,15 +152,15 @@ pub fn beside(rows: &[Row], unit: &str, rival: &str) -> String {
         server("---".to_owned()),
     );
     for row in rows {
-        let beside = |its: Option<f64>| shown(its.zip(rivals).map(|(its, rivals)| its / rivals), 2);
+        let ratio = |its: Option<f64>| shown(its.zip(rivals).map(|(its, rivals)| its / rivals), 2);
         table.push_str(&format!(
             "| {} | {} | {} | {} | {} | {} |{} {} |\n",
             row.label(),
             shown(row.rate(), 0),
             spread(&row.costs(), 2),
-            beside(row.cost()),
+            ratio(row.cost()),
             shown(row.work(), 2),
-            beside(row.work()),
+            ratio(row.work()),
             server(shown(row.server_cost(), 2)),
             shown(row.memory(), 0),
         ));

@@ -14,8 +14,8 @@ use xtask::verb::Result;
 use super::Options;
 use super::ours::{Ours, Reading, without_fault};
 use super::record::{record, section};
-use super::row::{Row, Sample, Take, beside, in_turns};
-use crate::place::{GENERATOR_CORE, Place, SERVER_CORE};
+use super::row::{Row, Sample, Take, comparison, interleave};
+use crate::network::{GENERATOR_CORE, Network, SERVER_CORE};
 use crate::process::{self, Finished};
 use crate::program;
 
@@ -28,7 +28,7 @@ const REPLAY_CLIENTS: [u32; 3] = [1, 4, 8];
 /// Connections, and ECHOs outstanding on each.
 const ECHOES: [(u32, u32); 2] = [(4, 1), (4, 8)];
 
-/// Measures every part that was asked for and prints one table each.
+/// Measures every requested part and prints one table each.
 pub fn smb(options: &Options) -> Result<()> {
     let program = program::plimsoll()?;
     let mut text = String::new();
@@ -61,56 +61,56 @@ fn start_samba() -> Result<ServerProcess> {
 
 fn replay(program: &Path, clients: u32, options: &Options) -> Result<String> {
     let server = start_samba()?;
-    let words = format!("--loadfile {LOAD_FILE} --points {clients}");
+    let arguments = format!("--loadfile {LOAD_FILE} --points {clients}");
     let rival = || nbench(&server, clients, options.seconds());
-    let rows = compare(program, &server, &words, ("nbench (SMB1)", Box::new(rival)), options);
-    Ok(beside(&rows, "line", "smbtorture"))
+    let rows = compare(program, &server, &arguments, ("nbench (SMB1)", Box::new(rival)), options);
+    Ok(comparison(&rows, "line", "smbtorture"))
 }
 
 fn echo(program: &Path, connections: u32, outstanding: u32, options: &Options) -> Result<String> {
     let server = start_samba()?;
-    let words = format!(
+    let arguments = format!(
         "--points {connections} --set workload.pattern=echo \
          --set workload.outstanding_max={outstanding}"
     );
     let rival = || torture_echo(&server, connections, outstanding, options.seconds());
-    let rows = compare(program, &server, &words, ("smb2.bench.echo", Box::new(rival)), options);
-    Ok(beside(&rows, "ECHO", "smbtorture"))
+    let rows = compare(program, &server, &arguments, ("smb2.bench.echo", Box::new(rival)), options);
+    Ok(comparison(&rows, "ECHO", "smbtorture"))
 }
 
-/// Turns of ours and of the rival, round by round.
+/// Runs ours and the rival alternately, round by round.
 fn compare(
     program: &Path,
     server: &ServerProcess,
-    words: &str,
+    arguments: &str,
     (test, rival): (&str, Take<'_>),
     options: &Options,
 ) -> Vec<Row> {
     let run = |pacing: &str| {
-        let words = words.split_whitespace().chain(["--pacing", pacing]);
+        let arguments = arguments.split_whitespace().chain(["--pacing", pacing]);
         let ours = Ours {
             program,
             suite: "disk-mix",
-            server,
-            words: words.map(str::to_owned).collect(),
+            url: server.url(),
+            arguments: arguments.map(str::to_owned).collect(),
             settings: vec!["load.think.mean=0s".to_owned(), "load.start_delay=0s".to_owned()],
         };
         let (finished, reading) = ours.run(options.seconds())?;
         without_fault(&finished.output)?;
-        Ok(Sample::of(&finished, reading))
+        Ok(Sample::from_finished(&finished, reading))
     };
-    let turns: [(String, Take<'_>); 3] = [
+    let takes: [(String, Take<'_>); 3] = [
         ("**plimsoll**, auto".to_owned(), Box::new(|| run("auto"))),
         ("**plimsoll**, coalesce".to_owned(), Box::new(|| run("coalesce"))),
         (format!("smbtorture {test}"), rival),
     ];
-    in_turns(turns, options.rounds)
+    interleave(takes, options.rounds)
 }
 
 fn torture(server: &ServerProcess, test: &str, seconds: u64) -> Result<Command> {
     let program = command::find("smbtorture")
         .ok_or("smbtorture is not installed; sudo apt-get install samba-testsuite")?;
-    let mut command = Place::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
+    let mut command = Network::Host.pinned(GENERATOR_CORE, &program.to_string_lossy());
     let port = server.address.port().to_string();
     let share = server.path.trim_matches('/');
     command.args([&format!("//{}/{share}", server.address.ip()), "-p", &port]);
@@ -148,7 +148,7 @@ fn torture_echo(
 
 fn sample(finished: &Finished, requests: f64, seconds: u64) -> Sample {
     let requests_per_s = requests / seconds as f64;
-    Sample::of(finished, Reading { requests, requests_per_s, ..Reading::default() })
+    Sample::from_finished(finished, Reading { requests, requests_per_s, ..Reading::default() })
 }
 
 fn finish(command: &mut Command, seconds: u64) -> Result<Finished> {
@@ -162,9 +162,9 @@ fn finish(command: &mut Command, seconds: u64) -> Result<Finished> {
 /// Lines all clients did: each report has the clients and their mean line number.
 fn read_nbench(output: &str) -> Option<f64> {
     let last = output.lines().rfind(|line| line.contains("MB/sec") && line.contains(" sec "))?;
-    let mut words = last.split_whitespace();
-    let clients: f64 = words.next()?.parse().ok()?;
-    let lines: f64 = words.next()?.parse().ok()?;
+    let mut tokens = last.split_whitespace();
+    let clients: f64 = tokens.next()?.parse().ok()?;
+    let lines: f64 = tokens.next()?.parse().ok()?;
     (lines > 0.0).then_some(clients * lines)
 }
 

@@ -1,4 +1,4 @@
-//! `bench web`: the same job for every generator, in turns, medians of all rounds.
+//! `bench web`: the same job for every generator, alternately, medians of all rounds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::Options;
 use super::generators::{Generator, Job};
 use super::record::{record, section};
 use super::row::{Row, Sample, shown, spread};
+use crate::network::Network;
 use crate::nginx::Nginx;
-use crate::place::Place;
 use crate::{process, program};
 
 /// One table: one job, several generators.
@@ -22,7 +22,7 @@ struct Section {
     connections: u32,
     load: Load,
     generators: &'static [Generator],
-    /// The table shows times beside the cost.
+    /// The table shows times as well as the cost.
     timed: bool,
     /// TCP congestion control of a namespace made for it; `None` uses the host as it is.
     congestion_control: Option<&'static str>,
@@ -35,7 +35,7 @@ struct Section {
 enum Load {
     /// Every connection is kept busy.
     Closed,
-    /// So many a second, evenly spaced.
+    /// This many a second, evenly spaced.
     Open(u32),
     /// This share of what the first generator does in a closed load.
     ShareOfClosed(f64),
@@ -178,12 +178,12 @@ const fn timed(
 }
 
 /// A generator that is installed.
-struct Found {
+struct InstalledGenerator {
     generator: Generator,
     program: String,
 }
 
-/// Measures every section that was asked for and prints one table each.
+/// Measures every requested section and prints one table each.
 pub fn web(options: &Options) -> Result<()> {
     let built = program::plimsoll_and_bare()?;
     let mut text = String::new();
@@ -194,45 +194,45 @@ pub fn web(options: &Options) -> Result<()> {
 }
 
 fn measure(section: &Section, built: &Path, options: &Options) -> Result<String> {
-    let place = match section.congestion_control {
-        Some(name) => Place::with_congestion_control(name)?,
-        None => Place::Host,
+    let network = match section.congestion_control {
+        Some(name) => Network::with_congestion_control(name)?,
+        None => Network::Host,
     };
-    let server = Nginx::start(&place)?;
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let server = Nginx::start(&network)?;
+    let (mut installed, mut missing) = (Vec::new(), Vec::new());
     for generator in section.generators {
         match generator.program(built) {
-            Some(program) => found.push(Found { generator: *generator, program }),
+            Some(program) => installed.push(InstalledGenerator { generator: *generator, program }),
             None => missing.push(generator.name()),
         }
     }
     for name in &missing {
         eprintln!("SKIPPED, not installed: {name}");
     }
-    let mut rows: Vec<Row> = found.iter().map(|one| Row::new(one.generator.name())).collect();
+    let mut rows: Vec<Row> = installed.iter().map(|one| Row::new(one.generator.name())).collect();
     for round in 1..=options.rounds {
-        let job = job(section, found.first(), options.seconds(), (&server, &place))?;
-        for (row, one) in rows.iter_mut().zip(&found) {
-            row.take(one.sample(&job, &server, &place));
+        let job = job(section, installed.first(), options.seconds(), (&server, &network))?;
+        for (row, one) in rows.iter_mut().zip(&installed) {
+            row.take(one.sample(&job, &server, &network));
         }
         eprintln!("round {round} of {} done", options.rounds);
     }
-    Ok(table(section, &found, &rows, &missing))
+    Ok(table(section, &installed, &rows, &missing))
 }
 
 /// What all generators do in a round.
 fn job(
     section: &Section,
-    first: Option<&Found>,
+    first: Option<&InstalledGenerator>,
     seconds: u64,
-    (server, place): (&Nginx, &Place),
+    (server, network): (&Nginx, &Network),
 ) -> Result<Job> {
     let Section { path, connections, streams, .. } = *section;
     let closed = Job { path, connections, seconds, rate: None, streams };
     let rate = match (section.load, first) {
         (Load::Open(rate), _) => Some(rate),
         (Load::ShareOfClosed(share), Some(first)) => {
-            let reading = first.sample(&closed, server, place)?.reading;
+            let reading = first.sample(&closed, server, network)?.reading;
             Some((reading.requests_per_s * share) as u32)
         }
         _ => None,
@@ -240,25 +240,30 @@ fn job(
     Ok(Job { rate, ..closed })
 }
 
-impl Found {
-    fn sample(&self, job: &Job, server: &Nginx, place: &Place) -> Result<Sample> {
+impl InstalledGenerator {
+    fn sample(&self, job: &Job, server: &Nginx, network: &Network) -> Result<Sample> {
         let Self { generator, program } = self;
         let folder = program::temporary()?;
         let bundle = folder.path().join("run");
-        let mut command = generator.command(program, job, server, (place, &bundle));
+        let mut command = generator.command(program, job, server, (network, &bundle));
         let limit = Duration::from_secs(3 * job.seconds + 60);
         let finished = process::run(&mut command, limit, |_, _| ())?;
-        // plimsoll says 1 when the run is invalid: a generator at its limit is the point of a
+        // plimsoll exits with 1 if the run is invalid: a generator at its limit is the point of a
         // closed loop at full speed.
         let good = finished.code == Some(0) || finished.code == Some(1) && generator.is_ours();
         let reading = generator.read(&finished.output).filter(|r| good && r.requests > 0.0);
-        Ok(Sample::of(&finished, reading.ok_or_else(|| finished.failure())?))
+        Ok(Sample::from_finished(&finished, reading.ok_or_else(|| finished.failure())?))
     }
 }
 
-fn table(section: &Section, found: &[Found], rows: &[Row], missing: &[String]) -> String {
-    let is_ours = |(one, _): &(&Found, &Row)| one.generator.is_ours();
-    let ours = found.iter().zip(rows).filter(is_ours).find_map(|(_, row)| row.cost());
+fn table(
+    section: &Section,
+    installed: &[InstalledGenerator],
+    rows: &[Row],
+    missing: &[String],
+) -> String {
+    let is_ours = |(one, _): &(&InstalledGenerator, &Row)| one.generator.is_ours();
+    let ours = installed.iter().zip(rows).filter(is_ours).find_map(|(_, row)| row.cost());
     let head = match section.timed {
         true => {
             "| generator | requests/s | p50 µs | p99 µs | p99.9 µs | CPU µs per request | work µs \

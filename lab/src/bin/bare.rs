@@ -1,6 +1,6 @@
 //! The least a program can do to exchange HTTP, or application transactions, with a server: epoll,
-//! a fixed request, a reply known by its length. No parsing, no checks, no histograms. It is the yardstick that tells how
-//! much of a generator's cost is the kernel's.
+//! a fixed request, a reply known by its length. No parsing, no checks, no histograms. It measures
+//! how much of a generator's cost is the kernel's.
 //!
 //! `bare closed|poll|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]`
 //!
@@ -58,11 +58,11 @@ fn main() -> ExitCode {
 
 fn run() -> Result<String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["work", cores, seconds] = words.as_slice() {
+    let tokens: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["work", cores, seconds] = tokens.as_slice() {
         return work(cores, Duration::from_secs(seconds.parse()?));
     }
-    let [mode, address, path, connections, seconds, rest @ ..] = words.as_slice() else {
+    let [mode, address, path, connections, seconds, rest @ ..] = tokens.as_slice() else {
         return Err(
             "usage: bare closed|poll|discard|spin|precise|app ADDRESS PATH CONNECTIONS SECONDS [RATE]"
                 .into(),
@@ -146,7 +146,7 @@ impl Exchange {
             }
             Ok(())
         })?;
-        Self::of(connections, request, reply_bytes)
+        Self::from_streams(connections, request, reply_bytes)
     }
 
     /// Client/server transactions; `docs/app-protocol.md` has the frames.
@@ -166,10 +166,10 @@ impl Exchange {
         let connections = connect(address, connections, |index, stream| {
             greet_app(stream, u32::try_from(index)?)
         })?;
-        Self::of(connections, request, reply_bytes)
+        Self::from_streams(connections, request, reply_bytes)
     }
 
-    fn of(streams: Vec<TcpStream>, request: Vec<u8>, reply_bytes: usize) -> Result<Self> {
+    fn from_streams(streams: Vec<TcpStream>, request: Vec<u8>, reply_bytes: usize) -> Result<Self> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut open = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
@@ -304,7 +304,7 @@ fn wait(
     }
 }
 
-/// Opens the connections and lets `begin` say on each what comes before the first request.
+/// Opens the connections and lets `begin` send on each what precedes the first request.
 fn connect(
     address: SocketAddr,
     connections: usize,
@@ -333,7 +333,7 @@ fn greet_app(stream: &mut TcpStream, client: u32) -> Result<()> {
     }
 }
 
-/// Asks once and counts the bytes of the whole reply, head and body.
+/// Sends one request and counts the bytes of the whole reply, head and body.
 fn measure_reply(stream: &mut TcpStream, request: &[u8]) -> Result<usize> {
     stream.write_all(request)?;
     let mut reply = Vec::new();

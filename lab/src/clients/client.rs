@@ -1,4 +1,4 @@
-//! The clients: where each is found, what its version is, and the command that makes it run a job.
+//! The clients: the path of each, its version, and the command that makes it run a job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use xtask::{command, workspace};
 
 use super::hub::{self, PROMPT_TOKENS};
 use super::server::{Law, MODEL};
-use crate::place::Place;
+use crate::network::Network;
 
 /// Requests of those that want a number and not a time: a slow one is done at some point.
 const SLOW_REQUESTS_MAX: u64 = 2_000;
@@ -45,14 +45,14 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// As many as a client that loses no time makes in the seconds.
+    /// The number that a client without delays sends in the seconds.
     fn requests(&self) -> u64 {
         u64::from(self.streams) * (self.seconds * 1_000).div_ceil(self.law.response_ms())
     }
 }
 
 /// A client that is installed.
-pub struct Found {
+pub struct InstalledClient {
     pub client: Client,
     program: PathBuf,
     pub version: String,
@@ -110,10 +110,10 @@ impl Client {
     }
 
     /// Where it is, if it is installed: below the folder of the rivals, else on the PATH.
-    pub fn find(self, rivals: Option<&Path>, plimsoll: &Path) -> Option<Found> {
-        let beside = rivals.map(|rivals| rivals.join(self.folder()));
+    pub fn find(self, rivals: Option<&Path>, plimsoll: &Path) -> Option<InstalledClient> {
+        let rival_folder = rivals.map(|rivals| rivals.join(self.folder()));
         let name = self.package().map_or(self.folder(), |(_, command)| command);
-        let program = match (self, beside) {
+        let program = match (self, rival_folder) {
             (Self::Plimsoll | Self::PlimsollAsleep, _) => Some(plimsoll.to_owned()),
             (Self::VllmBench, Some(program)) => Some(program),
             (_, Some(environment)) => Some(environment.join("bin").join(name)),
@@ -123,37 +123,38 @@ impl Client {
         let version = self.version(&program).unwrap_or_else(|| "version not known".to_owned());
         let hub = workspace::target().join("lab-clients/hub");
         let tokenizer = hub::tokenizer(&hub).ok()?;
-        Some(Found { client: self, program, version, hub, tokenizer })
+        Some(InstalledClient { client: self, program, version, hub, tokenizer })
     }
 
     fn version(self, program: &Path) -> Option<String> {
-        let mut asked = match self.package() {
+        let mut query = match self.package() {
             None => Command::new(program),
             Some(_) => Command::new(program.with_file_name("python")),
         };
         match self.package() {
-            None => asked.arg("--version"),
-            Some((package, _)) => asked.args([
+            None => query.arg("--version"),
+            Some((package, _)) => query.args([
                 "-c",
                 &format!("import importlib.metadata as m; print(m.version('{package}'))"),
             ]),
         };
-        let said = command::output(&mut asked).ok()?;
-        said.split_whitespace()
+        let printed = command::output(&mut query).ok()?;
+        printed
+            .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
             .map(str::to_owned)
     }
 }
 
-impl Found {
-    /// The command for a job, held to its cores.
+impl InstalledClient {
+    /// The command for a job, pinned to its cores.
     pub fn command(&self, job: &Job) -> Result<Command> {
         Ok(self.with(&self.arguments(job)?, job.cores, job.folder))
     }
 
-    /// The program with these arguments, held to these cores, with its files below `folder`.
+    /// The program with these arguments, pinned to these cores, with its files below `folder`.
     pub fn with(&self, arguments: &[String], cores: &[u32], folder: &Path) -> Command {
-        let mut command = Place::Host.pinned_to(cores, &self.program.to_string_lossy());
+        let mut command = Network::Host.pinned_to(cores, &self.program.to_string_lossy());
         command.args(arguments).env("HF_HUB_OFFLINE", "1").env("HF_HUB_CACHE", &self.hub);
         command.env("HF_HOME", folder.join("hf")).current_dir(folder);
         command
@@ -232,19 +233,19 @@ impl Found {
             cores: &[0],
             folder: folder.path(),
         };
-        let mut words = self.arguments(&job)?.join(" ");
+        let mut arguments = self.arguments(&job)?.join(" ");
         if self.client == Client::InferencePerf {
-            words += &format!("   # which holds {}", inference_perf(&job));
+            arguments += &format!("   # which holds {}", inference_perf(&job));
         }
-        let words = words
+        let arguments = arguments
             .replace(&*folder.path().to_string_lossy(), "DIR")
             .replace(&*self.tokenizer.to_string_lossy(), "TOKENIZER");
         let name = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(format!("{name} {words}"))
+        Ok(format!("{name} {arguments}"))
     }
 }
 
-/// It is told everything in a file: YAML, of which JSON is a part. Its random prompts are for
+/// Its configuration is a file: YAML, of which JSON is a part. Its random prompts are for
 /// completions only. One worker has at most 100 requests at a time by default.
 fn inference_perf(job: &Job) -> String {
     let (streams, chunks) = (job.streams, job.law.chunks);

@@ -2,8 +2,8 @@
 //! and what each of them costs.
 //!
 //! The server is `plimsoll serve llm` under a law that treats every request alone, on a core of its
-//! own. Its log has the instants at which each request arrived and its first chunk was handed to the
-//! kernel: the truth that each client's report is held against.
+//! own. Its log has the instants at which each request arrived and its first chunk was handed to
+//! the kernel: the truth that each client's report is compared with.
 
 pub mod client;
 pub mod hub;
@@ -22,10 +22,10 @@ use xtask::verb::Result;
 use xtask::workspace;
 
 use crate::bench::{facts, record};
+use crate::network::{GENERATOR_CORE, SERVER_CORE};
 use crate::page::Table;
-use crate::place::{GENERATOR_CORE, SERVER_CORE};
 use crate::program;
-use client::{Client, Found};
+use client::{Client, InstalledClient};
 use run::Row;
 use server::Law;
 
@@ -116,23 +116,23 @@ impl Options {
     }
 }
 
-/// Measures the sections that were asked for and prints a table of each.
+/// Measures the requested sections and prints a table of each.
 pub fn clients(options: &Options) -> Result<()> {
     if options.write {
         record::writable()?;
     }
     let plimsoll = program::plimsoll()?;
-    let found = find(options, &plimsoll);
+    let installed = find(options, &plimsoll);
     for section in SECTIONS.iter().filter(|section| options.wants(section.name)) {
         eprintln!("\n== {} ==", section.title);
-        let rows = run::rows(section, &found, &plimsoll, options)?;
+        let rows = run::rows(section, &installed, &plimsoll, options)?;
         let text = shown(section, &rows, options);
         println!("{text}");
         if options.write {
             write(section, &rows, &text)?;
         }
     }
-    let commands = table::commands(&found)?;
+    let commands = table::commands(&installed)?;
     println!("{commands}");
     match options.write {
         true => Table { page: PAGE, name: "clients commands" }.write(&commands),
@@ -141,15 +141,15 @@ pub fn clients(options: &Options) -> Result<()> {
 }
 
 /// The clients that are installed; the others are named.
-fn find(options: &Options, plimsoll: &Path) -> Vec<Found> {
-    let mut found = Vec::new();
+fn find(options: &Options, plimsoll: &Path) -> Vec<InstalledClient> {
+    let mut installed = Vec::new();
     for client in Client::ALL.into_iter().filter(|client| options.wants_client(*client)) {
         match client.find(options.rivals.as_deref(), plimsoll) {
-            Some(one) => found.push(one),
+            Some(one) => installed.push(one),
             None => eprintln!("SKIPPED, not installed: {}", client.name()),
         }
     }
-    found
+    installed
 }
 
 /// A section's table with what a reader must know of the run.

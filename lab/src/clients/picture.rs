@@ -1,9 +1,9 @@
-//! The picture: what each client reports of the first output, beside the truth.
+//! The picture: what each client reports of the first output, next to the truth.
 
 use std::fmt::Write as _;
 
 use super::client::Client;
-use super::report::Said;
+use super::report::LimitNotice;
 use super::run::Row;
 use super::server::Law;
 
@@ -11,8 +11,8 @@ const WIDTH: f64 = 900.0;
 /// Where the axis begins and ends.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 640.0;
-/// Where the words begin.
-const WORDS: f64 = 655.0;
+/// Where the text begins.
+const TEXT_LEFT: f64 = 655.0;
 const LINE: f64 = 24.0;
 const TOP: f64 = 74.0;
 const FROM_MS: f64 = 60.0;
@@ -83,13 +83,13 @@ fn axis(out: &mut String, law: &Law, bottom: f64) {
     );
     let label = format!("true: {} ms", law.first_ms);
     text(out, (x, TOP - 8.0), "text-anchor=\"middle\" fill=\"#1c2128\"", &label);
-    let words = "does it say that it is late or the limit?";
-    text(out, (WORDS, TOP - 8.0), "fill=\"#57606a\" font-size=\"12\"", words);
+    let caption = "does it say that it is late or the limit?";
+    text(out, (TEXT_LEFT, TOP - 8.0), "fill=\"#57606a\" font-size=\"12\"", caption);
 }
 
 fn heading(out: &mut String, streams: u32, y: f64) {
-    let words = if streams == 1 { "1 stream".to_owned() } else { format!("{streams} streams") };
-    text(out, (16.0, y + 4.0), "font-weight=\"600\" fill=\"#1c2128\"", &words);
+    let label = if streams == 1 { "1 stream".to_owned() } else { format!("{streams} streams") };
+    text(out, (16.0, y + 4.0), "font-weight=\"600\" fill=\"#1c2128\"", &label);
 }
 
 fn bar(out: &mut String, row: &Row, y: f64) {
@@ -111,15 +111,15 @@ fn bar(out: &mut String, row: &Row, y: f64) {
     );
     let figure = format!("{p50:.0}");
     text(out, (to.max(from) + 9.0, y + 4.0), "fill=\"#1c2128\" font-size=\"12\"", &figure);
-    text(out, (WORDS, y + 4.0), "fill=\"#1c2128\" font-size=\"12\"", words(row));
+    text(out, (TEXT_LEFT, y + 4.0), "fill=\"#1c2128\" font-size=\"12\"", limit_text(row));
 }
 
-/// What the last run said.
-fn words(row: &Row) -> &'static str {
+/// The notice of the last run.
+fn limit_text(row: &Row) -> &'static str {
     match row.runs.last().map(|run| &run.report.limit) {
-        None | Some(Said::Nothing) => "no",
-        Some(Said::InReport(_)) => "yes, in its report",
-        Some(Said::InLog(..)) => "only in its log",
+        None | Some(LimitNotice::Nothing) => "no",
+        Some(LimitNotice::InReport(_)) => "yes, in its report",
+        Some(LimitNotice::InLog(..)) => "only in its log",
     }
 }
 
@@ -128,8 +128,8 @@ fn x_of(ms: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * part
 }
 
-fn text(out: &mut String, (x, y): (f64, f64), how: &str, words: &str) {
-    let escaped = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+fn text(out: &mut String, (x, y): (f64, f64), how: &str, content: &str) {
+    let escaped = content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" {how}>{escaped}</text>");
 }
 
@@ -142,8 +142,9 @@ mod tests {
         let row = |client| Row { client, streams: 100, runs: Vec::new(), failures: Vec::new() };
         let rows = [row(Client::Plimsoll), row(Client::AiPerf)];
         let picture = svg(&crate::clients::FAST, &rows);
-        for words in [">true: 80 ms<", ">Plimsoll<", ">AIPerf<", ">100 streams<", "80 ms after"] {
-            assert!(picture.contains(words), "{words}: {picture}");
+        for expected in [">true: 80 ms<", ">Plimsoll<", ">AIPerf<", ">100 streams<", "80 ms after"]
+        {
+            assert!(picture.contains(expected), "{expected}: {picture}");
         }
         assert!((x_of(FROM_MS) - LEFT).abs() < 1e-9 && (x_of(1e9) - RIGHT).abs() < 1e-9);
     }

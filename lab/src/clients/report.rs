@@ -9,29 +9,29 @@ use xtask::verb::Result;
 use super::client::Client;
 use crate::process::Finished;
 
-/// Time to first output, and what it says of itself.
+/// Time to first output, and its notice about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     pub first_p50_ms: f64,
-    /// Plimsoll states it of 1,000 requests or more.
+    /// Plimsoll reports it from 1,000 requests on.
     pub first_p99_ms: Option<f64>,
-    /// Stated around the two, where it states any.
+    /// Intervals around the two, if it reports any.
     pub intervals_ms: [Option<[f64; 2]>; 2],
     /// The two from the instant of sending, where the others run from the due time.
     pub from_sent_ms: [Option<f64>; 2],
     /// Requests that it counts as good.
     pub requests: f64,
-    /// Whether it says that it was itself a limit or late, and how.
-    pub limit: Said,
+    /// Whether it reports that it was itself a limit or late, and how.
+    pub limit: LimitNotice,
 }
 
 /// Where a client speaks of its own limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Said {
+pub enum LimitNotice {
     /// Nowhere.
     #[default]
     Nothing,
-    /// In its report: these words.
+    /// In its report: this text.
     InReport(String),
     /// Only in its log: how many lines, and the last.
     InLog(usize, String),
@@ -56,12 +56,12 @@ impl Client {
         let report = read.filter(|report| report.requests > 0.0);
         let report = report.ok_or_else(|| finished.failure())?;
         let logged = self.logged(finished, folder);
-        let limit = if report.limit == Said::Nothing { logged } else { report.limit };
+        let limit = if report.limit == LimitNotice::Nothing { logged } else { report.limit };
         Ok(Report { limit, ..report })
     }
 
-    /// Lines of its log and output in which it says that it is late or has too little.
-    fn logged(self, finished: &Finished, folder: &Path) -> Said {
+    /// Lines of its log and output in which it reports that it is late or lacks resources.
+    fn logged(self, finished: &Finished, folder: &Path) -> LimitNotice {
         let signs: &[&str] = match self {
             Self::AiPerf => &["is taking too long to run"],
             Self::Endpoints => &["Not enough physical cores", "behind schedule"],
@@ -76,10 +76,10 @@ impl Client {
         let is_one = |line: &&str| signs.iter().any(|sign| line.contains(sign));
         let lines: Vec<&str> = text.lines().filter(is_one).collect();
         match lines.last() {
-            None => Said::Nothing,
+            None => LimitNotice::Nothing,
             Some(last) => {
-                let words = last.rsplit(" - ").next().unwrap_or(last);
-                Said::InLog(lines.len(), words.trim().to_owned())
+                let message = last.rsplit(" - ").next().unwrap_or(last);
+                LimitNotice::InLog(lines.len(), message.trim().to_owned())
             }
         }
     }
@@ -111,7 +111,11 @@ fn plimsoll(result: &Value) -> Option<Report> {
         intervals_ms: [interval("p50"), interval("p99")],
         from_sent_ms: [ms(&from_sent["p50"]), ms(&from_sent["p99"])],
         requests: times["n"].as_f64()?,
-        limit: if rules.is_empty() { Said::Nothing } else { Said::InReport(rules.join("; ")) },
+        limit: if rules.is_empty() {
+            LimitNotice::Nothing
+        } else {
+            LimitNotice::InReport(rules.join("; "))
+        },
     })
 }
 
@@ -171,15 +175,15 @@ fn guidellm(report: &Value) -> Option<Report> {
         first_p99_ms: times["percentiles"]["p99"].as_f64(),
         requests: times["count"].as_f64()?,
         limit: match warnings.is_empty() {
-            true => Said::Nothing,
-            false => Said::InReport(warnings.join("; ")),
+            true => LimitNotice::Nothing,
+            false => LimitNotice::InReport(warnings.join("; ")),
         },
         ..Report::default()
     })
 }
 
-/// `summary_lifecycle_metrics.json`, in seconds. Its `schedule_delay` says nothing here: all requests
-/// of a closed loop are due at the start.
+/// `summary_lifecycle_metrics.json`, in seconds. Its `schedule_delay` means nothing here: all
+/// requests of a closed loop are due at the start.
 fn inference_perf(summary: &Value) -> Option<Report> {
     let successes = &summary["successes"];
     let times = &successes["latency"]["time_to_first_token"];
@@ -211,7 +215,7 @@ mod tests {
             "first_output_interval_ns":{"p50":[79e6,81e6],"p99":[89e6,91e6]}}}]}"#;
         let report = check(plimsoll, plimsoll_text, (80.0, 90.0, 7.0));
         assert_eq!(report.intervals_ms, [Some([79.0, 81.0]), Some([89.0, 91.0])]);
-        assert_eq!(report.limit, Said::InReport("late".to_owned()));
+        assert_eq!(report.limit, LimitNotice::InReport("late".to_owned()));
         let vllm = r#"{"median_ttft_ms":80.5,"p99_ttft_ms":91.5,"completed":100}"#;
         check(vllm_bench, vllm, (80.5, 91.5, 100.0));
         let steady = r#"{"median_ttft_ms":80.5,"p99_ttft_ms":91.5,"completed":100,"steady_state":{
@@ -230,6 +234,6 @@ mod tests {
             "p99":0.75}}}}"#;
         check(inference_perf, kubernetes, (500.0, 750.0, 17.0));
         let report = check(guidellm, guide, (156.8, 230.3, 12.0));
-        assert_eq!(report.limit, Said::InReport("p95 was late. So it was.".to_owned()));
+        assert_eq!(report.limit, LimitNotice::InReport("p95 was late. So it was.".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs: a client against a server of its own, in turns with the others.
+//! Runs: a client against a server of its own, alternating with the others.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use xtask::verb::Result;
 
-use super::client::{Client, Found, Job};
+use super::client::{Client, InstalledClient, Job};
 use super::report::Report;
 use super::server::{Law, Server, Truth};
 use super::tree::Watched;
@@ -57,13 +57,14 @@ impl Row {
 /// Measures a section: each round takes every client at every load once.
 pub fn rows(
     section: &Section,
-    found: &[Found],
+    installed: &[InstalledClient],
     plimsoll: &Path,
     options: &Options,
 ) -> Result<Vec<Row>> {
-    let is_meant =
-        |one: &&Found| section.clients.is_empty() || section.clients.contains(&one.client);
-    let meant: Vec<&Found> = found.iter().filter(is_meant).collect();
+    let is_meant = |one: &&InstalledClient| {
+        section.clients.is_empty() || section.clients.contains(&one.client)
+    };
+    let meant: Vec<&InstalledClient> = installed.iter().filter(is_meant).collect();
     let mut rows = Vec::new();
     for streams in section.streams.iter().copied() {
         rows.extend(meant.iter().map(|one| Row {
@@ -78,7 +79,7 @@ pub fn rows(
             let Some(one) = meant.iter().find(|one| one.client == row.client) else { continue };
             match run(section, one, row.streams, (plimsoll, options.seconds)) {
                 Ok(run) => {
-                    say(row, &run);
+                    print_run(row, &run);
                     row.runs.push(run);
                 }
                 Err(message) => {
@@ -98,7 +99,7 @@ pub fn rows(
 
 fn run(
     section: &Section,
-    found: &Found,
+    installed: &InstalledClient,
     streams: u32,
     (plimsoll, seconds): (&Path, u64),
 ) -> Result<Run> {
@@ -112,22 +113,22 @@ fn run(
         cores: section.cores,
         folder: folder.path(),
     };
-    let mut command = found.command(&job)?;
+    let mut command = installed.command(&job)?;
     let mut watched = Watched::default();
     let limit = Duration::from_secs(SECONDS_MAX);
     let finished = process::run(&mut command, limit, |id, _| watched.look(id))?;
     let truth = server.stop();
-    let report = found.client.read(&finished, folder.path());
+    let report = installed.client.read(&finished, folder.path());
     if report.is_err() {
-        keep(found.client, &finished.errors, &finished.output);
+        keep(installed.client, &finished.errors, &finished.output);
     }
     let (report, truth) = (report?, truth?);
     let cpu = watched.cpu_between(truth.window_ns);
     Ok(Run { report, truth, cpu, peak_bytes: watched.peak_bytes() })
 }
 
-/// For a median, and a 99th percentile where that takes no longer than half a minute: ten requests
-/// must lie beyond. And so long that a stream ends and the next begins.
+/// Seconds for a median, and for a 99th percentile with ten requests beyond it if that takes at
+/// most half a minute. Long enough for a stream to end and the next to begin.
 fn enough_s(law: &Law, streams: u32) -> u64 {
     let seconds =
         |requests: u64| (requests * law.response_ms()).div_ceil(u64::from(streams) * 1_000);
@@ -138,7 +139,7 @@ fn enough_s(law: &Law, streams: u32) -> u64 {
     }
 }
 
-/// Keeps what a client wrote whose report could not be read.
+/// Keeps the output of a client whose report could not be read.
 fn keep(client: Client, errors: &str, output: &str) {
     let path = std::env::temp_dir().join(format!("plimsoll-lab-{}.txt", client.folder()));
     if fs::write(&path, format!("{errors}\n{output}")).is_ok() {
@@ -146,7 +147,7 @@ fn keep(client: Client, errors: &str, output: &str) {
     }
 }
 
-fn say(row: &Row, run: &Run) {
+fn print_run(row: &Row, run: &Run) {
     let Run { report, truth, .. } = run;
     eprintln!(
         "{:16} {:5} streams: first output {:.1} / {:?} ms, truth {:.2} / {:.2} ms; {:.0} chunks/s, {} us \

@@ -1,4 +1,4 @@
-//! The server, and what its log says of a run: the truth.
+//! The server, and the truth of a run from its log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 use xtask::verb::Result;
 
-use crate::place::{Place, SERVER_CORE};
+use crate::network::{Network, SERVER_CORE};
 use crate::process::{self, Running};
 use crate::program;
 
@@ -42,7 +42,7 @@ impl Server {
     /// Starts one on its core.
     pub fn start(plimsoll: &Path, law: &Law) -> Result<Self> {
         let folder = program::temporary()?;
-        let mut command = Place::Host.pinned(SERVER_CORE, &plimsoll.to_string_lossy());
+        let mut command = Network::Host.pinned(SERVER_CORE, &plimsoll.to_string_lossy());
         command.args(["serve", "llm", "--listen", "127.0.0.1:0", "--model", MODEL]);
         command.args(["--cores", &SERVER_CORE.to_string()]);
         command.args(["--first", &format!("{}ms", law.first_ms)]);
@@ -58,8 +58,8 @@ impl Server {
     /// Stops it and reads its log.
     pub fn stop(mut self) -> Result<Truth> {
         let id = self.running.0.id().to_string();
-        let asked = Command::new("kill").args(["-INT", &id]).status();
-        if !asked.is_ok_and(|status| status.success()) {
+        let signalled = Command::new("kill").args(["-INT", &id]).status();
+        if !signalled.is_ok_and(|status| status.success()) {
             return Err("serve llm could not be stopped".to_owned());
         }
         self.running.0.wait().map_err(|e| format!("serve llm: {e}"))?;
@@ -73,7 +73,7 @@ fn log_of(folder: &TempDir) -> PathBuf {
     folder.path().join("log.csv")
 }
 
-/// What the server's log says of a run. Times are of the middle half of it, so that neither start
+/// The truth of a run from the server's log. Times are of its middle half, so that neither start
 /// nor end counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
@@ -149,7 +149,7 @@ fn row(line: &str) -> Option<Row> {
 }
 
 /// Of the span from the first arrivals to the last, without the first and last few: a client may
-/// have asked for something long before.
+/// have sent a request long before.
 fn middle_half(rows: &[Row]) -> Option<[u64; 2]> {
     let mut arrivals: Vec<u64> = rows.iter().map(|row| row.arrival).collect();
     arrivals.sort_unstable();
@@ -161,8 +161,8 @@ fn middle_half(rows: &[Row]) -> Option<[u64; 2]> {
 }
 
 fn percentile_ms(sorted: &[u64], percentile: f64) -> Option<f64> {
-    let place = (sorted.len() as f64 * percentile).ceil() as usize;
-    sorted.get(place.saturating_sub(1)).map(|ns| *ns as f64 / 1e6)
+    let rank = (sorted.len() as f64 * percentile).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).map(|ns| *ns as f64 / 1e6)
 }
 
 #[cfg(test)]

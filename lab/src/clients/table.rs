@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use xtask::verb::Result;
 
-use super::client::Found;
-use super::report::Said;
+use super::client::InstalledClient;
+use super::report::LimitNotice;
 use super::run::{Row, Run};
 use super::server::Law;
 
@@ -14,7 +14,7 @@ const HEAD: &str = "| client | streams | it reports: first output p50 / p99 ms |
     | does it say that it is late or the limit? |\n\
     | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
-/// Medians of all rounds, a line for each client and number of streams, and what they said in full.
+/// Medians of all rounds, a line for each client and number of streams, and their notices in full.
 pub fn table(law: &Law, rows: &[Row]) -> String {
     let Law { first_ms, step_ms, chunks } = law;
     let mut text = format!(
@@ -23,8 +23,8 @@ pub fn table(law: &Law, rows: &[Row]) -> String {
     );
     let mut notes = Vec::new();
     for row in rows {
-        let said = said(row, &mut notes);
-        let _ = writeln!(text, "{}", line(row, &said));
+        let limit = limit_cell(row, &mut notes);
+        let _ = writeln!(text, "{}", line(row, &limit));
     }
     for (number, note) in notes.iter().enumerate() {
         let _ = write!(text, "\n{}. {note}", number + 1);
@@ -33,7 +33,7 @@ pub fn table(law: &Law, rows: &[Row]) -> String {
     text
 }
 
-fn line(row: &Row, said: &str) -> String {
+fn line(row: &Row, limit: &str) -> String {
     let name = match row.failures.len() {
         0 => row.client.name().to_owned(),
         failed => format!("{} ({failed} rounds failed)", row.client.name()),
@@ -64,7 +64,7 @@ fn line(row: &Row, said: &str) -> String {
         shown(&Run::cpu_us_per_chunk, 1),
         shown(&Run::cores_used, 2),
         shown(&|run| Some(run.peak_bytes as f64 / 1e6), 0),
-        said.to_owned(),
+        limit.to_owned(),
     ];
     format!("| {} |", cells.join(" | "))
 }
@@ -78,28 +78,28 @@ fn late_p99_ms(run: &Run) -> Option<f64> {
     Some(run.report.first_p99_ms? - run.truth.first_p99_ms)
 }
 
-/// In short, with the number of the note that has the words of its last run.
-fn said(row: &Row, notes: &mut Vec<String>) -> String {
-    let spoke: Vec<&Said> = row.runs.iter().map(|run| &run.report.limit).collect();
-    let Some(last) = spoke.iter().rev().find(|said| ***said != Said::Nothing) else {
+/// In short, with the number of the note that has the text of its last run.
+fn limit_cell(row: &Row, notes: &mut Vec<String>) -> String {
+    let spoke: Vec<&LimitNotice> = row.runs.iter().map(|run| &run.report.limit).collect();
+    let Some(last) = spoke.iter().rev().find(|notice| ***notice != LimitNotice::Nothing) else {
         return "no".to_owned();
     };
-    let (short, words) = match last {
-        Said::Nothing => return "no".to_owned(),
-        Said::InReport(words) => ("yes, in its report".to_owned(), words),
-        Said::InLog(lines, words) => (
+    let (short, message) = match last {
+        LimitNotice::Nothing => return "no".to_owned(),
+        LimitNotice::InReport(message) => ("yes, in its report".to_owned(), message),
+        LimitNotice::InLog(lines, message) => (
             format!("only in its log, {lines} {}", if *lines == 1 { "line" } else { "lines" }),
-            words,
+            message,
         ),
     };
-    let silent = spoke.iter().filter(|said| ***said == Said::Nothing).count();
+    let silent = spoke.iter().filter(|notice| ***notice == LimitNotice::Nothing).count();
     let of = match silent {
         0 => String::new(),
         silent => format!(" ({} of {} runs)", spoke.len() - silent, spoke.len()),
     };
-    let note = format!("{}: “{words}”", row.client.name());
+    let note = format!("{}: “{message}”", row.client.name());
     let number = match notes.iter().position(|one| *one == note) {
-        Some(place) => place + 1,
+        Some(index) => index + 1,
         None => {
             notes.push(note);
             notes.len()
@@ -145,13 +145,13 @@ fn every_run(rows: &[Row]) -> String {
 }
 
 /// Versions and command lines, for 100 streams on one core.
-pub fn commands(found: &[Found]) -> Result<String> {
+pub fn commands(installed: &[InstalledClient]) -> Result<String> {
     let mut text = "| client | version |\n| --- | --- |\n".to_owned();
-    for one in found {
+    for one in installed {
         let _ = writeln!(text, "| {} | {} |", one.client.name(), one.version);
     }
     text.push_str("\n```sh\n");
-    for one in found {
+    for one in installed {
         let _ = writeln!(text, "{}", one.shown()?);
     }
     text.push_str("```\n");

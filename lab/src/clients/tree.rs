@@ -7,11 +7,11 @@ use plimsoll_servers::clock::monotonic_ns;
 
 use crate::process;
 
-/// How often to look: some clients are dozens of processes, and to look at them costs time on a
-/// core that one of them may want.
+/// How often to look: some clients are dozens of processes, and polling them costs time on a core
+/// that one of them may need.
 const LOOK_EVERY_NS: u64 = 500_000_000;
 
-/// What was seen of it.
+/// What was observed of it.
 #[derive(Default)]
 pub struct Watched {
     looks: Vec<Look>,
@@ -107,7 +107,7 @@ mod tests {
     fn a_child_of_a_child_belongs_to_the_tree() {
         let mut child = std::process::Command::new("sh");
         let mut child = child.args(["-c", "sleep 20 & wait"]).spawn().unwrap();
-        let found = (0..100).any(|_| {
+        let is_complete = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             tree(std::process::id()).len() >= 3
         });
@@ -116,6 +116,6 @@ mod tests {
             let _ = std::process::Command::new("kill").arg(id.to_string()).status();
         }
         let _ = child.wait();
-        assert!(found);
+        assert!(is_complete);
     }
 }

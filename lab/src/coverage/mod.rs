@@ -1,10 +1,10 @@
-//! `cargo lab coverage`: do the uncertainty intervals hold the truth as often as they say?
+//! `cargo lab coverage`: do the uncertainty intervals contain the truth as often as they claim?
 //!
-//! Many ordinary runs against the calibrated server, each with its own seed, in cells of window
-//! and utilisation, half of them beside a process that takes a fifth of the worker's core. The
-//! truth of a cell is the percentile, from due to the reply handed to the kernel, of all ops of its
-//! quiet runs, by the server's logs. What a run found is a line of a file, so that a measurement
-//! that was interrupted goes on where it was.
+//! Many ordinary runs against the calibrated server, each with its own seed, in cells of window and
+//! utilisation, half of them next to a process that takes a fifth of the worker's core. The truth
+//! of a cell is the percentile, from due to the reply handed to the kernel, of all ops of its quiet
+//! runs, by the server's logs. The result of a run is a line of a file, so that an interrupted
+//! measurement can resume.
 
 mod measure;
 mod outcome;
@@ -59,7 +59,7 @@ pub struct Options {
 
 /// What one run is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Wanted {
+struct RunPlan {
     number: u64,
     seed: u64,
     window_s: u64,
@@ -67,9 +67,9 @@ struct Wanted {
     disturbed: bool,
 }
 
-impl Wanted {
-    /// Cells take turns, so that what the host does meanwhile is shared by all: a third of the runs
-    /// has quick's window, and half of each cell's are disturbed.
+impl RunPlan {
+    /// Cells alternate, so that disturbances of the host are shared by all: a third of the runs has
+    /// quick's window, and half of each cell's are disturbed.
     fn number(number: u64, options: &Options) -> Self {
         Self {
             number,
@@ -81,38 +81,38 @@ impl Wanted {
     }
 }
 
-/// Makes the runs that are missing, prints the table, and writes it where that is asked for.
+/// Makes the runs that are missing, prints the table, and writes it on request.
 pub fn coverage(options: &Options) -> Result<()> {
     if options.write {
         TABLE.check()?;
     }
     let program = options.program.clone().map_or_else(program::plimsoll, Ok)?;
     let file = options.file.clone().unwrap_or_else(|| workspace::target().join("coverage.jsonl"));
-    let mut found = read(&file)?;
+    let mut outcomes = read(&file)?;
     for number in 0..options.runs {
-        let wanted = Wanted::number(number, options);
-        if found.iter().any(|outcome| outcome.is_of(&wanted)) {
+        let plan = RunPlan::number(number, options);
+        if outcomes.iter().any(|outcome| outcome.is_of(&plan)) {
             continue;
         }
-        let outcome = measure::run(&program, &wanted, &options.of_run)?;
+        let outcome = measure::run(&program, &plan, &options.of_run)?;
         eprintln!("{}", outcome.line());
         append(&file, &outcome)?;
-        found.push(outcome);
+        outcomes.push(outcome);
     }
-    let wanted: Vec<Wanted> = (0..options.runs).map(|n| Wanted::number(n, options)).collect();
-    found.retain(|outcome| wanted.iter().any(|wanted| outcome.is_of(wanted)));
+    let plans: Vec<RunPlan> = (0..options.runs).map(|n| RunPlan::number(n, options)).collect();
+    outcomes.retain(|outcome| plans.iter().any(|plan| outcome.is_of(plan)));
     let text = format!(
         "Command: `cargo lab coverage --runs {} --seed {} --window {}`\n\n{}",
         options.runs,
         options.seed,
         options.window_s,
-        table::table(&found)
+        table::table(&outcomes)
     );
     println!("{text}");
     if options.write { TABLE.write(&text) } else { Ok(()) }
 }
 
-/// What was found so far; a line that was cut off is left out, and its run made again.
+/// The results so far; a truncated line is left out, and its run repeated.
 fn read(file: &PathBuf) -> Result<Vec<Outcome>> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(text.lines().filter_map(Outcome::parse).collect()),
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn a_third_of_the_runs_is_quick_half_are_disturbed_and_no_seed_is_used_twice() {
-        let words = ["coverage", "--runs", "180", "--seed", "5", "--window", "8"];
-        let options = Options::try_parse_from(words).unwrap();
-        let all: Vec<Wanted> = (0..180).map(|n| Wanted::number(n, &options)).collect();
-        let count = |of: &dyn Fn(&Wanted) -> bool| all.iter().filter(|one| of(one)).count();
+        let arguments = ["coverage", "--runs", "180", "--seed", "5", "--window", "8"];
+        let options = Options::try_parse_from(arguments).unwrap();
+        let all: Vec<RunPlan> = (0..180).map(|n| RunPlan::number(n, &options)).collect();
+        let count = |of: &dyn Fn(&RunPlan) -> bool| all.iter().filter(|one| of(one)).count();
         assert_eq!(count(&|one| one.window_s == QUICK_S), 60);
         assert_eq!(count(&|one| one.disturbed), 90);
         for utilisation in UTILISATIONS {
             assert_eq!(count(&|one| one.utilisation == utilisation), 60);
-            let quick = |one: &Wanted| one.utilisation == utilisation && one.window_s == QUICK_S;
+            let quick = |one: &RunPlan| one.utilisation == utilisation && one.window_s == QUICK_S;
             assert_eq!(count(&|one| quick(one) && one.disturbed), 10);
         }
         assert!((5..185).all(|seed| count(&|one| one.seed == seed) == 1));
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn options_behind_two_dashes_are_for_the_runs() {
-        let words = ["coverage", "--write", "--", "--pacing", "spin"];
-        let options = Options::try_parse_from(words).unwrap();
+        let arguments = ["coverage", "--write", "--", "--pacing", "spin"];
+        let options = Options::try_parse_from(arguments).unwrap();
         assert!(options.write);
         assert_eq!(options.of_run, ["--pacing", "spin"]);
         assert!(Options::try_parse_from(["coverage", "--runs", "0"]).is_err());

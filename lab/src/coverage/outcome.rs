@@ -1,17 +1,17 @@
-//! What a run found, as a line of a file.
+//! The result of a run, as a line of a file.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::RunPlan;
 
-/// Percentiles that are stated.
+/// Percentiles that are reported.
 pub const PERCENTILES: [(&str, f64); 3] = [("p50", 0.50), ("p95", 0.95), ("p99", 0.99)];
 /// A step of the truth's buckets: finer than any uncertainty interval by far.
 const STEP: f64 = 1.000_2;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub number: u64,
@@ -21,18 +21,18 @@ pub struct Outcome {
     pub disturbed: bool,
     /// The run's own verdict.
     pub valid: bool,
-    /// By percentile; `None` where the result states nothing.
-    pub stated: [Option<Stated>; 3],
+    /// By percentile; `None` if the result has none.
+    pub intervals: [Option<ReportedInterval>; 3],
     pub truths: Truths,
 }
 
 /// A uncertainty interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stated {
+pub struct ReportedInterval {
     pub low_ns: f64,
     pub high_ns: f64,
     pub value_ns: f64,
-    /// The generator's part; `None` where it is not told.
+    /// The generator's part; `None` if it is not reported.
     pub generator_ns: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ pub struct Stated {
 pub struct Truths(BTreeMap<u64, u64>);
 
 impl Truths {
-    pub fn of(times_ns: &[u64]) -> Self {
+    pub fn from_times(times_ns: &[u64]) -> Self {
         let mut buckets = BTreeMap::new();
         for time_ns in times_ns {
             let bucket = ((*time_ns).max(1) as f64).ln() / STEP.ln();
@@ -70,30 +70,30 @@ impl Truths {
     }
 }
 
-impl Stated {
+impl ReportedInterval {
     pub fn holds(&self, truth_ns: f64) -> bool {
         (self.low_ns..=self.high_ns).contains(&truth_ns)
     }
 }
 
 impl Outcome {
-    pub fn is_of(&self, wanted: &Wanted) -> bool {
+    pub fn is_of(&self, plan: &RunPlan) -> bool {
         let Self { number, seed, window_s, utilisation, disturbed, .. } = *self;
-        *wanted == Wanted { number, seed, window_s, utilisation, disturbed }
+        *plan == RunPlan { number, seed, window_s, utilisation, disturbed }
     }
 
     /// For a person who waits.
     pub fn line(&self) -> String {
-        let shown = self.stated.iter().zip(PERCENTILES).map(|(stated, (name, share))| {
+        let shown = self.intervals.iter().zip(PERCENTILES).map(|(interval, (name, share))| {
             let truth = self
                 .truths
                 .percentile_ns(share)
                 .map_or_else(|| "unknown".to_owned(), |truth_ns| format!("{:.0}", truth_ns / 1e3));
-            match stated {
-                Some(stated) => format!(
+            match interval {
+                Some(interval) => format!(
                     "{name} {:.0}–{:.0} µs, this run's truth {truth}",
-                    stated.low_ns / 1e3,
-                    stated.high_ns / 1e3
+                    interval.low_ns / 1e3,
+                    interval.high_ns / 1e3
                 ),
                 None => format!("{name} not stated"),
             }
@@ -110,15 +110,15 @@ impl Outcome {
     }
 
     pub fn json(&self) -> String {
-        let stated = self
-            .stated
-            .map(|stated| stated.map(|s| json!([s.low_ns, s.high_ns, s.value_ns, s.generator_ns])));
+        let intervals = self.intervals.map(|interval| {
+            interval.map(|s| json!([s.low_ns, s.high_ns, s.value_ns, s.generator_ns]))
+        });
         let truths: Vec<Value> =
             self.truths.0.iter().map(|(bucket, count)| json!([bucket, count])).collect();
         json!({
             "number": self.number, "seed": self.seed, "window_s": self.window_s,
             "utilisation": self.utilisation, "disturbed": self.disturbed, "valid": self.valid,
-            "stated": stated, "truths": truths,
+            "stated": intervals, "truths": truths,
         })
         .to_string()
     }
@@ -126,10 +126,10 @@ impl Outcome {
     pub fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let whole = |key: &str| value.get(key)?.as_u64();
-        let stated = |place: usize| {
-            let figures = value.get("stated")?.get(place)?;
-            let figure = |place: usize| figures.get(place)?.as_f64();
-            Some(Stated {
+        let interval = |index: usize| {
+            let figures = value.get("stated")?.get(index)?;
+            let figure = |index: usize| figures.get(index)?.as_f64();
+            Some(ReportedInterval {
                 low_ns: figure(0)?,
                 high_ns: figure(1)?,
                 value_ns: figure(2)?,
@@ -146,7 +146,7 @@ impl Outcome {
             utilisation: value.get("utilisation")?.as_f64()?,
             disturbed: value.get("disturbed")?.as_bool()?,
             valid: value.get("valid")?.as_bool()?,
-            stated: [stated(0), stated(1), stated(2)],
+            intervals: [interval(0), interval(1), interval(2)],
             truths: Truths(truths?),
         })
     }
@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn an_outcome_reads_back_and_half_a_line_is_none() {
-        let stated = Stated { low_ns: 1.0, high_ns: 3.5, value_ns: 2.0, generator_ns: Some(0.25) };
+        let interval =
+            ReportedInterval { low_ns: 1.0, high_ns: 3.5, value_ns: 2.0, generator_ns: Some(0.25) };
         let outcome = Outcome {
             number: 7,
             seed: 8,
@@ -166,8 +167,12 @@ mod tests {
             utilisation: 0.6,
             disturbed: true,
             valid: false,
-            stated: [Some(stated), None, Some(Stated { generator_ns: None, ..stated })],
-            truths: Truths::of(&[900_000, 900_001, 5_000_000]),
+            intervals: [
+                Some(interval),
+                None,
+                Some(ReportedInterval { generator_ns: None, ..interval }),
+            ],
+            truths: Truths::from_times(&[900_000, 900_001, 5_000_000]),
         };
         let line = outcome.json();
         assert_eq!(Outcome::parse(&line), Some(outcome));
@@ -177,11 +182,14 @@ mod tests {
     #[test]
     fn percentiles_of_pooled_truths_are_right_to_a_hundredth_of_a_percent() {
         let times: Vec<u64> = (1..=1_000).map(|i| i * 1_000_000).collect();
-        let mut pooled = Truths::of(&times[..500]);
-        pooled.add(&Truths::of(&times[500..]));
+        let mut pooled = Truths::from_times(&times[..500]);
+        pooled.add(&Truths::from_times(&times[500..]));
         for (_, share) in PERCENTILES {
-            let found = pooled.percentile_ns(share).unwrap();
-            assert!((found / (share * 1e9) - 1.0).abs() < 1.5e-4, "{share}: {found}");
+            let percentile_ns = pooled.percentile_ns(share).unwrap();
+            assert!(
+                (percentile_ns / (share * 1e9) - 1.0).abs() < 1.5e-4,
+                "{share}: {percentile_ns}"
+            );
         }
         assert_eq!(Truths::default().percentile_ns(0.5), None);
     }

@@ -1,25 +1,25 @@
-//! The table: how often the uncertainty intervals held the truth, and how wide they were.
+//! The table: how often the uncertainty intervals contained the truth, and how wide they were.
 
 use std::fmt::Write as _;
 
 use super::UTILISATIONS;
-use super::outcome::{Outcome, PERCENTILES, Stated, Truths};
+use super::outcome::{Outcome, PERCENTILES, ReportedInterval, Truths};
 use crate::bench::median;
 
 /// The whole of it, with a line for all.
-pub fn table(found: &[Outcome]) -> String {
+pub fn table(outcomes: &[Outcome]) -> String {
     let mut out = String::from(
         "| window | utilisation | host | runs (valid) | truth p50, p95, p99 | held p50 | held p95 | \
          held p99 | width of p50, p95, p99 | generator's part of p50, p99 |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let mut windows: Vec<u64> = found.iter().map(|outcome| outcome.window_s).collect();
+    let mut windows: Vec<u64> = outcomes.iter().map(|outcome| outcome.window_s).collect();
     windows.sort_unstable();
     windows.dedup();
     let mut all = Vec::new();
     for window_s in windows {
         for utilisation in UTILISATIONS {
-            let cell: Vec<&Outcome> = found
+            let cell: Vec<&Outcome> = outcomes
                 .iter()
                 .filter(|o| o.window_s == window_s && o.utilisation == utilisation)
                 .collect();
@@ -32,7 +32,7 @@ pub fn table(found: &[Outcome]) -> String {
             all.extend(cell.iter().map(|outcome| (*outcome, truths)));
         }
     }
-    let _ = writeln!(out, "\nOf all {} runs: {}.", all.len(), held_of_all(&all));
+    let _ = writeln!(out, "\nOf all {} runs: {}.", all.len(), overall_coverage(&all));
     out
 }
 
@@ -49,19 +49,19 @@ fn row(
     runs: &[&Outcome],
     truths: [Option<f64>; 3],
 ) {
-    let stated = |place: usize| runs.iter().filter_map(move |o| o.stated[place]);
-    let held = |place: usize| {
-        let (held, of) = held_of(stated(place), truths[place]);
-        format!("{held} of {of}")
+    let intervals = |index: usize| runs.iter().filter_map(move |o| o.intervals[index]);
+    let coverage = |index: usize| {
+        let (covered, of) = count_covering(intervals(index), truths[index]);
+        format!("{covered} of {of}")
     };
     let percent = |ratios: Vec<f64>| {
         median(&ratios).map_or_else(|| "–".to_owned(), |ratio| format!("{:.1} %", ratio * 100.0))
     };
-    let width = |place: usize| {
-        percent(stated(place).map(|s| (s.high_ns - s.low_ns) / s.value_ns).collect())
+    let width = |index: usize| {
+        percent(intervals(index).map(|s| (s.high_ns - s.low_ns) / s.value_ns).collect())
     };
-    let generator = |place: usize| {
-        percent(stated(place).filter_map(|s| Some(s.generator_ns? / s.value_ns)).collect())
+    let generator = |index: usize| {
+        percent(intervals(index).filter_map(|s| Some(s.generator_ns? / s.value_ns)).collect())
     };
     let truth = |truth: Option<f64>| {
         truth.map_or_else(|| "–".to_owned(), |ns| format!("{:.2} ms", ns / 1e6))
@@ -73,9 +73,9 @@ fn row(
         if disturbed { "disturbed" } else { "quiet" },
         runs.len(),
         truths.map(truth).join(", "),
-        held(0),
-        held(1),
-        held(2),
+        coverage(0),
+        coverage(1),
+        coverage(2),
         width(0),
         width(1),
         width(2),
@@ -84,25 +84,30 @@ fn row(
     );
 }
 
-/// How many of the uncertainty intervals hold the truth.
-fn held_of(stated: impl Iterator<Item = Stated>, truth_ns: Option<f64>) -> (usize, usize) {
+/// How many of the uncertainty intervals contain the truth.
+fn count_covering(
+    intervals: impl Iterator<Item = ReportedInterval>,
+    truth_ns: Option<f64>,
+) -> (usize, usize) {
     let Some(truth_ns) = truth_ns else { return (0, 0) };
-    stated.fold((0, 0), |(held, of), stated| (held + usize::from(stated.holds(truth_ns)), of + 1))
+    intervals.fold((0, 0), |(covered, of), interval| {
+        (covered + usize::from(interval.holds(truth_ns)), of + 1)
+    })
 }
 
-fn held_of_all(all: &[(&Outcome, [Option<f64>; 3])]) -> String {
-    let each = PERCENTILES.iter().enumerate().map(|(place, (name, _))| {
-        let (held, of) = all
+fn overall_coverage(all: &[(&Outcome, [Option<f64>; 3])]) -> String {
+    let each = PERCENTILES.iter().enumerate().map(|(index, (name, _))| {
+        let (covered, of) = all
             .iter()
             .filter_map(|(outcome, truths)| {
-                Some(held_of(outcome.stated[place].into_iter(), Some(truths[place]?)))
+                Some(count_covering(outcome.intervals[index].into_iter(), Some(truths[index]?)))
             })
-            .fold((0, 0), |(held, of), (more, of_more)| (held + more, of + of_more));
+            .fold((0, 0), |(covered, of), (more, of_more)| (covered + more, of + of_more));
         match of {
             0 => format!("{name} was not stated"),
             _ => {
-                let percent = held as f64 / of as f64 * 100.0;
-                format!("{name} held in {held} of {of} ({percent:.1} %)")
+                let percent = covered as f64 / of as f64 * 100.0;
+                format!("{name} held in {covered} of {of} ({percent:.1} %)")
             }
         }
     });
@@ -115,9 +120,13 @@ mod tests {
 
     fn outcome(number: u64, disturbed: bool, low_ms: f64, high_ms: f64) -> Outcome {
         let (low_ns, high_ns) = (low_ms * 1e6, high_ms * 1e6);
-        let stated =
-            Stated { low_ns, high_ns, value_ns: high_ns, generator_ns: Some(0.1 * high_ns) };
-        // What a disturbed run's server wrote down is no truth.
+        let interval = ReportedInterval {
+            low_ns,
+            high_ns,
+            value_ns: high_ns,
+            generator_ns: Some(0.1 * high_ns),
+        };
+        // The log of a disturbed run's server is not used as truth.
         let times: Vec<u64> =
             (1..=1_000).map(|i| if disturbed { 9_000_000 } else { i * 2_000 }).collect();
         Outcome {
@@ -127,16 +136,16 @@ mod tests {
             utilisation: 0.3,
             disturbed,
             valid: true,
-            stated: [Some(stated), None, None],
-            truths: Truths::of(&times),
+            intervals: [Some(interval), None, None],
+            truths: Truths::from_times(&times),
         }
     }
 
     #[test]
     fn the_truth_is_the_quiet_runs_and_disturbed_runs_are_held_against_it() {
-        let found =
+        let outcomes =
             [outcome(0, false, 0.9, 1.1), outcome(1, false, 0.5, 0.8), outcome(2, true, 0.8, 1.6)];
-        let text = table(&found);
+        let text = table(&outcomes);
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 3 s")).collect();
         assert!(rows[0].contains("quiet | 2 (2) | 1.00 ms, 1.90 ms, 1.98 ms | 1 of 2"), "{text}");
         assert!(rows[1].contains("disturbed | 1 (1)") && rows[1].contains("| 1 of 1"), "{text}");

@@ -1,6 +1,6 @@
-//! `cargo lab experiments`: a thousand simulated experiments of each kind. How often does an interval
-//! hold the truth, is an interaction claimed that is not there, and is one found that is as large as
-//! what the experiment states as detectable?
+//! `cargo lab experiments`: a thousand simulated experiments of each kind. How often does an
+//! interval contain the truth, is an absent interaction claimed, and is one found that has the size
+//! that the experiment reports as detectable?
 
 mod simulated;
 
@@ -20,8 +20,7 @@ const SEED: u64 = 33;
 const RUN: f64 = 0.045;
 /// Of a setting that a person makes.
 const SETTING: f64 = 0.06;
-/// What is true of every experiment: the first factor brings half as much again, the second costs
-/// 5 %.
+/// What is true of every experiment: the first factor adds 50 %, the second costs 5 %.
 const TRUTH: Truth = Truth { first: 0.405, second: -0.05, both: 0.0 };
 
 /// Options of `cargo lab experiments`.
@@ -44,9 +43,9 @@ struct Shares {
     second: f64,
     /// An interaction is claimed that is not there.
     claimed: f64,
-    /// An interaction of the size stated as detectable is found.
+    /// An interaction of the size reported as detectable is found.
     interaction: f64,
-    /// An effect of the size stated as detectable is found.
+    /// An effect of the size reported as detectable is found.
     effect: f64,
 }
 
@@ -104,42 +103,47 @@ fn shares(kind: Kind, grids: u32, seed: u64) -> Shares {
     Shares { first, second, claimed, interaction, effect }
 }
 
-/// Of an experiment, and of two like it in which something is as large as it states as detectable.
+/// Of an experiment, and of two like it in which something has the size that it reports as
+/// detectable.
 fn of_one(kind: Kind, random: &mut Random) -> [f64; 5] {
     let share = |is: bool| f64::from(u8::from(is));
-    let found = kind.experiment(TRUTH, random);
-    let interaction = found.interaction.expect("two factors, three repeats");
+    let experiment = kind.experiment(TRUTH, random);
+    let interaction = experiment.interaction.expect("two factors, three repeats");
     let both = Truth { both: interaction.detectable.ln(), ..TRUTH };
-    let second = main_effects(&found, 1).next().and_then(|it| it.detectable);
+    let second = main_effects(&experiment, 1).next().and_then(|it| it.detectable);
     let second = Truth { second: second.expect("three repeats").ln(), ..TRUTH };
     let like = [both, second].map(|truth| kind.experiment(truth, random));
     [
-        covered(&found, 0, TRUTH.first),
-        covered(&found, 1, TRUTH.second),
+        covered(&experiment, 0, TRUTH.first),
+        covered(&experiment, 1, TRUTH.second),
         share(interaction.found),
         share(like[0].interaction.is_some_and(|it| it.found)),
         share(main_effects(&like[1], 1).next().is_some_and(|it| it.claim == EffectClaim::Differs)),
     ]
 }
 
-fn main_effects(found: &Experiment, factor: usize) -> impl Iterator<Item = &Effect> {
-    found.effects.iter().filter(move |it| it.factor == factor && it.at.is_empty())
+fn main_effects(experiment: &Experiment, factor: usize) -> impl Iterator<Item = &Effect> {
+    experiment.effects.iter().filter(move |it| it.factor == factor && it.at.is_empty())
 }
 
 /// The share of a factor's intervals that hold the truth; its third level is as the first.
-fn covered(found: &Experiment, factor: usize, second_level: f64) -> f64 {
+fn covered(experiment: &Experiment, factor: usize, second_level: f64) -> f64 {
     let holds = |it: &Effect| {
         let truth = if it.to == 1 { second_level.exp() } else { 1.0 };
         let [low, high] = it.interval.unwrap_or([0.0, 0.0]);
         f64::from(u8::from((low..=high).contains(&truth)))
     };
-    let all: Vec<f64> = main_effects(found, factor).map(holds).collect();
+    let all: Vec<f64> = main_effects(experiment, factor).map(holds).collect();
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-fn is_sound(it: Shares, [held, claimed]: [std::ops::RangeInclusive<f64>; 2], found: f64) -> bool {
-    let covers = [it.first, it.second].iter().all(|share| held.contains(share));
-    covers && claimed.contains(&it.claimed) && it.interaction.min(it.effect) >= found
+fn is_sound(
+    it: Shares,
+    [coverage, claimed]: [std::ops::RangeInclusive<f64>; 2],
+    power: f64,
+) -> bool {
+    let covers = [it.first, it.second].iter().all(|share| coverage.contains(share));
+    covers && claimed.contains(&it.claimed) && it.interaction.min(it.effect) >= power
 }
 
 fn line(kind: Kind, it: Shares) -> String {
@@ -167,8 +171,8 @@ mod tests {
             Kind { sizes: [2, 2], blocks: 3, scatter: RUN, drift: Drift::Linear, by_hand: None };
         let by_hand = Kind { sizes: [2, 3], blocks: 5, by_hand: Some(SETTING), ..kind };
         for kind in [kind, by_hand] {
-            let found = shares(kind, FEW, SEED);
-            assert!(is_sound(found, [0.91..=0.99, 0.01..=0.09], 0.77), "{kind:?}: {found:?}");
+            let observed = shares(kind, FEW, SEED);
+            assert!(is_sound(observed, [0.91..=0.99, 0.01..=0.09], 0.77), "{kind:?}: {observed:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Experiments whose truth is known: runs that scatter, hosts that drift, settings that people make
-//! a little differently each time.
+//! Experiments whose truth is known: runs that scatter, hosts that drift, settings that vary a
+//! little each time.
 
 use plimsoll_analysis::experiment::{CellInput, analyse};
 use plimsoll_engine::rng::{Random, Stream};
@@ -81,7 +81,7 @@ impl Kind {
         cells
     }
 
-    /// An experiment of the kind, and what is said of it.
+    /// An experiment of the kind, and its evaluation.
     pub(super) fn experiment(self, truth: Truth, random: &mut Random) -> Experiment {
         let (cells, [firsts, seconds]) = (self.cells(), self.sizes);
         let mut values = vec![Vec::new(); cells.len()];
@@ -138,7 +138,9 @@ impl Kind {
         let factor = |((size, set), name): ((usize, Setting), &str)| Factor {
             name: name.to_owned(),
             unit: None,
-            levels: (0..size).map(|at| Level { name: at.to_string(), value: None }).collect(),
+            levels: (0..size)
+                .map(|at| Level { name: at.to_string(), system: None, value: None })
+                .collect(),
             set,
         };
         self.sizes.into_iter().zip(sets).zip(["first", "second"]).map(factor).collect()

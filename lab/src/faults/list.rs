@@ -1,6 +1,6 @@
 //! The faults: what each breaks, and the judgements that must see it.
 
-use plimsoll_model::certificate::{JudgedCase, Judgement, JudgementKind};
+use plimsoll_model::certificate::{Judgement, JudgementCase, JudgementKind};
 
 /// A fault, as a patch in `lab/faults/`.
 pub struct Fault {
@@ -12,7 +12,7 @@ pub struct Fault {
     pub expected: &'static [JudgementKind],
 }
 
-/// Eight kinds of faults, some in more than one place.
+/// Eight kinds of faults, some at more than one point of the code.
 pub const FAULTS: [Fault; 12] = [
     Fault {
         name: "due-skipped",
@@ -45,7 +45,7 @@ pub const FAULTS: [Fault; 12] = [
         expected: &[JudgementKind::Recorded],
     },
     Fault {
-        name: "wrong-merge-place",
+        name: "wrong-merge-position",
         what: "wrong merge: responses are merged into those without the generator's part",
         expected: &[JudgementKind::Sum],
     },
@@ -79,13 +79,13 @@ pub const FAULTS: [Fault; 12] = [
 /// A judgement that did not hold.
 pub struct Broken {
     pub name: String,
-    /// `None`: too few were made, which a host that is never quiet brings about.
+    /// `None`: too few were made, which happens on a host that is never quiet.
     pub kind: Option<JudgementKind>,
 }
 
 impl Broken {
-    pub fn of(judgement: &Judgement<'_>) -> Self {
-        let made = judgement.case != JudgedCase::Enough;
+    pub fn from_judgement(judgement: &Judgement<'_>) -> Self {
+        let made = judgement.case != JudgementCase::Enough;
         Self { name: judgement.to_string(), kind: made.then_some(judgement.kind) }
     }
 }
@@ -96,14 +96,18 @@ impl Fault {
         format!("lab/faults/{}.patch", self.name)
     }
 
-    /// Kinds of judgements that had to see it, and of which none did.
+    /// Kinds of judgements that had to detect it, and of which none did.
     pub fn unseen(&self, broken: &[Broken]) -> Vec<&'static str> {
-        let unseen = self.expected.iter().filter(|kind| !self.seen(broken).any(|it| it == **kind));
+        let unseen =
+            self.expected.iter().filter(|kind| !self.detected_by(broken).any(|it| it == **kind));
         unseen.map(|kind| kind.as_str()).collect()
     }
 
     /// Kinds of judgements that had to see it and did.
-    pub fn seen<'a>(&self, broken: &'a [Broken]) -> impl Iterator<Item = JudgementKind> + 'a {
+    pub fn detected_by<'a>(
+        &self,
+        broken: &'a [Broken],
+    ) -> impl Iterator<Item = JudgementKind> + 'a {
         let kinds = self.expected.iter().copied();
         kinds.filter(move |kind| broken.iter().any(|it| it.kind == Some(*kind)))
     }
@@ -114,7 +118,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
-    use plimsoll_model::certificate::Judged;
+    use plimsoll_model::certificate::JudgementOutcome;
 
     use super::super::scratch::check;
     use super::*;
@@ -148,12 +152,12 @@ mod tests {
         let expected = &[JudgementKind::Tight, JudgementKind::Stall];
         let fault = Fault { name: "", what: "", expected };
         let broken = |case, kind| {
-            let judged = Judged::Broken;
-            Broken::of(&Judgement { case, statistic: None, kind, judged })
+            let outcome = JudgementOutcome::Broken;
+            Broken::from_judgement(&Judgement { case, statistic: None, kind, outcome })
         };
-        let stall = || broken(JudgedCase::Certificate, JudgementKind::Stall);
+        let stall = || broken(JudgementCase::Certificate, JudgementKind::Stall);
         let tight = |case| broken(case, JudgementKind::Tight);
-        assert_eq!(fault.unseen(&[stall(), tight(JudgedCase::Enough)]), ["tight"]);
-        assert_eq!(fault.unseen(&[tight(JudgedCase::ClosedLoop), stall()]), [""; 0]);
+        assert_eq!(fault.unseen(&[stall(), tight(JudgementCase::Enough)]), ["tight"]);
+        assert_eq!(fault.unseen(&[tight(JudgementCase::ClosedLoop), stall()]), [""; 0]);
     }
 }

@@ -20,7 +20,7 @@ use list::{Broken, FAULTS, Fault};
 use scratch::Scratch;
 
 const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "faults" };
-/// What is asked of each program. Its own protocol shows all of them.
+/// The arguments of each program. Its own protocol shows all faults.
 const CALIBRATE: [&str; 7] =
     ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
 /// A host that is busy for a minute breaks judgements too.
@@ -45,18 +45,18 @@ fn named(name: &str) -> Result<&'static Fault> {
     FAULTS.iter().find(|fault| fault.name == name).ok_or_else(|| "no such fault".to_owned())
 }
 
-/// What came of one program.
+/// The outcome of one program.
 struct Outcome {
     what: &'static str,
     /// Judgements that did not hold.
     broken: Vec<Broken>,
     tries: u32,
-    /// It was as it must be; else what was missing.
+    /// Whether the outcome is as required; else what was missing.
     right: Result<()>,
 }
 
 /// Calibrates the program as it is and with each fault, prints a line for each, and writes the
-/// table where that is asked for.
+/// table on request.
 pub fn faults(options: &Options) -> Result<()> {
     if options.write {
         TABLE.check()?;
@@ -64,10 +64,10 @@ pub fn faults(options: &Options) -> Result<()> {
     let scratch = Scratch::new()?;
     let mut outcomes = vec![sound(&scratch.build()?)?];
     println!("{}", outcomes[0].line());
-    let is_wanted = |fault: &&Fault| {
+    let is_selected = |fault: &&Fault| {
         options.only.is_empty() || options.only.iter().any(|only| only.name == fault.name)
     };
-    for fault in FAULTS.iter().filter(is_wanted) {
+    for fault in FAULTS.iter().filter(is_selected) {
         let broken = scratch.broken(fault)?;
         let outcome = refused(&scratch.build()?, fault)?;
         drop(broken);
@@ -98,7 +98,7 @@ fn sound(program: &Path) -> Result<Outcome> {
             return Ok(outcome);
         }
         kinds_broken +=
-            FAULTS.iter().map(|fault| fault.seen(&outcome.broken).count()).sum::<usize>();
+            FAULTS.iter().map(|fault| fault.detected_by(&outcome.broken).count()).sum::<usize>();
         eprintln!("{}", outcome.line());
     }
     outcome.right = Err(match kinds_broken {
@@ -118,7 +118,7 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
         outcome.tries += 1;
         outcome.broken = calibrate(program)?;
         let unseen = fault.unseen(&outcome.broken);
-        // Those that saw it come first.
+        // Those that detected it come first.
         outcome.broken.sort_by_key(|it| !it.kind.is_some_and(|it| fault.expected.contains(&it)));
         outcome.right = match unseen[..] {
             [] => return Ok(outcome),
@@ -145,7 +145,7 @@ fn calibrate(program: &Path) -> Result<Vec<Broken>> {
     }
     let certificate: Certificate = serde_json::from_slice(&ended.stdout)
         .map_err(|e| format!("{}: no certificate: {e}", command::shown(&calibrate)))?;
-    Ok(certificate.broken().iter().map(Broken::of).collect())
+    Ok(certificate.broken().iter().map(Broken::from_judgement).collect())
 }
 
 impl Outcome {

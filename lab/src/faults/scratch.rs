@@ -36,8 +36,8 @@ pub struct Scratch {
 impl Scratch {
     /// A copy of the sources as they are now.
     pub fn new() -> Result<Self> {
-        let place = workspace::target().join("faults");
-        let scratch = Self { sources: place.join("src"), built: place.join("build") };
+        let folder = workspace::target().join("faults");
+        let scratch = Self { sources: folder.join("src"), built: folder.join("build") };
         program::copy_sources(&scratch.sources)?;
         Ok(scratch)
     }
@@ -78,7 +78,7 @@ pub struct Broken<'a> {
 
 impl Drop for Broken<'_> {
     fn drop(&mut self) {
-        // What cannot be undone is copied anew by the next command.
+        // The next command copies anew what cannot be undone.
         let _ = command::run(&mut apply(&self.scratch.sources, self.fault, &["--reverse"]));
     }
 }

@@ -19,7 +19,7 @@ const TABLE: Table<'_> = Table { page: PAGE, name: "fleet failures" };
 const FIRST_INSTANT: Duration = Duration::from_millis(50);
 /// Of the time that a run takes: up to the last load point.
 const LAST_INSTANT: f64 = 0.9;
-/// Stops that nobody misses, and stops that outlast the silence and the end of the agent.
+/// Pauses that go unnoticed, and pauses that outlast the silence limit and the end of the agent.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
 /// Makes the runs and prints the table.
@@ -51,8 +51,8 @@ pub fn failures(program: &Path, options: &Options) -> Result<()> {
     }
 }
 
-/// The failures of agents in turns, then those of controllers; all instants follow from the seed.
-/// `took` is the time of a run.
+/// The failures of agents in rotation, then those of controllers; all instants follow from the
+/// seed. `took` is the time of a run.
 fn trials(options: &Options, took: Duration) -> Vec<Trial> {
     let instants = (FIRST_INSTANT, took.mul_f64(LAST_INSTANT).max(2 * FIRST_INSTANT));
     let agents = (0..options.agents).map(|number| match number % 3 {

@@ -1,4 +1,4 @@
-//! Stands between a controller and an agent, and counts what they say by kind of message.
+//! Relays between a controller and an agent, and counts their messages by kind.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,16 +23,16 @@ pub type Sum = (u64, u64);
 pub type Sums = BTreeMap<String, Sum>;
 
 /// Runs the command, and writes the sums to the file when its output ends.
-pub fn meter(file: &Path, words: &[OsString]) -> Result<()> {
-    let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
+pub fn meter(file: &Path, command_line: &[OsString]) -> Result<()> {
+    let [program, arguments @ ..] = command_line else { return Err("no command".to_owned()) };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("cannot start the agent: {e}"))?;
     let sums = Arc::new(Mutex::new(Sums::new()));
     let (to, from) = (child.stdin.take(), child.stdout.take());
-    let told = Arc::clone(&sums);
+    let input_sums = Arc::clone(&sums);
     // It may wait for more until this process ends.
-    thread::spawn(move || to.map(|to| pass(std::io::stdin().lock(), to, ("to", &told))));
+    thread::spawn(move || to.map(|to| pass(std::io::stdin().lock(), to, ("to", &input_sums))));
     if let Some(from) = from {
         pass(from, std::io::stdout().lock(), ("from", &sums));
     }
@@ -49,7 +49,7 @@ pub fn read(file: &Path) -> Result<Sums> {
 }
 
 /// Until either end goes.
-fn pass(mut from: impl Read, mut to: impl Write, (way, sums): (&str, &Mutex<Sums>)) {
+fn pass(mut from: impl Read, mut to: impl Write, (direction, sums): (&str, &Mutex<Sums>)) {
     let (mut chunk, mut rest) = (vec![0; CHUNK_BYTES], Vec::new());
     while let Ok(length @ 1..) = from.read(&mut chunk) {
         let bytes = &chunk[..length];
@@ -57,19 +57,20 @@ fn pass(mut from: impl Read, mut to: impl Write, (way, sums): (&str, &Mutex<Sums
             return;
         }
         rest.extend_from_slice(bytes);
-        let read = count(&rest, way, &mut sums.lock().unwrap_or_else(PoisonError::into_inner));
+        let read =
+            count(&rest, direction, &mut sums.lock().unwrap_or_else(PoisonError::into_inner));
         rest.drain(..read);
     }
 }
 
 /// Adds the frames that are whole; answers with their bytes.
-fn count(bytes: &[u8], way: &str, sums: &mut Sums) -> usize {
+fn count(bytes: &[u8], direction: &str, sums: &mut Sums) -> usize {
     let mut read = 0;
     while let Some((header, rest)) = bytes[read..].split_first_chunk::<HEADER_BYTES>() {
         let [.., l0, l1, l2, l3] = *header;
         let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
         let Some(payload) = rest.get(..length) else { break };
-        let sum = sums.entry(format!("{way} {}", kind(payload))).or_default();
+        let sum = sums.entry(format!("{direction} {}", kind(payload))).or_default();
         sum.0 += 1;
         sum.1 += (HEADER_BYTES + length) as u64;
         read += HEADER_BYTES + length;

@@ -29,7 +29,7 @@ enum Part {
     Failures,
     /// Starts of 16, 64 and 256 agents, and the size of what one sends
     Scale,
-    /// CPU per op of four agents beside one
+    /// CPU per op of four agents, compared with one
     Overhead,
 }
 

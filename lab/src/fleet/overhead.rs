@@ -1,4 +1,4 @@
-//! `cargo lab fleet overhead`: CPU per op of four agents, beside that of one.
+//! `cargo lab fleet overhead`: CPU per op of four agents, compared with that of one.
 
 use std::fs;
 use std::path::Path;
@@ -9,9 +9,9 @@ use xtask::verb::Result;
 
 use super::{Options, PAGE};
 use crate::bench::median;
+use crate::network::{GENERATOR_CORE, Network};
 use crate::nginx::Nginx;
 use crate::page::Table;
-use crate::place::{GENERATOR_CORE, Place};
 use crate::{process, program};
 
 const TABLE: Table<'_> = Table { page: PAGE, name: "fleet overhead" };
@@ -19,16 +19,16 @@ const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// Of a core, for each agent.
 const SHARE: f64 = 0.15;
 const AGENTS: u32 = 4;
-/// At most so many times the cost of one.
+/// At most this many times the cost of one.
 const LIMIT: f64 = 1.1;
 /// A run that was further behind its load, on a host that others use too, is no measurement.
-const HELD_RATIO: f64 = 0.95;
+const SUSTAINED_RATIO: f64 = 0.95;
 /// The first guess of the rate that takes this share.
 const FIRST_RATE: f64 = 5_000.0;
 
-/// Who makes the load, and which part of it.
+/// The generators of the load, and their part of it.
 #[derive(Clone, Copy)]
-struct Makers {
+struct GeneratorSetup {
     name: &'static str,
     /// `None`: the program alone.
     agents: Option<u32>,
@@ -36,13 +36,14 @@ struct Makers {
     part: f64,
 }
 
-const FOUR: Makers = Makers { name: "four agents", agents: Some(AGENTS), part: 1.0 };
+const FOUR: GeneratorSetup =
+    GeneratorSetup { name: "four agents", agents: Some(AGENTS), part: 1.0 };
 /// What four are compared with, the first for the verdict: a worker that is woken late has more to
 /// do each time, so that the same load in all costs one agent less per op.
-const OTHERS: [Makers; 3] = [
-    Makers { name: "one agent, a quarter of the load", agents: Some(1), part: 0.25 },
-    Makers { name: "one agent, the same load in all", agents: Some(1), part: 1.0 },
-    Makers { name: "no agents, the same load in all", agents: None, part: 1.0 },
+const OTHERS: [GeneratorSetup; 3] = [
+    GeneratorSetup { name: "one agent, a quarter of the load", agents: Some(1), part: 0.25 },
+    GeneratorSetup { name: "one agent, the same load in all", agents: Some(1), part: 1.0 },
+    GeneratorSetup { name: "no agents, the same load in all", agents: None, part: 1.0 },
 ];
 
 /// A run: CPU time of its generators per op, and the share of a core that they had.
@@ -58,19 +59,19 @@ struct Bench<'b> {
     folder: &'b Path,
 }
 
-/// Makes the runs in turns and prints the table.
+/// Makes the runs alternately and prints the table.
 pub fn overhead(program: &Path, options: &Options) -> Result<()> {
     if options.write {
         TABLE.check()?;
     }
-    let (folder, server) = (program::temporary()?, Nginx::start(&Place::Host)?);
+    let (folder, server) = (program::temporary()?, Nginx::start(&Network::Host)?);
     let bench = Bench { program, url: server.url("/1k"), folder: folder.path() };
     let rate = bench.rate()?;
     let mut four = Vec::new();
     let mut others: [Vec<Cost>; 3] = Default::default();
     for round in 1..=options.rounds {
         let costs: Result<Vec<Cost>> =
-            [FOUR].iter().chain(&OTHERS).map(|makers| bench.cost(*makers, rate)).collect();
+            [FOUR].iter().chain(&OTHERS).map(|setup| bench.cost(*setup, rate)).collect();
         match costs.as_deref() {
             Ok([cost, rest @ ..]) => {
                 four.push(*cost);
@@ -88,7 +89,7 @@ pub fn overhead(program: &Path, options: &Options) -> Result<()> {
     }
     match ratio(&four, &others[0]) {
         Some(ratio) if ratio <= LIMIT => Ok(()),
-        ratio => Err(format!("four agents beside one: {ratio:?}, the limit is {LIMIT}")),
+        ratio => Err(format!("four agents compared with one: {ratio:?}, the limit is {LIMIT}")),
     }
 }
 
@@ -103,14 +104,14 @@ impl Bench<'_> {
         Ok((each * f64::from(AGENTS)).round())
     }
 
-    fn cost(&self, makers: Makers, rate: f64) -> Result<Cost> {
+    fn cost(&self, setup: GeneratorSetup, rate: f64) -> Result<Cost> {
         let bundle = self.folder.join("run");
         let _ = fs::remove_dir_all(&bundle);
-        let rate = (rate * makers.part).round();
+        let rate = (rate * setup.part).round();
         let own = self.program.to_string_lossy();
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &own);
+        let mut command = Network::Host.pinned(GENERATOR_CORE, &own);
         command.args(["run", "web-url", &self.url, "--workers", "1", "--pacing", "precise"]);
-        for _ in 0..makers.agents.unwrap_or(0) {
+        for _ in 0..setup.agents.unwrap_or(0) {
             command.args(["--agents", "exec:env"]);
         }
         command.args(["--points", &rate.to_string()]);
@@ -128,12 +129,12 @@ impl Bench<'_> {
         let point = &result["points"][0];
         let cost = cost(point).ok_or_else(|| finished.failure())?;
         let achieved = point["achieved_ops_per_s"].as_f64().unwrap_or(0.0);
-        if achieved < rate * HELD_RATIO {
-            return Err(format!("{}: {achieved:.0} of {rate} requests/s", makers.name));
+        if achieved < rate * SUSTAINED_RATIO {
+            return Err(format!("{}: {achieved:.0} of {rate} requests/s", setup.name));
         }
         eprintln!(
             "{}: {:.2} µs per op, {:.2} cores at {rate}/s",
-            makers.name,
+            setup.name,
             cost.ns_per_op / 1e3,
             cost.cores
         );
@@ -168,10 +169,10 @@ fn table(rate: f64, four: &[Cost], others: &[Vec<Cost>]) -> String {
         cell(us(four)),
         cell(cores(four))
     );
-    for (makers, costs) in OTHERS.iter().zip(others) {
+    for (setup, costs) in OTHERS.iter().zip(others) {
         let ratio = cell(ratio(four, costs));
         let (us, cores) = (cell(us(costs)), cell(cores(costs)));
-        text.push_str(&format!("| {} | {us} | {cores} | {ratio} |\n", makers.name));
+        text.push_str(&format!("| {} | {us} | {cores} | {ratio} |\n", setup.name));
     }
     text
 }

@@ -18,7 +18,7 @@ use crate::program;
 const TABLE: Table<'_> = Table { page: PAGE, name: "fleet scale" };
 const NUMBERS: [usize; 3] = [16, 64, 256];
 const RUN_LIMIT: Duration = Duration::from_secs(240);
-/// Of the load point whose stream is measured: so many ops a second, so many seconds of window.
+/// Ops per second and seconds of window of the load point whose stream is measured.
 const METERED: (u32, u32) = (1_000, 30);
 
 /// Starts the agents and prints the table.
@@ -84,7 +84,7 @@ fn run(program: &Path, target: &Target, agents: usize, folder: &Path) -> Result<
         memory = memory_bytes(id, "VmHWM:").unwrap_or(memory);
     })?;
     let result = program::result(&bundle, &finished)?;
-    let clocks = Clocks::of(&result["points"][0]).ok_or_else(|| finished.failure())?;
+    let clocks = Clocks::from_point(&result["points"][0]).ok_or_else(|| finished.failure())?;
     Ok(format!("{:.2} | {:.0} | {}", cpu.as_secs_f64(), memory as f64 / 1e6, clocks.cells()))
 }
 
@@ -98,7 +98,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    fn of(point: &Value) -> Option<Self> {
+    fn from_point(point: &Value) -> Option<Self> {
         let agents = point["agents"].as_array()?;
         let all = |path: &str| -> Option<Vec<i64>> {
             agents.iter().map(|agent| agent.pointer(path)?.as_i64()).collect()
@@ -126,7 +126,7 @@ impl Clocks {
     }
 }
 
-/// What an agent and its controller say to each other in a run of one load point.
+/// The messages between an agent and its controller in a run of one load point.
 fn stream(program: &Path, target: &Target, folder: &Path) -> Result<String> {
     let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
     let (bundle, sums) = (folder.join("metered"), folder.join("sums.json"));
@@ -169,7 +169,7 @@ mod tests {
             {"start_skew_ns": 2_000, "clock": {"offset_ns": 9_000, "bound_ns": 7_000}},
             {"start_skew_ns": 1_000, "clock": {"offset_ns": 0, "bound_ns": 6_000}},
         ]});
-        assert_eq!(Clocks::of(&point).unwrap().cells(), "6 (7) | 1 | 2 | 13");
-        assert!(Clocks::of(&serde_json::json!({"agents": []})).is_none());
+        assert_eq!(Clocks::from_point(&point).unwrap().cells(), "6 (7) | 1 | 2 | 13");
+        assert!(Clocks::from_point(&serde_json::json!({"agents": []})).is_none());
     }
 }

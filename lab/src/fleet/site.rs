@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use xtask::verb::Result;
 
 use super::target::Target;
+use crate::confinement::{INSIDE_TOO, OUTSIDE_TOO};
 use crate::remote::Remote;
-use crate::stage::{INSIDE_TOO, OUTSIDE_TOO};
 
 /// Variable of every process of a run, and its value the run's.
 const TOKEN: &str = "LAB_FLEET";
@@ -123,7 +123,7 @@ impl<'s> Site<'s> {
     }
 }
 
-/// It has ended, and nobody has asked for its status.
+/// It has ended, and its status was not collected.
 fn is_zombie(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))

@@ -1,4 +1,4 @@
-//! A web server that writes down who asked when.
+//! A web server that records the sender and the instant of each request.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -21,12 +21,12 @@ pub struct Request {
     pub from: IpAddr,
 }
 
-type Seen = Arc<Mutex<Vec<Request>>>;
+type RequestLog = Arc<Mutex<Vec<Request>>>;
 
 /// The server. Ended when dropped; its connections end with their clients.
 pub struct Target {
     pub address: SocketAddr,
-    seen: Seen,
+    requests: RequestLog,
     ended: Arc<AtomicBool>,
     accepting: Option<JoinHandle<()>>,
 }
@@ -37,15 +37,15 @@ impl Target {
         let wrong = |e: std::io::Error| format!("cannot listen on {at}: {e}");
         let listener = TcpListener::bind((at, 0)).map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
-        let (seen, ended) = (Seen::default(), Arc::new(AtomicBool::new(false)));
-        let (to_write, asked) = (Arc::clone(&seen), Arc::clone(&ended));
-        let accepting = thread::spawn(move || accept(&listener, &to_write, &asked));
-        Ok(Self { address, seen, ended, accepting: Some(accepting) })
+        let (requests, ended) = (RequestLog::default(), Arc::new(AtomicBool::new(false)));
+        let (to_write, stop) = (Arc::clone(&requests), Arc::clone(&ended));
+        let accepting = thread::spawn(move || accept(&listener, &to_write, &stop));
+        Ok(Self { address, requests, ended, accepting: Some(accepting) })
     }
 
-    /// Requests since this was asked last, in the order in which they came.
+    /// Requests since the last call, in the order of arrival.
     pub fn take(&self) -> Vec<Request> {
-        std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -59,20 +59,20 @@ impl Drop for Target {
     }
 }
 
-fn accept(listener: &TcpListener, seen: &Seen, ended: &AtomicBool) {
+fn accept(listener: &TcpListener, requests: &RequestLog, ended: &AtomicBool) {
     for client in listener.incoming().flatten() {
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        let seen = Arc::clone(seen);
+        let requests = Arc::clone(requests);
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         // Without a thread the client finds its connection closed.
-        let _ = thread.spawn(move || serve(&client, &seen));
+        let _ = thread.spawn(move || serve(&client, &requests));
     }
 }
 
 /// Until the client goes.
-fn serve(client: &TcpStream, seen: &Seen) -> Option<()> {
+fn serve(client: &TcpStream, requests: &RequestLog) -> Option<()> {
     client.set_nodelay(true).ok()?;
     let from = client.peer_addr().ok()?.ip();
     let (mut reader, mut line) = (BufReader::new(client), String::new());
@@ -83,7 +83,7 @@ fn serve(client: &TcpStream, seen: &Seen) -> Option<()> {
         }
         if line.trim().is_empty() {
             let request = Request { at_ns: ClockReading::now().unix_ns, from };
-            seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+            requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
             (&mut &*client).write_all(REPLY).ok()?;
         }
     }
@@ -105,9 +105,9 @@ mod tests {
             client.read_exact(&mut reply).unwrap();
             assert_eq!(reply, REPLY);
         }
-        let seen = target.take();
-        assert_eq!(seen.len(), 2);
-        assert!(seen[0].at_ns <= seen[1].at_ns && seen[0].from.is_loopback());
+        let requests = target.take();
+        assert_eq!(requests.len(), 2);
+        assert!(requests[0].at_ns <= requests[1].at_ns && requests[0].from.is_loopback());
         assert!(target.take().is_empty());
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use xtask::verb::Result;
 
 use super::site::{POINTS, RunProcess, Site};
-use super::verdict::{Counted, Fault, Standing, Story, Verdict, attempts, counted};
+use super::verdict::{Counted, Fault, PointState, Story, Verdict, attempts, counted};
 use crate::process::{self, Running};
 
 /// A run that takes longer does not end.
@@ -32,7 +32,7 @@ pub struct Trial {
     pub agent: usize,
     /// From the start of the run.
     pub after: Duration,
-    /// How long a stopped agent is stopped.
+    /// How long an agent is paused.
     pub pause: Duration,
 }
 
@@ -54,23 +54,23 @@ pub struct Outcome {
     pub valid: usize,
 }
 
-/// How long a run takes in which nothing fails.
+/// The duration of a run without failures.
 pub fn undisturbed(site: &Site<'_>, folder: &Path) -> Result<Duration> {
     let bundle = folder.join("undisturbed");
     let log = bundle.with_extension("log");
-    let mut course = Course { site, bundle, log, outcome: Outcome::default() };
+    let mut run = TrialRun { site, bundle, log, outcome: Outcome::default() };
     let began = process::now();
-    course.wait(&mut site.run(&course.bundle, &course.log)?, None)?;
+    run.wait(&mut site.run(&run.bundle, &run.log)?, None)?;
     let took = began.elapsed();
-    course.settle()?;
-    match course.standings().len() {
+    run.settle()?;
+    match run.standings().len() {
         POINTS => Ok(took),
-        _ => Err(fs::read_to_string(&course.log).unwrap_or_default()),
+        _ => Err(fs::read_to_string(&run.log).unwrap_or_default()),
     }
 }
 
-/// A run under way.
-struct Course<'c> {
+/// A run in progress.
+struct TrialRun<'c> {
     site: &'c Site<'c>,
     bundle: PathBuf,
     log: PathBuf,
@@ -78,7 +78,7 @@ struct Course<'c> {
 }
 
 impl Outcome {
-    /// Nothing happened that must not.
+    /// Whether no violation occurred.
     pub fn is_good(&self) -> bool {
         let Verdict { lost, wrongly_valid, miscounted, late_requests, .. } = self.verdict;
         let Self { endless, left, missing, .. } = *self;
@@ -91,28 +91,28 @@ impl Trial {
     pub fn make(&self, site: &Site<'_>, folder: &Path) -> Result<Outcome> {
         let bundle = folder.join(format!("run-{}", self.number));
         let log = bundle.with_extension("log");
-        let mut course = Course { site, bundle, log, outcome: Outcome::default() };
+        let mut run = TrialRun { site, bundle, log, outcome: Outcome::default() };
         site.target.take();
-        let mut controller = Running(site.run(&course.bundle, &course.log)?);
+        let mut controller = Running(site.run(&run.bundle, &run.log)?);
         let start = now_ns();
         while now_ns() < start + self.after.as_nanos() as u64 {
             std::thread::sleep(LOOK_AGAIN);
         }
-        let Some(victim) = course.victim(self, &mut controller.0)? else {
+        let Some(victim) = run.victim(self, &mut controller.0)? else {
             return Err("the run ended before anything failed".to_owned());
         };
         let at_ns = now_ns();
         self.strike(site, victim)?;
-        let counted_before = counted(&course.journal());
-        course.outcome.counted = counted_before.len();
-        let continued_ns = course.wait(&mut controller.0, self.ends_at(at_ns, victim))?;
-        course.settle()?;
+        let counted_before = counted(&run.journal());
+        run.outcome.counted = counted_before.len();
+        let continued_ns = run.wait(&mut controller.0, self.ends_at(at_ns, victim))?;
+        run.settle()?;
         if self.fault == Fault::Cut {
             site.remote.namespace.mend()?;
             site.remote.wait()?;
         }
-        let resumed_ns = course.resume()?;
-        Ok(course.judge(self, (at_ns, continued_ns, resumed_ns), counted_before))
+        let resumed_ns = run.resume()?;
+        Ok(run.evaluate(self, (at_ns, continued_ns, resumed_ns), counted_before))
     }
 
     fn strike(&self, site: &Site<'_>, victim: RunProcess) -> Result<()> {
@@ -124,7 +124,7 @@ impl Trial {
         Ok(())
     }
 
-    /// When a stopped agent is set going again.
+    /// When a paused agent is resumed.
     fn ends_at(&self, at_ns: u64, victim: RunProcess) -> Option<Stopped> {
         let until_ns = at_ns + self.pause.as_nanos() as u64;
         (self.fault == Fault::Stop).then_some(Stopped { victim, until_ns })
@@ -143,26 +143,26 @@ impl Drop for Stopped {
     }
 }
 
-impl Course<'_> {
-    /// Who fails, once it is there.
+impl TrialRun<'_> {
+    /// The process that fails, once it exists.
     fn victim(&self, trial: &Trial, controller: &mut Child) -> Result<Option<RunProcess>> {
-        let wanted = Some(trial.agent);
+        let agent = Some(trial.agent);
         loop {
             if !is_running(controller)? {
                 return Ok(None);
             }
-            let found = match trial.fault {
+            let victim = match trial.fault {
                 Fault::Controller => Some(RunProcess { id: controller.id(), agent: None }),
-                _ => self.site.processes().into_iter().find(|process| process.agent == wanted),
+                _ => self.site.processes().into_iter().find(|process| process.agent == agent),
             };
-            if found.is_some() {
-                return Ok(found);
+            if victim.is_some() {
+                return Ok(victim);
             }
             std::thread::sleep(LOOK_AGAIN);
         }
     }
 
-    /// Waits for the end of the run, and of the stop of an agent; tells when that was.
+    /// Waits for the end of the run, and of the pause of an agent; returns when that was.
     fn wait(
         &mut self,
         controller: &mut Child,
@@ -204,7 +204,7 @@ impl Course<'_> {
         }
     }
 
-    /// Resumes a run that began and did not finish; tells when.
+    /// Resumes a run that began and did not finish; returns when.
     fn resume(&mut self) -> Result<Option<u64>> {
         let journal = self.journal();
         let ended = |record: &JournalRecord| matches!(record, JournalRecord::RunFinished { .. });
@@ -225,7 +225,7 @@ impl Course<'_> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    fn judge(
+    fn evaluate(
         mut self,
         trial: &Trial,
         (at_ns, continued_ns, resumed_ns): (u64, Option<u64>, Option<u64>),
@@ -245,39 +245,39 @@ impl Course<'_> {
             standings: self.standings(),
             requests: self.site.target.take(),
         };
-        self.outcome.verdict = story.judge();
-        let counts = |standing: &&Standing| **standing != Standing::Out;
+        self.outcome.verdict = story.evaluate();
+        let counts = |state: &&PointState| **state != PointState::Out;
         self.outcome.valid = story.standings.values().filter(counts).count();
-        // A run that was refused before its first load point has none, and said so.
+        // A run that was refused before its first load point has none, and reported it.
         let planned = if journal.is_empty() { 0 } else { POINTS };
         self.outcome.missing = planned.saturating_sub(story.standings.len()) as u32;
         self.outcome
     }
 
-    /// What the result says of each load point.
-    fn standings(&self) -> BTreeMap<u32, Standing> {
+    /// The state of each load point in the result.
+    fn standings(&self) -> BTreeMap<u32, PointState> {
         let text = fs::read_to_string(self.bundle.join("result.json")).unwrap_or_default();
         let result: Value = serde_json::from_str(&text).unwrap_or_default();
         let points = result["points"].as_array().into_iter().flatten();
-        points.filter_map(standing).collect()
+        points.filter_map(point_state).collect()
     }
 }
 
-fn standing(point: &Value) -> Option<(u32, Standing)> {
+fn point_state(point: &Value) -> Option<(u32, PointState)> {
     let position = u32::try_from(point["position"].as_u64()?).ok()?;
     let is_out = point["valid"] != true || !point["not_counted"].is_null();
     let is_warned = point["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty());
     Some((
         position,
         match (is_out, is_warned) {
-            (true, _) => Standing::Out,
-            (false, true) => Standing::Warned,
-            (false, false) => Standing::Clean,
+            (true, _) => PointState::Out,
+            (false, true) => PointState::Warned,
+            (false, false) => PointState::Clean,
         },
     ))
 }
 
-/// One that has ended has no need of it.
+/// A process that has ended needs no signal.
 fn signal(process: RunProcess, signal: Signal) {
     if let Some(id) = Pid::from_raw(process.id.cast_signed()) {
         let _ = kill_process(id, signal);

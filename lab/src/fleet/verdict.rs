@@ -1,4 +1,4 @@
-//! What came of a failure, from the journal, the result and the server's list of requests.
+//! The effects of a failure, from the journal, the result and the server's list of requests.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,14 +29,14 @@ pub enum Fault {
 /// A load point that was counted: its ordinal and when it started.
 pub type Counted = (u32, u64);
 
-/// All that is known of a run in which something failed. Times are nanoseconds since the epoch.
+/// The record of a run in which something failed. Times are nanoseconds since the epoch.
 pub struct Story {
     pub fault: Fault,
     /// Of the agent that failed; `None` where it was the controller.
     pub agent: Option<IpAddr>,
     /// When it failed.
     pub at_ns: u64,
-    /// When it was set going again.
+    /// When it was resumed.
     pub continued_ns: Option<u64>,
     /// When the run was resumed.
     pub resumed_ns: Option<u64>,
@@ -45,15 +45,15 @@ pub struct Story {
     /// Load points that are counted in the end.
     pub in_the_end: Vec<Counted>,
     pub attempts: Vec<Attempt>,
-    /// What the result says of each load point.
-    pub standings: BTreeMap<u32, Standing>,
+    /// The state of each load point in the result.
+    pub standings: BTreeMap<u32, PointState>,
     pub requests: Vec<Request>,
 }
 
-/// What a result says of a load point.
+/// The state of a load point in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Invalid, or not counted because the load was not held.
+pub enum PointState {
+    /// Invalid, or not counted because the load was not sustained.
     Out,
     /// It counts, with a warning.
     Warned,
@@ -64,9 +64,9 @@ pub enum Standing {
 /// How often something happened that must not happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The failure hit a load point under way.
+    /// The failure hit a load point in progress.
     pub hit: u32,
-    /// That load point was made again.
+    /// Repetitions of that load point.
     pub again: u32,
     /// Load points that had been counted and are not in the result exactly once.
     pub lost: u32,
@@ -121,7 +121,7 @@ pub fn attempts(journal: &[JournalRecord], agents: &[(String, IpAddr)]) -> Vec<A
             }
             JournalRecord::PointFinished(record) => {
                 let its = attempts.iter_mut().rfind(|it| it.ordinal == record.point.ordinal);
-                let load = CountedLoad::of(record, agents);
+                let load = CountedLoad::from_record(record, agents);
                 its.into_iter().for_each(|attempt| attempt.load = Some(load.clone()));
             }
             _ => {}
@@ -131,7 +131,7 @@ pub fn attempts(journal: &[JournalRecord], agents: &[(String, IpAddr)]) -> Vec<A
 }
 
 impl CountedLoad {
-    fn of(record: &PointRecord, agents: &[(String, IpAddr)]) -> Self {
+    fn from_record(record: &PointRecord, agents: &[(String, IpAddr)]) -> Self {
         let took_part = |name: &str| record.agents.iter().any(|agent| agent.name == name);
         let agents = agents.iter().filter(|(name, _)| took_part(name));
         let started_ns = record.started_unix_ns;
@@ -146,7 +146,7 @@ impl CountedLoad {
 
 impl Story {
     /// What came of it.
-    pub fn judge(&self) -> Verdict {
+    pub fn evaluate(&self) -> Verdict {
         let (before, after): (Vec<_>, Vec<_>) =
             self.attempts.iter().partition(|attempt| attempt.at_ns <= self.at_ns);
         let had_ended =
@@ -178,18 +178,18 @@ impl Story {
     fn is_wrongly_valid(&self, hit: &Attempt) -> bool {
         let started = hit.load.as_ref().is_some_and(|load| load.started_ns <= self.at_ns);
         match self.standings.get(&hit.ordinal) {
-            Some(Standing::Clean) => started,
-            Some(Standing::Warned) => started && self.fault != Fault::Stop,
-            Some(Standing::Out) | None => false,
+            Some(PointState::Clean) => started,
+            Some(PointState::Warned) => started && self.fault != Fault::Stop,
+            Some(PointState::Out) | None => false,
         }
     }
 
     fn counts(&self, attempt: &Attempt) -> bool {
-        let standing = self.standings.get(&attempt.ordinal);
-        matches!(standing, Some(Standing::Clean | Standing::Warned))
+        let state = self.standings.get(&attempt.ordinal);
+        matches!(state, Some(PointState::Clean | PointState::Warned))
     }
 
-    /// Every op of a load point that counts is a request of its agents, and the other way round.
+    /// Every op of a load point that counts is a request of its agents, and vice versa.
     fn miscounted(&self) -> u32 {
         let ends = self.attempts.iter().skip(1).map(|next| next.at_ns).chain([u64::MAX]);
         let is_wrong = |(attempt, end_ns): &(&Attempt, u64)| {

@@ -23,7 +23,7 @@ fn request(tenths: u64, from: u8) -> Request {
 fn verdict_of(fault: Fault, requests: &[Request], change: impl FnOnce(&mut Story)) -> Verdict {
     let again = Attempt { at_ns: 16 * SECOND, ..attempt(2, 16, true) };
     let attempts = [attempt(1, 10, true), attempt(2, 12, false), again];
-    let standings = BTreeMap::from([(1, Standing::Clean), (2, Standing::Clean)]);
+    let standings = BTreeMap::from([(1, PointState::Clean), (2, PointState::Clean)]);
     let first = (1, 10 * SECOND + SECOND / 2);
     let requests =
         [&[request(108, 1), request(108, 2), request(168, 1), request(168, 2)], requests];
@@ -41,7 +41,7 @@ fn verdict_of(fault: Fault, requests: &[Request], change: impl FnOnce(&mut Story
         requests,
     };
     change(&mut story);
-    story.judge()
+    story.evaluate()
 }
 
 const GOOD: Verdict =
@@ -89,16 +89,16 @@ fn a_load_point_in_which_an_agent_failed_may_not_be_valid() {
     // The requests at 16.8 s are those of another load point.
     let expected = Verdict { again: 0, wrongly_valid: 1, miscounted: 1, ..GOOD };
     assert_eq!(verdict, expected);
-    let wrongly_valid = |fault, standing| {
+    let wrongly_valid = |fault, state| {
         let change = |story: &mut Story| {
             story.attempts = attempts.to_vec();
-            story.standings.insert(2, standing);
+            story.standings.insert(2, state);
         };
         verdict_of(fault, &[], change).wrongly_valid
     };
-    assert_eq!(wrongly_valid(Fault::Stop, Standing::Warned), 0);
-    assert_eq!(wrongly_valid(Fault::Kill, Standing::Warned), 1);
-    assert_eq!(wrongly_valid(Fault::Kill, Standing::Out), 0);
+    assert_eq!(wrongly_valid(Fault::Stop, PointState::Warned), 0);
+    assert_eq!(wrongly_valid(Fault::Kill, PointState::Warned), 1);
+    assert_eq!(wrongly_valid(Fault::Kill, PointState::Out), 0);
 }
 
 #[test]

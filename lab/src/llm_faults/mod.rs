@@ -1,10 +1,10 @@
-//! `cargo lab llm-faults`: what clients of language models report of servers that do what other
-//! clients have stumbled over. The truth is what the server was told to do, and what it saw.
+//! `cargo lab llm-faults`: what clients of language models report of servers that reproduce known
+//! problems of other clients. The truth is the server's script and log.
 
+mod reports;
 mod run;
-mod stages;
+mod scenarios;
 mod table;
-mod told;
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use clap::Parser;
 use xtask::verb::Result;
 
 use crate::bench::{facts, record};
-use crate::clients::client::{Client, Found};
+use crate::clients::client::{Client, InstalledClient};
 use crate::page::Table;
 use crate::program;
-use stages::Stage;
+use scenarios::Scenario;
 
 /// The page that holds the tables.
 const PAGE: &str = "docs/llm-faults.md";
@@ -23,8 +23,8 @@ const PAGE: &str = "docs/llm-faults.md";
 /// Options of `cargo lab llm-faults`.
 #[derive(Parser)]
 pub struct Options {
-    /// Folder of the rivals: virtual environments `aiperf`, `guidellm`, `endpoints`, and the program
-    /// `vllm-bench`. Each is used if it is there.
+    /// Folder of the rivals: virtual environments `aiperf`, `guidellm`, `endpoints`, and the
+    /// program `vllm-bench`. Each is used if it is there.
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
     /// Tables to measure: broken, mixed, first, tokens, connections. [default: all]
@@ -38,33 +38,35 @@ pub struct Options {
     write: bool,
 }
 
-/// Some stages, and their name on the command line and in the page's markers.
-const TABLES: [(&str, &[Stage]); 5] = [
-    ("broken", &stages::BROKEN),
-    ("mixed", &stages::MIXED),
-    ("first", &stages::FIRST),
-    ("tokens", &stages::TOKENS),
-    ("connections", &stages::CONNECTIONS),
+/// Groups of scenarios, each with its name on the command line and in the page's markers.
+const TABLES: [(&str, &[Scenario]); 5] = [
+    ("broken", &scenarios::BROKEN),
+    ("mixed", &scenarios::MIXED),
+    ("first", &scenarios::FIRST),
+    ("tokens", &scenarios::TOKENS),
+    ("connections", &scenarios::CONNECTIONS),
 ];
 
 /// In the order of the columns.
 const CLIENTS: [Client; 5] =
     [Client::Plimsoll, Client::VllmBench, Client::Endpoints, Client::AiPerf, Client::GuideLlm];
 
-/// Runs every client once on every stage that was asked for, and prints the tables.
+/// Runs every client once on every requested scenario, and prints the tables.
 pub fn llm_faults(options: &Options) -> Result<()> {
     if options.write {
         record::writable()?;
     }
-    let found = find(options)?;
+    let installed = find(options)?;
     let is_meant = |name: &str| options.only.is_empty() || options.only.iter().any(|it| it == name);
-    for (name, stages) in TABLES.into_iter().filter(|(name, _)| is_meant(name)) {
-        let rows: Vec<Vec<run::Outcome>> =
-            stages.iter().map(|stage| run::on_stage(stage, &found)).collect::<Result<_>>()?;
+    for (name, scenarios) in TABLES.into_iter().filter(|(name, _)| is_meant(name)) {
+        let rows: Vec<Vec<run::Outcome>> = scenarios
+            .iter()
+            .map(|scenario| run::run_scenario(scenario, &installed))
+            .collect::<Result<_>>()?;
         let text = format!(
             "Command: `cargo lab llm-faults --rivals DIR --only {name}`.\n\n{}\n{}",
             facts::facts("clients"),
-            table::table(stages, &found, &rows)
+            table::table(scenarios, &installed, &rows)
         );
         println!("{text}");
         if options.write {
@@ -75,19 +77,19 @@ pub fn llm_faults(options: &Options) -> Result<()> {
 }
 
 /// The clients that are installed; the others are named.
-fn find(options: &Options) -> Result<Vec<Found>> {
+fn find(options: &Options) -> Result<Vec<InstalledClient>> {
     let plimsoll = program::plimsoll()?;
     let is_meant = |client: &Client| {
         options.clients.is_empty() || options.clients.iter().any(|it| it == client.folder())
     };
-    let mut found = Vec::new();
+    let mut installed = Vec::new();
     for client in CLIENTS.into_iter().filter(is_meant) {
         match client.find(options.rivals.as_deref(), &plimsoll) {
-            Some(one) => found.push(one),
+            Some(one) => installed.push(one),
             None => eprintln!("SKIPPED, not installed: {}", client.name()),
         }
     }
-    Ok(found)
+    Ok(installed)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One client on one stage, which nobody shares with it.
+//! One client in one scenario, with a server of its own.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use plimsoll_testkit::llm_server::Staged;
 use xtask::verb::Result;
 
-use super::stages::Stage;
-use super::told::{self, Told};
-use crate::clients::client::Found;
-use crate::place::{GENERATOR_CORE, SERVER_CORE};
+use super::reports::{self, ReportedFigures};
+use super::scenarios::Scenario;
+use crate::clients::client::InstalledClient;
+use crate::network::{GENERATOR_CORE, SERVER_CORE};
 use crate::{process, program};
 
-/// No stage needs more than ten seconds, and the slowest client ten to start.
+/// No scenario needs more than ten seconds, and the slowest client ten to start.
 const SECONDS_MAX: u64 = 45;
 
 /// What a run gave.
 pub enum Outcome {
-    Report(Told, Seen),
-    /// No report: these words instead.
+    Report(ReportedFigures, Observation),
+    /// No report: this text instead.
     Nothing(String),
     /// It did not end in [`SECONDS_MAX`].
     NoEnd,
 }
 
 /// What the server saw of it.
-pub struct Seen {
+pub struct Observation {
     pub requests: u64,
     /// Streams at once, at most.
     pub open: u64,
@@ -38,35 +38,43 @@ pub struct Seen {
 }
 
 /// Every client, one after the other.
-pub fn on_stage(stage: &Stage, found: &[Found]) -> Result<Vec<Outcome>> {
-    eprintln!("\n== {}: {} ==", stage.fault, stage.server);
-    found.iter().map(|one| on(stage, one)).collect()
+pub fn run_scenario(scenario: &Scenario, installed: &[InstalledClient]) -> Result<Vec<Outcome>> {
+    eprintln!("\n== {}: {} ==", scenario.fault, scenario.server);
+    installed.iter().map(|one| on(scenario, one)).collect()
 }
 
-fn on(stage: &Stage, found: &Found) -> Result<Outcome> {
-    let server = Staged::new(stage.script);
+fn on(scenario: &Scenario, installed: &InstalledClient) -> Result<Outcome> {
+    let server = Staged::new(scenario.script);
     let folder = program::temporary()?;
-    let outcome = outcome(stage, found, &server, folder.path())?;
+    let outcome = outcome(scenario, installed, &server, folder.path())?;
     match &outcome {
-        Outcome::Report(told, seen) => eprintln!(
-            "{:22} {told:?}; the server saw {} requests on {} connections, {} at once",
-            found.client.name(),
-            seen.requests,
-            seen.connections,
-            seen.open
+        Outcome::Report(figures, observed) => eprintln!(
+            "{:22} {figures:?}; the server saw {} requests on {} connections, {} at once",
+            installed.client.name(),
+            observed.requests,
+            observed.connections,
+            observed.open
         ),
-        Outcome::Nothing(words) => eprintln!("{:22} no report: {words}", found.client.name()),
-        Outcome::NoEnd => eprintln!("{:22} no end", found.client.name()),
+        Outcome::Nothing(message) => {
+            eprintln!("{:22} no report: {message}", installed.client.name())
+        }
+        Outcome::NoEnd => eprintln!("{:22} no end", installed.client.name()),
     }
     Ok(outcome)
 }
 
-fn outcome(stage: &Stage, found: &Found, server: &Staged, folder: &Path) -> Result<Outcome> {
-    let arguments = told::arguments(found, &server.url, stage.load, stage.tokens, folder)?;
+fn outcome(
+    scenario: &Scenario,
+    installed: &InstalledClient,
+    server: &Staged,
+    folder: &Path,
+) -> Result<Outcome> {
+    let arguments =
+        reports::arguments(installed, &server.url, scenario.load, scenario.tokens, folder)?;
     let Some(arguments) = arguments else {
         return Ok(Outcome::Nothing("it has no chats of a given length".to_owned()));
     };
-    let mut command = found.with(&arguments, &[GENERATOR_CORE, SERVER_CORE], folder);
+    let mut command = installed.with(&arguments, &[GENERATOR_CORE, SERVER_CORE], folder);
     // A client of several processes is ended with all of them.
     command.process_group(0);
     let mut group = None;
@@ -76,19 +84,19 @@ fn outcome(stage: &Stage, found: &Found, server: &Staged, folder: &Path) -> Resu
         let _ = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).output();
     }
     let Ok(finished) = finished else { return Ok(Outcome::NoEnd) };
-    Ok(match told::read(found.client, &finished, folder) {
-        Ok(told) => Outcome::Report(told, seen(server)),
-        Err(words) => Outcome::Nothing(words),
+    Ok(match reports::read(installed.client, &finished, folder) {
+        Ok(figures) => Outcome::Report(figures, observe(server)),
+        Err(message) => Outcome::Nothing(message),
     })
 }
 
-fn seen(server: &Staged) -> Seen {
+fn observe(server: &Staged) -> Observation {
     let log = server.log();
-    let times = log.asked.first().zip(log.asked.last());
-    Seen {
-        requests: log.asked.len() as u64,
+    let times = log.requests.first().zip(log.requests.last());
+    Observation {
+        requests: log.requests.len() as u64,
         open: log.open_max,
-        connections: log.connections_asked_on() as u64,
+        connections: log.connections_used() as u64,
         asking: times.map_or(Duration::ZERO, |(first, last)| last.at - first.at),
     }
 }

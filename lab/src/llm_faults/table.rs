@@ -1,11 +1,11 @@
-//! The tables of the page: a line for each stage, a column for each client.
+//! The tables of the page: a line for each scenario, a column for each client.
 
 use std::fmt::Write as _;
 
-use super::run::{Outcome, Seen};
-use super::stages::{SLOW_S, Stage, Truth};
-use super::told::Told;
-use crate::clients::client::Found;
+use super::reports::ReportedFigures;
+use super::run::{Observation, Outcome};
+use super::scenarios::{SLOW_S, Scenario, Truth};
+use crate::clients::client::InstalledClient;
 
 /// A time may differ by this much from the truth: machines are busy, and the faults are larger.
 const OFF_MAX_RATIO: f64 = 0.15;
@@ -14,33 +14,38 @@ const OFF_MAX_MS: f64 = 5.0;
 const TOKEN_OFF_MAX_RATIO: f64 = 0.2;
 /// A rate: the clients begin and end their time differently.
 const RATE_OFF_MAX_RATIO: f64 = 0.35;
-/// Words of a client that gave no report.
-const WORDS_MAX: usize = 200;
+/// Longest text of a client that gave no report.
+const MESSAGE_CHARS_MAX: usize = 200;
 
-/// What a client reports, in words, and whether it is the truth.
+/// What a client reports, as text, and whether it is the truth.
 struct Cell {
     text: String,
     is_right: bool,
 }
 
-/// `rows` has the outcomes of each stage, in the order of `found`.
-pub fn table(stages: &[Stage], found: &[Found], rows: &[Vec<Outcome>]) -> String {
+/// `rows` has the outcomes of each scenario, in the order of `clients`.
+pub fn table(
+    scenarios: &[Scenario],
+    installed: &[InstalledClient],
+    rows: &[Vec<Outcome>],
+) -> String {
     let names: Vec<String> =
-        found.iter().map(|one| format!("{} {}", one.client.name(), one.version)).collect();
+        installed.iter().map(|one| format!("{} {}", one.client.name(), one.version)).collect();
     let mut text = format!(
         "| fault | the server | the truth | {} |\n| --- | --- | --- |{}\n",
         names.join(" | "),
         " --- |".repeat(names.len())
     );
     let mut notes = Vec::new();
-    for (stage, outcomes) in stages.iter().zip(rows) {
+    for (scenario, outcomes) in scenarios.iter().zip(rows) {
         let cells: Vec<String> = outcomes
             .iter()
-            .zip(found)
-            .map(|(outcome, one)| shown(stage, outcome, one.client.name(), &mut notes))
+            .zip(installed)
+            .map(|(outcome, one)| shown(scenario, outcome, one.client.name(), &mut notes))
             .collect();
-        let (fault, server) = (stage.fault, stage.server);
-        let _ = writeln!(text, "| {fault} | {server} | {} | {} |", truth(stage), cells.join(" | "));
+        let (fault, server) = (scenario.fault, scenario.server);
+        let _ =
+            writeln!(text, "| {fault} | {server} | {} | {} |", truth(scenario), cells.join(" | "));
     }
     for (number, note) in notes.iter().enumerate() {
         let _ = write!(text, "\n{}. {note}", number + 1);
@@ -48,9 +53,9 @@ pub fn table(stages: &[Stage], found: &[Found], rows: &[Vec<Outcome>]) -> String
     text
 }
 
-fn truth(stage: &Stage) -> String {
-    let requests = stage.load.requests;
-    match stage.truth {
+fn truth(scenario: &Scenario) -> String {
+    let requests = scenario.load.requests;
+    match scenario.truth {
         Truth::Good(good) => format!("{good} good, {} failed", requests - good),
         Truth::FirstMs(any) => {
             let times: Vec<String> = any.iter().map(|ms| format!("{ms}")).collect();
@@ -67,16 +72,17 @@ fn truth(stage: &Stage) -> String {
     }
 }
 
-fn shown(stage: &Stage, outcome: &Outcome, client: &str, notes: &mut Vec<String>) -> String {
+fn shown(scenario: &Scenario, outcome: &Outcome, client: &str, notes: &mut Vec<String>) -> String {
     match outcome {
-        Outcome::Report(told, seen) => {
-            let cell = cell(stage, told, seen);
+        Outcome::Report(figures, observed) => {
+            let cell = cell(scenario, figures, observed);
             if cell.is_right { cell.text } else { format!("**{}**", cell.text) }
         }
-        Outcome::Nothing(words) => {
-            let words = words.replace('|', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-            let words: String = words.chars().take(WORDS_MAX).collect();
-            format!("no report ({})", number_of(format!("{client}: “{words}”"), notes))
+        Outcome::Nothing(message) => {
+            let message =
+                message.replace('|', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+            let message: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
+            format!("no report ({})", number_of(format!("{client}: “{message}”"), notes))
         }
         Outcome::NoEnd => "**no end**".to_owned(),
     }
@@ -84,56 +90,59 @@ fn shown(stage: &Stage, outcome: &Outcome, client: &str, notes: &mut Vec<String>
 
 /// Of a note, which may be there already.
 fn number_of(note: String, notes: &mut Vec<String>) -> usize {
-    let place = notes.iter().position(|one| *one == note).unwrap_or_else(|| {
+    let index = notes.iter().position(|one| *one == note).unwrap_or_else(|| {
         notes.push(note);
         notes.len() - 1
     });
-    place + 1
+    index + 1
 }
 
-fn cell(stage: &Stage, told: &Told, seen: &Seen) -> Cell {
-    let requests = stage.load.requests as f64;
-    match stage.truth {
-        Truth::Good(good) => ended(told, good as f64, requests),
+fn cell(scenario: &Scenario, figures: &ReportedFigures, observed: &Observation) -> Cell {
+    let requests = scenario.load.requests as f64;
+    match scenario.truth {
+        Truth::Good(good) => ended(figures, good as f64, requests),
         Truth::FirstMs(any) => {
             let is_right = |ms: f64| {
                 any.iter().any(|truth| (ms - truth).abs() <= OFF_MAX_MS + truth * OFF_MAX_RATIO)
             };
-            time(told.first_ms, is_right)
+            time(figures.first_ms, is_right)
         }
         Truth::TokenMs(Some(truth)) => {
-            time(told.token_ms, |ms| (ms / truth - 1.0).abs() <= TOKEN_OFF_MAX_RATIO)
+            time(figures.token_ms, |ms| (ms / truth - 1.0).abs() <= TOKEN_OFF_MAX_RATIO)
         }
-        // A time of nothing is a fault too.
+        // Reporting a time is a fault too.
         Truth::TokenMs(None) => {
-            let cell = time(told.token_ms, |_| false);
-            Cell { is_right: told.token_ms.is_none(), ..cell }
+            let cell = time(figures.token_ms, |_| false);
+            Cell { is_right: figures.token_ms.is_none(), ..cell }
         }
-        Truth::Tokens(truth) => match told.tokens.filter(|tokens| *tokens > 0.0) {
+        Truth::Tokens(truth) => match figures.tokens.filter(|tokens| *tokens > 0.0) {
             None => Cell { text: "none".to_owned(), is_right: true },
             Some(tokens) => {
                 Cell { text: format!("{tokens:.0} tokens"), is_right: tokens == truth as f64 }
             }
         },
         Truth::GoodPerS(good) => {
-            let truth = good as f64 / (seen.asking.as_secs_f64() + SLOW_S);
-            let said = told.good_per_s.unwrap_or(0.0);
-            let ended = ended(told, good as f64, requests);
-            let is_right = ended.is_right && (said / truth - 1.0).abs() <= RATE_OFF_MAX_RATIO;
-            Cell { text: format!("{}; {said:.1}/s of {truth:.1}/s", ended.text), is_right }
+            let truth = good as f64 / (observed.asking.as_secs_f64() + SLOW_S);
+            let rate = figures.good_per_s.unwrap_or(0.0);
+            let ended = ended(figures, good as f64, requests);
+            let is_right = ended.is_right && (rate / truth - 1.0).abs() <= RATE_OFF_MAX_RATIO;
+            Cell { text: format!("{}; {rate:.1}/s of {truth:.1}/s", ended.text), is_right }
         }
-        Truth::Open(open) => Cell { text: seen.open.to_string(), is_right: seen.open == open },
+        Truth::Open(open) => {
+            Cell { text: observed.open.to_string(), is_right: observed.open == open }
+        }
         Truth::Connections(most) => {
-            let text = seen.connections.to_string();
-            Cell { text, is_right: seen.connections <= most }
+            let text = observed.connections.to_string();
+            Cell { text, is_right: observed.connections <= most }
         }
     }
 }
 
-fn ended(told: &Told, good: f64, requests: f64) -> Cell {
-    let (said_good, said_failed) = (told.good.unwrap_or(0.0), told.failed.unwrap_or(0.0));
-    let is_right = said_good == good && said_failed == requests - good;
-    Cell { text: format!("{said_good:.0} good, {said_failed:.0} failed"), is_right }
+fn ended(figures: &ReportedFigures, good: f64, requests: f64) -> Cell {
+    let (reported_good, reported_failed) =
+        (figures.good.unwrap_or(0.0), figures.failed.unwrap_or(0.0));
+    let is_right = reported_good == good && reported_failed == requests - good;
+    Cell { text: format!("{reported_good:.0} good, {reported_failed:.0} failed"), is_right }
 }
 
 fn time(ms: Option<f64>, is_right: impl Fn(f64) -> bool) -> Cell {
@@ -149,25 +158,26 @@ fn time(ms: Option<f64>, is_right: impl Fn(f64) -> bool) -> Cell {
 mod tests {
     use std::time::Duration;
 
-    use super::super::stages::{BROKEN, FIRST, TOKENS};
+    use super::super::scenarios::{BROKEN, FIRST, TOKENS};
     use super::*;
 
-    fn check(stage: &Stage, told: Told, expected: &str) {
-        let seen = Seen { requests: 32, open: 4, connections: 4, asking: Duration::ZERO };
-        let outcome = Outcome::Report(told, seen);
-        assert_eq!(shown(stage, &outcome, "a client", &mut Vec::new()), expected);
+    fn check(scenario: &Scenario, figures: ReportedFigures, expected: &str) {
+        let observed =
+            Observation { requests: 32, open: 4, connections: 4, asking: Duration::ZERO };
+        let outcome = Outcome::Report(figures, observed);
+        assert_eq!(shown(scenario, &outcome, "a client", &mut Vec::new()), expected);
     }
 
     #[test]
     fn a_figure_that_differs_from_the_truth_is_bold() {
-        let ended = |good, failed| Told { good, failed, ..Told::default() };
+        let ended = |good, failed| ReportedFigures { good, failed, ..ReportedFigures::default() };
         check(&BROKEN[0], ended(Some(0.0), Some(32.0)), "0 good, 32 failed");
         check(&BROKEN[0], ended(Some(32.0), None), "**32 good, 0 failed**");
-        let first = |first_ms| Told { first_ms, ..Told::default() };
+        let first = |first_ms| ReportedFigures { first_ms, ..ReportedFigures::default() };
         check(&FIRST[0], first(Some(219.0)), "219 ms");
         check(&FIRST[0], first(Some(5.4)), "**5.40 ms**");
         check(&FIRST[0], first(None), "**none**");
-        let token = |token_ms| Told { token_ms, ..Told::default() };
+        let token = |token_ms| ReportedFigures { token_ms, ..ReportedFigures::default() };
         check(&TOKENS[2], token(None), "none");
         check(&TOKENS[2], token(Some(0.002)), "**0.002 ms**");
     }

@@ -11,8 +11,8 @@ use plimsoll_monitor::ClockReading;
 use xtask::verb::Result;
 use xtask::workspace;
 
-const TURN: Duration = Duration::from_millis(10);
-/// Of each turn.
+const PERIOD: Duration = Duration::from_millis(10);
+/// Duration of each spin.
 const SPIN: Duration = Duration::from_millis(4);
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The file is written over and over.
@@ -25,9 +25,9 @@ pub fn under_load<T>(body: impl FnOnce() -> T) -> Result<T> {
     let (from, to) = connection().map_err(|e| format!("loopback: {e}"))?;
     let ended = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| turns(&ended, |_| spin()));
-        scope.spawn(|| turns(&ended, |turn| write_chunk(&file, turn)));
-        scope.spawn(|| turns(&ended, |_| (&from).write_all(&[7; CHUNK_BYTES]).is_ok()));
+        scope.spawn(|| repeat(&ended, |_| spin()));
+        scope.spawn(|| repeat(&ended, |iteration| write_chunk(&file, iteration)));
+        scope.spawn(|| repeat(&ended, |_| (&from).write_all(&[7; CHUNK_BYTES]).is_ok()));
         scope.spawn(|| receive(&to));
         let outcome = body();
         ended.store(true, Ordering::Relaxed);
@@ -45,11 +45,11 @@ fn connection() -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((from, listener.accept()?.0))
 }
 
-/// Does the same each turn, until the end or until it fails.
-fn turns(ended: &AtomicBool, mut work: impl FnMut(u64) -> bool) {
-    for turn in 0.. {
-        let due_ns = now_ns() + TURN.as_nanos() as u64;
-        if ended.load(Ordering::Relaxed) || !work(turn) {
+/// Repeats `work` until the end or until it fails.
+fn repeat(ended: &AtomicBool, mut work: impl FnMut(u64) -> bool) {
+    for iteration in 0.. {
+        let due_ns = now_ns() + PERIOD.as_nanos() as u64;
+        if ended.load(Ordering::Relaxed) || !work(iteration) {
             return;
         }
         std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
@@ -68,9 +68,9 @@ fn spin() -> bool {
     true
 }
 
-fn write_chunk(file: &File, turn: u64) -> bool {
-    let at = turn % FILE_CHUNKS * CHUNK_BYTES as u64;
-    file.write_all_at(&[turn as u8; CHUNK_BYTES], at).and_then(|()| file.sync_data()).is_ok()
+fn write_chunk(file: &File, iteration: u64) -> bool {
+    let at = iteration % FILE_CHUNKS * CHUNK_BYTES as u64;
+    file.write_all_at(&[iteration as u8; CHUNK_BYTES], at).and_then(|()| file.sync_data()).is_ok()
 }
 
 fn receive(mut to: &TcpStream) {

@@ -1,7 +1,7 @@
-//! `cargo lab monitors`: our monitors beside sar, iostat and vmstat, under a bounded load.
+//! `cargo lab monitors`: our monitors compared with sar, iostat and vmstat, under a bounded load.
 
-mod judges;
 mod load;
+mod tools;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use plimsoll_monitor::{ClockReading, Monitor, MonitorConfig};
 use xtask::verb::Result;
 
 use crate::page::Table;
-use judges::Figure;
+use tools::Figure;
 
 const TABLE: Table<'_> = Table { page: "docs/reports/monitors.md", name: "monitors" };
 /// From the start of the load to the window.
@@ -38,7 +38,7 @@ pub fn monitors(options: &Options) -> Result<()> {
     let Options { seconds, write } = *options;
     let (ours, theirs) = load::under_load(|| side_by_side(seconds))??;
     let compared: Vec<Compared> =
-        theirs.iter().filter_map(|figure| Compared::of(figure, &ours, seconds)).collect();
+        theirs.iter().filter_map(|figure| Compared::from_figure(figure, &ours, seconds)).collect();
     let table = table(&compared);
     println!("{table}");
     if write {
@@ -52,7 +52,7 @@ pub fn monitors(options: &Options) -> Result<()> {
     }
 }
 
-/// What our monitors and the others say of the same seconds.
+/// What our monitors and the others report for the same seconds.
 fn side_by_side(seconds: u64) -> Result<(Vec<ResourceUse>, Vec<Figure>)> {
     let monitor = Monitor::start(MonitorConfig::default()).map_err(|e| e.to_string())?;
     std::thread::sleep(SETTLES);
@@ -62,7 +62,7 @@ fn side_by_side(seconds: u64) -> Result<(Vec<ResourceUse>, Vec<Figure>)> {
     let ns = |time: Duration| time.as_nanos() as u64;
     monitor.point_window(ns(begin), ns(begin + Duration::from_secs(seconds)));
     std::thread::sleep(AHEAD);
-    let theirs = judges::watch(seconds)?;
+    let theirs = tools::watch(seconds)?;
     let ours = monitor.point_finished().resources;
     monitor.stop().map_err(|e| e.to_string())?;
     Ok((ours, theirs))
@@ -72,17 +72,17 @@ fn side_by_side(seconds: u64) -> Result<(Vec<ResourceUse>, Vec<Figure>)> {
 struct Compared<'a> {
     figure: &'a Figure,
     ours: f64,
-    /// What one sample more or less makes of our mean.
+    /// Effect of one sample more or less on our mean.
     sample: f64,
 }
 
 impl<'a> Compared<'a> {
-    /// Nothing where there was nothing to count.
-    fn of(figure: &'a Figure, ours: &[ResourceUse], seconds: u64) -> Option<Self> {
-        let found = ours.iter().find(|resource| resource.name == figure.name);
-        let (ours, max) = found.map_or((0.0, 0.0), |resource| (resource.mean, resource.max));
-        let seen = ours > 0.0 || figure.value > 0.0;
-        seen.then_some(Self { figure, ours, sample: max / seconds as f64 })
+    /// `None` if there was nothing to count.
+    fn from_figure(figure: &'a Figure, ours: &[ResourceUse], seconds: u64) -> Option<Self> {
+        let matched = ours.iter().find(|resource| resource.name == figure.name);
+        let (ours, max) = matched.map_or((0.0, 0.0), |resource| (resource.mean, resource.max));
+        let is_active = ours > 0.0 || figure.value > 0.0;
+        is_active.then_some(Self { figure, ours, sample: max / seconds as f64 })
     }
 
     fn difference(&self) -> f64 {
@@ -110,7 +110,7 @@ fn table(compared: &[Compared<'_>]) -> String {
             text,
             "\n| `{}` | `{}` | {} | {} | {} | {} | {} |",
             it.figure.name,
-            it.figure.judge,
+            it.figure.tool,
             shown(it.figure.value),
             shown(it.ours),
             of(it.difference()),
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn verdict(ours: f64, max: f64, theirs: f64) -> bool {
-        let figure = Figure { name: "n".into(), judge: "sar", value: theirs, step: 0.0 };
+        let figure = Figure { name: "n".into(), tool: "sar", value: theirs, step: 0.0 };
         let resource = ResourceUse {
             name: "n".into(),
             unit: String::new(),
@@ -141,7 +141,7 @@ mod tests {
             max,
             ..ResourceUse::default()
         };
-        Compared::of(&figure, &[resource], 10).unwrap().is_alike()
+        Compared::from_figure(&figure, &[resource], 10).unwrap().is_alike()
     }
 
     #[test]

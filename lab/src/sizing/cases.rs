@@ -4,7 +4,7 @@
 pub struct Case {
     pub name: &'static str,
     pub server: Server,
-    /// What `plimsoll run` is given besides.
+    /// Further arguments of `plimsoll run`.
     pub run: &'static [&'static str],
     /// CPU quota in microseconds of 100,000; without one the server has a core.
     pub quota_us: Option<u32>,
@@ -14,9 +14,9 @@ pub struct Case {
 
 /// Who serves.
 pub enum Server {
-    /// `plimsoll serve` with these words.
+    /// `plimsoll serve` with these arguments.
     Plimsoll(&'static str, &'static [&'static str]),
-    /// The staged server of `attribution` in these words.
+    /// The scripted server of `attribution` with these arguments.
     Staged(&'static str),
     Nginx,
     Ganesha,
@@ -59,8 +59,8 @@ pub const SOUND: [Case; 4] = [
     },
 ];
 
-const fn planted(name: &'static str, words: &'static str) -> Case {
-    let server = Server::Staged(words);
+const fn planted(name: &'static str, arguments: &'static str) -> Case {
+    let server = Server::Staged(arguments);
     Case { name, server, run: WEB_OPEN, quota_us: None, beyond_ops_per_s: 8_000 }
 }
 

@@ -1,5 +1,6 @@
-//! `cargo lab sizing`: what `plimsoll size` predicts from two fifths of a server's peak, beside what
-//! is measured: the peak, and that of twice the quota. And is a planted lock or pool owned up to?
+//! `cargo lab sizing`: what `plimsoll size` predicts from two fifths of a server's peak, compared
+//! with the measured peak, and with that of twice the quota. And is a planted lock or pool
+//! detected?
 
 mod cases;
 
@@ -16,20 +17,20 @@ use xtask::verb::Result;
 use xtask::workspace;
 
 use crate::attribution::STAGED;
+use crate::confinement::Group;
+use crate::network::{Network, SERVER_CORE};
 use crate::nginx::Nginx;
 use crate::page::Table;
-use crate::place::{Place, SERVER_CORE};
 use crate::process::first_line;
-use crate::stage::Group;
 use crate::{process, program};
 use cases::{Case, PLANTED, SOUND, Server};
 
 const TABLE: Table<'static> = Table { page: "docs/sizing.md", name: "lab sizing" };
 /// Shares of the peak at which the server is measured.
 const SHARES: [f64; 6] = [0.1, 0.16, 0.22, 0.28, 0.34, 0.4];
-/// A staged server does not live long.
+/// A scripted server does not live long.
 const SHARES_STAGED: [f64; 4] = [0.1, 0.2, 0.3, 0.4];
-/// What the prediction may be off by: of the peak, and of that of twice the quota.
+/// Largest error of the prediction: of the peak, and of that of twice the quota.
 const OFF_MAX_RATIO: [f64; 2] = [0.10, 0.15];
 const WINDOW: [&str; 4] = ["--profile", "quick", "--set", "profiles.quick.measure=8s"];
 const RUN_LIMIT: Duration = Duration::from_secs(300);
@@ -49,7 +50,7 @@ pub struct Options {
     /// Replace the table in `docs/sizing.md`.
     #[arg(long)]
     write: bool,
-    /// Further words for `plimsoll run`.
+    /// Further arguments for `plimsoll run`.
     #[arg(last = true)]
     more: Vec<String>,
 }
@@ -65,13 +66,13 @@ pub fn sizing(options: Options) -> Result<()> {
     let folder = program::temporary_in(&workspace::target())?;
     let scratch = keep.as_deref().unwrap_or(folder.path());
     let lab = Lab { program: &program, scratch, more: &more };
-    let wanted = |case: &&Case| case.name.contains(&only);
+    let is_selected = |case: &&Case| case.name.contains(&only);
     let mut failures = Vec::new();
     let mut text = String::from(
         "| server | peak, ops/s | predicted (95 %) | off | of twice the quota | predicted (95 %) | \
          off |\n| --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for case in SOUND.iter().filter(wanted) {
+    for case in SOUND.iter().filter(is_selected) {
         match lab.sound(case) {
             Ok(row) => {
                 failures.extend((!row.holds()).then_some(case.name));
@@ -88,7 +89,7 @@ pub fn sizing(options: Options) -> Result<()> {
         "\n| planted | peak, ops/s | predicted of its processors | said |\n\
          | --- | --- | --- | --- |\n",
     );
-    for case in PLANTED.iter().filter(wanted) {
+    for case in PLANTED.iter().filter(is_selected) {
         match lab.planted(case) {
             Ok((line, owned)) => {
                 failures.extend((!owned).then_some(case.name));
@@ -122,8 +123,10 @@ struct Pair {
 impl Pair {
     fn new(measured: f64, peak: &Value) -> Result<Self> {
         let figure = |name: &str| peak["ops_per_s"][name].as_f64();
-        let found = ["value", "low", "high"].map(figure);
-        let [Some(value), Some(low), high] = found else { return Err("no peak predicted".into()) };
+        let figures = ["value", "low", "high"].map(figure);
+        let [Some(value), Some(low), high] = figures else {
+            return Err("no peak predicted".into());
+        };
         let bound = peak["bound"].as_str().unwrap_or_default().to_owned();
         Ok(Self { measured, predicted: [value, low, high.unwrap_or(f64::INFINITY)], bound })
     }
@@ -134,9 +137,12 @@ impl Pair {
 
     fn cells(&self) -> String {
         let [value, low, high] = self.predicted;
-        let most = if self.bound == "at_most" { "at most " } else { "" };
-        let off = self.off() * 100.0;
-        format!("{:.0} | {most}{value:.0} ({low:.0}–{high:.0}) | {off:+.1} %", self.measured)
+        let text = match self.bound.as_str() {
+            "at_least" => format!("at least {low:.0} ({value:.0} by the law)"),
+            "at_most" => format!("at most {value:.0} ({low:.0}–{high:.0})"),
+            _ => format!("{value:.0} ({low:.0}–{high:.0})"),
+        };
+        format!("{:.0} | {text} | {:+.1} %", self.measured, self.off() * 100.0)
     }
 }
 
@@ -145,7 +151,11 @@ struct Row([Pair; 2]);
 
 impl Row {
     fn holds(&self) -> bool {
-        let within = |(pair, most): (&Pair, f64)| pair.off().abs() <= most && pair.bound == "exact";
+        let within = |(pair, most): (&Pair, f64)| match pair.bound.as_str() {
+            "exact" => pair.off().abs() <= most,
+            "at_least" => pair.measured >= pair.predicted[1],
+            _ => false,
+        };
         self.0.iter().zip(OFF_MAX_RATIO).all(within)
     }
 
@@ -199,18 +209,18 @@ impl Lab<'_> {
             .filter_map(|unknown| unknown["kind"].as_str())
             .filter(|kind| doubts.contains(kind))
             .collect();
-        let (said, owned) = match (sizing["refused"].is_null(), predicted["bound"].as_str()) {
+        let (answer, owned) = match (sizing["refused"].is_null(), predicted["bound"].as_str()) {
             (false, _) => ("refused".to_owned(), true),
             (true, Some("at_most")) => (format!("at most ({})", named.join(", ")), true),
-            (true, None) => (format!("no peak predicted ({})", named.join(", ")), true),
-            (true, Some(_)) => ("a peak".to_owned(), false),
+            (true, None | Some("open")) => (format!("not known ({})", named.join(", ")), true),
+            (true, Some(_)) => ("its processors alone".to_owned(), false),
         };
         let value = predicted["ops_per_s"]["value"].as_f64();
         let value = value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}"));
-        Ok((format!("| {} | {peak:.0} | {value} | {said} |\n", case.name), owned))
+        Ok((format!("| {} | {peak:.0} | {value} | {answer} |\n", case.name), owned))
     }
 
-    /// What the server does under a load that is too much for it.
+    /// The server's throughput under overload.
     fn peak(&self, case: &Case, started: &Started) -> Result<f64> {
         let bundle = self.scratch.join("peak");
         let loads = case.beyond_ops_per_s.to_string();
@@ -221,8 +231,8 @@ impl Lab<'_> {
 
     /// `plimsoll size` of a run at these shares of the peak.
     fn sized(&self, case: &Case, started: &Started, peak: f64, shares: &[f64]) -> Result<Value> {
-        let words: String = case.name.chars().filter(char::is_ascii_alphanumeric).collect();
-        let bundle = self.scratch.join(format!("low-{words}"));
+        let slug: String = case.name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let bundle = self.scratch.join(format!("low-{slug}"));
         let loads: Vec<String> =
             shares.iter().map(|share| (share * peak).round().to_string()).collect();
         self.measured(case, started, &loads.join(","), &bundle)?;
@@ -256,7 +266,7 @@ impl Lab<'_> {
     fn start(&self, case: &Case) -> Result<Started> {
         let (command, path) = match &case.server {
             Server::Nginx => {
-                let nginx = Nginx::start(&Place::Host)?;
+                let nginx = Nginx::start(&Network::Host)?;
                 let (pids, target) = (nginx.ids(), nginx.url("/1k"));
                 return Ok(Started { pids, target, _server: Box::new(nginx) });
             }
@@ -268,16 +278,16 @@ impl Lab<'_> {
                 let target = server.url();
                 return Ok(Started { pids, target, _server: Box::new(server) });
             }
-            Server::Staged(words) => {
+            Server::Staged(arguments) => {
                 let own = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
                 let mut command = Command::new("taskset");
                 command.args(["-c", &SERVER_CORE.to_string()]).arg(own).arg(STAGED);
-                command.arg("127.0.0.1:0").args(words.split(' '));
+                command.arg("127.0.0.1:0").args(arguments.split(' '));
                 (command, None)
             }
-            Server::Plimsoll(protocol, words) => {
+            Server::Plimsoll(protocol, arguments) => {
                 let mut command = Command::new(self.program);
-                command.args(["serve", protocol, "--listen", "127.0.0.1:0"]).args(*words);
+                command.args(["serve", protocol, "--listen", "127.0.0.1:0"]).args(*arguments);
                 command.env("TMPDIR", self.scratch);
                 (command, Some(if *protocol == "web" { "bytes/100" } else { "" }))
             }

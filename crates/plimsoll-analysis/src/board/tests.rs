@@ -27,6 +27,7 @@ fn run(targets: Vec<TargetDisclosure>) -> RunResult {
     };
     let point = |requested: f64, achieved: f64| PointResult {
         requested,
+        valid: true,
         achieved_ops_per_s: Some(achieved),
         response_ns: Some(TimeSummary { mean: Some(achieved), p99: Some(7), ..Default::default() }),
         ..PointResult::default()
@@ -47,9 +48,9 @@ fn run(targets: Vec<TargetDisclosure>) -> RunResult {
 #[test]
 fn processors_are_those_the_server_was_held_to_or_all_of_a_host_of_its_own_and_else_unknown() {
     let of = |targets: Vec<TargetDisclosure>| row_of("a".to_owned(), &run(targets));
-    let held = of(vec![target("managed:nginx", &[2, 3], true)]);
-    assert_eq!((held.processors, held.per_processor()), (Some(2), Some(95.0)));
-    assert_eq!(held.system, "nginx/1.22.1, Xeon");
+    let pinned = of(vec![target("managed:nginx", &[2, 3], true)]);
+    assert_eq!((pinned.processors, pinned.per_processor()), (Some(2), Some(95.0)));
+    assert_eq!(pinned.system, "nginx 1.22.1, Xeon");
     let far = || target("http://far/", &[], false);
     assert_eq!(
         (of(vec![far()]).processors, of(vec![far(), far()]).processors),
@@ -63,6 +64,31 @@ fn processors_are_those_the_server_was_held_to_or_all_of_a_host_of_its_own_and_e
     assert_eq!(row_of(String::new(), &none).system, "http://server/");
 }
 
+/// `nginx version: nginx/1.22.1, Inte…`, sixty times, and "≥ 118,397" next to "core: one thread".
+#[test]
+fn software_is_short_and_no_limit_that_was_reached_stands_beside_a_bound() {
+    let mut run = run(vec![target("http://here/", &[], true)]);
+    let disclosure = run.disclosure.as_mut().unwrap();
+    disclosure.targets[0].software = Some("nginx version: nginx/1.22.1".to_owned());
+    disclosure.generator.cpu_model =
+        Some("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz".to_owned());
+    run.points[1].limit.kind = LimitKind::Core;
+    run.summary.bound = Bound::Exact;
+    let row = row_of("a".to_owned(), &run);
+    assert_eq!(row.system, "nginx 1.22.1, Intel Xeon Platinum 8481C");
+    assert_eq!((row.at_least, row.limit.map(|limit| limit.kind)), (false, Some(LimitKind::Core)));
+    run.summary.bound = Bound::AtLeast;
+    let row = row_of("a".to_owned(), &run);
+    assert_eq!((row.at_least, row.limit), (true, None), "the core did not end the load");
+    run.points[1].limit.kind = LimitKind::None;
+    assert_eq!(row_of("a".to_owned(), &run).limit.map(|it| it.kind), Some(LimitKind::None));
+    run.summary.bound = Bound::Exact;
+    assert_eq!(row_of("a".to_owned(), &run).limit, None, "what ended the load is not known");
+    run.points[1].limit.kind = LimitKind::Generator;
+    let row = row_of("a".to_owned(), &run);
+    assert_eq!(row.limit.map(|limit| limit.kind), Some(LimitKind::Generator));
+}
+
 #[test]
 fn response_times_are_those_of_the_highest_throughput_and_an_overall_one_only_where_the_suite_has_it()
  {
@@ -70,6 +96,10 @@ fn response_times_are_those_of_the_highest_throughput_and_an_overall_one_only_wh
     let row = row_of("a".to_owned(), &run);
     assert_eq!((row.response_mean_ns, row.response_p99_ns), (Some(190.0), Some(7.0)));
     assert_eq!((row.overall_response_ms, row.valid), (None, Some(false)));
+    let mut invalid = run.points[1].clone();
+    (invalid.valid, invalid.achieved_ops_per_s, invalid.response_ns) = (false, Some(900.0), None);
+    run.points.push(invalid);
+    assert_eq!(row_of("a".to_owned(), &run).response_p99_ns, Some(7.0));
     run.suite = run.suite.map(|suite| SuiteSummary { response_cap_ms: Some(40.0), ..suite });
     assert_eq!(row_of("a".to_owned(), &run).overall_response_ms, Some(3.0));
 }

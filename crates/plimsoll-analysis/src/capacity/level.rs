@@ -1,21 +1,25 @@
-//! What the tries of one load come to, taken together.
+//! The combined outcome of the tries of one load.
 
-use plimsoll_model::capacity::{CapacityTry, LimitFigure, TryStanding};
+use plimsoll_model::capacity::{CapacityTry, LimitFigure, TryOutcome};
 
 use super::{BOUND_TRIES_MAX, CHALLENGE_LEAD, Config};
-use crate::climb::{Ceiling, Level, Standing};
+use crate::climb::{Ceiling, Level, LevelState};
 
 /// The server was over the limits.
-const BEYOND: Standing = Standing::Missed(Ceiling::Server);
+const BEYOND: LevelState = LevelState::Missed(Ceiling::Server);
 /// Once more, before it is decided.
-const OPEN: Standing = Standing::Doubtful(Ceiling::Server);
-/// How far a figure without an interval may lie off, as a logarithm: anywhere.
+const OPEN: LevelState = LevelState::Doubtful(Ceiling::Server);
+/// A load whose figures are below this share of their limits is far from the highest.
+const FAR_WITHIN_RATIO: f64 = 0.25;
+/// A figure that may be twice its limit is too uncertain to show by how much the load is too high.
+const EXCESS_MAX: f64 = std::f64::consts::LN_2;
+/// How far a figure without an interval may be off, as a logarithm: arbitrarily far.
 const UNKNOWN: f64 = 10.0;
 
 /// All tries of a load with one purpose.
 pub(super) type Tries<'a> = Level<'a, CapacityTry>;
 
-/// How tries came out.
+/// Outcomes of tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Votes {
     pub within: u32,
@@ -23,8 +27,8 @@ pub(super) struct Votes {
 }
 
 impl Votes {
-    /// Of all these loads.
-    pub(super) fn of<'a>(levels: impl Iterator<Item = &'a Tries<'a>>) -> Self {
+    /// The votes of all these loads.
+    pub(super) fn from_levels<'a>(levels: impl Iterator<Item = &'a Tries<'a>>) -> Self {
         levels.map(Tries::votes).fold(Self::default(), |sum, votes| Self {
             within: sum.within + votes.within,
             beyond: sum.beyond + votes.beyond,
@@ -33,28 +37,26 @@ impl Votes {
 }
 
 impl Tries<'_> {
-    /// Of a step of the search: figures of several tries are taken together, so that their
-    /// intervals shrink; what is still undecided after the last is decided by its figure. Tries
-    /// that contradict each other are no average: one bad moment of the machine is many times its
-    /// limit. Another is made, and the middle one counts.
-    pub(super) fn standing(&self, config: &Config) -> Standing {
-        let judged: Vec<&CapacityTry> = self.judged().collect();
-        let n = judged.len() as u32;
+    /// Of a step of the search. Figures of several tries are pooled, so that their intervals
+    /// shrink; a load that is undecided after the last try is decided by its figure. Tries that
+    /// contradict each other are not averaged, because one bad moment of the machine is many times
+    /// its limit: another try is made, and the middle one counts.
+    pub(super) fn state(&self, config: &Config) -> LevelState {
+        let n = self.evaluated().count() as u32;
         if n == 0 {
             let all = self.faults() >= config.faults_max;
-            return if all { Standing::Missed(Ceiling::Generator) } else { OPEN };
+            return if all { LevelState::Missed(Ceiling::Generator) } else { OPEN };
         }
-        // Faults beside tries that were judged are no reason to go on for ever.
+        // Faults beside evaluated tries are no reason to go on for ever.
         let more = n < config.probe_tries_max && self.faults() < config.faults_max;
-        let margins: Vec<Margin> = judged.iter().filter_map(|it| Margin::of(it)).collect();
-        // A load that was not held, or that the server failed under.
-        let failed = judged.len() - margins.len();
-        match (failed, margins.is_empty()) {
-            (_, true) => return BEYOND,
-            (0, false) => {}
-            (_, false) if more => return OPEN,
-            (_, false) if 2 * failed >= judged.len() => return BEYOND,
-            (_, false) => {}
+        let margins = self.margins();
+        // A load that was not sustained, or that the server failed under.
+        let failed = n as usize - margins.len();
+        match failed {
+            _ if margins.is_empty() => return BEYOND,
+            1.. if more => return OPEN,
+            1.. if failed >= margins.len() => return BEYOND,
+            _ => {}
         }
         let beyond = margins.iter().filter(|margin| margin.at >= 0.0).count();
         if beyond > 0 && beyond < margins.len() && more {
@@ -62,25 +64,33 @@ impl Tries<'_> {
         }
         match Margin::pooled(&margins) {
             Margin { low, .. } if low >= 0.0 => BEYOND,
-            Margin { high, .. } if high < 0.0 => Standing::Held,
+            Margin { high, .. } if high < 0.0 => LevelState::Sustained,
+            // Too few ops for an interval, and far from the limit: a higher load has more ops.
+            Margin { at, low, .. } if at < FAR_WITHIN_RATIO.ln() && at - low > UNKNOWN / 2.0 => {
+                LevelState::Sustained
+            }
             _ if more && n < config.alike_tries_max => OPEN,
-            Margin { at, .. } if at < 0.0 => Standing::Held,
+            Margin { at, .. } if at < 0.0 => LevelState::Sustained,
             _ => BEYOND,
         }
     }
 
-    /// Tries that say something of the server.
-    pub(super) fn judged(&self) -> impl Iterator<Item = &CapacityTry> {
-        let said = |attempt: &&&CapacityTry| attempt.standing != TryStanding::NotJudged;
-        self.tries.iter().filter(said).copied()
+    /// Tries that show something about the server.
+    pub(super) fn evaluated(&self) -> impl Iterator<Item = &CapacityTry> {
+        let is_evaluated = |attempt: &&&CapacityTry| attempt.standing != TryOutcome::NotJudged;
+        self.tries.iter().filter(is_evaluated).copied()
     }
 
-    /// Tries that do not.
+    fn margins(&self) -> Vec<Margin> {
+        self.evaluated().filter_map(Margin::from_attempt).collect()
+    }
+
+    /// Tries that show nothing about the server.
     pub(super) fn faults(&self) -> u32 {
-        (self.tries.len() - self.judged().count()) as u32
+        (self.tries.len() - self.evaluated().count()) as u32
     }
 
-    /// Whether a bad moment of the machine may still have been all: it must not hide what the
+    /// Whether one bad moment of the machine may explain every miss: it must not hide what the
     /// server can do.
     pub(super) fn is_hasty(&self, config: &Config) -> bool {
         let votes = self.votes();
@@ -89,16 +99,58 @@ impl Tries<'_> {
             && self.faults() < config.faults_max
     }
 
-    /// Tries within the limits and tries beyond them.
-    pub(super) fn votes(&self) -> Votes {
-        let within = self.judged().filter(|attempt| attempt.passed).count() as u32;
-        Votes { within, beyond: self.judged().count() as u32 - within }
+    /// Outcomes of re-runs: undecided ones count neither way.
+    pub(super) fn decided(&self) -> Votes {
+        let are = |outcome| self.tries.iter().filter(|it| it.standing == outcome).count() as u32;
+        Votes { within: are(TryOutcome::Within), beyond: are(TryOutcome::NotWithin) }
     }
 
-    /// A try that was not within the limits; if it can be, one that says something of the server.
+    /// Re-runs that stayed undecided.
+    pub(super) fn undecided(&self) -> u32 {
+        self.tries.iter().filter(|it| it.standing == TryOutcome::Undecided).count() as u32
+    }
+
+    /// Tries within the limits although the generator was late.
+    pub(super) fn late(&self) -> u32 {
+        self.tries.iter().filter(|attempt| attempt.late).count() as u32
+    }
+
+    /// By how much the figures of a typical try may be above their limits: the logarithm of a
+    /// ratio. A bad moment of the machine, with its wide interval, is not typical.
+    pub(super) fn excess(&self) -> f64 {
+        let mut highs: Vec<f64> = self.margins().iter().map(|margin| margin.high).collect();
+        highs.sort_by(f64::total_cmp);
+        highs.len().checked_sub(1).map_or(0.0, |last| highs[last / 2]).clamp(0.0, EXCESS_MAX)
+    }
+
+    /// Whether no figure comes near its limit: below a quarter of it, with its interval.
+    pub(super) fn is_far_within(&self) -> bool {
+        let margins = self.margins();
+        !margins.is_empty() && Margin::pooled(&margins).high < FAR_WITHIN_RATIO.ln()
+    }
+
+    /// Whether the figures of all tries, taken together, leave open on which side of the limit the
+    /// load is.
+    pub(super) fn is_undecided(&self) -> bool {
+        let margins = self.margins();
+        if margins.is_empty() || margins.len() < self.evaluated().count() {
+            return false;
+        }
+        let Margin { low, high, .. } = Margin::pooled(&margins);
+        low < 0.0 && high >= 0.0
+    }
+
+    /// By the figures as measured: tries within the limits and tries beyond them.
+    pub(super) fn votes(&self) -> Votes {
+        let within = self.evaluated().filter(|attempt| attempt.passed).count() as u32;
+        Votes { within, beyond: self.evaluated().count() as u32 - within }
+    }
+
+    /// A try that was not within the limits; if possible, one that shows something about the
+    /// server.
     pub(super) fn failed(&self) -> Option<&CapacityTry> {
         let failed = |attempt: &&CapacityTry| !attempt.passed;
-        self.judged().find(failed).or_else(|| self.tries.last().copied().filter(failed))
+        self.evaluated().find(failed).or_else(|| self.tries.last().copied().filter(failed))
     }
 }
 
@@ -111,8 +163,8 @@ struct Margin {
 }
 
 impl Margin {
-    /// `None` where the load was not held or a limit was broken that is no time.
-    fn of(attempt: &CapacityTry) -> Option<Self> {
+    /// `None` where the load was not sustained, or where the broken limit is not a time.
+    fn from_attempt(attempt: &CapacityTry) -> Option<Self> {
         let times = || attempt.figures.iter().filter(|figure| figure.unit == "ns");
         if attempt.figures.iter().any(|figure| figure.unit != "ns" && !figure.holds()) {
             return None;
@@ -141,7 +193,7 @@ impl Margin {
         }
     }
 
-    /// Of several tries, each as good as the other: the middle of their figures.
+    /// Of several tries of equal weight: the middle of their figures.
     fn pooled(margins: &[Self]) -> Self {
         let n = margins.len() as f64;
         let mean = |of: fn(&Self) -> f64| margins.iter().map(of).sum::<f64>() / n;

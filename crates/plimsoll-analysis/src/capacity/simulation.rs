@@ -3,20 +3,21 @@
 use plimsoll_model::assignment::{PointId, Purpose};
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::calibrated::ServiceLaw;
-use plimsoll_model::capacity::{CapacityTry, TryStanding, Within};
+use plimsoll_model::capacity::{CapacityTry, TryOutcome, Within};
 use plimsoll_model::certificate::Statistic;
 use plimsoll_model::event::{OpTimes, Phase};
 use plimsoll_model::result::{Censored, PointResult};
 use plimsoll_model::units::Nanos;
+use plimsoll_report::sentences::capacity::why;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::judge::Tried;
-use super::tests::{NO_HURRY, config, found, load_of, run};
+use super::evaluation::Tried;
+use super::tests::{NO_HURRY, config, expect_answer, load_of, run};
 use super::*;
 use crate::raw::PointTimes;
-use crate::stated::state;
 use crate::testing::PointBuilder;
+use crate::uncertainty::state;
 use plimsoll_calibration::queueing::Queue;
 
 const SERVICE: Nanos = Nanos::from_micros(200);
@@ -24,10 +25,10 @@ const LIMIT: &str = "p99<4ms";
 /// The window of a standard probe, about; quick ones last three seconds, re-runs twice as long.
 const WINDOW_S: u32 = 30;
 const QUICK_WINDOW_S: u32 = 3;
-/// Seconds of a quick search, and what a step takes beside its window.
+/// Seconds of a quick search, and what a step takes in addition to its window.
 const QUICK_S: u32 = 180;
-const BESIDE_S: u32 = 2;
-/// The server does nothing for so long, at a moment of every so-manieth second.
+const STEP_EXTRA_S: u32 = 2;
+/// The server does nothing for this long, once in every [`STALL_EVERY_S`] seconds.
 const STALL_S: f64 = 0.1;
 const STALL_EVERY_S: u64 = 30;
 
@@ -100,7 +101,7 @@ impl Simulated {
             _ => (Purpose::Probe, probe_s),
         };
         let times = self.window(load_of(step), window_s);
-        judged(load_of(step), purpose, &times, &LIMIT.parse().unwrap())
+        evaluate_try(load_of(step), purpose, &times, &LIMIT.parse().unwrap())
     }
 
     /// Of five runs, how many stayed within the limits, on a machine as quiet as it is.
@@ -111,30 +112,30 @@ impl Simulated {
     }
 }
 
-fn judged(rate: f64, purpose: Purpose, times: &PointTimes, within: &Within) -> CapacityTry {
+fn evaluate_try(rate: f64, purpose: Purpose, times: &PointTimes, within: &Within) -> CapacityTry {
     let built = PointBuilder::open(rate).build();
     let mut record = built.record;
     record.point = PointId { ordinal: 1, purpose };
     let total = times.window_total();
-    let stated = state(&built.suite, &record, &total, times);
+    let intervals = state(&built.suite, &record, &total, times);
     let result = PointResult {
         position: 1,
         requested: rate,
-        response_interval_ns: stated.response,
+        response_interval_ns: intervals.response,
         valid: true,
         ..PointResult::default()
     };
     let (suite, record, result) = (&built.suite, &record, &result);
-    Tried { suite, within, record, result, times: Some(times) }.judge()
+    Tried { suite, within, record, result, times: Some(times) }.evaluate()
 }
 
-/// The rate at which theory's p99 is so many services.
+/// The rate at which the theoretical p99 is this many services.
 fn crossing_ops_per_s(service: Nanos, services: f64) -> f64 {
     let service_s = service.as_secs_f64();
     let (mut low, mut high) = (0.01 / service_s, 0.999 / service_s);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        let queue = Queue::of(middle, ServiceLaw::Constant(service), 1).unwrap();
+        let queue = Queue::from_rate(middle, ServiceLaw::Constant(service), 1).unwrap();
         match queue.response_s(Statistic::P99) < services * service_s {
             true => low = middle,
             false => high = middle,
@@ -149,27 +150,29 @@ fn quick_search(server: &mut Simulated) -> (Step, u32) {
     search.saturated(5_000.0);
     loop {
         let left_s = QUICK_S.saturating_sub(spent_s);
-        let step = search.next(left_s / (2 * QUICK_WINDOW_S + BESIDE_S));
-        if matches!(step, Step::Found(_) | Step::Nothing) {
+        let steps_left = left_s / (2 * QUICK_WINDOW_S + STEP_EXTRA_S);
+        let step = search.next(steps_left);
+        if matches!(step, Step::Answer(_) | Step::Nothing) {
             return (step, spent_s);
         }
-        let attempt = server.tried(&step, QUICK_WINDOW_S, 2 * QUICK_WINDOW_S);
-        let windows = if attempt.purpose == Purpose::Verify { 2 } else { 1 };
-        spent_s += BESIDE_S + QUICK_WINDOW_S * windows;
+        let longer = search.windows(&step, steps_left);
+        let attempt = server.tried(&step, QUICK_WINDOW_S, 2 * QUICK_WINDOW_S * longer);
+        let windows = if attempt.purpose == Purpose::Verify { 2 * longer } else { 1 };
+        spent_s += STEP_EXTRA_S + QUICK_WINDOW_S * windows;
         search.report(attempt);
     }
 }
 
-/// How far from theory the claims of quick searches are that found one. Runs at 1.1 times a claim
-/// that is not far off are told from runs at it.
+/// Distances from theory of the claims of successful quick searches. Runs at 1.1 times a correct
+/// claim can be distinguished from runs at it.
 fn quick_claims(seeds: std::ops::RangeInclusive<u64>, noisy: bool) -> Vec<f64> {
     let truth = crossing_ops_per_s(SERVICE, 20.0);
     let mut claims = Vec::new();
     for seed in seeds {
         let mut server = Simulated { noisy, ..Simulated::new(seed, SERVICE) };
         let (end, spent_s) = quick_search(&mut server);
-        assert!(spent_s < 235, "{spent_s} s, seed {seed}");
-        let Step::Found(answer) = end else { continue };
+        assert!(spent_s < 260, "{spent_s} s, seed {seed}");
+        let Step::Answer(answer) = end else { continue };
         assert_eq!(answer.passed, RERUNS);
         let off = answer.value / truth - 1.0;
         let above = server.passed_of_five(1.1 * answer.value);
@@ -180,47 +183,50 @@ fn quick_claims(seeds: std::ops::RangeInclusive<u64>, noisy: bool) -> Vec<f64> {
 }
 
 #[test]
-fn a_search_on_a_queue_of_known_law_comes_within_two_percent_of_theory() {
+fn a_search_on_a_queue_of_known_law_claims_a_little_less_than_theory_and_holds_it_in_its_range() {
     let truth = crossing_ops_per_s(SERVICE, 20.0);
-    let mut off = Vec::new();
     for seed in 1..=5 {
         let mut server = Simulated::new(seed, SERVICE);
-        let (_, end, steps) = run(config(false, false), NO_HURRY, 5_000.0, |step| {
+        let (_, end, _) = run(config(false, false), NO_HURRY, 5_000.0, |step| {
             server.tried(step, WINDOW_S, WINDOW_S)
         });
-        off.push((found(&end).value / truth - 1.0, steps.len()));
+        let answer = expect_answer(&end);
+        let off = answer.value / truth - 1.0;
+        assert!(-0.05 < off && off < 0.0, "{off} of {truth}: {answer:?}, seed {seed}");
+        let to = answer.undecided_to.or(answer.high).unwrap();
+        assert!(1.01 * to >= truth, "{answer:?} of {truth}, seed {seed}");
     }
-    assert!(off.iter().all(|(off, _)| off.abs() < 0.02), "{off:?} of {truth}");
 }
 
 #[test]
 fn a_quick_search_on_a_quiet_machine_comes_near_theory() {
     let off = quick_claims(1..=12, false);
     assert_eq!(off.len(), 12);
-    assert!(off.iter().all(|off| off.abs() < 0.05), "{off:?}");
+    assert!(off.iter().all(|off| -0.2 < *off && *off < 0.0), "{off:?}");
+    assert!(off.iter().sum::<f64>() / 12.0 > -0.12, "{off:?}");
 }
 
 #[test]
-fn a_machine_that_stalls_now_and_then_lowers_few_claims_and_none_by_much() {
+fn a_machine_that_stalls_now_and_then_lowers_claims_by_less_than_a_quarter_but_for_one() {
     let off = quick_claims(1..=24, true);
-    assert!(off.len() >= 21, "{} of 24 searches found a claim", off.len());
-    let near = off.iter().filter(|off| off.abs() < 0.055).count();
-    assert!(10 * near >= 9 * off.len() && off.iter().all(|off| off.abs() < 0.12), "{off:?}");
+    assert_eq!(off.len(), 24);
+    let near = off.iter().filter(|off| off.abs() < 0.25).count();
+    assert!(near + 1 >= off.len() && off.iter().all(|off| *off < 0.0), "{off:?}");
 }
 
 #[test]
 fn a_load_just_above_what_the_server_does_is_not_held_whatever_its_limit() {
     let mut server = Simulated::new(3, Nanos::from_millis(1));
     let within: Within = "p99<10s".parse().unwrap();
-    let mut standing = |rate: f64| {
+    let mut try_rate = |rate: f64| {
         let times = server.window(rate, WINDOW_S);
-        judged(rate, Purpose::Probe, &times, &within)
+        evaluate_try(rate, Purpose::Probe, &times, &within)
     };
-    let above = standing(1_020.0);
-    assert_eq!(above.standing, TryStanding::NotWithin, "{above:?}");
-    assert!(above.why().starts_with("ops in flight grew from about"), "{}", above.why());
+    let above = try_rate(1_020.0);
+    assert_eq!(above.standing, TryOutcome::NotWithin, "{above:?}");
+    assert!(why(&above).starts_with("ops in flight grew from about"), "{}", why(&above));
     for rate in [500.0, 800.0, 900.0] {
-        assert_eq!(standing(rate).standing, TryStanding::Within, "{rate}");
+        assert_eq!(try_rate(rate).standing, TryOutcome::Within, "{rate}");
     }
 }
 
@@ -228,17 +234,17 @@ fn a_load_just_above_what_the_server_does_is_not_held_whatever_its_limit() {
 fn a_try_whose_percentile_is_a_lower_bound_is_not_within() {
     let times = PointBuilder::open(1_000.0).point_times();
     let built = PointBuilder::open(1_000.0).build();
-    let judged = |age_ns: u64| {
+    let evaluate = |age_ns: u64| {
         let censored =
             Censored { unfinished: 1, response_exact_to_ns: age_ns, ..Default::default() };
         let result =
             PointResult { censored: Some(censored), valid: true, ..PointResult::default() };
         let (suite, record, within) = (&built.suite, &built.record, &"p99<10s".parse().unwrap());
-        Tried { suite, within, record, result: &result, times: Some(&times) }.judge()
+        Tried { suite, within, record, result: &result, times: Some(&times) }.evaluate()
     };
     // Every op took a millisecond.
-    let bound = judged(900_000);
-    assert_eq!((bound.standing, bound.passed), (TryStanding::NotWithin, false));
-    assert!(bound.why().starts_with("p99 is at least 1.00 ms"), "{}", bound.why());
-    assert_ne!(judged(2_000_000).standing, TryStanding::NotWithin);
+    let bound = evaluate(900_000);
+    assert_eq!((bound.standing, bound.passed), (TryOutcome::NotWithin, false));
+    assert!(why(&bound).starts_with("p99 is at least 1.00 ms"), "{}", why(&bound));
+    assert_ne!(evaluate(2_000_000).standing, TryOutcome::NotWithin);
 }

@@ -1,10 +1,10 @@
 //! Curves over load: of each group from its runs' own points, and of published systems. Rows of
-//! figures hold only loads that all groups have; a curve holds all of its own.
+//! figures hold only loads that all groups have; a curve holds all loads of its group.
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::comparison::{Comparison, Curve, CurveFigure, CurvePoint, RatioFigure};
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::PointResult;
-use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 
 use super::figures::{is_same_load, of_load, point_at};
@@ -24,9 +24,9 @@ pub(super) fn of_groups(groups: &[GroupInput], force: bool) -> Vec<Curve> {
 fn points(runs: &[RunInput], force: bool) -> Vec<CurvePoint> {
     let all = loads(runs).into_iter().map(|load| CurvePoint {
         load,
-        throughput: over_runs(runs, load, force, (RatioFigure::AchievedOpsPerS, throughput)),
-        response_mean_ns: over_runs(runs, load, force, (RatioFigure::P99, mean)),
-        response_p99_ns: over_runs(runs, load, force, (RatioFigure::P99, p99)),
+        throughput: across_runs(runs, load, force, (RatioFigure::AchievedOpsPerS, throughput)),
+        response_mean_ns: across_runs(runs, load, force, (RatioFigure::P99, mean)),
+        response_p99_ns: across_runs(runs, load, force, (RatioFigure::P99, p99)),
         not_counted: runs.iter().any(|run| left_out(run, load)),
     });
     all.filter(|point| point.throughput.is_some()).collect()
@@ -36,9 +36,9 @@ fn points(runs: &[RunInput], force: bool) -> Vec<CurvePoint> {
 fn loads(runs: &[RunInput]) -> Vec<f64> {
     let mut loads: Vec<f64> = Vec::new();
     for run in runs {
-        let known = |load: f64| loads.iter().any(|other| is_same_load(load, *other));
+        let is_listed = |load: f64| loads.iter().any(|other| is_same_load(load, *other));
         let new = run.result.points.iter().map(|point| point.requested);
-        let new: Vec<f64> = new.filter(|load| load.is_finite() && !known(*load)).collect();
+        let new: Vec<f64> = new.filter(|load| load.is_finite() && !is_listed(*load)).collect();
         loads.extend(new);
     }
     loads.sort_by(f64::total_cmp);
@@ -47,17 +47,17 @@ fn loads(runs: &[RunInput]) -> Vec<f64> {
 
 type OfPoint = fn(&PointResult) -> Option<f64>;
 
-/// Mean and range of the runs that reach this load; between two points of a run its figure is drawn
-/// straight.
-fn over_runs(
+/// Mean and range of the runs that reach this load. Between two points of a run its figure is
+/// interpolated linearly.
+fn across_runs(
     runs: &[RunInput],
     load: f64,
     force: bool,
     (figure, of_point): (RatioFigure, OfPoint),
 ) -> Option<CurveFigure> {
     let value = |run: &RunInput| of_load((figure, &of_point), run, load, force);
-    let known = |value: &f64| value.is_finite() && *value > 0.0;
-    let values: Vec<f64> = runs.iter().filter_map(value).filter(known).collect();
+    let is_positive = |value: &f64| value.is_finite() && *value > 0.0;
+    let values: Vec<f64> = runs.iter().filter_map(value).filter(is_positive).collect();
     let logs: f64 = values.iter().map(|value| value.ln()).sum();
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
@@ -78,17 +78,19 @@ fn p99(point: &PointResult) -> Option<f64> {
     exact(point, Figure::P99)
 }
 
-/// A lower bound has no place in a curve.
+/// A lower bound is left out of a curve.
 fn exact(point: &PointResult, figure: Figure) -> Option<f64> {
-    Stated::response(point, figure).filter(|stated| !stated.lower_bound).map(|stated| stated.value)
+    ReportedFigure::response(point, figure)
+        .filter(|reported| !reported.lower_bound)
+        .map(|reported| reported.value)
 }
 
 fn left_out(run: &RunInput, load: f64) -> bool {
     point_at(&run.result, load).is_some_and(|point| point.not_counted.is_some())
 }
 
-/// Puts published curves beside those of the groups, as far as they have the same axis and unit and
-/// follow the same method; notes say what was left out and why.
+/// Adds published curves to those of the groups, as far as they have the same axis and unit and
+/// follow the same method. Notes name the omitted curves and the reasons.
 pub fn add_published(comparison: &mut Comparison, published: Vec<PublishedCurve>) {
     let mut at_achieved = Vec::new();
     for it in published {

@@ -1,4 +1,4 @@
-//! The figures of each run, and the rows they make.
+//! The figures of each run, and the rows made of them.
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::comparison::{
@@ -8,71 +8,77 @@ use plimsoll_model::condition::ConditionFigure;
 use plimsoll_model::cost::{CostFigure, CostOf};
 use plimsoll_model::event::Bound;
 use plimsoll_model::figure::StreamFigure;
-use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
+use plimsoll_model::reported::ReportedFigure;
+use plimsoll_model::result::{NotCounted, PointResult, RunResult};
 
-use super::ratio::{Estimate, Moments};
-use super::{GroupInput, RunInput, Wishes};
+use super::ratio::Estimate;
+use super::{CompareOptions, GroupInput, RunInput};
+use crate::sampling::{Moments, leaves_one_out};
 
 /// Two loads this close are the same load point.
 const SAME_LOAD_RATIO: f64 = 1e-6;
 /// A highest rate this close to the headline is the headline.
 const SAME_PEAK_RATIO: f64 = 1e-3;
 const NS_PER_MS: f64 = 1e6;
+/// Between two load points no further apart the peak is known well enough: `versus` goes a quarter
+/// beyond the peak that it found.
+const RUNGS_APART_MAX: f64 = 1.26;
+/// A load point whose throughput is this close to that of the one below brought no more.
+const SAME_RATE_RATIO: f64 = 0.05;
 
 /// Figures of the run first, then load point by load point.
-pub(super) fn rows(groups: &[GroupInput], wishes: Wishes<'_>) -> Vec<FigureRow> {
-    let ladder = Ladder::of(groups);
+pub(super) fn rows(groups: &[GroupInput], options: CompareOptions<'_>) -> Vec<FigureRow> {
+    let ladder = Ladder::from_groups(groups);
     let whole = RatioFigure::all().filter(|figure| !figure.is_of_point());
     let mut rows: Vec<FigureRow> = whole
         .filter(|figure| *figure != RatioFigure::PeakOpsPerS || peaks_apart(groups))
-        .map(|figure| row(figure, None, groups, wishes, ladder.interpolated))
+        .map(|figure| row(figure, None, groups, options, ladder.interpolated))
         .collect();
     for load in &ladder.loads {
         let figures = RatioFigure::all().filter(|figure| figure.is_of_point());
         rows.extend(
-            figures.map(|figure| row(figure, Some(*load), groups, wishes, ladder.interpolated)),
+            figures.map(|figure| row(figure, Some(*load), groups, options, ladder.interpolated)),
         );
     }
-    // What no group has is no row.
+    // A row is left out when no group has a value.
     rows.retain(|row| row.groups.iter().any(|group| group.mean.is_some()));
     for index in 0..groups.len().saturating_sub(1) {
-        share_chance(&mut rows, index, wishes.paired);
+        share_chance(&mut rows, index, options.paired);
     }
     rows
 }
 
-/// Ratios that share the 5 %.
+/// Groups of ratios that share the 5 %.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A score beside a peak.
+    /// A score next to a peak.
     Headline,
     /// All other figures of speed.
-    Beside,
-    /// What an op costs at the load at which costs are compared.
+    OtherSpeed,
+    /// Cost of an op at the load at which costs are compared.
     Cost,
     /// And at the other loads.
-    CostBeside,
+    OtherCost,
 }
 
 impl Kind {
-    fn of(row: &FigureRow, load_of_costs: Option<f64>) -> Self {
+    fn from_row(row: &FigureRow, load_of_costs: Option<f64>) -> Self {
         match row.figure {
             figure if figure.is_headline() => Self::Headline,
-            figure if !figure.is_cost() => Self::Beside,
+            figure if !figure.is_cost() => Self::OtherSpeed,
             _ if row.load == load_of_costs => Self::Cost,
-            _ => Self::CostBeside,
+            _ => Self::OtherCost,
         }
     }
 }
 
-/// A dozen ratios have one that leaves 1 out by chance every second time. Those of a kind share the
-/// 5 %: unless one differs where all of its kind share it, none is claimed. Speed and cost are two
-/// questions, so that one is not claimed for the other.
+/// Of a dozen ratios one leaves 1 out by chance every second time. The ratios of a kind share the 5
+/// %: none is claimed unless one differs with the shared 5 %. Speed and cost are two questions, so
+/// one is not claimed for the other.
 fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
     let load = load_of_costs(rows);
-    let kinds: Vec<Kind> = rows.iter().map(|row| Kind::of(row, load)).collect();
-    for question in [[Kind::Headline, Kind::Beside], [Kind::Cost, Kind::CostBeside]] {
+    let kinds: Vec<Kind> = rows.iter().map(|row| Kind::from_row(row, load)).collect();
+    for question in [[Kind::Headline, Kind::OtherSpeed], [Kind::Cost, Kind::OtherCost]] {
         let holds = question.map(|kind| {
             let mut of_kind: Vec<&mut FigureRow> = Vec::new();
             of_kind.extend(rows.iter_mut().zip(&kinds).filter(|it| *it.1 == kind).map(|it| it.0));
@@ -90,7 +96,7 @@ fn share_chance(rows: &mut [FigureRow], index: usize, paired: bool) {
     }
 }
 
-/// Whether one differs where all of them share the 5 %.
+/// Whether one differs when all of them share the 5 %.
 fn share_among(rows: &mut [&mut FigureRow], index: usize, paired: bool) -> bool {
     let tested = rows.iter().filter(|row| row.ratios[index].interval.is_some()).count();
     for row in rows.iter_mut() {
@@ -112,10 +118,6 @@ fn compared_cost(figure: RatioFigure, groups: &[GroupInput]) -> Option<(CostFigu
     Some((figure, CostOf::SERVERS.into_iter().find(all_have)?))
 }
 
-fn leaves_one_out([low, high]: [f64; 2]) -> bool {
-    low > 1.0 || high < 1.0
-}
-
 /// The loads that runs are compared at.
 struct Ladder {
     loads: Vec<f64>,
@@ -124,7 +126,7 @@ struct Ladder {
 
 impl Ladder {
     /// Loads that all runs have; without one, those of the first run within the range of all.
-    fn of(groups: &[GroupInput]) -> Self {
+    fn from_groups(groups: &[GroupInput]) -> Self {
         let runs = || groups.iter().flat_map(|group| &group.runs).map(|run| &run.result);
         let Some(first) = runs().next() else {
             return Self { loads: Vec::new(), interpolated: false };
@@ -153,12 +155,12 @@ pub(super) fn point_at(run: &RunResult, load: f64) -> Option<&PointResult> {
     run.points.iter().find(|point| is_same_load(point.requested, load))
 }
 
-/// They are one load point.
+/// Both are one load point.
 pub(super) fn is_same_load(one: f64, other: f64) -> bool {
     (one - other).abs() <= SAME_LOAD_RATIO * one.abs().max(other.abs())
 }
 
-/// The highest rate says more than the headline in some run.
+/// The highest rate exceeds the headline in some run.
 fn peaks_apart(groups: &[GroupInput]) -> bool {
     let apart = |run: &RunInput| {
         let summary = &run.result.summary;
@@ -172,7 +174,7 @@ fn row(
     figure: RatioFigure,
     load: Option<f64>,
     groups: &[GroupInput],
-    wishes: Wishes<'_>,
+    options: CompareOptions<'_>,
     interpolated: bool,
 ) -> FigureRow {
     let cost = compared_cost(figure, groups);
@@ -181,11 +183,11 @@ fn row(
         None => of_point(figure, point),
     };
     let value = |run: &RunInput| -> Option<f64> {
-        let found = match load {
-            None => of_run(figure, run, wishes.force),
-            Some(load) => of_load((figure, &of_point), run, load, wishes.force),
+        let result = match load {
+            None => of_run(figure, run, options.force),
+            Some(load) => of_load((figure, &of_point), run, load, options.force),
         };
-        found.filter(|value| value.is_finite() && *value > 0.0)
+        result.filter(|value| value.is_finite() && *value > 0.0)
     };
     let group_figure = |group: &GroupInput| {
         let values: Vec<Option<f64>> = group.runs.iter().map(value).collect();
@@ -193,7 +195,7 @@ fn row(
         let at_least =
             at_least.filter(|(_, value)| value.is_some()).any(|(run, _)| is_at_least(figure, run));
         let logs: Vec<f64> = values.iter().flatten().map(|value| value.ln()).collect();
-        let moments = Moments::of(&logs);
+        let moments = Moments::from_values(&logs);
         GroupFigure {
             mean: (!logs.is_empty()).then(|| moments.mean.exp()),
             spread_ratio: (logs.len() > 1).then(|| moments.variance.sqrt().exp_m1()),
@@ -202,7 +204,7 @@ fn row(
         }
     };
     let figures: Vec<GroupFigure> = groups.iter().map(group_figure).collect();
-    let against = |other: &GroupFigure| ratio(&figures[0], other, wishes.paired, 1);
+    let against = |other: &GroupFigure| ratio(&figures[0], other, options.paired, 1);
     let ratios = figures.iter().skip(1).map(against).collect();
     let left_out = |group: &&GroupInput| {
         let at = |run: &RunInput| load.and_then(|load| point_at(&run.result, load)?.not_counted);
@@ -234,22 +236,42 @@ fn of_run(figure: RatioFigure, run: &RunInput, force: bool) -> Option<f64> {
     }
 }
 
-/// The server would have carried more than the figure says.
+/// The server could have carried more than the figure, or nothing showed that it could not.
 fn is_at_least(figure: RatioFigure, run: &RunInput) -> bool {
     let summary = &run.result.summary;
     match figure {
-        RatioFigure::Peak | RatioFigure::PeakOpsPerS => summary.bound == Bound::AtLeast,
+        RatioFigure::Peak => summary.bound == Bound::AtLeast || is_rung(&run.result),
+        RatioFigure::PeakOpsPerS => summary.bound == Bound::AtLeast,
         RatioFigure::Capacity => summary.capacity.as_ref().is_some_and(|it| it.high.is_none()),
         _ => false,
+    }
+}
+
+/// The headline of an open load is the highest sustained load point. It is not the peak if the next
+/// one lies far above it, unless that one brought the same throughput, nor if it brought more.
+fn is_rung(run: &RunResult) -> bool {
+    let open = || run.points.iter().filter(|point| point.offered_ops_per_s.is_some());
+    let by_load = |a: &&PointResult, b: &&PointResult| a.requested.total_cmp(&b.requested);
+    let Some(sustained) = open().filter(|point| point.counts()).max_by(by_load) else {
+        return false;
+    };
+    let above = open().filter(|point| point.requested > sustained.requested).min_by(by_load);
+    let Some(above) = above else { return false };
+    let is_far = above.requested > sustained.requested * RUNGS_APART_MAX;
+    let rates = above.achieved_ops_per_s.zip(sustained.achieved_ops_per_s);
+    match rates.map(|(above, sustained)| above / sustained - 1.0) {
+        Some(gain) if above.not_counted == Some(NotCounted::NotHeld) => {
+            gain > SAME_RATE_RATIO || (gain < -SAME_RATE_RATIO && is_far)
+        }
+        _ => is_far,
     }
 }
 
 /// A figure of a load point.
 type OfPoint<'a> = &'a dyn Fn(&PointResult) -> Option<f64>;
 
-/// A figure at a load: of the point there, or between its neighbours; times between their
-/// logarithms. A run that is invalid as a whole has none, and of a point that is invalid none is
-/// taken.
+/// A figure at a load: of the point there, or interpolated between its neighbours; times between
+/// their logarithms. An invalid run has none, and invalid points are not used.
 pub(super) fn of_load(
     (figure, of_point): (RatioFigure, OfPoint<'_>),
     run: &RunInput,
@@ -264,15 +286,15 @@ pub(super) fn of_load(
     if let Some(point) = point_at(&run.result, load) {
         return Some(point).filter(sound).and_then(of_point);
     }
-    let mut known: Vec<(f64, f64)> = run
+    let mut curve_points: Vec<(f64, f64)> = run
         .result
         .points
         .iter()
         .filter(sound)
         .filter_map(|point| Some((point.requested, of_point(point)?)))
         .collect();
-    known.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (before, behind) = known.windows(2).find_map(|pair| match pair {
+    curve_points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (before, behind) = curve_points.windows(2).find_map(|pair| match pair {
         [a, b] if (a.0..=b.0).contains(&load) && a.0 < b.0 => Some((*a, *b)),
         _ => None,
     })?;
@@ -284,26 +306,22 @@ pub(super) fn of_load(
 }
 
 fn of_point(figure: RatioFigure, point: &PointResult) -> Option<f64> {
-    // A lower bound cannot be compared.
-    let nanos = |figure: Figure| {
-        Stated::response(point, figure).filter(|stated| !stated.lower_bound).map(|it| it.value)
-    };
-    let stream = |of: StreamFigure| {
-        let p90 = Stated::stream(point, of, Figure::P90).filter(|stated| !stated.lower_bound);
-        p90.map(|stated| stated.value)
-    };
-    match figure {
-        RatioFigure::AchievedOpsPerS => point.achieved_ops_per_s,
-        RatioFigure::P50 => nanos(Figure::P50),
-        RatioFigure::P90 => nanos(Figure::P90),
-        RatioFigure::P95 => nanos(Figure::P95),
-        RatioFigure::P99 => nanos(Figure::P99),
+    let response = |figure| ReportedFigure::response(point, figure);
+    let stream = |of| ReportedFigure::stream(point, of, Figure::P90);
+    let reported = match figure {
+        RatioFigure::AchievedOpsPerS => ReportedFigure::achieved(point),
+        RatioFigure::P50 => response(Figure::P50),
+        RatioFigure::P90 => response(Figure::P90),
+        RatioFigure::P95 => response(Figure::P95),
+        RatioFigure::P99 => response(Figure::P99),
         RatioFigure::FirstOutputP90 => stream(StreamFigure::FirstOutput),
         RatioFigure::TpotP90 => stream(StreamFigure::Tpot),
-        RatioFigure::TokensPerS => Stated::tokens_per_s(point).map(|stated| stated.value),
-        RatioFigure::Goodput => Stated::goodput(point).map(|stated| stated.value),
+        RatioFigure::TokensPerS => ReportedFigure::tokens_per_s(point),
+        RatioFigure::Goodput => ReportedFigure::goodput(point),
         _ => None,
-    }
+    };
+    // A lower bound cannot be compared.
+    reported.filter(|reported| !reported.lower_bound).map(|reported| reported.value)
 }
 
 /// The interval of a group's ratio at one of several loads, which share what chance may take.
@@ -316,11 +334,12 @@ pub(super) fn interval_of_shared(
     ratio(&row.groups[0], &row.groups[index], paired, loads).interval_of_all
 }
 
-/// The second over the first. So many `tested` ratios share what chance may take.
+/// The second over the first. `tested` ratios share the 5 %.
 fn ratio(first: &GroupFigure, other: &GroupFigure, paired: bool, tested: usize) -> Ratio {
-    let known = |group: &GroupFigure| group.values.iter().copied().flatten().collect::<Vec<f64>>();
+    let measured =
+        |group: &GroupFigure| group.values.iter().copied().flatten().collect::<Vec<f64>>();
     let (firsts, others): (Vec<f64>, Vec<f64>) = match paired {
-        false => (known(first), known(other)),
+        false => (measured(first), measured(other)),
         true => first.values.iter().zip(&other.values).filter_map(|(a, b)| (*a).zip(*b)).unzip(),
     };
     let runs = [firsts.len(), others.len()];
@@ -328,33 +347,34 @@ fn ratio(first: &GroupFigure, other: &GroupFigure, paired: bool, tested: usize) 
         return Ratio { runs, ..Ratio::default() };
     }
     let mean = |values: &[f64]| values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64;
-    let found = match paired {
+    let estimate = match paired {
         true => Estimate::paired(&firsts, &others, tested),
         false => Estimate::apart(&firsts, &others, tested),
     };
-    let interval = found.map(|found| found.interval());
+    let interval = estimate.map(|estimate| estimate.interval());
+    let ratio = (mean(&others) - mean(&firsts)).exp();
     Ratio {
-        ratio: Some((mean(&others) - mean(&firsts)).exp()),
+        ratio: Some(ratio),
         interval,
-        interval_of_all: found.map(|found| found.interval_of_all()),
-        method: found.map(|found| found.method),
+        interval_of_all: estimate.map(|estimate| estimate.interval_of_all()),
+        method: estimate.map(|estimate| estimate.method),
         runs,
-        detectable: found.map(|found| found.detectable()),
-        claim: claim(interval, first.at_least, other.at_least, runs),
+        detectable: estimate.map(|estimate| estimate.detectable()),
+        claim: match (first.at_least, other.at_least, interval.unwrap_or([ratio; 2])) {
+            (true, true, _) => Claim::AtLeast,
+            // The first carries at least its figure: the ratio is at most this.
+            (true, false, [_, high]) if high >= 1.0 => Claim::AtLeast,
+            (false, true, [low, _]) if low <= 1.0 => Claim::AtLeast,
+            _ => claim(interval, runs),
+        },
     }
 }
 
-fn claim(interval: Option<[f64; 2]>, first: bool, other: bool, runs: [usize; 2]) -> Claim {
-    let Some(interval @ [low, high]) = interval else {
-        let few = runs.iter().any(|count| *count < RUNS_MIN);
-        return if few { Claim::TooFewRuns } else { Claim::Absent };
-    };
-    match (first, other) {
-        (true, true) => Claim::AtLeast,
-        // The first carries at least its figure: the ratio is at most this.
-        (true, false) if high >= 1.0 => Claim::AtLeast,
-        (false, true) if low <= 1.0 => Claim::AtLeast,
-        _ if leaves_one_out(interval) => Claim::Differs,
-        _ => Claim::NotDetectable,
+fn claim(interval: Option<[f64; 2]>, runs: [usize; 2]) -> Claim {
+    match interval {
+        Some(interval) if leaves_one_out(interval) => Claim::Differs,
+        Some(_) => Claim::NotDetectable,
+        None if runs.iter().any(|count| *count < RUNS_MIN) => Claim::TooFewRuns,
+        None => Claim::Absent,
     }
 }

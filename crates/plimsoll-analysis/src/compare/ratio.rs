@@ -1,18 +1,19 @@
-//! The ratio of two groups with its interval: Student's t on logarithms, since what moves a run
-//! moves it by a share of itself.
+//! The ratio of two groups with its interval: Student's t on logarithms, since disturbances change
+//! a run by a share of itself.
 
 use plimsoll_model::comparison::{Method, RUNS_MIN};
 
-use crate::sampling::{Draws, ERROR_MIN, OUTSIDE, detectable_errors, quantile, resampled, summed};
+use crate::sampling::{
+    Draws, ERROR_MIN, Moments, OUTSIDE, detectable_errors, quantile, resampled, summed,
+};
 
-/// Runs of a side, or pairs, from which they are drawn again and again: fewer hold too few
-/// different samples.
+/// Runs of a side, or pairs, from which the bootstrap draws: fewer allow too few different samples.
 const BOOTSTRAP_RUNS_MIN: usize = 15;
 const RESAMPLES: usize = 1_999;
 /// The same bundles give the same comparison.
 const SEED: u64 = 0x504c_494d_5241_5449;
 
-/// A difference of logarithms, how sure it is, and how.
+/// A difference of logarithms, its error, and the method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     log: f64,
@@ -26,23 +27,23 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Of pairs of runs: what the second has over the first. `None` below three.
+    /// From pairs of runs: the second over the first. `None` below three.
     pub(super) fn paired(first: &[f64], other: &[f64], figures: usize) -> Option<Self> {
         let logs: Vec<f64> = first.iter().zip(other).map(|(a, b)| (b / a).ln()).collect();
         let n = logs.len();
         if n < RUNS_MIN {
             return None;
         }
-        let start = Moments::of(&logs);
+        let start = Moments::from_values(&logs);
         let degrees = n as f64 - 1.0;
         let t = |moments: Moments| (moments.mean - start.mean) / moments.error().max(ERROR_MIN);
         let drawn = (n >= BOOTSTRAP_RUNS_MIN)
-            .then(|| sizes(|random| t(Moments::of(&drawn_from(&logs, random)))));
+            .then(|| sizes(|random| t(Moments::from_values(&drawn_from(&logs, random)))));
         let base = (start.mean, start.error(), degrees);
         Some(Self::new(base, drawn, Method::PairedT, figures))
     }
 
-    /// Of two groups of runs made apart. `None` below three of a side.
+    /// From two groups of runs made apart. `None` below three of a side.
     pub(super) fn apart(first: &[f64], other: &[f64], figures: usize) -> Option<Self> {
         let [first, other] = [first, other]
             .map(|runs| -> Vec<f64> { runs.iter().map(|value| value.ln()).collect() });
@@ -50,13 +51,13 @@ impl Estimate {
         if fewer < RUNS_MIN {
             return None;
         }
-        let (a, b) = (Moments::of(&first), Moments::of(&other));
+        let (a, b) = (Moments::from_values(&first), Moments::from_values(&other));
         let log = b.mean - a.mean;
         let t = |a: Moments, b: Moments| (b.mean - a.mean - log) / welch(a, b).0.max(ERROR_MIN);
         let drawn = (fewer >= BOOTSTRAP_RUNS_MIN).then(|| {
             sizes(|random| {
-                let a = Moments::of(&drawn_from(&first, random));
-                t(a, Moments::of(&drawn_from(&other, random)))
+                let a = Moments::from_values(&drawn_from(&first, random));
+                t(a, Moments::from_values(&drawn_from(&other, random)))
             })
         });
         let (error, degrees) = welch(a, b);
@@ -107,28 +108,6 @@ impl Estimate {
     }
 }
 
-/// Mean and variance of some logarithms.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moments {
-    n: f64,
-    pub(super) mean: f64,
-    pub(super) variance: f64,
-}
-
-impl Moments {
-    pub(super) fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Self { n, mean, variance: squares / (n - 1.0).max(1.0) }
-    }
-
-    /// Of the mean.
-    fn error(&self) -> f64 {
-        (self.variance / self.n).sqrt()
-    }
-}
-
 /// Error of the difference of two means, and its degrees of freedom (Welch 1947).
 fn welch(a: Moments, b: Moments) -> (f64, f64) {
     let parts = [(a.variance / a.n, a.n - 1.0), (b.variance / b.n, b.n - 1.0)];
@@ -136,7 +115,7 @@ fn welch(a: Moments, b: Moments) -> (f64, f64) {
     (variance.sqrt(), degrees)
 }
 
-/// Sizes of the statistic of runs that are drawn again, in order.
+/// Sorted sizes of the statistic over resampled runs.
 fn sizes(mut statistic: impl FnMut(&mut Draws) -> f64) -> Vec<f64> {
     let mut drawn = resampled(SEED, RESAMPLES, |random| statistic(random).abs());
     drawn.sort_unstable_by(f64::total_cmp);
@@ -166,10 +145,10 @@ mod tests {
     fn a_known_case_of_welch_gives_the_published_figures() {
         // Means 3 and 5, variances 2.5 and 10, five of each: t = 1.265, df = 5.882.
         let runs = |values: [f64; 5]| values.map(f64::exp);
-        let found = Estimate::apart(&runs([1., 2., 3., 4., 5.]), &runs([1., 3., 5., 7., 9.]), 1);
-        let found = found.unwrap();
-        assert!((found.log / found.error - 1.2649).abs() < 1e-3, "{found:?}");
-        assert!((found.degrees - 5.882).abs() < 1e-3, "{found:?}");
+        let estimate = Estimate::apart(&runs([1., 2., 3., 4., 5.]), &runs([1., 3., 5., 7., 9.]), 1);
+        let estimate = estimate.unwrap();
+        assert!((estimate.log / estimate.error - 1.2649).abs() < 1e-3, "{estimate:?}");
+        assert!((estimate.degrees - 5.882).abs() < 1e-3, "{estimate:?}");
     }
 
     #[test]
@@ -186,14 +165,14 @@ mod tests {
     #[test]
     fn several_figures_share_what_chance_may_take() {
         let (first, other) = ([100.0, 103.0, 98.0, 101.0], [105.0, 101.0, 104.0, 106.0]);
-        let found = Estimate::apart(&first, &other, 10).unwrap();
-        let ([low, high], [low_all, high_all]) = (found.interval(), found.interval_of_all());
+        let estimate = Estimate::apart(&first, &other, 10).unwrap();
+        let ([low, high], [low_all, high_all]) = (estimate.interval(), estimate.interval_of_all());
         assert!(low_all < low && high_all > high);
     }
 
     #[test]
     fn runs_that_agree_by_rounding_claim_no_less_than_the_rounding() {
-        let found = Estimate::paired(&[100.0; 3], &[100.01; 3], 1).unwrap();
-        assert!(found.interval()[0] < 1.0 && found.detectable() > 1.001, "{found:?}");
+        let estimate = Estimate::paired(&[100.0; 3], &[100.01; 3], 1).unwrap();
+        assert!(estimate.interval()[0] < 1.0 && estimate.detectable() > 1.001, "{estimate:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! What comparisons claim of servers whose truth is known: a thousand of each kind, with the noise
-//! that runs have: that of measured ones ([`measured`]), and of hosts that are worse.
+//! Claims of comparisons of simulated servers with a known true ratio: a thousand of each kind,
+//! with the noise of measured runs ([`measured`]), and of worse hosts.
 
 mod measured;
 
@@ -8,7 +8,7 @@ use plimsoll_model::result::{PointResult, RunResult, Summary, TimeSummary, Verdi
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::{GroupInput, RunInput, Wishes, compare};
+use super::{CompareOptions, GroupInput, RunInput, compare};
 
 const SIMULATIONS: usize = 1_000;
 
@@ -17,7 +17,7 @@ const SIMULATIONS: usize = 1_000;
 struct Noise {
     /// Standard deviation of a run's logarithm.
     run: f64,
-    /// Of what both runs of a pair have in common: the host at that hour.
+    /// Noise that both runs of a pair share: the host at that hour.
     hour: f64,
     /// Share of the runs that come out slow, and by how much.
     slow: (f64, f64),
@@ -27,17 +27,17 @@ struct Noise {
 const SMOOTH: Noise = Noise { run: 0.045, hour: 0.0, slow: (0.0, 0.0) };
 /// With a slow mode of a tenth in one run of twenty.
 const MODES: Noise = Noise { run: 0.045, hour: 0.0, slow: (0.05, 0.1) };
-/// A host whose speed wanders by more than its runs scatter.
+/// A host whose speed drifts by more than its runs scatter.
 const WANDERING: Noise = Noise { run: 0.03, hour: 0.06, slow: (0.03, 0.06) };
 
-/// Values further from the median than so many standard deviations are of a slow mode.
+/// Values further from the median than this many standard deviations belong to a slow mode.
 const SLOW_MIN: f64 = 3.0;
-/// Times the median deviation it is the standard deviation of a normal distribution.
+/// The median deviation times this is the standard deviation of a normal distribution.
 const OF_MEDIAN: f64 = 1.4826;
 
 impl Noise {
-    /// That of runs of one server, made two and two. Larger is slower.
-    fn of(pairs: &[[f64; 2]]) -> Self {
+    /// The noise of runs of one server, made in pairs. Larger is slower.
+    fn from_pairs(pairs: &[[f64; 2]]) -> Self {
         let logs: Vec<[f64; 2]> = pairs.iter().map(|pair| pair.map(f64::ln)).collect();
         let middle = median(logs.concat());
         let far = |log: f64| (log - middle).abs();
@@ -51,7 +51,7 @@ impl Noise {
         let of_pairs = mean(calm.iter().map(|[a, b]| ((a + b) / 2.0 - centre).powi(2)));
         Self {
             run: run.sqrt(),
-            // What the pairs scatter by beyond what their runs do.
+            // Scatter of the pairs beyond that of their runs.
             hour: (of_pairs - run / 2.0).max(0.0).sqrt(),
             slow: match slow.is_empty() {
                 true => (0.0, 0.0),
@@ -63,7 +63,7 @@ impl Noise {
         }
     }
 
-    /// The same for runs that are not made two and two.
+    /// The same noise for runs that are not made in pairs.
     fn apart(self) -> Self {
         Self { run: self.run.hypot(self.hour), hour: 0.0, ..self }
     }
@@ -107,11 +107,13 @@ fn compared(random: &mut Random, noise: Noise, runs: usize, paired: bool, truth:
     }
     let group = |values: &Vec<f64>| GroupInput {
         label: String::new(),
+        is_named: false,
         runs: values.iter().map(|value| run(*value)).collect(),
     };
     let groups: Vec<GroupInput> = sides.iter().map(group).collect();
-    let found = compare(&groups, Wishes { paired, ..Wishes::default() }).unwrap();
-    found.figures[0].ratios[0].clone()
+    let comparison =
+        compare(&groups, CompareOptions { paired, ..CompareOptions::default() }).unwrap();
+    comparison.figures[0].ratios[0].clone()
 }
 
 fn run(value: f64) -> RunInput {
@@ -123,8 +125,8 @@ fn run(value: f64) -> RunInput {
     RunInput { bundle: String::new(), result, suite: toml::Table::new() }
 }
 
-/// Shares of the comparisons: the same server claimed different, the interval holds the truth, the
-/// difference stated as detectable found when it was there.
+/// Shares of the comparisons: the same server claimed different, the interval holds the true ratio,
+/// the detectable difference found when it was there.
 fn shares(noise: Noise, runs: usize, paired: bool) -> [f64; 3] {
     const TRUTH: f64 = 1.2;
     let mut random = Random(Xoshiro256PlusPlus::seed_from_u64(runs as u64));
@@ -135,13 +137,13 @@ fn shares(noise: Noise, runs: usize, paired: bool) -> [f64; 3] {
         let detectable = same.detectable.unwrap();
         let shifted = compared(&mut random, noise, runs, paired, detectable);
         let [low, high] = other.interval.unwrap();
-        let held = [
+        let outcomes = [
             same.claim == Claim::Differs,
             low <= TRUTH && TRUTH <= high,
             shifted.claim == Claim::Differs,
         ];
-        for (count, held) in counts.iter_mut().zip(held) {
-            *count += usize::from(held);
+        for (count, outcome) in counts.iter_mut().zip(outcomes) {
+            *count += usize::from(outcome);
         }
     }
     counts.map(|count| count as f64 / SIMULATIONS as f64)
@@ -149,17 +151,17 @@ fn shares(noise: Noise, runs: usize, paired: bool) -> [f64; 3] {
 
 #[track_caller]
 fn check(noise: Noise, runs: usize, paired: bool) {
-    let [claimed, covered, found] = shares(noise, runs, paired);
-    let said =
-        format!("{noise:?}, {runs} runs: claimed {claimed}, covered {covered}, found {found}");
-    assert!((0.03..=0.07).contains(&claimed), "{said}");
-    assert!((0.93..=0.97).contains(&covered), "{said}");
-    assert!(found >= 0.8, "{said}");
+    let [claimed, covered, detected] = shares(noise, runs, paired);
+    let message =
+        format!("{noise:?}, {runs} runs: claimed {claimed}, covered {covered}, found {detected}");
+    assert!((0.03..=0.07).contains(&claimed), "{message}");
+    assert!((0.93..=0.97).contains(&covered), "{message}");
+    assert!(detected >= 0.8, "{message}");
 }
 
 #[test]
 fn one_server_twice_is_claimed_to_differ_in_about_one_comparison_of_twenty() {
-    // Of three runs a side Welch's t claims a little less than it may.
+    // With three runs a side Welch's t claims a little less often than it may.
     for (noise, runs) in [(SMOOTH, 3), (SMOOTH, 5), (SMOOTH, 10), (MODES, 5), (MODES, 15)] {
         check(noise, runs, false);
     }
@@ -175,7 +177,7 @@ fn pairs_hold_the_same_where_the_host_wanders() {
 #[test]
 fn with_the_noise_of_measured_runs_claims_are_as_right_as_they_say() {
     for pairs in measured::CALM {
-        let noise = Noise::of(pairs);
+        let noise = Noise::from_pairs(pairs);
         check(noise, 5, true);
         check(noise.apart(), 5, false);
     }
@@ -183,11 +185,14 @@ fn with_the_noise_of_measured_runs_claims_are_as_right_as_they_say() {
 
 #[test]
 fn where_some_runs_are_many_times_slower_less_is_claimed_and_not_more() {
-    let noise = Noise::of(measured::WEB_P50_AT_20000);
+    let noise = Noise::from_pairs(measured::WEB_P50_AT_20000);
     assert!(noise.slow.1 > 2.0 && noise.run < 0.1, "{noise:?}");
     for (noise, paired) in [(noise, true), (noise.apart(), false)] {
-        let [claimed, covered, found] = shares(noise, 5, paired);
-        assert!(claimed <= 0.05 && covered >= 0.95 && found >= 0.7, "{claimed} {covered} {found}");
+        let [claimed, covered, detected] = shares(noise, 5, paired);
+        assert!(
+            claimed <= 0.05 && covered >= 0.95 && detected >= 0.7,
+            "{claimed} {covered} {detected}"
+        );
     }
 }
 
@@ -219,11 +224,14 @@ fn ten_figures_of_one_server_are_claimed_to_differ_no_more_often_than_one() {
     for _ in 0..SIMULATIONS {
         let groups = [(); 2].map(|()| GroupInput {
             label: String::new(),
+            is_named: false,
             runs: (0..5).map(|_| run_of_points(&mut random, SMOOTH)).collect(),
         });
-        let found = compare(&groups, Wishes { paired: true, ..Wishes::default() }).unwrap();
-        assert_eq!(found.figures.len(), 10);
-        let is_some = |claim: Claim| found.figures.iter().any(|row| row.ratios[0].claim == claim);
+        let comparison =
+            compare(&groups, CompareOptions { paired: true, ..CompareOptions::default() }).unwrap();
+        assert_eq!(comparison.figures.len(), 10);
+        let is_some =
+            |claim: Claim| comparison.figures.iter().any(|row| row.ratios[0].claim == claim);
         claimed += usize::from(is_some(Claim::Differs));
         leave_one_out += usize::from(is_some(Claim::Differs) || is_some(Claim::MayBeChance));
     }

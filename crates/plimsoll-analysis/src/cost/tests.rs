@@ -1,11 +1,11 @@
 use plimsoll_model::disclosure::TargetDisclosure;
-use plimsoll_model::event::SecondRecord;
+use plimsoll_model::event::{ResourceUse, SecondRecord};
 
 use super::*;
 use crate::testing::PointBuilder;
 
-/// A thousand ops a second, held to the end, on a host that was seen as `resources`.
-fn found(resources: Vec<ResourceUse>, same_host: bool) -> Vec<HostCost> {
+/// A thousand ops a second, sustained to the end, on a host with these `resources`.
+fn host_costs(resources: Vec<ResourceUse>, same_host: bool) -> Vec<HostCost> {
     let mut record = PointBuilder::open(1_000.0).build().record;
     record.resources = resources;
     let target = TargetDisclosure { same_host, ..TargetDisclosure::default() };
@@ -16,7 +16,7 @@ fn used(name: &str, mean: f64) -> ResourceUse {
     ResourceUse::of_window(name, "", mean, mean)
 }
 
-/// One that swings about its mean from sample to sample.
+/// A resource that swings about its mean from sample to sample.
 fn swinging(name: &str, mean: f64) -> ResourceUse {
     let sample = |n: u32| {
         let swing = if n.is_multiple_of(3) { 1.2 } else { 0.9 };
@@ -65,15 +65,15 @@ fn value(cost: &HostCost, figure: CostFigure) -> Option<f64> {
 
 fn check(cost: &HostCost, expected: &[(CostFigure, f64)]) {
     for (figure, expected) in expected {
-        let found = value(cost, *figure).unwrap_or_else(|| panic!("no {figure:?} in {cost:?}"));
-        assert!((found / expected - 1.0).abs() < 1e-9, "{figure:?}: {found}, not {expected}");
+        let actual = value(cost, *figure).unwrap_or_else(|| panic!("no {figure:?} in {cost:?}"));
+        assert!((actual / expected - 1.0).abs() < 1e-9, "{figure:?}: {actual}, not {expected}");
     }
     assert_eq!(cost.figures.len(), expected.len(), "{:?}", cost.figures);
 }
 
 #[test]
 fn on_a_shared_host_processors_are_the_servers_and_disks_and_network_the_hosts() {
-    let all = found(watched(), true);
+    let all = host_costs(watched(), true);
     let [processes, host] = &all[..] else { panic!("{all:?}") };
     assert_eq!((processes.of, host.of), (CostOf::ServerProcesses, CostOf::SharedHost));
     check(
@@ -102,7 +102,7 @@ fn on_a_shared_host_processors_are_the_servers_and_disks_and_network_the_hosts()
 #[test]
 fn a_host_of_the_server_alone_has_all_of_its_cost_and_loopback_is_none_of_its_network() {
     let source = |it: ResourceUse| ResourceUse { source: Some("ssh://web".into()), ..it };
-    let all = found(watched().into_iter().map(source).collect(), false);
+    let all = host_costs(watched().into_iter().map(source).collect(), false);
     let [processes, host] = &all[..] else { panic!("{all:?}") };
     assert_eq!((processes.of, host.of), (CostOf::ServerProcesses, CostOf::ServerHost));
     assert_eq!((host.cores, host.source.as_deref()), (Some(2.0), Some("ssh://web")));
@@ -127,12 +127,12 @@ fn a_host_of_the_server_alone_has_all_of_its_cost_and_loopback_is_none_of_its_ne
 fn a_disk_on_top_of_others_is_counted_only_where_its_bytes_cannot_lie_on_them() {
     let mut resources = watched();
     resources.extend([used("disk.loop0.written", 9e6), used("disk.loop0.busy", 0.5)]);
-    assert_eq!(found(resources, true)[1].disks, ["loop0"], "its file lies in memory");
+    assert_eq!(host_costs(resources, true)[1].disks, ["loop0"], "its file lies in memory");
 }
 
 #[test]
 fn intervals_come_from_the_samples_and_are_absent_without_them() {
-    let all = found(watched(), true);
+    let all = host_costs(watched(), true);
     let cost = all[0].figures[&CostFigure::CpuPerOp];
     let [low, high] = cost.interval.unwrap();
     assert!(low < cost.value && cost.value < high, "{cost:?}");

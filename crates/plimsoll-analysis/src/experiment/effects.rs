@@ -1,26 +1,25 @@
-//! Which cells an effect compares, and what may be said of it.
+//! Which cells an effect compares, and what may be claimed of it.
 
 use plimsoll_model::comparison::RatioFigure;
 use plimsoll_model::comparison::experiment::{
     AtLevel, Basis, Best, BestClaim, Cell, Effect, EffectClaim, Factor, Interaction,
 };
 
-use super::strata::{Error, Known, Strata};
-use super::stratum::Test;
-use crate::sampling::{OUTSIDE, detectable_errors, f_above, f_critical, quantile};
+use super::strata::{Error, LogEstimate, Strata, Test};
+use crate::sampling::{OUTSIDE, detectable_errors, f_above, f_critical, leaves_one_out, quantile};
 
-/// An experiment as far as it is known when effects are sought.
+/// The facts of an experiment that effects are computed from.
 pub(super) struct Grid<'a> {
     pub(super) factors: &'a [Factor],
     pub(super) figure: RatioFigure,
     pub(super) cells: &'a [Cell],
-    /// Logarithms of the cells' means, of bounds none.
+    /// Logarithms of the cells' means; `None` for bounds.
     pub(super) means: &'a [Option<f64>],
     pub(super) strata: &'a Strata,
 }
 
 impl Error {
-    /// 95 %, with the 5 % shared among so many.
+    /// The 95 % interval; `shared` intervals share the 5 %.
     pub(super) fn interval(self, log: f64, shared: usize) -> [f64; 2] {
         let errors = self.critical(shared);
         [-1.0, 1.0].map(|side| (log + side * errors * self.size).exp())
@@ -36,7 +35,7 @@ impl Error {
 }
 
 impl Grid<'_> {
-    /// Of each level against the first of its factor, over all combinations of the others.
+    /// Effects of each level against the first of its factor, over all combinations of the others.
     pub(super) fn main_effects(&self) -> Vec<Effect> {
         let factors = self.factors.iter().enumerate();
         let levels =
@@ -48,9 +47,9 @@ impl Grid<'_> {
     pub(super) fn effects_at_levels(&self) -> Vec<Effect> {
         let mut effects = Vec::new();
         for factor in 0..self.factors.len() {
-            for held in self.combinations(factor) {
+            for fixed in self.combinations(factor) {
                 let to = 1..self.factors[factor].levels.len();
-                effects.extend(to.map(|to| self.effect(factor, to, held.clone())));
+                effects.extend(to.map(|to| self.effect(factor, to, fixed.clone())));
             }
         }
         effects.retain(|effect| effect.claim != EffectClaim::Absent);
@@ -59,14 +58,14 @@ impl Grid<'_> {
 
     /// Levels of all other factors, in the order of the cells.
     pub(super) fn combinations(&self, factor: usize) -> Vec<Vec<AtLevel>> {
-        let mut found: Vec<Vec<AtLevel>> = Vec::new();
+        let mut combinations: Vec<Vec<AtLevel>> = Vec::new();
         for cell in self.cells {
-            let held = others(&cell.levels, factor);
-            if !found.contains(&held) {
-                found.push(held);
+            let fixed = others(&cell.levels, factor);
+            if !combinations.contains(&fixed) {
+                combinations.push(fixed);
             }
         }
-        found
+        combinations
     }
 
     fn effect(&self, factor: usize, to: usize, at: Vec<AtLevel>) -> Effect {
@@ -79,6 +78,7 @@ impl Grid<'_> {
             factor,
             from: 0,
             to,
+            over: if at.is_empty() { self.left(factor, &pairs) } else { Vec::new() },
             at,
             ratio: None,
             interval: None,
@@ -87,9 +87,9 @@ impl Grid<'_> {
             claim: EffectClaim::Absent,
             basis: Basis::Bound,
         };
-        let found = match (pairs.is_empty(), from_least, to_least) {
+        let effect = match (pairs.is_empty(), from_least, to_least) {
             (true, _, _) => absent,
-            (_, false, false) => self.judged(absent, &pairs),
+            (_, false, false) => self.evaluate(absent, &pairs),
             (_, from_least, to_least) => {
                 let logs = pairs.iter().filter_map(|(from, to)| {
                     Some((self.cells[*to].mean? / self.cells[*from].mean?).ln())
@@ -103,21 +103,30 @@ impl Grid<'_> {
                 Effect { ratio, claim, ..absent }
             }
         };
-        let efficiency = found.ratio.filter(|_| !self.figure.is_less_better()).and_then(|ratio| {
+        let efficiency = effect.ratio.filter(|_| !self.figure.is_less_better()).and_then(|ratio| {
             let values = self.factors[factor].values()?;
             Some(ratio / (values[to] / values[0]))
         });
-        Effect { efficiency, ..found }
+        Effect { efficiency, ..effect }
     }
 
-    fn judged(&self, absent: Effect, pairs: &[(usize, usize)]) -> Effect {
+    /// The combinations of the other factors that these pairs cover, where they do not cover all.
+    fn left(&self, factor: usize, pairs: &[(usize, usize)]) -> Vec<Vec<AtLevel>> {
+        if pairs.len() == self.combinations(factor).len() {
+            return Vec::new();
+        }
+        pairs.iter().map(|(from, _)| others(&self.cells[*from].levels, factor)).collect()
+    }
+
+    fn evaluate(&self, absent: Effect, pairs: &[(usize, usize)]) -> Effect {
         let share = 1.0 / pairs.len() as f64;
         let mut weights = vec![0.0; self.cells.len()];
         for (from, to) in pairs {
             weights[*from] -= share;
             weights[*to] += share;
         }
-        let Some(Known { log, error, basis }) = self.strata.contrast(&weights, self.means) else {
+        let Some(LogEstimate { log, error, basis }) = self.strata.contrast(&weights, self.means)
+        else {
             return absent;
         };
         let interval = error.map(|error| error.interval(log, 1));
@@ -137,12 +146,12 @@ impl Grid<'_> {
 
     /// Cells at the first level and at another that have the rest in common, where both have runs.
     fn pairs(&self, factor: usize, to: usize, at: &[AtLevel]) -> Vec<(usize, usize)> {
-        let known = |cell: &&Cell| cell.mean.is_some();
+        let has_mean = |cell: &&Cell| cell.mean.is_some();
         let index = |levels: &[usize]| {
             self.cells.iter().position(|cell| cell.mean.is_some() && cell.levels == levels)
         };
-        let held = |cell: &&Cell| at.iter().all(|held| cell.levels[held.factor] == held.level);
-        let of_first = self.cells.iter().filter(known).filter(held);
+        let fixed = |cell: &&Cell| at.iter().all(|fixed| cell.levels[fixed.factor] == fixed.level);
+        let of_first = self.cells.iter().filter(has_mean).filter(fixed);
         let pair = |cell: &Cell| {
             let mut levels = cell.levels.clone();
             levels[factor] = to;
@@ -156,14 +165,15 @@ impl Grid<'_> {
     pub(super) fn best(&self) -> Option<Best> {
         let first = self.cells.first()?.mean?;
         let better = |a: f64, b: f64| if self.figure.is_less_better() { a < b } else { a > b };
-        let known = self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.mean?)));
-        let (cell, mean) = known.clone().reduce(|a, b| if better(b.1, a.1) { b } else { a })?;
+        let measured =
+            self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.mean?)));
+        let (cell, mean) = measured.clone().reduce(|a, b| if better(b.1, a.1) { b } else { a })?;
         let mut weights = vec![0.0; self.cells.len()];
         weights[cell] += 1.0;
         weights[0] -= 1.0;
-        let found = self.strata.contrast(&weights, self.means).filter(|_| cell != 0);
-        let others = known.count().saturating_sub(1);
-        let interval = found.and_then(|it| Some(it.error?.interval(it.log, others)));
+        let contrast = self.strata.contrast(&weights, self.means).filter(|_| cell != 0);
+        let others = measured.count().saturating_sub(1);
+        let interval = contrast.and_then(|it| Some(it.error?.interval(it.log, others)));
         let claim = match (cell, interval) {
             (0, _) => BestClaim::First,
             (_, Some(interval)) if leaves_one_out(interval) => BestClaim::Better,
@@ -176,17 +186,17 @@ impl Grid<'_> {
 /// One test of all interactions; where two kinds of scatter need one each, they share the 5 %.
 pub(super) fn interaction(tests: &[Test]) -> Option<Interaction> {
     let count = tests.len() as f64;
-    let judged = |test: &Test| {
+    let evaluate = |test: &Test| {
         let &Test { f, degrees: [above, below], error } = test;
         let p = (f_above(f, [above, below]) * count).min(1.0);
-        // Chance adds something in each of its other directions, too.
+        // Chance also adds to each of its other directions.
         let critical = (above * f_critical(OUTSIDE / count, [above, below])).sqrt();
         let errors = detectable_errors(critical, below);
         let errors = (errors * errors - (above - 1.0)).max(0.0).sqrt();
         let detectable = (errors * error).exp();
         Interaction { f, degrees: [above, below], p, found: p < OUTSIDE, detectable }
     };
-    let all: Vec<Interaction> = tests.iter().map(judged).collect();
+    let all: Vec<Interaction> = tests.iter().map(evaluate).collect();
     let detectable = all.iter().map(|it| it.detectable).fold(1.0, f64::max);
     let surest = all.into_iter().min_by(|a, b| a.p.total_cmp(&b.p))?;
     Some(Interaction { detectable, ..surest })
@@ -195,9 +205,5 @@ pub(super) fn interaction(tests: &[Test]) -> Option<Interaction> {
 /// Levels of all factors but one.
 pub(super) fn others(levels: &[usize], factor: usize) -> Vec<AtLevel> {
     let all = levels.iter().enumerate().map(|(factor, level)| AtLevel { factor, level: *level });
-    all.filter(|held| held.factor != factor).collect()
-}
-
-fn leaves_one_out([low, high]: [f64; 2]) -> bool {
-    low > 1.0 || high < 1.0
+    all.filter(|fixed| fixed.factor != factor).collect()
 }

@@ -1,17 +1,18 @@
-//! Least squares within groups: a value and what explains it, both less the mean of their group, by
+//! Least squares within groups: a value and its regressors, both less the mean of their group, by
 //! the sweep operator (Goodnight 1979). Missing runs need no rule of their own.
 
 use std::collections::BTreeMap;
 
-/// A column keeps less than this share of its squares beside the others: it is their sum.
+/// A column that keeps less than this share of its squares next to the others is a combination of
+/// them.
 const LEFT_MIN_RATIO: f64 = 1e-9;
 
-/// A value with what explains it.
+/// A value with its regressors.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Has a level of its own, of which nothing is said.
+    /// Has a level of its own, which is not estimated.
     pub(super) group: usize,
-    /// As many in each row.
+    /// The same number in each row.
     pub(super) columns: Vec<f64>,
     pub(super) value: f64,
 }
@@ -20,11 +21,11 @@ pub(super) struct Row {
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
     /// The normal equations with the values as last row and column, swept by each column that the
-    /// others do not explain: the inverse, beside it the coefficients, at the end what is left.
+    /// others do not explain: the inverse, next to it the coefficients, in the corner the residual.
     swept: Vec<Vec<f64>>,
     is_swept: Vec<bool>,
     groups: BTreeMap<usize, Means>,
-    /// Of what the columns leave, the degrees of freedom.
+    /// Degrees of freedom of the residual.
     pub(super) degrees: f64,
 }
 
@@ -36,7 +37,7 @@ struct Means {
     value: f64,
 }
 
-/// A sum of coefficients: its variance is so many times that of a row.
+/// A sum of coefficients: its variance is `factor` times that of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sum {
     pub(super) value: f64,
@@ -44,7 +45,7 @@ pub(super) struct Sum {
 }
 
 impl Fit {
-    pub(super) fn of(rows: &[Row]) -> Self {
+    pub(super) fn from_rows(rows: &[Row]) -> Self {
         let columns = rows.first().map_or(0, |row| row.columns.len());
         let groups = means(rows, columns);
         let mut swept = vec![vec![0.0; columns + 1]; columns + 1];
@@ -76,17 +77,17 @@ impl Fit {
         self.is_swept.iter().filter(|is| **is).count() as f64
     }
 
-    /// What the columns leave of the values' squares.
+    /// Squares of the values that the columns do not explain.
     pub(super) fn squares(&self) -> f64 {
         self.swept.last().and_then(|line| line.last()).map_or(0.0, |left| left.max(0.0))
     }
 
-    /// Mean square of what is left; `None` without a degree of freedom.
+    /// Mean square of the residual; `None` without a degree of freedom.
     pub(super) fn variance(&self) -> Option<f64> {
         (self.degrees > 0.0).then(|| self.squares() / self.degrees)
     }
 
-    /// The coefficients times these weights; `None` where the rows do not tell the sum.
+    /// The coefficients times these weights; `None` where the rows do not determine the sum.
     pub(super) fn sum(&self, weights: &[f64]) -> Option<Sum> {
         const CLOSE: f64 = 1e-6;
         let last = self.is_swept.len();
@@ -116,10 +117,10 @@ impl Fit {
         let mean = |at: usize| means.iter().map(|group| group.columns[at]).sum::<f64>() / count;
         let weights: Vec<f64> =
             columns.iter().enumerate().map(|(at, value)| value - mean(at)).collect();
-        let beside = self.sum(&weights)?;
+        let shift = self.sum(&weights)?;
         let value = means.iter().map(|group| group.value).sum::<f64>() / count;
         let factor = means.iter().map(|group| 1.0 / group.rows).sum::<f64>() / (count * count);
-        Some(Sum { value: value + beside.value, factor: factor + beside.factor })
+        Some(Sum { value: value + shift.value, factor: factor + shift.factor })
     }
 }
 
@@ -143,7 +144,7 @@ fn means(rows: &[Row], columns: usize) -> BTreeMap<usize, Means> {
     groups
 }
 
-/// Solves for the column at `pivot`, which the others need not explain any more.
+/// Solves for the column at `pivot`, so that the others no longer explain it.
 fn sweep(matrix: &mut [Vec<f64>], pivot: usize) {
     let mut line = std::mem::take(&mut matrix[pivot]);
     let at = line[pivot];
@@ -175,11 +176,11 @@ mod tests {
     fn groups_are_left_out_of_what_is_compared() {
         // Columns 0, 1, 2 lie at 1, 2 and 4 above their group's level.
         let rows = rows(&[(0, 0, 11.0), (0, 1, 12.0), (1, 0, 21.0), (1, 2, 24.0), (2, 1, 32.0)]);
-        let fit = Fit::of(&rows);
+        let fit = Fit::from_rows(&rows);
         assert_eq!((fit.rank(), fit.degrees), (2.0, 0.0));
         let apart = fit.sum(&[-1.0, 0.0, 1.0]).unwrap();
         assert!((apart.value - 3.0).abs() < 1e-12 && (apart.factor - 2.0).abs() < 1e-12);
-        // By way of column 0: two differences, each of two rows.
+        // Through column 0: two differences, each of two rows.
         let apart = fit.sum(&[0.0, -1.0, 1.0]).unwrap();
         assert!((apart.value - 2.0).abs() < 1e-12 && (apart.factor - 4.0).abs() < 1e-12);
         assert_eq!(fit.sum(&[1.0, 0.0, 0.0]), None, "a column alone is not told from its groups");
@@ -189,9 +190,9 @@ mod tests {
 
     #[test]
     fn columns_that_never_meet_are_not_compared() {
-        let fit = Fit::of(&rows(&[(0, 0, 1.0), (0, 1, 2.0), (1, 2, 3.0), (2, 2, 3.5)]));
+        let fit = Fit::from_rows(&rows(&[(0, 0, 1.0), (0, 1, 2.0), (1, 2, 3.0), (2, 2, 3.5)]));
         assert!(fit.sum(&[-1.0, 1.0, 0.0]).is_some());
         assert_eq!(fit.sum(&[-1.0, 0.0, 1.0]), None);
-        assert_eq!(Fit::of(&[]).variance(), None);
+        assert_eq!(Fit::from_rows(&[]).variance(), None);
     }
 }

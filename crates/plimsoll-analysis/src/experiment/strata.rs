@@ -1,15 +1,16 @@
-//! Where chance enters: between runs, and between settings that a person makes. A sum of cells has
-//! a part in each, and each part is judged by the scatter of its own.
+//! The sources of scatter: between runs, and between settings that a person makes. A sum of cells
+//! has a part in each, and each part has an error from its own scatter.
 //!
 //! Runs of a block that share a setting made by hand are a *plot* of it (split-plot designs of the
 //! textbooks): runs are compared within their plot, plots within their block. A level set once has
-//! no second setting to be compared with, and its blocks are its own.
+//! no second setting to be compared with, and its blocks are its own. A [`Stratum`] has units of one
+//! kind, compared within groups.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::comparison::experiment::{Basis, Factor, Scatter, Setting};
 
-use super::stratum::{Part, Stratum, Test, Unit};
+use super::fit::{Fit, Row, Sum};
 use super::{BLOCKS_MIN, Observation};
 use crate::sampling::{ERROR_MIN, summed};
 
@@ -19,9 +20,9 @@ const DEGREES_MIN: f64 = 2.0;
 const ROUNDING: f64 = 1e-9;
 const NO_PART: Part = (0.0, 1.0);
 
-/// The cells of an experiment, with what their runs tell.
+/// The cells of an experiment, and the fits of their runs.
 pub(super) struct Strata {
-    places: Vec<Place>,
+    layouts: Vec<CellLayout>,
     /// Those with a run.
     blocks: Vec<usize>,
     once_count: usize,
@@ -30,21 +31,21 @@ pub(super) struct Strata {
     plots: Option<Stratum>,
 }
 
-/// Where the runs of a cell are made.
+/// Position of a cell's runs in the strata.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Number of what is set once.
+struct CellLayout {
+    /// Number of its levels that are set once.
     once: usize,
-    /// Number of that with what is set by hand.
+    /// Number of its levels that are set once or by hand.
     setting: usize,
     has_runs: bool,
 }
 
-/// What is known of a sum of cells.
+/// A sum of cells and its error.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct LogEstimate {
     pub(super) log: f64,
-    /// `None` where nothing scatters that it could be judged by.
+    /// `None` where no scatter gives an error.
     pub(super) error: Option<Error>,
     pub(super) basis: Basis,
 }
@@ -57,8 +58,8 @@ pub(super) struct Error {
 }
 
 impl Strata {
-    pub(super) fn new(factors: &[Factor], cells: &[Vec<usize>], seen: &[Observation]) -> Self {
-        // Levels of factors that are set more often count as one.
+    pub(super) fn new(factors: &[Factor], cells: &[Vec<usize>], observed: &[Observation]) -> Self {
+        // Factors that are set more often count as one level.
         let kept = |levels: &Vec<usize>, sets: &[Setting]| -> Vec<usize> {
             let own = levels.iter().zip(factors);
             own.map(|(level, it)| if sets.contains(&it.set) { *level } else { 0 }).collect()
@@ -67,22 +68,22 @@ impl Strata {
         let by_hand = [Setting::Once, Setting::ByHand];
         let settings = numbered(cells.iter().map(|levels| kept(levels, &by_hand)));
         let numbers = once.1.iter().zip(&settings.1).enumerate();
-        let place = |(cell, (once, setting)): (usize, (&usize, &usize))| Place {
+        let layout = |(cell, (once, setting)): (usize, (&usize, &usize))| CellLayout {
             once: *once,
             setting: *setting,
-            has_runs: seen.iter().any(|it| it.cell == cell),
+            has_runs: observed.iter().any(|it| it.cell == cell),
         };
-        let places: Vec<Place> = numbers.map(place).collect();
+        let layouts: Vec<CellLayout> = numbers.map(layout).collect();
         let (once_count, settings) = (once.0.len(), settings.0);
         let unit = |it: &Observation| Unit {
-            group: it.block * settings.len() + places[it.cell].setting,
+            group: it.block * settings.len() + layouts[it.cell].setting,
             treatment: it.cell,
             value: it.log,
         };
-        let runs = Stratum::new(seen.iter().map(unit).collect(), cells.to_vec());
-        let blocks: BTreeSet<usize> = seen.iter().map(|it| it.block).collect();
+        let runs = Stratum::new(observed.iter().map(unit).collect(), cells.to_vec());
+        let blocks: BTreeSet<usize> = observed.iter().map(|it| it.block).collect();
         let blocks = blocks.into_iter().collect();
-        let mut strata = Self { places, blocks, once_count, runs, plots: None };
+        let mut strata = Self { layouts, blocks, once_count, runs, plots: None };
         if factors.iter().any(|factor| factor.set == Setting::ByHand) {
             strata.plots = Some(strata.of_plots(settings));
         }
@@ -94,12 +95,12 @@ impl Strata {
         let settings = treatments.len();
         let plot = |(block, setting): (usize, usize)| {
             let group = [block * settings + setting];
-            let mut columns = vec![0.0; self.places.len()];
+            let mut columns = vec![0.0; self.layouts.len()];
             self.shares(setting).for_each(|(cell, share)| columns[cell] = share);
-            let once = self.places.iter().find(|place| place.setting == setting)?.once;
-            // Where its cells never meet, the plot stands for those it has.
-            let found = self.runs.fit.level(&columns, &group);
-            let value = found.map(|sum| sum.value).or_else(|| self.runs.fit.mean(group[0]))?;
+            let once = self.layouts.iter().find(|layout| layout.setting == setting)?.once;
+            // Where its cells never occur together, the plot stands for those that it has.
+            let level = self.runs.fit.level(&columns, &group);
+            let value = level.map(|sum| sum.value).or_else(|| self.runs.fit.mean(group[0]))?;
             Some(Unit { group: block * self.once_count + once, treatment: setting, value })
         };
         let all = self.blocks.iter().flat_map(|block| (0..settings).map(move |it| (*block, it)));
@@ -107,34 +108,34 @@ impl Strata {
     }
 
     /// The mean of a cell over all blocks.
-    pub(super) fn level(&self, cell: usize) -> Option<Known> {
-        let place = self.places[cell];
-        let mut columns = vec![0.0; self.places.len()];
+    pub(super) fn level(&self, cell: usize) -> Option<LogEstimate> {
+        let layout = self.layouts[cell];
+        let mut columns = vec![0.0; self.layouts.len()];
         columns[cell] = 1.0;
         let Some(plots) = &self.plots else {
-            let found = self.runs.fit.level(&columns, &self.groups(place.once))?;
-            let error = self.runs.part(found).and_then(|part| self.error([part, NO_PART]));
-            return Some(Known { log: found.value, error, basis: Basis::Residual });
+            let level = self.runs.fit.level(&columns, &self.groups(layout.once))?;
+            let error = self.runs.part(level).and_then(|part| self.error([part, NO_PART]));
+            return Some(LogEstimate { log: level.value, error, basis: Basis::Residual });
         };
         let mut setting = vec![0.0; plots.treatments.len()];
-        setting[place.setting] = 1.0;
-        let between = plots.fit.level(&setting, &self.groups(place.once))?;
-        self.shares(place.setting).for_each(|(other, share)| columns[other] -= share);
+        setting[layout.setting] = 1.0;
+        let between = plots.fit.level(&setting, &self.groups(layout.once))?;
+        self.shares(layout.setting).for_each(|(other, share)| columns[other] -= share);
         let within = self.runs.fit.sum(&columns)?;
         let parts = plots.part(between).zip(self.runs_part(&columns));
         let error = parts.and_then(|(a, b)| self.error([a, b]));
-        Some(Known { log: between.value + within.value, error, basis: Basis::Both })
+        Some(LogEstimate { log: between.value + within.value, error, basis: Basis::Both })
     }
 
-    /// What is known of cells with these weights, whose sum is zero, from the `means` of the cells.
-    pub(super) fn contrast(&self, weights: &[f64], means: &[Option<f64>]) -> Option<Known> {
+    /// The sum of cells with these weights, which add up to zero, from the `means` of the cells.
+    pub(super) fn contrast(&self, weights: &[f64], means: &[Option<f64>]) -> Option<LogEstimate> {
         let named = weights.iter().zip(means).filter(|(weight, _)| **weight != 0.0);
         let log = named.map(|(weight, mean)| Some(weight * (*mean)?)).sum::<Option<f64>>()?;
-        let without = |basis| Some(Known { log, error: None, basis });
-        if !is_zero(&self.summed(weights, |place| place.once)) {
+        let without = |basis| Some(LogEstimate { log, error: None, basis });
+        if !is_zero(&self.summed(weights, |layout| layout.once)) {
             return without(Basis::SetOnce);
         }
-        let settings = self.summed(weights, |place| place.setting);
+        let settings = self.summed(weights, |layout| layout.setting);
         let mut within = weights.to_vec();
         for (setting, sum) in settings.iter().enumerate() {
             self.shares(setting).for_each(|(cell, share)| within[cell] -= sum * share);
@@ -153,7 +154,7 @@ impl Strata {
         };
         match parts.and_then(|(a, b)| self.error([a, b])) {
             None => without(Basis::TooFewRuns),
-            error => Some(Known { log, error, basis }),
+            error => Some(LogEstimate { log, error, basis }),
         }
     }
 
@@ -174,17 +175,14 @@ impl Strata {
         self.blocks.len() >= BLOCKS_MIN && degrees >= DEGREES_MIN
     }
 
-    /// Groups of what was set once.
+    /// Groups by the levels that were set once.
     fn groups(&self, once: usize) -> Vec<usize> {
         self.blocks.iter().map(|block| block * self.once_count + once).collect()
     }
 
     /// Variance of a sum of cells within their plots.
     fn runs_part(&self, weights: &[f64]) -> Option<Part> {
-        match is_zero(weights) {
-            true => Some(NO_PART),
-            false => self.runs.part(self.runs.fit.sum(weights)?),
-        }
+        if is_zero(weights) { Some(NO_PART) } else { self.runs.part(self.runs.fit.sum(weights)?) }
     }
 
     fn error(&self, parts: [Part; 2]) -> Option<Error> {
@@ -197,19 +195,19 @@ impl Strata {
     /// Equal shares of the cells of a setting that have runs.
     fn shares(&self, setting: usize) -> impl Iterator<Item = (usize, f64)> {
         let of = move |cell: &usize| {
-            let place = self.places[*cell];
-            place.has_runs && place.setting == setting
+            let layout = self.layouts[*cell];
+            layout.has_runs && layout.setting == setting
         };
-        let count = (0..self.places.len()).filter(of).count() as f64;
-        (0..self.places.len()).filter(of).map(move |cell| (cell, 1.0 / count))
+        let count = (0..self.layouts.len()).filter(of).count() as f64;
+        (0..self.layouts.len()).filter(of).map(move |cell| (cell, 1.0 / count))
     }
 
-    /// Weights of cells by a number of their place.
-    fn summed(&self, weights: &[f64], number: fn(&Place) -> usize) -> Vec<f64> {
-        let count = self.places.iter().map(number).max().map_or(0, |last| last + 1);
+    /// Weights of cells, summed by a number of their layout.
+    fn summed(&self, weights: &[f64], number: fn(&CellLayout) -> usize) -> Vec<f64> {
+        let count = self.layouts.iter().map(number).max().map_or(0, |last| last + 1);
         let mut sums = vec![0.0; count];
-        for (place, weight) in self.places.iter().zip(weights) {
-            sums[number(place)] += weight;
+        for (layout, weight) in self.layouts.iter().zip(weights) {
+            sums[number(layout)] += weight;
         }
         sums
     }
@@ -226,4 +224,116 @@ fn numbered(items: impl Iterator<Item = Vec<usize>> + Clone) -> (Vec<Vec<usize>>
 
 fn is_zero(weights: &[f64]) -> bool {
     weights.iter().all(|weight| weight.abs() < ROUNDING)
+}
+
+/// One unit: a run, or a setting in a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub(super) group: usize,
+    /// Index of its levels.
+    pub(super) treatment: usize,
+    pub(super) value: f64,
+}
+
+/// All units of a kind.
+struct Stratum {
+    units: Vec<Unit>,
+    /// Levels by factor; those of factors that the units do not distinguish are zero.
+    pub(super) treatments: Vec<Vec<usize>>,
+    /// A column for each treatment.
+    pub(super) fit: Fit,
+}
+
+/// A variance, and its degrees of freedom.
+type Part = (f64, f64);
+
+/// One F test: do the factors by themselves leave more of the values than the treatments?
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Test {
+    pub(super) f: f64,
+    pub(super) degrees: [f64; 2],
+    /// The largest error of the ratio of two effects.
+    pub(super) error: f64,
+}
+
+impl Stratum {
+    pub(super) fn new(units: Vec<Unit>, treatments: Vec<Vec<usize>>) -> Self {
+        let row = |unit: &Unit| {
+            let mut columns = vec![0.0; treatments.len()];
+            columns[unit.treatment] = 1.0;
+            Row { group: unit.group, columns, value: unit.value }
+        };
+        let fit = Fit::from_rows(&units.iter().map(row).collect::<Vec<_>>());
+        Self { units, treatments, fit }
+    }
+
+    /// Variance of a sum.
+    pub(super) fn part(&self, sum: Sum) -> Option<Part> {
+        Some((self.fit.variance()? * sum.factor, self.fit.degrees))
+    }
+
+    pub(super) fn scatter(&self) -> Option<Scatter> {
+        let spread_ratio = self.fit.variance()?.sqrt().exp_m1();
+        Some(Scatter { spread_ratio, degrees: self.fit.degrees })
+    }
+
+    /// The F test of interactions; `None` where the units cannot show any.
+    pub(super) fn test(&self) -> Option<Test> {
+        let additive = self.additive();
+        let variance = self.fit.variance().filter(|variance| *variance > 0.0)?;
+        let above = self.fit.rank() - additive.rank();
+        if above < 1.0 {
+            return None;
+        }
+        let f = (additive.squares() - self.fit.squares()).max(0.0) / above / variance;
+        let factors = self.squares().filter_map(|weights| Some(self.fit.sum(&weights)?.factor));
+        let factor = factors.fold(0.0, f64::max);
+        Some(Test { f, degrees: [above, self.fit.degrees], error: (factor * variance).sqrt() })
+    }
+
+    /// The units explained by their factors alone.
+    fn additive(&self) -> Fit {
+        let factors = self.treatments.first().map_or(0, Vec::len);
+        let last = |factor: usize| self.treatments.iter().map(|levels| levels[factor]).max();
+        let columns: Vec<(usize, usize)> = (0..factors)
+            .flat_map(|factor| (1..=last(factor).unwrap_or(0)).map(move |level| (factor, level)))
+            .collect();
+        let row = |unit: &Unit| {
+            let levels = &self.treatments[unit.treatment];
+            let is = |(factor, level): &(usize, usize)| f64::from(levels[*factor] == *level);
+            let columns = columns.iter().map(is).collect();
+            Row { group: unit.group, columns, value: unit.value }
+        };
+        Fit::from_rows(&self.units.iter().map(row).collect::<Vec<_>>())
+    }
+
+    /// Weights of four treatments each: the effect of a factor at a level of another, less that at
+    /// the first level of the other.
+    fn squares(&self) -> impl Iterator<Item = Vec<f64>> {
+        let index: BTreeMap<&[usize], usize> =
+            self.treatments.iter().enumerate().map(|(at, it)| (it.as_slice(), at)).collect();
+        let of = |[a, b]: [usize; 2], levels: &[usize]| {
+            let mut weights = vec![0.0; self.treatments.len()];
+            for (keep_a, keep_b, sign) in
+                [(true, true, 1.0), (true, false, -1.0), (false, true, -1.0), (false, false, 1.0)]
+            {
+                let mut corner = levels.to_vec();
+                corner[a] *= usize::from(keep_a);
+                corner[b] *= usize::from(keep_b);
+                weights[*index.get(corner.as_slice())?] = sign;
+            }
+            Some(weights)
+        };
+        let pairs = |levels: &[usize]| {
+            let varied: Vec<usize> = (0..levels.len()).filter(|at| levels[*at] > 0).collect();
+            let pair = |(at, a): (usize, &usize)| {
+                varied[at + 1..].iter().map(|b| [*a, *b]).collect::<Vec<_>>()
+            };
+            varied.iter().enumerate().flat_map(pair).collect::<Vec<_>>()
+        };
+        let all = self.treatments.iter().flat_map(|levels| {
+            pairs(levels).into_iter().filter_map(|pair| of(pair, levels)).collect::<Vec<_>>()
+        });
+        all.collect::<Vec<_>>().into_iter()
+    }
 }

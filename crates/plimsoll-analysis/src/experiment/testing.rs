@@ -19,7 +19,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn of(sizes: &[usize]) -> Self {
+    pub(super) fn from_sizes(sizes: &[usize]) -> Self {
         let sizes = sizes.to_vec();
         Self { sizes, values: None, by_hand: None, once: None, at_least: Vec::new() }
     }
@@ -38,6 +38,7 @@ impl Shape {
     pub(super) fn factors(&self) -> Vec<Factor> {
         let level = |factor: usize, level: usize| Level {
             name: level.to_string(),
+            system: None,
             value: self.values.as_ref().filter(|_| factor == 0).map(|values| values[level]),
         };
         let set = |factor: usize| match Some(factor) {
@@ -55,7 +56,7 @@ impl Shape {
     }
 }
 
-/// What is said of runs, each by cell, block and value.
+/// The analysis of runs, each given by cell, block and value.
 pub(super) fn experiment(shape: &Shape, runs: &[(usize, usize, f64)]) -> Experiment {
     experiment_of(RatioFigure::Peak, shape, runs)
 }

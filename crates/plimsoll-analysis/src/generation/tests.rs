@@ -2,11 +2,12 @@
 //! 200 ms.
 
 use plimsoll_model::bundle::IntervalSlice;
-use plimsoll_model::capacity::{CapacityAsked, Figure, TryStanding};
+use plimsoll_model::capacity::{CapacityRequest, Figure, TryOutcome};
 use plimsoll_model::gate::GateState;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult, SteadyVerdict};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::Nanos;
+use plimsoll_report::sentences::capacity::why;
 
 use super::*;
 use crate::analyse;
@@ -18,7 +19,7 @@ const ANSWERS: u32 = 14;
 const CHUNKS: u32 = 100 * ANSWERS;
 
 fn streamed() -> RunBuilder {
-    let mut run = RunBuilder::of([PointBuilder::closed(16).achieved(u64::from(ANSWERS))]);
+    let mut run = RunBuilder::from_points([PointBuilder::closed(16).achieved(u64::from(ANSWERS))]);
     let times = |second: &IntervalSlice| {
         let mut second = IntervalSlice { ops: second.ops.clone(), ..*second };
         let op = &mut second.ops[0];
@@ -79,26 +80,29 @@ fn is_near(value: f64, truth: f64) -> bool {
 
 #[test]
 fn a_point_of_streams_says_when_output_came_how_long_it_was_and_how_much_a_second() {
-    let found = generated(&streamed());
+    let generation = generated(&streamed());
     let p90 = |times: Option<TimeSummary>| times.and_then(|it| it.p90).unwrap() as f64;
-    assert!(is_near(p90(found.first_output_ns), 200e6) && is_near(p90(found.token_time_ns), 10e6));
-    assert_eq!(found.output_tokens.unwrap().p50, Some(100));
-    assert!(is_near(found.output_tokens_per_s.unwrap(), 1_400.0));
-    assert!(is_near(found.tokens_per_s_per_user.unwrap(), 100.0));
-    assert!(is_near(found.tps_per_user.unwrap(), 100.0));
-    assert_eq!(found.cached_prompt_ratio, Some(0.25));
-    assert_eq!(found.token_source, Some(TokenSource::Usage));
-    let [low, high] = found.output_tokens_interval_per_s.unwrap();
+    assert!(
+        is_near(p90(generation.first_output_ns), 200e6)
+            && is_near(p90(generation.token_time_ns), 10e6)
+    );
+    assert_eq!(generation.output_tokens.unwrap().p50, Some(100));
+    assert!(is_near(generation.output_tokens_per_s.unwrap(), 1_400.0));
+    assert!(is_near(generation.tokens_per_s_per_user.unwrap(), 100.0));
+    assert!(is_near(generation.tps_per_user.unwrap(), 100.0));
+    assert_eq!(generation.cached_prompt_ratio, Some(0.25));
+    assert_eq!(generation.token_source, Some(TokenSource::Usage));
+    let [low, high] = generation.output_tokens_interval_per_s.unwrap();
     assert!(low < 1_400.0 && 1_400.0 < high && high < 1_500.0, "{low} {high}");
 }
 
 #[test]
 fn the_generators_own_part_of_a_first_output_lies_below_it_and_gaps_have_none() {
-    let found = generated(&streamed());
-    let [low, high] = found.first_output_interval_ns.unwrap().p90.unwrap();
+    let generation = generated(&streamed());
+    let [low, high] = generation.first_output_interval_ns.unwrap().p90.unwrap();
     assert!(low < 199.5e6 && high < 206e6, "{low} {high}");
-    assert_eq!(found.first_visible_interval_ns, found.first_output_interval_ns);
-    let [low, high] = found.chunk_gap_interval_ns.unwrap().p90.unwrap();
+    assert_eq!(generation.first_visible_interval_ns, generation.first_output_interval_ns);
+    let [low, high] = generation.chunk_gap_interval_ns.unwrap().p90.unwrap();
     assert!(low > 9.5e6 && high < 10.3e6, "{low} {high}");
 }
 
@@ -112,10 +116,10 @@ fn without_usage_there_are_chunks_and_characters_and_no_tokens() {
         uncounted_requests: counts.counted_requests,
         ..GenerationCounts::default()
     };
-    let found = generated(&run);
-    assert!(found.output_tokens_per_s.is_none() && found.token_source.is_none());
-    assert!(is_near(found.chunks_per_s.unwrap(), 1_400.0));
-    assert!(is_near(found.characters_per_s.unwrap(), 7_000.0));
+    let generation = generated(&run);
+    assert!(generation.output_tokens_per_s.is_none() && generation.token_source.is_none());
+    assert!(is_near(generation.chunks_per_s.unwrap(), 1_400.0));
+    assert!(is_near(generation.characters_per_s.unwrap(), 7_000.0));
 }
 
 #[test]
@@ -125,19 +129,19 @@ fn output_that_never_came_is_a_lower_bound() {
     totals.unfinished = 3;
     totals.response_age_min = Some(Nanos::from_millis(50));
     let point = point(&run);
-    let found = point.generation.as_ref().unwrap();
-    assert_eq!(found.first_output_interval_ns.unwrap().p90, None);
-    let stated = Stated::stream(&point, StreamFigure::FirstOutput, Figure::P90).unwrap();
-    assert!(stated.lower_bound);
+    let generation = point.generation.as_ref().unwrap();
+    assert_eq!(generation.first_output_interval_ns.unwrap().p90, None);
+    let reported = ReportedFigure::stream(&point, StreamFigure::FirstOutput, Figure::P90).unwrap();
+    assert!(reported.lower_bound);
 }
 
 #[test]
 fn the_share_of_good_ops_is_of_all_that_were_due() {
     let mut run = streamed();
     run.suite.goodput = Some("first_output<500ms".parse().unwrap());
-    let found = point(&run).goodput.unwrap();
-    let [low, high] = found.share_interval_ratio.unwrap();
-    let share = found.share_ratio.unwrap();
+    let goodput = point(&run).goodput.unwrap();
+    let [low, high] = goodput.share_interval_ratio.unwrap();
+    let share = goodput.share_ratio.unwrap();
     assert!((share - 0.9).abs() < 1e-9 && low < share && share < high, "{low} {share} {high}");
     run.finished_mut(0).totals.unfinished = 42;
     let open = point(&run).goodput.unwrap().share_interval_ratio.unwrap();
@@ -149,9 +153,9 @@ fn a_suite_that_follows_mlperf_has_its_regions_and_says_what_is_wanting() {
     let mut run = streamed();
     let steady_min = Nanos::from_secs(10);
     run.suite.endpoints = Some(EndpointsRules { passes: 5, steady_min });
-    let found = analyse(&run.raw()).summary.endpoints.unwrap();
-    assert_eq!((found.c_min, found.c_max, found.wanting.is_empty()), (16, 16, false));
-    let [only] = &found.points[..] else { panic!("{found:?}") };
+    let endpoints = analyse(&run.raw()).summary.endpoints.unwrap();
+    assert_eq!((endpoints.c_min, endpoints.c_max, endpoints.wanting.is_empty()), (16, 16, false));
+    let [only] = &endpoints.points[..] else { panic!("{endpoints:?}") };
     assert!(is_near(only.tpot_p90_ns.unwrap() as f64, 10e6), "{only:?}");
     assert_eq!(only.steady.verdict, Some(SteadyVerdict::Steady), "{:?}", only.steady);
     assert!(only.tpot_p90_early_ns >= only.tpot_p90_ns);
@@ -169,23 +173,23 @@ fn a_point_without_streams_says_nothing_of_generation() {
 fn a_load_is_held_against_what_its_users_get() {
     let mut run = streamed();
     run.suite.goodput = Some("first_output<500ms".parse().unwrap());
-    let mut judged = |within: &str| {
+    let mut evaluate = |within: &str| {
         let within = within.parse().unwrap();
-        let asked = CapacityAsked { within, think: None, users_per_client: 1.0 };
-        run.started_mut().capacity = Some(asked);
+        let request = CapacityRequest { within, think: None, users_per_client: Some(1.0) };
+        run.started_mut().capacity = Some(request);
         let search = analyse(&run.raw()).summary.capacity_search.unwrap();
-        (search.tries[0].standing, search.tries[0].why())
+        (search.tries[0].standing, why(&search.tries[0]))
     };
-    let (standing, why) = judged("first_output.p90<500ms,tpot.p90<50ms,goodput>0.8");
-    assert_eq!(standing, TryStanding::Within, "{why}");
+    let (outcome, why) = evaluate("first_output.p90<500ms,tpot.p90<50ms,goodput>0.8");
+    assert_eq!(outcome, TryOutcome::Within, "{why}");
     assert_eq!(
         why,
         "first_output.p90 200 ms < 500 ms, tpot.p90 10.0 ms < 50.0 ms, goodput 90 % > 80 %"
     );
-    let (standing, why) = judged("tpot.p90<5ms");
-    assert_eq!((standing, why.as_str()), (TryStanding::NotWithin, "tpot.p90 10.0 ms ≥ 5.00 ms"));
-    let (standing, why) = judged("goodput>0.99");
-    assert_eq!(standing, TryStanding::NotWithin, "{why}");
+    let (outcome, why) = evaluate("tpot.p90<5ms");
+    assert_eq!((outcome, why.as_str()), (TryOutcome::NotWithin, "tpot.p90 10.0 ms ≥ 5.00 ms"));
+    let (outcome, why) = evaluate("goodput>0.99");
+    assert_eq!(outcome, TryOutcome::NotWithin, "{why}");
     assert!(why.contains("≤ 99 %"), "{why}");
 }
 

@@ -10,7 +10,7 @@ const MS: u64 = 1_000_000;
 /// Of the window of a built point.
 const SECONDS: f64 = 30.0;
 
-/// A healthy point of 30,000 ops, its ops and what was counted.
+/// A healthy point of 30,000 ops, its ops and its counters.
 struct Point {
     record: PointRecord,
     times: OpTimes,
@@ -29,7 +29,7 @@ impl Point {
         &mut self.record.totals.signs
     }
 
-    /// A counter rose by so much in the window.
+    /// A counter rose by `by` in the window.
     fn rose(mut self, name: &str, by: f64) -> Self {
         let rate = by / SECONDS;
         self.record.resources.push(ResourceUse::of_window(name, "1/s", rate, rate));
@@ -75,7 +75,7 @@ impl Point {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        hints_of_point(&Seen { record: &self.record, times: &self.times })
+        hints_of_point(&HintInput { record: &self.record, times: &self.times, disclosure: None })
     }
 }
 
@@ -218,6 +218,18 @@ fn pauses_need_a_rhythm_of_their_own() {
             slow_load,
         ],
     );
+}
+
+/// A steady server whose clients began together has no replies for as long as each op takes.
+#[test]
+fn clients_that_go_in_step_are_no_pauses_of_the_server() {
+    // Of 60 ms every 500 ms; ops of 60 ms, of 1.06 s, and of 30 ms, which do not explain it.
+    for (op_ms, is_reported) in [(60, false), (1_060, false), (30, true)] {
+        let mut point = Point::healthy().pauses((0..10).map(|n| n * 500));
+        point.times.service.reset();
+        let hints = point.ops(op_ms * MS, 30_000).hints();
+        assert_eq!(hints.len(), usize::from(is_reported), "{op_ms} ms: {hints:?}");
+    }
 }
 
 #[test]

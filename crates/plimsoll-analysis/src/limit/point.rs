@@ -1,18 +1,20 @@
 //! The limit of one load point.
 
 use plimsoll_model::disclosure::Disclosure;
+use plimsoll_model::finding::WorkerCore;
 use plimsoll_model::limit::{EarlierService, Evidence, Limit, LimitFacts};
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{Ladder, LoadSpec, Suite};
 use plimsoll_model::units::Nanos;
 
-use super::seen::{Scene, Seen};
-use super::{failed, generator_limited, resources};
-use crate::bursts::{FAST_RATE, SLOW_RATE};
-use crate::point::missed_load;
+use super::client_links::{MissedLoad, client_links};
+use super::monitored::Scene;
+use super::{SATURATED_MAX_RATIO, failed, generator_limited, resources};
+use crate::host_roles::HostEvidence;
+use crate::point::{FAST_RATE, SLOW_RATE, missed_load};
 
-/// What held a point back, as far as the evidence goes. `all` are the points beside it, itself
-/// included, by rising load.
+/// The limit of a point, as far as the evidence goes. `all` are the points of the ladder, including
+/// this one, by rising load.
 pub(super) fn limit_of(
     suite: &Suite,
     point: &PointResult,
@@ -20,59 +22,78 @@ pub(super) fn limit_of(
     disclosure: Option<&Disclosure>,
 ) -> Limit {
     let plain = |facts| Limit::new(facts, Vec::new());
+    if point.not_counted == Some(NotCounted::ServerLost) || mostly_failed(point) {
+        return plain(LimitFacts::ServerFailed);
+    }
     if generator_limited(point) {
-        return plain(LimitFacts::Generator);
+        let disturbed = |core: &WorkerCore| LimitFacts::Disturbed { core: core.clone() };
+        return plain(disturbance(point).map_or(LimitFacts::Generator, disturbed));
     }
     let lowest = all.first().copied();
-    let scene = Seen::of(point, disclosure).map(|now| Scene {
-        now,
-        most_running: resources::most_running(all),
-        low: lowest
-            .filter(|lowest| lowest.stem != point.stem)
-            .and_then(|lowest| Seen::of(lowest, disclosure)),
-    });
+    let lower = lowest.filter(|lowest| lowest.stem != point.stem);
+    let hosts = HostEvidence::from_result(point, disclosure).hosts();
+    let scenes = Scene::all((point, lower), resources::most_running(all), &hosts, disclosure);
     if point.not_counted == Some(NotCounted::Cap) {
-        let full = scene.as_ref().map(resources::full).unwrap_or_default();
-        let behind = full.into_iter().next().map(Box::new);
+        let behind = resources::full(&scenes).into_iter().next().map(Box::new);
         let evidence = behind.as_ref().map(|it| it.evidence.clone()).unwrap_or_default();
         let cap_ms = suite.rules.response_cap_ms.unwrap_or_default();
         return Limit { behind, ..Limit::new(LimitFacts::Cap { cap_ms }, evidence) };
     }
-    let alone = match saturation(suite, point, lowest) {
-        // It did not cope.
-        Saturation::No if failed(point) => false,
+    let (alone, asymptote_ratio) = match saturation(suite, point, lowest) {
+        // The server did not cope.
+        Saturation::No if failed(point) => (false, None),
         Saturation::No => return plain(LimitFacts::Followed),
-        Saturation::Alone => true,
-        Saturation::Yes(_) => false,
+        Saturation::Alone => (true, None),
+        Saturation::Yes(ratio) => (false, ratio),
     };
     if let Some(limit) = clients_limit(point, all) {
         return limit;
     }
-    let mut named = scene.as_ref().map(resources::full).unwrap_or_default().into_iter();
+    let mut named = resources::full(&scenes).into_iter();
     match named.next() {
         Some(first) if alone => Limit { only_load: true, ..first },
         Some(first) => Limit { also: named.collect(), ..first },
         None if alone => plain(LimitFacts::NoneFull),
         None if failed(point) => plain(LimitFacts::ServerFailed),
-        None => changing(point).unwrap_or_else(|| unknown(scene.as_ref())),
+        None => {
+            let tolerance_ratio = suite.rules.rate_tolerance_ratio;
+            let load = MissedLoad { point, lower, asymptote_ratio, tolerance_ratio };
+            let links = client_links(&load, disclosure);
+            links.or_else(|| changing(point)).unwrap_or_else(|| unknown(&scenes))
+        }
     }
 }
 
-/// What the generator alone sees: throughput that changes within a second.
+/// Most of its ops failed: the monitors did not see a server at work.
+fn mostly_failed(point: &PointResult) -> bool {
+    let failed: u64 = point.errors.values().sum();
+    let ended: u64 = point.ops.values().map(|op| op.count).sum();
+    2 * failed > ended
+}
+
+/// Other programs on the generator's core, where that is all that makes the point invalid.
+fn disturbance(point: &PointResult) -> Option<&WorkerCore> {
+    let mut blamed = point.reasons.iter().map(|it| &it.rule).filter(|rule| rule.is_generators());
+    let first = blamed.next()?.disturbance()?;
+    blamed.all(|rule| rule.disturbance().is_some()).then_some(first)
+}
+
+/// The generator's own observation: throughput that changes within a second.
 fn changing(point: &PointResult) -> Option<Limit> {
-    let find = |name: &str| point.resources.iter().find(|found| found.name == name);
+    let find = |name: &str| point.resources.iter().find(|resource| resource.name == name);
     let (slow, fast) = (find(SLOW_RATE)?, find(FAST_RATE)?);
-    let evidence = [slow, fast].map(|found| Evidence {
-        name: found.name.clone(),
-        value: found.mean,
-        unit: found.unit.clone(),
+    let evidence = [slow, fast].map(|resource| Evidence {
+        name: resource.name.clone(),
+        value: resource.mean,
+        unit: resource.unit.clone(),
         ..Evidence::default()
     });
     let facts = LimitFacts::Swings { slow_ops_per_s: slow.mean, fast_ops_per_s: fast.mean };
     Some(Limit::new(facts, evidence.into()))
 }
 
-fn unknown(scene: Option<&Scene<'_>>) -> Limit {
+fn unknown(scenes: &[Scene<'_>]) -> Limit {
+    let scene = scenes.first().filter(|scene| scene.is_of_server());
     let others = scene.and_then(|scene| scene.now.taken_by_others());
     let facts = match (scene, &others) {
         (None, _) => LimitFacts::NotWatched,
@@ -85,29 +106,26 @@ fn unknown(scene: Option<&Scene<'_>>) -> Limit {
     Limit { others, ..Limit::new(facts, Vec::new()) }
 }
 
-/// A closed load that gives less than this share of its asymptote is saturated.
-const SATURATED_MAX_RATIO: f64 = 0.8;
-
-/// What a load point is, as throughput tells.
+/// State of a load point by its throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Saturation {
     /// Throughput follows the load.
     No,
-    /// It does not; of closed loads, with its share of the asymptote.
+    /// It does not. For closed loads with the share of the asymptote.
     Yes(Option<f64>),
-    /// The only load, or the lowest closed one: there is nothing to hold it against.
+    /// The only load, or the lowest closed one: there is nothing to compare it with.
     Alone,
 }
 
 /// Has throughput left its asymptote at this point? Open loads: it no longer follows the request.
-/// Closed loads: it is clearly below N / (D + Z), the line that N clients would climb if nobody
-/// waited, with D + Z as at the lowest load. `lowest` is the point of that, which may be itself.
+/// Closed loads: it is clearly below N / (D + Z), the throughput of N clients if nobody waited,
+/// with D + Z as at the lowest load. `lowest` is that load's point, which may be the same.
 fn saturation(suite: &Suite, point: &PointResult, lowest: Option<&PointResult>) -> Saturation {
     if point.offered_ops_per_s.is_some() {
         return if missed_load(point) { Saturation::Yes(None) } else { Saturation::No };
     }
     if matches!(suite.load, LoadSpec::Open { .. }) {
-        // The closed probe of a search asks for all the server can do.
+        // The closed probe of a search requests all the server can do.
         return Saturation::Yes(None);
     }
     let ratio = lowest.and_then(|lowest| asymptote_ratio(suite, point, lowest));
@@ -134,19 +152,19 @@ fn asymptote_ratio(suite: &Suite, point: &PointResult, lowest: &PointResult) -> 
         Ladder::Think { .. } => point.think_s.unwrap_or(point.requested),
         _ => 0.0,
     };
-    // What an op takes with its think time, and from it what it takes at this think time.
+    // Time of an op with its think time at the lowest load, converted to this think time.
     let cycle_s = few / low_rate - thinks(lowest) + thinks(point);
     (cycle_s > 0.0).then(|| rate * cycle_s / clients)
 }
 
 /// Share of the clients' time under way from which the clients are all busy.
 const CLIENTS_BUSY_MIN_RATIO: f64 = 0.9;
-/// A server that takes this much longer than at its lowest load is slowing down.
+/// A server with a service time longer by this factor than at its lowest load is slowing down.
 const SLOWER_MIN_RATIO: f64 = 1.5;
 
-/// All clients were busy while the server answered as fast as with little to do: at the lowest load,
-/// or of a single load at its first ops. Then the number of clients was the limit (Little's law), and
-/// nothing is known of the server's.
+/// All clients were busy while the server answered as fast as with little to do: as at the lowest
+/// load, or at the first ops of a single load. Then the number of clients was the limit (Little's
+/// law), and the server's limit is unknown.
 pub(super) fn clients_limit(point: &PointResult, all: &[&PointResult]) -> Option<Limit> {
     let service = |p: &PointResult| p.service_ns?.mean;
     let (requested, achieved) = (point.clients_requested?, point.achieved_ops_per_s?);

@@ -1,7 +1,9 @@
-//! Price/performance: what a unit of throughput costs, both ways, and how far one item moves it.
-//! [`rounded`] recomputes the figures of old reports, which rest on rounded peaks.
-
-pub mod rounded;
+//! Price/performance: the price of a unit of throughput, in both directions, and how far one item
+//! moves it.
+//!
+//! Old reports rest on rounded peaks ([`Priced`]): a published price/performance rests on a peak
+//! rounded to print; the unrounded one gives another figure, so every such result names the peak it
+//! rests on.
 
 use plimsoll_model::event::Bound;
 use plimsoll_model::prices::{
@@ -12,17 +14,15 @@ use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::nearest;
 use plimsoll_model::units::BYTES_PER_MIB;
 
-pub use rounded::{Peak, Priced};
-
-/// What becomes of the price of an item: a tenth less, a tenth more, nothing.
+/// Changes of the price of an item: a tenth less, a tenth more, free.
 pub const CASES: [f64; 3] = [-0.1, 0.1, -1.0];
 
-/// What a system carries, as far as its price is concerned.
+/// The throughput of a system, as far as its price is concerned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Performance {
     /// Peak and capacity, as far as they are known.
     pub throughputs: Vec<Throughput>,
-    /// What weakens them, for a person.
+    /// Weaknesses of them, for a person.
     pub remarks: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub enum PriceError {
     Unknown {
         /// The label.
         label: String,
-        /// The next move.
+        /// A hint for the user.
         help: String,
     },
     /// A table of prices needs at least one run.
@@ -59,7 +59,7 @@ pub enum PriceError {
 
 impl Performance {
     /// Of a run: its headline, and its capacity where one was searched.
-    pub fn of(run: &RunResult) -> Self {
+    pub fn from_run(run: &RunResult) -> Self {
         let summary = &run.summary;
         let mut throughputs = Vec::new();
         let mut remarks = Vec::new();
@@ -90,13 +90,13 @@ impl Performance {
         Self { throughputs, remarks }
     }
 
-    /// Of a group of runs: the geometric mean of each figure that every valid run has. One run
-    /// keeps its uncertainty interval; what several scatter by is said by their comparison.
+    /// From a group of runs: the geometric mean of each figure that every valid run has. One run
+    /// keeps its uncertainty interval; the scatter of several is in their comparison.
     pub fn of_runs(runs: &[&RunResult]) -> Self {
         let valid = || runs.iter().filter(|run| run.verdict.valid);
         let all: Vec<Self> = match (valid().count(), runs) {
-            (0, _) | (_, [_]) => runs.iter().map(|run| Self::of(run)).collect(),
-            _ => valid().map(|run| Self::of(run)).collect(),
+            (0, _) | (_, [_]) => runs.iter().map(|run| Self::from_run(run)).collect(),
+            _ => valid().map(|run| Self::from_run(run)).collect(),
         };
         let Some((first, others)) = all.split_first() else { return Self::default() };
         if others.is_empty() {
@@ -154,7 +154,7 @@ fn unknown(list: &PriceList, label: &str) -> PriceError {
     PriceError::Unknown { label: label.to_owned(), help }
 }
 
-/// A system with what its throughput costs.
+/// A system with the price of its throughput.
 pub fn priced(list: &PriceList, system: &SystemPrices, carries: &Performance) -> PricedSystem {
     let total = system.total.units();
     let figures: Vec<PriceFigure> =
@@ -207,7 +207,7 @@ fn share(item: &PriceItem, total: f64) -> f64 {
     if total > 0.0 { item.total.units() / total } else { 0.0 }
 }
 
-/// Both ratios; none of a throughput or total of nothing.
+/// Both ratios; `None` for a throughput or total of zero.
 fn figure(throughput: &Throughput, total: f64) -> Option<PriceFigure> {
     let Throughput { of, value, interval, unit, at_least } = throughput;
     let bounds = interval.filter(|[low, _]| *low > 0.0);
@@ -231,7 +231,7 @@ fn sensitivity(item: &PriceItem, total: f64, figures: &[PriceFigure]) -> Sensiti
     Sensitivity { item: item.name.clone(), share_ratio: share(item, total), totals, money_per_unit }
 }
 
-/// What of the prices a reader must know.
+/// Remarks on the prices.
 fn remarks_of(list: &PriceList, system: &SystemPrices) -> Vec<String> {
     let years = list.period_years;
     let mut remarks = Vec::new();
@@ -250,7 +250,7 @@ fn remarks_of(list: &PriceList, system: &SystemPrices) -> Vec<String> {
     remarks
 }
 
-/// Systems side by side by every figure they all have, the first one the measure of the others.
+/// Compares systems by every figure they all have, relative to the first one.
 ///
 /// # Errors
 /// When a label has no prices.
@@ -264,7 +264,7 @@ pub fn compare_priced(
         systems.push(priced(list, prices, performance));
     }
     let first = systems.first().ok_or(PriceError::Nothing)?;
-    let in_all = |wanted: &PriceFigure| systems.iter().all(|it| same(it, wanted).is_some());
+    let in_all = |other: &PriceFigure| systems.iter().all(|it| same(it, other).is_some());
     let common: Vec<&PriceFigure> = first.figures.iter().filter(|figure| in_all(figure)).collect();
     let mut rows = Vec::new();
     for base in &common {
@@ -279,9 +279,9 @@ pub fn compare_priced(
     })
 }
 
-/// The figure of a system that is the same as `wanted` of another.
-fn same<'s>(system: &'s PricedSystem, wanted: &PriceFigure) -> Option<&'s PriceFigure> {
-    system.figures.iter().find(|figure| figure.of == wanted.of && figure.unit == wanted.unit)
+/// The figure of a system with the kind and unit of `other`.
+fn same<'s>(system: &'s PricedSystem, other: &PriceFigure) -> Option<&'s PriceFigure> {
+    system.figures.iter().find(|figure| figure.of == other.of && figure.unit == other.unit)
 }
 
 fn row(system: &PricedSystem, figure: &PriceFigure, total: Money, base: &PriceFigure) -> PriceRow {
@@ -293,6 +293,66 @@ fn row(system: &PricedSystem, figure: &PriceFigure, total: Money, base: &PriceFi
         money_per_unit_ratio: figure.money_per_unit / base.money_per_unit,
         units_per_money_ratio: figure.units_per_money / base.units_per_money,
         figure: figure.clone(),
+    }
+}
+
+/// How a peak enters a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peak {
+    /// As printed: in MB of 2^20 bytes per second, rounded to one decimal.
+    Rounded,
+    /// As measured.
+    Unrounded,
+}
+
+impl Peak {
+    /// Both, the printed one first.
+    pub const BOTH: [Self; 2] = [Self::Rounded, Self::Unrounded];
+
+    /// Its label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rounded => "rounded to one decimal",
+            Self::Unrounded => "unrounded",
+        }
+    }
+
+    /// The peak in MB of 2^20 bytes per second.
+    pub fn mb_per_s(self, bytes_per_s: f64) -> f64 {
+        let exact = bytes_per_s / BYTES_PER_MIB;
+        match self {
+            Self::Rounded => (exact * 10.0).round() / 10.0,
+            Self::Unrounded => exact,
+        }
+    }
+}
+
+/// A server with its peak and its price.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Priced {
+    /// Highest throughput.
+    pub peak_bytes_per_s: f64,
+    /// Sum of its line items.
+    pub price: f64,
+}
+
+impl Priced {
+    /// Price per MB of 2^20 bytes per second; `None` for a peak of zero.
+    pub fn per_mb_per_s(&self, peak: Peak) -> Option<f64> {
+        let rate = peak.mb_per_s(self.peak_bytes_per_s);
+        (rate > 0.0).then(|| self.price / rate)
+    }
+
+    /// How many times the throughput of `other` this one has.
+    pub fn times_the_throughput(&self, other: &Self, peak: Peak) -> Option<f64> {
+        let [own, others] = [self, other].map(|it| peak.mb_per_s(it.peak_bytes_per_s));
+        (others > 0.0).then(|| own / others)
+    }
+
+    /// How many times less a unit of this one's throughput costs than one of `other`'s.
+    pub fn times_the_price_performance(&self, other: &Self, peak: Peak) -> Option<f64> {
+        let (own, others) = (self.per_mb_per_s(peak)?, other.per_mb_per_s(peak)?);
+        (own > 0.0).then(|| others / own)
     }
 }
 

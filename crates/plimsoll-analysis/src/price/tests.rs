@@ -141,7 +141,43 @@ fn a_group_is_priced_by_the_geometric_mean_of_its_valid_runs() {
 #[test]
 fn a_run_without_a_peak_or_a_verdict_says_so() {
     let run = RunResult { profile: Some("quick".to_owned()), ..RunResult::default() };
-    let carries = Performance::of(&run);
+    let carries = Performance::from_run(&run);
     assert!(carries.throughputs.is_empty());
     assert_eq!(carries.remarks.len(), 3, "{:?}", carries.remarks);
+}
+
+const NT: Priced = Priced { peak_bytes_per_s: 8_398_371.0, price: 13_900.0 };
+const SUN: Priced = Priced { peak_bytes_per_s: 1_950_885.0, price: 37_047.0 };
+
+fn cents(value: Option<f64>) -> String {
+    format!("{:.2}", value.unwrap())
+}
+
+#[test]
+fn the_published_figures_rest_on_rounded_peaks() {
+    let peak = Peak::Rounded;
+    assert_eq!(
+        (peak.mb_per_s(NT.peak_bytes_per_s), peak.mb_per_s(SUN.peak_bytes_per_s)),
+        (8.0, 1.9)
+    );
+    assert_eq!(cents(NT.per_mb_per_s(peak)), "1737.50");
+    assert_eq!(cents(SUN.per_mb_per_s(peak)), "19498.42");
+    assert_eq!(cents(NT.times_the_throughput(&SUN, peak)), "4.21");
+    assert_eq!(cents(NT.times_the_price_performance(&SUN, peak)), "11.22");
+}
+
+#[test]
+fn unrounded_peaks_give_other_figures() {
+    let peak = Peak::Unrounded;
+    assert_eq!(cents(NT.per_mb_per_s(peak)), "1735.48");
+    assert_eq!(cents(SUN.per_mb_per_s(peak)), "19912.29");
+    assert_eq!(cents(NT.times_the_throughput(&SUN, peak)), "4.30");
+    assert_eq!(cents(NT.times_the_price_performance(&SUN, peak)), "11.47");
+}
+
+#[test]
+fn nothing_has_no_price_per_unit() {
+    let idle = Priced { peak_bytes_per_s: 0.0, price: 1.0 };
+    assert_eq!(idle.per_mb_per_s(Peak::Unrounded), None);
+    assert_eq!(NT.times_the_throughput(&idle, Peak::Rounded), None);
 }

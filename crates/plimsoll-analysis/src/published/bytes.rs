@@ -5,8 +5,7 @@ use plimsoll_model::published::PublishedTable;
 use plimsoll_model::units::{BYTES_PER_MIB, grouped, grouped_with};
 use serde::{Deserialize, Serialize};
 
-use super::tables::headings;
-use super::{Published, PublishedError, published};
+use super::{Published, PublishedError, headings, published};
 use crate::price::{Peak, Priced};
 
 /// Figures printed with one decimal may be off by half of it.
@@ -21,7 +20,7 @@ pub struct ByteCurve {
     /// Processors of the server, where the report says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<u32>,
-    /// Clients each mix asked for.
+    /// Clients that each mix requested.
     pub clients: Vec<u32>,
     /// Clients that took part in it.
     pub participating: Vec<u32>,
@@ -31,21 +30,20 @@ pub struct ByteCurve {
     pub printed_mbit_per_s: Vec<f64>,
     /// The same as printed, in MB of 2^20 bytes.
     pub printed_mb_per_s: Vec<f64>,
-    /// What the price is made of.
+    /// Line items of the price.
     #[serde(default)]
     pub prices: Vec<PriceItem>,
     /// The report's price per MB/s.
-    #[serde(default)]
     pub printed_usd_per_mb_per_s: Option<f64>,
-    /// Name of the transcribed result this one is compared with in the report, with what it
-    /// prints of the comparison.
+    /// Name of the transcribed result that the report compares this one with, and the comparison as
+    /// printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rival: Option<Rival>,
-    /// Where the mixes stand.
+    /// Location of the mixes.
     pub place: String,
-    /// Where the line items stand.
+    /// Location of the line items.
     pub prices_place: String,
-    /// Where the price per MB/s stands.
+    /// Location of the price per MB/s.
     pub printed_price_place: String,
 }
 
@@ -67,20 +65,20 @@ pub struct PriceItem {
 pub struct Rival {
     /// Name of its file; its first curve is meant.
     pub name: String,
-    /// What the report prints of the throughputs.
+    /// The ratio of the throughputs, as printed.
     pub throughput: String,
     /// The same as a number.
     pub throughput_ratio: f64,
-    /// What the report prints of the prices per unit.
+    /// The ratio of the prices per unit, as printed.
     pub price_performance: String,
     /// The same as a number.
     pub price_performance_ratio: f64,
-    /// Where it prints them.
+    /// Location of the comparison.
     pub place: String,
 }
 
 impl ByteCurve {
-    /// Its highest mix: clients asked for, and bytes per second.
+    /// Its highest mix: requested clients, and bytes per second.
     pub fn peak(&self) -> Option<(u32, f64)> {
         let mixes = self.clients.iter().copied().zip(self.bytes_per_s.iter().copied());
         mixes.reduce(|best, mix| if mix.1 > best.1 { mix } else { best })
@@ -93,13 +91,13 @@ impl ByteCurve {
         (!self.prices.is_empty()).then_some(Priced { peak_bytes_per_s, price })
     }
 
-    pub(super) fn places(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn locations(&self) -> impl Iterator<Item = &str> {
         let own = [&self.place, &self.prices_place, &self.printed_price_place];
         let of_rival = self.rival.as_ref().map(|rival| &rival.place);
         own.into_iter().chain(of_rival).map(String::as_str)
     }
 
-    /// What does not fit together.
+    /// The first inconsistency.
     pub(super) fn mistake(&self) -> Option<String> {
         let mixes = self.clients.len();
         let lengths = [
@@ -111,7 +109,11 @@ impl ByteCurve {
         if mixes == 0 || lengths.iter().any(|length| *length != mixes) {
             return Some(format!("the columns of {:?} differ in length", self.name));
         }
-        if self.participating.iter().zip(&self.clients).any(|(took_part, asked)| took_part > asked)
+        if self
+            .participating
+            .iter()
+            .zip(&self.clients)
+            .any(|(took_part, requested)| took_part > requested)
         {
             return Some(format!("in {:?} more clients took part than were asked", self.name));
         }
@@ -224,8 +226,7 @@ impl ByteCurve {
 
 impl Rival {
     fn priced(&self) -> Result<Option<Priced>, PublishedError> {
-        let other = published(&self.name)?;
-        Ok(other.byte_curves.first().and_then(ByteCurve::priced))
+        Ok(published(&self.name)?.byte_curves.first().and_then(ByteCurve::priced))
     }
 
     fn throughput_row(&self, own: &Priced, other: &Priced, peak: Peak) -> Vec<String> {
@@ -247,7 +248,7 @@ impl Rival {
 }
 
 impl Published {
-    /// What the report says of file throughput, in order.
+    /// The report's tables of file throughput, in order.
     pub(super) fn byte_tables(&self) -> Vec<PublishedTable> {
         let of = |curve: &ByteCurve| [curve.performance_table(), curve.price_table()];
         self.byte_curves.iter().flat_map(of).collect()

@@ -1,9 +1,14 @@
-//! Two published systems side by side, with ratios as printed and as computed. A source often
-//! rounds before it divides: then both ratios are given.
+//! Published systems as curves and as lines of a table of results, and two of them compared, with
+//! ratios as printed and as computed. A source often rounds before it divides: then both ratios are
+//! given.
 
+use plimsoll_model::board::{BoardPrice, BoardRow, BoardSource};
+use plimsoll_model::comparison::{Curve, CurveFigure, CurvePoint, PublishedSource};
 use plimsoll_model::published::{PublishedComparison, PublishedFigure, PublishedPoint};
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::counted;
 
-use super::{ByteCurve, Published, PublishedError, published};
+use super::{ByteCurve, Published, PublishedError, each_once, published};
 use crate::price::{Peak, Priced};
 
 /// Marks a system of a file: `web-n440bx-1998/2-cpu-350-mhz`.
@@ -12,7 +17,7 @@ const SEPARATOR: char = '/';
 pub(super) struct System<'p> {
     pub(super) label: String,
     pub(super) peak: f64,
-    place: &'p str,
+    location: &'p str,
     /// Load points as far as they are printed: load and throughput.
     points: Vec<(String, f64)>,
     pub(super) processors: Option<u32>,
@@ -48,8 +53,8 @@ pub fn compare(first: &str, second: &str) -> Result<PublishedComparison, Publish
     }
     let mut figures = peaks(&files, [&one, &two]);
     figures.extend(prices(&files, [&one, &two]));
-    let mut notes: Vec<_> = files[0].notes.iter().map(super::Note::placed).collect();
-    for note in files[1].notes.iter().map(super::Note::placed) {
+    let mut notes: Vec<_> = files[0].notes.iter().map(super::Note::cited).collect();
+    for note in files[1].notes.iter().map(super::Note::cited) {
         if !notes.contains(&note) {
             notes.push(note);
         }
@@ -66,11 +71,11 @@ pub fn compare(first: &str, second: &str) -> Result<PublishedComparison, Publish
     })
 }
 
-pub(super) fn file_of(name: &str) -> Result<Published, PublishedError> {
+fn file_of(name: &str) -> Result<Published, PublishedError> {
     published(name.split(SEPARATOR).next().unwrap_or(name))
 }
 
-/// What is written for a label: small letters and digits, anything else a hyphen.
+/// The form of a label in a selector: small letters and digits, anything else a hyphen.
 fn slug(label: &str) -> String {
     let parts = label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-").to_lowercase()
@@ -84,7 +89,7 @@ impl Published {
         let configured = self.configurations.iter().map(|it| System {
             label: it.name.clone(),
             peak: it.peak_ops_per_s,
-            place: &it.place,
+            location: &it.place,
             points: numbered(&it.points_ops_per_s),
             processors: Some(it.processors),
             bytes: None,
@@ -92,50 +97,47 @@ impl Published {
         let listed = self.results.iter().map(|it| System {
             label: it.label(),
             peak: it.peak_ops_per_s,
-            place: &self.results_place,
+            location: &self.results_place,
             points: Vec::new(),
             processors: Some(it.processors),
             bytes: None,
         });
         let curves = self.byte_curves.iter().filter_map(|it| {
-            let loads = it.clients.iter().map(|clients| match clients {
-                1 => "1 client".to_owned(),
-                several => format!("{several} clients"),
-            });
+            let loads = it.clients.iter().map(|clients| counted(*clients as usize, "client"));
             let points = loads.zip(it.bytes_per_s.iter().copied()).collect();
             let (_, peak) = it.peak()?;
             let label = it.name.clone();
-            let (place, processors, bytes) = (it.place.as_str(), it.processors, Some(it));
-            Some(System { label, peak, place, points, processors, bytes })
+            let (location, processors, bytes) = (it.place.as_str(), it.processors, Some(it));
+            Some(System { label, peak, location, points, processors, bytes })
         });
         configured.chain(listed).chain(curves).collect()
     }
 
-    /// What to write for a system of this file.
-    pub(super) fn name_of(&self, system: &System<'_>) -> String {
+    /// The selector of a system of this file.
+    fn name_of(&self, system: &System<'_>) -> String {
         match self.systems().len() {
             1 => self.name.clone(),
             _ => format!("{}{SEPARATOR}{}", self.name, slug(&system.label)),
         }
     }
 
-    /// The system that `asked` names in this file.
-    pub(super) fn system(&self, asked: &str) -> Result<System<'_>, PublishedError> {
+    /// The system that `selector` names in this file.
+    pub(super) fn system(&self, selector: &str) -> Result<System<'_>, PublishedError> {
         let mut systems = self.systems();
-        let wanted = asked.split_once(SEPARATOR).map(|(_, system)| slug(system));
-        let at = match &wanted {
+        let requested = selector.split_once(SEPARATOR).map(|(_, system)| slug(system));
+        let at = match &requested {
             _ if systems.is_empty() => {
                 return Err(PublishedError::NoFigures { name: self.name.clone() });
             }
-            Some(wanted) => systems.iter().position(|system| slug(&system.label) == *wanted),
+            Some(requested) => systems.iter().position(|system| slug(&system.label) == *requested),
             None => (systems.len() == 1).then_some(0),
         };
-        match (at, wanted) {
+        match (at, requested) {
             (Some(at), _) => Ok(systems.swap_remove(at)),
-            (None, wanted) => Err(PublishedError::System {
+            (None, requested) => Err(PublishedError::System {
                 name: self.name.clone(),
-                what: match wanted {
-                    Some(wanted) => format!("it has no system {wanted:?}"),
+                what: match requested {
+                    Some(requested) => format!("it has no system {requested:?}"),
                     None => format!("it has {} systems", systems.len()),
                 },
                 systems: systems.iter().map(|it| slug(&it.label)).collect::<Vec<_>>().join(", "),
@@ -147,9 +149,13 @@ impl Published {
 /// The peaks as printed, and rounded where the source rounds them.
 fn peaks(files: &[Published; 2], systems: [&System<'_>; 2]) -> Vec<PublishedFigure> {
     let unit = &files[0].unit;
-    let place = each_place(systems.map(|system| system.place));
-    let mut exact =
-        figure(format!("peak in {unit}"), systems.map(|system| system.peak), "as printed", place);
+    let location = each_once(systems.map(|system| system.location));
+    let mut exact = figure(
+        format!("peak in {unit}"),
+        systems.map(|system| system.peak),
+        "as printed",
+        location,
+    );
     let [Some(one), Some(two)] = systems.map(|system| system.bytes) else {
         let of_pair = |file: &Published, [one, two]: [&System<'_>; 2]| {
             let pair = |c: &&super::Comparison| c.from == one.label && c.to == two.label;
@@ -158,10 +164,12 @@ fn peaks(files: &[Published; 2], systems: [&System<'_>; 2]) -> Vec<PublishedFigu
         if files[0].name == files[1].name {
             let there = of_pair(&files[0], systems).map(|it| (it, false));
             let back = || of_pair(&files[0], [systems[1], systems[0]]).map(|it| (it, true));
-            if let Some((said, turned)) = there.or_else(back) {
-                exact.printed_ratio = said.printed_ratio.map(|r| if turned { 1.0 / r } else { r });
-                exact.printed = if turned { other_way(&said.printed) } else { said.printed };
-                exact.place = said.place;
+            if let Some((comparison, turned)) = there.or_else(back) {
+                exact.printed_ratio =
+                    comparison.printed_ratio.map(|r| if turned { 1.0 / r } else { r });
+                exact.printed =
+                    if turned { reversed_text(&comparison.printed) } else { comparison.printed };
+                exact.place = comparison.place;
             }
         }
         return vec![exact];
@@ -172,17 +180,18 @@ fn peaks(files: &[Published; 2], systems: [&System<'_>; 2]) -> Vec<PublishedFigu
         "peak in MB/s of 2^20 bytes".to_owned(),
         rounded,
         Peak::Rounded.as_str(),
-        each_place([&one.place, &two.place]),
+        each_once([one.place.as_str(), &two.place]),
     );
-    let said = said_of(files, |rival| (rival.throughput.clone(), rival.throughput_ratio));
-    if let Some((words, ratio, place)) = said {
-        (printed.printed, printed.printed_ratio, printed.place) = (words, Some(ratio), place);
+    let claim = rival_claim(files, |rival| (rival.throughput.clone(), rival.throughput_ratio));
+    if let Some((text, ratio, location)) = claim {
+        (printed.printed, printed.printed_ratio, printed.place) = (text, Some(ratio), location);
     }
     vec![exact, printed]
 }
 
-/// What one of the two prints of the other, and the number turned to be second over first.
-fn said_of(
+/// The printed comparison of one of the two with the other, and the number inverted where needed to
+/// be second over first.
+fn rival_claim(
     files: &[Published; 2],
     of: impl Fn(&super::Rival) -> (String, f64),
 ) -> Option<(String, f64, String)> {
@@ -191,16 +200,16 @@ fn said_of(
         rivals.into_iter().find(|rival| rival.name == other.name)
     };
     if let Some(of_second) = rival(&files[1], &files[0]) {
-        let (words, ratio) = of(&of_second);
-        return Some((words, ratio, of_second.place));
+        let (text, ratio) = of(&of_second);
+        return Some((text, ratio, of_second.place));
     }
     let of_first = rival(&files[0], &files[1])?;
-    let (words, ratio) = of(&of_first);
-    Some((other_way(&words), 1.0 / ratio, of_first.place))
+    let (text, ratio) = of(&of_first);
+    Some((reversed_text(&text), 1.0 / ratio, of_first.place))
 }
 
-fn other_way(words: &str) -> String {
-    format!("the other way round: {words}")
+fn reversed_text(text: &str) -> String {
+    format!("the other way round: {text}")
 }
 
 /// Prices and prices per unit, where both have them.
@@ -208,28 +217,30 @@ fn prices(files: &[Published; 2], systems: [&System<'_>; 2]) -> Vec<PublishedFig
     let [Some((one, first)), Some((two, second))] = systems.map(System::priced) else {
         return Vec::new();
     };
-    let place = each_place([&one.prices_place, &two.prices_place]);
+    let location = each_once([one.prices_place.as_str(), &two.prices_place]);
     let totals = [first.price, second.price];
-    let mut figures = vec![figure("price in US $".to_owned(), totals, "sum of its lines", place)];
-    let said =
-        said_of(files, |rival| (rival.price_performance.clone(), rival.price_performance_ratio));
+    let mut figures =
+        vec![figure("price in US $".to_owned(), totals, "sum of its lines", location)];
+    let claim = rival_claim(files, |rival| {
+        (rival.price_performance.clone(), rival.price_performance_ratio)
+    });
     for peak in Peak::BOTH {
         let of = |priced: &Priced| priced.per_mb_per_s(peak).unwrap_or(0.0);
-        let place = each_place([&one.printed_price_place, &two.printed_price_place]);
+        let location = each_once([one.printed_price_place.as_str(), &two.printed_price_place]);
         let name = "US $ per MB/s of 2^20 bytes".to_owned();
-        let mut per_unit = figure(name, [of(&first), of(&second)], peak.as_str(), place);
-        if let Some((words, ratio, place)) = said.clone().filter(|_| peak == Peak::Rounded) {
-            // More money for a unit is worse: the printed figure is the other way round.
-            per_unit.printed = words;
+        let mut per_unit = figure(name, [of(&first), of(&second)], peak.as_str(), location);
+        if let Some((text, ratio, location)) = claim.clone().filter(|_| peak == Peak::Rounded) {
+            // More money for a unit is worse: the printed figure is inverted.
+            per_unit.printed = text;
             per_unit.printed_ratio = Some(1.0 / ratio);
-            per_unit.place = place;
+            per_unit.place = location;
         }
         figures.push(per_unit);
     }
     figures
 }
 
-fn figure(name: String, values: [f64; 2], basis: &str, place: String) -> PublishedFigure {
+fn figure(name: String, values: [f64; 2], basis: &str, location: String) -> PublishedFigure {
     PublishedFigure {
         name,
         values,
@@ -237,12 +248,8 @@ fn figure(name: String, values: [f64; 2], basis: &str, place: String) -> Publish
         basis: basis.to_owned(),
         printed: String::new(),
         printed_ratio: None,
-        place,
+        place: location,
     }
-}
-
-fn each_place(places: [&str; 2]) -> String {
-    if places[0] == places[1] { places[0].to_owned() } else { places.join("; ") }
 }
 
 /// Loads that both print.
@@ -260,4 +267,115 @@ fn points(one: &System<'_>, two: &System<'_>) -> Vec<PublishedPoint> {
         })
     });
     common.collect()
+}
+
+/// Selects all files.
+const ALL: &str = "all";
+
+/// A published curve, and the facts that decide whether it may be drawn with others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedCurve {
+    /// Empty where the source prints no load points. No source here prints response times.
+    pub curve: Curve,
+    /// Suites that follow its method.
+    pub suites: Vec<String>,
+    /// Unit of its loads.
+    pub axis_unit: String,
+    /// Unit of its throughput.
+    pub unit: String,
+    /// The source prints no requested loads: each point is at the rate it achieved.
+    pub at_achieved: bool,
+}
+
+/// The curve of a system, `NAME` of a file with one, or `NAME/SYSTEM`.
+///
+/// # Errors
+/// When the name is not known, or not of one system.
+pub fn curve(name: &str) -> Result<PublishedCurve, PublishedError> {
+    let file = file_of(name)?;
+    let system = file.system(name)?;
+    Ok(file.curve_of(name, &system))
+}
+
+impl Published {
+    fn curve_of(&self, name: &str, system: &System<'_>) -> PublishedCurve {
+        let label = self.label_of(system);
+        let point = |(load, throughput): (f64, f64)| CurvePoint {
+            load,
+            throughput: Some(CurveFigure { value: throughput, range: None }),
+            ..CurvePoint::default()
+        };
+        let clients = system.bytes.map(|bytes| bytes.clients.iter().copied().map(f64::from));
+        let points: Vec<CurvePoint> = match clients {
+            Some(clients) => clients.zip(system.values()).map(point).collect(),
+            // For an open load only the achieved rate is printed, not the request.
+            None => system.values().map(|rate| point((rate, rate))).collect(),
+        };
+        let open = system.bytes.is_none() && !points.is_empty();
+        let published =
+            PublishedSource { name: name.to_owned(), year: self.year, source: self.source.clone() };
+        PublishedCurve {
+            curve: Curve { label, published: Some(published), points },
+            suites: self.suites.clone(),
+            axis_unit: if open { Metric::Ops.unit() } else { "clients" }.to_owned(),
+            unit: self.unit.clone(),
+            at_achieved: open,
+        }
+    }
+
+    /// The label of a system of this file among systems of others: a configuration does not name
+    /// its server.
+    fn label_of(&self, system: &System<'_>) -> String {
+        match self.configuration(&system.label) {
+            Some(_) => format!("{}, {}", self.name, system.label),
+            None => system.label.clone(),
+        }
+    }
+}
+
+/// A line for each system that `selector` names: `NAME`, `NAME/SYSTEM`, or `all` of all files.
+/// Figures are as printed.
+///
+/// # Errors
+/// When the name is not known.
+pub fn board_rows(selector: &str) -> Result<Vec<BoardRow>, PublishedError> {
+    if selector == ALL {
+        let files: Result<Vec<_>, _> = super::names().map(published).collect();
+        return Ok(files?.iter().flat_map(Published::board_rows).collect());
+    }
+    let file = file_of(selector)?;
+    if selector == file.name {
+        return match file.board_rows() {
+            rows if rows.is_empty() => Err(PublishedError::NoFigures { name: file.name }),
+            rows => Ok(rows),
+        };
+    }
+    Ok(vec![file.board_row(&file.system(selector)?)])
+}
+
+impl Published {
+    fn board_rows(&self) -> Vec<BoardRow> {
+        self.systems().iter().map(|system| self.board_row(system)).collect()
+    }
+
+    fn board_row(&self, system: &System<'_>) -> BoardRow {
+        let printed = system.bytes.and_then(|bytes| bytes.printed_usd_per_mb_per_s);
+        let price = printed.map(|per_unit| BoardPrice {
+            currency: "USD".to_owned(),
+            per_unit,
+            unit: "MiB/s".to_owned(),
+            at_most: false,
+        });
+        BoardRow {
+            source: BoardSource::Published(self.name_of(system)),
+            date: Some(self.year.to_string()),
+            system: self.label_of(system),
+            suite: self.suites.join(", "),
+            processors: system.processors,
+            peak: Some(system.peak),
+            unit: self.unit.clone(),
+            price,
+            ..BoardRow::default()
+        }
+    }
 }

@@ -262,8 +262,8 @@ fn the_file_sizes_of_the_web_report_follow_the_formula_but_one() {
         let printed =
             |row| cell("web-n440bx-1998", "file sizes by class, in bytes", row, 1 + class as usize);
         assert_eq!((printed("first"), printed("second")), (size(class, 1.0), size(class, 2.0)));
-        let slip = f64::from(u8::from(class == 0));
-        assert_eq!(printed("last"), size(class, 9.0) + slip);
+        let erratum = f64::from(u8::from(class == 0));
+        assert_eq!(printed("last"), size(class, 9.0) + erratum);
     }
     let directories = 10.0 * (1_825.0f64 / 5.0).sqrt();
     assert_eq!(format!("{:.0}", directories * 4.882), "933");
@@ -306,8 +306,8 @@ fn the_bottleneck_figures_of_the_file_server_comparison_are_there() {
     for (name, limits) in [("netbench-nt-1998", 1), ("netbench-sun-1998", 4)] {
         let tables = published(name).unwrap().tables;
         let table = tables.iter().find(|t| t.name == "what limits the server").unwrap();
-        let says_yes = table.rows.iter().filter(|row| row[2].starts_with("yes")).count();
-        assert_eq!(says_yes, limits, "{name}");
+        let yes_rows = table.rows.iter().filter(|row| row[2].starts_with("yes")).count();
+        assert_eq!(yes_rows, limits, "{name}");
         assert_eq!(tables.iter().find(|t| t.place == "table 2").unwrap().rows.len(), 9);
     }
 }
@@ -400,7 +400,7 @@ fn what_cannot_be_compared_is_refused_with_the_next_move() {
 #[test]
 fn every_suite_with_a_source_has_it_beside_its_runs_oldest_first_and_nothing_is_ranked() {
     let of = |suite: &str| -> Vec<String> {
-        beside(suite).unwrap().into_iter().map(|p| p.name).collect()
+        pages_for_suite(suite).unwrap().into_iter().map(|p| p.name).collect()
     };
     assert_eq!(of("disk-mix"), ["netbench-nt-1998", "netbench-sun-1998"]);
     assert_eq!(of("nfs-v3"), ["nfs-pseries-v3-2002"]);

@@ -1,13 +1,13 @@
-//! A transcribed file, as it is written, and what must fit together in it.
+//! A transcribed file, as it is written, and the consistency checks of it.
 
 use std::fmt;
 
-use plimsoll_model::published::{Placed, PlacedFact, PublishedTable};
+use plimsoll_model::published::{CitedFact, CitedText, PublishedTable};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::ByteCurve;
 
-/// One report. Figures are typed as printed; every part names its place in the source.
+/// One report. Figures are typed as printed; every part names its location in the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -23,22 +23,22 @@ pub struct Published {
     pub suites: Vec<String>,
     /// Who published it, and when.
     pub source: String,
-    /// What the places are: pages, or sections and tables of a text without pages.
+    /// What locations refer to: pages, or sections and tables of a text without pages.
     pub places: String,
-    /// What was measured, and how.
+    /// The measurement and its method.
     pub method: String,
-    /// Where the method is described.
+    /// Location of the method's description.
     pub method_place: String,
     /// Unit of the points and peaks.
     pub unit: String,
-    /// Where `results` stand.
+    /// Location of `results`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub results_place: String,
-    /// What a reader must know of the figures.
+    /// Remarks on the figures.
     pub notes: Vec<Note>,
-    /// What the report discloses of its hosts.
+    /// The report's disclosure of its hosts.
     #[serde(default)]
-    pub disclosure: Vec<PlacedFact>,
+    pub disclosure: Vec<CitedFact>,
     /// What was measured, point by point.
     #[serde(default)]
     pub configurations: Vec<Configuration>,
@@ -56,13 +56,13 @@ pub struct Published {
     pub tables: Vec<PublishedTable>,
 }
 
-/// What a reader must know.
+/// A remark on the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// In our words.
+    /// Our own text.
     pub text: String,
-    /// What it rests on.
+    /// Its source.
     pub place: String,
     /// The report contradicts itself or its figures here.
     #[serde(default)]
@@ -71,8 +71,8 @@ pub struct Note {
 
 impl Note {
     /// To be shown.
-    pub(super) fn placed(&self) -> Placed {
-        Placed { text: self.text.clone(), place: self.place.clone() }
+    pub(super) fn cited(&self) -> CitedText {
+        CitedText { text: self.text.clone(), place: self.place.clone() }
     }
 }
 
@@ -90,7 +90,7 @@ pub struct Configuration {
     pub points_ops_per_s: Vec<f64>,
     /// The published result.
     pub peak_ops_per_s: f64,
-    /// Where they stand.
+    /// Location of the points and the peak.
     pub place: String,
 }
 
@@ -102,7 +102,7 @@ pub struct ListedResult {
     pub company: String,
     /// The server, as printed.
     pub system: String,
-    /// What carried the protocol.
+    /// The transport protocol.
     pub transport: Transport,
     /// Processors of the server.
     pub processors: u32,
@@ -111,13 +111,13 @@ pub struct ListedResult {
 }
 
 impl ListedResult {
-    /// What a comparison calls it: system and transport, of which each pair is listed once.
+    /// Its label in a comparison: system and transport. Each pair is listed once.
     pub fn label(&self) -> String {
         format!("{}, {}", self.system, self.transport)
     }
 }
 
-/// What carries a file protocol.
+/// Transport of a file protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -146,12 +146,12 @@ pub struct Comparison {
     pub from: String,
     /// Configuration after.
     pub to: String,
-    /// What the report prints.
+    /// The comparison as printed.
     pub printed: String,
     /// The same as a number, where it is one: after over before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed_ratio: Option<f64>,
-    /// Where it prints it.
+    /// Location of the printed comparison.
     pub place: String,
 }
 
@@ -197,13 +197,13 @@ impl Published {
         if let Some(table) = self.tables.iter().find(ragged) {
             return Some(format!("table {:?} has a row with another number of fields", table.name));
         }
-        if self.places().any(str::is_empty) {
+        if self.locations().any(str::is_empty) {
             return Some("something has an empty place".to_owned());
         }
         self.byte_curves.iter().find_map(ByteCurve::mistake)
     }
 
-    fn places(&self) -> impl Iterator<Item = &str> {
+    fn locations(&self) -> impl Iterator<Item = &str> {
         let results = (!self.results.is_empty()).then_some(self.results_place.as_str());
         let single = [self.places.as_str(), self.method_place.as_str()].into_iter().chain(results);
         single
@@ -212,7 +212,7 @@ impl Published {
             .chain(self.configurations.iter().map(|it| it.place.as_str()))
             .chain(self.comparisons.iter().map(|it| it.place.as_str()))
             .chain(self.tables.iter().map(|it| it.place.as_str()))
-            .chain(self.byte_curves.iter().flat_map(ByteCurve::places))
+            .chain(self.byte_curves.iter().flat_map(ByteCurve::locations))
     }
 
     fn listed_twice(&self) -> Option<String> {

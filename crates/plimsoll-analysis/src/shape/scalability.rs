@@ -1,12 +1,14 @@
-//! The universal scalability law, fitted to the throughput itself, and what it may say of loads
-//! that nobody measured.
+//! The universal scalability law, fitted to the throughput itself, and its predictions for
+//! unmeasured loads.
 
 #[cfg(test)]
-mod judge;
+mod scipy;
 
 use plimsoll_model::shape::Scalability;
 
-use super::{Loaded, by_load, middle, peak, resampled};
+use super::{Loaded, by_load, peak, resampled};
+use crate::equations::solved;
+use crate::sampling::middle;
 
 /// γ, α and β, and one load more.
 const LOADS_MIN: usize = 4;
@@ -14,10 +16,10 @@ const PARAMETERS: usize = 3;
 /// All work is contended.
 const ALPHA_MAX: f64 = 1.0;
 const STEPS_MAX: usize = 200;
-/// A step that betters the fit by less ends it.
+/// A step that improves the fit by less ends it.
 const BETTER_MIN_RATIO: f64 = 1e-13;
 
-/// Why a fit does not speak of a load.
+/// Why a fit does not predict a load.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
     /// Past the measured loads, and no measured load lies beyond a peak.
@@ -26,15 +28,15 @@ pub enum PredictError {
          not fallen by then: what follows a rise the rise does not tell; measure higher loads"
     )]
     Extrapolates {
-        /// The load asked for.
+        /// The requested load.
         load: f64,
         /// The highest load measured.
         measured_to: f64,
     },
-    /// No number of clients.
+    /// Not a number of clients.
     #[error("{load} is no number of clients; give one from 1 up")]
     NoLoad {
-        /// The load asked for.
+        /// The requested load.
         load: f64,
     },
 }
@@ -55,7 +57,7 @@ pub fn predict(fit: &Scalability, load: f64) -> Result<f64, PredictError> {
 }
 
 /// The fit with α, β ≥ 0; `None` below four loads, and where the points leave α open: then each of
-/// the three can stand in for the others.
+/// the three can replace the others.
 pub fn scalability(points: &[Loaded]) -> Option<Scalability> {
     let points = by_load(points);
     if points.chunk_by(|a, b| a.load == b.load).count() < LOADS_MIN {
@@ -65,7 +67,8 @@ pub fn scalability(points: &[Loaded]) -> Option<Scalability> {
     let fitted: Vec<f64> = points.iter().map(|point| law(best, point.load)).collect();
     let drawn = resampled(&points, &fitted, PARAMETERS, |points| fit_from(points, best));
     let interval = |at: usize| {
-        let [low, high] = middle(drawn.iter().flatten().map(|found| found[at]).collect())?;
+        let [low, high] =
+            middle(drawn.iter().flatten().map(|parameters| parameters[at]).collect())?;
         Some([low.min(best[at]), high.max(best[at])])
     };
     let alpha_interval = interval(1).filter(|interval| interval[1] <= ALPHA_MAX)?;
@@ -89,19 +92,19 @@ fn fit(points: &[Loaded]) -> Option<[f64; 3]> {
     let lowest = points.first()?;
     let gamma = lowest.throughput / lowest.load;
     let starts = [[gamma, 0.05, 0.0], [gamma, 0.0, 1e-3], [gamma, 0.01, 1e-4]];
-    let found = starts.into_iter().filter_map(|start| fit_from(points, start));
-    found.min_by(|a, b| squares(points, *a).total_cmp(&squares(points, *b)))
+    let fits = starts.into_iter().filter_map(|start| fit_from(points, start));
+    fits.min_by(|a, b| squares(points, *a).total_cmp(&squares(points, *b)))
 }
 
-/// Levenberg and Marquardt's steps from `start`. A parameter that stands at its bound and would
-/// leave it stays there for the step.
+/// Levenberg and Marquardt's steps from `start`. A parameter at its bound that would leave it stays
+/// there for the step.
 fn fit_from(points: &[Loaded], start: [f64; 3]) -> Option<[f64; 3]> {
     let (mut at, mut damping) = (start, 1e-3);
     let mut error = squares(points, at);
     for _ in 0..STEPS_MAX {
         let (normal, gradient) = normal_equations(points, at);
         let free = [0, 1, 2].map(|i| i == 0 || at[i] > 0.0 || gradient[i] > 0.0);
-        let step = solve(&normal, gradient, free, damping);
+        let step = damped_step(&normal, gradient, free, damping).unwrap_or_else(|| vec![0.0; 3]);
         let moved =
             [0, 1, 2].map(|i| if i == 0 { at[i] + step[i] } else { (at[i] + step[i]).max(0.0) });
         let reached = squares(points, moved);
@@ -124,7 +127,7 @@ fn squares(points: &[Loaded], at: [f64; 3]) -> f64 {
     points.iter().map(|point| (point.throughput - law(at, point.load)).powi(2)).sum()
 }
 
-/// JᵀJ, and Jᵀ times what is left over.
+/// JᵀJ, and Jᵀ times the residual.
 fn normal_equations(points: &[Loaded], at: [f64; 3]) -> ([[f64; 3]; 3], [f64; 3]) {
     let (mut normal, mut gradient) = ([[0.0; 3]; 3], [0.0; 3]);
     for point in points {
@@ -141,33 +144,20 @@ fn normal_equations(points: &[Loaded], at: [f64; 3]) -> ([[f64; 3]; 3], [f64; 3]
     (normal, gradient)
 }
 
-/// The damped step of the `free` parameters, by Gauss's elimination; the matrix is positive.
-fn solve(normal: &[[f64; 3]; 3], gradient: [f64; 3], free: [bool; 3], damping: f64) -> [f64; 3] {
-    let (mut matrix, mut right) = (*normal, gradient);
-    for i in 0..3 {
-        matrix[i][i] *= 1.0 + damping;
-        if !free[i] || matrix[i][i] <= 0.0 {
-            matrix[i] = [0.0; 3];
-            for row in &mut matrix {
-                row[i] = 0.0;
-            }
-            (matrix[i][i], right[i]) = (1.0, 0.0);
-        }
-    }
-    for i in 0..3 {
-        for below in i + 1..3 {
-            let factor = matrix[below][i] / matrix[i][i];
-            let pivot = matrix[i];
-            for (value, above) in matrix[below].iter_mut().zip(pivot).skip(i) {
-                *value -= factor * above;
-            }
-            right[below] -= factor * right[i];
-        }
-    }
-    let mut step = [0.0; 3];
-    for i in (0..3).rev() {
-        let known: f64 = (i + 1..3).map(|column| matrix[i][column] * step[column]).sum();
-        step[i] = (right[i] - known) / matrix[i][i];
-    }
-    step
+/// The damped step of the `free` parameters.
+fn damped_step(
+    normal: &[[f64; 3]; 3],
+    gradient: [f64; 3],
+    free: [bool; 3],
+    damping: f64,
+) -> Option<Vec<f64>> {
+    let is_free = |i: usize| free[i] && normal[i][i] > 0.0;
+    let cell = |i: usize, j: usize| match (i == j, is_free(i) && is_free(j)) {
+        (true, true) => normal[i][i] * (1.0 + damping),
+        (false, true) => normal[i][j],
+        (same, false) => f64::from(same),
+    };
+    let right = |i: usize| if is_free(i) { gradient[i] } else { 0.0 };
+    let row = |i: usize| (0..3).map(|j| cell(i, j)).chain([right(i)]).collect();
+    solved((0..3).map(row).collect(), 0.0)
 }

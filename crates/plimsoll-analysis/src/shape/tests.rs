@@ -1,5 +1,5 @@
-//! Closed formulas, and the figures of Mindcraft's file server comparison of 1998, as they stand
-//! in `published/netbench-nt-1998.toml` and `published/netbench-sun-1998.toml`.
+//! Closed formulas, and the figures of Mindcraft's file server comparison of 1998, from
+//! `published/netbench-nt-1998.toml` and `published/netbench-sun-1998.toml`.
 
 use plimsoll_model::shape::Scalability;
 
@@ -35,9 +35,9 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn two_straight_lines_have_their_knee_where_they_meet() {
     for (at, slope) in [(8.0, 0.0), (11.0, 0.0), (11.0, 5.0), (5.5, 20.0)] {
-        let found = knee(&broken(at, slope)).unwrap();
-        let all = [found.load, found.low, found.high];
-        assert!(all.iter().all(|value| (value - at).abs() < 1e-6), "{at} {slope}: {found:?}");
+        let result = knee(&broken(at, slope)).unwrap();
+        let all = [result.load, result.low, result.high];
+        assert!(all.iter().all(|value| (value - at).abs() < 1e-6), "{at} {slope}: {result:?}");
     }
 }
 
@@ -47,10 +47,13 @@ fn scatter_widens_the_interval_of_a_knee_and_every_time_in_the_same_way() {
     for (point, sign) in points.iter_mut().zip([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0]) {
         point.throughput *= 1.0 + 0.03 * sign;
     }
-    let found = knee(&points).unwrap();
-    assert!(found.low < 11.0 && 11.0 < found.high && found.high - found.low > 0.2, "{found:?}");
-    assert!(found.low > 9.0 && found.high < 13.0, "{found:?}");
-    assert_eq!(knee(&points), Ok(found));
+    let result = knee(&points).unwrap();
+    assert!(
+        result.low < 11.0 && 11.0 < result.high && result.high - result.low > 0.2,
+        "{result:?}"
+    );
+    assert!(result.low > 9.0 && result.high < 13.0, "{result:?}");
+    assert_eq!(knee(&points), Ok(result));
 }
 
 #[test]
@@ -87,9 +90,9 @@ fn a_ladder_that_begins_saturated_has_neither_knee_nor_law() {
 #[test]
 fn asymptotes_cross_where_the_ceiling_is_the_rate_of_clients_who_never_wait() {
     let shape = closed_shape(&broken(12.0, 0.0), "ops/s").unwrap();
-    let found = shape.asymptotes.unwrap();
-    assert_eq!((found.per_client, found.ceiling), (100.0, 1_200.0));
-    assert_eq!(found.queueing_from, Some(12.0));
+    let asymptotes = shape.asymptotes.unwrap();
+    assert_eq!((asymptotes.per_client, asymptotes.ceiling), (100.0, 1_200.0));
+    assert_eq!(asymptotes.queueing_from, Some(12.0));
     assert_eq!(
         shape.text,
         "queueing must begin at 12 clients; knee at 12 (12–12) clients; highest at 16 clients, on \
@@ -102,8 +105,8 @@ fn the_law_gives_back_the_parameters_it_was_made_of() {
     for made in [[100.0, 0.05, 0.002], [3_000.0, 0.1, 0.0], [20.0, 0.0, 0.001], [7.0, 0.0, 0.0]] {
         let loads = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
         let fit = scalability(&points(loads.map(|load| (load, law(made, load))))).unwrap();
-        for (found, made) in [fit.gamma, fit.alpha, fit.beta].into_iter().zip(made) {
-            assert!((found - made).abs() <= 1e-5 * made.max(1e-3), "{made:?}: {fit:?}");
+        for (actual, made) in [fit.gamma, fit.alpha, fit.beta].into_iter().zip(made) {
+            assert!((actual - made).abs() <= 1e-5 * made.max(1e-3), "{made:?}: {fit:?}");
         }
     }
 }
@@ -157,7 +160,7 @@ fn suns_plateau_is_found_and_clients_that_left_make_neither_peak_nor_knee() {
     assert_eq!((peak.load, peak.falls), (16.0, false));
     assert!(shape.text.ends_with("highest at 16 clients, on a plateau to 28"), "{}", shape.text);
     assert!(near(shape.asymptotes.unwrap().queueing_from.unwrap(), 1_950_885.0 / 448_335.0));
-    // What counts is who took part: in any order of the mixes the shape is the same.
+    // The number of clients that took part counts: in any order of the mixes the shape is the same.
     let mut turned = all;
     turned.reverse();
     assert_eq!(closed_shape(&turned, "bytes/s").unwrap(), shape);
@@ -167,11 +170,11 @@ fn suns_plateau_is_found_and_clients_that_left_make_neither_peak_nor_knee() {
 fn a_closed_runs_summary_has_the_shape_and_an_open_runs_has_the_load_it_does_not_follow() {
     let closed = [(1, 1_000), (2, 2_000), (4, 4_000), (8, 5_000), (16, 5_000), (32, 5_000)];
     let closed = closed.map(|(n, ops)| PointBuilder::closed(n).achieved(ops));
-    let shape = crate::analyse(&RunBuilder::of(closed).raw()).summary.curve.unwrap();
+    let shape = crate::analyse(&RunBuilder::from_points(closed).raw()).summary.curve.unwrap();
     assert!(near(shape.knee.unwrap().load, 5.0), "{shape:?}");
-    let held = [1_000.0, 2_000.0].map(PointBuilder::open);
+    let sustained = [1_000.0, 2_000.0].map(PointBuilder::open);
     let missed = PointBuilder::open(3_000.0).achieved(2_100);
-    let open = RunBuilder::of(held.into_iter().chain([missed]));
+    let open = RunBuilder::from_points(sustained.into_iter().chain([missed]));
     let shape = crate::analyse(&open.raw()).summary.curve.unwrap();
     assert_eq!(shape.not_followed_from, Some(3_000.0));
     assert_eq!(shape.knee, None);

@@ -1,22 +1,22 @@
 //! The demand of an op as a curve over load: D = a + w (1 − ρ) + b / x + c x + k (n − 1).
 //!
-//! All terms are linear in their coefficients, of which none may be below zero. Which of them are
-//! there is chosen by Akaike's criterion with its correction for few observations; the choice is made
-//! again for each of the curves drawn (parametric bootstrap), so that the interval holds what the
-//! choice leaves open.
+//! All terms are linear in their coefficients, of which none may be below zero. Akaike's criterion,
+//! with its correction for few observations, selects the terms. The selection is repeated for each
+//! of the curves drawn (parametric bootstrap), so that the interval includes its uncertainty.
 
 use plimsoll_model::size::{Estimate, Term, TermKind};
 
-use crate::sampling::{self, NORMAL_95, quantile};
+use crate::equations::solved;
+use crate::sampling::{self, NORMAL_95, middle, quantile};
 
 /// The same runs give the same figures.
 const SEED: u64 = 0x5349_5a45;
 const RESAMPLES: usize = 400;
-/// Of a demand that a monitor read: what differs by less is not told apart.
+/// Relative error of a demand that a monitor read: smaller differences are not distinguished.
 const ERROR_MIN_RATIO: f64 = 0.005;
-/// Of one without an interval of its own.
+/// Relative error of a demand without an interval of its own.
 const ERROR_RATIO: f64 = 0.02;
-/// A column keeps less than this share of its squares beside the others.
+/// A column keeps less than this share of its squares next to the others.
 const LEFT_MIN_RATIO: f64 = 1e-9;
 /// Steps of the normal distribution that errors are drawn from.
 const NORMAL_SCORES: usize = 40;
@@ -26,7 +26,7 @@ const NS_PER_S: f64 = 1e9;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     pub(super) ops_per_s: f64,
-    /// Of the server; where processors play no part, one.
+    /// Cores of the server; one where processors play no part.
     pub(super) cores: f64,
     /// How busy these are.
     pub(super) busy_ratio: f64,
@@ -37,8 +37,7 @@ pub(super) struct Observation {
 impl Observation {
     fn error_ratio(&self) -> f64 {
         let half = |[low, high]: [f64; 2]| (high - low) / 2.0 / NORMAL_95 / self.value;
-        let own = self.interval.map_or(ERROR_RATIO, half);
-        own.max(0.0).hypot(ERROR_MIN_RATIO)
+        self.interval.map_or(ERROR_RATIO, half).max(0.0).hypot(ERROR_MIN_RATIO)
     }
 
     fn regressor(&self, kind: TermKind) -> f64 {
@@ -65,17 +64,17 @@ pub(super) struct Curve {
 
 impl Curve {
     /// The coefficient of a term.
-    pub(super) fn of(&self, kind: TermKind) -> f64 {
+    pub(super) fn coefficient(&self, kind: TermKind) -> f64 {
         self.terms.iter().find(|term| term.kind == kind).map_or(0.0, |term| term.value)
     }
 
     /// Demand of an op where the processors are used to this ratio.
-    pub(super) fn at(&self, ops_per_s: f64, cores: f64, busy_ratio: f64) -> f64 {
+    pub(super) fn demand(&self, ops_per_s: f64, cores: f64, busy_ratio: f64) -> f64 {
         let here = Observation { ops_per_s, cores, busy_ratio, value: 1.0, interval: None };
         self.terms.iter().map(|term| term.value * here.regressor(term.kind)).sum()
     }
 
-    /// What so many cores carry at this use of them, for a demand in nanoseconds.
+    /// Throughput of these cores at this use of them, for a demand in nanoseconds.
     pub(super) fn carried(&self, cores: f64, busy_ratio: f64) -> Option<f64> {
         let [a, w, b, c, k] = self.coefficients();
         let per_op = a + w * (1.0 - busy_ratio) + k * further(cores);
@@ -86,8 +85,8 @@ impl Curve {
         (left > 0.0 && ops_per_s.is_finite() && ops_per_s > 0.0).then_some(ops_per_s)
     }
 
-    /// How many cores carry that at this use of them; `None` where further ones cost more than they
-    /// bring.
+    /// Number of cores for that throughput at this use of them; `None` where further ones cost more
+    /// than they bring.
     pub(super) fn cores_for(&self, ops_per_s: f64, busy_ratio: f64) -> Option<f64> {
         let [a, w, b, c, k] = self.coefficients();
         let per_op = a + w * (1.0 - busy_ratio) + c * ops_per_s;
@@ -102,7 +101,7 @@ impl Curve {
 
     fn coefficients(&self) -> [f64; 5] {
         use TermKind::{Background, Constant, Contention, Processors, WakeUps};
-        [Constant, WakeUps, Background, Contention, Processors].map(|kind| self.of(kind))
+        [Constant, WakeUps, Background, Contention, Processors].map(|kind| self.coefficient(kind))
     }
 }
 
@@ -114,25 +113,25 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    /// By the terms that may be beside the constant one; those in `always` are in every law.
-    pub(super) fn of(
+    /// With the terms that may be added to the constant one; those in `always` are in every law.
+    pub(super) fn from_observations(
         observations: &[Observation],
         may: &[TermKind],
         always: &[TermKind],
     ) -> Option<Self> {
         let candidates = candidates(may, always);
-        // A law with as many terms as there are loads says nothing of itself.
+        // A law with as many terms as there are loads proves nothing.
         let terms_max = (loads(observations).max(1) - 1).max(1 + always.len());
         let candidates: Vec<_> =
             candidates.into_iter().filter(|it| it.len() <= terms_max).collect();
         let (curve, squares) = chosen(observations, &candidates)?;
         let free = observations.len().saturating_sub(curve.terms.len()).max(1) as f64;
-        // The monitors' own intervals, or what the law leaves over where that is more.
+        // The monitors' own intervals, or the residual of the law where that is more.
         let widen = (squares / free).sqrt().max(1.0);
         let scores = normal_scores();
         let drawn = sampling::resampled(SEED, RESAMPLES, |random| {
             let draw = |it: &Observation| {
-                let fitted = curve.at(it.ops_per_s, it.cores, it.busy_ratio);
+                let fitted = curve.demand(it.ops_per_s, it.cores, it.busy_ratio);
                 let error = it.error_ratio() * widen * random.one(&scores);
                 Observation { value: fitted * (1.0 + error).max(0.01), ..*it }
             };
@@ -142,16 +141,14 @@ impl Fitted {
         Some(Self { curve, drawn: drawn.into_iter().flatten().collect() })
     }
 
-    /// A figure of the curve, with the middle 95 % of what the drawn ones give.
+    /// A figure of the curve, with the middle 95 % of its values on the drawn ones.
     pub(super) fn estimate(&self, figure: impl Fn(&Curve) -> Option<f64>) -> Option<Estimate> {
         let value = figure(&self.curve)?;
         let all: Vec<Option<f64>> = self.drawn.iter().map(&figure).collect();
-        let mut found: Vec<f64> = all.iter().flatten().copied().collect();
-        found.sort_by(f64::total_cmp);
-        let at = |share: f64| found.get(((found.len() as f64 - 1.0) * share).round() as usize);
-        let (low, high) = (at(0.025).copied()?, at(0.975).copied()?);
+        let values: Vec<f64> = all.iter().flatten().copied().collect();
         // Curves without the figure have it beyond any bound.
-        let bounded = (found.len() as f64) >= 0.975 * all.len() as f64;
+        let bounded = (values.len() as f64) >= 0.975 * all.len() as f64;
+        let [low, high] = middle(values)?;
         Some(Estimate { value, low: low.min(value), high: bounded.then_some(high.max(value)) })
     }
 }
@@ -168,18 +165,18 @@ fn candidates(may: &[TermKind], always: &[TermKind]) -> Vec<Vec<TermKind>> {
     sets
 }
 
-/// The law that explains most for its number of terms, and the squares that it leaves, in errors.
+/// The law that explains most for its number of terms, and its squared residual, in errors.
 fn chosen(observations: &[Observation], sets: &[Vec<TermKind>]) -> Option<(Curve, f64)> {
     let n = observations.len() as f64;
-    // The monitors' errors weigh the observations; how large they are, the scatter tells, which may
-    // be less. What cannot be told apart is the least that is left over.
+    // The monitors' errors weigh the observations; their size comes from the scatter, which may be
+    // less. The least residual is the smallest distinguishable difference.
     let least = |it: &Observation| (ERROR_MIN_RATIO / it.error_ratio()).powi(2);
     let least = observations.iter().map(least).sum::<f64>() / n;
     let mut best: Option<(f64, Curve, f64)> = None;
     for set in sets {
         let terms = set.len() as f64;
         let Some(curve) = least_squares(observations, set) else { continue };
-        let squares = left_over(observations, &curve);
+        let squares = squared_residuals(observations, &curve);
         let per_term = 2.0 * n / (n - terms - 1.0).max(1.0);
         let score = n * (least + squares / n).ln() + per_term * terms;
         if best.as_ref().is_none_or(|(least, ..)| score < *least) {
@@ -189,7 +186,7 @@ fn chosen(observations: &[Observation], sets: &[Vec<TermKind>]) -> Option<(Curve
     best.map(|(_, curve, squares)| (curve, squares))
 }
 
-/// Loads that differ: repeats are one. Each size of the server has its own.
+/// Number of different loads: repeats count once. Each size of the server has its own.
 pub(super) fn loads(observations: &[Observation]) -> usize {
     const SAME_RATIO: f64 = 1.05;
     let mut all: Vec<(f64, f64)> = observations.iter().map(|it| (it.cores, it.ops_per_s)).collect();
@@ -197,16 +194,16 @@ pub(super) fn loads(observations: &[Observation]) -> usize {
     all.chunk_by(|a, b| a.0 == b.0 && b.1 <= a.1 * SAME_RATIO).count()
 }
 
-fn left_over(observations: &[Observation], curve: &Curve) -> f64 {
+fn squared_residuals(observations: &[Observation], curve: &Curve) -> f64 {
     let left = |it: &Observation| {
-        let off = curve.at(it.ops_per_s, it.cores, it.busy_ratio) / it.value - 1.0;
+        let off = curve.demand(it.ops_per_s, it.cores, it.busy_ratio) / it.value - 1.0;
         (off / it.error_ratio()).powi(2)
     };
     observations.iter().map(left).sum()
 }
 
-/// Weighted by the errors; `None` where a coefficient would fall below zero or is not told apart from
-/// the others, and where the demand would vanish.
+/// Weighted by the errors; `None` where a coefficient would fall below zero or cannot be
+/// distinguished from the others, and where the demand would vanish.
 fn least_squares(observations: &[Observation], set: &[TermKind]) -> Option<Curve> {
     let size = set.len();
     let mut rows = vec![vec![0.0; size + 1]; size];
@@ -219,46 +216,19 @@ fn least_squares(observations: &[Observation], set: &[TermKind]) -> Option<Curve
             }
         }
     }
-    let values = solved(rows)?;
+    let values = solved(rows, LEFT_MIN_RATIO)?;
     let lowest = observations.iter().map(|it| it.value).fold(f64::INFINITY, f64::min);
     let fits = values.iter().all(|value| value.is_finite() && *value >= 0.0);
-    // What is left of an op when all is saved that can be saved.
+    // The part of an op's demand that no saving removes.
     const LEAST_RATIO: f64 = 0.1;
     let remains = values.first().is_some_and(|constant| *constant >= LEAST_RATIO * lowest);
     let terms = set.iter().zip(values).map(|(kind, value)| Term { kind: *kind, value });
     (fits && remains).then(|| Curve { terms: terms.collect() })
 }
 
-/// Gauss's elimination of a positive matrix with the right side as its last column.
-fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
-    let size = rows.len();
-    let squares: Vec<f64> = (0..size).map(|at| rows[at][at]).collect();
-    for at in 0..size {
-        if rows[at][at] <= LEFT_MIN_RATIO * squares[at] {
-            return None;
-        }
-        let (above, below) = rows.split_at_mut(at + 1);
-        let pivot = &above[at];
-        for row in below {
-            let factor = row[at] / pivot[at];
-            for (value, of_pivot) in row.iter_mut().zip(pivot).skip(at) {
-                *value -= factor * of_pivot;
-            }
-        }
-    }
-    let mut found = vec![0.0; size];
-    for at in (0..size).rev() {
-        let known: f64 = (at + 1..size).map(|column| rows[at][column] * found[column]).sum();
-        found[at] = (rows[at][size] - known) / rows[at][at];
-    }
-    Some(found)
-}
-
 /// Values of the normal distribution, equally likely.
 fn normal_scores() -> Vec<f64> {
-    let half = (0..NORMAL_SCORES / 2).map(|at| {
-        let share = 0.5 + (at as f64 + 0.5) / NORMAL_SCORES as f64;
-        quantile(share, f64::INFINITY)
-    });
+    let half = (0..NORMAL_SCORES / 2)
+        .map(|at| quantile(0.5 + (at as f64 + 0.5) / NORMAL_SCORES as f64, f64::INFINITY));
     half.flat_map(|score| [score, -score]).collect()
 }

@@ -1,13 +1,13 @@
-//! What runs tell of a server: of each load point what an op cost, how long it took, what held it
-//! back.
+//! Facts about a server from its runs: the cost of an op, its duration and the bottleneck at each
+//! load point. The disks, adapters and memory for a load, each from the curve of its demand.
 
 use plimsoll_model::cost::{Cost, CostFigure, CostOf, HostCost};
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::{LimitFacts, LimitKind};
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
-use plimsoll_model::size::{Ceiling, CeilingBasis};
+use plimsoll_model::size::{Ceiling, CeilingBasis, Ceilings, Need, SizeRequest, TermKind, Unknown};
 
-use super::curve::Observation;
+use super::curve::{Fitted, Observation};
 use crate::limit::generator_limited;
 
 const NS_PER_S: f64 = 1e9;
@@ -15,13 +15,19 @@ const NS_PER_S: f64 = 1e9;
 /// A load point.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What was done.
+    /// Achieved throughput.
     pub ops_per_s: f64,
-    /// Cores that the server may use, or its quota; `None` where nobody watched them.
+    /// Application bytes per second, of suites that count them.
+    pub bytes_per_s: Option<f64>,
+    /// Iterations per second, where they have several ops.
+    pub iterations_per_s: Option<f64>,
+    /// The rate of a sustained open load, which by chance may have had fewer ops; else zero.
+    pub requested_ops_per_s: f64,
+    /// Cores that the server may use, or its quota; `None` where they were not monitored.
     pub cores: Option<f64>,
     /// Processor time of an op, in nanoseconds.
     pub cpu_ns: Option<Cost>,
-    /// The disks; `None` where nobody watched them.
+    /// The disks; `None` where they were not monitored.
     pub disks: Option<Device>,
     /// The network interfaces.
     pub adapters: Option<Device>,
@@ -31,12 +37,14 @@ pub struct Measured {
     pub response: TimeSummary,
     /// Half-width of the interval of its mean, in nanoseconds.
     pub response_error_ns: f64,
-    /// Low end of that interval: without what may be the generator's own delay.
+    /// Low end of that interval: without the possible part of the generator's own delay.
     pub response_low_ns: f64,
-    /// What held it back where more hardware would not extend it.
-    pub held_back: Option<LimitKind>,
-    /// Of the server's threads, how many waited for a core at a time, whoever had it.
+    /// Its bottleneck where more hardware would not extend it.
+    pub bottleneck: Option<LimitKind>,
+    /// Number of the server's threads that waited for a core at a time, whoever had it.
     pub waiting_threads: f64,
+    /// The part of the server's processor time that its busiest thread used.
+    pub busiest_thread_ratio: Option<f64>,
     /// Cores that a quota kept from the server's threads.
     pub throttled_cores: f64,
 }
@@ -52,7 +60,7 @@ pub struct Device {
     pub bytes: Option<Cost>,
     /// Share of the time with a request.
     pub busy_ratio: Option<f64>,
-    /// What one can do in transfers per second, where it is known exactly.
+    /// Its capacity in transfers per second, where it is known exactly.
     pub transfers_each: Option<Ceiling>,
     /// The same in bytes per second.
     pub bytes_each: Option<Ceiling>,
@@ -77,8 +85,19 @@ impl Measured {
         let response = point.response_ns?;
         let interval = point.response_interval_ns.and_then(|intervals| intervals.mean);
         let error = interval.map(|[low, high]| (high - low) / 2.0).or(response.mean_error);
+        let sustained = point.offered_ops_per_s.is_some() && point.counts();
+        let used = |column: &str| sum(point, "process.server", column);
         Some(Self {
             ops_per_s,
+            bytes_per_s: point.achieved_bytes_per_s,
+            iterations_per_s: point
+                .iterations
+                .zip(point.seconds.filter(|seconds| *seconds > 0.0))
+                .map(|(iterations, seconds)| iterations as f64 / seconds),
+            requested_ops_per_s: if sustained { point.requested } else { 0.0 },
+            busiest_thread_ratio: used(".cpu")
+                .filter(|cores| *cores > 0.0)
+                .and_then(|cores| Some(used(".busiest_thread")? / cores)),
             cores: whose.and_then(|whose| cores(point, whose)),
             cpu_ns,
             disks: disks(point),
@@ -87,8 +106,8 @@ impl Measured {
             response,
             response_error_ns: error.unwrap_or_default(),
             response_low_ns: interval.map(|[low, _]| low).or(response.mean).unwrap_or_default(),
-            held_back: held_back(point),
-            waiting_threads: sum(point, "process.server", ".run_delay").unwrap_or_default(),
+            bottleneck: bottleneck(point),
+            waiting_threads: used(".run_delay").unwrap_or_default(),
             throttled_cores: sum(point, "cgroup.server", ".throttled").unwrap_or_default(),
         })
     }
@@ -104,7 +123,7 @@ impl Measured {
         Some(Observation { ops_per_s: self.ops_per_s, cores, busy_ratio, value, interval })
     }
 
-    /// Of a demand in which the processors play no part.
+    /// For a demand without processors.
     pub(super) fn other(&self, cost: Option<Cost>) -> Option<Observation> {
         let Cost { value, interval } = cost.filter(|cost| cost.value > 0.0)?;
         let ops_per_s = self.ops_per_s;
@@ -121,16 +140,16 @@ fn cores(point: &PointResult, whose: CostOf) -> Option<f64> {
     Some(quota.map_or(cores, |quota| quota.min(cores))).filter(|cores| *cores > 0.0)
 }
 
-/// Means of all resources whose names begin and end so.
+/// Sum of the means of all resources with this begin and end of the name.
 fn sum(point: &PointResult, begin: &str, end: &str) -> Option<f64> {
     let named = |used: &&ResourceUse| used.name.starts_with(begin) && used.name.ends_with(end);
-    let found: Vec<f64> = point.resources.iter().filter(named).map(|used| used.mean).collect();
-    (!found.is_empty()).then(|| found.iter().sum())
+    let means: Vec<f64> = point.resources.iter().filter(named).map(|used| used.mean).collect();
+    (!means.is_empty()).then(|| means.iter().sum())
 }
 
 /// The host of the server, which has its disks and interfaces.
-fn host(point: &PointResult) -> Option<&HostCost> {
-    let of = |wanted| point.cost.iter().find(|host| host.of == wanted);
+pub(super) fn host(point: &PointResult) -> Option<&HostCost> {
+    let of = |expected| point.cost.iter().find(|host| host.of == expected);
     of(CostOf::ServerHost).or_else(|| of(CostOf::SharedHost))
 }
 
@@ -162,16 +181,16 @@ fn adapters(point: &PointResult, ops_per_s: f64) -> Option<Device> {
         let of_host = |used: &&ResourceUse| used.source == host.source && used.name == name;
         point.resources.iter().find(of_host)
     };
-    let total = |way: &str| -> f64 {
-        let of_way = |interface: &String| find(interface, way).map(|used| used.mean);
-        host.interfaces.iter().filter_map(of_way).sum()
+    let total = |direction: &str| -> f64 {
+        let of_direction = |interface: &String| find(interface, direction).map(|used| used.mean);
+        host.interfaces.iter().filter_map(of_direction).sum()
     };
-    let way = if total("sent") >= total("received") { "sent" } else { "received" };
-    let bytes = Some(total(way) / ops_per_s).filter(|bytes| *bytes > 0.0);
+    let direction = if total("sent") >= total("received") { "sent" } else { "received" };
+    let bytes = Some(total(direction) / ops_per_s).filter(|bytes| *bytes > 0.0);
     // All links of a server are taken to be as fast as its slowest.
     let speed = |interface: &String| {
-        let share = find(interface, &format!("{way}_share"))?.mean;
-        let carried = find(interface, way)?.mean;
+        let share = find(interface, &format!("{direction}_share"))?.mean;
+        let carried = find(interface, direction)?.mean;
         (share > 0.0 && carried > 0.0).then(|| carried / share)
     };
     let speed = host.interfaces.iter().filter_map(speed).reduce(f64::min);
@@ -184,8 +203,8 @@ fn adapters(point: &PointResult, ops_per_s: f64) -> Option<Device> {
     })
 }
 
-/// A lock, a pool, or what nobody knows though the server's host was watched.
-fn held_back(point: &PointResult) -> Option<LimitKind> {
+/// A lock, a pool, or an unknown limit although the server's host was monitored.
+fn bottleneck(point: &PointResult) -> Option<LimitKind> {
     match (&point.limit.kind, &point.limit.facts) {
         (
             kind @ (LimitKind::Lock
@@ -201,5 +220,128 @@ fn held_back(point: &PointResult) -> Option<LimitKind> {
             LimitFacts::NothingFull { nearest: None } | LimitFacts::Swings { .. },
         ) => Some(LimitKind::Unknown),
         _ => None,
+    }
+}
+
+/// A disk that was less busy does not show its capacity.
+const DISK_BUSY_MIN_RATIO: f64 = 0.05;
+
+/// Demands at the points of one size of the server.
+pub(super) struct Needs<'a> {
+    pub(super) points: &'a [&'a Measured],
+    pub(super) request: &'a SizeRequest,
+    pub(super) highest_ops_per_s: f64,
+}
+
+/// Which demand of a device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Demand {
+    DiskTransfers,
+    DiskBytes,
+    AdapterBytes,
+}
+
+impl Demand {
+    fn device(self, point: &Measured) -> Option<Device> {
+        match self {
+            Self::AdapterBytes => point.adapters,
+            Self::DiskTransfers | Self::DiskBytes => point.disks,
+        }
+    }
+
+    fn observed(self, point: &Measured) -> Option<Observation> {
+        let device = self.device(point)?;
+        point.other(match self {
+            Self::DiskTransfers => device.transfers,
+            Self::DiskBytes | Self::AdapterBytes => device.bytes,
+        })
+    }
+
+    const fn declared_ceiling(self, ceilings: &Ceilings) -> Option<f64> {
+        match self {
+            Self::DiskTransfers => ceilings.disk_transfers_per_s,
+            Self::DiskBytes => ceilings.disk_bytes_per_s,
+            Self::AdapterBytes => ceilings.adapter_bytes_per_s,
+        }
+    }
+
+    const fn device_ceiling(self, device: &Device) -> Option<Ceiling> {
+        match self {
+            Self::DiskTransfers => device.transfers_each,
+            Self::DiskBytes | Self::AdapterBytes => device.bytes_each,
+        }
+    }
+}
+
+impl Needs<'_> {
+    /// The number of devices, and the unknowns of it.
+    pub(super) fn devices(&self, demand: Demand) -> (Option<Need>, Option<Unknown>) {
+        let observed = self.points.iter().filter_map(|point| demand.observed(point));
+        let observed: Vec<Observation> = observed.collect();
+        let may = [TermKind::Background, TermKind::Contention];
+        let Some(fitted) = Fitted::from_observations(&observed, &may, &[]) else {
+            return (None, None);
+        };
+        let load = self.request.load_ops_per_s;
+        let Some(per_op) = fitted.estimate(|curve| Some(curve.demand(load, 1.0, 0.0))) else {
+            return (None, None);
+        };
+        let total = per_op.times(load);
+        let each = self.each(demand);
+        let need = Need {
+            count: each.map(|each| total.times(1.0 / (each.value * self.request.headroom_ratio))),
+            total,
+            per_op: Some(per_op),
+            each,
+            law: fitted.curve.terms,
+            load_ratio: load / self.highest_ops_per_s,
+        };
+        (Some(need), if each.is_none() { self.missing(demand) } else { None })
+    }
+
+    /// The capacity of one device: from the user, from the kernel, or from how busy it was.
+    fn each(&self, demand: Demand) -> Option<Ceiling> {
+        let declared = demand.declared_ceiling(&self.request.stated);
+        let declared = declared.map(|value| Ceiling { value, basis: CeilingBasis::Stated });
+        let by_device = || {
+            let all = self.points.iter().filter_map(|point| demand.device(point));
+            all.filter_map(|device| demand.device_ceiling(&device)).next_back()
+        };
+        declared.or_else(by_device).or_else(|| self.by_utilisation(demand))
+    }
+
+    fn by_utilisation(&self, demand: Demand) -> Option<Ceiling> {
+        let busy = |point: &Measured| demand.device(point)?.busy_ratio;
+        let by_use = |a: &&&Measured, b: &&&Measured| {
+            busy(a).unwrap_or_default().total_cmp(&busy(b).unwrap_or_default())
+        };
+        let busiest = self.points.iter().max_by(by_use)?;
+        let busy_ratio = busy(busiest).filter(|busy| *busy >= DISK_BUSY_MIN_RATIO)?;
+        let count = demand.device(busiest)?.count;
+        let done = demand.observed(busiest)?.value * busiest.ops_per_s / count;
+        Some(Ceiling { value: done / busy_ratio, basis: CeilingBasis::Utilisation })
+    }
+
+    fn missing(&self, demand: Demand) -> Option<Unknown> {
+        let last = self.points.last().and_then(|point| demand.device(point))?;
+        Some(match demand {
+            Demand::AdapterBytes if last.loopback => Unknown::SharedHost,
+            Demand::AdapterBytes => Unknown::AdapterSpeed,
+            Demand::DiskTransfers | Demand::DiskBytes => {
+                Unknown::DiskIdle { busy_ratio: last.busy_ratio.unwrap_or_default() }
+            }
+        })
+    }
+
+    /// Memory grows in a straight line, if it does.
+    pub(super) fn memory(&self) -> Option<Need> {
+        let observed = self.points.iter().filter_map(|point| point.other(point.memory));
+        let observed: Vec<Observation> = observed.collect();
+        let fitted = Fitted::from_observations(&observed, &[TermKind::Contention], &[])?;
+        let load = self.request.load_ops_per_s;
+        let total = fitted.estimate(|curve| Some(curve.demand(load, 1.0, 0.0)))?;
+        let law = fitted.curve.terms;
+        let load_ratio = load / self.highest_ops_per_s;
+        Some(Need { count: None, total, per_op: None, each: None, law, load_ratio })
     }
 }

@@ -1,8 +1,8 @@
 //! Connections that the server refused or dropped, clients that left, and requests that were sent
-//! again: what explains much else that a point shows.
+//! again: they explain many other findings of a point.
 
 use plimsoll_model::assignment::Load;
-use plimsoll_model::event::Phase;
+use plimsoll_model::event::{Phase, SecondRecord};
 use plimsoll_model::finding::{Answers, EarlyAnswers, LostClients, LostWith, Rule, Silence};
 use plimsoll_model::outcome::ErrorClass;
 
@@ -21,8 +21,8 @@ pub(super) fn any_lost(e: &Evidence<'_>) -> bool {
     lost(e) != (0, 0)
 }
 
-/// May as many clients be missing from the account of a closed load because their connections
-/// were dropped? Such an op holds its client, and ends in no reply.
+/// May as many clients be missing from the account of a closed load because their connections were
+/// dropped? Such an op occupies its client, and ends in no reply.
 pub(super) fn explain(e: &Evidence<'_>, missing_clients: f64) -> bool {
     let (before, within) = lost(e);
     missing_clients > 0.0 && missing_clients <= (before + within) as f64
@@ -34,6 +34,7 @@ pub(super) fn connections_lost(e: &Evidence<'_>) -> Option<Rule> {
     (before_reply_ops + within_reply_ops > 0).then(|| Rule::ConnectionsLost {
         before_reply_ops,
         within_reply_ops,
+        reset_ops: e.view.record.totals.stream_resets,
         due_ops: e.view.record.totals.due,
         clients: if e.view.lost.is_empty() { LostWith::Stayed } else { LostWith::Left },
         silence: silence(e),
@@ -53,6 +54,13 @@ pub(super) fn early_answers(e: &Evidence<'_>) -> Option<EarlyAnswers> {
     (early.answered_ops() > 0).then_some(early)
 }
 
+/// A server was lost, and was not back when the load had ended.
+pub(super) fn server_lost(e: &Evidence<'_>) -> Option<Rule> {
+    let server = e.view.record.server_lost.clone()?;
+    let from_second = silence(e).and_then(|silence| silence.from_second);
+    Some(Rule::ServerLost { server, from_second, made_again: false })
+}
+
 /// Classes of errors of ops that the server did not answer.
 const UNANSWERED: [&str; 6] =
     ["timeout", "transport", "tls", "truncated", "ports_exhausted", "descriptors_exhausted"];
@@ -65,14 +73,20 @@ pub(super) fn silence(e: &Evidence<'_>) -> Option<Silence> {
         true => Answers::None,
         false => Answers::Errors,
     };
-    let window = e.view.record.seconds.iter().filter(|s| s.phase == Phase::Measure);
-    let answered: Vec<(u32, bool)> =
-        window.map(|second| (second.second, second.done > second.errors)).collect();
-    let from_second = match answered.iter().rposition(|(_, answered)| *answered) {
-        None => None,
-        Some(last) => Some(answered.get(last + 1)?.0),
+    let record = e.view.record;
+    let window = record.seconds.iter().filter(|s| s.phase == Phase::Measure);
+    let seconds: Vec<&SecondRecord> = window.collect();
+    // A part of a reply is an answer, too.
+    let is_answered = |second: &&SecondRecord| second.done > second.errors || second.chunks > 0;
+    let Some(last) = seconds.iter().rposition(is_answered) else {
+        return Some(Silence { from_second: None, answers });
     };
-    Some(Silence { from_second, answers })
+    let from_second = seconds.get(last + 1)?.second;
+    // All requests had ended: the clients had finished.
+    let ended: u64 = seconds[..=last].iter().map(|second| second.done).sum();
+    let clients = u64::from(record.load.clients());
+    let were_last = record.ops.is_some_and(|ops| ops.saturating_sub(ended) < clients);
+    (!were_last).then_some(Silence { from_second: Some(from_second), answers })
 }
 
 /// Share of its clients that a closed load may not shrink below: with fewer it is another load.
@@ -80,28 +94,28 @@ const CLIENTS_LEFT_MIN_RATIO: f64 = 0.2;
 
 /// A client that leaves takes its share of a closed load with it: as in Mindcraft's report the
 /// point counts, with those that stayed (the SuperLab aborted: `on_client_failure`). In an open
-/// load what nobody sends is not sent.
+/// load the requests of lost clients are not sent.
 pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Rule> {
-    let asked = e.view.record.load.clients();
+    let requested = e.view.record.load.clients();
     let stayed = e.view.record.totals.clients_participating;
-    if stayed == 0 || (stayed >= asked && e.view.lost.is_empty()) {
+    if stayed == 0 || (stayed >= requested && e.view.lost.is_empty()) {
         return None;
     }
     let consequence = match e.view.record.load {
-        _ if stayed >= asked => LostClients::AfterWindow,
+        _ if stayed >= requested => LostClients::AfterWindow,
         Load::Open { .. } => LostClients::OthersDidMore,
         Load::Closed { .. } => LostClients::LoadShrank,
     };
     Some(clients_gone(e, consequence))
 }
 
-/// Nobody asked the server for anything at the end of the window, or too few in a closed load.
+/// No client sent requests at the end of the window, or too few in a closed load.
 pub(super) fn too_few_clients_left(e: &Evidence<'_>) -> Option<Rule> {
-    let asked = e.view.record.load.clients();
+    let requested = e.view.record.load.clients();
     let stayed = e.view.record.totals.clients_participating;
     let least = match e.view.record.load {
         Load::Open { .. } => 1.0,
-        Load::Closed { .. } => (f64::from(asked) * CLIENTS_LEFT_MIN_RATIO).max(1.0),
+        Load::Closed { .. } => (f64::from(requested) * CLIENTS_LEFT_MIN_RATIO).max(1.0),
     };
     (f64::from(stayed) < least).then(|| clients_gone(e, LostClients::TooFew))
 }
@@ -116,7 +130,7 @@ fn clients_gone(e: &Evidence<'_>, consequence: LostClients) -> Rule {
     }
 }
 
-/// Retransmissions per op before a reader is told: each costs its op a second or more, so that one
+/// Retransmissions per op before they are reported: each costs its op a second or more, so that one
 /// in a hundred shows in the mean and makes up p99.
 const RETRANSMISSIONS_MAX_RATIO: f64 = 0.01;
 
@@ -131,14 +145,14 @@ pub(super) fn retransmissions(e: &Evidence<'_>) -> Option<Rule> {
     })
 }
 
-/// An op whose first try may have worked: the reply to the second try does not say.
+/// An op whose first try may have worked: the reply to the second try does not show it.
 pub(super) fn ambiguous(e: &Evidence<'_>) -> Option<Rule> {
     let ops = e.view.record.totals.ambiguous;
     (ops > 0).then_some(Rule::Ambiguous { ops })
 }
 
-/// Connections that the server closed against its word, by replies, before a reader is told: a
-/// server may close an idle connection now and then.
+/// Connections that the server closed although it announced to keep them, by replies, before they
+/// are reported: a server may close an idle connection now and then.
 const UNKEPT_MAX_RATIO: f64 = 0.01;
 
 /// The server closes connections after replies that announce to keep them.

@@ -1,4 +1,4 @@
-//! Is what was written down whole and right?
+//! Is the recorded data complete and right?
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::event::Phase;
@@ -6,7 +6,7 @@ use plimsoll_model::finding::{CountRecord, Missing, Progress, Rule, ShortPhase};
 use plimsoll_model::units::Nanos;
 
 use super::Evidence;
-use super::agents::of_each;
+use super::generator::of_each;
 use crate::raw::profile_named;
 
 /// Classes of errors that mean the server sent other data than it was given.
@@ -18,8 +18,7 @@ const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(50);
 
 /// Without interval logs no time is known and no rule about times can be checked.
 pub(super) fn intervals(e: &Evidence<'_>) -> Option<Rule> {
-    let missing = e.times.is_none();
-    missing.then(|| Rule::Intervals { files: e.view.record.point.stem() })
+    e.times.is_none().then(|| Rule::Intervals { files: e.view.record.point.stem() })
 }
 
 /// A window without a single op proves nothing.
@@ -44,7 +43,7 @@ pub(super) fn corrupt(e: &Evidence<'_>) -> Option<Rule> {
     (replies > 0).then_some(Rule::Corrupt { replies })
 }
 
-/// The interval logs and the totals are counted apart; they must hold the same ops.
+/// The interval logs and the totals are counted separately; they must hold the same ops.
 pub(super) fn counts(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let ended: u64 = totals.ops.values().map(|counts| counts.count).sum();
@@ -63,7 +62,7 @@ pub(super) fn counts(e: &Evidence<'_>) -> Option<Rule> {
     })
 }
 
-/// The seconds of the journal and its totals are counted apart, too.
+/// The seconds of the journal and its totals are counted separately, too.
 pub(super) fn seconds(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let window = e.view.record.seconds.iter().filter(|second| second.phase == Phase::Measure);
@@ -94,23 +93,32 @@ pub(super) fn duration(e: &Evidence<'_>) -> Option<Rule> {
     };
     let profile = e.suite.profiles.get(profile);
     let record = e.view.record;
-    if let Some(wanted_ops) = record.ops.filter(|ops| record.totals.due < *ops) {
+    if let Some(requested_ops) = record.ops.filter(|ops| record.totals.due < *ops) {
         let due_ops = record.totals.due;
-        return Some(Rule::TooFewOps { due_ops, wanted_ops, limit_ns: profile.measure });
+        return Some(Rule::TooFewOps {
+            due_ops,
+            wanted_ops: requested_ops,
+            limit_ns: profile.measure,
+        });
     }
     let measure = if record.ops.is_some() { Nanos::ZERO } else { profile.measure };
     let phases = [
         (ShortPhase::Window, record.measured_ns, measure),
         (ShortPhase::WarmUp, record.warm_up_ns, profile.warm_up),
     ];
-    let is_short = |(_, length, wanted): &(ShortPhase, Nanos, Nanos)| {
-        length.saturating_add(CLOCK_STEP_MAX) < *wanted
+    let is_short = |(_, length, required): &(ShortPhase, Nanos, Nanos)| {
+        length.saturating_add(CLOCK_STEP_MAX) < *required
     };
-    let (phase, length_ns, wanted_ns) = phases.into_iter().find(is_short)?;
-    Some(Rule::Duration { phase, length_ns, wanted_ns, profile: e.started.profile.clone() })
+    let (phase, length_ns, required_ns) = phases.into_iter().find(is_short)?;
+    Some(Rule::Duration {
+        phase,
+        length_ns,
+        wanted_ns: required_ns,
+        profile: e.started.profile.clone(),
+    })
 }
 
-/// A stepped clock tears the run's time stamps from those of the server and the monitors.
+/// A clock step separates the run's time stamps from those of the server and the monitors.
 pub(super) fn clock_stepped(e: &Evidence<'_>) -> Option<Rule> {
     of_each(e, stepped_here)
 }
@@ -121,7 +129,7 @@ fn stepped_here(e: &Evidence<'_>) -> Option<Rule> {
     stepped.then_some(Rule::ClockStepped { step_ns, limit_ns: CLOCK_STEP_MAX })
 }
 
-/// Errors before the window are not counted, but a reader should know of them.
+/// Errors before the window are not counted, but are reported.
 pub(super) fn warm_up_errors(e: &Evidence<'_>) -> Option<Rule> {
     let failed_ops: u64 = e.view.record.totals.warm_up_errors.values().sum();
     (failed_ops > 0).then_some(Rule::WarmUpErrors { failed_ops })

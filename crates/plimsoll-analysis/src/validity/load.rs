@@ -1,4 +1,4 @@
-//! Was the load that was asked for the load that was held?
+//! Was the requested load sustained?
 
 use plimsoll_model::assignment::Load;
 use plimsoll_model::event::{PointRecord, WorkerTotals};
@@ -10,28 +10,30 @@ use super::{Evidence, connections};
 use crate::blocks::{BLOCKS_MIN, Chance, chance_of_ratio};
 use crate::sampling::NORMAL_95;
 
-/// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of
-/// the window is more than 5 %.
+/// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of the
+/// window is more than 5 %.
 const RATE_SLACK_OPS: u64 = 2;
 /// Closed loads: deviation from N = X(R+Z) that rounding and borders explain.
 const CLOSED_LOOP_TOLERANCE_RATIO: f64 = 0.02;
+/// Standard deviations that chance may be off by.
+const CHANCE_DEVIATIONS: f64 = 3.0;
 /// Standard errors beyond which a deviation of the op mix is not chance (one in a thousand).
 const CHANCE_STANDARD_ERRORS: f64 = 3.29;
 
-/// The load was not held because ops never reached the server or had no reply, more of them than
-/// failed. Where most of the ops that ended had failed, their failures are the cause.
+/// The load was not sustained because ops never reached the server or had no reply, more of them
+/// than failed. Where most of the ops that ended had failed, their failures are the cause.
 pub(super) fn overload(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let failed = server_failures(totals);
     let ended: u64 = totals.ops.values().map(|counts| counts.count).sum();
     let is_cause = totals.not_sent + totals.unfinished > failed && 2 * failed <= ended;
-    is_cause.then(|| not_held(e)).flatten()
+    is_cause.then(|| not_sustained(e)).flatten()
 }
 
-/// Open loads: ops finished in the window against ops scheduled in it. The schedule, not the
-/// requested rate, is the yardstick, because exponential gaps scatter. And an op of the schedule
-/// that never left is work the server was spared.
-pub(super) fn not_held(e: &Evidence<'_>) -> Option<Rule> {
+/// Open loads: ops finished in the window against ops scheduled in it. They are not compared with
+/// the requested rate, because exponential inter-arrival times scatter. And a scheduled op that was
+/// never sent is work the server was spared.
+pub(super) fn not_sustained(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let (not_sent_ops, due_ops) = (totals.not_sent, totals.due);
     match missed_ops(e.suite, e.view.record) {
@@ -62,23 +64,23 @@ fn rate(e: &Evidence<'_>, off: u64) -> Rule {
     }
 }
 
-/// By how many ops an open load was missed; `None` when it was held.
+/// By how many ops an open load was missed; `None` when it was sustained.
 pub(super) fn missed_ops(suite: &Suite, record: &PointRecord) -> Option<u64> {
     let Load::Open { .. } = record.load else { return None };
     let due = record.totals.due;
     let off = match record.ops {
         None => due.abs_diff(record.totals.done_in_window),
-        // All were done, however long it took: what counts is how late the last went out.
+        // All were done, however long it took: the lateness of the last one counts.
         Some(_) => late_part(record),
     };
     let allowed = suite.rules.rate_tolerance_ratio * due as f64;
     (off > RATE_SLACK_OPS && off as f64 > allowed).then_some(off)
 }
 
-/// Of the ops that a window was asked to have, those its schedule had no time for.
+/// Of the requested ops of a window, those for which its schedule had no time.
 fn late_part(record: &PointRecord) -> u64 {
-    let [wanted, took] = schedule_and_sending(record);
-    (record.totals.due as f64 * (1.0 - wanted / took).max(0.0)) as u64
+    let [scheduled, took] = schedule_and_sending(record);
+    (record.totals.due as f64 * (1.0 - scheduled / took).max(0.0)) as u64
 }
 
 /// From the window's begin to when its last op was due, and to when that was sent, in seconds.
@@ -104,12 +106,12 @@ pub(super) fn unfinished(e: &Evidence<'_>) -> Option<Rule> {
 /// Classes of errors that this host made: it had no port or no descriptor left.
 const OWN_CLASSES: [&str; 2] = ["ports_exhausted", "descriptors_exhausted"];
 
-/// Failed ops that the server answered for, those that it left without a reply until their timeout
-/// included: what a user of it would have met.
+/// Failed ops that are the server's errors, including those that it left without a reply until
+/// their timeout: errors that a user of it would have met.
 pub(super) fn server_errors(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
     let failed = server_failures(totals);
-    // Said with the connections that were lost, where some were.
+    // Reported with the lost connections, where there are some.
     let silent = totals.errors.contains_key("timeout") && !connections::any_lost(e);
     let early = || connections::early_answers(e).filter(|early| early.ops() * 2 > failed);
     let cause = match connections::silence(e).filter(|_| silent) {
@@ -160,11 +162,12 @@ fn too_many_failed(
 }
 
 /// Interactive response time law, N = X(R+Z): in a closed loop every client is at work or thinks.
-/// The limit grows to one cycle in those a client completed, because the borders cut cycles. A
-/// window of a number of ops ends when they have ended: clients stand by while the last of them do,
-/// so that the law says nothing of it.
+/// The limit grows to one cycle in those a client completed, because the borders cut cycles; with
+/// few clients and random think times, to what chance cuts off at most. A window of a number of ops
+/// ends when they have ended: some clients are idle while the last ops finish, so the law does not
+/// apply.
 pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
-    let Load::Closed { clients, .. } = e.view.record.load else { return None };
+    let Load::Closed { clients, ref think, .. } = e.view.record.load else { return None };
     if e.view.record.ops.is_some() {
         return None;
     }
@@ -178,8 +181,11 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
     // Those that left were there for a part of the window.
     let stayed = f64::from(totals.clients_participating).min(of_clients);
     let off_ratio = (present - present.clamp(stayed, of_clients)).abs() / of_clients;
-    let limit_ratio =
-        CLOSED_LOOP_TOLERANCE_RATIO.max(of_clients / totals.pieces as f64) + at_its_borders(e);
+    // The cycles that ended add up to the window, plus the part of a cycle that each client had
+    // done at its begin, less the part at its end.
+    let chance = CHANCE_DEVIATIONS * think.distribution.variation() * (2.0 / of_clients).sqrt();
+    let cycle = of_clients / totals.pieces as f64 * chance.max(1.0);
+    let limit_ratio = CLOSED_LOOP_TOLERANCE_RATIO.max(cycle) + at_its_borders(e);
     if off_ratio <= limit_ratio || connections::explain(e, stayed - present) {
         return None;
     }
@@ -192,8 +198,7 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
 /// where a server stands still: as a part of the window.
 fn at_its_borders(e: &Evidence<'_>) -> f64 {
     let Some(times) = e.times else { return 0.0 };
-    let steps = times.response.iter_recorded();
-    let (sum, squares) = steps.fold((0.0, 0.0), |(sum, squares), step| {
+    let (sum, squares) = times.response.iter_recorded().fold((0.0, 0.0), |(sum, squares), step| {
         let (ns, n) = (step.value_iterated_to() as f64, step.count_at_value() as f64);
         (sum + ns * n, squares + ns * ns * n)
     });
@@ -230,7 +235,7 @@ pub(super) fn op_mix(e: &Evidence<'_>) -> Option<Rule> {
     off.then(|| Rule::OpMix {
         op: worst.op.to_owned(),
         percent: worst.percent,
-        wanted_percent: worst.wanted_percent,
+        wanted_percent: worst.expected_percent,
         limit_points: worst.limit_points,
     })
 }
@@ -238,40 +243,41 @@ pub(super) fn op_mix(e: &Evidence<'_>) -> Option<Rule> {
 struct ShareOff<'a> {
     op: &'a str,
     percent: f64,
-    wanted_percent: f64,
+    expected_percent: f64,
     points_off: f64,
     limit_points: f64,
     chance_points: f64,
 }
 
-/// The op furthest from its share, measured against what may be. `None` without a fixed mix.
+/// The op furthest from its share, relative to the allowed deviation. `None` without a fixed mix.
 fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
     let shares = e.started.op_shares.as_ref()?;
-    let wanted_sum: f64 = shares.iter().sum();
+    let weight_sum: f64 = shares.iter().sum();
     let counts = e.view.record.totals.mix();
     let done: u64 = counts.values().sum();
-    if done == 0 || wanted_sum <= 0.0 {
+    if done == 0 || weight_sum <= 0.0 {
         return None;
     }
     let limit_points = e.suite.rules.op_mix_max_points;
-    let offs = e.started.op_names.0.iter().zip(shares).enumerate().map(|(index, (op, wanted))| {
-        let wanted = wanted / wanted_sum;
-        let share = counts.get(op.as_str()).copied().unwrap_or(0) as f64 / done as f64;
-        let points_off = (share - wanted).abs() * 100.0;
-        let alone = (wanted * (1.0 - wanted) / done as f64).sqrt();
-        // Ops of a kind may come in runs, as those of a program do: then a window has fewer of
-        // these than of ops.
-        let scatter = (points_off > limit_points).then(|| scatter_of_share(e, index)).flatten();
-        let scatter = scatter.unwrap_or_default();
-        ShareOff {
-            op,
-            percent: share * 100.0,
-            wanted_percent: wanted * 100.0,
-            points_off,
-            limit_points,
-            chance_points: CHANCE_STANDARD_ERRORS * alone.max(scatter) * 100.0,
-        }
-    });
+    let offs =
+        e.started.op_names.0.iter().zip(shares).enumerate().map(|(index, (op, expected))| {
+            let expected = expected / weight_sum;
+            let share = counts.get(op.as_str()).copied().unwrap_or(0) as f64 / done as f64;
+            let points_off = (share - expected).abs() * 100.0;
+            let alone = (expected * (1.0 - expected) / done as f64).sqrt();
+            // Ops of a kind may come in runs, as those of a program do: then a window has fewer of
+            // these than of ops.
+            let scatter = (points_off > limit_points).then(|| scatter_of_share(e, index)).flatten();
+            let scatter = scatter.unwrap_or_default();
+            ShareOff {
+                op,
+                percent: share * 100.0,
+                expected_percent: expected * 100.0,
+                points_off,
+                limit_points,
+                chance_points: CHANCE_STANDARD_ERRORS * alone.max(scatter) * 100.0,
+            }
+        });
     let excess = |o: &ShareOff<'_>| o.points_off - o.limit_points.max(o.chance_points);
     offs.max_by(|a, b| excess(a).total_cmp(&excess(b)))
 }
@@ -279,7 +285,7 @@ fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
 /// Standard error of an op's share of the work, by how it varies over the window.
 fn scatter_of_share(e: &Evidence<'_>, op: usize) -> Option<f64> {
     let parts = e.seconds?.parts_of_op(op);
-    // Of two slices Student's t would make chance of nearly everything.
+    // With two slices Student's t would make chance of nearly everything.
     let parts = Some(parts).filter(|parts| parts.len() >= BLOCKS_MIN)?;
     let Chance { below, above } = chance_of_ratio(&parts)?;
     Some(below.max(above) / NORMAL_95)
@@ -297,8 +303,7 @@ pub(super) fn target_shares(e: &Evidence<'_>) -> Option<Rule> {
     let off = |ops: u64| (ops as f64 - equal).abs() / equal;
     let worst =
         targets.iter().max_by(|a, b| off(a.done_in_window).total_cmp(&off(b.done_in_window)))?;
-    let share = 1.0 / targets.len() as f64;
-    let chance = chance_of_share(share, done);
+    let chance = chance_of_share(1.0 / targets.len() as f64, done);
     if off(worst.done_in_window) <= limit.max(chance) {
         return None;
     }

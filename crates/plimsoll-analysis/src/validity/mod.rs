@@ -1,20 +1,20 @@
-//! Can the figures be trusted. Each rule is a small function that returns what it found, or
-//! nothing. A rule that lacks its evidence says so: silence means checked and held.
+//! Can the figures be trusted? Each rule is a small function that returns its finding, or nothing.
+//! A rule that lacks its evidence reports that: silence means checked and passed.
 //!
 //! `docs/validity.md` explains the rules, their limits and their sources to users.
 //!
-//! Rules run after the run, on the bundle. They see everything, can be improved later, and cannot
-//! slow the generator down.
+//! Rules run after the run, on the bundle. They have all its data, can be improved later, and
+//! cannot slow the generator down.
 
-mod agents;
 mod connections;
 mod data;
 mod generator;
-mod host;
 mod load;
 mod run;
 mod steady;
 mod tokens;
+
+pub(crate) use tokens::{output_tokens_per_s, server_output_tokens_per_s};
 
 pub(crate) use generator::lateness_limit;
 
@@ -28,9 +28,9 @@ use plimsoll_model::units::Nanos;
 use crate::point::UNPLACED;
 use crate::raw::{PointTimes, PointView};
 
-pub(crate) use run::{check_capacity, check_run, nonconformities, planned_points};
+pub(crate) use run::{check_capacity, check_run, nonconformities, planned_points, server_assumed};
 
-/// What the rules look at.
+/// Inputs of the rules.
 pub(crate) struct Evidence<'a> {
     pub suite: &'a Suite,
     pub started: &'a RunStarted,
@@ -50,10 +50,10 @@ impl Evidence<'_> {
 
 type Check = fn(&Evidence<'_>) -> Option<Rule>;
 
-/// What is counted in ticks, and what one pause of the host does, says little of shorter ones.
+/// Counts in ticks and single pauses of the host are not meaningful in shorter windows.
 const SHORT_WINDOW: Nanos = Nanos::from_millis(500);
 
-/// Every rule that can make a point invalid, in the order in which a reader wants to know.
+/// Every rule that can make a point invalid, most important first.
 const REASONS: [Check; 20] = [
     run::panicked,
     run::ended_early,
@@ -68,8 +68,8 @@ const REASONS: [Check; 20] = [
     load::closed_loop,
     load::op_mix,
     load::target_shares,
-    agents::shares,
-    host::link_capacity,
+    generator::shares,
+    generator::link_capacity,
     steady::not_steady,
     generator::monitors,
     data::duration,
@@ -77,26 +77,27 @@ const REASONS: [Check; 20] = [
     data::seconds,
 ];
 
-/// The first of them that hold for a point that was ended before its time.
+/// The first of them that apply to a point that was ended before its time.
 const CUT_SHORT_REASONS: usize = 2;
 
 /// Findings about the server that leave a point out of the headline, and the run valid.
-const COUNTED: [(NotCounted, Check); 5] = [
+const COUNTED: [(NotCounted, Check); 6] = [
+    (NotCounted::ServerLost, connections::server_lost),
     (NotCounted::NotHeld, load::overload),
     (NotCounted::Errors, load::server_errors),
-    (NotCounted::NotHeld, load::not_held),
+    (NotCounted::NotHeld, load::not_sustained),
     (NotCounted::NotHeld, load::unfinished),
     (NotCounted::Cap, load::response_cap),
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 18] = [
+const WARNINGS: [Check; 20] = [
     connections::connections_lost,
     connections::clients_lost,
-    host::core_taken,
-    host::other_work,
-    host::stolen,
-    agents::clock,
+    generator::core_taken,
+    generator::other_work,
+    generator::stolen,
+    generator::clock,
     generator::short_window,
     generator::send_lag,
     generator::connections,
@@ -106,7 +107,9 @@ const WARNINGS: [Check; 18] = [
     connections::unkept,
     tokens::uncounted,
     tokens::mismatched,
+    tokens::contradictory,
     tokens::cut_short,
+    tokens::cut_at_length,
     tokens::apart,
     steady::response_drift,
 ];
@@ -114,11 +117,11 @@ const WARNINGS: [Check; 18] = [
 /// Checks every rule on one point.
 pub(crate) fn check_point(evidence: &Evidence<'_>) -> Verdict {
     let check = |rules: &[Check]| -> Vec<Finding> {
-        let found = rules.iter().filter_map(|rule| rule(evidence));
-        found.map(|rule| rule.at(UNPLACED)).collect()
+        rules.iter().filter_map(|rule| rule(evidence)).map(|rule| rule.of_point(UNPLACED)).collect()
     };
-    // What a point that was cut short breaks besides follows from that.
-    let cut_short = evidence.view.record.ended_early.is_some();
+    // Further breaches of a point that was cut short follow from that.
+    let record = evidence.view.record;
+    let cut_short = record.ended_early.is_some() || record.server_lost.is_some();
     let reasons = check(if cut_short { &REASONS[..CUT_SHORT_REASONS] } else { &REASONS });
     Verdict { valid: reasons.is_empty(), reasons, warnings: check(&WARNINGS) }
 }
@@ -134,7 +137,7 @@ fn exceeds(part: u64, ratio: f64, of: u64) -> bool {
 }
 
 /// The ops that came due in the window were done in it, within the suite's tolerance.
-pub(crate) fn load_was_held(suite: &Suite, record: &PointRecord) -> bool {
+pub(crate) fn load_was_sustained(suite: &Suite, record: &PointRecord) -> bool {
     load::missed_ops(suite, record).is_none() && record.totals.not_sent == 0
 }
 

@@ -2,9 +2,10 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::finding::{Finding, Interruption, Rule};
+use plimsoll_model::monitored::{MonitoredHost, RoleBasis};
 use plimsoll_model::nonconformity::Nonconformities;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, Verdict};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Suite;
 
 use super::Evidence;
@@ -17,7 +18,7 @@ pub(super) fn panicked(e: &Evidence<'_>) -> Option<Rule> {
     Some(Rule::Panic { message: e.view.record.panic.clone()? })
 }
 
-/// A window that was cut short is not the method's, whatever was measured in it.
+/// A window that was cut short does not follow the method, whatever was measured in it.
 pub(super) fn ended_early(e: &Evidence<'_>) -> Option<Rule> {
     Some(Rule::EndedEarly { cause: e.view.record.ended_early.clone()? })
 }
@@ -28,7 +29,7 @@ pub(crate) fn check_run(suite: &Suite, view: &RunView, points: &[PointResult]) -
     let unfinished = [incomplete(suite, view, points), stopped(view)];
     let finished = unfinished.iter().all(Option::is_none);
     let (mut reasons, mut warnings) = of_run(view, unfinished);
-    // A searched ladder that outgrew the generator ends, as far as it counts, before that.
+    // If a searched ladder outgrew the generator, its counted points end before that.
     let searched = view.peak.is_some();
     for point in points {
         let beyond = searched && generator_alone(point);
@@ -53,20 +54,30 @@ pub(crate) fn nonconformities(replies: &Nonconformities) -> Option<Finding> {
     (!replies.is_empty()).then(|| Rule::Nonconformities { replies }.of_run())
 }
 
-/// The verdict of a search for a capacity. Its load points are tries, of which most are there to be
-/// too much: only those that re-ran the answer carry it, and those were judged. `points` are
-/// those and the first beyond it: what must be known of them is said once.
+/// The server's host was guessed. Bundles of older programs do not list their sources.
+pub(crate) fn server_assumed(hosts: &[MonitoredHost]) -> Option<Finding> {
+    let assumed = hosts.iter().find(|host| host.basis == RoleBasis::Assumed)?;
+    let source = assumed.source.clone()?;
+    Some(Rule::ServerAssumed { source }.of_run())
+}
+
+/// The verdict of a search for a capacity. Most of its load points are tries that are meant to be
+/// too much: only those that decided the answer count for the verdict. `unsound`: why those are not
+/// valid, where a capacity was found. `points` are those at the answer and at the first load beyond
+/// it: their warnings are reported once.
 pub(crate) fn check_capacity<'p>(
     view: &RunView,
-    found: bool,
+    unsound: Option<Vec<Finding>>,
     points: impl Iterator<Item = &'p PointResult>,
 ) -> Verdict {
     let nothing = || Rule::NoCapacity { cause: view.capacity.clone() };
-    // Why it stopped says enough.
-    let ended = stopped(view).or_else(|| (!found).then(nothing));
-    let (reasons, mut warnings) = of_run(view, [ended]);
+    // The reason why it stopped is enough.
+    let ended = stopped(view).or_else(|| unsound.is_none().then(nothing));
+    let (mut reasons, mut warnings) = of_run(view, [ended]);
+    reasons.extend(unsound.into_iter().flatten());
     for warning in points.flat_map(|point| point.reasons.iter().chain(&point.warnings)) {
-        if !warnings.iter().any(|known| known.rule.is_same(&warning.rule)) {
+        let mut listed = reasons.iter().chain(&warnings);
+        if !listed.any(|listed| listed.rule.is_same(&warning.rule)) {
             warnings.push(warning.clone());
         }
     }
@@ -79,7 +90,8 @@ fn of_run(
     ended: impl IntoIterator<Item = Option<Rule>>,
 ) -> (Vec<Finding>, Vec<Finding>) {
     let reasons = ended.into_iter().chain([debug_build(view)]).flatten();
-    let warnings = resumed(view).into_iter().chain(lost_agents(view));
+    let lost_servers = view.lost_servers.iter().cloned();
+    let warnings = resumed(view).into_iter().chain(lost_agents(view)).chain(lost_servers);
     (reasons.map(Rule::of_run).collect(), warnings.map(Rule::of_run).collect())
 }
 
@@ -89,12 +101,12 @@ fn verdict(reasons: Vec<Finding>, mut warnings: Vec<Finding>) -> Verdict {
     Verdict { valid: reasons.is_empty(), reasons, warnings }
 }
 
-/// The suite counts by the figure as measured, which another run may find on the cap's other side.
+/// The suite counts by the figure as measured, which in another run may be on the cap's other side.
 fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Rule> {
     let cap_ms = suite.rules.response_cap_ms?;
     let holds_cap = |[low, high]: [f64; 2]| low <= cap_ms * 1e6 && cap_ms * 1e6 <= high;
     let near = |point: &PointResult| {
-        let mean = Stated::service(point, Figure::Mean)?;
+        let mean = ReportedFigure::service(point, Figure::Mean)?;
         let near = point.valid && mean.interval.is_some_and(holds_cap);
         near.then(|| (mean.time_text(), point.position))
     };
@@ -102,7 +114,7 @@ fn near_the_cap(suite: &Suite, points: &[PointResult]) -> Option<Rule> {
     (!points.is_empty()).then_some(Rule::NearCap { cap_ms, points })
 }
 
-/// A searched ladder ends at the load that the search held when it verified it.
+/// A searched ladder ends at the load that the search sustained when it verified it.
 fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Rule> {
     let missed = points.iter().find(|point| missed_load(point))?;
     Some(Rule::NotRepeated {
@@ -111,7 +123,7 @@ fn not_repeated(peak: &PointResult, points: &[PointResult]) -> Option<Rule> {
     })
 }
 
-/// To see a server's limit is what runs are made for, but some load it must have carried.
+/// Runs are made to reach a server's limit, but it must have carried some load.
 fn nothing_counts(points: &[PointResult]) -> Option<Rule> {
     if points.is_empty() || points.iter().any(PointResult::counts) {
         return None;
@@ -130,17 +142,19 @@ fn incomplete(suite: &Suite, view: &RunView, points: &[PointResult]) -> Option<R
 
 /// How many points the ladder has.
 pub(crate) fn planned_points(suite: &Suite, view: &RunView) -> usize {
-    let loads = view.started.ladder.as_ref();
-    loads.map_or_else(|| suite.ladder.points_planned(), Vec::len)
+    view.started.ladder.as_ref().map_or_else(|| suite.ladder.points_planned(), Vec::len)
 }
 
-/// The journal has no last line, or says why it ends.
+/// The journal has no last line, or names the reason why it ends.
 fn stopped(view: &RunView) -> Option<Rule> {
+    let nothing_finished = !view.has_points;
     match &view.ending {
         Ending::Finished => None,
-        Ending::Interrupted => Some(Rule::Interrupted { how: Interruption::Stopped }),
-        Ending::Aborted(reason) => Some(Rule::Aborted { cause: reason.clone() }),
-        Ending::Torn => Some(Rule::Interrupted { how: Interruption::Killed }),
+        Ending::Interrupted => {
+            Some(Rule::Interrupted { how: Interruption::Stopped, nothing_finished })
+        }
+        Ending::Aborted(reason) => Some(Rule::Aborted { cause: reason.clone(), nothing_finished }),
+        Ending::Torn => Some(Rule::Interrupted { how: Interruption::Killed, nothing_finished }),
     }
 }
 
@@ -170,6 +184,7 @@ mod tests {
     use crate::testing::{PointBuilder, RunBuilder, check_rule};
     use plimsoll_model::event::{Bound, JournalRecord};
     use plimsoll_model::result::NotCounted;
+    use plimsoll_report::sentences::finding;
 
     fn rules(run: &RunBuilder) -> Vec<&'static str> {
         let verdict = analyse(&run.raw()).verdict;
@@ -265,9 +280,10 @@ mod tests {
 
     /// 20 ms and 30 ms under a cap of 40 ms, then the last point.
     fn capped(last: PointBuilder) -> RunBuilder {
-        let held = [(500.0, 20), (1_000.0, 30)];
-        let held = held.map(|(rate, ms)| PointBuilder::open(rate).response_ns(ms * 1_000_000));
-        let mut run = RunBuilder::of(held.into_iter().chain([last]));
+        let sustained = [(500.0, 20), (1_000.0, 30)];
+        let sustained =
+            sustained.map(|(rate, ms)| PointBuilder::open(rate).response_ns(ms * 1_000_000));
+        let mut run = RunBuilder::from_points(sustained.into_iter().chain([last]));
         run.suite.rules.response_cap_ms = Some(40.0);
         run
     }
@@ -297,28 +313,28 @@ mod tests {
             let mut result = analyse(&run.raw());
             for point in &mut result.points {
                 let of_it = |ends: [f64; 2]| [ends[0] - 1e6, ends[1] + 1e6];
-                let stated = point.service_interval_ns.as_mut().unwrap();
-                stated.mean = stated.mean.map(of_it);
+                let intervals = point.service_interval_ns.as_mut().unwrap();
+                intervals.mean = intervals.mean.map(of_it);
             }
             super::near_the_cap(&run.suite, &result.points)
         };
-        let text = near(49.5).unwrap().to_string();
+        let text = finding::text(&near(49.5).unwrap());
         assert!(text.contains("the cap of 49.5 ms") && text.contains("at point 3)"), "{text}");
         assert!(near(40.0).is_none());
     }
 
     #[test]
     fn a_ladder_that_misses_what_the_search_held_says_so() {
-        let mut run = RunBuilder::of(past_the_limit());
+        let mut run = RunBuilder::from_points(past_the_limit());
         let warned = |run: &RunBuilder| {
             let warnings = analyse(&run.raw()).verdict.warnings;
             warnings.into_iter().find(|warning| warning.rule.name() == "not_repeated")
         };
         assert!(warned(&run).is_none(), "a ladder that somebody asked for");
         let (peak, how) = (14_000.0, "held twice".to_owned());
-        let found = JournalRecord::PeakFound { peak, how, bound: Bound::Exact, held_back: None };
-        run.journal.insert(1, found);
-        let text = warned(&run).unwrap().rule.to_string();
+        let record = JournalRecord::PeakFound { peak, how, bound: Bound::Exact, held_back: None };
+        run.journal.insert(1, record);
+        let text = finding::text(&warned(&run).unwrap().rule);
         assert!(text.contains("held 14,000 ops/s") && text.contains("missed 14,000"), "{text}");
         run.journal.pop();
         assert!(warned(&run).is_none(), "a ladder that was cut short ends anywhere");
@@ -348,16 +364,16 @@ mod tests {
         let waited = PointBuilder::open(2_000.0).response_ns(60_000_000).send_lag_ns(25_000_000);
         let point = |run: &RunBuilder| analyse(&run.raw()).points.pop().unwrap();
         let run = capped(waited.clone().lateness_ns(10_000));
-        let held = point(&run);
-        assert!(held.counts(), "{:?} {:?}", held.reasons, held.not_counted);
-        assert!(held.response_ns.unwrap().mean.unwrap() > 59e6, "the due-based time beside it");
-        assert!((held.service_ns.unwrap().mean.unwrap() / 35e6 - 1.0).abs() < 0.001);
+        let counted = point(&run);
+        assert!(counted.counts(), "{:?} {:?}", counted.reasons, counted.not_counted);
+        assert!(counted.response_ns.unwrap().mean.unwrap() > 59e6, "the due-based time beside it");
+        assert!((counted.service_ns.unwrap().mean.unwrap() / 35e6 - 1.0).abs() < 0.001);
         assert!(!point(&capped(waited.send_lag_ns(10_000))).counts());
     }
 
     #[test]
     fn a_load_that_the_server_did_not_hold_is_a_finding_and_the_run_stays_valid() {
-        let result = analyse(&RunBuilder::of(past_the_limit()).raw());
+        let result = analyse(&RunBuilder::from_points(past_the_limit()).raw());
         let last = &result.points[1];
         assert!(last.valid && last.not_counted == Some(NotCounted::NotHeld), "{last:?}");
         assert!(result.verdict.valid, "{:?}", result.verdict);
@@ -372,11 +388,11 @@ mod tests {
     #[test]
     fn a_searched_ladder_that_outgrew_the_generator_carried_at_least_what_came_before() {
         let points = [PointBuilder::open(1_000.0), PointBuilder::open(2_000.0).worker_busy(0.95)];
-        let mut run = RunBuilder::of(points);
+        let mut run = RunBuilder::from_points(points);
         assert!(!analyse(&run.raw()).verdict.valid, "a ladder that somebody asked for");
         let (peak, how) = (2_000.0, "carried so far".to_owned());
-        let found = JournalRecord::PeakFound { peak, how, bound: Bound::AtLeast, held_back: None };
-        run.journal.insert(1, found);
+        let record = JournalRecord::PeakFound { peak, how, bound: Bound::AtLeast, held_back: None };
+        run.journal.insert(1, record);
         let result = analyse(&run.raw());
         assert!(result.verdict.valid, "{:?}", result.verdict);
         assert_eq!(result.verdict.warnings[0].rule.name(), "generator_cpu");
@@ -387,11 +403,12 @@ mod tests {
     #[test]
     fn a_run_in_which_no_point_counts_is_invalid() {
         let [_, missed] = past_the_limit();
-        let result = analyse(&RunBuilder::of([missed]).raw());
+        let result = analyse(&RunBuilder::from_points([missed]).raw());
         assert!(result.points[0].valid && !result.verdict.valid);
         assert_eq!(result.verdict.reasons[0].rule.name(), "nothing_counts");
         assert!(
-            result.verdict.reasons[0].rule.to_string().contains("load not held: achieved 9,000")
+            finding::text(&result.verdict.reasons[0].rule)
+                .contains("load not held: achieved 9,000")
         );
     }
 

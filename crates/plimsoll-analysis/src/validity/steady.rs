@@ -5,15 +5,16 @@ use plimsoll_model::finding::Rule;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 
 use super::Evidence;
+use crate::sampling::Moments;
 
-/// Seconds a half of the window needs before its scatter can be judged.
+/// Seconds that a half of the window needs before its scatter can be evaluated.
 const HALF_SECONDS_MIN: usize = 4;
 /// Halves may differ by this share: less does not move a result beyond its other limits.
 const DRIFT_MAX_RATIO: f64 = 0.05;
 /// Welch's t beyond which a difference is no scatter. Higher than the textbook's 2 because the
 /// seconds of a run are not independent of each other.
 const DRIFT_T_MIN: f64 = 4.0;
-/// Mean response times of the halves may differ by this share before a reader is told.
+/// Mean response times of the halves may differ by this share before it is reported.
 const RESPONSE_DRIFT_MIN_RATIO: f64 = 0.25;
 /// A second shorter than this is part of one; its rate scatters more than the others.
 const WHOLE_SECOND_NS_MIN: u64 = NANOS_PER_SECOND * 9 / 10;
@@ -21,7 +22,7 @@ const WHOLE_SECOND_NS_MIN: u64 = NANOS_PER_SECOND * 9 / 10;
 struct Halves {
     first: f64,
     second: f64,
-    /// Difference over its standard error; `None` when the halves are too short to tell.
+    /// Difference over its standard error; `None` when the halves are too short.
     t: Option<f64>,
 }
 
@@ -66,17 +67,16 @@ fn compare_halves(values: &[f64]) -> Option<Halves> {
         return None;
     }
     let (first, second) = (&values[..half], &values[values.len() - half..]);
-    let (first_mean, first_variance) = moments(first);
-    let (second_mean, second_variance) = moments(second);
-    let standard_error = ((first_variance + second_variance) / half as f64).sqrt();
-    let difference = (second_mean - first_mean).abs();
+    let [first, second] = [first, second].map(Moments::from_values);
+    let standard_error = ((first.variance + second.variance) / half as f64).sqrt();
+    let difference = (second.mean - first.mean).abs();
     let t = match standard_error {
         0.0 if difference == 0.0 => 0.0,
         0.0 => f64::INFINITY,
         error => difference / error,
     };
     let t = (half >= HALF_SECONDS_MIN).then_some(t);
-    Some(Halves { first: first_mean, second: second_mean, t })
+    Some(Halves { first: first.mean, second: second.mean, t })
 }
 
 /// An open load's throughput follows the schedule, so a server that is still warming up shows in
@@ -92,14 +92,6 @@ pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
         first_ns: Nanos(halves.first as u64),
         second_ns: Nanos(halves.second as u64),
     })
-}
-
-/// Mean and sample variance.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    (mean, squares / (n - 1.0).max(1.0))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Application servers, and the flags of `plimsoll serve app`. They are asked everything when the
-//! run is planned, and hold whatever the run writes to them, so that nothing is left to greet here.
+//! Application servers, and the flags of `plimsoll serve app`. They are queried when the run is
+//! planned and need no preparation before it, so nothing is left to greet here.
 
 mod status;
 
@@ -14,8 +14,8 @@ use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
-    Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerWish,
-    Started, Status, any_room, any_source, greet_nobody, own_program,
+    Calibration, Console, HostError, ProperCalibration, Reference, Registration, ServerRequest,
+    Started, Status, own_program,
 };
 use plimsoll_servers::delay::Work;
 use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
@@ -27,40 +27,34 @@ use super::server::{AppConfig, AppServer, Durability, SegmentsRoot, THREADS_MAX,
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
-    protocol: &crate::PROTOCOL,
-    reference: Reference { verb: "app", command, serve, start: start_reference, has_threads: true },
-    managed: &[],
-    servers_practice: &[],
-    greet: greet_nobody,
-    room: any_room,
-    sources: any_source,
-    directory: None,
     status: Some(Status {
-        of: |_, target| Some(Box::new(StatusClient::at(target.address))),
+        of: |_, target| Some(Box::new(StatusClient::new(target.address))),
         unknown: "how busy the server's threads are and how long its queue is, since it answers no \
                   status request",
     }),
-    connect_to: None,
-    refuse_user: None,
     calibration: &[Calibration {
         name: "app",
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
-        judged: TimeKind::Response,
+        checked_time: TimeKind::Response,
         server: |program, cores, _| Ok(builtin(program, cores)),
         proper: Some(ProperCalibration {
             key: shared_seed,
             closed_suite: include_str!("calibration_closed.toml"),
         }),
     }],
+    ..Registration::new(
+        &crate::PROTOCOL,
+        Reference { has_threads: true, ..Reference::new("app", command, serve, start_reference) },
+    )
 };
 
-fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let mut server = builtin(own_program()?, wish.cores).listening_on(wish.listen_on);
-    let threads = wish.threads.map(|count| ["--threads".into(), count.to_string().into()]);
+fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
+    let mut server = builtin(own_program()?, request.cores).listening_on(request.listen_on);
+    let threads = request.threads.map(|count| ["--threads".into(), count.to_string().into()]);
     server.arguments = threads.into_iter().flatten().collect();
-    Ok(Started::at_its_url(server.with_work(wish.work).start()?))
+    Ok(Started::at_its_url(server.with_work(request.work).start()?))
 }
 
 /// The reference server, `serve app` of `program`, with its data in a directory of its own below
@@ -80,17 +74,28 @@ fn command() -> clap::Command {
 /// Serves until it is stopped.
 fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args = ServeAppArgs::from_arg_matches(matches)?;
-    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    // First of all, so that no thread of ours runs elsewhere; serving reports a failure.
     let _ = cores::pin_current_thread(&args.cores);
-    match &args.calibrated {
-        Some(spec) => serve_calibrated(&args, spec, console),
-        None => serve_app(&args, console),
+    raise_descriptor_limit();
+    let listens = |url: &str| {
+        console.listens(url, args.stop_with_stdin, &["transactions URL --profile quick"])
+    };
+    if let Some(spec) = args.calibrated.clone() {
+        let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
+        let server = CalibratedServer::bind(&CalibratedConfig { listen, spec, log, cores })?;
+        let stop = listens(&server.url())?;
+        return Ok(server.serve_until(&stop)?);
     }
+    let server = AppServer::bind(&config(&args, console))?;
+    let stop = listens(&server.url())?;
+    if let Some(url) = server.metrics_url() {
+        (console.print)(&format!("metrics at {url}"));
+    }
+    Ok(server.serve_until(&stop)?)
 }
 
-fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
-    raise_descriptor_limit();
-    let config = AppConfig {
+fn config(args: &ServeAppArgs, console: &Console) -> AppConfig {
+    AppConfig {
         root: match (&args.root, &args.temporary_root) {
             (Some(root), _) => SegmentsRoot::Kept(root.clone()),
             (None, Some(root)) => SegmentsRoot::TemporaryAt(root.clone()),
@@ -107,36 +112,7 @@ fn serve_app(args: &ServeAppArgs, console: &Console) -> Result<(), HostError> {
         work: Work(args.work.unwrap_or_default()),
         troubles: Troubles::new(console.note),
         ..AppConfig::new(args.listen)
-    };
-    let server = AppServer::bind(&config)?;
-    let stop = console.listens(
-        &server.url(),
-        args.stop_with_stdin,
-        &["transactions URL --profile quick"],
-    )?;
-    if let Some(url) = server.metrics_url() {
-        (console.print)(&format!("metrics at {url}"));
     }
-    server.serve_until(&stop)?;
-    Ok(())
-}
-
-fn serve_calibrated(
-    args: &ServeAppArgs,
-    spec: &CalibratedSpec,
-    console: &Console,
-) -> Result<(), HostError> {
-    raise_descriptor_limit();
-    let (listen, log, cores) = (args.listen, args.log.clone(), args.cores.clone());
-    let server =
-        CalibratedServer::bind(&CalibratedConfig { listen, spec: spec.clone(), log, cores })?;
-    let stop = console.listens(
-        &server.url(),
-        args.stop_with_stdin,
-        &["transactions URL --profile quick"],
-    )?;
-    server.serve_until(&stop)?;
-    Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -169,8 +145,8 @@ struct ServeAppArgs {
     /// Serve metrics in Prometheus' format at http://ADDR/metrics
     #[arg(long, value_name = "ADDR")]
     metrics: Option<SocketAddr>,
-    /// Do no work: answer after times drawn from a known law, as a queue with so many servers, for
-    /// example service=exp:1ms,servers=4
+    /// Do no work: answer after service times drawn from a known law, as a queue with several
+    /// servers, for example service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", conflicts_with_all = ["root", "threads", "durability", "segment_max", "connections_max", "request_timeout", "memory", "metrics"])]
     calibrated: Option<CalibratedSpec>,
     /// Where a calibrated server writes what happened to each request, at its end
@@ -179,8 +155,8 @@ struct ServeAppArgs {
     /// Cores to use, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
-    /// Spend so much processor time besides on each transaction, for example 50us: a slower server of
-    /// known speed
+    /// Spend this much extra processor time on each transaction, for example 50us: a slower server
+    /// of known speed
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with = "calibrated")]
     work: Option<Nanos>,
     /// Keep the segments in this new or empty directory and remove it at the end

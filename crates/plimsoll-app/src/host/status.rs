@@ -1,12 +1,13 @@
-//! Asks servers for their own figures, over a connection apart from the load's. Whoever does not
-//! answer, such as a server of somebody else's that knows no status requests, is left alone; the
-//! disclosure says so.
+//! Asks servers for their own figures, over a connection apart from the load's. A server that does
+//! not answer, such as another implementation without status requests, is skipped; the disclosure
+//! says so.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_protocol::host::AskStatus;
+use plimsoll_servers::Bounded;
 use plimsoll_servers::clock::Deadline;
 
 use crate::wire::{
@@ -14,25 +15,26 @@ use crate::wire::{
     VERSION, WELCOME_BYTES, Welcome, checksum,
 };
 
-/// One server, asked again and again.
+/// One server, polled repeatedly.
 pub(super) struct StatusClient {
     address: SocketAddr,
-    stream: Option<TcpStream>,
-    asked: u32,
+    stream: Option<Bounded<TcpStream>>,
+    requests: u32,
 }
 
 impl StatusClient {
-    pub(super) const fn at(address: SocketAddr) -> Self {
-        Self { address, stream: None, asked: 0 }
+    pub(super) const fn new(address: SocketAddr) -> Self {
+        Self { address, stream: None, requests: 0 }
     }
 
-    fn exchange(&mut self, bound: Bound) -> io::Result<String> {
-        let stream = match self.stream.take() {
+    fn exchange(&mut self, deadline: Deadline) -> io::Result<String> {
+        let mut stream = match self.stream.take() {
             Some(stream) => stream,
-            None => greet(self.address, bound)?,
+            None => greet(self.address, deadline)?,
         };
-        self.asked = self.asked.wrapping_add(1);
-        let text = question(&stream, self.asked, bound)?;
+        stream.deadline = deadline;
+        self.requests = self.requests.wrapping_add(1);
+        let text = question(&mut stream, self.requests)?;
         self.stream = Some(stream);
         Ok(text)
     }
@@ -41,60 +43,23 @@ impl StatusClient {
 impl AskStatus for StatusClient {
     /// After a failure the next question goes over a new connection.
     fn ask(&mut self, wait: Duration) -> Option<String> {
-        let answer = self.exchange(Bound(Deadline::after(wait)));
-        if answer.is_err() {
-            self.stream = None;
-        }
-        answer.ok()
+        self.exchange(Deadline::after(wait)).ok()
     }
 }
 
-/// How long may still be waited.
-#[derive(Clone, Copy)]
-struct Bound(Deadline);
-
-impl Bound {
-    fn left(self) -> io::Result<Duration> {
-        let left = self.0.left();
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-
-    /// `read_exact` with an end, however slowly the bytes come.
-    fn read(self, mut stream: &TcpStream, bytes: &mut [u8]) -> io::Result<()> {
-        let mut filled = 0;
-        while filled < bytes.len() {
-            stream.set_read_timeout(Some(self.left()?))?;
-            match stream.read(&mut bytes[filled..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
-    }
-
-    /// What is sent fits into any socket's buffer.
-    fn write(self, mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
-        stream.set_write_timeout(Some(self.left()?))?;
-        stream.write_all(bytes)
-    }
-}
-
-fn greet(address: SocketAddr, bound: Bound) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, bound.left()?)?;
-    stream.set_nodelay(true)?;
+fn greet(address: SocketAddr, deadline: Deadline) -> io::Result<Bounded<TcpStream>> {
+    let mut stream = Bounded::connect(address, deadline)?;
     let hello: [u8; HELLO_BYTES] = Hello { version: VERSION, client: 0, segment_bytes: 0 }.encode();
-    bound.write(&stream, &hello)?;
+    stream.write_all(&hello)?;
     let mut welcome = [0; WELCOME_BYTES];
-    bound.read(&stream, &mut welcome)?;
+    stream.read_exact(&mut welcome)?;
     match Welcome::decode(&welcome) {
         Ok(Welcome { refusal: None, .. }) => Ok(stream),
         Ok(_) | Err(_) => Err(io::ErrorKind::ConnectionRefused.into()),
     }
 }
 
-fn question(stream: &TcpStream, id: u32, bound: Bound) -> io::Result<String> {
+fn question(stream: &mut Bounded<TcpStream>, id: u32) -> io::Result<String> {
     let request = RequestHeader {
         payload_bytes: 0,
         kind: RequestType::Status,
@@ -104,18 +69,18 @@ fn question(stream: &TcpStream, id: u32, bound: Bound) -> io::Result<String> {
         seed: id,
         work: 0,
     };
-    bound.write(stream, &request.encode())?;
+    stream.write_all(&request.encode())?;
     let mut header = [0; REPLY_HEADER_BYTES];
-    bound.read(stream, &mut header)?;
+    stream.read_exact(&mut header)?;
     let odd = || io::Error::from(io::ErrorKind::InvalidData);
     let header = ReplyHeader::decode(&header).map_err(|_| odd())?;
     let ours = (RequestType::Status as u8, Status::Ok, id);
     if (header.kind, header.status, header.id) != ours {
         return Err(odd());
     }
-    // Within the limit of a frame, as `decode` has seen to.
+    // `decode` has checked that it is within the limit of a frame.
     let mut payload = vec![0; header.payload_bytes as usize];
-    bound.read(stream, &mut payload)?;
+    stream.read_exact(&mut payload)?;
     if header.checksum != checksum(id, &payload) {
         return Err(odd());
     }
@@ -149,13 +114,13 @@ mod tests {
         [&header.encode()[..], TEXT.as_bytes()].concat()
     }
 
-    /// Lets one client in, then answers each question with what `answer` gives for its id, and
-    /// ends the connection when that is nothing.
+    /// Admits one client, answers each request with `answer` of its id, and closes the connection
+    /// when that is `None`.
     fn server(
         answer: impl Fn(u32) -> Option<Vec<u8>> + Send + 'static,
     ) -> (StatusClient, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = StatusClient::at(listener.local_addr().unwrap());
+        let client = StatusClient::new(listener.local_addr().unwrap());
         let thread = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut hello = [0; HELLO_BYTES];
@@ -198,7 +163,7 @@ mod tests {
     #[test]
     fn a_server_that_is_silent_or_away_holds_nobody_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = StatusClient::at(listener.local_addr().unwrap());
+        let mut client = StatusClient::new(listener.local_addr().unwrap());
         let end = Deadline::after(3 * ANSWER_WAIT);
         assert_eq!(client.ask(ANSWER_WAIT), None);
         assert!(!end.left().is_zero());

@@ -1,4 +1,4 @@
-//! Set-up: greet the servers, and fill the clients' segments before they are asked for.
+//! Set-up: greet the servers, and fill the clients' segments before they are used.
 //!
 //! A segment belongs to the server, which makes its file when a client names its size; what is in
 //! it comes from here, through the protocol. Every segment is compared with what it should hold
@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plimsoll_engine::seam::{ClientSeat, Session as _};
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::interface::{ClientContext, Session as _};
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::{Deal, Load};
+use plimsoll_model::assignment::{Load, TargetDistribution};
 use plimsoll_model::outcome::{ErrorClass, OpNames, OpStatus};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::ResolvedTarget;
@@ -65,8 +65,8 @@ fn welcome(site: &Site, dial: &dyn Dial) -> Result<Welcome, AppError> {
     loop {
         if let Some(greeting) = incoming.first_chunk() {
             let welcome = Welcome::decode(greeting)?;
-            return match refusal::words(&welcome, hello.segment_bytes) {
-                Some(words) => Err(AppError::Refused(words)),
+            return match refusal::message(&welcome, hello.segment_bytes) {
+                Some(reason) => Err(AppError::Refused(reason)),
                 None => Ok(welcome),
             };
         }
@@ -78,7 +78,7 @@ fn welcome(site: &Site, dial: &dyn Dial) -> Result<Welcome, AppError> {
 pub(crate) struct PreparationRequest {
     /// The servers, in the order of the targets.
     pub sites: Vec<Site>,
-    /// As the suite says.
+    /// As the suite configures it.
     pub workload: AppWorkload,
     /// Scale of the profile.
     pub scale: f64,
@@ -89,7 +89,7 @@ pub(crate) struct PreparationRequest {
 /// The servers of a run, and for how many clients their segments are filled.
 pub(crate) struct AppPreparation {
     sites: Vec<Site>,
-    deal: Deal,
+    distribution: TargetDistribution,
     workload: AppWorkload,
     data: Arc<AppSite>,
     seed: u64,
@@ -102,7 +102,14 @@ impl AppPreparation {
     pub(crate) fn new(request: PreparationRequest) -> Self {
         let PreparationRequest { sites, workload, scale, seed } = request;
         let data = Arc::new(AppSite::new(&workload, scale));
-        Self { deal: Deal::in_turn(sites.len()), sites, workload, data, seed, filled: 0 }
+        Self {
+            distribution: TargetDistribution::round_robin(sites.len()),
+            sites,
+            workload,
+            data,
+            seed,
+            filled: 0,
+        }
     }
 }
 
@@ -111,9 +118,9 @@ impl PointPreparation for AppPreparation {
         self.sites.iter().try_for_each(|site| greet(site, dial).map(drop))
     }
 
-    fn deal(&mut self, deal: &Deal) {
-        if self.deal != *deal {
-            self.deal = deal.clone();
+    fn distribute(&mut self, distribution: &TargetDistribution) {
+        if self.distribution != *distribution {
+            self.distribution = distribution.clone();
             self.filled = 0;
         }
     }
@@ -127,7 +134,7 @@ impl PointPreparation for AppPreparation {
         let clients = load.clients();
         if self.workload.mix.kinds().any(AppKind::needs_content) {
             for (at, site) in self.sites.iter().enumerate() {
-                let here = |client: &u32| self.deal.target_of(*client) == at;
+                let here = |client: &u32| self.distribution.target_of(*client) == at;
                 let new: Vec<u32> = (self.filled..clients).filter(here).collect();
                 fill(site, &self.data, &new, dial, progress)?;
             }
@@ -147,7 +154,7 @@ impl PointPreparation for AppPreparation {
 }
 
 impl AppPreparation {
-    /// What the clients ask for follows from the load alone.
+    /// The requests of the clients depend on the load alone.
     fn load(&self, load: &Load) -> Arc<dyn Workload> {
         let plan = ScriptPlan::new(self.seed, load, &self.workload, self.data.segment);
         Arc::new(AppLoad {
@@ -161,7 +168,7 @@ impl AppPreparation {
 /// Everything the clients of a load point share.
 #[derive(Debug)]
 struct AppLoad {
-    /// What they ask for, and what must come back.
+    /// Their requests, and the expected replies.
     site: Arc<AppSite>,
     /// In which order.
     plan: Arc<ScriptPlan>,
@@ -186,9 +193,9 @@ impl Workload for AppLoad {
         Some(u64::from(self.plan.clients()) * self.site.segment_bytes)
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
+    fn run_worker(&self, context: WorkerContext<'_>) {
         let site = Rc::new(WorkerSite::new(Arc::clone(&self.site)));
-        seat.drive(|client: ClientSeat| {
+        context.drive(|client: ClientContext| {
             let script = AppScript::new(Arc::clone(&self.plan), &client);
             (AppSession::new(Rc::clone(&site), &client), script)
         });
@@ -215,8 +222,8 @@ fn fill(
     let each = |stop: &mut Arc<AtomicBool>, client: &u32| {
         let channel = dial.dial(at.address, LinkKind::Stream, SourcePort::Any);
         let (client, op_timeout) = (*client, Nanos::MAX);
-        let seat = ClientSeat { client, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
-        let session = AppSession::new(Rc::new(WorkerSite::new(Arc::clone(&site))), &seat);
+        let context = ClientContext { client, endpoint: 0, seed: 0, op_timeout, nonce: 0 };
+        let session = AppSession::new(Rc::new(WorkerSite::new(Arc::clone(&site))), &context);
         let open = |channel| Blocking::new(session, channel, Arc::clone(stop));
         let filled = channel.map(open).map_err(AppError::Channel);
         filled
@@ -248,7 +255,7 @@ fn fill_one(
     Ok(())
 }
 
-/// Does it; false when the checksum is another.
+/// Performs `op`; false if the checksum differs.
 fn is_right(session: &mut Blocking<AppSession>, op: AppOp) -> Result<bool, AppError> {
     let ended = session.run(op)?;
     match ended.outcome.status {
@@ -259,14 +266,14 @@ fn is_right(session: &mut Blocking<AppSession>, op: AppOp) -> Result<bool, AppEr
             Err(AppError::Status(status.unwrap_or(Status::BadRequest)))
         }
         OpStatus::Failed(class) => Err(match session.session().lost() {
-            Some(words) => AppError::Refused(words),
+            Some(reason) => AppError::Refused(reason),
             None if class == ErrorClass::Transport => AppError::Channel(ChannelError::Closed),
             None => AppError::Unfit(ended.detail),
         }),
     }
 }
 
-/// Why a question of set-up failed.
+/// Why a request of set-up failed.
 #[derive(Debug, thiserror::Error)]
 enum AppError {
     /// The connection did not open, broke, or stayed silent.
@@ -275,27 +282,27 @@ enum AppError {
     /// The server lets us not in.
     #[error("{0}")]
     Refused(String),
-    /// What came is no greeting.
+    /// The reply is no greeting.
     #[error("the server's answer cannot be read: {0}")]
     Garbled(#[from] WireError),
-    /// What came is not the answer it should be.
+    /// The reply is not the expected one.
     #[error("the server gave {0}")]
     Unfit(String),
     /// The server answered with an error.
     #[error("the server answered: {}", .0.name())]
     Status(Status),
-    /// The caller said stop.
+    /// The caller requested a stop.
     #[error("stopped")]
     Stopped,
 }
 
 impl AppError {
-    /// For the user: what could not be done, where, why, and the next move.
-    fn unable_to(self, doing: &str, place: impl fmt::Display) -> SetupError {
+    /// For the user: what failed, where, why, and what to do next.
+    fn unable_to(self, doing: &str, target: impl fmt::Display) -> SetupError {
         let remedy = match &self {
             Self::Stopped => return SetupError::Stopped,
-            // Its words end with the next move.
-            Self::Refused(words) => return SetupError::Unusable(format!("{place}: {words}")),
+            // Its text ends with what to do next.
+            Self::Refused(reason) => return SetupError::Unusable(format!("{target}: {reason}")),
             Self::Channel(ChannelError::Timeout | ChannelError::Closed) => {
                 "see whether the server still runs, and what its log says"
             }
@@ -305,7 +312,7 @@ impl AppError {
             Self::Status(Status::NoRoom) => "free some room where the server keeps its segments",
             Self::Status(_) => "see what the server's log says",
         };
-        SetupError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
+        SetupError::Unusable(format!("{target}: cannot {doing}: {self}; {remedy}"))
     }
 }
 

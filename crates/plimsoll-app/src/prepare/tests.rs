@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use plimsoll_model::assignment::{Assignment, Load};
-use plimsoll_model::suite::{Arrivals, Gaps, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, InterArrival, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 
 use super::*;
@@ -19,7 +19,13 @@ const SCALE: f64 = 1.0 / 128.0;
 
 fn load(clients: u32) -> Load {
     let think = Think { mean: Nanos::ZERO, distribution: ThinkDistribution::Constant };
-    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
+    Load::Closed {
+        clients,
+        think,
+        start_delay_ns: Nanos::ZERO,
+        starts_thinking: false,
+        axis_think_ns: None,
+    }
 }
 
 fn site(port: u16) -> Site {
@@ -36,7 +42,7 @@ fn preparation(workload: &AppWorkload, servers: u16) -> AppPreparation {
     })
 }
 
-/// Makes ready; the words of the failure, if it fails.
+/// Prepares; the text of the failure, if it fails.
 fn ready(preparation: &mut AppPreparation, host: &PeerHost, clients: u32) -> Result<(), String> {
     preparation.ready(&load(clients), host, &mut |_| GoOn::Yes).map(drop).map_err(|e| e.to_string())
 }
@@ -99,7 +105,7 @@ fn clients_are_shared_out_to_the_servers() {
 
 #[test]
 fn refusals_say_what_to_do() {
-    for (refusal, words) in [
+    for (refusal, expected) in [
         (Refusal::SegmentSize, "a larger --segment-max"),
         (Refusal::NoRoom, "no room for a data segment of 128 KiB"),
         (Refusal::Full, "a larger --connections-max"),
@@ -108,8 +114,11 @@ fn refusals_say_what_to_do() {
     ] {
         let host = PeerHost::default();
         host.set(|peer| peer.refusal = Some(refusal));
-        let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
-        assert!(said.contains(words) && said.contains("app://127.0.0.1:7415/"), "{said}");
+        let message = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
+        assert!(
+            message.contains(expected) && message.contains("app://127.0.0.1:7415/"),
+            "{message}"
+        );
     }
 }
 
@@ -131,8 +140,8 @@ fn a_server_of_another_version_or_protocol_is_named_for_what_it_is() {
 fn a_silent_server_is_given_up_and_a_stop_is_heard_while_it_is_silent() {
     let host = PeerHost::default();
     host.set(|peer| peer.silent = true);
-    let said = greet(&site(1), &host).unwrap_err().to_string();
-    assert!(said.contains("no answer in time; see whether the server still runs"), "{said}");
+    let message = greet(&site(1), &host).unwrap_err().to_string();
+    assert!(message.contains("no answer in time; see whether the server still runs"), "{message}");
     let host = PeerHost { stop_after: Some(3), ..host };
     assert!(matches!(greet(&site(1), &host), Err(SetupError::Stopped)));
 }
@@ -149,20 +158,20 @@ fn the_caller_may_stop_the_filling() {
 fn a_disk_that_fills_up_is_an_unusable_target() {
     let host = PeerHost::default();
     host.set(|peer| peer.write_status = Some(Status::NoRoom));
-    let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
-    assert!(said.contains("no room; free some room"), "{said}");
+    let message = ready(&mut preparation(&AppWorkload::default(), 1), &host, 2).unwrap_err();
+    assert!(message.contains("no room; free some room"), "{message}");
 }
 
 #[test]
 fn a_calibrated_server_has_no_segments_to_fill() {
     let host = PeerHost::default();
     host.set(|peer| peer.calibrated = true);
-    let said = ready(&mut preparation(&AppWorkload::default(), 1), &host, 1).unwrap_err();
-    assert!(said.contains("is calibrated"), "{said}");
+    let message = ready(&mut preparation(&AppWorkload::default(), 1), &host, 1).unwrap_err();
+    assert!(message.contains("is calibrated"), "{message}");
     assert!(greet(&site(1), &host).unwrap().calibrated);
 }
 
-/// One whose processor work a test has time for.
+/// A workload with little processor work, for tests.
 fn light() -> AppWorkload {
     AppWorkload { work: 1, ..AppWorkload::default() }
 }
@@ -177,8 +186,9 @@ fn task(load: &Load) -> Assignment {
 }
 
 fn open_load(clients: u32, arrivals: Arrivals) -> Load {
-    let (rate_ops_per_s, gaps) = (OpsPerSec::new(400.0).unwrap(), Gaps::Exponential);
-    Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 1_000 }
+    let (rate_ops_per_s, inter_arrival) =
+        (OpsPerSec::new(400.0).unwrap(), InterArrival::Exponential);
+    Load::Open { rate_ops_per_s, arrivals, gaps: inter_arrival, clients, backlog_ops_max: 1_000 }
 }
 
 #[test]
@@ -198,7 +208,7 @@ fn an_agent_asks_nothing_when_it_attaches_and_its_clients_do_the_same() {
     }
 }
 
-/// Of the requests that a client sent, what a server's log has of them.
+/// The log entries of a server for the requests that a client sent.
 fn logged(mut bytes: &[u8]) -> Vec<(u8, u64, u32)> {
     bytes = &bytes[HELLO_BYTES..];
     let mut requests = Vec::new();
@@ -221,13 +231,13 @@ fn transactions_are_the_same_for_any_number_of_workers_and_agents() {
         for (workers, agents) in [(1, 1), (4, 1), (4, 2), (4, 4), (2, 2)] {
             let mut task = task(&load);
             task.workers = workers;
-            let of_crew = |crew| sent_by(&*workload, (&task, crew), &host);
-            let sent = crews(workers, agents).flat_map(of_crew);
+            let sent_by_group = |group| sent_by(&*workload, (&task, group), &host);
+            let sent = crews(workers, agents).flat_map(sent_by_group);
             let mut requests: Vec<_> =
                 sent.map(|(client, bytes)| (client, logged(&bytes))).collect();
             requests.sort();
             if is_shared {
-                // Which client sends one is nobody's choice.
+                // Which client sends a request does not matter.
                 let mut pool: Vec<_> = requests.into_iter().flat_map(|(_, sent)| sent).collect();
                 pool.sort_unstable();
                 requests = vec![(None, pool)];

@@ -48,7 +48,7 @@ impl MemoryLimit {
         let name = format!("{PREFIX}{}", std::process::id());
         let mut last = None;
         for parent in parents(&home, version) {
-            remove_left_over(parent);
+            remove_leftovers(parent);
             match make(&parent.join(&name), version, bytes) {
                 Ok(group) => {
                     let limit = Self { group, home: home.clone(), version };
@@ -80,7 +80,7 @@ impl Drop for MemoryLimit {
 
 /// The group this process is in, of the hierarchy that has the memory controller.
 fn home(mount: &Path, memberships: &str) -> Option<(PathBuf, Version)> {
-    let mut found = None;
+    let mut unified = None;
     for line in memberships.lines() {
         let mut fields = line.splitn(3, ':');
         let (Some(number), Some(controllers), Some(path)) =
@@ -92,10 +92,10 @@ fn home(mount: &Path, memberships: &str) -> Option<(PathBuf, Version)> {
             return Some((below(&mount.join("memory"), path), Version::V1));
         }
         if number == "0" && controllers.is_empty() {
-            found = Some((below(mount, path), Version::V2));
+            unified = Some((below(mount, path), Version::V2));
         }
     }
-    found.filter(|(home, _)| home.join("cgroup.controllers").exists())
+    unified.filter(|(home, _)| home.join("cgroup.controllers").exists())
 }
 
 /// Within a container the path may be one of the host, while the mount begins further down.
@@ -104,8 +104,8 @@ fn below(mount: &Path, path: &str) -> PathBuf {
     if full.is_dir() { full } else { mount.to_owned() }
 }
 
-/// Where a group can be made: below the present one; in version 2, where a group with processes
-/// may not hand controllers on, beside it as well.
+/// Where a group can be created: below the current one; in version 2, where a group with processes
+/// cannot delegate controllers, also next to it.
 fn parents(home: &Path, version: Version) -> Vec<&Path> {
     match version {
         Version::V1 => vec![home],
@@ -139,7 +139,7 @@ fn make(group: &Path, version: Version, bytes: u64) -> io::Result<PathBuf> {
 }
 
 /// Groups of servers that were killed. One with a process in it cannot be removed.
-fn remove_left_over(parent: &Path) {
+fn remove_leftovers(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -175,7 +175,7 @@ mod tests {
         let (slice, own) = (mount.path().join("slice"), mount.path().join("slice/own"));
         fs::create_dir_all(&own).unwrap();
         fs::write(own.join("cgroup.controllers"), "memory").unwrap();
-        // A directory in the place of the file stands for the kernel's refusal.
+        // A directory instead of the file simulates the kernel's refusal.
         fs::create_dir(own.join("cgroup.subtree_control")).unwrap();
         fs::write(slice.join("cgroup.subtree_control"), "cpu memory").unwrap();
         let limit = MemoryLimit::enter_below(mount.path(), "0::/slice/own\n", 64 << 20).unwrap();

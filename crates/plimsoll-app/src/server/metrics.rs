@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::wire::{RequestType, Status};
 
-/// Request types by number; 0 stands for those nobody knows.
+/// Request types by number; 0 stands for unknown ones.
 const TYPES: [&str; 8] =
     ["unknown", "client_server", "processor", "server_client", "read", "write", "append", "status"];
 /// Statuses by number.
@@ -18,6 +18,14 @@ pub(super) struct Total(AtomicU64);
 impl Total {
     pub(super) fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// What is in `amount`, which is empty afterwards.
+    pub(super) fn add_taken(&self, amount: &mut u64) {
+        match std::mem::take(amount) {
+            0 => {}
+            amount => self.add(amount),
+        }
     }
 
     pub(super) fn set(&self, value: u64) {
@@ -49,19 +57,8 @@ pub(super) struct Metrics {
     pub(super) malformed: Total,
 }
 
-/// What is only known at the moment it is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Present {
-    pub(super) threads: u64,
-    pub(super) threads_busy: u64,
-    pub(super) queue_length: u64,
-    pub(super) queue_length_max: u64,
-    pub(super) connections_max: u64,
-    pub(super) segments: u64,
-    /// Zero: not limited.
-    pub(super) memory_limit_bytes: u64,
-    pub(super) durable: bool,
-}
+/// A figure that exists only at the moment of the request: name, help and value.
+pub(super) type Gauge = (&'static str, &'static str, u64);
 
 impl Metrics {
     /// A request has been answered.
@@ -75,9 +72,11 @@ impl Metrics {
     }
 
     /// In Prometheus' text format, version 0.0.4.
-    pub(super) fn text(&self, present: &Present) -> String {
+    pub(super) fn text(&self, present: &[Gauge]) -> String {
         let mut text = Text(String::with_capacity(8 << 10));
-        text.present(present);
+        for &(name, help, value) in present {
+            text.gauge(name, help, value);
+        }
         text.family("requests_total", "counter", "Requests answered, by type and status.");
         for (kind, by_status) in TYPES.iter().zip(&self.requests) {
             for (status, count) in STATUSES.iter().zip(by_status) {
@@ -138,28 +137,11 @@ fn type_index(kind: u8) -> usize {
     RequestType::from_code(kind).map_or(0, |kind| kind as usize)
 }
 
-struct Text(String);
+/// Metrics in that format.
+#[derive(Default)]
+pub(super) struct Text(pub(super) String);
 
 impl Text {
-    fn present(&mut self, present: &Present) {
-        self.gauge("threads", "Service threads.", present.threads);
-        self.gauge("threads_busy", "Service threads at work.", present.threads_busy);
-        self.gauge("queue_length", "Requests waiting for a thread.", present.queue_length);
-        self.gauge("queue_length_max", "Longest queue so far.", present.queue_length_max);
-        self.gauge("connections_max", "Connections taken at a time.", present.connections_max);
-        self.gauge("segments", "Data segments open.", present.segments);
-        self.gauge(
-            "memory_limit_bytes",
-            "Memory the server may use, segments in the page cache included; 0: not limited.",
-            present.memory_limit_bytes,
-        );
-        self.gauge(
-            "durable",
-            "1: each write is on stable storage before its reply leaves.",
-            u64::from(present.durable),
-        );
-    }
-
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let name = format_args!("plimsoll_app_{name}");
         // Writing to a string does not fail.
@@ -170,7 +152,7 @@ impl Text {
         let _ = writeln!(self.0, "plimsoll_app_{name}{labels} {value}");
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "gauge", help);
         self.sample(name, "", value);
     }
@@ -204,17 +186,7 @@ mod tests {
         metrics.answered(2, Status::Ok);
         metrics.answered(99, Status::BadRequest);
         metrics.served(RequestType::Processor, 1_500_000_001);
-        let present = Present {
-            threads: 49,
-            threads_busy: 2,
-            queue_length: 0,
-            queue_length_max: 3,
-            connections_max: 8_192,
-            segments: 0,
-            memory_limit_bytes: 0,
-            durable: true,
-        };
-        let text = metrics.text(&present);
+        let text = metrics.text(&[("threads", "Service threads.", 49), ("durable", "1: yes.", 1)]);
         for line in [
             "# TYPE plimsoll_app_requests_total counter",
             "plimsoll_app_requests_total{type=\"processor\",status=\"ok\"} 1",
@@ -223,7 +195,7 @@ mod tests {
             "plimsoll_app_threads 49",
             "plimsoll_app_durable 1",
         ] {
-            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+            assert!(text.lines().any(|candidate| candidate == line), "{line} is not in\n{text}");
         }
         assert!(text.len() < 32 << 10, "{} bytes", text.len());
     }

@@ -1,22 +1,21 @@
 //! The reference server of application transactions: one thread that watches all connections, and
 //! a bounded pool of service threads behind it, which do the work.
 //!
-//! `docs/app-protocol.md` says what it answers, `docs/app-server.md` how it is run. It is a server
-//! to measure against: whoever reaches it may use it.
+//! `docs/app-protocol.md` specifies its replies, `docs/app-server.md` how to run it. It is a server
+//! to measure against: anyone who reaches it may use it.
 
 pub mod calibrated;
-mod exchange;
+mod channel;
+mod client;
 mod memory;
 mod metrics;
-mod multiplexer;
-mod outbox;
 mod pool;
 mod root;
 mod scrape;
 mod segments;
 mod service;
-mod table;
 mod troubles;
+mod watcher;
 mod work;
 
 use std::net::{SocketAddr, TcpListener};
@@ -26,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::wire::{VERSION, Welcome, work_block};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 
 pub use memory::MEMORY_BYTES_MIN;
@@ -36,36 +34,37 @@ pub use troubles::{AppServerError, Troubles};
 
 use memory::MemoryLimit;
 use metrics::Metrics;
-use multiplexer::Multiplexer;
 use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::delay::Work;
+use plimsoll_servers::timed::Clients;
 use plimsoll_servers::{ServerError, Stop, cores, listen};
 use pool::Pool;
 use root::Root;
 use segments::{PageCache, Segments};
-use service::{Returned, Shared};
+use service::Shared;
+use watcher::Watcher;
 use work::Means;
 
-/// Service threads beside the one per processor: as the method has them at 60 clients.
+/// Service threads in addition to one per processor: as the method has them at 60 clients.
 pub const THREADS_BASE: u32 = 47;
-/// Most service threads a server should be asked for: they are threads of the system.
+/// The most service threads that may be requested: they are threads of the system.
 pub const THREADS_MAX: u32 = 4_096;
-/// Largest segment when nothing else is said.
+/// Default of the largest segment.
 pub const SEGMENT_BYTES_MAX: u64 = 64 << 20;
-/// Connections served at a time when nothing else is said.
+/// Default of the connections served at a time.
 pub const CONNECTIONS_MAX: u32 = 8_192;
-/// How long a begun request, or a reply, may be on its way when nothing else is said.
+/// How long a begun request, or a reply, may take by default.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long requests under way may take once the server is ending, if nothing else is said.
+/// How long requests in progress may take by default once the server is ending.
 pub const END_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Descriptors that are neither connections nor segments, and those of clients turned away.
-const DESCRIPTORS_BESIDE: u64 = 64 + 256;
-/// Of a thread: its work goes deep nowhere, but 64 KiB lie on it more than once in unoptimised
-/// builds. What is not touched takes no memory.
+const DESCRIPTORS_RESERVED: u64 = 64 + 256;
+/// Stack of a thread: calls are shallow, but unoptimised builds put 64 KiB on it more than once.
+/// Untouched pages take no memory.
 const STACK_BYTES: usize = 1 << 20;
-/// How long threads may take to go home before they are left to the end of the process.
+/// How long threads may take to end before they are left to the end of the process.
 const HOME_WAIT: Duration = Duration::from_millis(300);
 
 /// What to serve and where.
@@ -83,9 +82,9 @@ pub struct AppConfig {
     pub segment_bytes_max: u64,
     /// Connections served at a time; fewer where the process may not have as many descriptors.
     pub connections_max: u32,
-    /// How long a begun request, or a reply, may be on its way.
+    /// How long a request that has begun, or a reply, may take.
     pub request_timeout: Duration,
-    /// How long requests under way may take once the server is ending.
+    /// How long requests in progress may take once the server is ending.
     pub end_timeout: Duration,
     /// Memory this process may use, page cache included; needs root.
     pub memory_bytes: Option<u64>,
@@ -93,14 +92,14 @@ pub struct AppConfig {
     pub metrics: Option<SocketAddr>,
     /// Cores to keep to; empty: any.
     pub cores: Vec<u32>,
-    /// Work for each request, besides what it asks for.
+    /// Work for each request, in addition to what it requests.
     pub work: Work,
-    /// Who hears of failing storage.
+    /// Receives reports of failing storage.
     pub troubles: Troubles,
 }
 
 impl AppConfig {
-    /// Everything as the command line has it when nothing is said.
+    /// The defaults of the command line.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -131,6 +130,7 @@ pub struct AppServer {
     metrics: Option<(TcpListener, SocketAddr)>,
     shared: Arc<Shared>,
     threads: usize,
+    end_timeout: Duration,
     cores: Vec<u32>,
     /// Left when the server is dropped.
     _memory: Option<MemoryLimit>,
@@ -142,9 +142,9 @@ impl AppServer {
     pub fn bind(config: &AppConfig) -> Result<Self, ServerError> {
         let (listener, address) = listen(config.listen)
             .map_err(|source| ServerError::Listen { address: config.listen, source })?;
-        let metrics = config.metrics.map(|wanted| {
-            listen(wanted).map_err(|source| {
-                ServerError::own(AppServerError::Metrics { address: wanted, source })
+        let metrics = config.metrics.map(|requested| {
+            listen(requested).map_err(|source| {
+                ServerError::own(AppServerError::Metrics { address: requested, source })
             })
         });
         let metrics = metrics.transpose()?;
@@ -154,22 +154,16 @@ impl AppServer {
         }
         let memory = config.memory_bytes.map(MemoryLimit::enter).transpose()?;
         let page_cache = if memory.is_some() { PageCache::Empty } else { PageCache::AsItIs };
-        let segments = Segments::new(root, config.segment_bytes_max, config.durability, page_cache);
+        let (bytes_max, troubles) = (config.segment_bytes_max, config.troubles.clone());
+        let segments = Segments::new(root, bytes_max, config.durability, page_cache, troubles);
         let threads = threads(config)?;
         // Made now, so that no request waits for it.
         let _ = work_block();
         let connections_max = connections_max(config);
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|source| ServerError::System {
-            doing: "make an event descriptor",
-            source: source.into(),
-        })?;
         let shared = Shared {
             pool: Pool::new(threads as usize, connections_max),
-            returned: Returned::new(bell),
             means: Means {
                 metrics: Metrics::default(),
-                troubles: config.troubles.clone(),
                 durability: config.durability,
                 besides: config.work,
                 hurry: AtomicBool::new(false),
@@ -186,7 +180,6 @@ impl AppServer {
             },
             connections_max,
             transfer_ns_max: whole_ns(config.request_timeout),
-            end_ns_max: whole_ns(config.end_timeout),
             is_ending: AtomicBool::new(false),
         };
         Ok(Self {
@@ -195,6 +188,7 @@ impl AppServer {
             metrics,
             shared: Arc::new(shared),
             threads: threads as usize,
+            end_timeout: config.end_timeout,
             cores: config.cores.clone(),
             _memory: memory,
         })
@@ -215,29 +209,28 @@ impl AppServer {
         self.metrics.as_ref().map(|(_, address)| format!("http://{address}/metrics"))
     }
 
-    /// Service threads.
-    pub fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// Serves until `stop` is requested. Then requests under way are finished and answered, for
-    /// at most a second and a half; others are refused. Blocks the calling thread.
+    /// Serves until `stop` is requested. Then requests in progress are finished and answered, for
+    /// at most 1.5 s; others are refused. Blocks the calling thread.
     pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
-        let Self { listener, metrics, shared, threads, cores, _memory, .. } = self;
+        let Self { listener, metrics, shared, threads, end_timeout, cores, _memory, .. } = self;
         cores::pin_current_thread(&cores)
             .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
-        let multiplexer = Multiplexer::new(listener, Arc::clone(&shared))?;
+        // No cores are its own: on those it would wait without sleeping.
+        let clients = Clients::new(listener, &[])?;
         let mut started = Vec::with_capacity(threads);
         let served = start(threads, &shared, stop, &mut started).and_then(|()| {
-            let attending = {
+            let scraped = metrics.map(|(listener, _)| {
                 let (shared, stop) = (Arc::clone(&shared), stop.clone());
-                let listener = metrics.map(|(listener, _)| listener);
-                spawn("app-metrics", move || scrape::attend(listener, &shared, &stop))?
-            };
-            let served = multiplexer.run();
+                spawn("app-metrics", move || scrape::serve_until(listener, shared, &stop))
+            });
+            let scraped = scraped.transpose()?;
+            let mut watcher = Watcher::new(Arc::clone(&shared));
+            let ended = clients.serve(&mut watcher, stop);
+            let ended = ended.map(|clients| watcher.end(clients, end_timeout));
             stop.request();
-            let attended = attending.join();
-            served.and(attended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            ended.and(scraped.map_or(Ok(()), |thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }))
         });
         shared.means.hurry.store(true, Ordering::Relaxed);
         shared.pool.end();
@@ -270,7 +263,7 @@ fn threads(config: &AppConfig) -> Result<u32, ServerError> {
 /// Each connection may take a second descriptor, of its segment.
 fn connections_max(config: &AppConfig) -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let possible = descriptors.saturating_sub(DESCRIPTORS_BESIDE) / 2;
+    let possible = descriptors.saturating_sub(DESCRIPTORS_RESERVED) / 2;
     u64::from(config.connections_max).min(possible.max(1)) as usize
 }
 

@@ -4,14 +4,13 @@
 //! are the warmest. A thread that finds work when it is done does not sleep at all.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::Thread;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A bounded number of threads, and what waits for them.
 pub(super) struct Pool<Job> {
     state: Mutex<State<Job>>,
-    beds: Box<[Bed]>,
+    /// Where each thread sleeps.
+    beds: Box<[Condvar]>,
 }
 
 struct State<Job> {
@@ -19,17 +18,20 @@ struct State<Job> {
     queue_length_max: usize,
     /// Threads asleep, the last to lie down at the end.
     asleep: Vec<usize>,
+    /// By thread: whether it was woken.
+    is_woken: Box<[bool]>,
     ended: bool,
 }
 
-/// Where one thread sleeps.
-#[derive(Default)]
-struct Bed {
-    sleeper: OnceLock<Thread>,
-    called: AtomicBool,
+impl<Job> State<Job> {
+    fn wake_one(&mut self) -> Option<usize> {
+        let thread = self.asleep.pop()?;
+        self.is_woken[thread] = true;
+        Some(thread)
+    }
 }
 
-/// How the threads are doing.
+/// The state of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Business {
     pub(super) threads: usize,
@@ -39,19 +41,17 @@ pub(super) struct Business {
 }
 
 impl<Job> Pool<Job> {
-    /// For so many threads, each of which calls [`Pool::take`] with its number. `queue_max` jobs
-    /// are all there will ever be at a time.
+    /// For `threads` threads, each of which calls [`Pool::take`] with its number. At most
+    /// `queue_max` jobs exist at a time.
     pub(super) fn new(threads: usize, queue_max: usize) -> Self {
         let state = State {
             queue: VecDeque::with_capacity(queue_max),
             queue_length_max: 0,
             asleep: Vec::with_capacity(threads),
+            is_woken: vec![false; threads].into(),
             ended: false,
         };
-        Self {
-            state: Mutex::new(state),
-            beds: std::iter::repeat_with(Bed::default).take(threads).collect(),
-        }
+        Self { state: Mutex::new(state), beds: (0..threads).map(|_| Condvar::new()).collect() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<Job>> {
@@ -63,9 +63,9 @@ impl<Job> Pool<Job> {
         let mut state = self.state();
         state.queue.push_back(job);
         state.queue_length_max = state.queue_length_max.max(state.queue.len());
-        let sleeper = state.asleep.pop();
+        let sleeper = state.wake_one();
         drop(state);
-        sleeper.into_iter().for_each(|thread| self.wake(thread));
+        sleeper.into_iter().for_each(|thread| self.beds[thread].notify_one());
     }
 
     /// Queues a job behind the others; `Some`: there are none, and the calling thread can do it at
@@ -75,18 +75,16 @@ impl<Job> Pool<Job> {
         if state.queue.is_empty() {
             return Some(job);
         }
-        // The calling thread takes from the queue next: nobody needs to wake up.
+        // The calling thread takes from the queue next: no wakeup is needed.
         state.queue.push_back(job);
         state.queue_length_max = state.queue_length_max.max(state.queue.len());
         None
     }
 
-    /// The next job for thread number `thread`; sleeps until there is one. `None`: go home.
+    /// The next job for thread number `thread`; sleeps until there is one. `None`: the thread ends.
     pub(super) fn take(&self, thread: usize) -> Option<Job> {
-        let bed = &self.beds[thread];
-        bed.sleeper.get_or_init(std::thread::current);
+        let mut state = self.state();
         loop {
-            let mut state = self.state();
             if let Some(job) = state.queue.pop_front() {
                 return Some(job);
             }
@@ -94,22 +92,13 @@ impl<Job> Pool<Job> {
                 return None;
             }
             state.asleep.push(thread);
-            drop(state);
-            while !bed.called.swap(false, Ordering::Acquire) {
-                std::thread::park();
-            }
+            let is_asleep = |state: &mut State<Job>| !std::mem::take(&mut state.is_woken[thread]);
+            let woken = self.beds[thread].wait_while(state, is_asleep);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn wake(&self, thread: usize) {
-        let bed = &self.beds[thread];
-        bed.called.store(true, Ordering::Release);
-        if let Some(sleeper) = bed.sleeper.get() {
-            sleeper.unpark();
-        }
-    }
-
-    /// What nobody has begun; the queue is empty afterwards.
+    /// Takes the jobs that have not begun; the queue is empty afterwards.
     pub(super) fn clear(&self) -> Vec<Job> {
         self.state().queue.drain(..).collect()
     }
@@ -118,9 +107,8 @@ impl<Job> Pool<Job> {
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
-        let asleep = std::mem::take(&mut state.asleep);
-        drop(state);
-        asleep.into_iter().for_each(|thread| self.wake(thread));
+        while state.wake_one().is_some() {}
+        self.beds.iter().for_each(Condvar::notify_one);
     }
 
     pub(super) fn business(&self) -> Business {
@@ -136,7 +124,7 @@ impl<Job> Pool<Job> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Barrier};
 
     use super::*;

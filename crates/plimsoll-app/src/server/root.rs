@@ -40,8 +40,8 @@ pub(super) struct Root {
 }
 
 impl Root {
-    pub(super) fn open(wanted: &SegmentsRoot) -> Result<Self, AppServerError> {
-        let (path, remove) = match wanted {
+    pub(super) fn open(requested: &SegmentsRoot) -> Result<Self, AppServerError> {
+        let (path, remove) = match requested {
             SegmentsRoot::Temporary => {
                 let made = tempfile::Builder::new().prefix("plimsoll-segments-").tempdir();
                 let made = made.map_err(AppServerError::Temporary)?;
@@ -62,7 +62,7 @@ impl Root {
         }
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let directory = open(&path, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
-        let remove = match wanted {
+        let remove = match requested {
             // Another server's segments carry our marker too, and are not ours to remove.
             SegmentsRoot::TemporaryAt(path) if !has_marker_only(path).map_err(failed)? => {
                 return Err(AppServerError::SegmentsKept { path: path.clone() });
@@ -75,7 +75,7 @@ impl Root {
 
     /// Whether what is written here is kept in memory only.
     pub(super) fn is_in_memory(&self) -> bool {
-        statfs(&self.path).is_ok_and(|found| found.f_type == TMPFS)
+        statfs(&self.path).is_ok_and(|statfs_result| statfs_result.f_type == TMPFS)
     }
 }
 
@@ -83,11 +83,11 @@ impl Root {
 fn marker(path: &Path) -> Result<File, AppServerError> {
     let failed = |source| AppServerError::Segments { path: path.to_owned(), source };
     let file = path.join(MARKER);
-    let is_marked = file.symlink_metadata().is_ok_and(|found| found.is_file());
+    let is_marked = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     if !is_marked && fs::read_dir(path).map_err(failed)?.next().is_some() {
         return Err(AppServerError::SegmentsOccupied { path: path.to_owned() });
     }
-    // Written each time: a directory that cannot be written to is found here.
+    // Written each time, to detect a directory that is not writable.
     let mut marker = File::options().write(true).create(true).truncate(false).open(&file);
     if let Ok(marker) = &mut marker {
         marker.write_all(MARKER_TEXT.as_bytes()).map_err(failed)?;
@@ -133,28 +133,28 @@ mod tests {
     #[test]
     fn a_kept_directory_is_used_again_and_by_one_server_at_a_time() {
         let outer = tempfile::tempdir().unwrap();
-        let wanted = SegmentsRoot::Kept(outer.path().join("new"));
-        let first = Root::open(&wanted).unwrap();
+        let requested = SegmentsRoot::Kept(outer.path().join("new"));
+        let first = Root::open(&requested).unwrap();
         fs::write(first.path.join("client-000001.segment"), "data").unwrap();
-        let second = Root::open(&wanted).unwrap_err();
+        let second = Root::open(&requested).unwrap_err();
         assert!(matches!(second, AppServerError::SegmentsInUse { .. }), "{second}");
         let path = first.path.clone();
         drop(first);
         assert!(path.join("client-000001.segment").exists());
-        Root::open(&wanted).unwrap();
+        Root::open(&requested).unwrap();
     }
 
     #[test]
     fn a_temporary_directory_goes_with_all_in_it() {
-        for wanted in [
+        for requested in [
             SegmentsRoot::Temporary,
             SegmentsRoot::TemporaryAt(tempfile::tempdir().unwrap().keep()),
         ] {
-            let root = Root::open(&wanted).unwrap();
+            let root = Root::open(&requested).unwrap();
             let path = root.path.clone();
             fs::write(path.join("client-000001.segment"), "data").unwrap();
             drop(root);
-            assert!(!path.exists(), "{wanted:?}");
+            assert!(!path.exists(), "{requested:?}");
         }
     }
 

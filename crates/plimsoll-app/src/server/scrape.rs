@@ -1,113 +1,73 @@
-//! The metrics over HTTP, for Prometheus and for people with a browser; and the end of the server,
-//! which somebody must wait for.
+//! The metrics over HTTP, for Prometheus and for people with a browser.
 
-use std::convert::Infallible;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
-
-use super::service::Shared;
+use plimsoll_servers::timed::{Clients, EDGES, EventFlags, Timed};
+use plimsoll_servers::web::{Closed, Head, Reply, Status, WebClient};
 use plimsoll_servers::{ServerError, Stop};
 
-/// Connections at a time; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 32;
-/// How long one may stay, however slow its client is.
-const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long to leave accept alone when the process is out of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Of Prometheus' text format.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+use super::service::Shared;
 
-/// Serves the metrics, if `listener` is there, until `stop` is requested; then tells the
-/// multiplexer to end. Blocks the calling thread.
-pub(super) fn attend(
-    listener: Option<TcpListener>,
-    shared: &Arc<Shared>,
+/// How long a connection may stay, however slow its client is.
+const CONNECTION_NS_MAX: u64 = 10_000_000_000;
+/// Longest body of a request, which is not looked at.
+const BODY_BYTES_MAX: usize = 4_096;
+
+/// Serves the metrics until `stop` is requested, which a failure does too. Blocks the calling
+/// thread.
+pub(super) fn serve_until(
+    listener: TcpListener,
+    shared: Arc<Shared>,
     stop: &Stop,
 ) -> Result<(), ServerError> {
-    let served = attend_until(listener, shared, stop);
+    let clients = Clients::new(listener, &[]);
+    let served = clients.and_then(|clients| clients.serve(&mut Scrapes(shared), stop));
     stop.request();
-    shared.is_ending.store(true, Ordering::SeqCst);
-    shared.returned.ring();
-    served
+    served.map(drop)
 }
 
-fn attend_until(
-    listener: Option<TcpListener>,
-    shared: &Arc<Shared>,
-    stop: &Stop,
-) -> Result<(), ServerError> {
-    let failed = |source| ServerError::System { doing: "set up the thread for metrics", source };
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    runtime.block_on(async {
-        let Some(listener) = listener else {
-            stop.requested().await;
-            return Ok(());
-        };
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        tokio::select! {
-            () = serve(&listener, shared) => {}
-            () = stop.requested() => {}
-        }
-        Ok(())
-    })
-}
+struct Scrapes(Arc<Shared>);
 
-async fn serve(listener: &tokio::net::TcpListener, shared: &Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let shared = Arc::clone(shared);
-                tokio::spawn(async move {
-                    // A scraper that fails has seen it itself.
-                    let _ = tokio::time::timeout(CONNECTION_WAIT_MAX, answer(stream, shared)).await;
-                    drop(place);
-                });
-            }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+impl Timed for Scrapes {
+    type Client = WebClient;
+    const CLIENTS_MAX: usize = 32;
+    const LOOK_UP_NS: u64 = 50_000_000;
+
+    fn act(&mut self, clients: &mut Clients<WebClient>, now_ns: u64) {
+        clients.retain(|client| now_ns < client.accepted_ns + CONNECTION_NS_MAX);
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn admit(&mut self, clients: &mut Clients<WebClient>, stream: TcpStream, now_ns: u64) {
+        clients.add(WebClient::new(stream, BODY_BYTES_MAX, now_ns), EDGES);
+    }
+
+    fn hear(&mut self, clients: &mut Clients<WebClient>, index: usize, _: EventFlags) {
+        self.resume(clients, index);
+    }
+
+    fn resume(&mut self, clients: &mut Clients<WebClient>, index: usize) {
+        let Some(client) = clients.get_mut(index) else { return };
+        match client.exchange(|head| reply(head, &self.0)) {
+            Ok(false) => {}
+            Ok(true) => clients.requeue(index),
+            // A scraper whose request fails notices it itself.
+            Err(Closed) => drop(clients.remove(index)),
         }
     }
 }
 
-async fn answer(stream: TcpStream, shared: Arc<Shared>) {
-    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let reply = reply(request.method(), request.uri().path(), &shared);
-        async move { Ok::<_, Infallible>(reply) }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(CONNECTION_WAIT_MAX);
-    // As above.
-    let _ = http.serve_connection(TokioIo::new(stream), service).await;
-}
-
-fn reply(method: &Method, path: &str, shared: &Shared) -> Response<Full<Bytes>> {
-    let (status, body) = match (method, path) {
-        (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, shared.status()),
-        (&Method::GET | &Method::HEAD, _) => {
-            (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned())
-        }
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned()),
-    };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+fn reply(head: &Head, shared: &Shared) -> Reply<'static> {
+    match (head.method.as_str(), head.path.as_str()) {
+        ("GET" | "HEAD", "/metrics") => Reply::text(Status::Ok, shared.status()),
+        ("GET" | "HEAD", _) => Reply::text(Status::NotFound, "the metrics are at /metrics\n"),
+        _ => Reply {
+            fields: "allow: GET, HEAD\r\n".into(),
+            ..Reply::text(Status::MethodNotAllowed, "only GET and HEAD\n")
+        },
     }
-    response
 }

@@ -1,259 +1,251 @@
-//! A service thread: takes a connection from the queue, does what its client asked for, and
-//! answers straight into the socket.
+//! What is done with a client, by whichever thread has it: the one that watches the sockets, which
+//! reads requests and queues them, or a service thread, which carries out a request, writes the
+//! reply directly to the socket, and looks for the next request.
 
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use crate::wire::inbox::{Arrived, FRAME_BYTES_MAX};
 use crate::wire::{
-    Hello, PAYLOAD_BYTES_MAX, Refusal, ReplyHeader, RequestHeader, RequestType, Status, VERSION,
-    Welcome,
+    Hello, Refusal, ReplyHeader, RequestHeader, RequestType, Status, VERSION, Welcome,
 };
 
-use super::exchange::{Connection, Exchange, News, Phase, Received};
-use super::metrics::Present;
-use super::pool::Pool;
+use super::channel::{Channel, Step};
+use super::client::{Client, ClientState};
+use super::pool::{Business, Pool};
 use super::segments::Segments;
-use super::work::{Means, Scratch, perform};
+use super::work::{Means, perform};
 use plimsoll_servers::clock::monotonic_ns;
 
-/// What multiplexer and service threads share.
+/// Messages that are answered in one pass over a connection. A client that has sent more waits for
+/// the others: no client may monopolise a thread.
+const MESSAGES_PER_PASS_MAX: u32 = 8;
+
+/// What follows for a client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Wait for its socket's next event, or for a service thread that has it.
+    Wait,
+    /// A service thread must have it.
+    Serve,
+    /// It may have sent more; the others come first.
+    Resume,
+    /// It has ended.
+    Close,
+}
+
+/// What all threads share.
 pub(super) struct Shared {
-    pub(super) pool: Pool<Arc<Connection>>,
-    pub(super) returned: Returned,
+    pub(super) pool: Pool<Arc<Client>>,
     pub(super) means: Means,
     pub(super) segments: Segments,
-    /// What every client that may come in is told.
+    /// The greeting of every admitted client.
     pub(super) welcome: Welcome,
     pub(super) connections_max: usize,
-    /// How long a begun request, or a reply, may take on its way.
+    /// How long a request that has begun, or a reply, may take.
     pub(super) transfer_ns_max: u64,
-    pub(super) end_ns_max: u64,
-    /// Somebody wants the server to end.
+    /// The server is ending.
     pub(super) is_ending: AtomicBool,
-}
-
-/// Connections that are to have a turn of the multiplexer, which is woken for them: those on their
-/// way back to it, and those that it has put off itself.
-#[derive(Debug)]
-pub(super) struct Returned {
-    connections: Mutex<Vec<Arc<Connection>>>,
-    bell: OwnedFd,
-}
-
-impl Returned {
-    pub(super) fn new(bell: OwnedFd) -> Self {
-        Self { connections: Mutex::default(), bell }
-    }
-
-    /// Rings the bell for it.
-    pub(super) fn push(&self, connection: Arc<Connection>) {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        connections.push(connection);
-        drop(connections);
-        self.ring();
-    }
-
-    /// All that came back since the last call. Silences the bell.
-    pub(super) fn take(&self) -> Vec<Arc<Connection>> {
-        let mut count = [0; 8];
-        // It has rung, or another call has silenced it.
-        let _ = rustix::io::read(&self.bell, &mut count);
-        std::mem::take(&mut *self.connections.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Wakes the multiplexer.
-    pub(super) fn ring(&self) {
-        // It can only fail when the bell has rung 2^64 times unheard.
-        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
-    }
-
-    /// What to watch.
-    pub(super) const fn bell(&self) -> &OwnedFd {
-        &self.bell
-    }
 }
 
 impl Shared {
     /// The life of service thread number `thread`.
     pub(super) fn serve(&self, thread: usize) {
-        let mut scratch: Scratch = vec![0; FRAME_BYTES_MAX].into();
+        let mut scratch = vec![0; FRAME_BYTES_MAX];
         let mut next = None;
-        while let Some(connection) = next.take().or_else(|| self.pool.take(thread)) {
-            match self.serve_one(&connection, &mut scratch) {
-                Then::Another => next = self.pool.push_unless_first(connection),
-                Then::HandBack => {
-                    connection.end_service();
-                    self.returned.push(connection);
-                }
-                Then::Ended => {
-                    // Looked at after the connection was given up: whoever begins to end the
-                    // server looks the other way round.
-                    if self.is_ending.load(Ordering::SeqCst) {
-                        self.returned.push(connection);
-                    }
-                }
+        while let Some(client) = next.take().or_else(|| self.pool.take(thread)) {
+            let mut state = client.taken_state();
+            self.answer(&mut state, &mut scratch);
+            // A client's next request is often there before its thread is back from sending.
+            match self.advance(&client, state, &mut scratch) {
+                Next::Wait => {}
+                Next::Serve | Next::Resume => next = self.pool.push_unless_first(client),
+                // The watching thread hears of that, and forgets the client.
+                Next::Close => _ = rustix::net::shutdown(&client, rustix::net::Shutdown::Both),
             }
         }
     }
 
-    /// Answers, and gives the connection up. A client's next request is often there before its
-    /// thread is back from sending; then the multiplexer has only noted that there is something,
-    /// and the thread reads it itself instead of waking the multiplexer for it.
-    fn serve_one(&self, connection: &Connection, scratch: &mut Scratch) -> Then {
-        {
-            let mut exchange = connection.exchange();
-            self.answer(connection, &mut exchange, scratch);
-            if exchange.phase != Phase::Receiving {
-                return Then::HandBack;
+    /// Does what a client's news require, unless another thread has it. For the watching thread,
+    /// which resumes the client if that is what follows. `buffer` has room for a frame.
+    pub(super) fn attend(&self, client: &Arc<Client>, buffer: &mut [u8]) -> Next {
+        let Some(state) = client.try_state() else { return Next::Wait };
+        match self.advance(client, state, buffer) {
+            Next::Serve => {
+                self.pool.push(Arc::clone(client));
+                Next::Wait
             }
-            if !exchange.inbox.is_empty() {
-                return self.take_up(&mut exchange);
+            Next::Resume => {
+                // It is not queued for a service thread: a status request never waits for one.
+                drop(client.taken_state());
+                Next::Resume
+            }
+            next => next,
+        }
+    }
+
+    /// The server is ending: refuses what waits for a service thread.
+    pub(super) fn refuse_queued(&self) {
+        for client in self.pool.clear() {
+            let mut state = client.taken_state();
+            if let Some((arrived, _)) = state.request.take() {
+                self.refuse_at_the_end(arrived, &mut state.channel);
             }
         }
-        // Unlocked: once it is given up, the multiplexer must not find it locked.
-        while !connection.end_service_unless_news() {
-            let mut exchange = connection.exchange();
-            match exchange.receive(connection, scratch) {
-                Received::Bytes { count, filled_up } => {
-                    self.means.metrics.received_bytes.add(count as u64);
-                    if filled_up || connection.ends() {
-                        connection.hear(News::Some);
+    }
+
+    /// Until there is nothing to do for the client, and no news came meanwhile.
+    fn advance<'a>(
+        &self,
+        client: &'a Client,
+        state: MutexGuard<'a, ClientState>,
+        buffer: &mut [u8],
+    ) -> Next {
+        let mut state = Some(state);
+        let mut left = MESSAGES_PER_PASS_MAX;
+        while let Some(mut locked) = state.take() {
+            let next = self.advance_locked(client, &mut locked, buffer, &mut left);
+            // The watching thread looks at these, and at their deadline.
+            let has_ended = locked.channel.has_ended();
+            drop(locked);
+            if next != Next::Wait || has_ended {
+                return next;
+            }
+            if client.has_news() {
+                state = client.try_state();
+            }
+        }
+        Next::Wait
+    }
+
+    /// `left`: messages until others have their turn.
+    fn advance_locked(
+        &self,
+        client: &Client,
+        state: &mut ClientState,
+        buffer: &mut [u8],
+        left: &mut u32,
+    ) -> Next {
+        let metrics = &self.means.metrics;
+        client.take_news(&mut state.channel);
+        while *left > 0 {
+            *left -= 1;
+            let step = state.channel.advance(client, buffer);
+            metrics.received_bytes.add_taken(&mut state.channel.received_bytes);
+            let is_ending = self.is_ending.load(Ordering::SeqCst);
+            match step {
+                Step::Wait if !(is_ending && state.channel.is_receiving()) => {
+                    if state.channel.has_ended() {
+                        state.segment = None;
                     }
-                    if !exchange.inbox.is_empty() {
-                        return self.take_up(&mut exchange);
+                    return Next::Wait;
+                }
+                Step::Wait | Step::Closed => {
+                    state.channel.close();
+                    state.segment = None;
+                    return Next::Close;
+                }
+                Step::Malformed(kind) => {
+                    metrics.malformed.add(1);
+                    if let Some(kind) = kind {
+                        metrics.answered(kind, Status::BadRequest);
                     }
                 }
-                Received::Nothing => {}
-                Received::End => return Then::HandBack,
+                Step::Arrived(Arrived::Request(request)) if request.kind == RequestType::Status => {
+                    if is_ending {
+                        state.channel.end_with_reply();
+                    }
+                    metrics.answered(request.kind as u8, Status::Ok);
+                    state.channel.reply_with_text(&request, self.status());
+                }
+                Step::Arrived(arrived) if is_ending => {
+                    self.refuse_at_the_end(arrived, &mut state.channel);
+                }
+                Step::Arrived(arrived) => {
+                    state.request = Some((arrived, monotonic_ns()));
+                    state.is_queued = true;
+                    return Next::Serve;
+                }
             }
+            metrics.sent_bytes.add_taken(&mut state.channel.sent_bytes);
         }
-        Then::Ended
+        state.is_queued = true;
+        Next::Resume
     }
 
-    /// Bytes are there that nobody has looked at. All but complete requests for a service thread
-    /// is the multiplexer's business.
-    fn take_up(&self, exchange: &mut Exchange) -> Then {
-        match exchange.inbox.next_message() {
-            Ok(Some(arrived @ Arrived::Request(request)))
-                if request.kind != RequestType::Status
-                    && !self.is_ending.load(Ordering::SeqCst) =>
-            {
-                exchange.asked = Some((arrived, monotonic_ns()));
-                exchange.phase = Phase::Serving;
-                Then::Another
+    fn refuse_at_the_end(&self, arrived: Arrived, channel: &mut Channel) {
+        match arrived {
+            Arrived::Hello(_) => channel.welcome(&Welcome::refused(Refusal::Ending)),
+            Arrived::Request(RequestHeader { kind, id, .. }) => {
+                self.means.metrics.answered(kind as u8, Status::Ending);
+                channel.refuse(kind as u8, id, Status::Ending);
             }
-            _ => Then::HandBack,
         }
     }
 
-    fn answer(&self, connection: &Connection, exchange: &mut Exchange, scratch: &mut Scratch) {
-        let Some((asked, arrived_ns)) = exchange.asked.take() else { return };
+    /// Carries out the client's request, if it has one, and prepares the reply.
+    fn answer(&self, state: &mut ClientState, scratch: &mut [u8]) {
+        let Some((message, arrived_ns)) = state.request.take() else { return };
         let begun_ns = monotonic_ns();
         self.means.metrics.queue_wait_ns.add(begun_ns.saturating_sub(arrived_ns));
-        let ended_ns = match asked {
+        match message {
             Arrived::Hello(hello) => {
-                self.greet(&hello, exchange);
-                monotonic_ns()
+                let welcome = self.admit(&hello, state).unwrap_or_else(|refusal| {
+                    self.means.metrics.refused.add(1);
+                    Welcome::refused(refusal)
+                });
+                state.channel.welcome(&welcome);
             }
-            Arrived::Request(request) => self.reply(&request, exchange, arrived_ns, scratch),
-        };
-        if let Arrived::Request(request) = asked {
-            self.means.metrics.served(request.kind, ended_ns.saturating_sub(begun_ns));
+            Arrived::Request(request) => {
+                let done = perform(&request, state, &self.means, scratch);
+                let ended_ns = monotonic_ns();
+                let (status, checksum, payload_bytes) = match done {
+                    Ok(done) => (Status::Ok, done.checksum, done.payload_bytes),
+                    Err(status) => (status, 0, 0),
+                };
+                let (kind, id) = (request.kind as u8, request.id);
+                let server_ns = ended_ns.saturating_sub(arrived_ns);
+                let header = ReplyHeader { payload_bytes, kind, status, id, checksum, server_ns };
+                state.channel.reply(&header);
+                self.means.metrics.answered(kind, status);
+                self.means.metrics.served(request.kind, ended_ns.saturating_sub(begun_ns));
+            }
         }
-        self.means.metrics.sent_bytes.add(exchange.outbox.bytes() as u64);
-        // What became of it shows in the phase.
-        exchange.send(connection, ended_ns.saturating_add(self.transfer_ns_max));
+        self.means.metrics.sent_bytes.add_taken(&mut state.channel.sent_bytes);
     }
 
-    fn greet(&self, hello: &Hello, exchange: &mut Exchange) {
-        match self.admit(hello, exchange) {
-            Ok(welcome) => exchange.outbox.put_welcome(&welcome),
-            Err(refusal) => {
-                self.means.metrics.refused.add(1);
-                exchange.outbox.put_welcome(&Welcome::refused(refusal));
-                exchange.is_last = true;
-            }
-        }
-    }
-
-    fn admit(&self, hello: &Hello, exchange: &mut Exchange) -> Result<Welcome, Refusal> {
+    fn admit(&self, hello: &Hello, state: &mut ClientState) -> Result<Welcome, Refusal> {
         let Hello { version, client, segment_bytes } = *hello;
         if version != VERSION {
             return Err(Refusal::Version);
         }
         if segment_bytes > 0 {
-            let opened = self.segments.open(client, segment_bytes, &self.means.troubles);
-            exchange.segment = Some(opened?);
+            state.segment = Some(self.segments.open(client, segment_bytes)?);
         }
-        let segment_bytes = exchange.segment.as_ref().map_or(0, |segment| segment.bytes());
         Ok(Welcome { segment_bytes, ..self.welcome })
-    }
-
-    /// Makes the reply; returns when it was made.
-    fn reply(
-        &self,
-        request: &RequestHeader,
-        exchange: &mut Exchange,
-        arrived_ns: u64,
-        scratch: &mut Scratch,
-    ) -> u64 {
-        let done = perform(request, exchange, &self.means, scratch);
-        let ended_ns = monotonic_ns();
-        let (status, checksum, payload_bytes) = match done {
-            Ok(done) => (Status::Ok, done.checksum, done.payload_bytes),
-            Err(status) => (status, 0, 0),
-        };
-        let (kind, id) = (request.kind as u8, request.id);
-        let server_ns = ended_ns.saturating_sub(arrived_ns);
-        let header = ReplyHeader { payload_bytes, kind, status, id, checksum, server_ns };
-        exchange.outbox.put_reply(&header);
-        self.means.metrics.answered(kind, status);
-        ended_ns
-    }
-
-    /// Makes the reply to a status request: the metrics as text.
-    pub(super) fn reply_with_status(&self, request: &RequestHeader, exchange: &mut Exchange) {
-        let kind = RequestType::Status as u8;
-        self.means.metrics.answered(kind, Status::Ok);
-        let mut text = self.status().into_bytes();
-        text.truncate(PAYLOAD_BYTES_MAX as usize);
-        let header = ReplyHeader {
-            payload_bytes: text.len() as u32,
-            kind,
-            status: Status::Ok,
-            id: request.id,
-            checksum: crate::wire::checksum(request.seed, &text),
-            server_ns: 0,
-        };
-        exchange.outbox.put_text(&header, text);
-        exchange.phase = Phase::Replying;
     }
 
     /// The metrics in Prometheus' text format.
     pub(super) fn status(&self) -> String {
-        let business = self.pool.business();
-        self.means.metrics.text(&Present {
-            threads: business.threads as u64,
-            threads_busy: business.threads_busy as u64,
-            queue_length: business.queue_length as u64,
-            queue_length_max: business.queue_length_max as u64,
-            connections_max: self.connections_max as u64,
-            segments: self.segments.open_count(),
-            memory_limit_bytes: self.welcome.memory_bytes,
-            durable: self.welcome.durable,
-        })
+        let Business { threads, threads_busy, queue_length, queue_length_max } =
+            self.pool.business();
+        self.means.metrics.text(&[
+            ("threads", "Service threads.", threads as u64),
+            ("threads_busy", "Service threads at work.", threads_busy as u64),
+            ("queue_length", "Requests waiting for a thread.", queue_length as u64),
+            ("queue_length_max", "Longest queue so far.", queue_length_max as u64),
+            ("connections_max", "Connections taken at a time.", self.connections_max as u64),
+            ("segments", "Data segments open.", self.segments.open_count()),
+            (
+                "memory_limit_bytes",
+                "Memory the server may use, segments in the page cache included; 0: not limited.",
+                self.welcome.memory_bytes,
+            ),
+            (
+                "durable",
+                "1: each write is on stable storage before its reply leaves.",
+                u64::from(self.welcome.durable),
+            ),
+        ])
     }
-}
-
-/// What is next for a connection that was served.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
-    /// Another request is complete.
-    Another,
-    /// The multiplexer must see to it.
-    HandBack,
-    /// It was given up; its socket will say.
-    Ended,
 }

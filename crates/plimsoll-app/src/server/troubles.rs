@@ -15,9 +15,9 @@ pub enum AppServerError {
     /// The address for metrics is taken, not ours, or not allowed.
     #[error("cannot serve metrics on {address}: {source}; choose another address with --metrics")]
     Metrics {
-        /// Address asked for.
+        /// Requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No temporary directory can be made.
@@ -28,7 +28,7 @@ pub enum AppServerError {
     Segments {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The directory for data segments holds something else.
@@ -71,15 +71,15 @@ pub enum AppServerError {
              without --memory as: systemd-run --scope -p MemoryMax={bytes} plimsoll serve app"
     )]
     Memory {
-        /// Limit asked for.
+        /// Requested limit.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A limit of memory the server itself would break.
     #[error("{bytes} bytes of memory are too few for the server; allow at least {bytes_min}")]
     MemoryTooSmall {
-        /// Limit asked for.
+        /// Requested limit.
         bytes: u64,
         /// Least that is allowed.
         bytes_min: u64,
@@ -99,26 +99,26 @@ const MESSAGES_MAX: u32 = 20;
 #[derive(Clone)]
 pub struct Troubles {
     listener: Arc<dyn Fn(&str) + Send + Sync>,
-    told: Arc<AtomicU32>,
+    reported: Arc<AtomicU32>,
 }
 
 impl Troubles {
     /// `listener` hears of them, one line each.
     pub fn new(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { listener: Arc::new(listener), told: Arc::default() }
+        Self { listener: Arc::new(listener), reported: Arc::default() }
     }
 
-    /// Nobody hears of them.
+    /// Reports to nobody.
     pub fn unheard() -> Self {
         Self::new(|_| ())
     }
 
     pub(super) fn note(&self, message: &str) {
-        match self.told.fetch_add(1, Ordering::Relaxed) {
+        match self.reported.fetch_add(1, Ordering::Relaxed) {
             0..MESSAGES_MAX => (self.listener)(message),
             MESSAGES_MAX => (self.listener)("further troubles are not shown; the metrics count"),
             // The count must not come round.
-            _ => self.told.store(MESSAGES_MAX + 1, Ordering::Relaxed),
+            _ => self.reported.store(MESSAGES_MAX + 1, Ordering::Relaxed),
         }
     }
 }

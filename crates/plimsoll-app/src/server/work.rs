@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::{RequestHeader, RequestType, Status, checksum, work_block, work_checksum};
 
-use super::exchange::Exchange;
+use super::client::ClientState;
 use super::metrics::Metrics;
 use super::segments::{Durability, Segment};
-use super::troubles::Troubles;
 use plimsoll_servers::clock::monotonic_ns;
 use plimsoll_servers::delay::Work;
 
@@ -17,16 +16,12 @@ use plimsoll_servers::delay::Work;
 /// [`WORK_MAX`]: crate::wire::WORK_MAX
 const WORK_STEP: u32 = 256;
 
-/// Memory of a service thread: as much as a frame.
-pub(super) type Scratch = Box<[u8]>;
-
 /// What all work needs.
 #[derive(Debug)]
 pub(super) struct Means {
     pub(super) metrics: Metrics,
-    pub(super) troubles: Troubles,
     pub(super) durability: Durability,
-    /// Done for each request, besides what it asks for.
+    /// Done for each request, in addition to what it requests.
     pub(super) besides: Work,
     /// Long work is given up.
     pub(super) hurry: AtomicBool,
@@ -40,16 +35,17 @@ pub(super) struct Done {
     pub(super) payload_bytes: u32,
 }
 
-/// Does what `request`, the one in the inbox of `exchange`, asks for.
+/// Carries out `request`, which has arrived on the channel of `client`. `scratch` has room for a
+/// frame.
 pub(super) fn perform(
     request: &RequestHeader,
-    exchange: &mut Exchange,
+    client: &mut ClientState,
     means: &Means,
-    scratch: &mut Scratch,
+    scratch: &mut [u8],
 ) -> Result<Done, Status> {
     means.besides.spend();
     let RequestHeader { size, seed, offset, .. } = *request;
-    let payload = exchange.inbox.payload();
+    let payload = client.channel.payload();
     match request.kind {
         RequestType::ClientServer => {
             Ok(Done { checksum: checksum(seed, payload), payload_bytes: size })
@@ -60,27 +56,26 @@ pub(super) fn perform(
             Ok(Done { checksum: sum, payload_bytes: size })
         }
         RequestType::Read => {
-            let segment = within(&exchange.segment, offset, size as usize)?;
+            let segment = within(&client.segment, offset, size as usize)?;
             let buffer = &mut scratch[..size as usize];
-            segment.read(buffer, offset, &means.troubles)?;
+            segment.read(buffer, offset)?;
             means.metrics.read_bytes.add(u64::from(size));
             Ok(no_payload(checksum(seed, buffer)))
         }
         RequestType::Write => {
-            let segment = within(&exchange.segment, offset, payload.len())?;
+            let segment = within(&client.segment, offset, payload.len())?;
             means.write(segment, payload, offset)?;
             Ok(no_payload(checksum(seed, payload)))
         }
         RequestType::Append => {
-            let room = within(&exchange.segment, 0, payload.len())?;
-            let fits = room.holds(exchange.append_at, payload.len());
-            let at = if fits { exchange.append_at } else { 0 };
-            means.write(room, payload, at)?;
-            let sum = checksum(seed, payload);
-            exchange.append_at = at + payload.len() as u64;
-            Ok(no_payload(sum))
+            let segment = within(&client.segment, 0, payload.len())?;
+            let fits = segment.holds(client.append_at, payload.len());
+            let at = if fits { client.append_at } else { 0 };
+            means.write(segment, payload, at)?;
+            client.append_at = at + payload.len() as u64;
+            Ok(no_payload(checksum(seed, payload)))
         }
-        // The multiplexer answers these, so that they never wait for a thread.
+        // The channel's thread answers these, so that they never wait for a thread.
         RequestType::Status => Err(Status::BadRequest),
     }
 }
@@ -109,11 +104,11 @@ impl Means {
     }
 
     fn write(&self, segment: &Segment, bytes: &[u8], offset: u64) -> Result<(), Status> {
-        segment.write(bytes, offset, &self.troubles)?;
+        segment.write(bytes, offset)?;
         self.metrics.written_bytes.add(bytes.len() as u64);
         if self.durability == Durability::Fdatasync {
             let begun = monotonic_ns();
-            let durable = segment.make_durable(&self.troubles);
+            let durable = segment.make_durable();
             self.metrics.fdatasyncs.add(1);
             self.metrics.fdatasync_ns.add(monotonic_ns().saturating_sub(begun));
             durable?;
@@ -124,43 +119,62 @@ impl Means {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outbox::Outbox;
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+
+    use crate::wire::inbox::Arrived;
+    use crate::wire::{Hello, Refusal, Welcome};
+
+    use super::super::channel::{Channel, Step};
     use super::super::root::{Root, SegmentsRoot};
     use super::super::segments::{PageCache, Segments};
+    use super::super::troubles::Troubles;
     use super::*;
 
     fn means() -> Means {
         Means {
             metrics: Metrics::default(),
-            troubles: Troubles::unheard(),
             durability: Durability::None,
             besides: Work::default(),
             hurry: AtomicBool::new(false),
         }
     }
 
-    /// Puts a request in the inbox, as it would have come, and does it.
+    struct Peer {
+        client: ClientState,
+        ours: UnixStream,
+        theirs: UnixStream,
+    }
+
+    /// Sends a request, and does it.
     fn ask(
-        exchange: &mut Exchange,
+        Peer { client, ours, theirs }: &mut Peer,
         request: RequestHeader,
         payload: &[u8],
     ) -> Result<Done, Status> {
         let header = RequestHeader { payload_bytes: payload.len() as u32, ..request };
-        let frame = [&header.encode()[..], payload].concat();
-        exchange.inbox.push(&frame);
-        exchange.inbox.next_message().unwrap().unwrap();
-        let done = perform(&header, exchange, &means(), &mut vec![0; 65_536].into());
-        exchange.inbox.finish();
+        theirs.write_all(&[&header.encode()[..], payload].concat()).unwrap();
+        let mut scratch = vec![0; 65_576];
+        client.channel.hear(false);
+        let step = client.channel.advance(&*ours, &mut scratch);
+        assert_eq!(step, Step::Arrived(Arrived::Request(header)));
+        let done = perform(&header, client, &means(), &mut scratch);
+        client.channel.reply_with_text(&header, String::new());
+        client.channel.send(&*ours);
         done
     }
 
-    fn exchange() -> Exchange {
-        use crate::wire::Hello;
-        let mut exchange = Exchange::new(0, Outbox::default());
-        let hello = Hello { version: 1, client: 1, segment_bytes: 0 }.encode();
-        exchange.inbox.push(&hello);
-        exchange.inbox.next_message().unwrap();
-        exchange
+    /// One that has been greeted.
+    fn peer() -> Peer {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut client = ClientState::new(Channel::new(u64::MAX, 0));
+        theirs.write_all(&Hello { version: 1, client: 1, segment_bytes: 0 }.encode()).unwrap();
+        client.channel.hear(false);
+        client.channel.advance(&ours, &mut [0; 65_576]);
+        client.channel.welcome(&Welcome { refusal: None, ..Welcome::refused(Refusal::Full) });
+        client.channel.send(&ours);
+        Peer { client, ours, theirs }
     }
 
     const PLAIN: RequestHeader = RequestHeader {
@@ -175,19 +189,19 @@ mod tests {
 
     #[test]
     fn requests_without_a_segment_have_their_checksums() {
-        let mut exchange = exchange();
+        let mut peer = peer();
         let request = RequestHeader { size: 100, ..PLAIN };
-        let done = ask(&mut exchange, request, b"123456789").unwrap();
+        let done = ask(&mut peer, request, b"123456789").unwrap();
         assert_eq!(done, Done { checksum: checksum(5, b"123456789"), payload_bytes: 100 });
         let request = RequestHeader { kind: RequestType::Processor, work: 600, ..PLAIN };
-        let done = ask(&mut exchange, request, b"").unwrap();
+        let done = ask(&mut peer, request, b"").unwrap();
         assert_eq!(done, Done { checksum: work_checksum(5, 600), payload_bytes: 0 });
         let request = RequestHeader { kind: RequestType::ServerClient, size: 65_536, ..PLAIN };
-        let done = ask(&mut exchange, request, b"").unwrap();
+        let done = ask(&mut peer, request, b"").unwrap();
         assert_eq!(done, Done { checksum: checksum(5, work_block()), payload_bytes: 65_536 });
         for kind in [RequestType::Read, RequestType::Write, RequestType::Append] {
             let request = RequestHeader { kind, ..PLAIN };
-            assert_eq!(ask(&mut exchange, request, b"").unwrap_err(), Status::OutOfRange);
+            assert_eq!(ask(&mut peer, request, b"").unwrap_err(), Status::OutOfRange);
         }
     }
 
@@ -195,23 +209,24 @@ mod tests {
     fn reads_writes_and_appends_stay_within_the_segment() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(&SegmentsRoot::Kept(dir.path().to_owned())).unwrap();
-        let segments = Segments::new(root, 1 << 20, Durability::None, PageCache::AsItIs);
-        let mut exchange = exchange();
-        exchange.segment = Some(segments.open(1, 10, &Troubles::unheard()).unwrap());
+        let segments =
+            Segments::new(root, 1 << 20, Durability::None, PageCache::AsItIs, Troubles::unheard());
+        let mut peer = peer();
+        peer.client.segment = Some(segments.open(1, 10).unwrap());
         let at = |kind, offset, size| RequestHeader { kind, offset, size, ..PLAIN };
         let write = at(RequestType::Write, 4, 0);
-        assert_eq!(ask(&mut exchange, write, b"abcdef").unwrap().checksum, checksum(5, b"abcdef"));
-        assert_eq!(ask(&mut exchange, write, b"abcdefg"), Err(Status::OutOfRange));
+        assert_eq!(ask(&mut peer, write, b"abcdef").unwrap().checksum, checksum(5, b"abcdef"));
+        assert_eq!(ask(&mut peer, write, b"abcdefg"), Err(Status::OutOfRange));
         let read = at(RequestType::Read, 5, 5);
-        assert_eq!(ask(&mut exchange, read, b"").unwrap().checksum, checksum(5, b"bcdef"));
+        assert_eq!(ask(&mut peer, read, b"").unwrap().checksum, checksum(5, b"bcdef"));
         let beyond = at(RequestType::Read, u64::MAX, 5);
-        assert_eq!(ask(&mut exchange, beyond, b""), Err(Status::OutOfRange));
+        assert_eq!(ask(&mut peer, beyond, b""), Err(Status::OutOfRange));
         let append = at(RequestType::Append, 99, 0);
         for (bytes, ends_at) in [(&b"1234"[..], 4), (b"5678", 8), (b"90x", 3)] {
-            ask(&mut exchange, append, bytes).unwrap();
-            assert_eq!(exchange.append_at, ends_at);
+            ask(&mut peer, append, bytes).unwrap();
+            assert_eq!(peer.client.append_at, ends_at);
         }
         assert_eq!(std::fs::read(dir.path().join("client-000001.segment")).unwrap(), b"90x45678ef");
-        assert_eq!(ask(&mut exchange, append, &[0; 11]), Err(Status::OutOfRange));
+        assert_eq!(ask(&mut peer, append, &[0; 11]), Err(Status::OutOfRange));
     }
 }

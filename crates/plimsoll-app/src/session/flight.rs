@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use plimsoll_engine::seam::Ticket;
+use plimsoll_engine::interface::Ticket;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::SurplusBytes;
+use plimsoll_protocol::TrailingBytes;
 
-use super::site::{AppSite, Asked};
+use super::site::{AppSite, Request};
 use crate::wire::{ReplyHeader, Status, WELCOME_BYTES};
 
 /// The transaction in flight.
@@ -16,20 +16,20 @@ use crate::wire::{ReplyHeader, Status, WELCOME_BYTES};
 pub(super) struct Flight {
     /// The engine's name for it.
     pub ticket: Ticket,
-    /// What was asked for.
-    pub asked: Asked,
+    /// The request.
+    pub request: Request,
     /// It has failed when this passes.
     pub deadline: Nanos,
     /// What has come.
     pub reply: Reply,
 }
 
-/// How far its reply has come.
+/// The progress of its reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reply {
     /// No whole header yet.
     Awaited,
-    /// So many bytes of the body are still to come.
+    /// `left` bytes of the body are still to come.
     Body { left: u32, checksum: u32, wrong_at: Option<u32> },
 }
 
@@ -37,14 +37,14 @@ pub(super) enum Reply {
 pub(super) struct Broken {
     /// How the transaction in flight fails.
     pub class: ErrorClass,
-    /// In words.
+    /// As text.
     pub why: String,
 }
 
 impl Broken {
     /// More came than the reply has.
-    pub(super) fn surplus(bytes: usize) -> Self {
-        Self { class: ErrorClass::Surplus, why: SurplusBytes(bytes).to_string() }
+    pub(super) fn trailing_bytes(bytes: usize) -> Self {
+        Self { class: ErrorClass::TrailingBytes, why: TrailingBytes(bytes).to_string() }
     }
 
     /// What came is not of the protocol.
@@ -59,22 +59,22 @@ pub(super) fn check_header(
     flight: &Flight,
     site: &AppSite,
 ) -> Result<(), Broken> {
-    let asked = &flight.asked;
-    if header.id != asked.id {
-        let why = format!("a reply to request {} instead of {}", header.id, asked.id);
+    let request = &flight.request;
+    if header.id != request.id {
+        let why = format!("a reply to request {} instead of {}", header.id, request.id);
         return Err(Broken::malformed(why));
     }
-    let kind = asked.op.kind.request_type() as u8;
+    let kind = request.op.kind.request_type() as u8;
     if header.kind != kind {
         let why = format!("a reply of type {} instead of {kind}", header.kind);
         return Err(Broken::malformed(why));
     }
-    let wanted = match header.status {
-        Status::Ok => site.body_bytes(asked.op.kind),
+    let expected = match header.status {
+        Status::Ok => site.body_bytes(request.op.kind),
         _ => 0,
     };
-    if header.payload_bytes != wanted {
-        let why = format!("a body of {} bytes instead of {wanted}", header.payload_bytes);
+    if header.payload_bytes != expected {
+        let why = format!("a body of {} bytes instead of {expected}", header.payload_bytes);
         return Err(Broken { class: ErrorClass::Length, why });
     }
     Ok(())
@@ -82,23 +82,17 @@ pub(super) fn check_header(
 
 /// Where two texts differ first.
 pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<usize> {
-    if expected == got {
-        return None;
-    }
-    expected.iter().zip(got).position(|(a, b)| a != b)
+    if expected == got { None } else { expected.iter().zip(got).position(|(a, b)| a != b) }
 }
 
 /// A transaction for a message: what, and where.
-pub(super) struct Words<'a>(pub &'a Asked);
+pub(super) struct RequestLabel<'a>(pub &'a Request);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for RequestLabel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Asked { op, id, offset, .. } = self.0;
+        let Request { op, id, offset, .. } = self.0;
         write!(f, "{} (request {id}", op.kind.name())?;
-        match op.kind.needs_segment() {
-            true => write!(f, ", offset {offset})"),
-            false => f.write_str(")"),
-        }
+        if op.kind.needs_segment() { write!(f, ", offset {offset})") } else { f.write_str(")") }
     }
 }
 
@@ -106,23 +100,23 @@ impl fmt::Display for Words<'_> {
 #[derive(Debug)]
 pub(super) struct Pieces {
     bytes: [u8; WELCOME_BYTES],
-    held: usize,
+    buffered: usize,
 }
 
 impl Pieces {
     /// Nothing.
     pub(super) const fn new() -> Self {
-        Self { bytes: [0; WELCOME_BYTES], held: 0 }
+        Self { bytes: [0; WELCOME_BYTES], buffered: 0 }
     }
 
-    /// Bytes held.
-    pub(super) const fn held(&self) -> usize {
-        self.held
+    /// Number of bytes kept.
+    pub(super) const fn buffered(&self) -> usize {
+        self.buffered
     }
 
-    /// Forgets what is held.
+    /// Drops the kept bytes.
     pub(super) const fn clear(&mut self) {
-        self.held = 0;
+        self.buffered = 0;
     }
 
     /// The first `N` bytes of the message, at most [`WELCOME_BYTES`], and what follows them;
@@ -131,19 +125,19 @@ impl Pieces {
         &mut self,
         bytes: &'b [u8],
     ) -> Option<([u8; N], &'b [u8])> {
-        if self.held == 0
+        if self.buffered == 0
             && let Some((message, rest)) = bytes.split_first_chunk()
         {
             return Some((*message, rest));
         }
-        let missing = N.saturating_sub(self.held).min(bytes.len());
+        let missing = N.saturating_sub(self.buffered).min(bytes.len());
         let (piece, rest) = bytes.split_at(missing);
-        self.bytes[self.held..self.held + missing].copy_from_slice(piece);
-        self.held += missing;
-        if self.held < N {
+        self.bytes[self.buffered..self.buffered + missing].copy_from_slice(piece);
+        self.buffered += missing;
+        if self.buffered < N {
             return None;
         }
-        self.held = 0;
+        self.buffered = 0;
         Some((*self.bytes.first_chunk()?, rest))
     }
 }

@@ -2,8 +2,7 @@
 //! one transaction in flight.
 //!
 //! The first transaction waits for the greeting. After a connection has broken, the next one opens
-//! another; where the server lets nobody in or speaks nonsense, the client has nothing to do any
-//! more and leaves.
+//! another; if the server refuses clients or breaks the protocol, the client leaves.
 
 mod flight;
 mod site;
@@ -13,8 +12,8 @@ mod tests;
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+use plimsoll_engine::interface::{
+    ClientContext, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -24,16 +23,16 @@ use super::refusal;
 use super::wire::{
     Hello, REPLY_HEADER_BYTES, ReplyHeader, Status, VERSION, WELCOME_BYTES, Welcome,
 };
-use flight::{Broken, Flight, Pieces, Reply, Words, check_header, first_difference};
-use plimsoll_protocol::SurplusBytes;
-use site::Asked;
+use flight::{Broken, Flight, Pieces, Reply, RequestLabel, check_header, first_difference};
+use plimsoll_protocol::TrailingBytes;
+use site::Request;
 pub use site::{AppSite, WorkerSite, segment_of};
 
-/// A body with at least this much still to come is left in the kernel when nobody compares it;
+/// A body with at least this much still to come is discarded in the kernel if it is not compared;
 /// below, one more system call costs more than the copy.
 pub const DISCARD_BYTES_MIN: u32 = 8 * 1_024;
-/// A client whom the server did not greet waits so long before it connects again: sixty clients
-/// that try without a pause would be a load of their own.
+/// A client that the server did not greet waits this long before it reconnects: sixty clients that
+/// retry without a pause would be a load of their own.
 pub const RECONNECT_AFTER: Nanos = Nanos::from_millis(100);
 
 /// One client.
@@ -48,15 +47,15 @@ pub struct AppSession {
     not_before: Nanos,
     pieces: Pieces,
     flight: Option<Flight>,
-    /// Transactions asked for, which also number them.
-    asked: u32,
+    /// Transactions issued; the count also numbers them.
+    issued: u32,
     sequential_reads: u64,
     sequential_writes: u64,
     /// Blocks this connection has appended; the server counts them too.
     appended: u64,
     lost: Option<String>,
     /// The transaction that ended last, if it ended well.
-    answered: Option<Asked>,
+    answered: Option<Request>,
     counters: SessionCounters,
 }
 
@@ -85,18 +84,18 @@ impl Line {
 }
 
 impl AppSession {
-    /// The client on `seat`.
-    pub fn new(worker: Rc<WorkerSite>, seat: &ClientSeat) -> Self {
+    /// The client of `context`.
+    pub fn new(worker: Rc<WorkerSite>, context: &ClientContext) -> Self {
         Self {
-            key: content_key(&worker.site.content, seat.client),
+            key: content_key(&worker.site.content, context.client),
             worker,
-            client: seat.client,
-            op_timeout: seat.op_timeout,
+            client: context.client,
+            op_timeout: context.op_timeout,
             line: Line::None,
             not_before: Nanos::ZERO,
             pieces: Pieces::new(),
             flight: None,
-            asked: 0,
+            issued: 0,
             sequential_reads: 0,
             sequential_writes: 0,
             appended: 0,
@@ -106,8 +105,8 @@ impl AppSession {
         }
     }
 
-    /// Gives the transaction its number and its place.
-    fn place(&mut self, op: AppOp) -> Asked {
+    /// Gives the transaction its number and its offset.
+    fn build_request(&mut self, op: AppOp) -> Request {
         let segment = self.worker.site.segment;
         let next = |count: &mut u64| {
             let at = *count;
@@ -121,17 +120,17 @@ impl AppSession {
             AppKind::SequentialWrite => segment.offset(next(&mut self.sequential_writes)),
             AppKind::Append => segment.append_offset(self.appended),
         };
-        self.asked = self.asked.wrapping_add(1);
-        Asked { op, id: self.asked, offset, key: self.key }
+        self.issued = self.issued.wrapping_add(1);
+        Request { op, id: self.issued, offset, key: self.key }
     }
 
     /// A new connection appends from the beginning of the segment on.
     fn begin_appends_anew(&mut self) {
         self.appended = 0;
         if let Some(flight) = self.flight.as_mut()
-            && flight.asked.op.kind == AppKind::Append
+            && flight.request.op.kind == AppKind::Append
         {
-            flight.asked.offset = 0;
+            flight.request.offset = 0;
         }
     }
 
@@ -149,13 +148,13 @@ impl AppSession {
             return Ok(false);
         };
         let segment_bytes = self.worker.site.segment_bytes;
-        let words = match Welcome::decode(&greeting) {
-            Ok(welcome) => refusal::words(&welcome, segment_bytes),
+        let reason = match Welcome::decode(&greeting) {
+            Ok(welcome) => refusal::message(&welcome, segment_bytes),
             Err(error) => Some(format!("the server's greeting cannot be read: {error}")),
         };
-        if let Some(words) = words {
-            self.lost = Some(words.clone());
-            return Err(Broken { class: ErrorClass::Rejected, why: words });
+        if let Some(reason) = reason {
+            self.lost = Some(reason.clone());
+            return Err(Broken { class: ErrorClass::Rejected, why: reason });
         }
         match rest.is_empty() {
             true => Ok(true),
@@ -182,7 +181,7 @@ impl AppSession {
             if header.status != Status::Ok {
                 return match rest.is_empty() {
                     true => Ok(Some(header.status)),
-                    false => Err(Broken::surplus(rest.len())),
+                    false => Err(Broken::trailing_bytes(rest.len())),
                 };
             }
             let (left, checksum) = (header.payload_bytes, header.checksum);
@@ -190,9 +189,9 @@ impl AppSession {
         }
         let Reply::Body { left, wrong_at, .. } = &mut flight.reply else { return Ok(None) };
         if rest.len() > *left as usize {
-            return Err(Broken::surplus(rest.len() - *left as usize));
+            return Err(Broken::trailing_bytes(rest.len() - *left as usize));
         }
-        let op = flight.asked.op;
+        let op = flight.request.op;
         if op.compare
             && wrong_at.is_none()
             && let Some(body) = self.worker.site.body(op.kind)
@@ -216,18 +215,18 @@ impl AppSession {
         let Some(flight) = self.flight.take() else { return };
         self.answered = None;
         if status != Status::Ok {
-            io.explain(format_args!("{}: {}", Words(&flight.asked), status.name()));
+            io.explain(format_args!("{}: {}", RequestLabel(&flight.request), status.name()));
             let actual = status as u32;
             let unexpected = OpStatus::Unexpected { expected: Status::Ok as u32, actual };
             return io.complete(flight.ticket, self.outcome(&flight, unexpected));
         }
-        let kind = flight.asked.op.kind;
+        let kind = flight.request.op.kind;
         // Whatever its checksum: the server has moved on, and the next append goes behind it.
         self.appended += u64::from(kind == AppKind::Append);
-        let status = self.judge(&flight, io);
+        let status = self.check_reply(&flight, io);
         if status == OpStatus::Ok {
-            self.answered = Some(flight.asked);
-            let compared = flight.asked.op.compare && self.worker.site.body(kind).is_some();
+            self.answered = Some(flight.request);
+            let compared = flight.request.op.compare && self.worker.site.body(kind).is_some();
             // A read's checksum is over content that is known.
             let is_read = matches!(kind, AppKind::RandomRead | AppKind::SequentialRead);
             self.counters.verified += u64::from(compared || is_read);
@@ -235,23 +234,23 @@ impl AppSession {
         io.complete(flight.ticket, self.outcome(&flight, status));
     }
 
-    fn judge(&self, flight: &Flight, io: &mut impl Io) -> OpStatus {
+    fn check_reply(&self, flight: &Flight, io: &mut impl Io) -> OpStatus {
         let Reply::Body { checksum, wrong_at, .. } = flight.reply else { return OpStatus::Ok };
-        let words = Words(&flight.asked);
+        let label = RequestLabel(&flight.request);
         if let Some(at) = wrong_at {
-            io.explain(format_args!("{words}: byte {at} of the reply differs from the work block"));
+            io.explain(format_args!("{label}: byte {at} of the reply differs from the work block"));
             return OpStatus::Failed(ErrorClass::Corrupt);
         }
-        let expected = self.worker.checksum(&flight.asked);
+        let expected = self.worker.checksum(&flight.request);
         if checksum == expected {
             return OpStatus::Ok;
         }
-        io.explain(format_args!("{words}: checksum {checksum:#010x} instead of {expected:#010x}"));
+        io.explain(format_args!("{label}: checksum {checksum:#010x} instead of {expected:#010x}"));
         OpStatus::Failed(ErrorClass::Corrupt)
     }
 
     fn outcome(&self, flight: &Flight, status: OpStatus) -> Outcome {
-        let kind = flight.asked.op.kind;
+        let kind = flight.request.op.kind;
         let (bytes_read, bytes_written) = match flight.reply {
             Reply::Awaited => (0, 0),
             Reply::Body { left, .. } => (
@@ -266,7 +265,7 @@ impl AppSession {
     fn fail(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, io: &mut impl Io) {
         let Some(flight) = self.flight.take() else { return };
         self.answered = None;
-        io.explain(format_args!("{}: {why}", Words(&flight.asked)));
+        io.explain(format_args!("{}: {why}", RequestLabel(&flight.request)));
         io.complete(flight.ticket, self.outcome(&flight, OpStatus::Failed(class)));
     }
 
@@ -287,27 +286,27 @@ impl AppSession {
     /// Bytes that answer nothing: the connection is out of step.
     fn refuse(&mut self, bytes: &[u8], io: &mut impl Io) {
         self.hang_up(io);
-        if let Some(asked) = self.answered.take() {
-            io.explain(format_args!("{}: {}", Words(&asked), SurplusBytes(bytes.len())));
-            io.surplus(asked.op.kind.op_kind());
+        if let Some(request) = self.answered.take() {
+            io.explain(format_args!("{}: {}", RequestLabel(&request), TrailingBytes(bytes.len())));
+            io.report_trailing_bytes(request.op.kind.op_kind());
         }
     }
 
     /// The connection is gone.
     fn cut(&mut self, class: ErrorClass, why: fmt::Arguments<'_>, now: Nanos, io: &mut impl Io) {
         let was = std::mem::replace(&mut self.line, Line::None);
-        let held = self.pieces.held() > 0;
+        let is_partial = self.pieces.buffered() > 0;
         self.pieces.clear();
-        let (class, stage) = match (was, self.flight.map(|flight| flight.reply)) {
+        let (class, phase) = match (was, self.flight.map(|flight| flight.reply)) {
             (Line::Ready(_), Some(Reply::Body { .. })) => (ErrorClass::Truncated, "in the reply"),
-            (Line::Ready(_), _) if held => (ErrorClass::Truncated, "in the reply"),
+            (Line::Ready(_), _) if is_partial => (ErrorClass::Truncated, "in the reply"),
             (Line::Ready(_), _) => (class, "before the reply"),
             _ => {
                 self.not_before = now.saturating_add(RECONNECT_AFTER);
                 (class, "before the server had greeted")
             }
         };
-        self.fail(class, format_args!("{why} {stage}"), io);
+        self.fail(class, format_args!("{why} {phase}"), io);
     }
 }
 
@@ -323,11 +322,11 @@ impl Session for AppSession {
     }
 
     fn issue(&mut self, ticket: Ticket, op: AppOp, now: Nanos, io: &mut impl Io) {
-        let asked = self.place(op);
+        let request = self.build_request(op);
         let deadline = now.saturating_add(self.op_timeout);
-        self.flight = Some(Flight { ticket, asked, deadline, reply: Reply::Awaited });
+        self.flight = Some(Flight { ticket, request, deadline, reply: Reply::Awaited });
         match self.line {
-            Line::Ready(link) => self.worker.send(&asked, link, io),
+            Line::Ready(link) => self.worker.send(&request, link, io),
             Line::None => self.connect(now, io),
             Line::Resting | Line::Connecting(_) | Line::Greeting(_) => {}
         }
@@ -366,7 +365,7 @@ impl Session for AppSession {
                     self.line = Line::Ready(link);
                     self.begin_appends_anew();
                     if let Some(flight) = &self.flight {
-                        self.worker.send(&flight.asked, link, io);
+                        self.worker.send(&flight.request, link, io);
                     }
                 }
                 Err(broken) => {
@@ -438,13 +437,10 @@ impl Session for AppSession {
         let awaits_long_body = self.line == Line::Ready(link)
             && self.flight.as_ref().is_some_and(|flight| {
                 matches!(flight.reply, Reply::Awaited)
-                    && !flight.asked.op.compare
-                    && self.worker.site.body_bytes(flight.asked.op.kind) >= DISCARD_BYTES_MIN
+                    && !flight.request.op.compare
+                    && self.worker.site.body_bytes(flight.request.op.kind) >= DISCARD_BYTES_MIN
             });
-        match awaits_long_body {
-            true => REPLY_HEADER_BYTES - self.pieces.held(),
-            false => usize::MAX,
-        }
+        if awaits_long_body { REPLY_HEADER_BYTES - self.pieces.buffered() } else { usize::MAX }
     }
 
     fn lost(&self) -> Option<String> {

@@ -1,9 +1,9 @@
-//! What all clients of a load point ask for in the same way, and what must come back.
+//! The requests that are equal for all clients of a load point, and their expected replies.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Io, Link};
+use plimsoll_engine::interface::{Io, Link};
 use plimsoll_protocol::content::ContentTable;
 
 use crate::op::{AppKind, AppOp, Segment};
@@ -20,7 +20,7 @@ pub struct AppSite {
     pub content: ContentTable,
     /// Their size.
     pub segment: Segment,
-    /// Size a client asks for; zero where no transaction needs a segment.
+    /// Size a client requests; zero if no transaction needs a segment.
     pub segment_bytes: u64,
     payload_bytes: u32,
     reply_bytes: u32,
@@ -44,8 +44,8 @@ impl AppSite {
             reply_bytes: workload.reply_bytes - REPLY_HEADER_BYTES as u32,
             server_client_bytes: workload.server_client_bytes,
             work: workload.work,
-            after_work: SeedMap::over_work(workload.work),
-            after_body: SeedMap::over(body),
+            after_work: SeedMap::from_work(workload.work),
+            after_body: SeedMap::from_bytes(body),
         }
     }
 
@@ -63,7 +63,7 @@ impl AppSite {
         }
     }
 
-    /// The body of a good reply, where it is known.
+    /// The body of a good reply, if it is known.
     pub fn body(&self, kind: AppKind) -> Option<&'static [u8]> {
         (kind == AppKind::ServerClient).then(|| &work_block()[..self.server_client_bytes as usize])
     }
@@ -75,9 +75,9 @@ pub fn segment_of(workload: &AppWorkload, scale: f64) -> Segment {
     Segment::new(segment_mib, scale, access_bytes, segment_access_ratio)
 }
 
-/// A transaction with its place: what a request is made of, and what its reply must be.
+/// A transaction with its offset: the content of the request, and of the expected reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Request {
     /// The transaction.
     pub op: AppOp,
     /// The reply repeats it.
@@ -104,9 +104,9 @@ impl WorkerSite {
     }
 
     /// Sends the request in one piece.
-    pub fn send(&self, asked: &Asked, link: Link, io: &mut impl Io) {
-        let payload = self.payload(asked);
-        let header = self.header(asked, payload.len() as u32).encode();
+    pub fn send(&self, request: &Request, link: Link, io: &mut impl Io) {
+        let payload = self.payload(request);
+        let header = self.header(request, payload.len() as u32).encode();
         if payload.is_empty() {
             return io.send(link, &header);
         }
@@ -117,21 +117,21 @@ impl WorkerSite {
         io.send(link, &out);
     }
 
-    fn header(&self, asked: &Asked, payload_bytes: u32) -> RequestHeader {
-        let kind = asked.op.kind.request_type();
+    fn header(&self, request: &Request, payload_bytes: u32) -> RequestHeader {
+        let kind = request.op.kind.request_type();
         let site = &*self.site;
         let size = match kind {
             RequestType::Read => site.segment.block_bytes(),
-            _ => site.body_bytes(asked.op.kind),
+            _ => site.body_bytes(request.op.kind),
         };
-        let has_place = matches!(kind, RequestType::Read | RequestType::Write);
+        let has_offset = matches!(kind, RequestType::Read | RequestType::Write);
         RequestHeader {
             payload_bytes,
             kind,
-            id: asked.id,
+            id: request.id,
             size,
-            offset: if has_place { asked.offset } else { 0 },
-            seed: asked.op.seed,
+            offset: if has_offset { request.offset } else { 0 },
+            seed: request.op.seed,
             work: if kind == RequestType::Processor { site.work } else { 0 },
         }
     }
@@ -145,32 +145,31 @@ impl WorkerSite {
         }
     }
 
-    fn payload(&self, asked: &Asked) -> &[u8] {
-        let bytes = self.payload_bytes(asked.op.kind) as usize;
-        self.site.content.bytes(asked.key, asked.offset, bytes)
+    fn payload(&self, request: &Request) -> &[u8] {
+        let bytes = self.payload_bytes(request.op.kind) as usize;
+        self.site.content.bytes(request.key, request.offset, bytes)
     }
 
     /// The checksum of a good reply.
-    pub fn checksum(&self, asked: &Asked) -> u32 {
-        let (site, seed) = (&*self.site, asked.op.seed);
-        match asked.op.kind.request_type() {
+    pub fn checksum(&self, request: &Request) -> u32 {
+        let (site, seed) = (&*self.site, request.op.seed);
+        match request.op.kind.request_type() {
             RequestType::Processor => site.after_work.apply(seed),
             RequestType::ServerClient => site.after_body.apply(seed),
             RequestType::Read => {
                 let bytes = site.segment.block_bytes() as usize;
-                checksum(seed, site.content.bytes(asked.key, asked.offset, bytes))
+                checksum(seed, site.content.bytes(request.key, request.offset, bytes))
             }
-            _ => checksum(seed, self.payload(asked)),
+            _ => checksum(seed, self.payload(request)),
         }
     }
 }
 
-/// What becomes of a seed: the checksum over bytes that are always the same, without going over
-/// them again.
+/// The checksum over constant bytes for any seed, without reading them again.
 ///
 /// CRC-32 is linear: what a seed becomes over given bytes is `M · seed ⊕ c` over the two-element
-/// field. So the answer to work that keeps a server busy for a millisecond, or over a body that
-/// nobody looks at, is known in nanoseconds for every seed.
+/// field. So the answer to work that keeps a server busy for a millisecond, or over a body that is
+/// not read, is known in nanoseconds for every seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SeedMap {
     of_zero: u32,
@@ -180,15 +179,15 @@ struct SeedMap {
 
 impl SeedMap {
     /// Over `bytes`.
-    fn over(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8]) -> Self {
         let of_zero = checksum(0, bytes);
         Self { of_zero, bits: std::array::from_fn(|bit| checksum(1 << bit, bytes) ^ of_zero) }
     }
 
-    /// Over so many units of work.
-    fn over_work(units: u32) -> Self {
-        let mut unit = Self::over(work_block());
-        let mut all = Self::over(&[]);
+    /// Over this many units of work.
+    fn from_work(units: u32) -> Self {
+        let mut unit = Self::from_bytes(work_block());
+        let mut all = Self::from_bytes(&[]);
         let mut left = units;
         while left > 0 {
             if left & 1 == 1 {
@@ -228,12 +227,12 @@ mod tests {
             seed: u32,
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            prop_assert_eq!(SeedMap::over(&bytes).apply(seed), checksum(seed, &bytes));
+            prop_assert_eq!(SeedMap::from_bytes(&bytes).apply(seed), checksum(seed, &bytes));
         }
 
         #[test]
         fn work_is_known_without_doing_it(seed: u32, units in 0_u32..40) {
-            prop_assert_eq!(SeedMap::over_work(units).apply(seed), work_checksum(seed, units));
+            prop_assert_eq!(SeedMap::from_work(units).apply(seed), work_checksum(seed, units));
         }
     }
 }

@@ -132,13 +132,13 @@ fn a_second_reply_behind_a_body_that_was_dropped_fails_the_transaction_it_belong
     bench.issue_op(op);
     let reply = bench.reply();
     bench.bytes(&reply[..REPLY_HEADER_BYTES]);
-    let (link, asked) = bench.io.discards[0];
-    bench.session.on_discarded(link, asked, bench.now, &mut bench.io);
+    let (link, discard_bytes) = bench.io.discards[0];
+    bench.session.on_discarded(link, discard_bytes, bench.now, &mut bench.io);
     // The next read takes the last byte and what follows it.
     let next = [&reply[reply.len() - 1..], &reply].concat();
     bench.bytes(&next);
-    let words = format!("the server sent {} bytes behind the reply", reply.len());
-    bench.check_failed(ErrorClass::Surplus, &words);
+    let expected = format!("the server sent {} bytes behind the reply", reply.len());
+    bench.check_failed(ErrorClass::TrailingBytes, &expected);
 }
 
 #[test]
@@ -146,12 +146,12 @@ fn a_surplus_that_comes_later_is_told_once_and_ends_the_connection() {
     let mut bench = Bench::ready();
     bench.bytes(b"another");
     assert_eq!(bench.last().status, OpStatus::Ok, "it has been recorded so");
-    assert_eq!(bench.io.surpluses, [AppKind::ClientServer.op_kind()]);
-    let words = "client/server (request 1): the server sent 7 bytes behind the reply";
-    assert_eq!(bench.io.detail, words);
+    assert_eq!(bench.io.trailing_bytes, [AppKind::ClientServer.op_kind()]);
+    let expected = "client/server (request 1): the server sent 7 bytes behind the reply";
+    assert_eq!(bench.io.detail, expected);
     assert_eq!(bench.io.closed, [bench.link()]);
     bench.bytes(b"more");
-    assert_eq!(bench.io.surpluses.len(), 1);
+    assert_eq!(bench.io.trailing_bytes.len(), 1);
     bench.issue(AppKind::Processor);
     assert_eq!(bench.io.links, 2, "the next one connects again");
 }
@@ -164,7 +164,7 @@ fn a_transaction_that_has_failed_does_not_fail_again_for_what_comes_behind_its_r
     bench.answer();
     assert!(bench.io.closed.is_empty());
     bench.bytes(b"another");
-    assert_eq!((bench.io.surpluses.len(), bench.io.closed.len()), (0, 1));
+    assert_eq!((bench.io.trailing_bytes.len(), bench.io.closed.len()), (0, 1));
 }
 
 #[test]
@@ -218,13 +218,13 @@ fn statuses_are_told_and_only_some_end_the_connection() {
 
 #[test]
 fn what_answers_something_else_ends_the_connection() {
-    let check = |class, words: &str, change: fn(&mut Vec<u8>)| {
+    let check = |class, expected: &str, change: fn(&mut Vec<u8>)| {
         let mut bench = Bench::ready();
         bench.issue(AppKind::ClientServer);
         let mut reply = bench.reply();
         change(&mut reply);
         bench.bytes(&reply);
-        bench.check_failed(class, words);
+        bench.check_failed(class, expected);
         assert_eq!(bench.io.closed.len(), 1);
         bench.issue(AppKind::Processor);
         assert_eq!(bench.io.links, 2, "the next one connects again");
@@ -234,12 +234,12 @@ fn what_answers_something_else_ends_the_connection() {
     check(ErrorClass::Malformed, "status 77 is not known", |reply| reply[5] = 77);
     check(ErrorClass::Malformed, "a payload of 4294967295 bytes", |reply| reply[..4].fill(255));
     check(ErrorClass::Length, "a body of 999 bytes instead of 1000", |reply| reply[3] -= 1);
-    check(ErrorClass::Surplus, "sent 1 byte behind the reply", |reply| reply.push(0));
+    check(ErrorClass::TrailingBytes, "sent 1 byte behind the reply", |reply| reply.push(0));
 }
 
 #[test]
 fn a_refused_client_leaves_and_says_why() {
-    for (refusal, words) in [
+    for (refusal, expected) in [
         (Refusal::Version, "version 1"),
         (Refusal::SegmentSize, "--segment-max"),
         (Refusal::NoRoom, "no room for a data segment of 256 KiB"),
@@ -250,8 +250,8 @@ fn a_refused_client_leaves_and_says_why() {
         bench.issue(AppKind::Processor);
         bench.connect();
         bench.answer();
-        bench.check_failed(ErrorClass::Rejected, words);
-        assert!(bench.session.lost().unwrap().contains(words));
+        bench.check_failed(ErrorClass::Rejected, expected);
+        assert!(bench.session.lost().unwrap().contains(expected));
         assert!(!bench.session.has_room());
         assert_eq!(bench.io.closed.len(), 1);
     }
@@ -308,10 +308,10 @@ fn a_server_that_greets_nobody_is_not_tried_without_a_pause() {
 #[test]
 fn a_reply_that_does_not_come_in_time_is_a_timeout() {
     let mut bench = Bench::new();
-    let check = |bench: &mut Bench, words: &str| {
+    let check = |bench: &mut Bench, expected: &str| {
         bench.now = bench.session.next_deadline().unwrap();
         bench.session.on_timer(bench.now, &mut bench.io);
-        bench.check_failed(ErrorClass::Timeout, words);
+        bench.check_failed(ErrorClass::Timeout, expected);
         assert_eq!(bench.session.next_deadline(), None);
     };
     bench.issue(AppKind::ClientServer);
@@ -346,7 +346,7 @@ fn bytes_that_answer_nothing_end_the_connection() {
 fn a_client_without_disk_transactions_asks_for_no_segment() {
     let mut workload = AppWorkload::default();
     (workload.mix.random_read, workload.mix.random_write) = (0.0, 0.0);
-    let mut bench = Bench::of(Arc::new(AppSite::new(&workload, SCALE)));
+    let mut bench = Bench::from_site(Arc::new(AppSite::new(&workload, SCALE)));
     bench.issue(AppKind::Processor);
     bench.connect();
     bench.answer();
@@ -357,8 +357,8 @@ fn a_client_without_disk_transactions_asks_for_no_segment() {
 fn the_checksum_of_a_body_is_over_the_work_block() {
     let worker = WorkerSite::new(Arc::new(AppSite::new(&AppWorkload::default(), 1.0)));
     let op = AppOp { kind: AppKind::ServerClient, seed: 5, block: 0, compare: false };
-    let asked = Asked { op, id: 1, offset: 0, key: 0 };
-    assert_eq!(worker.checksum(&asked), checksum(5, &work_block()[..16_384]));
+    let request = Request { op, id: 1, offset: 0, key: 0 };
+    assert_eq!(worker.checksum(&request), checksum(5, &work_block()[..16_384]));
 }
 
 proptest! {
@@ -401,6 +401,6 @@ proptest! {
         bench.now += OP_TIMEOUT;
         bench.session.on_timer(bench.now, &mut bench.io);
         prop_assert_eq!(bench.io.done.len() - before, issued);
-        prop_assert!(bench.session.pieces.held() <= WELCOME_BYTES);
+        prop_assert!(bench.session.pieces.buffered() <= WELCOME_BYTES);
     }
 }

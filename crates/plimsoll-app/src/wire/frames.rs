@@ -50,7 +50,7 @@ impl RequestType {
 /// | 4 | 1 | type ([`RequestType`]) |
 /// | 5 | 3 | zero |
 /// | 8 | 4 | id, which the reply repeats |
-/// | 12 | 4 | size: bytes wanted back (types 1 and 3) or bytes to read (type 4) |
+/// | 12 | 4 | size: bytes requested (types 1 and 3) or bytes to read (type 4) |
 /// | 16 | 8 | offset in the segment (types 4 and 5) |
 /// | 24 | 4 | seed of the checksum |
 /// | 28 | 4 | units of work (type 2) |
@@ -63,7 +63,7 @@ pub struct RequestHeader {
     pub kind: RequestType,
     /// The reply repeats it.
     pub id: u32,
-    /// Bytes wanted back, or to read.
+    /// Bytes requested, or to read.
     pub size: u32,
     /// Where in the segment.
     pub offset: u64,
@@ -179,13 +179,13 @@ impl Status {
 pub struct ReplyHeader {
     /// Bytes of payload that follow.
     pub payload_bytes: u32,
-    /// Type of the request, as a number: a reply to a type nobody knows has one too.
+    /// Type of the request, as a number: a reply to an unknown type has one too.
     pub kind: u8,
     /// How it ended.
     pub status: Status,
     /// Of the request.
     pub id: u32,
-    /// Of what the request touched; `docs/app-protocol.md` says of what for each type.
+    /// Of what the request touched; `docs/app-protocol.md` specifies it for each type.
     pub checksum: u32,
     /// Time in the server; zero: not measured.
     pub server_ns: u64,

@@ -1,4 +1,4 @@
-//! Greetings: what a client is and wants, what a server offers or why it refuses.
+//! Greetings: what a client is and requests, what a server offers or why it refuses.
 
 use super::{MAGIC, VERSION, WireError, array, u16_at, u32_at, u64_at};
 
@@ -23,7 +23,7 @@ pub struct Hello {
     pub version: u16,
     /// Its number. Two connections that give the same share a segment.
     pub client: u32,
-    /// Size its segment shall have; zero: none is needed.
+    /// Requested size of its segment; zero: none is needed.
     pub segment_bytes: u64,
 }
 
@@ -38,7 +38,8 @@ impl Hello {
         bytes
     }
 
-    /// From bytes. The version is not judged here: a server names its own to one it cannot serve.
+    /// From bytes. The version is not checked here: a server replies with its own to a client that
+    /// it cannot serve.
     pub fn decode(bytes: &[u8; HELLO_BYTES]) -> Result<Self, WireError> {
         magic(bytes)?;
         let version = u16_at(bytes, 4);
@@ -110,7 +111,7 @@ impl Welcome {
         bytes
     }
 
-    /// From bytes. A server of another version says so and nothing else that could be relied on.
+    /// From bytes. From a server of another version only the version is reliable.
     pub fn decode(bytes: &[u8; WELCOME_BYTES]) -> Result<Self, WireError> {
         magic(bytes)?;
         let version = u16_at(bytes, 4);
@@ -146,9 +147,9 @@ pub enum Refusal {
     SegmentSize = 2,
     /// No room for the segment.
     NoRoom = 3,
-    /// It has as many connections as it takes.
+    /// It has reached its limit of connections.
     Full = 4,
-    /// It cannot use the segment's file; its own log says why.
+    /// It cannot use the segment's file; its own log has the reason.
     Storage = 5,
     /// It is about to end.
     Ending = 6,

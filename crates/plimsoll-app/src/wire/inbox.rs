@@ -21,7 +21,7 @@ pub enum Arrived {
     Request(RequestHeader),
 }
 
-/// Bytes that are no message. Nothing behind them can be found.
+/// Bytes that are no message. Nothing after them can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// No greeting of the protocol.
@@ -37,7 +37,7 @@ pub enum Malformed {
     },
 }
 
-/// What one connection has received and nobody has taken.
+/// What one connection has received and not yet handed on.
 #[derive(Debug, Default)]
 pub struct Inbox {
     /// Zeroes where nothing has arrived.
@@ -60,8 +60,8 @@ impl Inbox {
         FRAME_BYTES_MAX - (self.end - self.start)
     }
 
-    /// A place to read into that is there already, perhaps none; at most [`Inbox::room`] long.
-    /// Say [`Inbox::arrived`] afterwards.
+    /// Allocated room to read into, perhaps empty; at most [`Inbox::room`] long. Call
+    /// [`Inbox::arrived`] afterwards.
     pub fn space(&mut self) -> &mut [u8] {
         if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -81,9 +81,9 @@ impl Inbox {
             return;
         }
         let needed = self.end + rest.len();
-        let wanted = needed.next_power_of_two().min(FRAME_BYTES_MAX);
-        self.bytes.reserve_exact(wanted - self.bytes.len());
-        self.bytes.resize(wanted, 0);
+        let capacity = needed.next_power_of_two().min(FRAME_BYTES_MAX);
+        self.bytes.reserve_exact(capacity - self.bytes.len());
+        self.bytes.resize(capacity, 0);
         self.bytes[self.end..needed].copy_from_slice(rest);
         self.end = needed;
     }
@@ -98,20 +98,20 @@ impl Inbox {
 
     /// The next message, once it is complete. A request stays until [`Inbox::finish`].
     pub fn next_message(&mut self) -> Result<Option<Arrived>, Malformed> {
-        let held = &self.bytes[self.start..self.end];
+        let received = &self.bytes[self.start..self.end];
         if !self.greeted {
-            let Some((hello, _)) = held.split_first_chunk::<HELLO_BYTES>() else {
-                return foreign(held).map_or(Ok(None), |why| Err(Malformed::Hello(why)));
+            let Some((hello, _)) = received.split_first_chunk::<HELLO_BYTES>() else {
+                return foreign(received).map_or(Ok(None), |why| Err(Malformed::Hello(why)));
             };
             let hello = Hello::decode(hello).map_err(Malformed::Hello)?;
             self.greeted = true;
             self.start += HELLO_BYTES;
             return Ok(Some(Arrived::Hello(hello)));
         }
-        let Some((header, rest)) = held.split_first_chunk::<REQUEST_HEADER_BYTES>() else {
+        let Some((header, rest)) = received.split_first_chunk::<REQUEST_HEADER_BYTES>() else {
             return Ok(None);
         };
-        let request = judged(header)?;
+        let request = decode_request(header)?;
         let payload_bytes = request.payload_bytes as usize;
         if rest.len() < payload_bytes {
             return Ok(None);
@@ -134,7 +134,7 @@ impl Inbox {
         }
     }
 
-    /// Whether nothing has arrived that was not taken.
+    /// Whether everything that arrived was taken.
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -153,14 +153,14 @@ impl Inbox {
 }
 
 /// Another protocol shows in its first bytes; its client may never send as many as a greeting has.
-fn foreign(held: &[u8]) -> Option<WireError> {
+fn foreign(received: &[u8]) -> Option<WireError> {
     let mut hello = Hello { version: 0, client: 0, segment_bytes: 0 }.encode();
-    let magic_bytes = held.len().min(4);
-    hello[..magic_bytes].copy_from_slice(&held[..magic_bytes]);
+    let magic_bytes = received.len().min(4);
+    hello[..magic_bytes].copy_from_slice(&received[..magic_bytes]);
     Hello::decode(&hello).err()
 }
 
-fn judged(header: &[u8; REQUEST_HEADER_BYTES]) -> Result<RequestHeader, Malformed> {
+fn decode_request(header: &[u8; REQUEST_HEADER_BYTES]) -> Result<RequestHeader, Malformed> {
     let id = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
     let malformed = |why| Malformed::Request { id, kind: header[4], why };
     let request = RequestHeader::decode(header).map_err(|why| malformed(Some(why)))?;
@@ -168,10 +168,7 @@ fn judged(header: &[u8; REQUEST_HEADER_BYTES]) -> Result<RequestHeader, Malforme
         request.kind,
         RequestType::ClientServer | RequestType::Write | RequestType::Append
     );
-    if request.payload_bytes > 0 && !has_payload {
-        return Err(malformed(None));
-    }
-    Ok(request)
+    if request.payload_bytes > 0 && !has_payload { Err(malformed(None)) } else { Ok(request) }
 }
 
 #[cfg(test)]

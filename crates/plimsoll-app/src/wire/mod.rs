@@ -3,7 +3,7 @@
 //!
 //! A connection begins with [`Hello`] and [`Welcome`]; then every request has one reply, in order.
 //! A frame is a header of fixed size and the payload whose length the header names. A length above
-//! [`PAYLOAD_BYTES_MAX`] is refused before anything is kept for it.
+//! [`PAYLOAD_BYTES_MAX`] is refused before memory is reserved for it.
 
 mod frames;
 mod hello;
@@ -22,13 +22,14 @@ pub use self::hello::{HELLO_BYTES, Hello, Refusal, WELCOME_BYTES, Welcome};
 pub const MAGIC: [u8; 4] = *b"PLMS";
 /// The version of the protocol that is spoken here.
 pub const VERSION: u16 = 1;
-/// Longest payload of a frame, either way: what one connection can make a peer keep.
+/// Longest payload of a frame in either direction: the memory that one connection can make a peer
+/// use.
 pub const PAYLOAD_BYTES_MAX: u32 = 64 * 1_024;
 /// Most work a processor request may ask for: about four seconds on a processor of today, which
 /// takes 4 µs for a unit.
 pub const WORK_MAX: u32 = 1_000_000;
 
-/// Why bytes are no message. None of them is worth going on for: the connection ends.
+/// Why bytes are no message. Each ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Another protocol.
@@ -37,16 +38,16 @@ pub enum WireError {
     /// A payload that is too long.
     #[error("a payload of {0} bytes; at most {PAYLOAD_BYTES_MAX} are allowed")]
     Payload(u32),
-    /// A type nobody knows.
+    /// An unknown type.
     #[error("request type {0} is not known")]
     Type(u8),
-    /// A status nobody knows.
+    /// An unknown status.
     #[error("status {0} is not known")]
     Status(u16),
     /// A reserved field that is not zero.
     #[error("a reserved field is not zero")]
     Reserved,
-    /// A processor request that asks for too much.
+    /// A processor request for too much work.
     #[error("{0} units of work; at most {WORK_MAX} are allowed")]
     Work(u32),
     /// A request for more bytes than fit in a reply.
@@ -77,22 +78,22 @@ pub fn work_checksum(seed: u32, work: u32) -> u32 {
     (0..work).fold(seed, |sum, _| checksum(sum, work_block()))
 }
 
-/// Sixteen bits at `at`.
+/// Sixteen bits at `new`.
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array(bytes, at))
 }
 
-/// Thirty-two bits at `at`.
+/// Thirty-two bits at `new`.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array(bytes, at))
 }
 
-/// Sixty-four bits at `at`.
+/// Sixty-four bits at `new`.
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array(bytes, at))
 }
 
-/// `N` bytes at `at`.
+/// `N` bytes at `new`.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("the slice has N bytes")
 }

@@ -69,9 +69,12 @@ fn lengths_above_the_limits_are_refused() {
     };
     let check = |request: RequestHeader| RequestHeader::decode(&request.encode());
     assert_eq!(check(good), Ok(good));
-    let over = PAYLOAD_BYTES_MAX + 1;
-    assert_eq!(check(RequestHeader { payload_bytes: over, ..good }), Err(WireError::Payload(over)));
-    assert_eq!(check(RequestHeader { size: over, ..good }), Err(WireError::Size(over)));
+    let too_large = PAYLOAD_BYTES_MAX + 1;
+    assert_eq!(
+        check(RequestHeader { payload_bytes: too_large, ..good }),
+        Err(WireError::Payload(too_large))
+    );
+    assert_eq!(check(RequestHeader { size: too_large, ..good }), Err(WireError::Size(too_large)));
     let work = WORK_MAX + 1;
     assert_eq!(check(RequestHeader { work, ..good }), Err(WireError::Work(work)));
 }
@@ -128,7 +131,7 @@ proptest! {
     }
 }
 
-/// The specification says what the code does: its test vectors are checked below.
+/// The specification, whose test vectors are checked below.
 const DOCUMENT: &str = include_str!("../../../../docs/app-protocol.md");
 
 /// The lines of hexadecimal, without spaces.

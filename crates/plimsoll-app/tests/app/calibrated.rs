@@ -85,8 +85,8 @@ fn rows(path: &Path) -> Vec<[u64; 3]> {
 
 #[test]
 fn a_request_is_answered_after_its_service_time_and_logged() {
-    let place = tempfile::tempdir().unwrap();
-    let log = place.path().join("log.csv");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let log = temp_dir.path().join("log.csv");
     let server = serve("service=const:5ms,servers=1", Some(log.clone()));
     let mut stream = greeted(server.address);
     for id in 0..10 {
@@ -99,8 +99,8 @@ fn a_request_is_answered_after_its_service_time_and_logged() {
     drop(server);
     let rows = rows(&log);
     assert_eq!(rows.len(), 10);
-    for [arrival, departure, sent] in rows {
-        assert!(departure == arrival + 5_000_000 && sent >= departure);
+    for [arrival, completion, sent] in rows {
+        assert!(completion == arrival + 5_000_000 && sent >= completion);
     }
 }
 
@@ -159,8 +159,8 @@ fn requests_that_come_together_on_one_connection_are_served_one_after_the_other(
 
 #[test]
 fn a_stall_holds_what_arrives_in_it_and_the_log_says_when_it_was() {
-    let place = tempfile::tempdir().unwrap();
-    let log = place.path().join("log.csv");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let log = temp_dir.path().join("log.csv");
     let server = serve("service=const:1ms,servers=1,stall=1s@20ms", Some(log.clone()));
     let mut stream = greeted(server.address);
     let mut longest_ns = 0;
@@ -177,9 +177,9 @@ fn a_stall_holds_what_arrives_in_it_and_the_log_says_when_it_was() {
     let (from, until): (u64, u64) = (from.parse().unwrap(), until.parse().unwrap());
     assert_eq!(until - from, 1_000_000_000);
     let rows = rows(&log);
-    assert!(rows.iter().all(|[_, departure, _]| !(from..until).contains(departure)));
+    assert!(rows.iter().all(|[_, completion, _]| !(from..until).contains(completion)));
     assert_eq!(
-        rows.iter().map(|[arrival, departure, _]| departure - arrival).max(),
+        rows.iter().map(|[arrival, completion, _]| completion - arrival).max(),
         Some(longest_ns)
     );
 }
@@ -257,10 +257,10 @@ fn a_client_that_never_stops_asking_for_figures_keeps_neither_the_others_waiting
 fn who_sends_no_more_gets_the_reply_and_then_the_end() {
     let server = serve("service=const:1ms,servers=4", None);
     let hello = Hello { version: VERSION, client: 1, segment_bytes: 0 };
-    let asked = request(RequestType::ClientServer, 9, b"the last one");
+    let question = request(RequestType::ClientServer, 9, b"the last one");
     for _ in 0..50 {
         let mut stream = connect(server.address);
-        stream.write_all(&[&hello.encode()[..], &asked].concat()).unwrap();
+        stream.write_all(&[&hello.encode()[..], &question].concat()).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         welcome(&mut stream);
         assert_eq!(reply(&mut stream).0.id, 9);

@@ -27,9 +27,9 @@ fn five_thousand_connections_are_served_at_once() {
         assert_eq!(client.welcome().refusal, None);
     }
     for round in 0..2 {
-        let asked = RequestHeader { id: round, size: 64, ..request(RequestType::ClientServer) };
+        let question = RequestHeader { id: round, size: 64, ..request(RequestType::ClientServer) };
         for client in &mut clients {
-            client.send(&frame(asked, &[9; 300]));
+            client.send(&frame(question, &[9; 300]));
         }
         for client in &mut clients {
             let (header, payload) = client.reply();

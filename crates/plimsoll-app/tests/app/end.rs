@@ -10,7 +10,7 @@ use plimsoll_app::wire::{RequestHeader, RequestType, Status, work_checksum};
 use crate::support::{TIME_LIMIT, config, frame, request, serve};
 use plimsoll_testkit::program::wait_until;
 
-/// Work that is still under way after a few exchanges, on a machine that pauses too.
+/// Work that is still in progress after a few exchanges, even on a machine that pauses.
 const LONG: Duration = Duration::from_millis(1_500);
 
 #[test]
@@ -22,10 +22,11 @@ fn what_is_under_way_is_answered_and_what_waits_is_refused() {
     let long = watcher.long_request(LONG);
     served.send(&frame(long, b""));
     wait_until("the only thread has taken it", || {
-        watcher.says("plimsoll_app_threads_busy 1") && watcher.says("plimsoll_app_queue_length 0")
+        watcher.has_metric_line("plimsoll_app_threads_busy 1")
+            && watcher.has_metric_line("plimsoll_app_queue_length 0")
     });
     waiting.send(&frame(long, b""));
-    wait_until("the next request waits", || watcher.says("plimsoll_app_queue_length 1"));
+    wait_until("the next request waits", || watcher.has_metric_line("plimsoll_app_queue_length 1"));
     let address = server.address;
     server.serving.stop.request();
     assert_eq!(waiting.reply().0.status, Status::Ending);
@@ -47,7 +48,7 @@ fn neither_long_work_nor_silent_clients_hold_the_end_up() {
     beginner.send(&frame(request(RequestType::Write), &[0; 100])[..50]);
     let stranger = server.stranger();
     let mut watcher = server.client(3, 0);
-    wait_until("a thread is busy", || watcher.says("plimsoll_app_threads_busy 1"));
+    wait_until("a thread is busy", || watcher.has_metric_line("plimsoll_app_threads_busy 1"));
     let took = server.end();
     assert!(took < Duration::from_secs(15), "{took:?}");
     drop(stranger);

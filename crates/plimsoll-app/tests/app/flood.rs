@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_app::wire::{PAYLOAD_BYTES_MAX, RequestHeader, RequestType};
 use plimsoll_testkit::clock::now;
 
-/// A server that listens to nobody else must fail its test instead of never ending it.
+/// A server that stops serving others must fail its test instead of blocking it.
 const LASTS_MAX: Duration = Duration::from_secs(40);
 /// Requests sent together: far more than one read of a server takes.
 const TOGETHER: usize = 16_384;
@@ -18,7 +18,7 @@ const TOGETHER: usize = 16_384;
 /// of its reads takes.
 const FULL_FRAMES: usize = 100;
 
-/// One connection under way, until this is dropped.
+/// One connection in use until this is dropped.
 pub struct Flood {
     stream: TcpStream,
     read_bytes: Arc<AtomicU64>,

@@ -24,8 +24,8 @@ fn hello(version: u16) -> [u8; HELLO_BYTES] {
 #[track_caller]
 fn check_unharmed(client: &mut Client) {
     let begun = now();
-    let asked = RequestHeader { size: 100, ..request(RequestType::ClientServer) };
-    assert_eq!(client.ask(asked, b"well").0.status, Status::Ok);
+    let question = RequestHeader { size: 100, ..request(RequestType::ClientServer) };
+    assert_eq!(client.ask(question, b"well").0.status, Status::Ok);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
@@ -39,14 +39,14 @@ fn frames_that_make_no_sense_get_one_reply_and_the_end() {
         frame[at..at + bytes.len()].copy_from_slice(bytes);
         frame
     };
-    let over = (PAYLOAD_BYTES_MAX + 1).to_be_bytes();
+    let too_large = (PAYLOAD_BYTES_MAX + 1).to_be_bytes();
     let frames = [
-        with(0, &over),
+        with(0, &too_large),
         with(0, &u32::MAX.to_be_bytes()),
         with(4, &[0]),
         with(4, &[99]),
         with(5, &[1]),
-        with(12, &over),
+        with(12, &too_large),
         with(28, &(WORK_MAX + 1).to_be_bytes()),
         with(39, &[1]),
         // A payload where the type has none.
@@ -116,8 +116,8 @@ fn a_client_that_never_reads_is_ended_and_not_read_for_ever() {
     let mut victim = server.client(1, 0);
     let mut greedy = server.client(2, 0);
     greedy.stream.set_nonblocking(true).unwrap();
-    let asked = RequestHeader { size: PAYLOAD_BYTES_MAX, ..request(RequestType::ServerClient) };
-    let all = frame(asked, b"").repeat(1_000);
+    let question = RequestHeader { size: PAYLOAD_BYTES_MAX, ..request(RequestType::ServerClient) };
+    let all = frame(question, b"").repeat(1_000);
     let mut sent = 0_u64;
     wait_until("the server has had enough", || {
         check_unharmed(&mut victim);
@@ -147,10 +147,10 @@ fn a_client_that_leaves_in_mid_frame_or_without_its_reply_is_forgotten() {
         let mut client = server.client(1, 65_536);
         client.send(&frame(request(RequestType::Write), &[0; 30_000])[..cut]);
     }
-    let asked = RequestHeader { size: PAYLOAD_BYTES_MAX, ..request(RequestType::ServerClient) };
+    let question = RequestHeader { size: PAYLOAD_BYTES_MAX, ..request(RequestType::ServerClient) };
     for _ in 0..10 {
         let mut client = server.client(2, 65_536);
-        client.send(&frame(asked, b"").repeat(50));
+        client.send(&frame(question, b"").repeat(50));
         let mut first = [0; 10];
         client.stream.read_exact(&mut first).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What each type of request gets, and who is let in.
+//! The reply to each type of request, and which clients are admitted.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,35 +18,35 @@ fn every_type_of_request_has_the_answer_of_the_protocol() {
     let mut client = server.client(5, 1 << 20);
     let of = request;
 
-    let asked = RequestHeader { size: 100, ..of(RequestType::ClientServer) };
-    let (header, payload) = client.ask(asked, b"a question");
+    let question = RequestHeader { size: 100, ..of(RequestType::ClientServer) };
+    let (header, payload) = client.ask(question, b"a question");
     assert_eq!((header.status, payload.len()), (Status::Ok, 100));
-    assert_eq!(header.checksum, checksum(asked.seed, b"a question"));
+    assert_eq!(header.checksum, checksum(question.seed, b"a question"));
     assert!(header.server_ns > 0);
 
-    let asked = RequestHeader { work: 3, ..of(RequestType::Processor) };
-    let (header, payload) = client.ask(asked, b"");
-    assert_eq!((header.checksum, payload.len()), (work_checksum(asked.seed, 3), 0));
+    let question = RequestHeader { work: 3, ..of(RequestType::Processor) };
+    let (header, payload) = client.ask(question, b"");
+    assert_eq!((header.checksum, payload.len()), (work_checksum(question.seed, 3), 0));
 
     for size in [0, 1, 65_536] {
-        let asked = RequestHeader { size, ..of(RequestType::ServerClient) };
-        let (header, payload) = client.ask(asked, b"");
+        let question = RequestHeader { size, ..of(RequestType::ServerClient) };
+        let (header, payload) = client.ask(question, b"");
         assert_eq!(payload, work_block()[..size as usize]);
-        assert_eq!(header.checksum, checksum(asked.seed, &payload));
+        assert_eq!(header.checksum, checksum(question.seed, &payload));
     }
 
     let data = &work_block()[100..40_100];
-    let asked = RequestHeader { offset: 1_000_000, ..of(RequestType::Write) };
-    let (header, _) = client.ask(asked, data);
-    assert_eq!((header.status, header.checksum), (Status::Ok, checksum(asked.seed, data)));
-    let asked = RequestHeader { offset: 1_000_000, size: 40_000, ..of(RequestType::Read) };
-    let (header, payload) = client.ask(asked, b"");
-    assert_eq!((header.checksum, payload.len()), (checksum(asked.seed, data), 0));
+    let question = RequestHeader { offset: 1_000_000, ..of(RequestType::Write) };
+    let (header, _) = client.ask(question, data);
+    assert_eq!((header.status, header.checksum), (Status::Ok, checksum(question.seed, data)));
+    let question = RequestHeader { offset: 1_000_000, size: 40_000, ..of(RequestType::Read) };
+    let (header, payload) = client.ask(question, b"");
+    assert_eq!((header.checksum, payload.len()), (checksum(question.seed, data), 0));
 
     client.ask(of(RequestType::Append), b"one");
     client.ask(of(RequestType::Append), b"two");
     let (header, _) = client.ask(RequestHeader { size: 6, ..of(RequestType::Read) }, b"");
-    assert_eq!(header.checksum, checksum(asked.seed, b"onetwo"));
+    assert_eq!(header.checksum, checksum(question.seed, b"onetwo"));
 }
 
 #[test]
@@ -151,9 +151,17 @@ fn a_request_waits_while_all_service_threads_are_busy_and_status_does_not() {
     }
     wait_until("one is served and one waits", || {
         let status = watcher.status();
-        let says = |line| status.lines().any(|found| found == line);
-        says("plimsoll_app_threads_busy 1") && says("plimsoll_app_queue_length 1")
+        let has_line = |line| status.lines().any(|candidate| candidate == line);
+        has_line("plimsoll_app_threads_busy 1") && has_line("plimsoll_app_queue_length 1")
     });
+    let ahead = (0..20).map(|id| RequestHeader { id, ..request(RequestType::Status) });
+    watcher.send(&ahead.flat_map(|status| frame(status, b"")).collect::<Vec<_>>());
+    for id in 0..20 {
+        let (header, text) = watcher.reply();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!((header.id, header.status), (id, Status::Ok));
+        assert!(text.contains("plimsoll_app_queue_length 1\n"), "status {id} waited: {text}");
+    }
     let [first, second] = clients.each_mut().map(|client| client.reply().0);
     assert_eq!(first.status, Status::Ok);
     assert!(second.server_ns > first.server_ns, "{second:?} did not wait for {first:?}");

@@ -1,4 +1,4 @@
-//! The server's own figures, by request and over HTTP, with curl as a judge.
+//! The server's own figures, by request and over HTTP, checked with curl.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ fn with_metrics() -> Running {
 /// Prometheus' text format 0.0.4: every sample belongs to the family announced last, and is a
 /// number.
 fn check_exposition(text: &str) {
-    let (mut family, mut seen) = (String::new(), HashSet::new());
+    let (mut family, mut samples) = (String::new(), HashSet::new());
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').unwrap();
@@ -32,9 +32,9 @@ fn check_exposition(text: &str) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert_eq!(name.split('{').next().unwrap(), family, "{line}");
         assert!(value.parse::<f64>().unwrap() >= 0.0, "{line}");
-        assert!(seen.insert(name.to_owned()), "{line} comes twice");
+        assert!(samples.insert(name.to_owned()), "{line} comes twice");
     }
-    assert!(text.ends_with('\n') && seen.len() > 30, "{text}");
+    assert!(text.ends_with('\n') && samples.len() > 30, "{text}");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn curl_reads_the_same_over_http() {
     assert!(head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{head}");
     check_exposition(body);
     let line = "plimsoll_app_requests_total{type=\"server_client\",status=\"ok\"} 1";
-    assert!(body.lines().any(|found| found == line), "{body}");
+    assert!(body.lines().any(|candidate| candidate == line), "{body}");
     let code = |arguments: &[&str]| {
         let out = ["--output", "/dev/null", "--write-out", "%{http_code}"];
         String::from_utf8(curl(&[&out[..], arguments].concat()).unwrap().output).unwrap()

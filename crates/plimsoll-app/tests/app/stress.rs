@@ -21,16 +21,16 @@ fn exchange(id: u32, dice: u32) -> (RequestHeader, &'static [u8], Option<u32>, u
     let sum = |bytes| Some(checksum(dice, bytes));
     match dice % 6 {
         0 => {
-            let asked = RequestHeader { size: size % 900, ..of(RequestType::ClientServer) };
-            (asked, payload, sum(payload), size % 900)
+            let question = RequestHeader { size: size % 900, ..of(RequestType::ClientServer) };
+            (question, payload, sum(payload), size % 900)
         }
         1 => {
-            let asked = RequestHeader { work: dice % 4, ..of(RequestType::Processor) };
-            (asked, b"", Some(work_checksum(dice, dice % 4)), 0)
+            let question = RequestHeader { work: dice % 4, ..of(RequestType::Processor) };
+            (question, b"", Some(work_checksum(dice, dice % 4)), 0)
         }
         2 => {
-            let asked = RequestHeader { size, ..of(RequestType::ServerClient) };
-            (asked, b"", sum(&work_block()[..size as usize]), size)
+            let question = RequestHeader { size, ..of(RequestType::ServerClient) };
+            (question, b"", sum(&work_block()[..size as usize]), size)
         }
         // What is read depends on the writes of others with the same segment.
         3 => (RequestHeader { size, offset, ..of(RequestType::Read) }, b"", None, 0),
@@ -51,18 +51,18 @@ fn work(client: &mut Client, number: u32) {
     for round in 0..ROUNDS {
         let ahead: Vec<_> = (0..1 + roll() % 4).map(|n| exchange(round * 4 + n, roll())).collect();
         let mut bytes = Vec::new();
-        for (asked, payload, ..) in &ahead {
-            bytes.extend(frame(*asked, payload));
+        for (question, payload, ..) in &ahead {
+            bytes.extend(frame(*question, payload));
         }
         let cut = roll() as usize % bytes.len();
         client.send(&bytes[..cut]);
         client.send(&bytes[cut..]);
-        for (asked, _, sum, answer_bytes) in ahead {
+        for (question, _, sum, answer_bytes) in ahead {
             let (header, payload) = client.reply();
-            assert_eq!((header.id, header.status), (asked.id, Status::Ok), "{asked:?}");
-            assert_eq!((payload.len() as u32, header.kind), (answer_bytes, asked.kind as u8));
+            assert_eq!((header.id, header.status), (question.id, Status::Ok), "{question:?}");
+            assert_eq!((payload.len() as u32, header.kind), (answer_bytes, question.kind as u8));
             if let Some(sum) = sum {
-                assert_eq!(header.checksum, sum, "{asked:?}");
+                assert_eq!(header.checksum, sum, "{question:?}");
             }
         }
         if round % 50 == 0 {

@@ -35,7 +35,7 @@ pub fn serve(config: &AppConfig) -> Running {
 }
 
 impl Running {
-    /// Asks it to end, and waits until it has.
+    /// Ends it, and waits until it has ended.
     pub fn end(self) -> Duration {
         let begun = now();
         drop(self);
@@ -51,7 +51,7 @@ impl Running {
         client
     }
 
-    /// A connection, and nothing said.
+    /// A connection on which nothing was sent.
     pub fn stranger(&self) -> Client {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -105,18 +105,20 @@ impl Client {
 
     /// A processor request that takes at least so long, and not much longer on an idle machine;
     /// afterwards no service thread is at work.
-    pub fn long_request(&mut self, wanted: Duration) -> RequestHeader {
+    pub fn long_request(&mut self, duration: Duration) -> RequestHeader {
         let trial = RequestHeader { work: 500, ..request(RequestType::Processor) };
         // The shortest: whatever else ran on the machine made the others longer.
         let took_ns = (0..5).map(|_| self.ask(trial, b"").0.server_ns.max(1)).min().unwrap();
-        wait_until("all service threads sleep", || self.says("plimsoll_app_threads_busy 0"));
-        let work = u128::from(trial.work) * wanted.as_nanos() / u128::from(took_ns);
+        wait_until("all service threads sleep", || {
+            self.has_metric_line("plimsoll_app_threads_busy 0")
+        });
+        let work = u128::from(trial.work) * duration.as_nanos() / u128::from(took_ns);
         RequestHeader { work: work.clamp(1, 1_000_000) as u32, ..trial }
     }
 
     /// Whether the server's figures have this line.
-    pub fn says(&mut self, line: &str) -> bool {
-        self.status().lines().any(|found| found == line)
+    pub fn has_metric_line(&mut self, line: &str) -> bool {
+        self.status().lines().any(|candidate| candidate == line)
     }
 
     pub fn status(&mut self) -> String {
@@ -142,7 +144,7 @@ impl Client {
 
 const SEED: u32 = 0x1876;
 
-/// A request of that type that asks for nothing yet.
+/// An empty request of that type.
 pub const fn request(kind: RequestType) -> RequestHeader {
     RequestHeader { payload_bytes: 0, kind, id: 77, size: 0, offset: 0, seed: SEED, work: 0 }
 }

@@ -7,7 +7,7 @@
 //! > P(W ≤ t) = e^−u · Σ_{j<k} Q_{k−1−j} · u^j / j!
 //!
 //! where Q_m is the probability that at most m customers wait (at most m + 1 are in the system).
-//! Their probabilities come from the chain embedded at departures, by Ramaswami's recursion, which
+//! Their probabilities come from the chain embedded at completions, by Ramaswami's recursion, which
 //! has no subtraction either.
 
 use super::crossing;
@@ -30,7 +30,7 @@ impl Constant {
         self.rate_per_s * self.service_s
     }
 
-    /// Mean time from arrival to departure (Pollaczek and Khinchine).
+    /// Mean time from arrival to completion (Pollaczek and Khinchine).
     pub fn mean_response_s(&self) -> f64 {
         let rho = self.utilisation();
         self.service_s * (1.0 + rho / (2.0 * (1.0 - rho)))
@@ -73,14 +73,14 @@ impl Constant {
     fn in_system(&self, count: usize) -> Vec<f64> {
         let rho = self.utilisation();
         let more = more_than(rho, count + 2);
-        let mut found = vec![1.0 - rho];
+        let mut probabilities = vec![1.0 - rho];
         for n in 1..count {
             // more[i]: more than i arrivals within one service.
-            let from_empty = found[0] * more[n - 1];
-            let from_others: f64 = (1..n).map(|k| found[k] * more[n - k]).sum();
-            found.push((from_empty + from_others) / (1.0 - more[0]));
+            let from_empty = probabilities[0] * more[n - 1];
+            let from_others: f64 = (1..n).map(|k| probabilities[k] * more[n - k]).sum();
+            probabilities.push((from_empty + from_others) / (1.0 - more[0]));
         }
-        found
+        probabilities
     }
 }
 
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn near(found: f64, wanted: f64, tolerance: f64) {
-        assert!((found - wanted).abs() < tolerance, "{found}, not {wanted}");
+    fn near(actual: f64, expected: f64, tolerance: f64) {
+        assert!((actual - expected).abs() < tolerance, "{actual}, not {expected}");
     }
 
     /// Crommelin's formula, sound while the wait is a few services long.

@@ -1,8 +1,8 @@
-//! What becomes of response times when each also takes a delay of known distribution.
+//! Response times when each also takes a delay of known distribution.
 //!
-//! A percentile of a sum is not the sum of percentiles: where one op in a hundred is delayed by
-//! milliseconds, p95 moves too, since that op leaves the bulk for the tail, and how far depends on
-//! the law of the rest. So the delays are drawn and added, response by response.
+//! A percentile of a sum is not the sum of percentiles. Where one op in a hundred is delayed by
+//! milliseconds, p95 moves too, since that op moves from the bulk to the tail, and how far depends
+//! on the law of the rest. So the delays are drawn and added, response by response.
 
 use plimsoll_model::calibrated::unit_from_bits;
 use plimsoll_model::event::Times;
@@ -20,31 +20,31 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Of what was measured, less `known` of each.
-    pub fn beyond(times: &Times, known: Nanos) -> Self {
+    /// From the measured times, less `baseline` each.
+    pub fn beyond(times: &Times, baseline: Nanos) -> Self {
         let mut samples = 0;
         let step = |value: hdrhistogram::iterators::IterationValue<u32>| {
             samples += value.count_since_last_iteration();
-            let beyond_ns = value.value_iterated_to().saturating_sub(known.0);
+            let beyond_ns = value.value_iterated_to().saturating_sub(baseline.0);
             (samples, beyond_ns as f64 / NANOS_PER_SECOND as f64)
         };
         Self { steps: times.iter_recorded().map(step).collect() }
     }
 
     /// The delay at `unit`, from 0 to 1, of the distribution; 0 of an empty one.
-    fn at(&self, unit: f64) -> f64 {
+    fn quantile_s(&self, unit: f64) -> f64 {
         let Some((samples, _)) = self.steps.last() else { return 0.0 };
-        let wanted = unit * *samples as f64;
-        let step = self.steps.partition_point(|(up_to, _)| *up_to as f64 <= wanted);
+        let rank = unit * *samples as f64;
+        let step = self.steps.partition_point(|(up_to, _)| *up_to as f64 <= rank);
         self.steps[step.min(self.steps.len() - 1)].1
     }
 }
 
-/// Each response with a delay of each of these, drawn independently. The same draws every time, so
-/// that a certificate can be checked.
+/// Each response plus one independently drawn delay of each distribution. The draws are the same
+/// every time, so that a certificate can be checked.
 pub fn delayed(responses_s: &[f64], delays: &[&Delays]) -> Vec<f64> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    let mut draw = |delays: &&Delays| delays.at(unit_from_bits(random.next_u64()));
+    let mut draw = |delays: &&Delays| delays.quantile_s(unit_from_bits(random.next_u64()));
     responses_s
         .iter()
         .map(|response| response + delays.iter().map(&mut draw).sum::<f64>())
@@ -76,8 +76,8 @@ mod tests {
     fn a_constant_delay_moves_everything_by_itself() {
         let mut moved = delayed(&responses(), &[&delays(&[(500, 10)])]);
         for (statistic, expected_s) in [(Statistic::Mean, 1.0e-3), (Statistic::P99, 1.49e-3)] {
-            let found = figure(&mut moved, statistic).unwrap();
-            assert!((found - expected_s).abs() < 2e-6, "{statistic:?} {found}");
+            let actual = figure(&mut moved, statistic).unwrap();
+            assert!((actual - expected_s).abs() < 2e-6, "{statistic:?} {actual}");
         }
     }
 

@@ -1,5 +1,7 @@
-//! How wide a limit must be, so that a sound instrument breaks *any* of a certificate's judgements
-//! at most once in twenty: each of them by so little of that chance as Šidák's correction leaves it.
+//! The width of limits with which a sound instrument breaks *any* of a certificate's judgements at
+//! most once in twenty: each judgement gets the share of that chance that Šidák's correction gives.
+
+use plimsoll_analysis::normal_above;
 
 /// Chance that a sound instrument breaks any judgement of a certificate.
 pub const FAMILY_ERROR: f64 = 0.05;
@@ -18,8 +20,8 @@ pub fn deviate() -> f64 {
     normal_quantile(1.0 - error_of_one() / 2.0)
 }
 
-/// Where one more value like these lies, but for that chance: their logarithms are taken to be
-/// normal, with a standard deviation no smaller than the sample supports (Wilson and Hilferty's
+/// The interval of one more value like these, except for that chance. Their logarithms are taken to
+/// be normal, with a standard deviation no smaller than the sample supports (Wilson and Hilferty's
 /// approximation of χ²). Never narrower than the sample itself. `None` of fewer than two.
 pub fn tolerance_interval(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
@@ -44,14 +46,14 @@ pub fn upper_rank(share: f64, n: usize) -> f64 {
     (share + deviate() * (share * (1.0 - share) / n.max(1) as f64).sqrt()).min(1.0)
 }
 
-/// Most ops of an open load that a queue at this utilisation holds, but for that chance: its length
+/// Most ops of an open load in a queue at this utilisation, except for that chance: its length
 /// falls off at least as fast as the utilisation's powers.
 pub fn queue_length_max(utilisation: f64, servers: u32) -> f64 {
     let inside = utilisation.clamp(0.01, 0.99);
     (error_of_one() / 2.0).ln() / inside.ln() + f64::from(servers)
 }
 
-/// Quantile of the normal distribution: halved to the end from the complementary error function.
+/// Quantile of the normal distribution: halved to the end.
 fn normal_quantile(share: f64) -> f64 {
     let (mut low, mut high) = (-10.0, 10.0);
     for _ in 0..80 {
@@ -61,15 +63,8 @@ fn normal_quantile(share: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Share of a normal distribution below `x`: Abramowitz and Stegun 26.2.17, to 7.5e-8.
 fn normal_below(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
-    let sum = t
-        * (0.319_381_530
-            + t * (-0.356_563_782
-                + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    let above = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum;
-    if x < 0.0 { above } else { 1.0 - above }
+    if x < 0.0 { normal_above(-x) } else { 1.0 - normal_above(x) }
 }
 
 #[cfg(test)]
@@ -81,11 +76,11 @@ mod tests {
 
     #[test]
     fn the_normal_quantiles_are_those_of_the_tables() {
-        for (share, wanted) in
+        for (share, expected) in
             [(0.975, 1.959_96), (0.5, 0.0), (0.9995, 3.290_53), (0.05, -1.644_85)]
         {
-            let found = normal_quantile(share);
-            assert!((found - wanted).abs() < 1e-4, "{share}: {found}");
+            let actual = normal_quantile(share);
+            assert!((actual - expected).abs() < 1e-4, "{share}: {actual}");
         }
     }
 
@@ -96,9 +91,9 @@ mod tests {
         assert!((3.7..3.8).contains(&deviate()), "{}", deviate());
     }
 
-    /// The fullest queue at quick's window, where figures scatter most: 2,000 further runs by
-    /// other seeds, of which by the limit one or two in a thousand may lie outside for each
-    /// statistic at the very most.
+    /// The fullest queue at quick's window, where figures scatter most: 2,000 further runs by other
+    /// seeds, of which by the limit one or two in a thousand may lie outside for each statistic at
+    /// the very most.
     #[test]
     fn simulated_runs_of_a_sound_instrument_lie_within_the_tolerance_interval() {
         let service = "const:500us".parse().unwrap();
@@ -109,8 +104,8 @@ mod tests {
             let mut responses = simulate(&plan, 9_000_000 + seed);
             for (statistic, count) in Statistic::ALL.into_iter().zip(&mut outside) {
                 let (low, high) = limits.interval_s(statistic).unwrap();
-                let found = figure(&mut responses, statistic).unwrap();
-                *count += u32::from(!(low..=high).contains(&found));
+                let actual = figure(&mut responses, statistic).unwrap();
+                *count += u32::from(!(low..=high).contains(&actual));
             }
         }
         assert!(outside.iter().all(|count| *count <= 3), "{outside:?} of 2,000");

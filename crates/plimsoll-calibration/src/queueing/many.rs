@@ -41,7 +41,7 @@ impl Markov {
         self.wait_probability / self.slack_per_s()
     }
 
-    /// Mean time from arrival to departure.
+    /// Mean time from arrival to completion.
     pub fn mean_response_s(&self) -> f64 {
         self.mean_wait_s() + 1.0 / self.service_rate_per_s
     }
@@ -84,8 +84,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn near(found: f64, wanted: f64, tolerance: f64) {
-        assert!((found - wanted).abs() < tolerance, "{found}, not {wanted}");
+    fn near(actual: f64, expected: f64, tolerance: f64) {
+        assert!((actual - expected).abs() < tolerance, "{actual}, not {expected}");
     }
 
     #[test]

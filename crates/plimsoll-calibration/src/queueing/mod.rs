@@ -1,6 +1,6 @@
-//! What queueing theory says of servers whose law is known: the truth that `plimsoll calibrate`
-//! holds the instrument against. Times are in seconds, as floats: these are means and
-//! probabilities, no measurements.
+//! Queueing theory of servers with a known law: the truth that `plimsoll calibrate` compares the
+//! instrument with. Times are in seconds, as floats: these are means and probabilities, no
+//! measurements.
 //!
 //! | module | what it answers |
 //! | --- | --- |
@@ -8,11 +8,11 @@
 //! | [`constant`] | M/D/1: the distribution of waiting and response time |
 //! | [`finite`] | M/M/c//N: throughput and mean response of a closed loop |
 //! | [`stall`] | D/D/1 with a pause: every response time, exactly |
-//! | [`delayed`] | what a measured delay does to all of them |
+//! | [`delayed`] | the effect of a measured delay on all of them |
 //! | [`scatter`] | how far a run of a given length may be from all of these |
 //! | [`family`] | how wide limits are, so that many judgements together rarely break by chance |
 //!
-//! Closed forms and simulation judge each other in the tests; M/G/1 (Pollaczek and Khinchine) is
+//! Closed forms and simulation check each other in the tests; M/G/1 (Pollaczek and Khinchine) is
 //! there for nothing else.
 
 pub mod constant;
@@ -26,7 +26,7 @@ pub mod stall;
 use plimsoll_model::calibrated::ServiceLaw;
 use plimsoll_model::certificate::Statistic;
 
-/// A queue with Poisson arrivals that theory can say something exact about.
+/// A queue with Poisson arrivals and an exact theory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Queue {
     /// Exponential service, any number of servers.
@@ -37,7 +37,7 @@ pub enum Queue {
 
 impl Queue {
     /// The queue of `rate_per_s` arrivals, when it is one of these and has a steady state.
-    pub fn of(rate_per_s: f64, service: ServiceLaw, servers: u32) -> Option<Self> {
+    pub fn from_rate(rate_per_s: f64, service: ServiceLaw, servers: u32) -> Option<Self> {
         match service {
             ServiceLaw::Exponential(mean) => {
                 many::Markov::new(rate_per_s, mean.as_secs_f64(), servers).map(Self::Many)
@@ -68,9 +68,9 @@ impl Queue {
     }
 }
 
-/// Where a falling function of time crosses `level`, between `low` and whatever it takes.
+/// The point where a falling function of time crosses `level`, from `low` upwards.
 fn crossing(level: f64, low: f64, first_step: f64, tail: impl Fn(f64) -> f64) -> f64 {
-    /// Halvings after which a double has no more to give.
+    /// Halvings after which a double gets no more precise.
     const HALVINGS: u32 = 80;
     let (mut low, mut step) = (low, first_step);
     while tail(low + step) > level {
@@ -91,12 +91,12 @@ mod tests {
 
     use super::*;
 
-    /// The closed form lies where a long simulated run says.
+    /// The closed form agrees with a long simulated run.
     #[track_caller]
     fn check(text: &str, utilisation: f64, arrivals: f64, tolerance: f64) {
         let spec: CalibratedSpec = text.parse().unwrap();
         let rate = utilisation * spec.capacity_ops_per_s().unwrap();
-        let queue = Queue::of(rate, spec.service, spec.servers).unwrap();
+        let queue = Queue::from_rate(rate, spec.service, spec.servers).unwrap();
         let plan = scatter::Plan {
             rate_per_s: rate,
             service: spec.service,
@@ -106,9 +106,9 @@ mod tests {
         };
         let mut simulated = scatter::simulate(&plan, 42);
         for statistic in Statistic::ALL {
-            let (exact, seen) =
+            let (exact, simulated_s) =
                 (queue.response_s(statistic), scatter::figure(&mut simulated, statistic).unwrap());
-            let error = seen / exact - 1.0;
+            let error = simulated_s / exact - 1.0;
             assert!(error.abs() < tolerance, "{text} at {utilisation}, {statistic:?}: {error}");
         }
     }
@@ -132,14 +132,18 @@ mod tests {
     fn other_laws_have_no_closed_form_here() {
         for text in ["service=uniform:1ms:2ms", "service=const:1ms,servers=2"] {
             let spec: CalibratedSpec = text.parse().unwrap();
-            assert_eq!(Queue::of(100.0, spec.service, spec.servers), None);
+            assert_eq!(Queue::from_rate(100.0, spec.service, spec.servers), None);
         }
-        assert_eq!(Queue::of(1_000.0, "exp:1ms".parse().unwrap(), 1), None, "no steady state");
+        assert_eq!(
+            Queue::from_rate(1_000.0, "exp:1ms".parse().unwrap(), 1),
+            None,
+            "no steady state"
+        );
     }
 
     /// M/G/1: Poisson arrivals, any law of service, one server. Mean time from arrival to
-    /// departure, in seconds (Pollaczek and Khinchine: the mean wait is λ E(S²) / 2(1 − ρ)); `None`
-    /// without a steady state.
+    /// completion, in seconds (Pollaczek and Khinchine: the mean wait is λ E(S²) / 2(1 − ρ));
+    /// `None` without a steady state.
     fn mean_response_s(rate_per_s: f64, service: ServiceLaw) -> Option<f64> {
         let mean_s = service.mean_s();
         let idle_share = 1.0 - rate_per_s * mean_s;
@@ -173,9 +177,9 @@ mod tests {
                 window_s: 300_000.0 / rate_per_s,
             };
             let mut simulated = scatter::simulate(&plan, 7);
-            let seen = scatter::figure(&mut simulated, Statistic::Mean).unwrap();
+            let simulated_s = scatter::figure(&mut simulated, Statistic::Mean).unwrap();
             let exact = mean_response_s(rate_per_s, service).unwrap();
-            assert!((seen / exact - 1.0).abs() < 0.02, "{text}: {seen}, not {exact}");
+            assert!((simulated_s / exact - 1.0).abs() < 0.02, "{text}: {simulated_s}, not {exact}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How far a run of a given length may lie from the steady state: the same queue, simulated as
-//! often as it takes. At 90 % utilisation and 60 s, the mean alone varies by 2.6 %.
+//! How far a run of a given length may lie from the steady state, from many simulations of the same
+//! queue. At 90 % utilisation and 60 s, the mean alone varies by 2.6 %.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -39,12 +39,12 @@ pub struct Scatter(Vec<(Statistic, f64, f64)>);
 impl Scatter {
     /// The interval of a statistic; `None` when no simulated run had an arrival.
     pub fn interval_s(&self, statistic: Statistic) -> Option<(f64, f64)> {
-        let found = self.0.iter().find(|(of, ..)| *of == statistic);
-        found.map(|(_, low, high)| (*low, *high))
+        let entry = self.0.iter().find(|(of, ..)| *of == statistic);
+        entry.map(|(_, low, high)| (*low, *high))
     }
 }
 
-/// Simulates [`REPLICATIONS`] runs: of each statistic the interval that one more run leaves as
+/// Simulates [`REPLICATIONS`] runs: for each statistic the interval that one more run leaves as
 /// rarely as [`super::family`] allows.
 pub fn scatter(plan: &Plan) -> Scatter {
     let mut all = Statistic::ALL.map(|statistic| (statistic, Vec::new()));
@@ -69,16 +69,16 @@ pub fn simulate(plan: &Plan, seed: u64) -> Vec<f64> {
     let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
     let to_ns = |seconds: f64| seconds * NANOS_PER_SECOND as f64;
     let (from, until) = (to_ns(plan.warm_up_s), to_ns(plan.warm_up_s + plan.window_s));
-    let mean_gap = to_ns(1.0 / plan.rate_per_s);
+    let mean_inter_arrival = to_ns(1.0 / plan.rate_per_s);
     let mut responses = Vec::with_capacity((plan.rate_per_s * plan.window_s * 1.1) as usize);
     let mut now = 0.0;
     loop {
-        now -= (1.0 - unit()).ln() * mean_gap;
+        now -= (1.0 - unit()).ln() * mean_inter_arrival;
         if now >= until {
             return responses;
         }
         let Some(Reverse(first_free)) = free.pop() else { return responses };
-        // Whole nanoseconds, as a server's log has them: a constant is the same constant there.
+        // Whole nanoseconds, as in a server's log: a constant is the same constant there.
         let arrival = now as u64;
         let end = first_free.max(arrival) + plan.service.draw(&mut unit).0;
         free.push(Reverse(end));
@@ -88,7 +88,7 @@ pub fn simulate(plan: &Plan, seed: u64) -> Vec<f64> {
     }
 }
 
-/// A statistic of values, which are put in another order; `None` without any.
+/// A statistic of values, which are reordered; `None` without any.
 pub fn figure(values: &mut [f64], statistic: Statistic) -> Option<f64> {
     let n = values.len();
     if n == 0 {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_steady_state_and_narrows_with_the_window() {
-        let queue = Queue::of(3_600.0, plan(1.0).service, 4).unwrap();
+        let queue = Queue::from_rate(3_600.0, plan(1.0).service, 4).unwrap();
         let (short, long) = (scatter(&plan(0.5)), scatter(&plan(4.0)));
         for statistic in Statistic::ALL {
             let exact = queue.response_s(statistic);

@@ -1,10 +1,10 @@
-//! D/D/1 with a pause: evenly spaced arrivals, a constant service shorter than their gap, one
-//! server that does nothing for a while. Every response time follows.
+//! D/D/1 with a pause: evenly spaced arrivals, a constant service shorter than the inter-arrival
+//! time, one server that does nothing for a while. Every response time follows.
 //!
 //! Let the first arrival within the pause come x₀ after its start, arrivals be g apart, a service
-//! take s, and r be what was left of a service when the pause of length L began. The k-th arrival
-//! from that one on comes at x₀ + k·g and, as long as the queue has not emptied, departs at
-//! L + r + (k + 1)·s: first the pause, then what lay before it, one service each. So
+//! take s, and r be the rest of a service when the pause of length L began. The k-th arrival from
+//! that one on comes at x₀ + k·g and, as long as the queue has not emptied, completes at L + r + (k
+//! + 1)·s: first the pause, then the requests before it, one service each. So
 //!
 //! > response(k) = s + max(0, L + r − x₀ − k·(g − s))
 //!
@@ -16,20 +16,22 @@ pub struct Stalled {
     /// L: length of the pause.
     pub stall_s: f64,
     /// g: between arrivals.
-    pub gap_s: f64,
-    /// s: of each; shorter than the gap.
+    pub inter_arrival_s: f64,
+    /// s: of each; shorter than the inter-arrival time.
     pub service_s: f64,
-    /// x₀: from the start of the pause to the first arrival within it; up to a gap.
+    /// x₀: from the start of the pause to the first arrival within it; up to one inter-arrival
+    /// time.
     pub first_s: f64,
 }
 
 impl Stalled {
     /// Response time of the `k`-th arrival from the first within the pause.
     pub fn response_s(&self, k: u64) -> f64 {
-        let Self { stall_s, gap_s, service_s, first_s } = *self;
-        // The one before came first − gap before the pause, and had that much of its service.
-        let left_over = (service_s - (gap_s - first_s)).max(0.0);
-        let wait = stall_s + left_over - first_s - k as f64 * (gap_s - service_s);
+        let Self { stall_s, inter_arrival_s, service_s, first_s } = *self;
+        // The one before came first − inter_arrival before the pause, and had that much of its
+        // service.
+        let remaining = (service_s - (inter_arrival_s - first_s)).max(0.0);
+        let wait = stall_s + remaining - first_s - k as f64 * (inter_arrival_s - service_s);
         service_s + wait.max(0.0)
     }
 
@@ -40,11 +42,6 @@ impl Stalled {
         // The line falls: the k-th longest response is that of the k-th arrival.
         self.response_s(ops.saturating_sub(rank.max(1)))
     }
-
-    /// From the start of the pause until nobody waits any more.
-    pub fn over_after_s(&self) -> f64 {
-        self.stall_s / (1.0 - self.service_s / self.gap_s)
-    }
 }
 
 #[cfg(test)]
@@ -53,14 +50,20 @@ mod tests {
 
     use super::*;
 
+    /// From the start of the pause until nobody waits any more.
+    fn drained_after_s(law: &Stalled) -> f64 {
+        law.stall_s / (1.0 - law.service_s / law.inter_arrival_s)
+    }
+
     #[test]
     fn a_pause_of_1_4_s_shows_in_the_tail_as_it_must() {
         // 400 ops/s for 20 s, 0.2 ms each: 80 responses lie above p99, 2.3 ms apart.
-        let stalled = Stalled { stall_s: 1.4, gap_s: 2.5e-3, service_s: 0.2e-3, first_s: 1.25e-3 };
+        let stalled =
+            Stalled { stall_s: 1.4, inter_arrival_s: 2.5e-3, service_s: 0.2e-3, first_s: 1.25e-3 };
         let p99 = stalled.quantile_s(0.99, 8_000);
         assert!((p99 - (1.4 - 1.25e-3 - 80.0 * 2.3e-3 + 0.2e-3)).abs() < 1e-12, "{p99}");
         assert_eq!(stalled.quantile_s(0.5, 8_000), 0.2e-3);
-        assert!((stalled.over_after_s() - 1.521_74).abs() < 1e-5);
+        assert!((drained_after_s(&stalled) - 1.521_74).abs() < 1e-5);
     }
 
     /// The recursion itself, a pause in working time, over enough arrivals.
@@ -70,7 +73,8 @@ mod tests {
         let real = |w: f64| if w < 0.0 { w } else { w + law.stall_s };
         (0..before + after)
             .map(|i| {
-                let arrival = law.first_s + (f64::from(i) - f64::from(before)) * law.gap_s;
+                let arrival =
+                    law.first_s + (f64::from(i) - f64::from(before)) * law.inter_arrival_s;
                 free = free.max(working(arrival)) + law.service_s;
                 real(free) - arrival
             })
@@ -81,20 +85,20 @@ mod tests {
         #[test]
         fn the_line_is_what_the_recursion_gives(
             stall_s in 0.01_f64..2.0,
-            gap_s in 1e-3_f64..10e-3,
+            inter_arrival_s in 1e-3_f64..10e-3,
             load in 0.05_f64..0.8,
             phase in 0.0_f64..0.999,
         ) {
-            let service_s = gap_s * load;
-            let law = Stalled { stall_s, gap_s, service_s, first_s: gap_s * phase };
-            let after = (law.over_after_s() / gap_s) as u32 + 20;
-            let found = responses(&law, 50, after);
-            for (k, response) in found[50..].iter().enumerate() {
+            let service_s = inter_arrival_s * load;
+            let law = Stalled { stall_s, inter_arrival_s, service_s, first_s: inter_arrival_s * phase };
+            let after = (drained_after_s(&law) / inter_arrival_s) as u32 + 20;
+            let simulated = responses(&law, 50, after);
+            for (k, response) in simulated[50..].iter().enumerate() {
                 prop_assert!((response - law.response_s(k as u64)).abs() < 1e-9);
             }
             // The one that the pause cut in two is the only other that may be late.
-            let mut sorted = found[..49].to_vec();
-            sorted.extend(&found[50..]);
+            let mut sorted = simulated[..49].to_vec();
+            sorted.extend(&simulated[50..]);
             sorted.sort_by(f64::total_cmp);
             let rank = (0.99 * sorted.len() as f64).ceil() as usize - 1;
             let expected = law.quantile_s(0.99, sorted.len() as u64);

@@ -6,15 +6,24 @@
 //! connection costs one `epoll_ctl` when it opens and none after.
 //!
 //! With many ops in flight on one connection these are shared: a wakeup receives all replies of a
-//! stream with one `recvmsg`, up to 16 datagrams with one `recvmmsg`, and sends what follows from them
+//! stream with one `recvmsg`, up to 16 datagrams with one `recvmmsg`, and sends the next requests
 //! with one `send` or `sendmmsg`.
+//!
+//! When the kernel received what is read: its stamps (`SO_TIMESTAMPNS`), on the point's clock. A
+//! stamp is that of the last bytes queued on a stream, whether they are read or not, and of its own
+//! datagram. It is wall clock, so the offset to the monotonic clock is read again once a second.
 
-use std::io;
+use std::array;
+use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use nix::sys::socket::MsgFlags;
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, recvmmsg, recvmsg, setsockopt,
+};
+use nix::sys::time::TimeSpec;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use rustix::event::{Timespec, epoll};
@@ -24,17 +33,18 @@ use rustix::net::{
     send, socket_with, sockopt,
 };
 
-use super::datagrams::{self, Receiver};
-use super::reserved::ReservedPorts;
-use super::stamps::Stamps;
-use super::{DISCARD_BYTES_MAX, Datagrams, Driver, LocalPort, Ready, Received, Route, Slot, Wait};
+use super::socket::{self, ReservedPorts};
+use super::{
+    DISCARD_BYTES_MAX, DatagramHead, Datagrams, Driver, LocalPort, Ready, Received, Route, Slot,
+    Wait,
+};
 use crate::clock;
-use crate::seam::{LinkError, LinkKind};
+use crate::interface::{LinkError, LinkKind};
 
 /// Connections one `epoll_wait` reports; more wait for the next call.
 const EVENTS_PER_WAIT: usize = 256;
-/// Asked of the kernel for each datagram socket, so that a burst of replies is not lost on our
-/// side: 64 of 8 KiB, each of which the kernel charges at about twice its size.
+/// Requested from the kernel for each datagram socket, so that a burst of replies is not lost on
+/// our side: 64 of 8 KiB, each of which the kernel charges at about twice its size.
 const DATAGRAM_BUFFER_BYTES: usize = 1 << 20;
 
 /// Sockets of one worker.
@@ -82,7 +92,7 @@ impl EpollDriver {
         Ok(rustix::thread::set_current_timer_slack(Some(one_ns))?)
     }
 
-    /// What is ready within `timeout`, into `events`. EINTR is as good as nothing.
+    /// What is ready within `timeout`, into `events`. EINTR counts as nothing ready.
     fn look(&mut self, timeout: &Timespec) {
         self.events.clear();
         let spare = rustix::buffer::spare_capacity(&mut self.events);
@@ -98,11 +108,11 @@ impl EpollDriver {
             Some(path) => connect_to_unix(path)?,
             None => self.connect_to_address(kind, route)?,
         };
-        let wanted = epoll::EventFlags::IN
+        let flags = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(u64::from(slot)), wanted)?;
+        epoll::add(&self.epoll, &fd, epoll::EventData::new_u64(u64::from(slot)), flags)?;
         let index = slot as usize;
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, || None);
@@ -131,10 +141,7 @@ impl EpollDriver {
                 return Ok(());
             }
         }
-        match route.from {
-            Some(address) => bind(fd, &SocketAddr::new(address, 0)),
-            None => Ok(()),
-        }
+        route.from.map_or(Ok(()), |address| bind(fd, &SocketAddr::new(address, 0)))
     }
 }
 
@@ -177,7 +184,7 @@ impl Driver for EpollDriver {
         bytes: &[u8],
         lengths: &[usize],
     ) -> Result<usize, LinkError> {
-        datagrams::send_all(&self.socket(slot)?.fd, bytes, lengths).map_err(link_error)
+        socket::send_all(&self.socket(slot)?.fd, bytes, lengths).map_err(link_error)
     }
 
     fn recv(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<Received, LinkError> {
@@ -247,11 +254,11 @@ impl Driver for EpollDriver {
 }
 
 fn socket_in(sockets: &[Option<Socket>], slot: Slot) -> Result<&Socket, LinkError> {
-    let found = sockets.get(slot as usize).and_then(Option::as_ref);
-    found.ok_or_else(|| link_error(Errno::NOTCONN))
+    let socket = sockets.get(slot as usize).and_then(Option::as_ref);
+    socket.ok_or_else(|| link_error(Errno::NOTCONN))
 }
 
-/// Connected at once, or not at all where the server has as many waiting as it wants.
+/// Connected at once, or not at all if the server's backlog is full.
 fn connect_to_unix(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -270,7 +277,7 @@ fn make_socket(kind: LinkKind, to: SocketAddr) -> Result<OwnedFd, Errno> {
         }
         LinkKind::Datagram => {
             let fd = socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
-            // As much as the host grants; what it drops for want of room is retransmitted.
+            // As much as the host grants; datagrams dropped for lack of room are retransmitted.
             if sockopt::set_socket_recv_buffer_size_force(&fd, DATAGRAM_BUFFER_BYTES).is_err() {
                 let _ = sockopt::set_socket_recv_buffer_size(&fd, DATAGRAM_BUFFER_BYTES);
             }
@@ -304,5 +311,187 @@ fn timespec(span: Nanos) -> Timespec {
     Timespec {
         tv_sec: (span.0 / NANOS_PER_SECOND) as i64,
         tv_nsec: (span.0 % NANOS_PER_SECOND) as _,
+    }
+}
+
+/// What the kernel writes about datagrams it hands over, kept from call to call.
+struct Receiver(MultiHeaders<()>);
+
+impl Receiver {
+    fn new() -> Self {
+        Self(MultiHeaders::preallocate(Datagrams::MOST, Some(control_of_datagrams())))
+    }
+
+    /// Receives what there is, up to [`Datagrams::MOST`].
+    fn receive(
+        &mut self,
+        socket: &OwnedFd,
+        stamps: &Stamps,
+        into: &mut Datagrams,
+    ) -> Result<(), Errno> {
+        let mut heads = [DatagramHead::default(); Datagrams::MOST];
+        let count = self.receive_into(socket, stamps, into.slots(), &mut heads)?;
+        into.heads.extend_from_slice(&heads[..count]);
+        Ok(())
+    }
+
+    fn receive_into<'a>(
+        &mut self,
+        socket: &OwnedFd,
+        stamps: &Stamps,
+        mut slots: impl Iterator<Item = &'a mut [u8]>,
+        heads: &mut [DatagramHead],
+    ) -> Result<usize, Errno> {
+        let mut buffers: [_; Datagrams::MOST] = array::from_fn(|_| {
+            [IoSliceMut::new(slots.next().expect("as many as there are buffers"))]
+        });
+        // A call that does not wait is not interrupted.
+        let flags = MsgFlags::MSG_DONTWAIT;
+        match recvmmsg(socket.as_raw_fd(), &mut self.0, &mut buffers, flags, None) {
+            Ok(messages) => {
+                let received = messages.zip(heads);
+                let note = |(message, head): (RecvMsg<'_, '_, ()>, &mut DatagramHead)| {
+                    let stamp = stamp_of(&message);
+                    *head = (message.bytes, stamp.map(|stamp| stamps.on_points_clock(stamp)));
+                };
+                Ok(received.map(note).count())
+            }
+            Err(nix::Error::EAGAIN) => Ok(0),
+            Err(error) => Err(errno(error)),
+        }
+    }
+}
+
+/// Room for one stamp and its header, as the kernel writes them; the kernel leaves out what does
+/// not fit.
+const CONTROL_BYTES: usize = nix::sys::socket::cmsg_space::<TimeSpec>();
+/// Readings of both clocks, of which the closest pair counts.
+const CLOCK_READINGS: u32 = 5;
+
+/// Control data that the kernel writes with the bytes; it has a header's alignment.
+#[repr(align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// From the kernel's stamps to instants of the point. With an origin of zero these are instants of
+/// the monotonic clock.
+pub struct Stamps {
+    control: Control,
+    /// Wall clock at the start of the point, as both clocks stand now.
+    origin_wall_ns: i128,
+    origin: Nanos,
+}
+
+impl Stamps {
+    /// Of a point that begins then.
+    pub fn new(origin: Nanos) -> Self {
+        let origin_wall_ns = i128::from(origin.0) + wall_ahead_ns();
+        Self { control: Control([0; CONTROL_BYTES]), origin_wall_ns, origin }
+    }
+
+    /// Reads the clocks again; by how much the wall clock moved against the monotonic one.
+    pub fn sync(&mut self) -> i64 {
+        let before = self.origin_wall_ns;
+        self.origin_wall_ns = i128::from(self.origin.0) + wall_ahead_ns();
+        i64::try_from(self.origin_wall_ns - before).unwrap_or(i64::MAX)
+    }
+
+    /// Makes the kernel stamp what this socket receives. Without stamps the engine has bounds.
+    pub fn ask(socket: &impl AsFd) {
+        let _ = setsockopt(socket, ReceiveTimestampns, &true);
+    }
+
+    /// `recv` with the stamp.
+    pub fn receive(
+        &mut self,
+        socket: &impl AsFd,
+        buffer: &mut [u8],
+    ) -> Result<(usize, Option<Nanos>), Errno> {
+        self.receive_as(socket, buffer, MsgFlags::empty())
+    }
+
+    /// The same with flags.
+    fn receive_as(
+        &mut self,
+        socket: &impl AsFd,
+        buffer: &mut [u8],
+        flags: MsgFlags,
+    ) -> Result<(usize, Option<Nanos>), Errno> {
+        let mut parts = [IoSliceMut::new(buffer)];
+        // Sockets that do not wait are not interrupted.
+        let control = Some(&mut self.control.0[..]);
+        let message =
+            recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, control, flags).map_err(errno)?;
+        let stamp = stamp_of(&message);
+        let length = message.bytes;
+        Ok((length, stamp.map(|stamp| self.on_points_clock(stamp))))
+    }
+
+    /// An instant before the start of the point is its start.
+    fn on_points_clock(&self, stamp: TimeSpec) -> Nanos {
+        on_points_clock(self.origin_wall_ns, stamp)
+    }
+}
+
+fn on_points_clock(origin_wall_ns: i128, stamp: TimeSpec) -> Nanos {
+    let wall_ns =
+        i128::from(stamp.tv_sec()) * i128::from(NANOS_PER_SECOND) + i128::from(stamp.tv_nsec());
+    Nanos(u64::try_from((wall_ns - origin_wall_ns).max(0)).unwrap_or(u64::MAX))
+}
+
+/// The kernel's stamp of a message, where it gave one.
+fn stamp_of<S>(message: &RecvMsg<'_, '_, S>) -> Option<TimeSpec> {
+    message.cmsgs().ok()?.find_map(|control| match control {
+        ControlMessageOwned::ScmTimestampns(stamp) => Some(stamp),
+        _ => None,
+    })
+}
+
+/// Room for the stamp of each datagram received together.
+fn control_of_datagrams() -> Vec<u8> {
+    Vec::with_capacity(CONTROL_BYTES)
+}
+
+fn errno(error: nix::Error) -> Errno {
+    Errno::from_raw_os_error(error as i32)
+}
+
+/// How far the wall clock is ahead of the monotonic one. An interruption between readings widens
+/// the pair.
+fn wall_ahead_ns() -> i128 {
+    let reading = || {
+        let before = clock::monotonic();
+        let wall = clock::wall();
+        let after = clock::monotonic();
+        let middle = u64::midpoint(before.0, after.0);
+        ((after - before).0, i128::from(wall.0) - i128::from(middle))
+    };
+    let readings = (0..CLOCK_READINGS).map(|_| reading());
+    readings.min_by_key(|(width, _)| *width).map(|(_, ahead)| ahead).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_told_from_the_start_of_the_point() {
+        let at = |tv_sec, tv_nsec| TimeSpec::new(tv_sec, tv_nsec);
+        let origin_wall_ns = 1_700_000_000_500_000_000;
+        let converted = |stamp| on_points_clock(origin_wall_ns, stamp);
+        assert_eq!(converted(at(1_700_000_001, 250)), Nanos(500_000_250));
+        assert_eq!(converted(at(1_700_000_000, 0)), Nanos::ZERO, "before the start");
+    }
+
+    #[test]
+    fn both_clocks_agree_with_themselves() {
+        let origin = clock::monotonic();
+        let mut stamps = Stamps::new(origin);
+        assert!(stamps.sync().abs() < 1_000_000, "no step of a millisecond within microseconds");
+        let wall = clock::wall();
+        let secs = (wall.0 / NANOS_PER_SECOND) as i64;
+        let converted =
+            stamps.on_points_clock(TimeSpec::new(secs, (wall.0 % NANOS_PER_SECOND) as i64));
+        let now = clock::monotonic() - origin;
+        assert!(now.0.abs_diff(converted.0) < 5_000_000, "{now:?} {converted:?}");
     }
 }

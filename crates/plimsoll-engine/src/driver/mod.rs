@@ -1,20 +1,17 @@
-//! What moves bytes and time. Narrow, so that an io_uring driver or a simulation fits behind it.
+//! What moves bytes and time. Narrow, so that an io_uring driver or a simulation can implement it.
 //!
 //! epoll is the only driver. A bare exchange over loopback costs as much with io_uring, nearly all
 //! of it in the kernel.
 
-mod datagrams;
 pub mod epoll;
-mod reserved;
-pub mod slice;
-pub mod stamps;
+mod socket;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use plimsoll_model::units::Nanos;
 
-use crate::seam::{LinkError, LinkKind};
+use crate::interface::{LinkError, LinkKind};
 
 /// Names a connection between worker and driver; the worker chooses it, small and dense.
 pub type Slot = u32;
@@ -27,7 +24,7 @@ pub const DISCARD_BYTES_MAX: usize = 1 << 20;
 pub struct Route {
     /// The server.
     pub to: SocketAddr,
-    /// Its Unix socket, in place of its address.
+    /// Its Unix socket, instead of its address.
     pub unix: Option<PathBuf>,
     /// Our own address; `None` leaves it to the kernel.
     pub from: Option<IpAddr>,
@@ -40,11 +37,11 @@ pub struct Route {
 pub enum LocalPort {
     /// Whichever the kernel picks.
     Any,
-    /// One below 1024 that is free; any where that is not permitted or none is.
+    /// One below 1024 that is free; any if that is not permitted or none is free.
     Reserved,
 }
 
-/// What [`Driver::recv`] and [`Driver::discard`] found.
+/// What [`Driver::recv`] and [`Driver::discard`] received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Bytes, and perhaps more to come. Of a datagram: all of it, even if that is none.
@@ -69,7 +66,7 @@ pub struct Datagrams {
     heads: Vec<DatagramHead>,
 }
 
-/// What is known of a datagram besides its bytes.
+/// Length and arrival of a datagram.
 type DatagramHead = (usize, Option<Nanos>);
 
 impl Datagrams {
@@ -121,7 +118,7 @@ pub struct Ready {
 pub enum Wait {
     /// Not at all.
     Poll,
-    /// Not at all where something has happened; else others on this core have a turn first.
+    /// Not at all if something has happened; else other threads on this core run first.
     Yield,
     /// Until something happens or this instant, whichever is first.
     Until(Nanos),
@@ -130,7 +127,7 @@ pub enum Wait {
 }
 
 /// Sockets and time. Readiness is edge-triggered: after a [`Ready`] the worker reads a stream until
-/// less comes than it asked for, and datagrams until fewer come than would have had room.
+/// a read is short, and datagrams until fewer arrive than there was room for.
 pub trait Driver {
     /// Waits for the start of the point, common to all workers.
     fn begin(&mut self) {}
@@ -181,8 +178,8 @@ pub trait Driver {
     }
     /// Receives and drops up to `limit` bytes of a stream without handing them over.
     fn discard(&mut self, slot: Slot, limit: usize) -> Result<Received, LinkError>;
-    /// The peer has closed its side of a stream, and bytes that were sent came to it after that: it
-    /// answered them with a reset, and nobody there has read them.
+    /// The peer has closed its side of a stream, and bytes that were sent reached it after that: it
+    /// answered them with a reset and did not read them.
     fn is_refused(&mut self, slot: Slot) -> bool {
         let _ = slot;
         false
@@ -191,7 +188,7 @@ pub trait Driver {
     fn close(&mut self, slot: Slot);
     /// Waits, then appends what is ready.
     fn wait(&mut self, wait: Wait, ready: &mut Vec<Ready>);
-    /// Reads the wall clock again, which stamps are told by; by how much it moved against the
+    /// Reads the wall clock again, which converts stamps; returns how far it moved against the
     /// monotonic clock, in nanoseconds. Called once per interval.
     fn sync_clocks(&mut self) -> i64 {
         0

@@ -11,11 +11,11 @@ use plimsoll_model::units::Nanos;
 
 use super::links::Links;
 use crate::driver::{Driver, Route};
+use crate::interface::{Io, Link, LinkKind, Mark, Session, SessionCounters, Ticket};
 use crate::recorder::Flight;
-use crate::seam::{Io, Link, LinkKind, Mark, Session, SessionCounters, Ticket};
 
-/// All clients of one worker, named by their place among them, and their sessions by theirs. A
-/// session serves one client, or several that share its connection.
+/// All clients of one worker and their sessions, each identified by its index. A session serves one
+/// client, or several that share its connection.
 pub(super) struct Clients<S> {
     sessions: Vec<Seated<S>>,
     clients: Vec<Client>,
@@ -39,7 +39,7 @@ struct Seated<S> {
     in_flight: u32,
     /// The client of the op that ended last, and when it was due.
     last_due: (u32, Nanos),
-    /// How late its last reply was read, where that is known.
+    /// How late its last reply was read, if known.
     read_late: Nanos,
     /// Its earliest entry in the heap.
     deadline: Nanos,
@@ -90,7 +90,7 @@ impl<S> Clients<S> {
 
     /// Over all workers.
     pub(super) fn number(&self, client: u32) -> u32 {
-        self.at(client).number
+        self.client(client).number
     }
 
     /// Of all clients, over all workers.
@@ -99,12 +99,12 @@ impl<S> Clients<S> {
     }
 
     pub(super) fn endpoint(&self, client: u32) -> usize {
-        self.at(client).endpoint
+        self.client(client).endpoint
     }
 
     /// The session that serves the client.
     pub(super) fn session_of(&self, client: u32) -> u32 {
-        self.at(client).session
+        self.client(client).session
     }
 
     /// The clients that a session serves.
@@ -130,7 +130,7 @@ impl<S> Clients<S> {
         self.seated(session).last_due
     }
 
-    /// How late its last reply was read, where that is known.
+    /// How late its last reply was read, if known.
     pub(super) fn read_late(&self, session: u32) -> Nanos {
         self.seated(session).read_late
     }
@@ -173,7 +173,7 @@ impl<S> Clients<S> {
         Ticket(seated.flights.len() as u32 - 1)
     }
 
-    /// The op ended, and whose it was; `None` when there is no such op.
+    /// The op that ended, and its client; `None` if there is no such op.
     #[inline]
     pub(super) fn end(&mut self, session: u32, ticket: Ticket) -> Option<(u32, Flight)> {
         let seated = self.seated_mut(session);
@@ -197,7 +197,7 @@ impl<S> Clients<S> {
         tickets.filter_map(end).collect()
     }
 
-    fn at(&self, client: u32) -> &Client {
+    fn client(&self, client: u32) -> &Client {
         &self.clients[client as usize]
     }
 
@@ -218,7 +218,7 @@ impl<S: Session> Clients<S> {
     /// The client takes another op now. One that shares its session has one op in flight at most.
     #[inline]
     pub(super) fn has_room(&self, client: u32) -> bool {
-        let state = self.at(client);
+        let state = self.client(client);
         let seated = self.seated(state.session);
         let may_have = state.in_flight == 0 || seated.clients.len() == 1;
         may_have && !seated.gone && seated.session.has_room()
@@ -244,7 +244,7 @@ impl<S: Session> Clients<S> {
         f(&mut seated.session, &mut port);
     }
 
-    /// What follows from the op of this ticket, which has ended.
+    /// The follow-on of this ticket's op, which has ended.
     #[inline]
     pub(super) fn take_follow_on(&mut self, session: u32, ended: Ticket) -> Option<S::Op> {
         self.seated_mut(session).session.take_follow_on(ended)
@@ -256,6 +256,12 @@ impl<S: Session> Clients<S> {
     pub(super) fn ended_last(&self, session: u32, link: Link, drained: bool) -> bool {
         let seated = self.seated(session);
         seated.in_flight == 0 || (drained && seated.session.at_boundary(link))
+    }
+
+    /// The same of a reply whose op is still in flight.
+    pub(super) fn is_last(&self, session: u32, link: Link, drained: bool) -> bool {
+        let seated = self.seated(session);
+        seated.in_flight <= 1 || (drained && seated.session.at_boundary(link))
     }
 
     /// What sessions counted since the last call.
@@ -272,8 +278,8 @@ impl<S: Session> Clients<S> {
         self.deadlines.peek().map(|first| first.0.0)
     }
 
-    /// Registers the session's deadline when it is earlier than the one in the heap. A later one
-    /// is found when the earlier entry fires, so a timeout per op costs no heap entry per op.
+    /// Registers the session's deadline when it is earlier than the one in the heap. A later one is
+    /// noticed when the earlier entry fires, so a timeout per op costs no heap entry per op.
     #[inline]
     pub(super) fn note_deadline(&mut self, session: u32) {
         let seated = &mut self.sessions[session as usize];
@@ -315,10 +321,10 @@ pub(super) enum DueEntry {
 #[derive(Default)]
 pub(super) struct Produced {
     completions: Vec<Completion>,
-    /// What came behind replies of ops that had ended before.
-    surpluses: Vec<Surplus>,
+    /// Trailing bytes behind replies of ops that had ended before.
+    trailing_bytes: Vec<TrailingBytes>,
     marks: Vec<(Ticket, Mark)>,
-    /// Words for the failure that completes next.
+    /// Text for the failure that completes next.
     detail: Option<String>,
     /// A further error sample would be kept.
     wants_detail: bool,
@@ -328,21 +334,21 @@ pub(super) struct Produced {
 pub(super) struct Completion {
     pub(super) ticket: Ticket,
     pub(super) outcome: Outcome,
-    /// Why it failed, in words.
+    /// Why it failed, as text.
     pub(super) detail: Option<String>,
 }
 
 /// Bytes behind a reply that had been recorded as good.
-pub(super) struct Surplus {
+pub(super) struct TrailingBytes {
     pub(super) kind: OpKind,
-    /// What came, in words.
+    /// What came, as text.
     pub(super) detail: Option<String>,
 }
 
 impl Produced {
-    /// Whether the session's words are kept from now on.
-    pub(super) const fn keep_details(&mut self, wanted: bool) {
-        self.wants_detail = wanted;
+    /// Whether the session's texts are kept from now on.
+    pub(super) const fn keep_details(&mut self, required: bool) {
+        self.wants_detail = required;
     }
 
     /// How many ops have ended.
@@ -350,13 +356,13 @@ impl Produced {
         self.completions.len()
     }
 
-    /// The op that ended as number `nth`, for the first time it is asked for.
+    /// The op that ended as number `nth`; only once for each.
     pub(super) fn take(&mut self, nth: usize) -> Option<Completion> {
         let Completion { ticket, outcome, ref mut detail } = *self.completions.get_mut(nth)?;
         Some(Completion { ticket, outcome, detail: detail.take() })
     }
 
-    /// All that ended have been dealt with.
+    /// All that ended have been handled.
     pub(super) fn clear(&mut self) {
         self.completions.clear();
     }
@@ -371,8 +377,8 @@ impl Produced {
         self.marks.clear();
     }
 
-    pub(super) fn take_surplus(&mut self) -> Option<Surplus> {
-        self.surpluses.pop()
+    pub(super) fn take_trailing_bytes(&mut self) -> Option<TrailingBytes> {
+        self.trailing_bytes.pop()
     }
 }
 
@@ -426,8 +432,8 @@ impl<D: Driver> Io for Port<'_, D> {
         self.produced.marks.push((ticket, mark));
     }
 
-    fn surplus(&mut self, kind: OpKind) {
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
         let detail = self.produced.detail.take();
-        self.produced.surpluses.push(Surplus { kind, detail });
+        self.produced.trailing_bytes.push(TrailingBytes { kind, detail });
     }
 }

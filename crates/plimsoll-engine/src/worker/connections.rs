@@ -5,8 +5,8 @@ use plimsoll_model::units::Nanos;
 
 use super::links::{Links, Sending};
 use crate::driver::{DISCARD_BYTES_MAX, Datagrams, Driver, Ready, Received, Wait};
+use crate::interface::{Link, LinkError};
 use crate::recorder::{Arrived, Flight};
-use crate::seam::{Link, LinkError};
 use crate::signs::ReplyShape;
 
 /// Connections in one wait from which more are looked for without sleeping.
@@ -18,23 +18,23 @@ pub(super) struct Connections<D> {
     /// Where something happened, and how many of these have been looked at.
     ready: Vec<Ready>,
     looked_at: usize,
-    /// Connections with more to read than their turn allowed.
+    /// Connections with more to read than one round allows.
     unread: Vec<(Link, Ready)>,
-    /// The last wait found so many connections that more may be waiting behind them.
+    /// The last wait found [`CROWD`] ready connections or more, so others may be waiting.
     crowded: bool,
-    /// The read that a session is being told of.
+    /// The read that is being delivered to a session.
     reading: Option<Reading>,
-    /// The link that a session is being told of has not taken all that was sent on it.
+    /// The link of the current delivery has not taken all that was sent on it.
     unsent: bool,
     bytes_received: u64,
-    /// Every connection that had something to read then was told of, in the wait before the last:
-    /// what the last one told of came later.
+    /// The wait before the last reported every connection that was readable at this instant: what
+    /// the last one reported came later.
     looked: Nanos,
     /// The same of the last wait.
     looking: Nanos,
 }
 
-/// What is known of when the bytes of a read arrived.
+/// Bounds on when the bytes of a read arrived.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     link: Link,
@@ -42,7 +42,7 @@ struct Reading {
     stamp: Option<Nanos>,
     /// The read took all that lay there.
     drained: bool,
-    /// Nothing lay there at this earlier instant.
+    /// The socket was empty at this earlier instant.
     empty_since: Nanos,
 }
 
@@ -51,15 +51,15 @@ struct Reading {
 pub(super) struct Read {
     pub(super) brought: Brought,
     pub(super) at: Nanos,
-    /// Less than was asked for: nothing lies there any more, and what comes will be told of.
+    /// A short read: the socket is empty, and what comes will be reported.
     pub(super) short: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Brought {
-    /// So many bytes in the buffer.
+    /// This many bytes in the buffer.
     Bytes(usize),
-    /// So many bytes that nobody wants.
+    /// This many bytes, discarded.
     Dropped(u64),
     /// The peer's end of the stream.
     End,
@@ -74,7 +74,7 @@ pub(super) struct Waited {
     pub(super) ready: usize,
 }
 
-/// What went over all connections since the start.
+/// Traffic of all connections since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
     pub(super) bytes_received: u64,
@@ -103,12 +103,12 @@ impl<D: Driver> Connections<D> {
     }
 
     /// What a session's call needs: where it sends, and when the kernel received what it is handed.
-    pub(super) fn way_of_call(&mut self) -> (&mut Links<D>, Option<Nanos>) {
+    pub(super) fn links_and_stamp(&mut self) -> (&mut Links<D>, Option<Nanos>) {
         let stamp = self.stamp();
         (&mut self.links, stamp)
     }
 
-    /// When the kernel received the last bytes of the read that a session is being told of.
+    /// When the kernel received the last bytes of the read that is being delivered.
     pub(super) fn stamp(&self) -> Option<Nanos> {
         self.reading.and_then(|reading| reading.stamp)
     }
@@ -124,7 +124,7 @@ impl<D: Driver> Connections<D> {
         self.links.look_at_clock()
     }
 
-    /// What the clock said last.
+    /// The last reading of the clock.
     pub(super) const fn last_now(&self) -> Nanos {
         self.links.last_now()
     }
@@ -142,8 +142,7 @@ impl<D: Driver> Connections<D> {
         }
     }
 
-    /// There is something to do without waiting for it: links that broke, connections left to
-    /// read, or more of them than fitted.
+    /// Work is left: broken links, connections to read, or more events than fitted.
     pub(super) fn has_more(&self) -> bool {
         self.links.broken() > 0 || !self.unread.is_empty() || self.crowded
     }
@@ -155,11 +154,11 @@ impl<D: Driver> Connections<D> {
         self.looked_at = 0;
         for (link, event) in self.unread.drain(..) {
             if self.links.get(link).is_some() {
-                // What the event said of writing has been dealt with.
+                // The writable part of the event has been handled.
                 self.ready.push(Ready { writable: false, ..event });
             }
         }
-        // What a poll takes is seen when the next round begins.
+        // A poll's duration is measured when the next round begins.
         let is_timed = wait != Wait::Poll;
         let from = if is_timed && acted { self.now() } else { self.last_now() };
         self.links.driver().wait(wait, &mut self.ready);
@@ -174,7 +173,7 @@ impl<D: Driver> Connections<D> {
         Waited { from, to, ready }
     }
 
-    /// What the last wait found, one after the other.
+    /// What the last wait reported, one after the other.
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<Ready> {
         let event = self.ready.get(self.looked_at).copied();
@@ -186,7 +185,7 @@ impl<D: Driver> Connections<D> {
         self.links.get_open(link).is_some()
     }
 
-    /// Reads a stream, at most `limit` bytes; `None` when nothing lies there, or it is not open.
+    /// Reads a stream, at most `limit` bytes; `None` if the socket is empty or not open.
     /// [`Connections::arrived`] is about this read until [`Connections::end_read`].
     #[inline]
     pub(super) fn read(
@@ -222,18 +221,18 @@ impl<D: Driver> Connections<D> {
         limit: usize,
     ) -> Result<Option<Read>, LinkError> {
         let discards = discard_left > 0;
-        let (asked, result) = if discards {
-            let left = usize::try_from(discard_left).unwrap_or(usize::MAX);
-            let asked = left.min(DISCARD_BYTES_MAX);
-            (asked, self.links.driver().discard(link.slot(), asked))
+        let (requested, result) = if discards {
+            let requested =
+                usize::try_from(discard_left).unwrap_or(usize::MAX).min(DISCARD_BYTES_MAX);
+            (requested, self.links.driver().discard(link.slot(), requested))
         } else {
-            let asked = limit.clamp(1, buffer.len());
-            (asked, self.links.driver().recv(link.slot(), &mut buffer[..asked]))
+            let requested = limit.clamp(1, buffer.len());
+            (requested, self.links.driver().recv(link.slot(), &mut buffer[..requested]))
         };
         let at = self.now();
         match result? {
             Received::Bytes { length, arrived } => {
-                let short = length < asked;
+                let short = length < requested;
                 self.bytes_received += length as u64;
                 self.note_read(link, arrived, short, at);
                 if !discards {
@@ -285,7 +284,7 @@ impl<D: Driver> Connections<D> {
         true
     }
 
-    /// The session has been told of the read, or that the link broke.
+    /// The read, or the break of the link, was delivered to the session.
     pub(super) const fn end_read(&mut self) {
         self.reading = None;
         self.unsent = false;
@@ -298,22 +297,22 @@ impl<D: Driver> Connections<D> {
         self.links.release(link);
     }
 
-    /// The socket had not taken all that was sent on the link that a session is being told of.
+    /// The socket had not taken all that was sent on the link of the current delivery.
     pub(super) const fn is_unsent(&self) -> bool {
         self.unsent
     }
 
-    /// Nothing lies in the socket at `now`.
+    /// The socket is empty at `now`.
     pub(super) fn note_empty(&mut self, link: Link, now: Nanos) {
         if let Some(state) = self.links.get(link) {
-            state.found_empty(now);
+            state.note_empty(now);
         }
     }
 
-    /// When the reply reached the host that ended this op. The stamp of a read is that of the last
-    /// bytes that lay in the socket: it belongs to the last reply in it, and only if nothing of
-    /// another lay behind; `is_last` says so of a link, drained or not. Any other reply came after
-    /// the socket had been found empty.
+    /// When the reply that ended this op reached the host. The stamp of a read is that of the last
+    /// bytes in the socket: it belongs to the last reply in it, and only if no part of another
+    /// followed, as `is_last` determines for a link, drained or not. Any other reply arrived after
+    /// the socket was last empty.
     #[inline]
     pub(super) fn arrived(
         &self,
@@ -328,13 +327,13 @@ impl<D: Driver> Connections<D> {
         }
     }
 
-    /// How the reply came that the read has completed.
+    /// The shape of the reply that the read has completed.
     pub(super) fn reply_ended(&mut self) -> Option<ReplyShape> {
         let link = self.reading?.link;
         self.links.get(link)?.reply_ended()
     }
 
-    /// There may be more to read; the others have their turn first.
+    /// There may be more to read; the others are served first.
     pub(super) fn come_back_to(&mut self, link: Link, event: Ready) {
         if !self.unread.iter().any(|(waiting, _)| *waiting == link) {
             self.unread.push((link, event));

@@ -3,11 +3,11 @@
 use plimsoll_model::units::Nanos;
 
 use crate::driver::{Driver, Route, Slot};
-use crate::seam::{Link, LinkError, LinkKind};
+use crate::interface::{Link, LinkError, LinkKind};
 use crate::signs::{Parts, ReplyShape};
 
-/// Bytes of one link that may wait for the end of a turn; more are sent at once. A turn's worth of
-/// requests stays far below, 30 writes of 8 KiB do not.
+/// Bytes of one link that may wait for the end of a round; more are sent at once. The requests of a
+/// round stay far below, 30 writes of 8 KiB do not.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 
 /// A buffer this large is not kept for the next time.
@@ -18,19 +18,20 @@ pub(super) struct LinkState {
     generation: u32,
     /// The client whose session owns it.
     client: u32,
-    stage: Stage,
+    phase: LinkPhase,
     kind: LinkKind,
-    /// Waits for the connection, for the socket, or for the end of the turn.
+    /// Waits for the connection, for the socket, or for the end of the round.
     outbox: Outbox,
-    /// The socket took less than it was given; it will say when it takes more, unless it broke.
+    /// The socket took less than it was given; an event follows when it takes more, unless it
+    /// broke.
     blocked: bool,
-    /// Is flushed at the end of the turn.
+    /// Is flushed at the end of the round.
     queued: bool,
     /// Bytes still to be dropped on arrival.
     discard_left: u64,
-    /// Nothing lay in the socket then.
+    /// The socket was empty then.
     empty_since: Nanos,
-    /// The last read left nothing: whatever comes will be told of.
+    /// The last read left nothing: whatever comes will be reported.
     drained: bool,
     /// Of the reply that is read.
     parts: Parts,
@@ -79,13 +80,13 @@ impl LinkState {
     }
 
     /// Nothing lies in the socket.
-    pub(super) const fn found_empty(&mut self, now: Nanos) {
+    pub(super) const fn note_empty(&mut self, now: Nanos) {
         (self.empty_since, self.drained) = (now, true);
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum LinkPhase {
     Free,
     Connecting,
     Open,
@@ -104,12 +105,12 @@ pub(super) struct Links<D> {
     resting: Vec<Slot>,
     /// Broken within a session's own call; reported in the next round.
     broken: Vec<(Link, LinkError)>,
-    /// To be flushed at the end of the turn.
+    /// To be flushed at the end of the round.
     queued: Vec<Link>,
     bytes_sent: u64,
     /// Connections opened since the start.
     connects: u64,
-    /// What the clock said last.
+    /// The last reading of the clock.
     now: Nanos,
 }
 
@@ -118,7 +119,7 @@ pub(super) struct Links<D> {
 pub(super) enum Sending {
     /// With each [`Io::send`].
     AtOnce,
-    /// At the end of the worker's turn.
+    /// At the end of the worker's round.
     Batched,
 }
 
@@ -138,9 +139,10 @@ impl<D: Driver> Links<D> {
         }
     }
 
-    /// The link in this slot, when it is in use; the client whose it is; what carries it.
+    /// The link in this slot, if it is in use, its client, and what carries it.
     pub(super) fn find(&self, slot: Slot) -> Option<(Link, u32, LinkKind)> {
-        let state = self.states.get(slot as usize).filter(|state| state.stage != Stage::Free)?;
+        let state =
+            self.states.get(slot as usize).filter(|state| state.phase != LinkPhase::Free)?;
         Some((Link::join(state.generation, slot), state.client, state.kind))
     }
 
@@ -155,7 +157,7 @@ impl<D: Driver> Links<D> {
 
     /// The same of a link that is open.
     pub(super) fn get_open(&mut self, link: Link) -> Option<&mut LinkState> {
-        self.get(link).filter(|state| state.stage == Stage::Open)
+        self.get(link).filter(|state| state.phase == LinkPhase::Open)
     }
 
     /// Bytes sent since the start.
@@ -168,7 +170,7 @@ impl<D: Driver> Links<D> {
         self.connects
     }
 
-    /// Links whose sessions have yet to hear that they broke.
+    /// Broken links whose sessions have not been notified yet.
     pub(super) fn broken(&self) -> usize {
         self.broken.len()
     }
@@ -190,29 +192,29 @@ impl<D: Driver> Links<D> {
         self.now
     }
 
-    /// What it said last.
+    /// The last reading of the clock.
     pub(super) const fn last_now(&self) -> Nanos {
         self.now
     }
 
-    /// The socket takes bytes, which what waits is sent for, or says why it did not connect. True
-    /// when it has.
+    /// The socket is writable: sends what waits. Fails if the socket did not connect; true if it
+    /// just did.
     pub(super) fn writable(&mut self, link: Link) -> Result<bool, LinkError> {
         let state = state_of(&mut self.states, link);
-        let opens = state.filter(|state| state.stage == Stage::Connecting);
+        let opens = state.filter(|state| state.phase == LinkPhase::Connecting);
         let opened = opens.is_some();
         if let Some(state) = opens {
             self.driver.connected(link.slot())?;
-            state.stage = Stage::Open;
-            state.parts.asked(self.now);
+            state.phase = LinkPhase::Open;
+            state.parts.note_sent(self.now);
             self.connects += 1;
         }
         self.flush(link);
         Ok(opened)
     }
 
-    /// The turn is over: what was collected in it is sent.
-    pub(super) fn end_turn(&mut self) {
+    /// The round is over: sends what was collected in it.
+    pub(super) fn flush_queued(&mut self) {
         for at in 0..self.queued.len() {
             let link = self.queued[at];
             if let Some(state) = self.get(link) {
@@ -233,7 +235,7 @@ impl<D: Driver> Links<D> {
             Sending::Batched => Memory::Keep,
         };
         let Some(state) = state_of(&mut self.states, link) else { return };
-        if state.stage != Stage::Open || state.outbox.is_empty() {
+        if state.phase != LinkPhase::Open || state.outbox.is_empty() {
             return;
         }
         match state.outbox.send(state.kind, slot, &mut self.driver) {
@@ -258,19 +260,19 @@ impl<D: Driver> Links<D> {
     /// The session hears of it in the next round.
     fn broke(&mut self, link: Link, error: LinkError) {
         if let Some(state) = self.get(link) {
-            state.stage = Stage::Broken;
+            state.phase = LinkPhase::Broken;
         }
         self.broken.push((link, error));
     }
 
-    /// Sends, now or at the end of the turn or when the socket takes it.
+    /// Sends now, at the end of the round, or when the socket takes it.
     pub(super) fn send(&mut self, link: Link, bytes: &[u8]) {
         let batched = self.sending == Sending::Batched;
         let Some(state) = state_of(&mut self.states, link) else { return };
-        state.parts.asked(self.now);
-        match state.stage {
-            Stage::Broken | Stage::Free => {}
-            Stage::Open if !batched && state.outbox.is_empty() => {
+        state.parts.note_sent(self.now);
+        match state.phase {
+            LinkPhase::Broken | LinkPhase::Free => {}
+            LinkPhase::Open if !batched && state.outbox.is_empty() => {
                 match self.driver.send(link.slot(), bytes) {
                     Ok(sent) => {
                         if sent < bytes.len() {
@@ -282,9 +284,9 @@ impl<D: Driver> Links<D> {
                     Err(error) => self.broke_in_sending(link, error),
                 }
             }
-            Stage::Open | Stage::Connecting => {
+            LinkPhase::Open | LinkPhase::Connecting => {
                 state.outbox.push(state.kind, bytes);
-                if state.stage == Stage::Connecting || state.blocked {
+                if state.phase == LinkPhase::Connecting || state.blocked {
                     return;
                 }
                 let full = state.outbox.len() >= BATCH_BYTES_MAX;
@@ -308,14 +310,15 @@ impl<D: Driver> Links<D> {
         link
     }
 
-    /// The next `bytes` that arrive are not wanted.
+    /// The next `bytes` that arrive are to be discarded.
     pub(super) fn discard(&mut self, link: Link, bytes: u64) {
         if let Some(state) = self.get(link) {
             state.discard_left = state.discard_left.saturating_add(bytes);
         }
     }
 
-    /// Closes. What was to leave at the end of the turn still does, as it would without batches.
+    /// Closes. What was queued for the end of the round is still sent, as it would be without
+    /// batches.
     pub(super) fn close(&mut self, link: Link) {
         if self.get(link).is_some_and(|state| !state.blocked) {
             self.flush(link);
@@ -327,7 +330,7 @@ impl<D: Driver> Links<D> {
     pub(super) fn release(&mut self, link: Link) {
         let slot = link.slot();
         let Some(state) = state_of(&mut self.states, link) else { return };
-        state.stage = Stage::Free;
+        state.phase = LinkPhase::Free;
         state.generation = state.generation.wrapping_add(1);
         state.outbox.clear(Memory::Free);
         (state.blocked, state.queued) = (false, false);
@@ -340,7 +343,7 @@ impl<D: Driver> Links<D> {
     pub(super) fn release_all(&mut self, client: u32) {
         for slot in 0..self.states.len() {
             let state = &self.states[slot];
-            if state.client == client && state.stage != Stage::Free {
+            if state.client == client && state.phase != LinkPhase::Free {
                 self.release(Link::join(state.generation, slot as Slot));
             }
         }
@@ -351,7 +354,7 @@ impl<D: Driver> Links<D> {
             self.states.push(LinkState {
                 generation: 0,
                 client,
-                stage: Stage::Free,
+                phase: LinkPhase::Free,
                 kind,
                 outbox: Outbox::default(),
                 blocked: false,
@@ -366,7 +369,7 @@ impl<D: Driver> Links<D> {
         let state = &mut self.states[slot as usize];
         state.client = client;
         state.kind = kind;
-        state.stage = Stage::Connecting;
+        state.phase = LinkPhase::Connecting;
         (state.empty_since, state.drained) = (Nanos::ZERO, true);
         state.parts = Parts::default();
         Link::join(state.generation, slot)
@@ -376,7 +379,7 @@ impl<D: Driver> Links<D> {
 fn state_of(states: &mut [LinkState], link: Link) -> Option<&mut LinkState> {
     let (generation, slot) = link.split();
     let state = states.get_mut(slot as usize)?;
-    (state.generation == generation && state.stage != Stage::Free).then_some(state)
+    (state.generation == generation && state.phase != LinkPhase::Free).then_some(state)
 }
 
 impl Link {
@@ -393,8 +396,8 @@ impl Link {
     }
 }
 
-/// Bytes of a link that its socket has not been given, or has not taken, yet: in order; of datagrams,
-/// with their borders.
+/// Bytes of a link that its socket has not been given, or has not taken, yet: in order; of
+/// datagrams, with their borders.
 #[derive(Default)]
 struct Outbox {
     bytes: Vec<u8>,

@@ -1,8 +1,8 @@
 //! The worker: one loop per core.
 //!
 //! wait → what happened on connections → [`Session`] → ops that ended, recorded → ops that are due
-//! → [`Script::next`] → [`Session::issue`] → driver. Everything inside [`Seat::drive`] is generic;
-//! nothing in the loop locks, logs or allocates per op.
+//! → [`Script::next`] → [`Session::issue`] → driver. Everything inside [`WorkerContext::drive`] is
+//! generic; nothing in the loop locks, logs or allocates per op.
 //!
 //! Each part owns its state: `ops` what becomes of an op, with `schedule` (when clients act),
 //! `clients` (sessions and what they have in flight) and `recording`; `connections` the links and
@@ -10,14 +10,13 @@
 
 mod clients;
 mod connections;
-mod lateness;
 mod links;
 mod ops;
 mod recording;
 mod schedule;
-mod seat;
 mod waiting;
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_model::assignment::{Load, Phases};
@@ -27,7 +26,8 @@ use plimsoll_model::units::Nanos;
 use crate::clock::RunDelay;
 use crate::driver::{Datagrams, Driver, Ready, Wait};
 use crate::fresh::FreshTimes;
-use crate::seam::{ClientSeat, Link, LinkError, LinkKind, Script, Session};
+use crate::interface::{ClientContext, Link, LinkError, LinkKind, Script, Session};
+use crate::workload;
 
 use clients::Clients;
 use connections::{Brought, Connections, Read};
@@ -37,35 +37,38 @@ use recording::Recording;
 use schedule::{Schedule, Schedules};
 use waiting::{Others, Outlook, Waiting};
 
-pub use seat::{Seat, SeatDriver};
+pub use crate::workload::{WorkerContext, WorkerDriver};
 
 /// Bytes one read may hand to a session.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
-/// Reads of one connection in a row; then the others have their turn.
-const READS_PER_TURN: u32 = 32;
+/// Reads of one connection in a row; then the others are served.
+const READS_PER_ROUND: u32 = 32;
 /// Batches of datagrams of one connection in a row.
-const BATCHES_PER_TURN: u32 = 16;
+const BATCHES_PER_ROUND: u32 = 16;
 /// Connections served before due ops are looked for again: 16 exchanges are some 60 µs.
 const EVENTS_BETWEEN_TIMERS: usize = 16;
 /// A worker looks at its stop flag at least this often.
 const STOP_CHECK: Nanos = Nanos::from_millis(20);
 
-impl<'a> Seat<'a> {
+impl<'a> WorkerContext<'a> {
     /// Runs the worker to the end of the point. `make` is called once per client, and once more
     /// for the script of a shared schedule (as client 0, so that the work does not depend on the
     /// number of workers). Of clients that share a session, that of the first is used.
-    pub fn drive<S, C>(mut self, make: impl FnMut(ClientSeat) -> (S, C))
+    pub fn drive<S, C>(mut self, make: impl FnMut(ClientContext) -> (S, C))
     where
         S: Session,
         C: Script<Op = S::Op>,
     {
-        // A simulation takes part for as long as its owner keeps it; the seat keeps none.
-        let driver = std::mem::replace(&mut self.driver, SeatDriver::Taken);
+        // A simulation takes part for as long as its owner keeps it; the context keeps none.
+        let driver = std::mem::replace(&mut self.driver, WorkerDriver::Taken(PhantomData));
         let fresh = std::mem::replace(&mut self.fresh, FreshTimes::on_the_spot(0));
         match driver {
-            SeatDriver::Epoll(driver) => Worker::new(&self, *driver, fresh, make).run(),
-            SeatDriver::Simulated(driver) => Worker::new(&self, driver, fresh, make).run(),
-            SeatDriver::Taken => unreachable!("a seat drives once: drive takes it by value"),
+            WorkerDriver::Epoll(driver) => Worker::new(&self, *driver, fresh, make).run(),
+            #[cfg(feature = "simulation")]
+            WorkerDriver::Simulated(driver) => Worker::new(&self, driver, fresh, make).run(),
+            WorkerDriver::Taken(_) => {
+                unreachable!("a worker runs once: `drive` takes its context by value")
+            }
         }
     }
 }
@@ -93,25 +96,25 @@ where
     D: Driver,
 {
     fn new(
-        seat: &Seat<'a>,
+        context: &WorkerContext<'a>,
         driver: D,
         fresh: FreshTimes,
-        make: impl FnMut(ClientSeat) -> (S, C),
+        make: impl FnMut(ClientContext) -> (S, C),
     ) -> Self {
-        let (clients, schedules) = take_seats(seat, make);
-        let recording = Recording::new(seat, fresh, clients.numbers());
+        let (clients, schedules) = create_clients(context, make);
+        let recording = Recording::new(context, fresh, clients.numbers());
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
         let connections = Connections::new(driver, sending);
-        let due_by = match seat.assignment.load {
+        let due_by = match context.assignment.load {
             Load::Open { .. } => DueBy::Clock,
             Load::Closed { .. } => DueBy::Reply,
         };
         Self {
             ops: Ops::new(connections, clients, schedules, recording, due_by),
-            waiting: Waiting::new(seat.assignment),
+            waiting: Waiting::new(context.assignment),
             others: None,
-            phases: seat.assignment.phases,
-            stop: seat.stop,
+            phases: context.assignment.phases,
+            stop: context.stop,
             buffer: vec![0; READ_BUFFER_BYTES],
             datagrams: Datagrams::default(),
             served: false,
@@ -123,15 +126,15 @@ where
     fn run(mut self) {
         self.ops.connections().begin();
         self.ops.recording().begin();
-        if self.waiting.looks_at_gaps() {
-            self.others = Some(Others::told_by(RunDelay::of_this_thread()));
+        if self.waiting.watches_interruptions() {
+            self.others = Some(Others::from_run_delay(RunDelay::of_this_thread()));
         }
         loop {
             let now = self.begin_round();
             self.ops.roll_intervals(now);
             // Before the end is looked at: what came due until now is counted, sent or not.
             let acted = self.ops.wake_due(now);
-            if self.is_over(now) {
+            if self.is_finished(now) {
                 break;
             }
             self.wait(now, acted);
@@ -153,13 +156,13 @@ where
             let took = now.saturating_sub(since);
             self.ops.recording().polled_empty(took);
             if let Some(others) = &mut self.others {
-                self.waiting.polled_empty(others.turn(took), now);
+                self.waiting.polled_empty(others.preempted_time(took), now);
             }
         }
         now
     }
 
-    fn is_over(&self, now: Nanos) -> bool {
+    fn is_finished(&self, now: Nanos) -> bool {
         if self.stop.load(Ordering::Relaxed) {
             return true;
         }
@@ -170,7 +173,8 @@ where
         now >= load_end && (self.ops.are_settled() || now >= load_end + self.phases.drain_ns)
     }
 
-    /// Waits as long as `waiting` says. `acted`: something was done in this round, begun at `now`.
+    /// Waits as long as `waiting` decides. `acted`: something was done in this round, begun at
+    /// `now`.
     fn wait(&mut self, now: Nanos, acted: bool) {
         if acted {
             self.waiting.acted(now);
@@ -182,8 +186,8 @@ where
             look_up: self.ops.recording().boundary().min(now + STOP_CHECK),
             in_flight,
             more: self.ops.connections().has_more(),
-            // A closed load of one op per client would be held down to the grid; one whose clients
-            // keep many ops in flight has the next ones under way meanwhile.
+            // A closed load of one op per client would be limited by the grid; clients that keep
+            // many ops in flight have the next ones in progress meanwhile.
             gains: self.ops.has_timers() || (S::BATCH_SENDS && in_flight),
         });
         let waited = self.ops.connections().wait(wait, acted);
@@ -199,7 +203,7 @@ where
         }
     }
 
-    /// Deals with what the wait found, and with ops that come due meanwhile.
+    /// Handles what the wait reported, and ops that come due meanwhile.
     fn serve_ready(&mut self) {
         let mut served = 0;
         while let Some(event) = self.ops.connections().next_ready() {
@@ -240,18 +244,18 @@ where
         self.ops.issue_due();
     }
 
-    /// Reads until less comes than was asked for, which re-arms the edge.
+    /// Reads until a read is short, which re-arms the edge.
     fn read(&mut self, link: Link, owner: u32, event: Ready) -> Result<(), LinkError> {
-        for _ in 0..READS_PER_TURN {
+        for _ in 0..READS_PER_ROUND {
             let limit = self.ops.read_limit(owner, link);
             let Some(read) = self.ops.connections().read(link, &mut self.buffer, limit)? else {
                 return Ok(());
             };
             let Read { brought, short, .. } = read;
-            self.hand_over(link, owner, read);
+            self.deliver_read(link, owner, read);
             let done = match brought {
                 Brought::Bytes(_) => short,
-                // The body that nobody reads was the last of a reply: nothing can follow it.
+                // The discarded body was the end of a reply: nothing can follow it.
                 Brought::Dropped(_) => short || self.ops.is_idle(owner),
                 Brought::End => return Ok(()),
             };
@@ -259,8 +263,8 @@ where
                 return Ok(());
             }
             if S::BATCH_SENDS {
-                // A full read means that many replies are under way: what they lead to goes out
-                // before the next read.
+                // A full read means that many replies are arriving: the ops that they cause are
+                // sent before the next read.
                 self.ops.issue_due();
             }
         }
@@ -268,8 +272,8 @@ where
         Ok(())
     }
 
-    /// Tells the session what a read brought.
-    fn hand_over(&mut self, link: Link, owner: u32, read: Read) {
+    /// Delivers what a read brought to the session.
+    fn deliver_read(&mut self, link: Link, owner: u32, read: Read) {
         let Read { brought, at, .. } = read;
         let buffer = &self.buffer;
         self.ops.call(owner, at, |session, port| match brought {
@@ -282,7 +286,7 @@ where
 
     /// Reads until there is nothing left, which re-arms the edge.
     fn read_datagrams(&mut self, link: Link, owner: u32, event: Ready) -> Result<(), LinkError> {
-        for _ in 0..BATCHES_PER_TURN {
+        for _ in 0..BATCHES_PER_ROUND {
             if !self.ops.connections().is_open(link) {
                 return Ok(());
             }
@@ -331,51 +335,51 @@ where
         }
     }
 
-    /// A stream that takes no more bytes may still hold what the peer said before it reset it: the
-    /// answer to a request that it did not want to read to the end.
+    /// A stream that takes no more bytes may still contain what the peer sent before it reset it:
+    /// the reply to a request that it did not read to the end.
     fn read_last(&mut self, link: Link, owner: u32) {
-        let found = self.ops.connections().links().find(link.slot());
-        if !found.is_some_and(|(_, _, kind)| kind == LinkKind::Stream) {
+        let entry = self.ops.connections().links().find(link.slot());
+        if !entry.is_some_and(|(_, _, kind)| kind == LinkKind::Stream) {
             return;
         }
-        for _ in 0..READS_PER_TURN {
+        for _ in 0..READS_PER_ROUND {
             let limit = self.ops.read_limit(owner, link);
             let read = self.ops.connections().read_broken(link, &mut self.buffer, limit);
             match read {
-                // How it ended is known already, and better.
+                // The reason of the end is already known, and better.
                 Ok(None | Some(Read { brought: Brought::End, .. })) | Err(_) => {
                     return self.ops.connections().end_read();
                 }
-                Ok(Some(read)) => self.hand_over(link, owner, read),
+                Ok(Some(read)) => self.deliver_read(link, owner, read),
             }
         }
     }
 }
 
 /// Clients and schedules of one worker: client i belongs to worker i mod n.
-fn take_seats<S, C: Script>(
-    place: &Seat<'_>,
-    mut make: impl FnMut(ClientSeat) -> (S, C),
+fn create_clients<S, C: Script>(
+    context: &WorkerContext<'_>,
+    mut make: impl FnMut(ClientContext) -> (S, C),
 ) -> (Clients<S>, Schedules<C>) {
-    let Seat { assignment, worker, .. } = *place;
+    let WorkerContext { assignment, worker, .. } = *context;
     let mut clients = Clients::new();
     let mut schedules = Schedules::new(assignment, worker);
     let is_shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let shared = is_shared.then(|| {
-        let (_, script) = make(seat::client_seat(assignment, 0));
-        schedules.add(Schedule::new(script, place, 0))
+        let (_, script) = make(workload::client_context(assignment, 0));
+        schedules.add(Schedule::new(script, context, 0))
     });
-    for numbers in sessions_of(place) {
-        for (number, place_in_session) in numbers.into_iter().zip(0..) {
-            let seat = seat::client_seat(assignment, number);
-            let (session, script) = make(seat);
-            if place_in_session == 0 {
-                clients.add_session(session, seat::route(assignment, &seat));
+    for numbers in sessions_of(context) {
+        for (number, index_in_session) in numbers.into_iter().zip(0..) {
+            let client = workload::client_context(assignment, number);
+            let (session, script) = make(client);
+            if index_in_session == 0 {
+                clients.add_session(session, workload::route(assignment, &client));
             }
             let schedule =
-                shared.unwrap_or_else(|| schedules.add(Schedule::new(script, place, number)));
+                shared.unwrap_or_else(|| schedules.add(Schedule::new(script, context, number)));
             schedules.add_client(schedule);
-            clients.add(number, seat.endpoint);
+            clients.add(number, client.endpoint);
         }
     }
     (clients, schedules)
@@ -383,8 +387,8 @@ fn take_seats<S, C: Script>(
 
 /// The clients of one worker by session: those of one endpoint share a session, as many as the
 /// workload lets.
-fn sessions_of(place: &Seat<'_>) -> Vec<Vec<u32>> {
-    let Seat { assignment, worker, clients_per_session, .. } = *place;
+fn sessions_of(context: &WorkerContext<'_>) -> Vec<Vec<u32>> {
+    let WorkerContext { assignment, worker, clients_per_session, .. } = *context;
     let all = worker..assignment.load.clients();
     let mut numbers: Vec<u32> = all.step_by(assignment.workers.max(1) as usize).collect();
     if clients_per_session <= 1 {

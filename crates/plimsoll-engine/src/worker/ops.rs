@@ -1,20 +1,20 @@
-//! What becomes of an op: it is due and goes out, it ends and is recorded, another follows from it,
-//! or its client leaves the load.
+//! The life of an op: it is due and is sent, it ends and is recorded, another follows from it, or
+//! its client leaves the load.
 
 use plimsoll_model::outcome::{ErrorClass, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
-use super::clients::{Clients, Completion, DueEntry, Port, Produced, Surplus};
+use super::clients::{Clients, Completion, DueEntry, Port, Produced, TrailingBytes};
 use super::connections::Connections;
-use super::recording::{Counted, GAP_MIN, Recording};
+use super::recording::{Counted, INTERRUPTION_MIN, Recording};
 use super::schedule::{End, Outgoing, Schedules};
 use crate::driver::Driver;
-use crate::recorder::{Arrived, Flight};
-use crate::seam::{Link, Script, Session, Ticket};
+use crate::interface::{Link, Mark, Script, Session, Ticket};
+use crate::recorder::{Arrived, Flight, StreamState};
 use crate::signs::Replied;
 
-/// What the wakeup of a server may take that had nothing to do while its replies lay unread. It
-/// cannot be measured from here; a wakeup of our own takes half of it on a virtual machine.
+/// How long an idle server's wakeup may take after its replies lay unread. It cannot be measured
+/// here; a wakeup of our own takes half as long on a virtual machine.
 const SERVER_WAKEUP: Nanos = Nanos::from_micros(100);
 
 /// The ops of one worker.
@@ -27,7 +27,7 @@ pub(super) struct Ops<'a, S, C, D> {
     produced: Produced,
 }
 
-/// An op's place among those that one read ended.
+/// An op's position among those that one read ended.
 #[derive(Clone, Copy)]
 struct Reply {
     /// The read, or the failure of the link, ended it; no later call.
@@ -88,7 +88,7 @@ where
         self.clients.in_flight() == 0 && self.schedules.backlog_ops() == 0
     }
 
-    /// The ops that the window was to have have ended, where a number was asked for.
+    /// The requested number of ops in the window, if there is one, has ended.
     pub(super) fn are_all_done(&self) -> bool {
         self.schedules.has_all_ops() && self.are_settled()
     }
@@ -123,7 +123,7 @@ where
         acted
     }
 
-    /// Issues what can go out, until nothing can. So ends every turn.
+    /// Issues what can go out, until nothing can. This ends every round.
     pub(super) fn issue_due(&mut self) {
         while let Some(outgoing) = self
             .schedules
@@ -131,7 +131,7 @@ where
         {
             self.issue(outgoing);
         }
-        self.connections.links().end_turn();
+        self.connections.links().flush_queued();
     }
 
     /// Calls a session and settles what it produced.
@@ -144,12 +144,15 @@ where
         if self.clients.is_gone(session) {
             return;
         }
+        if let Some(arrived) = self.connections.stamp() {
+            self.recording.bytes_came(arrived, self.clients.in_flight());
+        }
         self.produced.keep_details(self.recording.recorder().wants_sample());
         let had_room = self.clients.session_has_room(session);
-        let way = self.connections.way_of_call();
-        self.clients.call(session, way, &mut self.produced, f);
+        let links_and_stamp = self.connections.links_and_stamp();
+        self.clients.call(session, links_and_stamp, &mut self.produced, f);
         self.record_marks(session, now);
-        // What a follow-on adds is no reply of this read.
+        // Replies that a follow-on adds are not of this read.
         let replies = self.produced.ended();
         let mut next = 0;
         // A follow-on may add to them.
@@ -159,8 +162,8 @@ where
             self.settle(session, completion, reply, now);
         }
         self.produced.clear();
-        while let Some(surplus) = self.produced.take_surplus() {
-            self.count_surplus(session, surplus, now);
+        while let Some(trailing) = self.produced.take_trailing_bytes() {
+            self.count_trailing_bytes(session, trailing, now);
         }
         if let Some(reason) = self.lost(session, next > 0) {
             return self.leave(session, &reason, now);
@@ -169,7 +172,7 @@ where
         if !had_room && self.clients.session_has_room(session) {
             for client in self.clients.clients_of(session) {
                 if self.clients.has_room(client) {
-                    self.schedules.found_room(client, now);
+                    self.schedules.note_room(client, now);
                 }
             }
         }
@@ -185,7 +188,7 @@ where
         }
     }
 
-    /// The point ends at `now`; ops that are still under way stay unfinished.
+    /// The point ends at `now`; ops that are still in flight stay unfinished.
     pub(super) fn finish(mut self, now: Nanos) {
         self.roll_intervals(now);
         for flight in self.clients.flights() {
@@ -218,9 +221,9 @@ where
         let session = self.clients.session_of(client);
         let kind = self.clients.session(session).kind(op);
         let free = self.schedules.op_began(client);
-        let held = match by {
+        let server_wakeup = match by {
             // Meanwhile the server had less to do, or nothing, and may have gone to sleep.
-            DueBy::Reply if self.clients.read_late(session) >= GAP_MIN => SERVER_WAKEUP,
+            DueBy::Reply if self.clients.read_late(session) >= INTERRUPTION_MIN => SERVER_WAKEUP,
             DueBy::Reply | DueBy::Clock => Nanos::ZERO,
         };
         let mut flight = Flight {
@@ -228,10 +231,9 @@ where
             due,
             free,
             sent,
-            held,
+            server_wakeup,
             late_max: Nanos::ZERO,
-            first_output: None,
-            token_time: None,
+            stream: StreamState::default(),
         };
         flight.late_max = self.recording.sent(&flight, self.clients.in_flight());
         self.clients.begin(client, flight)
@@ -254,23 +256,28 @@ where
         if now >= self.recording.boundary() {
             self.roll_intervals(now);
         }
-        let arrived = match reply.of_read {
-            true => self.connections.arrived(&flight, now, |link, drained| {
-                reply.last && self.clients.ended_last(session, link, drained)
-            }),
-            false => Arrived::Never,
-        };
+        let (done, arrived) =
+            match flight.stream.completed.filter(|(completed, _)| *completed < now) {
+                Some(before) => before,
+                None if reply.of_read => {
+                    let is_last = |link, drained| {
+                        reply.last && self.clients.ended_last(session, link, drained)
+                    };
+                    (now, self.connections.arrived(&flight, now, is_last))
+                }
+                None => (now, Arrived::Never),
+            };
         self.clients.note_read(
             session,
             match arrived {
-                Arrived::Stamped(at) => now.saturating_sub(at),
+                Arrived::Stamped(at) => done.saturating_sub(at),
                 Arrived::Bounded(_) | Arrived::Never => Nanos::ZERO,
             },
         );
-        self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, now);
+        self.recording.ended(flight, outcome, self.clients.endpoint(client), arrived, done);
         self.recording.recorder().record_client(client as usize, outcome);
         if reply.of_read {
-            self.note_reply(client, &flight, outcome, now);
+            self.note_reply(client, &flight, outcome, done);
         }
         let mut end = End::Other;
         if let OpStatus::Failed(class) = outcome.status {
@@ -308,15 +315,15 @@ where
     fn follow_on(&mut self, client: u32, ended: Ticket, now: Nanos) -> bool {
         let session = self.clients.session_of(client);
         let Some(op) = self.clients.take_follow_on(session, ended) else { return false };
-        if self.schedules.is_over(now) {
+        if self.schedules.has_ended(now) {
             return false;
         }
         let sent = self.connections.now();
         self.schedules.follow_on_came_due(now);
         let ticket = self.begin(client, &op, now, sent, DueBy::Reply);
         self.schedules.script(client).on_follow_on(ended, ticket);
-        let way = self.connections.way_of_call();
-        self.clients.call(session, way, &mut self.produced, |session, port| {
+        let links_and_stamp = self.connections.links_and_stamp();
+        self.clients.call(session, links_and_stamp, &mut self.produced, |session, port| {
             session.issue(ticket, op, sent, port);
         });
         true
@@ -330,9 +337,16 @@ where
             if now >= self.recording.boundary() {
                 self.roll_intervals(now);
             }
-            let arrived = self.connections.stamp();
-            if let Some(flight) = self.clients.flight_mut(session, ticket) {
-                self.recording.recorder().mark(flight, mark, arrived, now);
+            let stamp = self.connections.stamp();
+            let Some(flight) = self.clients.flight_mut(session, ticket) else { continue };
+            self.recording.recorder().mark(flight, mark, stamp, now);
+            if mark == Mark::Complete {
+                let flight = *flight;
+                let is_last = |link, drained| self.clients.is_last(session, link, drained);
+                let arrived = self.connections.arrived(&flight, now, is_last);
+                if let Some(flight) = self.clients.flight_mut(session, ticket) {
+                    flight.stream.completed = Some((now, arrived));
+                }
             }
         }
         if next > 0 {
@@ -341,24 +355,24 @@ where
     }
 
     /// An op that was recorded as a success turns out to have failed. Its times and its part of the
-    /// throughput stay: its reply did come.
-    fn count_surplus(&mut self, session: u32, surplus: Surplus, now: Nanos) {
-        let Surplus { kind, detail } = surplus;
+    /// throughput stay, since its reply did come.
+    fn count_trailing_bytes(&mut self, session: u32, trailing: TrailingBytes, now: Nanos) {
+        let TrailingBytes { kind, detail } = trailing;
         let (client, due) = self.clients.last_due(session);
         let endpoint = self.clients.endpoint(client);
-        self.recording.recorder().surplus(kind, endpoint, due);
-        self.recording.sample(ErrorClass::Surplus, kind, detail, now);
+        self.recording.recorder().count_trailing_bytes(kind, endpoint, due);
+        self.recording.sample(ErrorClass::TrailingBytes, kind, detail, now);
     }
 
-    /// Why the session can go no further. `ended`: an op ended in the call before.
+    /// Why the session cannot continue. `ended`: an op ended in the call before.
     fn lost(&self, session: u32, ended: bool) -> Option<String> {
         let is_stuck = || self.clients.is_idle(session) && !self.clients.session_has_room(session);
         let may_be = ended || is_stuck();
         may_be.then(|| self.clients.session(session).lost()).flatten()
     }
 
-    /// The others go on without the clients of this session; what they had under way has failed, as
-    /// its replies can no longer come.
+    /// The others go on without the clients of this session; their ops in flight have failed, as
+    /// the replies can no longer come.
     fn leave(&mut self, session: u32, reason: &str, now: Nanos) {
         let flights = self.clients.leave(session);
         self.connections.links().release_all(session);

@@ -1,25 +1,29 @@
-//! What is known of the ops and of the worker itself, as events. Once a slice, at each border of a
-//! phase, and at the end, what was counted leaves the worker.
+//! Figures of the ops and of the worker itself, as events. Once a slice, at each border of a phase,
+//! and at the end, what was counted leaves the worker.
+//!
+//! Late sends bunch and queue at the server, so one op's lateness may be in another's response
+//! time. It is bounded by the largest lateness of the ops that were in flight together.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 
 use plimsoll_model::assignment::Phases;
-use plimsoll_model::event::{AgentEvent, Phase, WorkerHealth, WorkerTotals};
+use plimsoll_model::event::{
+    AgentEvent, OpTimes, Phase, Times, WorkerHealth, WorkerTotals, growing_times,
+};
 use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, Outcome};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Nanos, keep_least};
 
 use super::connections::Traffic;
-use super::lateness::LatenessInFlight;
-use super::seat::Seat;
 use crate::clock::{self, RunDelay};
-use crate::due::DueCounts;
 use crate::fresh::FreshTimes;
-use crate::recorder::{Arrived, Flight, Landing, Recorder};
-use crate::seam::SessionCounters;
+use crate::interface::SessionCounters;
+use crate::recorder::{Arrived, Flight, Landing, Recorder, in_window};
 use crate::signs::{Replied, SignCounts};
+use crate::workload::WorkerContext;
 
-/// A poll that finds nothing takes a microsecond or two. One that took this long was interrupted.
-pub(super) const GAP_MIN: Nanos = Nanos::from_micros(100);
+/// An empty poll takes a microsecond or two. One that took this long was interrupted.
+pub(super) const INTERRUPTION_MIN: Nanos = Nanos::from_micros(100);
 
 /// All that one worker records.
 pub(super) struct Recording<'a> {
@@ -41,12 +45,13 @@ pub(super) struct Recording<'a> {
     run_delay: RunDelay,
 }
 
-/// Service time of the first ops of a point, which met a server with little to do: those sent before
-/// a quarter of the worker's clients were busy. What it took to make a connection is left out.
+/// Service time of the first ops of a point, which met a server with little to do: those sent
+/// before a quarter of the worker's clients were busy. What it took to make a connection is left
+/// out.
 struct FirstOps {
     /// Zero where the worker has too few clients to tell.
     few: u64,
-    /// Since when at least so many were in flight; the end of the window at the latest.
+    /// When `few` ops were first in flight; the end of the window at the latest.
     until: Nanos,
 }
 
@@ -67,7 +72,7 @@ impl FirstOps {
         if op.sent < self.until {
             totals.first_ops += 1;
             totals.first_service_ns_total +=
-                op.done.saturating_sub(op.sent.max(op.shape.asked_at)).0;
+                op.done.saturating_sub(op.sent.max(op.shape.sent_at)).0;
         }
     }
 }
@@ -83,11 +88,16 @@ pub(super) struct Counted {
 
 impl<'a> Recording<'a> {
     /// Of clients with these numbers.
-    pub(super) fn new(seat: &Seat<'a>, fresh: FreshTimes, clients: Vec<u32>) -> Self {
-        let assignment = seat.assignment;
+    pub(super) fn new(context: &WorkerContext<'a>, fresh: FreshTimes, clients: Vec<u32>) -> Self {
+        let assignment = context.assignment;
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
-        let mut recorder =
-            Recorder::new(seat.worker, assignment.phases, seat.op_names.clone(), &targets, fresh);
+        let mut recorder = Recorder::new(
+            context.worker,
+            assignment.phases,
+            context.op_names.clone(),
+            &targets,
+            fresh,
+        );
         let clients_participating = clients.len() as u32;
         recorder.count_good(assignment.goodput);
         if assignment.counts_clients {
@@ -98,7 +108,7 @@ impl<'a> Recording<'a> {
             lateness: LatenessInFlight::default(),
             first: FirstOps::new(clients_participating, assignment.phases.window_end()),
             signs: SignCounts::new(targets.len()),
-            events: seat.events,
+            events: context.events,
             phases: assignment.phases,
             clients_participating,
             counters: SessionCounters::default(),
@@ -124,7 +134,8 @@ impl<'a> Recording<'a> {
         self.recorder.boundary()
     }
 
-    /// An op goes out beside so many; the largest lateness of those in flight, its own included.
+    /// An op is sent while `in_flight` ops are in flight; the largest lateness of those in flight,
+    /// its own included.
     #[inline]
     pub(super) fn sent(&mut self, flight: &Flight, in_flight: u64) -> Nanos {
         self.first.sent(flight.sent, in_flight);
@@ -145,6 +156,14 @@ impl<'a> Recording<'a> {
         self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
     }
 
+    /// Bytes of a reply came, which the kernel received then.
+    #[inline]
+    pub(super) fn bytes_came(&mut self, arrived: Nanos, in_flight: u64) {
+        if self.recorder.phase() == Phase::Measure {
+            self.signs.bytes_came(arrived, in_flight);
+        }
+    }
+
     /// An op that has just ended went well; it was due then.
     #[inline]
     pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
@@ -157,7 +176,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// An op is still under way when the drain ends.
+    /// An op is still in flight when the drain ends.
     pub(super) fn unfinished(&mut self, flight: Flight, now: Nanos) {
         self.recorder.unfinished(flight, now);
     }
@@ -186,13 +205,13 @@ impl<'a> Recording<'a> {
             detail: detail.unwrap_or_default(),
             at_ns: now.0,
         };
-        self.tell(AgentEvent::ErrorSample(sample));
+        self.send_event(AgentEvent::ErrorSample(sample));
     }
 
     /// A client has left the load.
     pub(super) fn client_lost(&mut self, number: u32, reason: String, now: Nanos) {
         self.clients_participating -= u32::from(now < self.phases.window_end());
-        self.tell(AgentEvent::ClientLost { client: number, reason, at: now });
+        self.send_event(AgentEvent::ClientLost { client: number, reason, at: now });
     }
 
     /// The worker slept.
@@ -222,7 +241,7 @@ impl<'a> Recording<'a> {
             ..std::mem::take(&mut self.idle)
         };
         self.cpu_before = cpu;
-        self.tell(AgentEvent::Interval(Box::new(interval)));
+        self.send_event(AgentEvent::Interval(Box::new(interval)));
         if before != self.recorder.phase() {
             self.cross_border(before, counted.traffic);
         }
@@ -246,7 +265,7 @@ impl<'a> Recording<'a> {
         self.signs.add_to(totals);
         let events = self.events;
         let totals = self.recorder.into_totals(now);
-        // A listener that has gone away wants nothing more.
+        // A listener that has gone away needs nothing more.
         let _ = events.send(AgentEvent::WorkerFinished(Box::new(totals)));
     }
 
@@ -263,13 +282,13 @@ impl<'a> Recording<'a> {
         }
     }
 
-    fn tell(&self, event: AgentEvent) {
+    fn send_event(&self, event: AgentEvent) {
         let _ = self.events.send(event);
     }
 }
 
 fn add_empty_poll(idle: &mut WorkerHealth, span: Nanos) {
-    if span < GAP_MIN {
+    if span < INTERRUPTION_MIN {
         idle.empty_poll_ns += span.0;
     } else {
         idle.gap_ns += span.0;
@@ -277,16 +296,165 @@ fn add_empty_poll(idle: &mut WorkerHealth, span: Nanos) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Steps per doubling: a lateness is rounded up by an eighth at most.
+const STEPS: u32 = 8;
+const BUCKETS: usize = 64 * STEPS as usize;
+const BITMAP_LEN: usize = BUCKETS / 64;
 
-    #[test]
-    fn a_poll_that_took_long_is_a_gap_and_no_poll() {
-        let mut idle = WorkerHealth::default();
-        add_empty_poll(&mut idle, Nanos::from_micros(2));
-        add_empty_poll(&mut idle, Nanos::from_micros(700));
-        let seen = (idle.empty_poll_ns, idle.gap_ns, idle.gap_ns_max);
-        assert_eq!(seen, (2_000, 700_000, 700_000));
+/// The lateness of ops in flight.
+#[derive(Debug)]
+struct LatenessInFlight {
+    /// Ops in flight by their lateness.
+    in_flight: Box<[u32; BUCKETS]>,
+    /// Which of these hold any.
+    occupied: [u64; BITMAP_LEN],
+    ops: u64,
+    /// Sends whose lateness no later one has reached: instants rise, lateness falls. As many as
+    /// there are buckets at most.
+    recent: VecDeque<(Nanos, usize)>,
+}
+
+impl Default for LatenessInFlight {
+    fn default() -> Self {
+        let in_flight = Box::new([0; BUCKETS]);
+        Self { in_flight, occupied: [0; BITMAP_LEN], ops: 0, recent: VecDeque::new() }
     }
 }
+
+impl LatenessInFlight {
+    /// An op goes out at `sent`, late by `late`; the largest lateness in flight with it so far.
+    fn sent(&mut self, sent: Nanos, late: Nanos) -> Nanos {
+        let bucket = bucket_of(late);
+        self.in_flight[bucket] += 1;
+        self.occupied[bucket / 64] |= 1 << (bucket % 64);
+        self.ops += 1;
+        while self.recent.back().is_some_and(|(_, before)| *before <= bucket) {
+            self.recent.pop_back();
+        }
+        self.recent.push_back((sent, bucket));
+        top_of(self.highest())
+    }
+
+    /// The op sent at `sent`, late by `late`, has ended; the largest lateness of any op that was
+    /// in flight with it. `met` is what [`LatenessInFlight::sent`] answered.
+    fn ended(&mut self, sent: Nanos, late: Nanos, met: Nanos) -> Nanos {
+        let since = self.recent.partition_point(|(at, _)| *at < sent);
+        let later = self.recent.get(since).map_or(Nanos::ZERO, |(_, bucket)| top_of(*bucket));
+        let bucket = bucket_of(late);
+        self.in_flight[bucket] = self.in_flight[bucket].saturating_sub(1);
+        if self.in_flight[bucket] == 0 {
+            self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        }
+        self.ops = self.ops.saturating_sub(1);
+        if self.ops == 0 {
+            self.recent.clear();
+        }
+        met.max(later)
+    }
+
+    fn highest(&self) -> usize {
+        let top = self.occupied.iter().rposition(|word| *word != 0).unwrap_or(0);
+        top * 64 + (63 - self.occupied[top].max(1).leading_zeros() as usize)
+    }
+}
+
+/// Values below [`STEPS`] have a bucket each; above, each doubling has [`STEPS`].
+fn bucket_of(late: Nanos) -> usize {
+    let value = late.0;
+    if value < u64::from(STEPS) {
+        return value as usize;
+    }
+    let log = value.ilog2();
+    let step = (value >> (log - 3)) as usize & (STEPS as usize - 1);
+    (log as usize - 2) * STEPS as usize + step
+}
+
+/// The largest lateness of a bucket.
+fn top_of(bucket: usize) -> Nanos {
+    let (log, step) = (bucket / STEPS as usize + 2, (bucket % STEPS as usize) as u64);
+    if bucket < STEPS as usize {
+        return Nanos(bucket as u64);
+    }
+    let width = 1_u64 << (log - 3);
+    Nanos(((u64::from(STEPS) + step) * width).saturating_add(width - 1))
+}
+
+/// What came due in the window, and which pieces of work ended in it.
+pub(crate) struct DueCounts {
+    phases: Phases,
+    /// The part of a worker's totals that is counted here.
+    counted: WorkerTotals,
+    /// When the ops came due that were never sent, from the begin of the window.
+    unsent: Option<Box<Times>>,
+}
+
+impl DueCounts {
+    /// Nothing has come due yet; `phases` has this worker's share of the ops.
+    pub(crate) fn new(phases: Phases) -> Self {
+        Self { phases, counted: WorkerTotals::default(), unsent: None }
+    }
+
+    /// An op came due.
+    pub(crate) fn came_due(&mut self, due: Nanos) {
+        self.counted.due += u64::from(in_window(&self.phases, due));
+    }
+
+    /// An op of a schedule goes out.
+    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
+        if in_window(&self.phases, due) {
+            (self.counted.last_due, self.counted.last_sent) = (due, now);
+        }
+    }
+
+    /// The requested number of ops in the window has come due.
+    pub(crate) fn has_all_ops(&self) -> bool {
+        self.phases.ops.is_some_and(|ops| self.counted.due >= ops)
+    }
+
+    /// An op that came due will never be sent.
+    pub(crate) fn not_sent(&mut self, due: Nanos) {
+        if !in_window(&self.phases, due) {
+            return;
+        }
+        self.counted.not_sent += 1;
+        let unsent = self.unsent.get_or_insert_with(|| Box::new(growing_times()));
+        // It grows with the window; what no histogram holds would be centuries.
+        let _ = unsent.record(due.saturating_sub(self.phases.warm_up_ns).0);
+    }
+
+    /// Records how old the ops that were never sent are when the drain ends, at `now`. An age is
+    /// rounded down, so that a response time cannot be less.
+    pub(crate) fn record_ages(&self, times: &mut OpTimes, now: Nanos) {
+        let Some(unsent) = &self.unsent else { return };
+        let ages = times.unsent_mut();
+        for due in unsent.iter_recorded() {
+            let age = self.least_age(due.value_iterated_to(), now);
+            ages.saturating_record_n(age.0, due.count_at_value());
+        }
+    }
+
+    /// Of an op that came due this long after the begin of the window.
+    fn least_age(&self, due_ns: u64, now: Nanos) -> Nanos {
+        now.saturating_sub(self.phases.warm_up_ns).saturating_sub(Nanos(due_ns))
+    }
+
+    /// A piece of work of a closed client ended at `now`.
+    pub(crate) fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
+        if in_window(&self.phases, now) {
+            self.counted.pieces += 1;
+            self.counted.piece_ns_total += (now - started).0;
+            self.counted.think_ns_total += think.0;
+        }
+    }
+
+    /// Adds them to a worker's totals when the drain ends, at `now`.
+    pub(crate) fn add_to(&self, totals: &mut WorkerTotals, now: Nanos) {
+        if let Some(unsent) = &self.unsent {
+            keep_least(&mut totals.response_age_min, self.least_age(unsent.max(), now));
+        }
+        totals.add(self.counted.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
 //! When clients act: each schedule is a script, the instants at which it acts, and the clients that
-//! serve it. What is due goes to a client that is free, or waits; pieces of work are thought about.
+//! serve it. A due op goes to a free client, or waits; think time precedes pieces of work.
 //!
 //! A client of a per-client or closed load has a schedule of its own; a shared schedule is one
 //! served by a pool.
@@ -12,10 +12,10 @@ use plimsoll_model::assignment::{Assignment, Load, Phases};
 use plimsoll_model::suite::Arrivals as Sharing;
 use plimsoll_model::units::Nanos;
 
-use super::seat::Seat;
-use crate::due::DueCounts;
-use crate::pacer::{Arrivals, Thinker, start_delay};
-use crate::seam::{Script, Step, Turn};
+use super::recording::DueCounts;
+use crate::interface::{Script, ScriptContext, Step};
+use crate::pacer::{Arrivals, ClientStart, Thinker};
+use crate::workload::WorkerContext;
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
 const RECONNECT_PAUSE: Nanos = Nanos::from_millis(10);
@@ -24,7 +24,7 @@ const RECONNECT_PAUSE: Nanos = Nanos::from_millis(10);
 pub(super) struct Schedules<C> {
     schedules: Vec<Schedule<C>>,
     /// By client.
-    places: Vec<Place>,
+    client_states: Vec<ClientState>,
     /// Who wakes when. At most one entry per schedule.
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Those that may do something at once, and when it was due.
@@ -38,7 +38,7 @@ pub(super) struct Schedules<C> {
 }
 
 /// A client as its schedule sees it.
-struct Place {
+struct ClientState {
     schedule: u32,
     /// Stands in its schedule's list of free clients.
     listed: bool,
@@ -54,7 +54,7 @@ pub(super) struct Outgoing<Op> {
     pub(super) now: Nanos,
 }
 
-/// What came of an op that ended.
+/// The outcome of an op that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// Another op follows from it.
@@ -72,7 +72,7 @@ pub(super) struct Schedule<C> {
     free: VecDeque<u32>,
     /// Clients that serve it and have not left.
     clients: u32,
-    /// Ops under way, of all its clients.
+    /// Ops in flight, of all its clients.
     in_flight: u32,
 }
 
@@ -97,7 +97,7 @@ struct ClosedPace {
     thinker: Thinker,
     start: Nanos,
     issued: u64,
-    /// The piece of work under way began here.
+    /// When the current piece of work began.
     piece_start: Option<Nanos>,
     /// Pause before that piece.
     think: Nanos,
@@ -116,7 +116,7 @@ impl<C: Script> Schedules<C> {
         };
         Self {
             schedules: Vec::new(),
-            places: Vec::new(),
+            client_states: Vec::new(),
             timers: BinaryHeap::new(),
             runnable: Vec::new(),
             acting: None,
@@ -145,14 +145,14 @@ impl<C: Script> Schedules<C> {
     /// One more client, free, that serves this schedule.
     pub(super) fn add_client(&mut self, schedule: u32) {
         let state = &mut self.schedules[schedule as usize];
-        state.free.push_back(self.places.len() as u32);
+        state.free.push_back(self.client_states.len() as u32);
         state.clients += 1;
-        self.places.push(Place { schedule, listed: true, free_since: Nanos::ZERO });
+        self.client_states.push(ClientState { schedule, listed: true, free_since: Nanos::ZERO });
     }
 
     /// The script that this client follows.
     pub(super) fn script(&mut self, client: u32) -> &mut C {
-        &mut self.of(client).script
+        &mut self.schedule_of(client).script
     }
 
     /// When the next schedule wakes.
@@ -166,11 +166,11 @@ impl<C: Script> Schedules<C> {
     }
 
     /// No more ops go out.
-    pub(super) fn is_over(&self, now: Nanos) -> bool {
+    pub(super) fn has_ended(&self, now: Nanos) -> bool {
         now >= self.load_end
     }
 
-    /// As many ops as the window is to have are due in it.
+    /// The requested number of ops in the window has come due.
     pub(super) fn has_all_ops(&self) -> bool {
         self.counts.has_all_ops()
     }
@@ -197,9 +197,9 @@ impl<C: Script> Schedules<C> {
                 return true;
             }
             self.counts.came_due(due);
-            let has_place =
+            let has_capacity =
                 open.backlog.len() < state.free.len() || self.backlog_ops < self.backlog_ops_max;
-            if has_place && state.clients > 0 {
+            if has_capacity && state.clients > 0 {
                 open.backlog.push_back((index, due));
                 self.backlog_ops += 1;
             } else {
@@ -250,7 +250,7 @@ impl<C: Script> Schedules<C> {
                 return None;
             }
             let client = state.free.pop_front()?;
-            self.places[client as usize].listed = false;
+            self.client_states[client as usize].listed = false;
             if !has_room(client) {
                 // It had when it was listed; a follow-on has taken it since.
                 continue;
@@ -258,7 +258,7 @@ impl<C: Script> Schedules<C> {
             let (index, due) = open.backlog.pop_front()?;
             self.backlog_ops -= 1;
             let now = now();
-            match state.script.next(Turn { index, now }) {
+            match state.script.next(ScriptContext { index, now }) {
                 Step::Issue(op) => {
                     self.counts.sent(due, now);
                     return Some(Outgoing { client, op, due, now });
@@ -279,7 +279,7 @@ impl<C: Script> Schedules<C> {
         }
     }
 
-    /// Closed: the client of this schedule acts; `at` is when it should.
+    /// Closed: the client of this schedule acts; `client` is when it should.
     fn next_of_client(
         &mut self,
         schedule: u32,
@@ -297,15 +297,15 @@ impl<C: Script> Schedules<C> {
         if !has_room(client) {
             // It had when it was listed; a follow-on has taken it since.
             state.free.pop_front();
-            self.places[client as usize].listed = false;
+            self.client_states[client as usize].listed = false;
             return None;
         }
-        match state.script.next(Turn { index: pace.issued, now }) {
+        match state.script.next(ScriptContext { index: pace.issued, now }) {
             Step::Issue(op) => {
                 pace.issued += 1;
                 pace.piece_start.get_or_insert(at);
                 state.free.pop_front();
-                self.places[client as usize].listed = false;
+                self.client_states[client as usize].listed = false;
                 self.counts.came_due(at);
                 return Some(Outgoing { client, op, due: at, now });
             }
@@ -320,30 +320,30 @@ impl<C: Script> Schedules<C> {
     /// An op of this client goes out; since when the client was free.
     #[inline]
     pub(super) fn op_began(&mut self, client: u32) -> Nanos {
-        self.of(client).in_flight += 1;
-        self.places[client as usize].free_since
+        self.schedule_of(client).in_flight += 1;
+        self.client_states[client as usize].free_since
     }
 
     /// An op of this client ended. [`Schedules::go_on`] follows, unless the client leaves.
     #[inline]
     pub(super) fn op_ended(&mut self, client: u32, now: Nanos) {
-        let state = self.of(client);
+        let state = self.schedule_of(client);
         state.in_flight -= 1;
         let waited = match &mut state.pace {
             Pace::Open(open) => std::mem::take(&mut open.waits),
             Pace::Closed(_) => false,
         };
-        let place = &mut self.places[client as usize];
-        if waited || !place.listed {
-            place.free_since = now;
+        let client_state = &mut self.client_states[client as usize];
+        if waited || !client_state.listed {
+            client_state.free_since = now;
         }
     }
 
     /// What the schedule does now that an op of this client has ended.
     #[inline]
     pub(super) fn go_on(&mut self, client: u32, end: End, now: Nanos) {
-        let schedule = self.places[client as usize].schedule;
-        match (&mut self.of(client).pace, end) {
+        let schedule = self.client_states[client as usize].schedule;
+        match (&mut self.schedule_of(client).pace, end) {
             (Pace::Open(_), _) => self.runnable.push((schedule, now)),
             (Pace::Closed(_), End::GoesOn) if C::EVERY_OP_IS_A_PIECE => {}
             (Pace::Closed(pace), End::NoConnection) => {
@@ -362,27 +362,27 @@ impl<C: Script> Schedules<C> {
     /// Puts the client into its schedule's list when it has room and is not there yet.
     #[inline]
     pub(super) fn list_free(&mut self, client: u32, has_room: impl FnOnce() -> bool) {
-        let place = &mut self.places[client as usize];
-        if !place.listed && has_room() {
-            place.listed = true;
-            self.schedules[place.schedule as usize].free.push_back(client);
+        let client_state = &mut self.client_states[client as usize];
+        if !client_state.listed && has_room() {
+            client_state.listed = true;
+            self.schedules[client_state.schedule as usize].free.push_back(client);
         }
     }
 
     /// The client has room again without an op having ended.
-    pub(super) fn found_room(&mut self, client: u32, now: Nanos) {
-        let place = &mut self.places[client as usize];
-        if !place.listed {
-            place.free_since = now;
-            self.runnable.push((place.schedule, now));
+    pub(super) fn note_room(&mut self, client: u32, now: Nanos) {
+        let client_state = &mut self.client_states[client as usize];
+        if !client_state.listed {
+            client_state.free_since = now;
+            self.runnable.push((client_state.schedule, now));
             self.list_free(client, || true);
         }
     }
 
     /// The client is given no more.
     pub(super) fn leave(&mut self, client: u32, now: Nanos) {
-        let schedule = self.places[client as usize].schedule;
-        self.places[client as usize].listed = false;
+        let schedule = self.client_states[client as usize].schedule;
+        self.client_states[client as usize].listed = false;
         let state = &mut self.schedules[schedule as usize];
         state.free.retain(|free| *free != client);
         state.clients -= 1;
@@ -436,7 +436,7 @@ impl<C: Script> Schedules<C> {
         }
     }
 
-    /// The schedule of a closed load sleeps until `at`. One that sleeps already is not woken later.
+    /// Suspends a closed schedule until `at`, unless it sleeps already.
     fn wake_at(&mut self, schedule: u32, at: Nanos) {
         let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if !pace.asleep {
@@ -445,18 +445,19 @@ impl<C: Script> Schedules<C> {
         }
     }
 
-    fn of(&mut self, client: u32) -> &mut Schedule<C> {
-        &mut self.schedules[self.places[client as usize].schedule as usize]
+    fn schedule_of(&mut self, client: u32) -> &mut Schedule<C> {
+        &mut self.schedules[self.client_states[client as usize].schedule as usize]
     }
 }
 
 impl<C> Schedule<C> {
     /// The schedule of one client; of a pool, this worker's part of it.
-    pub(super) fn new(script: C, seat: &Seat<'_>, client: u32) -> Self {
-        let Seat { assignment, worker, ref recorded, .. } = *seat;
+    pub(super) fn new(script: C, context: &WorkerContext<'_>, client: u32) -> Self {
+        let WorkerContext { assignment, worker, ref recorded, .. } = *context;
+        let start = ClientStart::draw(&assignment.load, assignment.seed, client);
         let pace = match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } => {
-                let rate = seat.arrivals_per_s(*rate_ops_per_s);
+            Load::Open { rate_ops_per_s, gaps: inter_arrival, clients, arrivals, .. } => {
+                let rate = context.arrivals_per_s(*rate_ops_per_s);
                 // A worker takes every `stride`-th op of a shared schedule.
                 let (client, clients, offset, stride) = match arrivals {
                     Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
@@ -464,7 +465,7 @@ impl<C> Schedule<C> {
                 };
                 let arrivals = match recorded.clone().filter(|_| *arrivals == Sharing::Shared) {
                     Some(recorded) => Arrivals::recorded(recorded, rate),
-                    None => Arrivals::new(rate, *gaps, assignment.seed, client, clients),
+                    None => Arrivals::new(rate, *inter_arrival, assignment.seed, client, clients),
                 };
                 Pace::Open(OpenPace {
                     arrivals: arrivals.skip(offset as usize).step_by(stride as usize).peekable(),
@@ -472,12 +473,12 @@ impl<C> Schedule<C> {
                     waits: false,
                 })
             }
-            Load::Closed { think, start_delay_ns, .. } => Pace::Closed(ClosedPace {
+            Load::Closed { think, .. } => Pace::Closed(ClosedPace {
                 thinker: Thinker::new(think.clone(), assignment.seed, client),
-                start: start_delay(*start_delay_ns, assignment.seed, client),
+                start: start.at,
                 issued: 0,
                 piece_start: None,
-                think: Nanos::ZERO,
+                think: start.think,
                 finished: false,
                 // Until its start.
                 asleep: true,
@@ -487,7 +488,7 @@ impl<C> Schedule<C> {
     }
 }
 
-/// By workers in an open load, whose schedule is dealt out to them; by clients in a closed one.
+/// By workers in an open load, whose schedule is distributed over them; by clients in a closed one.
 fn part_of_ops(assignment: &Assignment, worker: u32, ops: u64) -> u64 {
     let workers = u64::from(assignment.workers.max(1));
     let parts = match assignment.load {

@@ -2,31 +2,31 @@
 //!
 //! Pacing `auto` decides at each wait. With a core of its own a worker polls while replies are
 //! outstanding or the next op is near: a wakeup costs 38 µs on a virtual machine, which would be in
-//! every time measured. Where nothing has come for a while it sleeps, and wakes early by what its
-//! wakeups are late. When another program wakes up on the core of a worker that polls, it keeps it
-//! for milliseconds; a worker that slept has it back when a reply wakes it. So when gaps between
-//! polls show that somebody takes the core, an open load sleeps for replies, for longer each time.
-//! A closed load polls on: waking its worker is work for a server, reply by reply, and a server that
-//! is full would do less.
+//! every time measured. If nothing has come for a while it sleeps, and wakes early by as much as
+//! its wakeups are late. A program that wakes up on the core of a polling worker keeps the core for
+//! milliseconds; a worker that slept gets it back when a reply wakes it. So when pauses between
+//! polls show that another program takes the core, an open load sleeps for replies, for longer each
+//! time. A closed load keeps polling: waking its worker costs the server work for each reply, and a
+//! saturated server would serve less.
 //!
-//! Where the server may run on any core, a worker polls too, and lets others on its core have a turn
-//! where it finds nothing: while a light load leaves another core free, the kernel puts the server
-//! there, and where it does not, the server is not held up. Long turns tell that the core is wanted.
-//! Then polling would take time from the server, and the worker sleeps, for longer each time; as an
-//! open load fills the core, it rests between wakeups so that each deals with more.
+//! If the server may run on any core, a worker polls too, and yields its core after each empty
+//! poll: while a light load leaves another core free, the kernel puts the server there; otherwise
+//! the yield lets the server run. Long yields show that the core is contended. Then polling would
+//! take time from the server, and the worker sleeps, for longer each time; as an open load fills
+//! the core, it rests between wakeups so that each handles more.
 
 use plimsoll_model::assignment::{Assignment, Load, Pacing};
 use plimsoll_model::units::Nanos;
 
-use super::recording::GAP_MIN;
+use super::recording::INTERRUPTION_MIN;
 use crate::clock::RunDelay;
 use crate::driver::Wait;
 
 /// Grid of the coalescing pacer: at 20,000 ops/s a wakeup (38 µs here) is shared by eight ops, and
 /// an op waits 0.2 ms on average, well inside the 1 ms that send lag may have.
 const COALESCE_GRID: Nanos = Nanos::from_micros(400);
-/// With replies outstanding, but none for this long, a wakeup's 38 µs are two hundredths of the
-/// response time, and known as receive lag.
+/// With replies outstanding, but none for this long, a wakeup's 38 µs are 2 % of the response time,
+/// and measured as receive lag.
 const POLL_FOR_REPLIES: Nanos = Nanos::from_millis(2);
 /// A worker wakes this much early at least …
 const LEAD_MIN: Nanos = Nanos::from_micros(30);
@@ -38,22 +38,23 @@ const PAUSE_MIN: Nanos = Nanos::from_micros(100);
 const REST_MAX: Nanos = Nanos::from_micros(400);
 /// Share of the time at work from which such a worker rests, and at which it rests longest.
 const REST_BUSY_RATIO: (f64, f64) = (0.4, 0.8);
-/// A server that answers a request or a few on a core that is shared is done before that; a turn
-/// of this length is somebody's who wants the core.
-const TURN_MIN: Nanos = Nanos::from_micros(100);
-/// Of the time, so much in such turns is enough to sleep on a core that is shared with the server …
-const WANTED_RATIO: f64 = 0.05;
-/// … and on one of its own, where a turn is not the server's.
+/// A server that answers a few requests on a shared core takes less; a preemption of this length
+/// means that the core is contended.
+const PREEMPTION_MIN: Nanos = Nanos::from_micros(100);
+/// Share of the time in such preemptions that makes a worker sleep on a core shared with the server
+/// …
+const CONTENDED_RATIO: f64 = 0.05;
+/// … and on its own core, where the server causes none.
 const TAKEN_RATIO: f64 = 0.025;
-/// Time over which that is judged: one turn of some milliseconds, as a program has that wakes now
-/// and then, is none too many.
-const JUDGED: Nanos = Nanos::from_millis(200);
-/// A worker whose core is wanted sleeps for so long before it polls again, four times as
-/// long each time.
+/// Time over which that is evaluated: one preemption of some milliseconds, by a program that wakes
+/// now and then, is acceptable.
+const EVALUATION_SPAN: Nanos = Nanos::from_millis(200);
+/// A worker whose core is contended sleeps for this long before it polls again, four times as long
+/// each time.
 const SLEEPS: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(5));
-/// By what part of it that falls again while nobody wants the core that the server may use …
+/// The part by which that falls while a core that the server may use is not contended …
 const FORGOTTEN: u64 = 64;
-/// … and that of the worker alone: there a long turn once a second makes no sleep longer.
+/// … and that of the worker alone: there one long preemption a second lengthens no sleep.
 const FORGOTTEN_ALONE: u64 = 2;
 /// Time over which the share at work is taken.
 const REST_SPAN: Nanos = Nanos::from_millis(10);
@@ -69,7 +70,7 @@ pub(super) struct Outlook {
     pub(super) look_up: Nanos,
     /// Replies are outstanding.
     pub(super) in_flight: bool,
-    /// There is more to do than was done: connections left to read, or more than fitted.
+    /// Work is left: connections to read, or more events than fitted.
     pub(super) more: bool,
     /// Waking on a grid brings several things together.
     pub(super) gains: bool,
@@ -80,25 +81,25 @@ pub(super) struct Outlook {
 enum Polls {
     Never,
     Always,
-    /// For replies while nobody takes the core; for the next op always.
-    WhileNobodyTakesTheCore(Turns),
-    /// On a core that the server may use, with turns for others.
-    WhileNobodyWantsTheCore(Turns),
+    /// For replies while no other program takes the core; for the next op always.
+    WhileNobodyTakesTheCore(Preemptions),
+    /// On a core that the server may use, yielding to others.
+    WhileNobodyWantsTheCore(Preemptions),
 }
 
-/// The turns that others have on the core.
+/// The preemptions by others on the core.
 #[derive(Debug)]
-struct Turns {
-    /// Of the time, so much in turns and the core is wanted.
-    wanted_ratio: f64,
+struct Preemptions {
+    /// Share of the time in preemptions from which the core counts as contended.
+    contended_ratio: f64,
     /// By what part of it the next sleep gets shorter.
     forgotten: u64,
-    /// Since when turns of others are counted, and how long they were.
+    /// Since when preemptions are counted, and how long they were.
     since: Nanos,
-    turns: Nanos,
-    /// It was wanted: no polls before then.
+    preempted: Nanos,
+    /// It was contended: no polls before then.
     sleeps_until: Nanos,
-    /// For how long to sleep when it is wanted again.
+    /// For how long to sleep when it is contended again.
     next_sleep: Nanos,
 }
 
@@ -107,22 +108,21 @@ struct Turns {
 pub(super) struct Others(RunDelay);
 
 impl Others {
-    /// From now on, where the kernel says how long a thread was ready and another had its core.
-    pub(super) const fn told_by(delay: RunDelay) -> Self {
+    /// From now on, if the kernel reports how long a ready thread waited for its core.
+    pub(super) const fn from_run_delay(delay: RunDelay) -> Self {
         Self(delay)
     }
 
-    /// Of a round that polled and found nothing: how much of it they had. The rest of a gap was the
-    /// hypervisor's.
+    /// How much of a round with an empty poll others took. The hypervisor took the rest of a pause.
     #[inline]
-    pub(super) fn turn(&mut self, round: Nanos) -> Nanos {
-        if round < GAP_MIN {
+    pub(super) fn preempted_time(&mut self, round: Nanos) -> Nanos {
+        if round < INTERRUPTION_MIN {
             return Nanos::ZERO;
         }
         self.0.since_last().unwrap_or_default().min(round)
     }
 
-    /// What a wakeup waited for its core is none of their turns.
+    /// The wait of a wakeup for its core is no preemption.
     pub(super) fn forget(&mut self) {
         self.0.since_last();
     }
@@ -151,9 +151,9 @@ impl Waiting {
         let is_pinned = assignment.cores.len() >= assignment.own_workers().len();
         let polls = match assignment.own_cores {
             _ if !auto => Polls::Never,
-            true if open => Polls::WhileNobodyTakesTheCore(Turns::alone()),
+            true if open => Polls::WhileNobodyTakesTheCore(Preemptions::alone()),
             true => Polls::Always,
-            false if is_pinned => Polls::WhileNobodyWantsTheCore(Turns::shared()),
+            false if is_pinned => Polls::WhileNobodyWantsTheCore(Preemptions::shared()),
             false => Polls::Never,
         };
         Self { polls, rests: auto && !assignment.own_cores && open, ..Self::by(assignment.pacing) }
@@ -182,7 +182,7 @@ impl Waiting {
         let until = timer.min(look_up);
         if let Some((poll, for_replies)) = self.polls.poll(now) {
             let is_fresh = now.saturating_sub(self.active) < POLL_FOR_REPLIES;
-            // Whoever polls for long on a core that others want loses it to them.
+            // A thread that polls for long on a contended core loses it.
             let lead = if for_replies { self.lead } else { LEAD_MIN };
             let is_near = timer.saturating_sub(now) <= lead;
             return match is_near || for_replies && in_flight && is_fresh {
@@ -196,20 +196,20 @@ impl Waiting {
         if self.pacing != Pacing::Coalesce || !gains {
             return Wait::Until(until);
         }
-        // Replies under way are looked at on the grid too; without any, the next timer decides.
+        // Replies in flight are polled on the grid too; without any, the next timer decides.
         let earliest = if in_flight { now } else { until };
         let grid = COALESCE_GRID.0;
         Wait::SleepUntil(Nanos((earliest.0 / grid + 1) * grid).min(look_up))
     }
 
-    /// The wait is over: `before` it began, `now` it has ended, and so many things were ready.
+    /// The wait that began at `before` ended at `now` with this many things ready.
     pub(super) fn waited(&mut self, wait: Wait, before: Nanos, now: Nanos, ready: usize) {
         let took = now.saturating_sub(before);
         match wait {
             Wait::Poll => {}
             Wait::Yield => {
                 if self.polls.yielded(took, now) {
-                    // What was no sleep so far says nothing of how full the core is.
+                    // Earlier time without sleeps shows nothing of how full the core is.
                     self.span = (now, 0);
                 }
             }
@@ -226,16 +226,16 @@ impl Waiting {
         }
     }
 
-    /// Gaps between polls tell how to go on.
-    pub(super) const fn looks_at_gaps(&self) -> bool {
+    /// Whether pauses between polls decide how to wait.
+    pub(super) const fn watches_interruptions(&self) -> bool {
         matches!(self.polls, Polls::WhileNobodyTakesTheCore(_))
     }
 
-    /// A poll found nothing, and others had the core for so long before the next.
+    /// A poll was empty, and others had the core for `preempted` before the next.
     #[inline]
-    pub(super) fn polled_empty(&mut self, turn: Nanos, now: Nanos) {
-        if let Polls::WhileNobodyTakesTheCore(turns) = &mut self.polls {
-            turns.passed(turn, now);
+    pub(super) fn polled_empty(&mut self, preempted: Nanos, now: Nanos) {
+        if let Polls::WhileNobodyTakesTheCore(preemptions) = &mut self.polls {
+            preemptions.passed(preempted, now);
         }
     }
 
@@ -246,9 +246,9 @@ impl Waiting {
 
     /// Rises at once, falls slowly; what one pause of the host made of a sleep is left out.
     fn learn(&mut self, overslept: Nanos) {
-        let wanted = Nanos(overslept.0 + overslept.0 / 4).clamp(LEAD_MIN, LEAD_MAX);
-        if overslept < PAUSE_MIN && wanted > self.lead {
-            self.lead = wanted;
+        let required = Nanos(overslept.0 + overslept.0 / 4).clamp(LEAD_MIN, LEAD_MAX);
+        if overslept < PAUSE_MIN && required > self.lead {
+            self.lead = required;
         } else {
             self.lead = Nanos(self.lead.0 - (self.lead.0 - LEAD_MIN.0) / 64);
         }
@@ -275,34 +275,35 @@ impl Polls {
         match self {
             Self::Never => None,
             Self::Always => Some((Wait::Poll, true)),
-            Self::WhileNobodyTakesTheCore(turns) => Some((Wait::Poll, turns.leave_the_core(now))),
-            Self::WhileNobodyWantsTheCore(turns) => {
-                turns.leave_the_core(now).then_some((Wait::Yield, true))
+            Self::WhileNobodyTakesTheCore(preemptions) => {
+                Some((Wait::Poll, preemptions.leave_the_core(now)))
+            }
+            Self::WhileNobodyWantsTheCore(preemptions) => {
+                preemptions.leave_the_core(now).then_some((Wait::Yield, true))
             }
         }
     }
 
-    /// Others could have a turn, and had it for so long; true when that tells that the core is
-    /// wanted.
+    /// Yielded to others, for `took`; true if that shows that the core is contended.
     fn yielded(&mut self, took: Nanos, now: Nanos) -> bool {
         match self {
-            Self::WhileNobodyWantsTheCore(turns) => turns.passed(took, now),
+            Self::WhileNobodyWantsTheCore(preemptions) => preemptions.passed(took, now),
             Self::Never | Self::Always | Self::WhileNobodyTakesTheCore(_) => false,
         }
     }
 }
 
-impl Turns {
+impl Preemptions {
     const fn alone() -> Self {
-        Self { wanted_ratio: TAKEN_RATIO, forgotten: FORGOTTEN_ALONE, ..Self::shared() }
+        Self { contended_ratio: TAKEN_RATIO, forgotten: FORGOTTEN_ALONE, ..Self::shared() }
     }
 
     const fn shared() -> Self {
         Self {
-            wanted_ratio: WANTED_RATIO,
+            contended_ratio: CONTENDED_RATIO,
             forgotten: FORGOTTEN,
             since: Nanos::ZERO,
-            turns: Nanos::ZERO,
+            preempted: Nanos::ZERO,
             sleeps_until: Nanos::ZERO,
             next_sleep: SLEEPS.0,
         }
@@ -313,21 +314,21 @@ impl Turns {
         now >= self.sleeps_until
     }
 
-    /// Others could have a turn, and had it for so long; true when that makes the core wanted.
+    /// Yielded to others, for `took`; true if that makes the core count as contended.
     fn passed(&mut self, took: Nanos, now: Nanos) -> bool {
         if now < self.since {
             return false;
         }
-        if took >= TURN_MIN {
-            self.turns += took;
+        if took >= PREEMPTION_MIN {
+            self.preempted += took;
         }
-        let judged = now.saturating_sub(self.since);
-        if judged < JUDGED {
+        let elapsed = now.saturating_sub(self.since);
+        if elapsed < EVALUATION_SPAN {
             return false;
         }
-        let is_wanted = self.turns.0 as f64 > judged.0 as f64 * self.wanted_ratio;
-        (self.since, self.turns) = (now, Nanos::ZERO);
-        if is_wanted {
+        let is_contended = self.preempted.0 as f64 > elapsed.0 as f64 * self.contended_ratio;
+        (self.since, self.preempted) = (now, Nanos::ZERO);
+        if is_contended {
             self.sleeps_until = now + self.next_sleep;
             self.since = self.sleeps_until;
             self.next_sleep = Nanos(self.next_sleep.0 * 4).min(SLEEPS.1);
@@ -335,7 +336,7 @@ impl Turns {
             let shorter = self.next_sleep.0 - self.next_sleep.0 / self.forgotten;
             self.next_sleep = Nanos(shorter).max(SLEEPS.0);
         }
-        is_wanted
+        is_contended
     }
 }
 

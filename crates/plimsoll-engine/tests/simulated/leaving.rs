@@ -1,15 +1,15 @@
-//! Clients that can go no further, and the load after the window: on the simulated clock.
+//! Clients that cannot continue, and the load after the window: on the simulated clock.
 
 use plimsoll_model::assignment::{Assignment, Load};
 use plimsoll_model::event::Phase;
-use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::units::Nanos;
 use plimsoll_testkit::echo::Echo;
 use plimsoll_testkit::pipeline::Pipeline;
 use plimsoll_testkit::sim::{SimDriver, Target};
 
-use crate::support::streamed::Streamed;
-use crate::support::{Seen, assignment, closed, open, run};
+use crate::support::streamed::{Second, Streamed};
+use crate::support::{Observation, assignment, closed, open, run};
 
 const MS_10: Nanos = Nanos::from_millis(10);
 
@@ -23,46 +23,46 @@ fn desktop(gives_up: Option<(u32, u64)>) -> Pipeline {
     Pipeline { room: 1, outstanding_max: 1, pieces: true, gives_up, ..Pipeline::default() }
 }
 
-fn ended(seen: &Seen) -> u64 {
-    seen.totals.ops.values().map(|op| op.count).sum()
+fn ended(observed: &Observation) -> u64 {
+    observed.totals.ops.values().map(|op| op.count).sum()
 }
 
-fn errors(seen: &Seen) -> u64 {
-    seen.totals.errors.values().sum()
+fn errors(observed: &Observation) -> u64 {
+    observed.totals.errors.values().sum()
 }
 
 #[test]
 fn a_client_that_leaves_a_closed_load_is_named_and_the_others_go_on() {
     // 100 ops/s each; clients 0 and 1 give up after their 500th reply, at 5 s of 12.
     let task = assignment(closed(4, Nanos::ZERO));
-    let seen = run(&desktop(Some((2, 500))), &task, 0, &mut steady());
-    let totals = &seen.totals;
-    let named: Vec<u32> = seen.lost.iter().map(|(client, _)| *client).collect();
+    let observed = run(&desktop(Some((2, 500))), &task, 0, &mut steady());
+    let totals = &observed.totals;
+    let named: Vec<u32> = observed.lost.iter().map(|(client, _)| *client).collect();
     assert_eq!(named, [0, 1]);
-    assert_eq!(seen.lost[0].1, "gave up");
+    assert_eq!(observed.lost[0].1, "gave up");
     assert_eq!(totals.clients_participating, 2);
     // The window is from 2 s to 12 s: 2 clients for 10 s, 2 for 3 s.
     assert!(totals.done_in_window.abs_diff(2_600) <= 8, "{}", totals.done_in_window);
-    assert_eq!(totals.due, ended(&seen), "no further op came due for those that left");
-    assert_eq!((totals.not_sent, errors(&seen)), (0, 0));
+    assert_eq!(totals.due, ended(&observed), "no further op came due for those that left");
+    assert_eq!((totals.not_sent, errors(&observed)), (0, 0));
 }
 
 #[test]
 fn what_a_leaving_client_had_in_flight_has_failed() {
     let fragile = Pipeline { room: 8, gives_up: Some((1, 300)), ..Pipeline::default() };
-    let task = assignment(open(400.0, 2, Arrivals::PerClient, Gaps::Uniform));
+    let task = assignment(open(400.0, 2, Arrivals::PerClient, InterArrival::Uniform));
     let mut slow = SimDriver::new(|now: Nanos| Some(now + Nanos::from_millis(22)));
     // 200 ops/s each: the 300th reply of client 0 comes within the warm-up.
-    let seen = run(&fragile, &task, 0, &mut slow);
-    assert_eq!(seen.lost.len(), 1);
+    let observed = run(&fragile, &task, 0, &mut slow);
+    assert_eq!(observed.lost.len(), 1);
     // Within the window: 600 replies, 3 s.
     let later = Pipeline { gives_up: Some((1, 600)), ..fragile };
-    let seen = run(&later, &task, 0, &mut slow_again());
-    let lost = seen.totals.errors["transport"];
+    let observed = run(&later, &task, 0, &mut slow_again());
+    let lost = observed.totals.errors["transport"];
     assert!((3..=8).contains(&lost), "{lost}");
-    assert_eq!(seen.totals.due, ended(&seen) + seen.totals.not_sent);
-    // The rest of its own schedule has nobody to do it.
-    assert!(seen.totals.not_sent.abs_diff(1_800) < 10, "{}", seen.totals.not_sent);
+    assert_eq!(observed.totals.due, ended(&observed) + observed.totals.not_sent);
+    // Nobody issues the rest of its own schedule.
+    assert!(observed.totals.not_sent.abs_diff(1_800) < 10, "{}", observed.totals.not_sent);
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn a_client_that_can_go_no_further_still_has_the_reply_to_its_last_op() {
     let mut driver = steady();
     driver.doubled_after = Some(Nanos::from_millis(20));
     let task = assignment(closed(2, Nanos::ZERO));
-    let seen = run(&Streamed { sends_max: 300 }, &task, 0, &mut driver);
-    assert_eq!((seen.lost.len(), errors(&seen)), (2, 0));
-    assert_eq!((seen.requests.len(), driver.closes), (600, 2));
-    assert_eq!(seen.totals.due, ended(&seen));
+    let observed = run(&Streamed { sends_max: 300, second: Second::End }, &task, 0, &mut driver);
+    assert_eq!((observed.lost.len(), errors(&observed)), (2, 0));
+    assert_eq!((observed.requests.len(), driver.closes), (600, 2));
+    assert_eq!(observed.totals.due, ended(&observed));
 }
 
 fn slow_again() -> SimDriver<impl Target> {
@@ -84,12 +84,12 @@ fn slow_again() -> SimDriver<impl Target> {
 #[test]
 fn in_a_shared_schedule_the_rest_of_the_pool_takes_over() {
     let fragile = Pipeline { room: 1, gives_up: Some((3, 50)), ..Pipeline::default() };
-    let task = assignment(open(200.0, 8, Arrivals::Shared, Gaps::Uniform));
-    let seen = run(&Shared(fragile), &task, 0, &mut steady());
-    assert_eq!((seen.lost.len(), seen.totals.clients_participating), (3, 5));
-    assert_eq!((seen.totals.not_sent, errors(&seen)), (0, 0));
-    assert_eq!(seen.totals.due, 2_000);
-    assert_eq!(ended(&seen), 2_000);
+    let task = assignment(open(200.0, 8, Arrivals::Shared, InterArrival::Uniform));
+    let observed = run(&Shared(fragile), &task, 0, &mut steady());
+    assert_eq!((observed.lost.len(), observed.totals.clients_participating), (3, 5));
+    assert_eq!((observed.totals.not_sent, errors(&observed)), (0, 0));
+    assert_eq!(observed.totals.due, 2_000);
+    assert_eq!(ended(&observed), 2_000);
 }
 
 /// The pipeline's script checks tickets, which clients of a pool do not keep apart.
@@ -99,8 +99,8 @@ impl plimsoll_engine::workload::Workload for Shared {
     fn op_names(&self) -> plimsoll_model::outcome::OpNames {
         self.0.op_names()
     }
-    fn run_worker(&self, seat: plimsoll_engine::worker::Seat<'_>) {
-        self.0.run_shared(seat);
+    fn run_worker(&self, context: plimsoll_engine::worker::WorkerContext<'_>) {
+        self.0.run_shared(context);
     }
 }
 
@@ -108,10 +108,14 @@ impl plimsoll_engine::workload::Workload for Shared {
 fn when_all_have_left_an_open_schedule_goes_unsent_and_nothing_hangs() {
     for arrivals in [Arrivals::PerClient, Arrivals::Shared] {
         let fragile = Pipeline { room: 1, gives_up: Some((8, 1)), ..Pipeline::default() };
-        let task = assignment(open(200.0, 8, arrivals, Gaps::Uniform));
-        let seen = run(&Shared(fragile), &task, 0, &mut steady());
-        assert_eq!((seen.lost.len(), seen.totals.clients_participating), (8, 0), "{arrivals:?}");
-        assert_eq!((seen.totals.due, seen.totals.not_sent), (2_000, 2_000), "{arrivals:?}");
+        let task = assignment(open(200.0, 8, arrivals, InterArrival::Uniform));
+        let observed = run(&Shared(fragile), &task, 0, &mut steady());
+        assert_eq!(
+            (observed.lost.len(), observed.totals.clients_participating),
+            (8, 0),
+            "{arrivals:?}"
+        );
+        assert_eq!((observed.totals.due, observed.totals.not_sent), (2_000, 2_000), "{arrivals:?}");
     }
 }
 
@@ -119,12 +123,12 @@ fn when_all_have_left_an_open_schedule_goes_unsent_and_nothing_hangs() {
 fn one_that_leaves_after_the_window_took_part_to_its_end() {
     let mut task = assignment(closed(2, Nanos::ZERO));
     task.phases.ramp_down_ns = Nanos::from_secs(5);
-    let seen = run(&desktop(Some((1, 1_300))), &task, 0, &mut steady());
-    assert_eq!((seen.lost.len(), seen.totals.clients_participating), (1, 2));
+    let observed = run(&desktop(Some((1, 1_300))), &task, 0, &mut steady());
+    assert_eq!((observed.lost.len(), observed.totals.clients_participating), (1, 2));
 }
 
 /// With 5 s of ramp-down, against the same point without.
-fn with_and_without_ramp_down(load: Load) -> (Seen, Seen) {
+fn with_and_without_ramp_down(load: Load) -> (Observation, Observation) {
     let with_ramp = |ramp_down_ns: Nanos| {
         let mut task: Assignment = assignment(load.clone());
         task.phases.ramp_down_ns = ramp_down_ns;
@@ -137,41 +141,43 @@ fn with_and_without_ramp_down(load: Load) -> (Seen, Seen) {
 fn the_load_goes_on_through_the_ramp_down_and_does_not_count() {
     for load in [
         closed(4, Nanos::from_millis(15)),
-        open(300.0, 16, Arrivals::PerClient, Gaps::Exponential),
-        open(300.0, 16, Arrivals::Shared, Gaps::Uniform),
+        open(300.0, 16, Arrivals::PerClient, InterArrival::Exponential),
+        open(300.0, 16, Arrivals::Shared, InterArrival::Uniform),
     ] {
         let (with, without) = with_and_without_ramp_down(load.clone());
         assert_eq!(with.totals, without.totals, "{load:?}");
         assert_eq!(with.response().len(), without.response().len(), "{load:?}");
-        let after = |seen: &Seen| -> u64 {
-            seen.intervals
+        let after = |observed: &Observation| -> u64 {
+            observed
+                .intervals
                 .iter()
                 .filter(|i| i.record.phase == Phase::Drain)
                 .map(|i| i.record.done)
                 .sum()
         };
         assert!(after(&with) > 700 && after(&without) < 20, "{load:?}");
-        let end = |seen: &Seen| seen.intervals.last().unwrap().end;
+        let end = |observed: &Observation| observed.intervals.last().unwrap().end;
         assert!(end(&with) >= Nanos::from_secs(17) && end(&without) < Nanos::from_secs(13));
     }
 }
 
 #[test]
 fn ops_not_sent_or_not_finished_count_with_their_age_and_are_no_errors() {
-    // From the last second of the window on nothing is answered, and the four clients are soon busy.
+    // From the last second of the window on nothing is answered, and the four clients are soon
+    // busy.
     let silent = |now: Nanos| (now < Nanos::from_secs(11)).then(|| now + MS_10);
-    let task = assignment(open(10.0, 4, Arrivals::Shared, Gaps::Uniform));
-    let seen = run(&Echo, &task, 0, &mut SimDriver::new(silent));
-    let totals = &seen.totals;
-    assert_eq!((totals.unfinished, totals.not_sent, errors(&seen)), (4, 6, 0));
+    let task = assignment(open(10.0, 4, Arrivals::Shared, InterArrival::Uniform));
+    let observed = run(&Echo, &task, 0, &mut SimDriver::new(silent));
+    let totals = &observed.totals;
+    assert_eq!((totals.unfinished, totals.not_sent, errors(&observed)), (4, 6, 0));
     assert_eq!((totals.due, totals.ops["echo"].count), (100, 90));
-    let last = seen.intervals.last().unwrap();
+    let last = observed.intervals.last().unwrap();
     let unsent = last.ops[0].unsent.as_deref().unwrap();
     let age = |due_ms: u64| (last.end - Nanos::from_millis(due_ms)).0;
-    let near = |found: u64, age: u64| found <= age && age - found < age / 200;
-    assert_eq!((unsent.len(), seen.response().len()), (6, 94));
+    let near = |actual: u64, age: u64| actual <= age && age - actual < age / 200;
+    assert_eq!((unsent.len(), observed.response().len()), (6, 94));
     assert!(near(unsent.min(), age(11_900)) && near(unsent.max(), age(11_400)), "{unsent:?}");
-    assert!(seen.response().max().abs_diff(age(11_000)) < age(11_000) / 200);
+    assert!(observed.response().max().abs_diff(age(11_000)) < age(11_000) / 200);
     assert!(near(totals.response_age_min.unwrap().0, age(11_900)), "{totals:?}");
     // A percentile among the ages lies above what is exact.
     assert!(totals.response_age_min.unwrap().0 <= unsent.value_at_quantile(0.01));
@@ -185,9 +191,9 @@ fn the_first_ops_are_those_sent_before_a_quarter_of_the_clients_were_busy() {
         (totals.first_ops, totals.first_service_ns_total)
     };
     // Ten at a time at most: all of them met a server with little to do, 12 s long.
-    assert_eq!(first(open(100.0, 16, Arrivals::Shared, Gaps::Uniform)).0, 1_200);
+    assert_eq!(first(open(100.0, 16, Arrivals::Shared, InterArrival::Uniform)).0, 1_200);
     // A hundred wait for each of the sixteen: the fifth op found four in flight.
-    let (ops, total) = first(open(10_000.0, 16, Arrivals::Shared, Gaps::Uniform));
+    let (ops, total) = first(open(10_000.0, 16, Arrivals::Shared, InterArrival::Uniform));
     assert!(ops == 4 && total.abs_diff(40_000_000) < 1_000_000, "{ops} {total}");
     assert_eq!(first(closed(3, Nanos::ZERO)), (0, 0), "too few clients to tell");
 }
@@ -199,7 +205,7 @@ fn ops_due_in_the_window_have_the_ramp_down_and_the_drain_to_finish() {
         let slow = now >= Nanos::from_secs(11) && now < Nanos::from_secs(12);
         Some(now + if slow { Nanos::from_secs(7) } else { MS_10 })
     };
-    let mut task = assignment(open(10.0, 64, Arrivals::Shared, Gaps::Uniform));
+    let mut task = assignment(open(10.0, 64, Arrivals::Shared, InterArrival::Uniform));
     assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 10);
     task.phases.ramp_down_ns = Nanos::from_secs(3);
     assert_eq!(run(&Echo, &task, 0, &mut SimDriver::new(late)).totals.unfinished, 0);

@@ -1,7 +1,7 @@
 //! An agent's end of the stream: events in, actions out, time passed in. Threads and pipes drive
 //! it in the program, a simulator in tests.
 //!
-//! | the agent is | and does what it is told |
+//! | the agent is | and accepts |
 //! | --- | --- |
 //! | greeting | `Hello` of the same version: idle; of another: it ends |
 //! | idle | `Plan`: planning; `Point`: preparing |
@@ -26,7 +26,9 @@ use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::units::{Nanos, keep_least};
 
 use crate::frame::FrameError;
-use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent, Way};
+use crate::message::{
+    FromAgent, Greeting, NetworkRoute, PlanOrder, PointReport, SecondTotals, ToAgent,
+};
 use crate::pulse::{Awake, Pulse};
 
 /// How long an agent waits for the controller's greeting. The controller answers at once; an agent
@@ -40,13 +42,13 @@ const UNPLANNED: &str = "it has no plan";
 /// An event for an agent.
 #[derive(Debug)]
 pub enum Input {
-    /// The controller said something.
-    Said(ToAgent),
+    /// A message of the controller.
+    Message(ToAgent),
     /// Bytes of a message arrived that is not whole yet.
     Heard,
     /// The stream from the controller has ended.
     InputEnded,
-    /// What came cannot be read.
+    /// The input cannot be parsed.
     Broken(FrameError),
     /// From the load.
     Load(LoadEvent),
@@ -54,11 +56,11 @@ pub enum Input {
     Tick,
 }
 
-/// What happens to the load. What comes of a load point that was given up is disregarded.
+/// Events of the load. Those of an abandoned load point are ignored.
 #[derive(Debug)]
 pub enum LoadEvent {
     /// [`Action::Plan`] was done; or why it cannot be.
-    Planned(Result<Vec<Way>, String>),
+    Planned(Result<Vec<NetworkRoute>, String>),
     /// [`Action::Prepare`] was done; or why it cannot be.
     Ready(Result<(), String>),
     /// A second of the load point has passed.
@@ -76,7 +78,7 @@ pub enum LoadEvent {
     },
     /// Histograms, in order of time.
     Slices(Vec<PackedSlice>),
-    /// The load has ended, by itself or because it was told to.
+    /// The load has ended, by itself or because it was stopped.
     Finished(Box<PointReport>),
     /// The load could not run, or has no report.
     Failed(String),
@@ -130,14 +132,14 @@ pub enum AgentEnd {
     },
     /// A message that does not follow from those before.
     #[error("the controller said {0} out of turn; this is a bug")]
-    OutOfTurn(&'static str),
+    UnexpectedMessage(&'static str),
 }
 
 /// The state machine.
 #[derive(Debug)]
 pub struct Agent {
     version: String,
-    stage: Stage,
+    state: AgentState,
     planned: bool,
     pulse: Pulse,
     now: Nanos,
@@ -148,7 +150,7 @@ pub struct Agent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum AgentState {
     Greeting,
     Idle,
     Planning,
@@ -165,7 +167,7 @@ impl Agent {
         let hello = Action::Send(FromAgent::Hello(Box::new(greeting)));
         Self {
             version,
-            stage: Stage::Greeting,
+            state: AgentState::Greeting,
             planned: false,
             pulse,
             now,
@@ -179,150 +181,156 @@ impl Agent {
     /// Takes in an event. `now` is read after the event has come and before anything else is done:
     /// it answers questions for the clock.
     pub fn handle(&mut self, now: Nanos, input: Input) {
-        if self.stage == Stage::Ended {
+        if self.state == AgentState::Ended {
             return;
         }
         self.now = self.now.max(now);
-        self.awake.turn(self.now);
+        self.awake.tick(self.now);
         match input {
-            Input::Said(message) => self.said(message),
+            Input::Message(message) => self.receive(message),
             Input::Heard => self.heard = self.now,
             Input::InputEnded => self.end(AgentEnd::InputEnded),
             Input::Broken(error) => self.end(AgentEnd::Unreadable(error)),
             Input::Load(event) => self.load(event),
             Input::Tick => {}
         }
-        self.judge_time();
+        self.check_deadlines();
     }
 
-    /// What to do next; to be asked after each event until there is nothing.
+    /// What to do next; to be called after each event until it returns `None`.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
     /// When to come back with [`Input::Tick`]; `None` after the end.
     pub fn next_deadline(&self) -> Option<Nanos> {
-        let mut next = Some(self.awake.judged_at(self.silent_at()));
-        match self.stage {
-            Stage::Ended => return None,
-            Stage::Greeting => {}
+        let mut next = Some(self.awake.effective_deadline(self.silent_at()));
+        match self.state {
+            AgentState::Ended => return None,
+            AgentState::Greeting => {}
             _ => keep_least(&mut next, self.spoke.saturating_add(self.pulse.alive_every)),
         }
         next
     }
 
-    /// When the controller is taken for lost.
+    /// When the controller is declared lost.
     fn silent_at(&self) -> Nanos {
         self.heard.saturating_add(self.patience())
     }
 
     fn patience(&self) -> Nanos {
-        match self.stage {
-            Stage::Greeting => HELLO_WAIT,
+        match self.state {
+            AgentState::Greeting => HELLO_WAIT,
             _ => self.pulse.silence,
         }
     }
 
-    fn judge_time(&mut self) {
-        if self.stage == Stage::Ended {
+    fn check_deadlines(&mut self) {
+        if self.state == AgentState::Ended {
             return;
         }
-        if self.awake.judged_at(self.silent_at()) <= self.now {
+        if self.awake.effective_deadline(self.silent_at()) <= self.now {
             self.end(AgentEnd::Silence(self.patience()));
-        } else if self.stage != Stage::Greeting
+        } else if self.state != AgentState::Greeting
             && self.spoke.saturating_add(self.pulse.alive_every) <= self.now
         {
             self.send(FromAgent::Alive);
         }
     }
 
-    fn said(&mut self, message: ToAgent) {
+    fn receive(&mut self, message: ToAgent) {
         self.heard = self.now;
-        match (self.stage, message) {
+        match (self.state, message) {
             (_, ToAgent::Goodbye) => {
                 self.stop_load();
                 self.answer(FromAgent::Goodbye);
                 self.end(AgentEnd::Goodbye);
             }
-            (Stage::Greeting, ToAgent::Hello { version }) if version == self.version => {
-                self.stage = Stage::Idle;
+            (AgentState::Greeting, ToAgent::Hello { version }) if version == self.version => {
+                self.state = AgentState::Idle;
             }
-            (Stage::Greeting, ToAgent::Hello { version }) => {
+            (AgentState::Greeting, ToAgent::Hello { version }) => {
                 self.end(AgentEnd::Version { theirs: version, ours: self.version.clone() });
             }
-            (Stage::Greeting, message) => self.end(AgentEnd::OutOfTurn(name(&message))),
+            (AgentState::Greeting, message) => {
+                self.end(AgentEnd::UnexpectedMessage(name(&message)))
+            }
             (_, ToAgent::Clock { sent_ns }) => {
                 self.send(FromAgent::Clock { sent_ns, at_ns: self.now.0 });
             }
             (_, ToAgent::Alive) => {}
             (_, ToAgent::Stop) => self.stop(),
-            (Stage::Idle, ToAgent::Plan(order)) => {
-                self.stage = Stage::Planning;
+            (AgentState::Idle, ToAgent::Plan(order)) => {
+                self.state = AgentState::Planning;
                 self.actions.push_back(Action::Plan(order));
             }
-            (Stage::Idle, ToAgent::Point(assignment)) if self.planned => {
+            (AgentState::Idle, ToAgent::Point(assignment)) if self.planned => {
                 let ordinal = assignment.point.ordinal;
-                self.stage = Stage::Preparing { ordinal, stopped: false };
+                self.state = AgentState::Preparing { ordinal, stopped: false };
                 self.actions.push_back(Action::Prepare(assignment));
             }
-            (Stage::Idle, ToAgent::Point(_)) => {
+            (AgentState::Idle, ToAgent::Point(_)) => {
                 self.answer(FromAgent::Refused { reason: UNPLANNED.to_owned() });
             }
-            (Stage::Ready, ToAgent::Start { at_ns }) => {
-                self.stage = Stage::Running;
+            (AgentState::Ready, ToAgent::Start { at_ns }) => {
+                self.state = AgentState::Running;
                 self.actions.push_back(Action::Start { at: Nanos(at_ns) });
             }
-            (_, message) => self.end(AgentEnd::OutOfTurn(name(&message))),
+            (_, message) => self.end(AgentEnd::UnexpectedMessage(name(&message))),
         }
     }
 
-    /// The controller wants no more of this load point.
+    /// The controller cancels this load point.
     fn stop(&mut self) {
         self.stop_load();
-        match &mut self.stage {
-            Stage::Preparing { stopped, .. } => *stopped = true,
-            Stage::Ready => self.answer(FromAgent::Refused { reason: STOPPED.to_owned() }),
-            // The end of the load point and the order to stop met on their way.
+        match &mut self.state {
+            AgentState::Preparing { stopped, .. } => *stopped = true,
+            AgentState::Ready => self.answer(FromAgent::Refused { reason: STOPPED.to_owned() }),
+            // The end of the load point and the order to stop crossed.
             _ => {}
         }
     }
 
     fn load(&mut self, event: LoadEvent) {
-        match (self.stage, event) {
-            (Stage::Planning, LoadEvent::Planned(done)) => {
+        match (self.state, event) {
+            (AgentState::Planning, LoadEvent::Planned(done)) => {
                 self.planned = done.is_ok();
                 let refused = |reason| FromAgent::Refused { reason };
-                self.answer(done.map_or_else(refused, |ways| FromAgent::Planned { ways }));
+                self.answer(done.map_or_else(refused, |routes| FromAgent::Planned { routes }));
             }
-            (Stage::Preparing { stopped: true, .. }, LoadEvent::Ready(_)) => {
+            (AgentState::Preparing { stopped: true, .. }, LoadEvent::Ready(_)) => {
                 self.answer(FromAgent::Refused { reason: STOPPED.to_owned() });
             }
-            (Stage::Preparing { ordinal, .. }, LoadEvent::Ready(Ok(()))) => {
-                self.stage = Stage::Ready;
+            (AgentState::Preparing { ordinal, .. }, LoadEvent::Ready(Ok(()))) => {
+                self.state = AgentState::Ready;
                 self.send(FromAgent::Ready { ordinal });
             }
-            (Stage::Preparing { .. }, LoadEvent::Ready(Err(reason)))
-            | (Stage::Running, LoadEvent::Failed(reason)) => {
+            (AgentState::Preparing { .. }, LoadEvent::Ready(Err(reason)))
+            | (AgentState::Running, LoadEvent::Failed(reason)) => {
                 self.answer(FromAgent::Refused { reason });
             }
-            (Stage::Running, LoadEvent::Second(totals)) => self.send(FromAgent::Second(totals)),
-            (Stage::Running, LoadEvent::Sample(sample)) => self.send(FromAgent::Sample(sample)),
-            (Stage::Running, LoadEvent::ClientLost { client, reason, at }) => {
+            (AgentState::Running, LoadEvent::Second(totals)) => {
+                self.send(FromAgent::Second(totals))
+            }
+            (AgentState::Running, LoadEvent::Sample(sample)) => {
+                self.send(FromAgent::Sample(sample))
+            }
+            (AgentState::Running, LoadEvent::ClientLost { client, reason, at }) => {
                 self.send(FromAgent::ClientLost { client, reason, at });
             }
-            (Stage::Running, LoadEvent::Slices(slices)) => {
+            (AgentState::Running, LoadEvent::Slices(slices)) => {
                 chunks(slices).into_iter().for_each(|some| self.send(FromAgent::Slices(some)));
             }
-            (Stage::Running, LoadEvent::Finished(report)) => {
+            (AgentState::Running, LoadEvent::Finished(report)) => {
                 self.answer(FromAgent::Finished(report));
             }
             _ => {}
         }
     }
 
-    /// Says the last word on what was asked for.
+    /// Sends the final answer to a request.
     fn answer(&mut self, message: FromAgent) {
-        self.stage = Stage::Idle;
+        self.state = AgentState::Idle;
         self.send(message);
     }
 
@@ -332,14 +340,17 @@ impl Agent {
     }
 
     fn stop_load(&mut self) {
-        if matches!(self.stage, Stage::Preparing { .. } | Stage::Ready | Stage::Running) {
+        if matches!(
+            self.state,
+            AgentState::Preparing { .. } | AgentState::Ready | AgentState::Running
+        ) {
             self.actions.push_back(Action::StopLoad);
         }
     }
 
     fn end(&mut self, end: AgentEnd) {
         self.stop_load();
-        self.stage = Stage::Ended;
+        self.state = AgentState::Ended;
         self.actions.push_back(Action::Exit(end));
     }
 }

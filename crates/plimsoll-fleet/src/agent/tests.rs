@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::assignment;
 
-fn at(millis: u64) -> Nanos {
+fn at_millis(millis: u64) -> Nanos {
     Nanos::from_millis(millis)
 }
 
@@ -15,7 +15,7 @@ fn greeting() -> Greeting {
 }
 
 fn hello() -> Input {
-    Input::Said(ToAgent::Hello { version: "1.2.3".to_owned() })
+    Input::Message(ToAgent::Hello { version: "1.2.3".to_owned() })
 }
 
 fn plan() -> ToAgent {
@@ -40,13 +40,13 @@ fn point() -> ToAgent {
     ToAgent::Point(Box::new(assignment(4)))
 }
 
-/// Gives an event, and returns what the agent does, in words.
+/// Gives an event, and returns what the agent does, as text.
 fn give(agent: &mut Agent, now: Nanos, input: Input) -> Vec<String> {
     agent.handle(now, input);
-    std::iter::from_fn(|| agent.next_action()).map(|action| words(&action)).collect()
+    std::iter::from_fn(|| agent.next_action()).map(|action| describe(&action)).collect()
 }
 
-fn words(action: &Action) -> String {
+fn describe(action: &Action) -> String {
     match action {
         Action::Send(FromAgent::Refused { reason }) => format!("says Refused: {reason}"),
         Action::Send(FromAgent::Ready { ordinal }) => format!("says Ready {ordinal}"),
@@ -66,19 +66,19 @@ fn words(action: &Action) -> String {
 
 /// An agent after these inputs at its start; what it did is left out.
 fn after(inputs: Vec<Input>) -> Agent {
-    let mut agent = Agent::new(greeting(), Pulse::default(), at(0));
+    let mut agent = Agent::new(greeting(), Pulse::default(), at_millis(0));
     for input in inputs {
-        give(&mut agent, at(0), input);
+        give(&mut agent, at_millis(0), input);
     }
     agent
 }
 
 fn idle() -> Vec<Input> {
-    vec![hello(), Input::Said(plan()), Input::Load(LoadEvent::Planned(Ok(Vec::new())))]
+    vec![hello(), Input::Message(plan()), Input::Load(LoadEvent::Planned(Ok(Vec::new())))]
 }
 
 fn preparing() -> Vec<Input> {
-    idle().into_iter().chain([Input::Said(point())]).collect()
+    idle().into_iter().chain([Input::Message(point())]).collect()
 }
 
 fn ready() -> Vec<Input> {
@@ -86,31 +86,34 @@ fn ready() -> Vec<Input> {
 }
 
 fn running() -> Vec<Input> {
-    ready().into_iter().chain([Input::Said(ToAgent::Start { at_ns: 99 })]).collect()
+    ready().into_iter().chain([Input::Message(ToAgent::Start { at_ns: 99 })]).collect()
 }
 
 #[test]
 fn an_agent_greets_unasked_and_runs_a_point() {
-    let mut agent = Agent::new(greeting(), Pulse::default(), at(0));
+    let mut agent = Agent::new(greeting(), Pulse::default(), at_millis(0));
     let finished = || Input::Load(LoadEvent::Finished(Box::default()));
     let steps = [
         (Input::Tick, vec!["says Hello"]),
         (hello(), vec![]),
-        (Input::Said(plan()), vec!["plans"]),
+        (Input::Message(plan()), vec!["plans"]),
         (Input::Load(LoadEvent::Planned(Ok(Vec::new()))), vec!["says Planned"]),
-        (Input::Said(point()), vec!["prepares 4"]),
+        (Input::Message(point()), vec!["prepares 4"]),
         (Input::Load(LoadEvent::Ready(Ok(()))), vec!["says Ready 4"]),
-        (Input::Said(ToAgent::Clock { sent_ns: 5 }), vec!["says 5 1000000"]),
-        (Input::Said(ToAgent::Start { at_ns: 99 }), vec!["starts at 99"]),
+        (Input::Message(ToAgent::Clock { sent_ns: 5 }), vec!["says 5 1000000"]),
+        (Input::Message(ToAgent::Start { at_ns: 99 }), vec!["starts at 99"]),
         (Input::Load(LoadEvent::Second(Box::default())), vec!["says Second"]),
         (Input::Load(LoadEvent::Slices(Vec::new())), vec![]),
         (finished(), vec!["says Finished"]),
         (finished(), vec![]),
-        (Input::Said(ToAgent::Goodbye), vec!["says Goodbye", "ends: the controller said goodbye"]),
+        (
+            Input::Message(ToAgent::Goodbye),
+            vec!["says Goodbye", "ends: the controller said goodbye"],
+        ),
         (hello(), vec![]),
     ];
     for (input, does) in steps {
-        assert_eq!(give(&mut agent, at(1), input), does);
+        assert_eq!(give(&mut agent, at_millis(1), input), does);
     }
     assert_eq!(agent.next_deadline(), None);
 }
@@ -118,100 +121,106 @@ fn an_agent_greets_unasked_and_runs_a_point() {
 #[test]
 fn a_controller_of_another_version_ends_the_agent() {
     let hello = ToAgent::Hello { version: "1.3.0".to_owned() };
-    let does = give(&mut after(vec![]), at(1), Input::Said(hello));
+    let does = give(&mut after(vec![]), at_millis(1), Input::Message(hello));
     assert!(does[1].contains("runs Plimsoll 1.3.0, this is 1.2.3"), "{does:?}");
 }
 
 #[test]
 fn every_point_that_is_stopped_ends_with_one_answer() {
-    let stop = || Input::Said(ToAgent::Stop);
-    assert!(give(&mut after(idle()), at(1), stop()).is_empty());
+    let stop = || Input::Message(ToAgent::Stop);
+    assert!(give(&mut after(idle()), at_millis(1), stop()).is_empty());
     let mut agent = after(preparing());
-    assert_eq!(give(&mut agent, at(1), stop()), ["stops"]);
-    let does = give(&mut agent, at(1), Input::Load(LoadEvent::Ready(Ok(()))));
+    assert_eq!(give(&mut agent, at_millis(1), stop()), ["stops"]);
+    let does = give(&mut agent, at_millis(1), Input::Load(LoadEvent::Ready(Ok(()))));
     assert_eq!(does, ["says Refused: stopped before its start"]);
     let mut agent = after(ready());
-    let does = give(&mut agent, at(1), stop());
+    let does = give(&mut agent, at_millis(1), stop());
     assert_eq!(does, ["stops", "says Refused: stopped before its start"]);
-    assert_eq!(give(&mut agent, at(1), Input::Said(point())), ["prepares 4"]);
+    assert_eq!(give(&mut agent, at_millis(1), Input::Message(point())), ["prepares 4"]);
     let mut agent = after(running());
-    assert_eq!(give(&mut agent, at(1), stop()), ["stops"]);
+    assert_eq!(give(&mut agent, at_millis(1), stop()), ["stops"]);
     let finished = Input::Load(LoadEvent::Finished(Box::default()));
-    assert_eq!(give(&mut agent, at(1), finished), ["says Finished"]);
+    assert_eq!(give(&mut agent, at_millis(1), finished), ["says Finished"]);
 }
 
 #[test]
 fn what_cannot_be_done_is_refused() {
     let no = || "no".to_owned();
-    let mut agent = after(vec![hello(), Input::Said(plan())]);
+    let mut agent = after(vec![hello(), Input::Message(plan())]);
     let planned = Input::Load(LoadEvent::Planned(Err(no())));
-    assert_eq!(give(&mut agent, at(1), planned), ["says Refused: no"]);
-    assert_eq!(give(&mut agent, at(1), Input::Said(point())), ["says Refused: it has no plan"]);
+    assert_eq!(give(&mut agent, at_millis(1), planned), ["says Refused: no"]);
+    assert_eq!(
+        give(&mut agent, at_millis(1), Input::Message(point())),
+        ["says Refused: it has no plan"]
+    );
     let mut agent = after(preparing());
     let ready = Input::Load(LoadEvent::Ready(Err(no())));
-    assert_eq!(give(&mut agent, at(1), ready), ["says Refused: no"]);
+    assert_eq!(give(&mut agent, at_millis(1), ready), ["says Refused: no"]);
     let mut agent = after(running());
     let failed = Input::Load(LoadEvent::Failed(no()));
-    assert_eq!(give(&mut agent, at(1), failed), ["says Refused: no"]);
-    assert_eq!(give(&mut agent, at(1), Input::Said(point())), ["prepares 4"]);
+    assert_eq!(give(&mut agent, at_millis(1), failed), ["says Refused: no"]);
+    assert_eq!(give(&mut agent, at_millis(1), Input::Message(point())), ["prepares 4"]);
 }
 
 #[test]
 fn without_a_controller_the_load_ends() {
     let broken = || Input::Broken(FrameError::Cut);
     for (input, why) in [(Input::InputEnded, "without a goodbye"), (broken(), "within a message")] {
-        let does = give(&mut after(running()), at(1), input);
+        let does = give(&mut after(running()), at_millis(1), input);
         assert_eq!(does[0], "stops");
         assert!(does[1].contains(why), "{does:?}");
     }
-    let goodbye = Input::Said(ToAgent::Goodbye);
-    let does = give(&mut after(running()), at(1), goodbye);
+    let goodbye = Input::Message(ToAgent::Goodbye);
+    let does = give(&mut after(running()), at_millis(1), goodbye);
     assert_eq!(does, ["stops", "says Goodbye", "ends: the controller said goodbye"]);
 }
 
 #[test]
 fn three_seconds_of_silence_end_the_load_and_heartbeats_go_out_meanwhile() {
     let mut agent = after(running());
-    let mut said = Vec::new();
+    let mut actions = Vec::new();
     while let Some(deadline) = agent.next_deadline() {
         let does = give(&mut agent, deadline, Input::Tick);
         assert!(!does.is_empty(), "woken for nothing at {deadline}");
-        said.extend(does.into_iter().map(|what| (deadline, what)));
+        actions.extend(does.into_iter().map(|what| (deadline, what)));
     }
-    let alive: Vec<Nanos> = (1..6).map(|n| at(500 * n)).collect();
-    let beats: Vec<Nanos> = said[..5].iter().map(|(at, _)| *at).collect();
+    let alive: Vec<Nanos> = (1..6).map(|n| at_millis(500 * n)).collect();
+    let beats: Vec<Nanos> = actions[..5].iter().map(|(at, _)| *at).collect();
     assert_eq!(beats, alive);
-    assert_eq!(said[5], (at(3_000), "stops".to_owned()));
-    assert!(said[6].1.contains("for 3.00 s"), "{said:?}");
+    assert_eq!(actions[5], (at_millis(3_000), "stops".to_owned()));
+    assert!(actions[6].1.contains("for 3.00 s"), "{actions:?}");
 }
 
 #[test]
 fn bytes_of_a_long_message_are_no_silence() {
     let mut agent = after(running());
-    (1..20).for_each(|n| drop(give(&mut agent, at(400 * n), Input::Heard)));
-    assert_eq!(agent.stage, Stage::Running);
+    (1..20).for_each(|n| drop(give(&mut agent, at_millis(400 * n), Input::Heard)));
+    assert_eq!(agent.state, AgentState::Running);
 }
 
 #[test]
 fn an_agent_that_was_stopped_itself_first_reads_what_has_come() {
     let mut agent = after(running());
-    assert_eq!(give(&mut agent, at(3_400), Input::Tick), ["says Alive"]);
-    give(&mut agent, at(3_410), Input::Said(ToAgent::Alive));
-    assert_eq!(give(&mut agent, at(3_900), Input::Tick), ["says Alive"]);
+    assert_eq!(give(&mut agent, at_millis(3_400), Input::Tick), ["says Alive"]);
+    give(&mut agent, at_millis(3_410), Input::Message(ToAgent::Alive));
+    assert_eq!(give(&mut agent, at_millis(3_900), Input::Tick), ["says Alive"]);
     let mut agent = after(running());
-    give(&mut agent, at(3_400), Input::Tick);
-    assert_eq!(agent.next_deadline(), Some(at(3_650)));
-    assert_eq!(give(&mut agent, at(3_650), Input::Tick)[0], "stops");
+    give(&mut agent, at_millis(3_400), Input::Tick);
+    assert_eq!(agent.next_deadline(), Some(at_millis(3_650)));
+    assert_eq!(give(&mut agent, at_millis(3_650), Input::Tick)[0], "stops");
 }
 
 #[test]
 fn an_agent_that_nobody_greets_ends() {
     let mut agent = after(vec![]);
     assert_eq!(agent.next_deadline(), Some(HELLO_WAIT));
-    assert_eq!(give(&mut agent, at(1), Input::Tick), ["says Hello"]);
-    assert!(give(&mut agent, at(5_000), Input::Tick).is_empty(), "it does not repeat itself");
-    let out_of_turn = give(&mut after(vec![]), at(1), Input::Said(ToAgent::Alive));
-    assert!(out_of_turn[1].contains("Alive out of turn"), "{out_of_turn:?}");
+    assert_eq!(give(&mut agent, at_millis(1), Input::Tick), ["says Hello"]);
+    assert!(
+        give(&mut agent, at_millis(5_000), Input::Tick).is_empty(),
+        "it does not repeat itself"
+    );
+    let unexpected = give(&mut after(vec![]), at_millis(1), Input::Message(ToAgent::Alive));
+    assert!(unexpected[1].contains("Alive out of turn"), "{unexpected:?}");
 }
 
 #[test]
@@ -235,16 +244,17 @@ fn slices_travel_in_messages_of_a_mebibyte() {
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
-    let said = |message: ToAgent| Just(message).prop_map(Input::Said as fn(ToAgent) -> Input);
+    let received =
+        |message: ToAgent| Just(message).prop_map(Input::Message as fn(ToAgent) -> Input);
     let load = |event: fn() -> LoadEvent| Just(()).prop_map(move |()| Input::Load(event()));
     prop_oneof![
         Just(()).prop_map(|()| hello()),
-        said(plan()),
-        said(point()),
-        said(ToAgent::Stop),
-        said(ToAgent::Alive),
-        any::<u64>().prop_map(|sent_ns| Input::Said(ToAgent::Clock { sent_ns })),
-        any::<u64>().prop_map(|at_ns| Input::Said(ToAgent::Start { at_ns })),
+        received(plan()),
+        received(point()),
+        received(ToAgent::Stop),
+        received(ToAgent::Alive),
+        any::<u64>().prop_map(|sent_ns| Input::Message(ToAgent::Clock { sent_ns })),
+        any::<u64>().prop_map(|at_ns| Input::Message(ToAgent::Start { at_ns })),
         load(|| LoadEvent::Planned(Ok(Vec::new()))),
         load(|| LoadEvent::Ready(Ok(()))),
         load(|| LoadEvent::Second(Box::default())),
@@ -259,11 +269,11 @@ proptest! {
     fn whatever_happens_load_runs_only_between_start_and_end(
         inputs in prop::collection::vec((0_u64..1_000, any_input()), 0..60),
     ) {
-        let mut agent = Agent::new(greeting(), Pulse::default(), at(0));
+        let mut agent = Agent::new(greeting(), Pulse::default(), at_millis(0));
         let (mut now, mut open) = (0, 0_i32);
         for (pause, input) in inputs {
             now += pause;
-            agent.handle(at(now), input);
+            agent.handle(at_millis(now), input);
             while let Some(action) = agent.next_action() {
                 match action {
                     Action::Prepare(_) => open += 1,
@@ -275,8 +285,8 @@ proptest! {
                 }
             }
             let busy = matches!(
-                agent.stage,
-                Stage::Preparing { .. } | Stage::Ready | Stage::Running
+                agent.state,
+                AgentState::Preparing { .. } | AgentState::Ready | AgentState::Running
             );
             prop_assert_eq!(open, i32::from(busy), "a load point is answered for once");
         }

@@ -1,13 +1,13 @@
-//! What the controller knows of one agent.
+//! The controller's state of one agent.
 
 use plimsoll_model::units::Nanos;
 
-use super::news::{Asked, Loss};
+use super::news::{ControllerRequest, Loss};
 use crate::clock::Exchanges;
 
 /// What an agent is doing, as far as the controller knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum MemberState {
     Absent,
     Greeted,
     Idle,
@@ -16,11 +16,11 @@ pub(super) enum Stage {
     Ready,
     Running,
     Reported,
-    Leaving { said_goodbye: bool },
+    Leaving { goodbye_received: bool },
     Gone,
 }
 
-impl Stage {
+impl MemberState {
     /// For a person: "while …".
     pub(super) const fn as_str(self) -> &'static str {
         match self {
@@ -40,18 +40,18 @@ impl Stage {
         matches!(self, Self::Preparing | Self::Ready | Self::Running)
     }
 
-    /// It is expected to show that it lives, and waits for us to show it.
+    /// Whether heartbeats are expected in both directions.
     pub(super) const fn has_a_pulse(self) -> bool {
         !matches!(self, Self::Absent | Self::Leaving { .. } | Self::Gone)
     }
 }
 
-/// Until when something was asked for.
+/// The deadline of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) at: Nanos,
     pub(super) within: Nanos,
-    pub(super) asked: Asked,
+    pub(super) request: ControllerRequest,
 }
 
 /// One agent.
@@ -59,16 +59,15 @@ pub(super) struct Due {
 pub(super) struct Member {
     /// SHA-256 of the program that it must have.
     pub(super) program: Option<String>,
-    pub(super) stage: Stage,
+    pub(super) state: MemberState,
     /// When a byte came from it last.
     pub(super) heard: Nanos,
     /// When something was sent to it last.
     pub(super) spoke: Nanos,
     pub(super) due: Option<Due>,
-    /// The question for its clock that is under way. Its answer may come after the measurement was
-    /// given up.
-    pub(super) clock_asked: Option<Nanos>,
-    /// The measurement of its clock that is under way.
+    /// The clock request in flight. Its answer may come after the measurement was abandoned.
+    pub(super) clock_requested: Option<Nanos>,
+    /// The measurement of its clock that is in progress.
     pub(super) round: Option<Exchanges>,
     /// Why it is gone.
     pub(super) loss: Option<Loss>,
@@ -78,19 +77,19 @@ impl Member {
     pub(super) const fn new(now: Nanos) -> Self {
         Self {
             program: None,
-            stage: Stage::Absent,
+            state: MemberState::Absent,
             heard: now,
             spoke: now,
             due: None,
-            clock_asked: None,
+            clock_requested: None,
             round: None,
             loss: None,
         }
     }
 
-    /// It has nothing more to do until it is asked.
+    /// It has nothing more to do until the next request.
     pub(super) fn rest(&mut self) {
-        self.stage = Stage::Idle;
+        self.state = MemberState::Idle;
         self.due = None;
         self.round = None;
     }
@@ -100,12 +99,13 @@ impl Member {
         &self,
         now: Nanos,
         silence: Nanos,
-        judged_at: impl Fn(Nanos) -> Nanos,
+        effective_deadline: impl Fn(Nanos) -> Nanos,
     ) -> Option<Loss> {
-        if self.stage.has_a_pulse() && judged_at(self.heard.saturating_add(silence)) <= now {
+        if self.state.has_a_pulse() && effective_deadline(self.heard.saturating_add(silence)) <= now
+        {
             return Some(Loss::Silent(silence));
         }
-        let due = self.due.filter(|due| judged_at(due.at) <= now)?;
-        Some(Loss::Overdue { asked: due.asked, within: due.within })
+        let due = self.due.filter(|due| effective_deadline(due.at) <= now)?;
+        Some(Loss::Overdue { request: due.request, within: due.within })
     }
 }

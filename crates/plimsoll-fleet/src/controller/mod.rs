@@ -9,29 +9,29 @@
 //! | attaching | each agent of the load point is ready |
 //! | timing | the clocks of all are measured; then the order to start goes to all at once |
 //! | running | each agent has reported and had its clock measured again |
-//! | settling | (an agent failed, or the load point was stopped before its start) each other one has said that its part is over |
-//! | finishing | each agent has said goodbye and ended, or was given the time of a silence |
+//! | settling | (an agent failed, or the load point was stopped before its start) each other one has reported the end of its part |
+//! | finishing | each agent has sent `Goodbye` and ended, or the silence limit has passed |
 //! | finished | |
 //!
-//! | an agent is | and may say, besides that it lives and what its clock shows |
+//! | an agent is | and may send, besides heartbeats and clock readings |
 //! | --- | --- |
 //! | absent | `Hello` |
 //! | greeted, idle | nothing |
 //! | planning | `Planned`, `Refused` |
 //! | preparing | `Ready`, `Refused` |
-//! | ready | `Refused`, after it was told to stop |
+//! | ready | `Refused`, after it was stopped |
 //! | running | `Second`, `Sample`, `ClientLost`, `Slices`; at the end `Finished` or `Refused` |
 //! | reported | nothing; its clock is measured again |
 //! | leaving | `Goodbye`; all else is of before |
 //! | gone | |
 //!
-//! A load point ends for an agent with exactly one `Finished` or `Refused`, also one that it was
-//! told to stop: what comes before that is of the load point that was lost, what comes after is not.
+//! A load point ends for an agent with exactly one `Finished` or `Refused`, also if it was stopped:
+//! what comes before that belongs to the lost load point, what comes after does not.
 
+mod incoming;
 mod member;
 mod news;
 mod point;
-mod said;
 #[cfg(test)]
 mod tests;
 
@@ -42,11 +42,11 @@ use plimsoll_model::units::{Nanos, keep_least};
 
 use crate::message::{PlanOrder, ToAgent};
 use crate::pulse::Awake;
-use member::{Due, Member, Stage};
+use member::{Due, Member, MemberState};
 use point::{Point, Progress};
 
 pub use news::{
-    Action, AgentId, AgentReport, Asked, Command, Failure, Input, Loss, News, Settings,
+    Action, AgentId, AgentReport, Command, ControllerRequest, Failure, Input, Loss, News, Settings,
 };
 
 /// The state machine.
@@ -72,7 +72,7 @@ enum Run {
 }
 
 impl Controller {
-    /// For so many agents, whose processes are being started.
+    /// For `agents` agents, whose processes are being started.
     pub fn new(agents: usize, settings: Settings, now: Nanos) -> Self {
         Self {
             members: (0..agents).map(|_| Member::new(now)).collect(),
@@ -94,22 +94,22 @@ impl Controller {
     /// Takes in an event. `now` is read after the event has come.
     pub fn handle(&mut self, now: Nanos, input: Input) {
         self.now = self.now.max(now);
-        self.awake.turn(self.now);
+        self.awake.tick(self.now);
         match input {
-            Input::Said(agent, message) => self.said(agent, message),
+            Input::Message(agent, message) => self.receive(agent, message),
             Input::Heard(agent) => self.heard(agent),
             Input::Broken(agent, error) => self.lose(agent, Loss::Unreadable(error)),
             Input::Ended(agent, why) => self.ended(agent, why),
             Input::Command(command) => self.command(command),
             Input::Tick => {}
         }
-        self.judge_time();
+        self.check_deadlines();
         while self.advance() {}
         self.ask_clocks();
         self.show_life();
     }
 
-    /// What to do next; to be asked after each event until there is nothing.
+    /// What to do next; to be called after each event until it returns `None`.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
@@ -120,30 +120,30 @@ impl Controller {
         let mut next = match self.run {
             Run::Finished => return None,
             Run::Gathering { until } | Run::Finishing { until } => {
-                Some(self.awake.judged_at(until))
+                Some(self.awake.effective_deadline(until))
             }
             _ => None,
         };
         for member in &self.members {
-            if member.stage.has_a_pulse() {
+            if member.state.has_a_pulse() {
                 let silent = member.heard.saturating_add(pulse.silence);
                 keep_least(&mut next, member.spoke.saturating_add(pulse.alive_every));
-                keep_least(&mut next, self.awake.judged_at(silent));
+                keep_least(&mut next, self.awake.effective_deadline(silent));
             }
-            keep_least(&mut next, member.due.map(|due| self.awake.judged_at(due.at)));
+            keep_least(&mut next, member.due.map(|due| self.awake.effective_deadline(due.at)));
         }
         next
     }
 
-    /// After [`Command::Finish`], when every agent is gone. Before it a command may still come, also
-    /// where no agent is left.
+    /// After [`Command::Finish`], when every agent is gone. Before it a command may still come,
+    /// also where no agent is left.
     pub const fn has_finished(&self) -> bool {
         matches!(self.run, Run::Finished)
     }
 
     /// Agents that greeted and are not lost.
     pub fn living(&self) -> Vec<AgentId> {
-        self.agents(|member| member.stage.has_a_pulse())
+        self.agents(|member| member.state.has_a_pulse())
     }
 
     fn agents(&self, which: impl Fn(&Member) -> bool) -> Vec<AgentId> {
@@ -158,41 +158,48 @@ impl Controller {
         }
     }
 
-    fn tell(&mut self, news: News) {
-        self.actions.push_back(Action::Tell(news));
+    fn notify(&mut self, news: News) {
+        self.actions.push_back(Action::Notify(news));
     }
 
-    /// Puts an agent into a stage, with something to do until `within` from now.
-    fn ask(&mut self, agent: AgentId, stage: Stage, (asked, within): (Asked, Nanos)) {
+    /// Moves an agent to a phase, with a request to complete `within` this time.
+    fn ask(
+        &mut self,
+        agent: AgentId,
+        state: MemberState,
+        (request, within): (ControllerRequest, Nanos),
+    ) {
         if let Some(member) = self.members.get_mut(agent.0) {
-            member.stage = stage;
-            member.due = Some(Due { at: self.now.saturating_add(within), within, asked });
+            member.state = state;
+            member.due = Some(Due { at: self.now.saturating_add(within), within, request });
         }
     }
 
-    fn stage(&self, agent: AgentId) -> Stage {
-        self.members.get(agent.0).map_or(Stage::Gone, |member| member.stage)
+    fn state(&self, agent: AgentId) -> MemberState {
+        self.members.get(agent.0).map_or(MemberState::Gone, |member| member.state)
     }
 }
 
 /// Ends and losses.
 impl Controller {
     fn ended(&mut self, agent: AgentId, why: String) {
-        match self.stage(agent) {
-            Stage::Leaving { said_goodbye: true } => self.members[agent.0].stage = Stage::Gone,
+        match self.state(agent) {
+            MemberState::Leaving { goodbye_received: true } => {
+                self.members[agent.0].state = MemberState::Gone
+            }
             _ => self.lose(agent, Loss::Ended(why)),
         }
     }
 
     fn lose(&mut self, agent: AgentId, why: Loss) {
-        if self.stage(agent) == Stage::Gone {
+        if self.state(agent) == MemberState::Gone {
             return;
         }
         let member = &mut self.members[agent.0];
-        (member.stage, member.due, member.round) = (Stage::Gone, None, None);
+        (member.state, member.due, member.round) = (MemberState::Gone, None, None);
         member.loss = Some(why.clone());
         self.actions.push_back(Action::End(agent));
-        self.tell(News::AgentLost { agent, why: why.clone() });
+        self.notify(News::AgentLost { agent, why: why.clone() });
         self.plan_failed(agent, Failure::Lost(why.clone()));
         self.spoil(agent, Failure::Lost(why));
     }
@@ -203,7 +210,7 @@ impl Controller {
         }
     }
 
-    /// The load point under way does not count because of one of its agents; the others stop.
+    /// Invalidates the current load point because of one of its agents; the others stop.
     fn spoil(&mut self, agent: AgentId, why: Failure) {
         let Run::Point(point) = &mut self.run else { return };
         if point.part_mut(agent).is_none() {
@@ -211,49 +218,49 @@ impl Controller {
         }
         point.spoil(agent, why);
         for agent in point.agents() {
-            if self.stage(agent) == Stage::Reported {
+            if self.state(agent) == MemberState::Reported {
                 self.members[agent.0].rest();
             }
         }
         self.stop();
     }
 
-    /// Tells every agent of the load point under way to stop that has not ended it.
+    /// Stops every agent of the current load point that has not ended it.
     fn stop(&mut self) {
         let Run::Point(point) = &mut self.run else { return };
         if std::mem::replace(&mut point.stopped, true) {
             return;
         }
         for agent in point.agents() {
-            let stage = self.stage(agent);
-            if stage.owes_an_end() {
+            let state = self.state(agent);
+            if state.owes_an_end() {
                 self.members[agent.0].round = None;
                 self.send(agent, ToAgent::Stop);
             }
             // Getting ready may take its time, as it may without a stop.
-            if matches!(stage, Stage::Ready | Stage::Running) {
-                self.ask(agent, stage, (Asked::Stop, self.settings.report));
+            if matches!(state, MemberState::Ready | MemberState::Running) {
+                self.ask(agent, state, (ControllerRequest::Stop, self.settings.report));
             }
         }
     }
 
-    fn judge_time(&mut self) {
+    fn check_deadlines(&mut self) {
         let (now, awake, silence) = (self.now, self.awake, self.settings.pulse.silence);
         for agent in (0..self.members.len()).map(AgentId) {
-            let judged_at = |deadline| awake.judged_at(deadline);
-            if let Some(loss) = self.members[agent.0].overdue(now, silence, judged_at) {
+            let effective_deadline = |deadline| awake.effective_deadline(deadline);
+            if let Some(loss) = self.members[agent.0].overdue(now, silence, effective_deadline) {
                 self.lose(agent, loss);
             }
         }
         match self.run {
-            Run::Gathering { until } if awake.judged_at(until) <= now => {
-                let late = |stage| matches!(stage, Stage::Absent | Stage::Greeted);
-                for agent in self.agents(|member| late(member.stage)) {
+            Run::Gathering { until } if awake.effective_deadline(until) <= now => {
+                let late = |state| matches!(state, MemberState::Absent | MemberState::Greeted);
+                for agent in self.agents(|member| late(member.state)) {
                     self.lose(agent, Loss::Absent(self.settings.wait));
                 }
             }
-            Run::Finishing { until } if awake.judged_at(until) <= now => {
-                for agent in self.agents(|member| member.stage != Stage::Gone) {
+            Run::Finishing { until } if awake.effective_deadline(until) <= now => {
+                for agent in self.agents(|member| member.state != MemberState::Gone) {
                     self.lose(agent, Loss::Silent(silence));
                 }
             }
@@ -265,7 +272,7 @@ impl Controller {
         let Self { now, settings, .. } = self;
         let (now, every) = (*now, settings.pulse.alive_every);
         let quiet = |member: &Member| member.spoke.saturating_add(every) <= now;
-        for agent in self.agents(|member| member.stage.has_a_pulse() && quiet(member)) {
+        for agent in self.agents(|member| member.state.has_a_pulse() && quiet(member)) {
             self.send(agent, ToAgent::Alive);
         }
     }
@@ -281,7 +288,7 @@ impl Controller {
             (Command::Stop, _) => self.stop(),
             (Command::Finish, _) => self.finish(),
             (Command::Plan(_) | Command::Point(_), _) => {
-                self.tell(News::Refused("the command before it has not ended"));
+                self.notify(News::Refused("the command before it has not ended"));
             }
         }
     }
@@ -289,9 +296,13 @@ impl Controller {
     fn plan(&mut self, orders: Vec<(Vec<AgentId>, Box<PlanOrder>)>) {
         self.run = Run::Planning { failed: Vec::new() };
         for (mut agents, order) in orders {
-            agents.retain(|agent| self.stage(*agent).has_a_pulse());
+            agents.retain(|agent| self.state(*agent).has_a_pulse());
             for agent in &agents {
-                self.ask(*agent, Stage::Planning, (Asked::Plan, self.settings.answer));
+                self.ask(
+                    *agent,
+                    MemberState::Planning,
+                    (ControllerRequest::Plan, self.settings.answer),
+                );
                 self.members[agent.0].spoke = self.now;
             }
             self.actions.push_back(Action::SendAll(agents, ToAgent::Plan(order)));
@@ -300,55 +311,59 @@ impl Controller {
 
     fn begin_point(&mut self, assignments: Vec<(AgentId, Assignment)>) {
         let Some(point) = Point::new(&assignments) else {
-            return self.tell(News::Refused("a load point needs an agent"));
+            return self.notify(News::Refused("a load point needs an agent"));
         };
         let mut agents = point.agents();
         agents.sort();
         agents.dedup();
         if agents.len() < assignments.len() || agents.iter().any(|id| id.0 >= self.members.len()) {
-            return self.tell(News::Refused("a load point has each of its agents once"));
+            return self.notify(News::Refused("a load point has each of its agents once"));
         }
         let gone = agents.iter().find_map(|id| Some((*id, self.members[id.0].loss.clone()?)));
         if let Some((agent, why)) = gone {
-            return self.tell(News::PointLost { agent, why: Failure::Lost(why) });
+            return self.notify(News::PointLost { agent, why: Failure::Lost(why) });
         }
         self.run = Run::Point(Box::new(point));
         for (agent, assignment) in assignments {
-            self.ask(agent, Stage::Preparing, (Asked::Prepare, self.settings.answer));
+            self.ask(
+                agent,
+                MemberState::Preparing,
+                (ControllerRequest::Prepare, self.settings.answer),
+            );
             self.send(agent, ToAgent::Point(Box::new(assignment)));
         }
     }
 
     fn finish(&mut self) {
-        for agent in self.agents(|member| member.stage == Stage::Absent) {
-            self.members[agent.0].stage = Stage::Gone;
+        for agent in self.agents(|member| member.state == MemberState::Absent) {
+            self.members[agent.0].state = MemberState::Gone;
             self.actions.push_back(Action::End(agent));
         }
         for agent in self.living() {
             self.send(agent, ToAgent::Goodbye);
             let member = &mut self.members[agent.0];
             member.rest();
-            member.stage = Stage::Leaving { said_goodbye: false };
+            member.state = MemberState::Leaving { goodbye_received: false };
         }
         self.run = Run::Finishing { until: self.now.saturating_add(self.settings.pulse.silence) };
     }
 
-    /// Goes on to what follows, if every agent has done its part of what is under way.
+    /// Enters the next phase if every agent has completed its part of the current one.
     fn advance(&mut self) -> bool {
-        let any = |of: &[Stage]| self.members.iter().any(|member| of.contains(&member.stage));
+        let any = |of: &[MemberState]| self.members.iter().any(|member| of.contains(&member.state));
         match &mut self.run {
             Run::Gathering { .. } => self.gather(),
-            Run::Planning { failed } if !any(&[Stage::Planning]) => {
+            Run::Planning { failed } if !any(&[MemberState::Planning]) => {
                 let failed = std::mem::take(failed);
                 self.run = Run::Idle;
                 let failed = Some(failed).filter(|failed| !failed.is_empty());
-                self.tell(failed.map_or(News::Planned, News::PlanFailed));
+                self.notify(failed.map_or(News::Planned, News::PlanFailed));
                 true
             }
             Run::Point(_) => self.advance_point(),
-            Run::Finishing { .. } if self.members.iter().all(|m| m.stage == Stage::Gone) => {
+            Run::Finishing { .. } if self.members.iter().all(|m| m.state == MemberState::Gone) => {
                 self.run = Run::Finished;
-                self.tell(News::Finished);
+                self.notify(News::Finished);
                 true
             }
             Run::Planning { .. } | Run::Idle | Run::Finishing { .. } | Run::Finished => false,
@@ -356,29 +371,29 @@ impl Controller {
     }
 
     fn gather(&mut self) -> bool {
-        let coming = |member: &Member| matches!(member.stage, Stage::Absent | Stage::Greeted);
-        let there = self.agents(|member| member.stage == Stage::Idle).len();
+        let coming =
+            |member: &Member| matches!(member.state, MemberState::Absent | MemberState::Greeted);
+        let there = self.agents(|member| member.state == MemberState::Idle).len();
         let coming = self.agents(coming).len();
         if there + coming < self.settings.agents_min.max(1) {
             let reason = |agent: AgentId| Some((agent, self.members[agent.0].loss.clone()?));
-            let all = self.agents(|_| true);
-            let reasons = all.into_iter().filter_map(reason).collect();
-            self.tell(News::TooFew(reasons));
+            let reasons = self.agents(|_| true).into_iter().filter_map(reason).collect();
+            self.notify(News::TooFew(reasons));
             self.finish();
             return true;
         }
         if coming == 0 {
             self.run = Run::Idle;
-            self.tell(News::Gathered);
+            self.notify(News::Gathered);
         }
         coming == 0
     }
 
     fn advance_point(&mut self) -> bool {
         let Run::Point(point) = &mut self.run else { return false };
-        let all = |stage| point.parts.iter().all(|part| self.members[part.agent.0].stage == stage);
+        let all = |state| point.parts.iter().all(|part| self.members[part.agent.0].state == state);
         let agents = point.agents();
-        let settled = || !agents.iter().any(|agent| self.members[agent.0].stage.owes_an_end());
+        let settled = || !agents.iter().any(|agent| self.members[agent.0].state.owes_an_end());
         let end = match point.progress {
             _ if point.loss.is_some() && settled() => {
                 point.loss.take().map(|(agent, why)| News::PointLost { agent, why })
@@ -387,9 +402,9 @@ impl Controller {
                 Some(News::PointStopped)
             }
             _ if point.loss.is_some() => None,
-            Progress::Attaching if !point.stopped && all(Stage::Ready) => {
+            Progress::Attaching if !point.stopped && all(MemberState::Ready) => {
                 point.progress = Progress::Timing;
-                self.tell(News::Ready);
+                self.notify(News::Ready);
                 agents.into_iter().for_each(|agent| self.measure_clock(agent));
                 return true;
             }
@@ -404,7 +419,7 @@ impl Controller {
         };
         let Some(news) = end else { return false };
         self.run = Run::Idle;
-        self.tell(news);
+        self.notify(news);
         true
     }
 
@@ -421,9 +436,9 @@ impl Controller {
             .filter_map(|part| Some((part.agent, part.before?.there(at))))
             .collect();
         for (agent, at_ns) in starts {
-            self.ask(agent, Stage::Running, (Asked::Run, within));
+            self.ask(agent, MemberState::Running, (ControllerRequest::Run, within));
             self.send(agent, ToAgent::Start { at_ns });
         }
-        self.tell(News::Started { at });
+        self.notify(News::Started { at });
     }
 }

@@ -10,19 +10,21 @@ use plimsoll_model::units::Nanos;
 
 use crate::clock::Reading;
 use crate::frame::FrameError;
-use crate::message::{FromAgent, Greeting, PlanOrder, PointReport, SecondTotals, ToAgent, Way};
+use crate::message::{
+    FromAgent, Greeting, NetworkRoute, PlanOrder, PointReport, SecondTotals, ToAgent,
+};
 use crate::pulse::Pulse;
 
-/// An agent of a run: 0, 1, 2 … in the order in which they were asked for.
+/// An agent of a run: 0, 1, 2 … in the order in which they were requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(pub usize);
 
-/// What the controller decides by.
+/// The controller's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Version of this program. Agents must have the same.
     pub version: String,
-    /// The run starts with at least so many agents.
+    /// The run starts with at least this many agents.
     pub agents_min: usize,
     /// How long agents may take to appear.
     pub wait: Nanos,
@@ -59,21 +61,21 @@ impl Settings {
 /// An event for the controller.
 #[derive(Debug)]
 pub enum Input {
-    /// An agent said something.
-    Said(AgentId, FromAgent),
+    /// A message from an agent.
+    Message(AgentId, FromAgent),
     /// Bytes of a message arrived that is not whole yet.
     Heard(AgentId),
-    /// What an agent said cannot be read.
+    /// A message from an agent that cannot be read.
     Broken(AgentId, FrameError),
-    /// An agent's process or its stream ended: the launcher's exit status and last words.
+    /// An agent's process or its stream ended: the launcher's exit status and last output.
     Ended(AgentId, String),
-    /// The coordinator wants something.
+    /// A command from the coordinator.
     Command(Command),
     /// Time has passed: [`super::Controller::next_deadline`].
     Tick,
 }
 
-/// What the coordinator wants. One at a time, each after the end of the one before.
+/// Commands of the coordinator. One at a time, each after the end of the one before.
 #[derive(Debug)]
 pub enum Command {
     /// The agents named make their workloads, those that use the same servers from the same order.
@@ -82,7 +84,7 @@ pub enum Command {
     /// The agents named run a load point together. Ends with [`News::PointFinished`],
     /// [`News::PointLost`] or [`News::PointStopped`].
     Point(Vec<(AgentId, Assignment)>),
-    /// The load of the point under way ends now. At any time.
+    /// The load of the current point ends now. At any time.
     Stop,
     /// All agents go. At any time; ends with [`News::Finished`].
     Finish,
@@ -98,7 +100,7 @@ pub enum Action {
     /// Ends an agent: its input is closed, and the launcher's child terminated if it does not end.
     End(AgentId),
     /// For the coordinator.
-    Tell(News),
+    Notify(News),
 }
 
 /// What the coordinator learns.
@@ -113,7 +115,7 @@ pub enum News {
     /// Too few came: why, of each that did not. All others are sent away.
     TooFew(Vec<(AgentId, Loss)>),
     /// How an agent that has its workload gets to each server of its order.
-    Ways(AgentId, Vec<Way>),
+    Routes(AgentId, Vec<NetworkRoute>),
     /// All living agents have their workloads.
     Planned,
     /// Some have not.
@@ -175,7 +177,7 @@ pub struct AgentReport {
     pub slices: Vec<PackedSlice>,
     /// Its clock against the controller's, during the load point.
     pub clock: ClockOffset,
-    /// So much later than the first agent it started, as far as the clocks tell.
+    /// How much later than the first agent it started, by the measured clocks.
     pub start_skew: Nanos,
     /// Seconds, samples and lost clients that were not passed on: more than a load point can have.
     pub dropped: u64,
@@ -205,7 +207,7 @@ pub enum Loss {
         /// Version of this program.
         ours: String,
     },
-    /// It has another program than the one that it was sent.
+    /// Its program is not the one that it was sent.
     #[error(
         "its program has SHA-256 {theirs}, and --deploy has sent {sent}: something else is started \
          there than what was sent"
@@ -221,7 +223,7 @@ pub enum Loss {
         "it did not answer within {0}; see whether its launcher works by hand, or raise --agents-wait"
     )]
     Absent(Nanos),
-    /// What it said cannot be read.
+    /// Its message cannot be read.
     #[error(transparent)]
     Unreadable(FrameError),
     /// Its process or its stream ended.
@@ -230,33 +232,33 @@ pub enum Loss {
     /// Nothing came from it for too long.
     #[error("nothing was heard of it for {0}; its host is gone or stalled, or the network between")]
     Silent(Nanos),
-    /// It lives but did not do what it was asked for.
-    #[error("it did not {asked} within {within}")]
+    /// It is alive but did not complete the request in time.
+    #[error("it did not {request} within {within}")]
     Overdue {
-        /// What it was asked for.
-        asked: Asked,
+        /// The request.
+        request: ControllerRequest,
         /// The time that it had.
         within: Nanos,
     },
-    /// It said something that does not follow from what it was asked for.
-    #[error("it said {said} while {stage}; this is a bug")]
-    OutOfTurn {
+    /// It sent a message that does not answer its request.
+    #[error("it said {message} while {state}; this is a bug")]
+    UnexpectedMessage {
         /// The message.
-        said: &'static str,
+        message: &'static str,
         /// What it was doing.
-        stage: &'static str,
+        state: &'static str,
     },
     /// It sent more histograms than a load point can have.
     #[error("it sent more than {0} bytes of histograms")]
     TooMuch(usize),
-    /// It said goodbye unasked.
+    /// It sent `Goodbye` without a request.
     #[error("it left unasked; look at the end of its output")]
     Left,
 }
 
-/// What an agent is asked for.
+/// A request to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ControllerRequest {
     /// Its clock.
     Clock,
     /// To make workloads.
@@ -269,7 +271,7 @@ pub enum Asked {
     Stop,
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for ControllerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Clock => "tell its clock",

@@ -1,4 +1,4 @@
-//! The load point under way.
+//! The current load point.
 
 use plimsoll_model::assignment::{Assignment, Phases};
 use plimsoll_model::bundle::PackedSlice;
@@ -32,9 +32,9 @@ pub(super) struct Point {
     pub(super) phases: Phases,
     pub(super) progress: Progress,
     pub(super) parts: Vec<Part>,
-    /// Why it does not count; nothing that comes of it is kept.
+    /// Why it does not count; none of its results are kept.
     pub(super) loss: Option<(AgentId, Failure)>,
-    /// Its agents were told to stop.
+    /// Its agents were stopped.
     pub(super) stopped: bool,
 }
 
@@ -116,7 +116,8 @@ impl Part {
         }
     }
 
-    /// Takes in what its agent says while it runs: news of it, or why it is too much.
+    /// Handles a message that its agent sends while it runs: the resulting news, or why the message
+    /// is excessive.
     pub(super) fn take(&mut self, message: FromAgent) -> Result<Option<News>, Loss> {
         let agent = self.agent;
         let news = match message {

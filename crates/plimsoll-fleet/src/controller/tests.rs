@@ -20,14 +20,14 @@ fn refused() -> FromAgent {
 #[test]
 fn a_run_begins_when_all_have_greeted_and_their_clocks_are_known() {
     let mut fleet = Fleet::new(2, 2);
-    fleet.said(1, hello("1.2.3"));
-    assert!(fleet.told().iter().all(|news| !matches!(news, News::Gathered)));
-    fleet.said(0, hello("1.2.3"));
-    let told = fleet.told();
+    fleet.receive(1, hello("1.2.3"));
+    assert!(fleet.take_news().iter().all(|news| !matches!(news, News::Gathered)));
+    fleet.receive(0, hello("1.2.3"));
+    let news = fleet.take_news();
     let [News::Greeted(AgentId(0), _), News::Clock(AgentId(0), reading), News::Gathered] =
-        &told[..]
+        &news[..]
     else {
-        panic!("{told:?}")
+        panic!("{news:?}")
     };
     assert_eq!((reading.offset_ns, reading.bound), (10_000, Nanos(20_000)));
     assert_eq!(fleet.sent_to(0), ["Hello"]);
@@ -37,12 +37,12 @@ fn a_run_begins_when_all_have_greeted_and_their_clocks_are_known() {
 #[test]
 fn another_version_is_refused_with_both_named() {
     let mut fleet = Fleet::new(2, 1);
-    fleet.said(0, hello("1.3.0"));
+    fleet.receive(0, hello("1.3.0"));
     assert_eq!(fleet.ended, [AgentId(0)]);
     let lost = fleet.lost();
     assert!(lost[0].1.contains("runs Plimsoll 1.3.0, this is 1.2.3"), "{lost:?}");
-    fleet.said(1, hello("1.2.3"));
-    assert!(matches!(fleet.told().last(), Some(News::Gathered)));
+    fleet.receive(1, hello("1.2.3"));
+    assert!(matches!(fleet.take_news().last(), Some(News::Gathered)));
 }
 
 #[test]
@@ -56,61 +56,61 @@ fn an_agent_with_another_program_than_was_sent_is_refused() {
         let program_sha256 = sha256.to_owned();
         FromAgent::Hello(Box::new(Greeting { program_sha256, ..*greeting }))
     };
-    fleet.said(0, of("0b"));
+    fleet.receive(0, of("0b"));
     let lost = fleet.lost();
     assert!(lost[0].1.contains("SHA-256 0b, and --deploy has sent 0a"), "{lost:?}");
-    fleet.said(1, of("0a"));
-    assert!(matches!(fleet.told().last(), Some(News::Gathered)));
+    fleet.receive(1, of("0a"));
+    assert!(matches!(fleet.take_news().last(), Some(News::Gathered)));
 }
 
 #[test]
 fn too_few_agents_end_the_run_with_the_reason_of_each() {
     let mut fleet = Fleet::new(3, 3);
-    fleet.said(0, hello("1.2.3"));
+    fleet.receive(0, hello("1.2.3"));
     let first = b"Welcome".to_vec();
     fleet.give(Input::Broken(AgentId(2), FrameError::NotAFrame { first, frames: 0 }));
-    let told = fleet.told();
-    let Some(News::TooFew(reasons)) = told.last() else { panic!("{told:?}") };
+    let news = fleet.take_news();
+    let Some(News::TooFew(reasons)) = news.last() else { panic!("{news:?}") };
     assert_eq!(reasons.len(), 1);
     assert!(reasons[0].1.to_string().contains("Welcome"));
     assert_eq!(fleet.sent_to(0), ["Hello", "Goodbye"]);
     assert_eq!(fleet.ended, [AgentId(2), AgentId(1)], "whoever has not come is not waited for");
-    fleet.said(0, FromAgent::Goodbye);
+    fleet.receive(0, FromAgent::Goodbye);
     fleet.give(Input::Ended(AgentId(0), "exit status: 0".to_owned()));
-    assert!(matches!(fleet.told()[..], [News::Finished]));
+    assert!(matches!(fleet.take_news()[..], [News::Finished]));
 }
 
 #[test]
 fn after_the_wait_enough_agents_make_a_run() {
     let mut fleet = Fleet::new(3, 2);
-    fleet.said(0, hello("1.2.3"));
-    fleet.said(2, hello("1.2.3"));
-    fleet.told();
+    fleet.receive(0, hello("1.2.3"));
+    fleet.receive(2, hello("1.2.3"));
+    fleet.take_news();
     fleet.pass(Nanos::from_secs(61), &[]);
-    let told = fleet.told();
+    let news = fleet.take_news();
     assert!(
         matches!(
-            &told[..],
+            &news[..],
             [News::AgentLost { agent: AgentId(1), why: Loss::Absent(_) }, News::Gathered]
         ),
-        "{told:?}"
+        "{news:?}"
     );
 }
 
 #[test]
 fn a_plan_ends_when_everyone_has_answered_or_is_lost() {
     let mut fleet = Fleet::planned(3);
-    fleet.told();
+    fleet.take_news();
     fleet.give(Input::Command(plan()));
-    fleet.said(0, refused());
+    fleet.receive(0, refused());
     fleet.give(Input::Ended(AgentId(1), "exit status: 137".to_owned()));
     assert_eq!(fleet.lost(), [(1, "exit status: 137".to_owned())]);
     fleet.give(Input::Command(plan()));
-    assert!(matches!(fleet.told()[..], [News::Refused(_)]), "one command at a time");
-    fleet.said(2, FromAgent::Planned { ways: Vec::new() });
-    let told = fleet.told();
-    let [News::Ways(AgentId(2), _), News::PlanFailed(failed)] = &told[..] else {
-        panic!("{told:?}")
+    assert!(matches!(fleet.take_news()[..], [News::Refused(_)]), "one command at a time");
+    fleet.receive(2, FromAgent::Planned { routes: Vec::new() });
+    let news = fleet.take_news();
+    let [News::Routes(AgentId(2), _), News::PlanFailed(failed)] = &news[..] else {
+        panic!("{news:?}")
     };
     let failed: Vec<String> = failed.iter().map(|(id, why)| format!("{} {why}", id.0)).collect();
     assert_eq!(failed, ["0 no", "1 exit status: 137"]);
@@ -119,13 +119,13 @@ fn a_plan_ends_when_everyone_has_answered_or_is_lost() {
 #[test]
 fn a_point_starts_at_one_instant_of_every_clock() {
     let mut fleet = Fleet::planned(3);
-    fleet.told();
+    fleet.take_news();
     fleet.begin(3);
-    [2, 0].iter().for_each(|agent| fleet.said(*agent, FromAgent::Ready { ordinal: 4 }));
-    assert!(fleet.told().is_empty());
-    fleet.said(1, FromAgent::Ready { ordinal: 4 });
-    let told = fleet.told();
-    let [News::Ready, News::Started { at }] = told[..] else { panic!("{told:?}") };
+    [2, 0].iter().for_each(|agent| fleet.receive(*agent, FromAgent::Ready { ordinal: 4 }));
+    assert!(fleet.take_news().is_empty());
+    fleet.receive(1, FromAgent::Ready { ordinal: 4 });
+    let news = fleet.take_news();
+    let [News::Ready, News::Started { at }] = news[..] else { panic!("{news:?}") };
     let starts: Vec<u64> = fleet
         .sent
         .iter()
@@ -142,14 +142,14 @@ fn a_point_starts_at_one_instant_of_every_clock() {
 #[test]
 fn a_point_finishes_with_all_reports_and_what_is_known_of_the_clocks() {
     let mut fleet = Fleet::running(2);
-    fleet.told();
-    fleet.said(1, FromAgent::Second(Box::default()));
-    fleet.said(0, FromAgent::Slices(Vec::new()));
-    fleet.said(0, finished(1_000));
-    assert!(matches!(fleet.told()[..], [News::Second(AgentId(1), _)]));
-    fleet.said(1, finished(HOUR_NS + 1_700));
-    let told = fleet.told();
-    let [News::PointFinished(reports)] = &told[..] else { panic!("{told:?}") };
+    fleet.take_news();
+    fleet.receive(1, FromAgent::Second(Box::default()));
+    fleet.receive(0, FromAgent::Slices(Vec::new()));
+    fleet.receive(0, finished(1_000));
+    assert!(matches!(fleet.take_news()[..], [News::Second(AgentId(1), _)]));
+    fleet.receive(1, finished(HOUR_NS + 1_700));
+    let news = fleet.take_news();
+    let [News::PointFinished(reports)] = &news[..] else { panic!("{news:?}") };
     let agents: Vec<usize> = reports.iter().map(|report| report.agent.0).collect();
     assert_eq!(agents, [0, 1]);
     assert_eq!(reports[1].clock.offset_ns, HOUR_NS as i64 + 10_000);
@@ -162,23 +162,23 @@ fn a_point_finishes_with_all_reports_and_what_is_known_of_the_clocks() {
 #[test]
 fn a_point_without_one_of_its_agents_is_lost_and_the_others_can_begin_another() {
     let mut fleet = Fleet::running(3);
-    fleet.said(2, finished(0));
-    fleet.told();
+    fleet.receive(2, finished(0));
+    fleet.take_news();
     (0..3).for_each(|agent| drop(fleet.sent_to(agent)));
     fleet.give(Input::Ended(AgentId(1), "exit status: 255".to_owned()));
     assert_eq!(fleet.lost(), [(1, "exit status: 255".to_owned())]);
     assert_eq!(fleet.sent_to(0), ["Stop"]);
     assert!(fleet.sent_to(2).is_empty(), "its part is over");
-    fleet.said(0, FromAgent::Second(Box::default()));
-    assert!(fleet.told().is_empty(), "of a point that does not count");
-    fleet.said(0, finished(0));
-    let told = fleet.told();
-    assert!(matches!(told[..], [News::PointLost { agent: AgentId(1), .. }]), "{told:?}");
+    fleet.receive(0, FromAgent::Second(Box::default()));
+    assert!(fleet.take_news().is_empty(), "of a point that does not count");
+    fleet.receive(0, finished(0));
+    let news = fleet.take_news();
+    assert!(matches!(news[..], [News::PointLost { agent: AgentId(1), .. }]), "{news:?}");
     fleet.begin(3);
-    [0, 2].iter().for_each(|agent| fleet.said(*agent, FromAgent::Ready { ordinal: 4 }));
-    [0, 2].iter().for_each(|agent| fleet.said(*agent, finished(7)));
+    [0, 2].iter().for_each(|agent| fleet.receive(*agent, FromAgent::Ready { ordinal: 4 }));
+    [0, 2].iter().for_each(|agent| fleet.receive(*agent, finished(7)));
     assert!(
-        matches!(fleet.told().last(), Some(News::PointFinished(reports)) if reports.len() == 2)
+        matches!(fleet.take_news().last(), Some(News::PointFinished(reports)) if reports.len() == 2)
     );
 }
 
@@ -186,14 +186,14 @@ fn a_point_without_one_of_its_agents_is_lost_and_the_others_can_begin_another() 
 fn an_agent_that_cannot_run_a_point_stays_for_the_next() {
     let mut fleet = Fleet::planned(2);
     fleet.begin(2);
-    fleet.said(0, FromAgent::Ready { ordinal: 4 });
-    fleet.told();
-    fleet.said(1, refused());
+    fleet.receive(0, FromAgent::Ready { ordinal: 4 });
+    fleet.take_news();
+    fleet.receive(1, refused());
     assert_eq!(fleet.sent_to(0).last().unwrap(), "Stop");
-    assert!(fleet.told().is_empty());
-    fleet.said(0, FromAgent::Refused { reason: "stopped".to_owned() });
-    let told = fleet.told();
-    let [News::PointLost { agent, why }] = &told[..] else { panic!("{told:?}") };
+    assert!(fleet.take_news().is_empty());
+    fleet.receive(0, FromAgent::Refused { reason: "stopped".to_owned() });
+    let news = fleet.take_news();
+    let [News::PointLost { agent, why }] = &news[..] else { panic!("{news:?}") };
     assert_eq!((agent.0, why), (1, &Failure::Refused("no".to_owned())));
     assert_eq!(fleet.controller.living().len(), 2);
 }
@@ -202,14 +202,14 @@ fn an_agent_that_cannot_run_a_point_stays_for_the_next() {
 fn a_point_with_an_agent_that_is_gone_is_lost_at_once() {
     let mut fleet = Fleet::planned(2);
     fleet.give(Input::Ended(AgentId(1), "gone".to_owned()));
-    fleet.told();
+    fleet.take_news();
     let point = vec![(AgentId(0), assignment(1)), (AgentId(1), assignment(1))];
     fleet.give(Input::Command(Command::Point(point)));
-    assert!(matches!(fleet.told()[..], [News::PointLost { agent: AgentId(1), .. }]));
+    assert!(matches!(fleet.take_news()[..], [News::PointLost { agent: AgentId(1), .. }]));
     for agents in [vec![], vec![0, 0], vec![7]] {
         let point = agents.into_iter().map(|id| (AgentId(id), assignment(1))).collect();
         fleet.give(Input::Command(Command::Point(point)));
-        assert!(matches!(fleet.told()[..], [News::Refused(_)]));
+        assert!(matches!(fleet.take_news()[..], [News::Refused(_)]));
     }
     fleet.begin(2);
     assert_eq!(fleet.sent_to(0).last().unwrap(), "Point");
@@ -218,10 +218,10 @@ fn a_point_with_an_agent_that_is_gone_is_lost_at_once() {
 #[test]
 fn three_seconds_of_silence_lose_an_agent_and_heartbeats_keep_the_others() {
     let mut fleet = Fleet::running(2);
-    fleet.told();
+    fleet.take_news();
     drop(fleet.sent_to(0));
     fleet.pass(Nanos::from_millis(2_900), &[1]);
-    assert!(fleet.told().is_empty());
+    assert!(fleet.take_news().is_empty());
     fleet.pass(Nanos::from_millis(200), &[1]);
     let lost = fleet.lost();
     assert_eq!(lost.len(), 1);
@@ -232,11 +232,11 @@ fn three_seconds_of_silence_lose_an_agent_and_heartbeats_keep_the_others() {
 #[test]
 fn a_controller_that_was_stopped_itself_first_reads_what_has_come() {
     let mut fleet = Fleet::running(2);
-    fleet.told();
+    fleet.take_news();
     fleet.now += Nanos::from_secs(20);
     fleet.give(Input::Tick);
-    fleet.said(0, FromAgent::Alive);
-    assert!(fleet.told().is_empty());
+    fleet.receive(0, FromAgent::Alive);
+    assert!(fleet.take_news().is_empty());
     fleet.pass(Nanos::from_millis(300), &[1]);
     assert_eq!(fleet.lost().len(), 1, "the other one is gone");
 }
@@ -244,10 +244,10 @@ fn a_controller_that_was_stopped_itself_first_reads_what_has_come() {
 #[test]
 fn an_agent_that_lives_but_does_nothing_is_lost() {
     let mut fleet = Fleet::running(2);
-    fleet.said(0, finished(0));
-    fleet.told();
+    fleet.receive(0, finished(0));
+    fleet.take_news();
     fleet.pass(Nanos::from_secs(123), &[]);
-    assert!(fleet.told().is_empty());
+    assert!(fleet.take_news().is_empty());
     fleet.pass(Nanos::from_secs(3), &[]);
     let lost = fleet.lost();
     assert_eq!(lost[0].0, 1);
@@ -265,12 +265,12 @@ fn a_message_out_of_turn_loses_its_agent() {
         (Fleet::new(1, 1), FromAgent::Alive, "Alive while it should greet"),
     ];
     for (mut fleet, message, why) in cases {
-        fleet.told();
-        fleet.said(0, message);
+        fleet.take_news();
+        fleet.receive(0, message);
         let lost = fleet.lost();
         assert!(lost.len() == 1 && lost[0].1.contains(why), "{lost:?}");
         assert_eq!(fleet.ended, [AgentId(0)]);
-        fleet.said(0, FromAgent::Alive);
+        fleet.receive(0, FromAgent::Alive);
         assert!(fleet.lost().is_empty(), "it is lost once");
     }
 }
@@ -278,28 +278,28 @@ fn a_message_out_of_turn_loses_its_agent() {
 #[test]
 fn a_stop_during_the_load_keeps_the_reports() {
     let mut fleet = Fleet::running(2);
-    fleet.told();
+    fleet.take_news();
     fleet.give(Input::Command(Command::Stop));
     fleet.give(Input::Command(Command::Stop));
     assert_eq!(fleet.sent_to(1).iter().filter(|word| *word == "Stop").count(), 1);
-    fleet.said(0, finished(0));
-    fleet.said(1, finished(0));
-    assert!(matches!(fleet.told()[..], [News::PointFinished(_)]));
+    fleet.receive(0, finished(0));
+    fleet.receive(1, finished(0));
+    assert!(matches!(fleet.take_news()[..], [News::PointFinished(_)]));
 }
 
 #[test]
 fn a_stop_before_the_start_leaves_no_point() {
     let mut fleet = Fleet::planned(2);
     fleet.begin(2);
-    fleet.said(0, FromAgent::Ready { ordinal: 4 });
-    fleet.told();
+    fleet.receive(0, FromAgent::Ready { ordinal: 4 });
+    fleet.take_news();
     fleet.give(Input::Command(Command::Stop));
-    fleet.said(0, refused());
-    // Its answer and the order to stop met on their way.
-    fleet.said(1, FromAgent::Ready { ordinal: 4 });
-    assert!(fleet.told().is_empty());
-    fleet.said(1, refused());
-    assert!(matches!(fleet.told()[..], [News::PointStopped]));
+    fleet.receive(0, refused());
+    // Its answer and the order to stop crossed.
+    fleet.receive(1, FromAgent::Ready { ordinal: 4 });
+    assert!(fleet.take_news().is_empty());
+    fleet.receive(1, refused());
+    assert!(matches!(fleet.take_news()[..], [News::PointStopped]));
     fleet.begin(2);
     assert_eq!(fleet.sent_to(1).last().unwrap(), "Point");
 }
@@ -309,54 +309,54 @@ fn the_answer_to_a_question_of_a_lost_point_counts_in_the_next() {
     let mut fleet = Fleet::planned(2);
     fleet.deaf = vec![AgentId(0)];
     fleet.begin(2);
-    (0..2).for_each(|agent| fleet.said(agent, FromAgent::Ready { ordinal: 4 }));
-    let asked = fleet.sent.iter().find_map(|(_, message)| match message {
+    (0..2).for_each(|agent| fleet.receive(agent, FromAgent::Ready { ordinal: 4 }));
+    let question_ns = fleet.sent.iter().find_map(|(_, message)| match message {
         ToAgent::Clock { sent_ns } => Some(*sent_ns),
         _ => None,
     });
     fleet.give(Input::Ended(AgentId(1), "gone".to_owned()));
-    fleet.said(0, refused());
-    fleet.told();
+    fleet.receive(0, refused());
+    fleet.take_news();
     fleet.deaf.clear();
     fleet.begin(1);
-    fleet.said(0, FromAgent::Ready { ordinal: 4 });
-    let sent_ns = asked.unwrap();
-    fleet.said(0, FromAgent::Clock { sent_ns, at_ns: sent_ns });
-    assert!(matches!(fleet.told()[..], [News::Ready, News::Started { .. }]));
+    fleet.receive(0, FromAgent::Ready { ordinal: 4 });
+    let sent_ns = question_ns.unwrap();
+    fleet.receive(0, FromAgent::Clock { sent_ns, at_ns: sent_ns });
+    assert!(matches!(fleet.take_news()[..], [News::Ready, News::Started { .. }]));
 }
 
 #[test]
 fn samples_beyond_what_a_point_can_have_are_counted() {
     let mut fleet = Fleet::running(1);
-    fleet.told();
+    fleet.take_news();
     let sample =
         ErrorSample { op: String::new(), class: String::new(), detail: String::new(), at_ns: 0 };
-    (0..2_000).for_each(|_| fleet.said(0, FromAgent::Sample(sample.clone())));
-    (0..100).for_each(|_| fleet.said(0, FromAgent::Second(Box::default())));
-    let told = fleet.told().len();
-    fleet.said(0, finished(0));
-    let news = fleet.told();
+    (0..2_000).for_each(|_| fleet.receive(0, FromAgent::Sample(sample.clone())));
+    (0..100).for_each(|_| fleet.receive(0, FromAgent::Second(Box::default())));
+    let delivered = fleet.take_news().len();
+    fleet.receive(0, finished(0));
+    let news = fleet.take_news();
     let [News::PointFinished(reports)] = &news[..] else { panic!("{news:?}") };
-    assert!(told < 1_100);
-    assert_eq!(reports[0].dropped + told as u64, 2_100);
+    assert!(delivered < 1_100);
+    assert_eq!(reports[0].dropped + delivered as u64, 2_100);
 }
 
 #[test]
 fn a_run_finishes_also_without_those_that_do_not_say_goodbye() {
     let mut fleet = Fleet::running(2);
-    fleet.told();
+    fleet.take_news();
     fleet.give(Input::Command(Command::Finish));
     assert_eq!(fleet.sent_to(0).last().unwrap(), "Goodbye");
-    fleet.said(0, FromAgent::Second(Box::default()));
-    fleet.said(0, FromAgent::Goodbye);
+    fleet.receive(0, FromAgent::Second(Box::default()));
+    fleet.receive(0, FromAgent::Goodbye);
     assert_eq!(fleet.ended, [AgentId(0)]);
     fleet.give(Input::Ended(AgentId(0), "exit status: 0".to_owned()));
-    assert!(fleet.told().is_empty());
+    assert!(fleet.take_news().is_empty());
     fleet.pass(Nanos::from_secs(4), &[]);
-    let told = fleet.told();
+    let news = fleet.take_news();
     assert!(
-        matches!(told[..], [News::AgentLost { agent: AgentId(1), .. }, News::Finished]),
-        "{told:?}"
+        matches!(news[..], [News::AgentLost { agent: AgentId(1), .. }, News::Finished]),
+        "{news:?}"
     );
     assert_eq!(fleet.controller.next_deadline(), None);
 }
@@ -364,16 +364,16 @@ fn a_run_finishes_also_without_those_that_do_not_say_goodbye() {
 #[test]
 fn a_stream_that_ends_without_a_goodbye_is_a_loss() {
     let mut fleet = Fleet::planned(1);
-    fleet.told();
+    fleet.take_news();
     fleet.give(Input::Command(Command::Finish));
     fleet.give(Input::Ended(AgentId(0), "exit status: 0".to_owned()));
-    assert!(matches!(fleet.told()[..], [News::AgentLost { .. }, News::Finished]));
+    assert!(matches!(fleet.take_news()[..], [News::AgentLost { .. }, News::Finished]));
 }
 
 fn any_message() -> impl Strategy<Value = FromAgent> {
     prop_oneof![
         Just(hello("1.2.3")),
-        Just(FromAgent::Planned { ways: Vec::new() }),
+        Just(FromAgent::Planned { routes: Vec::new() }),
         Just(FromAgent::Ready { ordinal: 4 }),
         Just(refused()),
         Just(FromAgent::Second(Box::default())),
@@ -387,7 +387,7 @@ fn any_message() -> impl Strategy<Value = FromAgent> {
 
 #[derive(Clone, Debug)]
 enum Happening {
-    Said(usize, FromAgent),
+    Message(usize, FromAgent),
     Ended(usize),
     Plan,
     Point,
@@ -398,7 +398,7 @@ enum Happening {
 
 fn happening() -> impl Strategy<Value = Happening> {
     prop_oneof![
-        24 => (0..4_usize, any_message()).prop_map(|(agent, said)| Happening::Said(agent, said)),
+        24 => (0..4_usize, any_message()).prop_map(|(agent, message)| Happening::Message(agent, message)),
         1 => (0..4_usize).prop_map(Happening::Ended),
         3 => Just(Happening::Plan),
         3 => Just(Happening::Point),
@@ -421,7 +421,7 @@ proptest! {
         let mut points = 0_usize;
         for happening in happenings {
             match happening {
-                Happening::Said(agent, message) => fleet.said(agent, message),
+                Happening::Message(agent, message) => fleet.receive(agent, message),
                 Happening::Ended(agent) => fleet.give(Input::Ended(AgentId(agent), String::new())),
                 Happening::Plan => fleet.give(Input::Command(plan())),
                 Happening::Point if !fleet.controller.living().is_empty() => {
@@ -450,13 +450,13 @@ proptest! {
 fn clocks_are_asked_a_few_at_a_time() {
     let mut fleet = Fleet::new(12, 1);
     fleet.deaf = (0..12).map(AgentId).collect();
-    (0..12).for_each(|agent| fleet.said(agent, hello("1.2.3")));
-    let asked = |fleet: &mut Fleet| -> Vec<usize> {
+    (0..12).for_each(|agent| fleet.receive(agent, hello("1.2.3")));
+    let requested = |fleet: &mut Fleet| -> Vec<usize> {
         let sent = std::mem::take(&mut fleet.sent).into_iter();
         let clocks = sent.filter(|(_, message)| matches!(message, ToAgent::Clock { .. }));
         clocks.map(|(agent, _)| agent.0).collect()
     };
-    assert_eq!(asked(&mut fleet), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(requested(&mut fleet), [0, 1, 2, 3, 4, 5, 6, 7]);
     fleet.give(Input::Ended(AgentId(3), "killed".to_owned()));
-    assert_eq!(asked(&mut fleet), [8]);
+    assert_eq!(requested(&mut fleet), [8]);
 }

@@ -2,7 +2,7 @@
 //! other programs.
 
 /// Text that a stream begins with, in lower case, and what to do about it.
-const KNOWN: [(&[&str], &str); 5] = [
+const REMEDIES: [(&[&str], &str); 5] = [
     (
         &["password", "passphrase", "(yes/no", "verification code"],
         "ssh wants an answer, but agents are started without a terminal; make `ssh -o BatchMode=yes HOST true` work first (a key in ssh-agent, the host in known_hosts)",
@@ -27,14 +27,15 @@ const BINARY: &str = "something other than a Plimsoll agent answers there; check
 const LATER: &str = "something besides the agent writes to its standard output, or a terminal changes the bytes; start ssh without -t, kubectl without -t, srun with -u and without --pty";
 const NOTHING: &str = "check the command";
 
-/// The next move when `first` stands where a frame should, after so many good ones.
-pub(super) fn of(first: &[u8], frames: u64) -> &'static str {
+/// What to do when `first` is not a frame, after `frames` valid ones.
+pub(super) fn suggest(first: &[u8], frames: u64) -> &'static str {
     if frames > 0 {
         return LATER;
     }
     let text = String::from_utf8_lossy(first).to_lowercase();
-    let says = |(words, _): &&(&[&str], &str)| words.iter().any(|word| text.contains(word));
-    match KNOWN.iter().find(says) {
+    let is_match =
+        |(patterns, _): &&(&[&str], &str)| patterns.iter().any(|word| text.contains(word));
+    match REMEDIES.iter().find(is_match) {
         Some((_, remedy)) => remedy,
         None if first.is_empty() => NOTHING,
         None if is_text(first) => SHELL,

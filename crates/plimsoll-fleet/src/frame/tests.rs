@@ -1,5 +1,5 @@
 use plimsoll_model::assignment::{Assignment, Load, Phases, PointId, Purpose};
-use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::units::OpsPerSec;
 use proptest::prelude::*;
 
@@ -40,20 +40,20 @@ fn an_assignment_comes_back_as_it_was() {
     let open = Load::Open {
         rate_ops_per_s: OpsPerSec::new(1_234.5).unwrap(),
         arrivals: Arrivals::PerClient,
-        gaps: Gaps::Uniform,
+        gaps: InterArrival::Uniform,
         clients: 64,
         backlog_ops_max: 65_536,
     };
-    let asked = Assignment {
+    let expected = Assignment {
         point: PointId { ordinal: 3, purpose: Purpose::Verify },
         load: open,
         phases,
         sources: vec!["10.0.0.1".parse().unwrap(), "fe80::1".parse().unwrap()],
         ..assignment(3)
     };
-    let frame = encode(&ToAgent::Point(Box::new(asked.clone()))).unwrap();
+    let frame = encode(&ToAgent::Point(Box::new(expected.clone()))).unwrap();
     let Ok(Some(ToAgent::Point(read))) = decoded(&frame) else { panic!("no assignment") };
-    assert_eq!(*read, asked);
+    assert_eq!(*read, expected);
     let report = PointReport { started_ns: u64::MAX, clock_step_ns: -5, ..PointReport::default() };
     let frame = encode(&FromAgent::Finished(Box::new(report.clone()))).unwrap();
     let Ok(Some(FromAgent::Finished(read))) = decoded(&frame) else { panic!("no report") };

@@ -5,16 +5,16 @@
 //! controller nor another agent.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::os::fd::AsFd;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use plimsoll_process::{ChildProcess, poll};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 use thiserror::Error;
 
 use super::command::LaunchCommand;
@@ -43,7 +43,7 @@ pub enum ChildEvent {
     Ended(End),
 }
 
-/// How a child ended. [`super::explain`] says what that means.
+/// How a child ended. [`super::explain`] explains it.
 #[derive(Clone, Debug)]
 pub struct End {
     /// Of the launcher; most pass on the agent's.
@@ -53,7 +53,7 @@ pub struct End {
 }
 
 /// Takes the events of one child, on a thread of the child's. It may wait: then the child waits
-/// too. Whoever wants to know when bytes arrived reads the clock in it.
+/// too. To learn when bytes arrived, read the clock in it.
 pub type Sink = Box<dyn FnMut(ChildEvent) + Send>;
 
 /// A launcher that cannot be started.
@@ -69,7 +69,7 @@ pub struct StartError {
 /// A frame that was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotSent {
-    /// The child does not read: so many frames wait already.
+    /// The child does not read: too many frames are already waiting.
     #[error("it does not read what it is sent")]
     Stalled,
     /// Its input is closed.
@@ -77,13 +77,10 @@ pub enum NotSent {
     Closed,
 }
 
-/// A child, in a process group of its own: Ctrl-C is for the controller, which ends its children
-/// itself. Ended when dropped.
+/// A child. Ended when dropped.
 #[derive(Debug)]
 pub struct AgentProcess {
-    child: Arc<Mutex<Child>>,
-    /// Readable once the child has ended.
-    life: Arc<OwnedFd>,
+    child: Arc<ChildProcess>,
     frames: Option<SyncSender<Arc<[u8]>>>,
 }
 
@@ -95,39 +92,28 @@ impl AgentProcess {
     }
 
     fn spawn(command: &LaunchCommand, sink: Sink) -> io::Result<Self> {
-        let mut command = command.command();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.process_group(0).spawn()?;
+        let mut child = ChildProcess::start_with_pipes(command.command())?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let life = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(life) => Arc::new(life),
-            Err(e) => {
-                child.kill()?;
-                child.wait()?;
-                return Err(e.into());
-            }
-        };
         let (frames, queue) = sync_channel(FRAMES_MAX);
-        let child = Arc::new(Mutex::new(child));
+        let child = Arc::new(child);
         // From here on dropping it ends the child.
-        let process = Self { child, life, frames: Some(frames) };
-        let (child, life) = (Arc::clone(&process.child), Arc::clone(&process.life));
-        let lines = Lines::default();
-        let reader = Reader { output, errors, life, lines, sink, chunk: vec![0; CHUNK_BYTES] };
-        start_thread("plimsoll-agent-out", move || reader.run(&child))?;
-        let life = Arc::clone(&process.life);
-        start_thread("plimsoll-agent-in", move || write_frames(input, &life, &queue))?;
+        let process = Self { child: Arc::clone(&child), frames: Some(frames) };
+        let (lines, chunk) = (Lines::default(), vec![0; CHUNK_BYTES]);
+        let reader = Reader { output, errors, child: Arc::clone(&child), lines, sink, chunk };
+        start_thread("plimsoll-agent-out", move || reader.run())?;
+        start_thread("plimsoll-agent-in", move || write_frames(input, &child, &queue))?;
         Ok(process)
     }
 
     /// Has a frame written to its standard input; never waits.
     pub fn send(&self, frame: Arc<[u8]>) -> Result<(), NotSent> {
-        let frames = self.frames.as_ref().ok_or(NotSent::Closed)?;
-        frames.try_send(frame).map_err(|unsent| match unsent {
-            TrySendError::Full(_) => NotSent::Stalled,
-            TrySendError::Disconnected(_) => NotSent::Closed,
-        })
+        self.frames.as_ref().ok_or(NotSent::Closed)?.try_send(frame).map_err(
+            |unsent| match unsent {
+                TrySendError::Full(_) => NotSent::Stalled,
+                TrySendError::Disconnected(_) => NotSent::Closed,
+            },
+        )
     }
 
     /// Closes its standard input once what was sent is written.
@@ -135,28 +121,22 @@ impl AgentProcess {
         self.frames = None;
     }
 
-    /// Ends it, within three seconds: closes its input, asks with SIGTERM, and at last kills. Only
-    /// the launcher is signalled: when srun is killed with its whole group, the task lives on.
+    /// Ends it, within three seconds: closes its input, sends SIGTERM, then SIGKILL. Only the
+    /// launcher is signalled: when srun is killed with its whole group, the task lives on.
     pub fn end(&mut self) {
         self.close();
         for signal in [Signal::TERM, Signal::KILL] {
             if self.has_ended_within(GRACE) {
                 break;
             }
-            // Where it has just ended there is nothing to signal.
-            let _ = pidfd_send_signal(&self.life, signal);
+            self.child.signal(signal);
         }
-        if self.has_ended_within(GRACE) {
-            // The reader may wait for its sink: the child is not left to it.
-            let _ = reap(&self.child);
-        }
+        // The reader may wait for its sink: the child is not left to it.
+        self.has_ended_within(GRACE);
     }
 
     fn has_ended_within(&self, wait: Duration) -> bool {
-        let timeout =
-            Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() };
-        let mut fds = [PollFd::new(&self.life, PollFlags::IN)];
-        poll_again(&mut fds, Some(&timeout)) && !fds[0].revents().is_empty()
+        matches!(self.child.wait_for(wait), Ok(Some(_)))
     }
 }
 
@@ -181,29 +161,13 @@ pub fn end_all(processes: &mut [AgentProcess]) {
 }
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-    builder.spawn(body).map(drop)
-}
-
-/// Of a child that has ended. The status is kept for whoever asks again.
-fn reap(child: &Mutex<Child>) -> io::Result<ExitStatus> {
-    child.lock().unwrap_or_else(PoisonError::into_inner).wait()
-}
-
-/// False where nothing can be waited for.
-fn poll_again(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> bool {
-    loop {
-        match poll(fds, timeout) {
-            Err(rustix::io::Errno::INTR) => {}
-            polled => return polled.is_ok(),
-        }
-    }
+    thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(body).map(drop)
 }
 
 struct Reader {
     output: Option<ChildStdout>,
     errors: Option<ChildStderr>,
-    life: Arc<OwnedFd>,
+    child: Arc<ChildProcess>,
     lines: Lines,
     sink: Sink,
     chunk: Vec<u8>,
@@ -218,7 +182,7 @@ struct Ready {
 }
 
 impl Reader {
-    fn run(mut self, child: &Mutex<Child>) {
+    fn run(mut self) {
         loop {
             let ready = self.ready(None);
             self.read(&ready);
@@ -226,7 +190,7 @@ impl Reader {
                 break;
             }
         }
-        let status = reap(child);
+        let status = self.child.wait();
         self.read_rest();
         let sink = &mut self.sink;
         self.lines.finish(|line| sink(ChildEvent::Line(line)));
@@ -236,12 +200,11 @@ impl Reader {
         }
     }
 
-    /// Who has inherited its pipes may keep them open, and is not waited for.
+    /// Does not wait for processes that have inherited its pipes.
     fn read_rest(&mut self) {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut read_bytes = 0;
         while read_bytes < LEFT_BYTES_MAX {
-            let ready = self.ready(Some(&now));
+            let ready = self.ready(Some(Duration::ZERO));
             if !ready.output && !ready.errors {
                 break;
             }
@@ -249,13 +212,13 @@ impl Reader {
         }
     }
 
-    fn ready(&self, timeout: Option<&Timespec>) -> Ready {
+    fn ready(&self, longest: Option<Duration>) -> Ready {
         let output = self.output.as_ref().map(AsFd::as_fd);
         let errors = self.errors.as_ref().map(AsFd::as_fd);
-        let all = [Some(self.life.as_fd()), output, errors];
+        let all = [Some(self.child.as_fd()), output, errors];
         let mut fds: Vec<PollFd<'_>> =
             all.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-        if !poll_again(&mut fds, timeout) {
+        if poll(&mut fds, longest).is_err() {
             // Without memory for a poll; the end is waited for elsewhere too.
             return Ready { end: true, ..Ready::default() };
         }
@@ -301,20 +264,20 @@ fn read_chunk<'a>(stream: &mut Option<impl Read>, chunk: &'a mut [u8]) -> &'a [u
 }
 
 /// Until the queue is closed, or the child ends. Dropping the input closes it.
-fn write_frames(input: Option<ChildStdin>, life: &OwnedFd, queue: &Receiver<Arc<[u8]>>) {
+fn write_frames(input: Option<ChildStdin>, child: &ChildProcess, queue: &Receiver<Arc<[u8]>>) {
     let Some(mut input) = input else { return };
     // A write that waits would not see the end of a child whose heirs keep its input open.
     if rustix::io::ioctl_fionbio(&input, true).is_err() {
         return;
     }
     for frame in queue {
-        if write_all(&mut input, life, &frame).is_err() {
+        if write_all(&mut input, child, &frame).is_err() {
             return;
         }
     }
 }
 
-fn write_all(input: &mut ChildStdin, life: &OwnedFd, mut rest: &[u8]) -> io::Result<()> {
+fn write_all(input: &mut ChildStdin, child: &ChildProcess, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match input.write(rest) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -322,8 +285,9 @@ fn write_all(input: &mut ChildStdin, life: &OwnedFd, mut rest: &[u8]) -> io::Res
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut fds =
-                    [PollFd::new(life, PollFlags::IN), PollFd::new(&*input, PollFlags::OUT)];
-                if !poll_again(&mut fds, None) || !fds[0].revents().is_empty() {
+                    [PollFd::new(child, PollFlags::IN), PollFd::new(&*input, PollFlags::OUT)];
+                poll(&mut fds, None)?;
+                if !fds[0].revents().is_empty() {
                     return Err(ErrorKind::BrokenPipe.into());
                 }
             }

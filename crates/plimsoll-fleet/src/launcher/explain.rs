@@ -5,10 +5,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use super::child::End;
 use super::spec::Launcher;
 
-/// Words of a launcher, and what they mean.
+/// Messages of a launcher, and what they mean.
 type Meanings = &'static [(&'static str, &'static str)];
 
-const NOT_FOUND: &str = "the program is not there: install it, name its path (`program` in a file \
+const PROGRAM_MISSING: &str = "the program is not there: install it, name its path (`program` in a file \
                          of --agents), or let --deploy send this one";
 const NOT_SHARED: &str = "--deploy has sent the program, and this node does not have it: the \
                           nodes share no home directory. Install it, or name a directory that \
@@ -66,12 +66,12 @@ const COMMAND: Meanings = &[
     ("no such container", "there is no such container, or it does not run"),
 ];
 
-/// Longest part of the launcher's own words.
-const WORDS_CHARS_MAX: usize = 400;
+/// Longest part of the launcher's own output.
+const OUTPUT_CHARS_MAX: usize = 400;
 
 /// For a person: how the launcher ended, what that means, and what to do next.
 pub fn explain(launcher: &Launcher, end: &End) -> String {
-    explained(launcher, end, NOT_FOUND)
+    explained(launcher, end, PROGRAM_MISSING)
 }
 
 /// The same for an agent whose program `--deploy` has sent.
@@ -81,7 +81,7 @@ pub fn explain_sent(launcher: &Launcher, end: &End) -> String {
 
 /// Whether the launcher did not find the program that it should start.
 pub(super) fn is_missing(launcher: &Launcher, end: &End) -> bool {
-    let words: &[&str] = match launcher {
+    let patterns: &[&str] = match launcher {
         Launcher::Ssh { .. } => &[],
         Launcher::Slurm { .. } => &["execve()"],
         Launcher::Pod { .. } => {
@@ -93,21 +93,21 @@ pub(super) fn is_missing(launcher: &Launcher, end: &End) -> bool {
         Some(0) => false,
         // Of shells, which launchers pass on.
         Some(127) => true,
-        _ => words.iter().any(|words| says(end, words)),
+        _ => patterns.iter().any(|pattern| output_contains(end, pattern)),
     }
 }
 
-fn says(end: &End, words: &str) -> bool {
-    end.last_lines.iter().any(|line| line.contains(words))
+fn output_contains(end: &End, pattern: &str) -> bool {
+    end.last_lines.iter().any(|line| line.contains(pattern))
 }
 
-fn explained(launcher: &Launcher, end: &End, not_found: &'static str) -> String {
+fn explained(launcher: &Launcher, end: &End, program_missing: &'static str) -> String {
     let name = match launcher {
         Launcher::Ssh { .. } => "ssh",
         Launcher::Slurm { .. } => "srun",
         Launcher::Pod { .. } => "kubectl",
         Launcher::Local => "the agent",
-        Launcher::Exec { words } => words.first().map_or("the command", String::as_str),
+        Launcher::Exec { command } => command.first().map_or("the command", String::as_str),
     };
     let how = match (end.status.code(), end.status.signal()) {
         (Some(code), _) => format!("status {code}"),
@@ -116,31 +116,31 @@ fn explained(launcher: &Launcher, end: &End, not_found: &'static str) -> String 
     };
     let mut text = format!("{name} ended with {how}");
     if !end.last_lines.is_empty() {
-        let said = end.last_lines.join(" / ");
-        // The last words tell why.
-        let skipped = said.chars().count().saturating_sub(WORDS_CHARS_MAX);
+        let output = end.last_lines.join(" / ");
+        // The last lines give the reason.
+        let skipped = output.chars().count().saturating_sub(OUTPUT_CHARS_MAX);
         text.extend([": ", if skipped > 0 { "…" } else { "" }]);
-        text.extend(said.chars().skip(skipped));
+        text.extend(output.chars().skip(skipped));
     }
-    if let Some(meaning) = meaning(launcher, end, not_found) {
+    if let Some(meaning) = meaning(launcher, end, program_missing) {
         text.extend(["; ", meaning]);
     }
     text
 }
 
-fn meaning(launcher: &Launcher, end: &End, not_found: &'static str) -> Option<&'static str> {
-    let by_words = match launcher {
+fn meaning(launcher: &Launcher, end: &End, program_missing: &'static str) -> Option<&'static str> {
+    let meanings = match launcher {
         Launcher::Ssh { .. } => SSH,
         Launcher::Slurm { .. } => SLURM,
         Launcher::Pod { .. } => POD,
         Launcher::Local | Launcher::Exec { .. } => COMMAND,
     };
-    // Status 0 with an old warning in the lines is no fault of which they tell.
+    // With status 0, an old warning in the lines is not the reason.
     let is_fault = end.status.code() != Some(0);
-    let known = by_words.iter().find(|(words, _)| is_fault && says(end, words));
-    match known {
+    let matched = meanings.iter().find(|(pattern, _)| is_fault && output_contains(end, pattern));
+    match matched {
         Some((_, meaning)) => Some(meaning),
-        None if is_missing(launcher, end) => Some(not_found),
+        None if is_missing(launcher, end) => Some(program_missing),
         None => by_status(launcher, end),
     }
 }
@@ -190,15 +190,15 @@ mod tests {
         let launcher = match value {
             "k8s" => Launcher::Pod { namespace: None, pod: "p".to_owned() },
             value => {
-                let mut wanted = spec::parse(&[value.to_owned()], &nothing).unwrap();
-                wanted.agents.remove(0).launcher
+                let mut requested = spec::parse(&[value.to_owned()], &nothing).unwrap();
+                requested.agents.remove(0).launcher
             }
         };
         let last_lines = lines.iter().map(|line| (*line).to_owned()).collect();
         (launcher, End { status: ExitStatus::from_raw(status), last_lines })
     }
 
-    fn said(value: &str, status: i32, lines: &[&str]) -> String {
+    fn explanation(value: &str, status: i32, lines: &[&str]) -> String {
         let (launcher, end) = ended(value, status, lines);
         explain(&launcher, &end)
     }
@@ -245,7 +245,7 @@ mod tests {
                 &["no such container"],
             ),
         ] {
-            let text = said(launcher, status, lines);
+            let text = explanation(launcher, status, lines);
             for part in parts {
                 assert!(text.contains(part), "{part:?} is not in: {text}");
             }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn of_many_words_the_last_are_shown() {
         let long = "x".repeat(1_000);
-        let text = said("local", 9, &[&long, "why"]);
+        let text = explanation("local", 9, &[&long, "why"]);
         assert!(text.contains(": …xxx") && text.contains("x / why;"), "{text}");
         assert!(text.chars().count() < 600);
     }

@@ -1,6 +1,6 @@
 //! How many agents may start at once. An sshd turns connections away while ten of them are not yet
-//! logged on (`MaxStartups`). On this host each start takes CPU time from those that have started and
-//! are asked for their clocks.
+//! logged on (`MaxStartups`). On this host each start takes CPU time from those that have started
+//! and answer clock requests.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ pub const OWN_STARTS_MAX: u32 = 16;
 /// Who shares the limit of this host.
 const OWN_HOST: &str = "";
 
-/// Whose turn it is, of the agents of a run.
+/// Which agents of a run may start now.
 #[derive(Debug)]
 pub struct StartGate {
-    agents: Vec<Turn>,
-    /// Starts under way, by host.
+    agents: Vec<GateEntry>,
+    /// Starts in progress, by host.
     starting: HashMap<String, u32>,
 }
 
 #[derive(Debug)]
-struct Turn {
-    /// Who shares the limit, and the limit; `None` where there is none.
+struct GateEntry {
+    /// The host that shares the limit, and the limit; `None` if there is none.
     limit: Option<(String, u32)>,
     step: Step,
 }
@@ -38,36 +38,37 @@ enum Step {
 impl StartGate {
     /// For these agents, all of which wait.
     pub fn new(agents: &[AgentSpec]) -> Self {
-        let turn = |agent: &AgentSpec| Turn { limit: limit(&agent.launcher), step: Step::Waiting };
-        Self { agents: agents.iter().map(turn).collect(), starting: HashMap::new() }
+        let entry =
+            |agent: &AgentSpec| GateEntry { limit: limit(&agent.launcher), step: Step::Waiting };
+        Self { agents: agents.iter().map(entry).collect(), starting: HashMap::new() }
     }
 
     /// Agents, by their index, that are to be started now; each is named once.
     pub fn start(&mut self) -> Vec<usize> {
         let mut now = Vec::new();
-        for (index, turn) in self.agents.iter_mut().enumerate() {
-            if turn.step != Step::Waiting {
+        for (index, entry) in self.agents.iter_mut().enumerate() {
+            if entry.step != Step::Waiting {
                 continue;
             }
-            if let Some((host, most)) = &turn.limit {
+            if let Some((host, most)) = &entry.limit {
                 let starting = self.starting.entry(host.clone()).or_default();
                 if *starting >= *most {
                     continue;
                 }
                 *starting += 1;
             }
-            turn.step = Step::Starting;
+            entry.step = Step::Starting;
             now.push(index);
         }
         now
     }
 
-    /// An agent has greeted or ended: another may start. To say so again changes nothing.
+    /// An agent has greeted or ended: another may start. Further calls change nothing.
     pub fn settle(&mut self, index: usize) {
-        let Some(turn) = self.agents.get_mut(index) else { return };
-        let was = std::mem::replace(&mut turn.step, Step::Settled);
+        let Some(entry) = self.agents.get_mut(index) else { return };
+        let was = std::mem::replace(&mut entry.step, Step::Settled);
         if was == Step::Starting
-            && let Some((host, _)) = &turn.limit
+            && let Some((host, _)) = &entry.limit
             && let Some(starting) = self.starting.get_mut(host)
         {
             *starting -= 1;
@@ -79,7 +80,7 @@ fn limit(launcher: &Launcher) -> Option<(String, u32)> {
     match launcher {
         Launcher::Ssh { host, port, .. } => Some((format!("{host} {port:?}"), SSH_STARTS_MAX)),
         Launcher::Local | Launcher::Exec { .. } => Some((OWN_HOST.to_owned(), OWN_STARTS_MAX)),
-        // They wait in a queue for their turn, for which all must be in it.
+        // They wait in a queue, and must all be in it.
         Launcher::Slurm { .. } | Launcher::Pod { .. } => None,
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn printable(bytes: &[u8]) -> String {
     for c in text.trim_end().chars() {
         match c {
             '\t' => shown.push(' '),
-            // Marks that change the direction of a text hide what it says.
+            // Marks that change the direction of text can hide its content.
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 shown.extend(c.escape_unicode());
             }

@@ -13,11 +13,11 @@
 pub mod allow;
 pub mod child;
 pub mod command;
+mod command_line;
 pub mod deploy;
 pub mod explain;
 pub mod gate;
 mod lines;
 pub mod spec;
-mod words;
 
-pub use words::{WordsError, split as split_words};
+pub use command_line::{SplitError, split as split_words};

@@ -1,10 +1,9 @@
 //! The client's side of one connection: settings, streams, windows. RFC 9113 §3.4, §5, §6.
 //!
-//! It is told what arrives and answers with events; what is to be sent lies in [`Connection::out`].
-//! What one stream does wrong ends that stream; what the connection does wrong is a [`Fault`].
+//! It takes the bytes that arrive and returns events; output collects in [`Connection::out`]. An
+//! error of a stream ends that stream; an error of the connection is a [`Fault`].
 
-use super::event::{Event, GoingAway, Tag, Wrong};
-use super::fault::Fault;
+use super::event::{Event, Fault, GoingAway, Tag, Wrong};
 use super::fields::LIST_BYTES_MAX;
 use super::frame::{
     self, Code, FrameHeader, HEADER_BYTES, NUMBER_MAX, PREFACE, WINDOW_BYTES, flag, kind, setting,
@@ -12,8 +11,7 @@ use super::frame::{
 use super::hpack::{Decoder, TABLE_BYTES};
 use super::reader::{Cut, Data, FrameReader, without_padding};
 use super::request::{EncoderTable, write_headers};
-use super::streams::{Stream, Streams};
-use super::windows::{PeerSettings, ReceiveWindow, ReceiveWindows, SendWindow};
+use super::windows::{PeerSettings, ReceiveWindow, ReceiveWindows, SendWindow, Stream, Streams};
 
 /// Frames in a row that bring no reply further: pings, settings, empty data. Real servers send a
 /// few.
@@ -21,13 +19,17 @@ const IDLE_FRAMES_MAX: u32 = 4_096;
 /// Frames that one header block may come in.
 const BLOCK_FRAMES_MAX: u32 = 128;
 
-/// What came of a frame that is none of DATA.
+/// Streams that may be open before the server has sent its limit: RFC 9113 §6.5.2 recommends no
+/// fewer, and other clients begin with as many.
+const STREAMS_BEFORE_SETTINGS: u32 = 100;
+
+/// The result of a frame other than DATA.
 type Happened = Result<Option<Event<'static>>, Fault>;
 
 /// One connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// To be sent; whoever sends it clears it.
+    /// To be sent; the sender clears it.
     pub out: Vec<u8>,
     reader: FrameReader,
     decoder: Decoder,
@@ -90,14 +92,16 @@ impl Connection {
         self.is_ready.then_some(self.peer)
     }
 
-    /// What the server's GOAWAY said.
+    /// The content of the server's GOAWAY.
     pub fn going_away(&self) -> Option<GoingAway> {
         self.going_away
     }
 
-    /// The server takes a stream more.
+    /// The server accepts one more stream, as far as known: requests may be sent before its
+    /// settings have arrived (RFC 9113 §3.4), and some servers send them only then (cmux #22).
     pub fn has_room(&self) -> bool {
-        self.is_ready && self.takes_more() && self.streams.len() < self.peer.streams_max as usize
+        let max = if self.is_ready { self.peer.streams_max } else { STREAMS_BEFORE_SETTINGS };
+        self.takes_more() && self.streams.len() < max as usize
     }
 
     /// It will take streams again once others have ended.
@@ -125,11 +129,11 @@ impl Connection {
         self.streams.next_number() == 1
     }
 
-    /// Heap bytes held now.
-    pub fn held_bytes(&self) -> usize {
+    /// Heap bytes in use.
+    pub fn heap_bytes(&self) -> usize {
         let block = self.block.as_ref().map_or(0, |block| block.bytes.capacity());
-        let read = self.reader.held_bytes() + self.decoder.held_bytes();
-        self.out.capacity() + read + block + self.streams.held_bytes()
+        let read = self.reader.heap_bytes() + self.decoder.heap_bytes();
+        self.out.capacity() + read + block + self.streams.heap_bytes()
     }
 
     /// Opens a stream and sends the header of a request, with a body to follow or not. Answers
@@ -171,25 +175,25 @@ impl Connection {
         whole
     }
 
-    /// Ends a stream whose reply nobody waits for any more.
+    /// Ends a stream whose reply is no longer needed.
     pub fn cancel(&mut self, number: u32) {
         if self.streams.remove(number).is_some() {
             frame::write_reset(number, Code::CANCEL, &mut self.out);
         }
     }
 
-    /// Says why the connection is given up.
-    pub fn say_goodbye(&mut self, why: Fault) {
+    /// Sends the reason for which the connection is given up.
+    pub fn send_goaway(&mut self, why: Fault) {
         frame::write_goaway(why.code(), &mut self.out);
     }
 
-    /// The next of the streams that the server has said it did not process; it is closed.
+    /// The next of the streams that the server declared unprocessed; it is closed.
     pub fn take_unprocessed(&mut self) -> Option<Tag> {
         let last = self.going_away?.last_stream;
         self.streams.pop_above(last).map(|stream| stream.tag)
     }
 
-    /// The next of the streams that are open; it is closed, and the server hears nothing of it.
+    /// The next of the streams that are open; it is closed without notice to the server.
     pub fn take_any(&mut self) -> Option<Tag> {
         self.streams.pop_above(0).map(|stream| stream.tag)
     }
@@ -282,7 +286,7 @@ impl Connection {
             kind::PING => self.on_ping(header, payload),
             kind::GOAWAY => self.on_goaway(header, payload),
             kind::PUSH_PROMISE => Err(Fault::Push),
-            // RFC 9113 §4.1: unknown ones are ignored; PRIORITY says nothing to a client.
+            // RFC 9113 §4.1: unknown ones are ignored; PRIORITY means nothing to a client.
             _ => self.count_idle().map(|()| None),
         }
     }
@@ -305,7 +309,8 @@ impl Connection {
         Ok(None)
     }
 
-    /// A header block is whole. It is read even where nobody waits for it: it may change the table.
+    /// A header block is whole. It is read even if its reply is not needed: it may change the
+    /// table.
     fn on_block(&mut self, header: FrameHeader, block: &[u8]) -> Happened {
         let fields = self.decoder.read(block).map_err(Fault::Block)?;
         let number = header.stream;
@@ -318,7 +323,10 @@ impl Connection {
             return Ok(match fields.check_trailer() {
                 Ok(()) if ends => {
                     self.end(number);
-                    Some(Event::Data { tag, payload: &[], ends })
+                    Some(match fields.grpc_error() {
+                        Some(code) => Event::CallFailed(tag, code),
+                        None => Event::Data { tag, payload: &[], ends },
+                    })
                 }
                 Ok(()) => self.wrong(number, Wrong::Trailer),
                 Err(why) => self.wrong(number, Wrong::Header(why)),
@@ -336,7 +344,10 @@ impl Connection {
         if ends {
             self.end(number);
         }
-        Ok(Some(Event::Head { tag, status, length, ends }))
+        Ok(Some(match fields.grpc_error().filter(|_| ends && status == 200) {
+            Some(code) => Event::CallFailed(tag, code),
+            None => Event::Head { tag, status, length, ends },
+        }))
     }
 
     fn on_settings(&mut self, header: FrameHeader, payload: &[u8]) -> Happened {

@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use super::connection::Connection;
-use super::event::{Event, Tag, Wrong};
-use super::fault::Fault;
+use super::event::{Event, Fault, Tag, Wrong};
 use super::fields::HeaderError;
 use super::frame::{self, Code, PREFACE, flag, kind, setting};
 use super::windows::ReceiveWindows;
@@ -34,7 +33,7 @@ fn data(stream: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     frame(kind::DATA, flags, stream, payload)
 }
 
-/// A connection whose server has said its settings, with some streams open.
+/// A connection whose server has sent its settings, with some streams open.
 fn ready(list: &[(u16, u32)], streams: u32) -> Connection {
     let mut connection = Connection::new(WINDOWS);
     assert!(connection.out.starts_with(PREFACE));
@@ -47,28 +46,28 @@ fn ready(list: &[(u16, u32)], streams: u32) -> Connection {
     connection
 }
 
-/// What is told of bytes that come in parts; data in a row is one event.
+/// The events of bytes that come in parts; consecutive data are one event.
 fn events(
     connection: &mut Connection,
     bytes: &[u8],
     part_bytes: usize,
 ) -> Result<Vec<String>, Fault> {
-    let mut told: Vec<String> = Vec::new();
+    let mut described: Vec<String> = Vec::new();
     let mut body = 0;
     for mut part in bytes.chunks(part_bytes) {
         while let Some(event) = connection.next(&mut part)? {
             match event {
                 Event::Data { payload, ends: false, .. } => body += payload.len(),
                 Event::Data { tag, payload, ends } => {
-                    told.push(format!("{tag:?} {} {ends}", body + payload.len()));
+                    described.push(format!("{tag:?} {} {ends}", body + payload.len()));
                     body = 0;
                 }
-                other => told.push(format!("{other:?}")),
+                other => described.push(format!("{other:?}")),
             }
         }
         assert!(part.is_empty());
     }
-    Ok(told)
+    Ok(described)
 }
 
 fn fault(bytes: &[u8]) -> Fault {
@@ -96,8 +95,8 @@ fn padding_priority_trailers_and_interim_heads_belong_to_no_body() {
         data(1, flag::PADDED, &[2, b'x', b'y', 0, 0]),
         head(1, flag::END_STREAM, &[0, 1, b'a', 1, b'b']),
     ];
-    let told = events(&mut connection, &bytes.concat(), 1).unwrap();
-    assert_eq!(told[1..], ["Tag(0) 2 true"]);
+    let described = events(&mut connection, &bytes.concat(), 1).unwrap();
+    assert_eq!(described[1..], ["Tag(0) 2 true"]);
 }
 
 #[test]
@@ -185,8 +184,8 @@ fn frames_of_closed_streams_are_ignored_but_their_blocks_are_read() {
         frame(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 5]),
         head(3, flag::END_STREAM, &[0x88, 62 | 0x80]),
     ];
-    let told = events(&mut connection, &bytes.concat(), 6).unwrap();
-    assert_eq!(told, ["Head { tag: Tag(1), status: 200, length: Some(7), ends: true }"]);
+    let described = events(&mut connection, &bytes.concat(), 6).unwrap();
+    assert_eq!(described, ["Head { tag: Tag(1), status: 200, length: Some(7), ends: true }"]);
 }
 
 #[test]
@@ -199,8 +198,8 @@ fn what_is_wrong_with_one_reply_leaves_the_others() {
         ([head(1, 0, OK), head(1, 0, &[])].concat(), Wrong::Trailer),
     ] {
         let mut connection = ready(&[], 2);
-        let told = events(&mut connection, &bytes, 4).unwrap();
-        assert_eq!(told.last().unwrap(), &format!("{:?}", Event::Wrong(Tag(0), why)));
+        let described = events(&mut connection, &bytes, 4).unwrap();
+        assert_eq!(described.last().unwrap(), &format!("{:?}", Event::Wrong(Tag(0), why)));
         assert_eq!(connection.streams(), 1);
         assert_eq!(connection.out, frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 1]));
     }
@@ -268,10 +267,10 @@ proptest! {
     #[test]
     fn how_bytes_are_cut_changes_nothing(bytes in frames(), part_bytes in 1usize..30) {
         let (mut whole, mut parts) = (ready(&[], 3), ready(&[], 3));
-        let told = events(&mut whole, &bytes, bytes.len().max(1));
-        prop_assert_eq!(events(&mut parts, &bytes, part_bytes), told);
+        let described = events(&mut whole, &bytes, bytes.len().max(1));
+        prop_assert_eq!(events(&mut parts, &bytes, part_bytes), described);
         prop_assert_eq!(whole.streams(), parts.streams());
-        prop_assert!(parts.held_bytes() < 100_000);
+        prop_assert!(parts.heap_bytes() < 100_000);
     }
 }
 

@@ -1,8 +1,10 @@
-//! What the header fields of a reply come to. RFC 9113 §8.2, §8.3.2.
+//! Interpretation of a reply's header fields. RFC 9113 §8.2, §8.3.2.
+
+use std::fmt;
 
 /// All fields of one reply together, as RFC 9113 §6.5.2 counts them; as with HTTP/1.1.
 pub const LIST_BYTES_MAX: u32 = 64 * 1024;
-/// What each field counts besides its name and value. RFC 7541 §4.1
+/// Size of a field in addition to its name and value. RFC 7541 §4.1
 const FIELD_BYTES: u32 = 32;
 /// Longest name that means something here: `transfer-encoding`.
 const TEXT_BYTES_MAX: usize = 20;
@@ -16,7 +18,7 @@ pub enum HeaderError {
     /// No `:status`, or more than one.
     #[error("the reply's header has no status, or several")]
     Status,
-    /// A field whose name begins with a colon, in the wrong place or unknown.
+    /// A field whose name begins with a colon, at the wrong position or unknown.
     #[error("the reply's header has a field that only requests have")]
     Pseudo,
     /// A name or value with bytes that no field may have, such as capital letters in a name.
@@ -45,8 +47,8 @@ impl Text {
     /// One byte more.
     #[inline]
     pub fn push(&mut self, byte: u8) {
-        if let Some(place) = self.start.get_mut(self.bytes as usize) {
-            *place = byte;
+        if let Some(slot) = self.start.get_mut(self.bytes as usize) {
+            *slot = byte;
         }
         self.bytes = self.bytes.saturating_add(1);
         self.is_odd |= matches!(byte, 0 | b'\r' | b'\n');
@@ -54,13 +56,13 @@ impl Text {
     }
 
     /// A whole string.
-    pub fn of(string: &str) -> Self {
+    pub fn from_string(string: &str) -> Self {
         let mut text = Self::default();
         string.bytes().for_each(|byte| text.push(byte));
         text
     }
 
-    /// The string; `None` where it is longer than any that means something.
+    /// The string; `None` if it is longer than any meaningful one.
     fn whole(&self) -> Option<&[u8]> {
         self.start.get(..self.bytes as usize)
     }
@@ -79,6 +81,7 @@ impl Text {
 enum Name {
     Status,
     Length,
+    GrpcStatus,
     /// Of the connection, in HTTP/1.1.
     Connection,
     OtherPseudo,
@@ -103,6 +106,7 @@ impl Field {
         let meant = match name.whole() {
             Some(b":status") => Name::Status,
             Some(b"content-length") => Name::Length,
+            Some(b"grpc-status") => Name::GrpcStatus,
             Some(
                 b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
                 | b"upgrade",
@@ -120,7 +124,7 @@ impl Field {
         let number = match self.name {
             // RFC 9110 §15: three digits.
             Name::Status => value.number().filter(|_| value.bytes == 3),
-            Name::Length => value.number(),
+            Name::Length | Name::GrpcStatus => value.number(),
             _ => None,
         };
         Self { value_bytes: value.bytes, number, is_odd: value.is_odd, ..self }
@@ -137,6 +141,7 @@ impl Field {
 pub struct Fields {
     status: Option<u16>,
     length: Option<u64>,
+    grpc_status: Option<u64>,
     count: u32,
     bytes: u32,
     /// A field that is no pseudo-header came.
@@ -183,6 +188,7 @@ impl Fields {
             Name::Connection => return Err(HeaderError::Connection),
             Name::OtherPseudo => return Err(HeaderError::Pseudo),
             Name::Wrong => return Err(HeaderError::Bytes),
+            Name::GrpcStatus => self.grpc_status = field.number,
             Name::Other => {}
         }
         Ok(())
@@ -197,6 +203,11 @@ impl Fields {
         }
     }
 
+    /// The error that they report for a failed call.
+    pub fn grpc_error(&self) -> Option<GrpcCode> {
+        self.grpc_status.filter(|code| *code != 0).map(GrpcCode)
+    }
+
     /// As the fields behind a reply's body.
     pub fn check_trailer(&self) -> Result<(), HeaderError> {
         match (self.error, self.status) {
@@ -204,5 +215,21 @@ impl Fields {
             (None, Some(_)) => Err(HeaderError::Pseudo),
             (None, None) => Ok(()),
         }
+    }
+}
+/// A `grpc-status` other than 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrpcCode(pub u64);
+
+/// Of the status codes of gRPC, from 0.
+const GRPC_NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND \
+    ALREADY_EXISTS PERMISSION_DENIED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE \
+    UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED";
+
+impl fmt::Display for GrpcCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let index = usize::try_from(self.0).unwrap_or(usize::MAX);
+        let name = GRPC_NAMES.split(' ').nth(index).unwrap_or("not defined");
+        write!(f, "grpc-status {} ({name})", self.0)
     }
 }

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// What a client says first. RFC 9113 §3.4
+/// The first bytes that a client sends. RFC 9113 §3.4
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of a frame's header.
 pub const HEADER_BYTES: usize = 9;
-/// Longest payload that either side takes unless it says otherwise; we say nothing else.
+/// Longest payload that either side accepts by default; we keep the default.
 pub const PAYLOAD_BYTES_MAX: u32 = 16_384;
-/// The first bit of a stream's number, an increment and the like is reserved.
+/// The first bit of stream numbers, increments and other 31-bit fields is reserved.
 pub const NUMBER_MAX: u32 = 0x7fff_ffff;
-/// Window of a connection at its start, and of a stream unless the settings say otherwise.
+/// Window of a connection at its start, and of a stream unless the settings change it.
 pub const WINDOW_BYTES: u32 = 65_535;
 
 /// Types of frames.
@@ -82,7 +82,7 @@ impl Code {
     pub const FRAME_SIZE_ERROR: Self = Self(6);
     /// The request was not processed.
     pub const REFUSED_STREAM: Self = Self(7);
-    /// Nobody waits for the reply any more.
+    /// The reply is no longer needed.
     pub const CANCEL: Self = Self(8);
     /// The header block cannot be decoded.
     pub const COMPRESSION_ERROR: Self = Self(9);

@@ -1,4 +1,4 @@
-//! Header blocks: the standard's examples, what is wrong, and blocks that are known again.
+//! Header blocks: the standard's examples, malformed blocks, and blocks that repeat.
 
 use super::fields::{Fields, HeaderError, LIST_BYTES_MAX};
 use super::hpack::{Decoder, HpackError};

@@ -4,7 +4,7 @@
 //! handed on whole; it is kept only where it came in parts, and is at most
 //! [`PAYLOAD_BYTES_MAX`] long.
 
-use super::fault::Fault;
+use super::event::Fault;
 use super::frame::{FrameHeader, HEADER_BYTES, PAYLOAD_BYTES_MAX, flag, kind};
 
 /// Cuts the bytes of one connection.
@@ -21,7 +21,7 @@ struct OpenData {
     stream: u32,
     payload_left: u32,
     padding_left: u32,
-    /// Has not been said yet.
+    /// Has not been reported yet.
     flow_bytes: u32,
     ends_stream: bool,
 }
@@ -46,7 +46,7 @@ pub struct Data<'i> {
     pub stream: u32,
     /// Of the body.
     pub payload: &'i [u8],
-    /// What the whole frame takes of the windows; said once.
+    /// What the whole frame takes of the windows; reported once.
     pub flow_bytes: u32,
     /// Neither this frame nor another of the stream has more.
     pub ends_stream: bool,
@@ -56,10 +56,7 @@ impl FrameReader {
     /// Takes what comes next from the front of `input`.
     pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Cut<'i>, Fault> {
         if self.data.is_none() {
-            let start = match self.kept.is_empty() {
-                true => open(input)?,
-                false => self.open_kept(input)?,
-            };
+            let start = if self.kept.is_empty() { open(input)? } else { self.open_kept(input)? };
             match start {
                 Start::More => {
                     self.kept.extend_from_slice(input);
@@ -81,8 +78,8 @@ impl FrameReader {
         Ok(self.take_data(input))
     }
 
-    /// Heap bytes held now.
-    pub fn held_bytes(&self) -> usize {
+    /// Heap bytes in use.
+    pub fn heap_bytes(&self) -> usize {
         self.kept.capacity()
     }
 
@@ -90,15 +87,15 @@ impl FrameReader {
     fn open_kept(&mut self, input: &mut &[u8]) -> Result<Start, Fault> {
         loop {
             let mut kept = &self.kept[..];
-            let wanted = match open(&mut kept)? {
+            let missing = match open(&mut kept)? {
                 Start::Data(data) => {
                     self.kept.clear();
                     return Ok(Start::Data(data));
                 }
                 whole @ Start::Frame(_) => return Ok(whole),
-                Start::More => wanted_bytes(&self.kept),
+                Start::More => missing_bytes(&self.kept),
             };
-            let (part, rest) = input.split_at(input.len().min(wanted));
+            let (part, rest) = input.split_at(input.len().min(missing));
             if part.is_empty() {
                 return Ok(Start::More);
             }
@@ -137,14 +134,14 @@ enum Start {
 }
 
 /// Bytes that a frame lacks whose start is `kept`: of its header, or of the whole frame.
-fn wanted_bytes(kept: &[u8]) -> usize {
+fn missing_bytes(kept: &[u8]) -> usize {
     let Some(header) = kept.first_chunk() else { return HEADER_BYTES - kept.len() };
     let header = FrameHeader::read(*header);
-    let wanted = match header.kind {
+    let needed = match header.kind {
         kind::DATA => HEADER_BYTES + 1,
         _ => HEADER_BYTES + header.length as usize,
     };
-    wanted - kept.len()
+    needed - kept.len()
 }
 
 fn open(input: &mut &[u8]) -> Result<Start, Fault> {

@@ -5,12 +5,10 @@
 //! The table of a connection therefore has one of two states, and a block is three slices. Strings
 //! are written without Huffman code.
 
+use super::frame::{self, FrameHeader, HEADER_BYTES, flag, kind};
+use super::hpack::{STATIC_COUNT, TABLE_BYTES, find_static, find_static_name};
 use crate::wire::request::{Frame, RequestText, counts_body, fields};
 use crate::wire::template::Template;
-
-use super::frame::{self, FrameHeader, HEADER_BYTES, flag, kind};
-use super::hpack::TABLE_BYTES;
-use super::static_table;
 
 /// Fields of HTTP/1.1's connections, which a request must not have. RFC 9113 §8.2.2
 const OF_CONNECTIONS: [&str; 5] =
@@ -25,7 +23,7 @@ pub struct RequestHead {
     path: Option<Template>,
     /// Fields that are its own.
     own: Vec<u8>,
-    /// It says the length of its body.
+    /// It has the length of its body.
     is_counted: bool,
 }
 
@@ -46,7 +44,7 @@ pub struct SharedFields {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderTable {
     bytes_max: u32,
-    /// The next block must say that the table has become smaller.
+    /// The next block must announce that the table has become smaller.
     is_smaller: bool,
     /// It has the shared fields.
     is_filled: bool,
@@ -146,7 +144,7 @@ impl RequestHead {
     }
 
     /// Appends the header block of the request that `key` draws; `path` is room for its path.
-    /// Answers with the place in `out` where the block's first field begins.
+    /// Returns the offset in `out` at which the block's first field begins.
     pub fn write(
         &self,
         (key, body_bytes): (u64, usize),
@@ -188,7 +186,7 @@ impl SharedFields {
             write_field(name, value, &mut shared.plain);
             write_literal(name, value, (6, 0x40), &mut shared.kept);
             // The newest has the lowest index.
-            let index = static_table::COUNT + 1 + list.len() - at;
+            let index = STATIC_COUNT + 1 + list.len() - at;
             write_number(index as u64, 7, 0x80, &mut shared.indexed);
             let bytes = name.len() + value.len() + 32;
             shared.table_bytes = shared.table_bytes.saturating_add(bytes as u32);
@@ -224,14 +222,14 @@ pub fn write_headers(
 }
 
 fn write_field(name: &str, value: &str, out: &mut Vec<u8>) {
-    match static_table::find(name, value) {
+    match find_static(name, value) {
         Some(index) => write_number(index as u64, 7, 0x80, out),
         None => write_literal(name, value, (4, 0), out),
     }
 }
 
 fn write_literal(name: &str, value: &str, (bits, pattern): (u8, u8), out: &mut Vec<u8>) {
-    match static_table::find_name(name) {
+    match find_static_name(name) {
         Some(index) => write_number(index as u64, bits, pattern, out),
         None => {
             write_number(0, bits, pattern, out);
@@ -254,8 +252,8 @@ fn write_length(bytes: usize, out: &mut Vec<u8>) {
     write_number(CONTENT_LENGTH, 4, 0, out);
     let digits = bytes.checked_ilog10().unwrap_or(0) + 1;
     write_number(u64::from(digits), 7, 0, out);
-    for place in (0..digits).rev() {
-        out.push(b'0' + (bytes / 10usize.pow(place) % 10) as u8);
+    for exponent in (0..digits).rev() {
+        out.push(b'0' + (bytes / 10usize.pow(exponent) % 10) as u8);
     }
 }
 

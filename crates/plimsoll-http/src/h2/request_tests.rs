@@ -30,7 +30,7 @@ fn what_all_requests_share_is_sent_once_and_then_by_its_index() {
     let kept = b"\x41\x03h:1\x7a\x02me\x40\x03x-a\x03b c";
     let get = [&b"\x82\x86\x04\x01/"[..], kept].concat();
     assert_eq!(block(&encoded, 0, &mut table), get);
-    // The first of three has the highest index. A POST says its length.
+    // The first of three has the highest index. A POST has a length.
     let post = b"\x83\x86\x04\x02/b\xc0\xbf\xbe\x00\x05x-own\x011\x0f\x0d\x0212";
     assert_eq!(block(&encoded, 1, &mut table), post);
     assert_eq!(block(&encoded, 0, &mut table), b"\x82\x86\x04\x01/\xc0\xbf\xbe");
@@ -87,10 +87,10 @@ fn a_block_longer_than_a_frame_is_continued() {
     }
     assert_eq!(block, written);
     let continued = kind::CONTINUATION;
-    let wanted = [
+    let expected = [
         (kind::HEADERS, flag::END_STREAM, 3, 20),
         (continued, 0, 3, 20),
         (continued, flag::END_HEADERS, 3, 10),
     ];
-    assert_eq!(frames, wanted);
+    assert_eq!(frames, expected);
 }

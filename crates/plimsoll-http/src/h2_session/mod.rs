@@ -1,8 +1,9 @@
 //! The client's side of HTTP/2 as a state machine: several ops in flight on one connection.
 //! RFC 9113 §5, §8.
 //!
-//! Ops wait here until the server's settings have come, and while it has as many streams open as it
-//! allows. A connection that the server ends with GOAWAY finishes its replies beside the new one.
+//! Ops wait here until the connection is there, and while the server has as many streams open as it
+//! allows. A connection that the server ends with GOAWAY finishes its replies while the new one is
+//! in use.
 
 mod lost;
 #[cfg(test)]
@@ -11,19 +12,18 @@ mod tests;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
-use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus};
+use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::{ErrorClass, OpKind};
 use plimsoll_model::units::Nanos;
 
 use super::h2::connection::Connection;
-use super::h2::event::{Event, Tag};
-use super::h2::fault::Fault;
-use super::h2::windows::{H2Settings, PeerSettings, ReceiveWindows};
-use super::in_flight::{InFlight, Stage};
+use super::h2::event::{Event, Fault, Tag};
+use super::h2::windows::{H2Settings, PeerSettings};
+use super::reader::{InFlight, ReplyPhase};
 use super::reader::{Plain, Reader};
 use super::site::{HttpOp, WorkerSite};
-use super::tls::LINGERING_LINKS_MAX;
-use super::wire::body::Framing;
+use super::spare_links::LINGERING_LINKS_MAX;
+use super::wire::head::Framing;
 use super::wire::head::Head;
 use super::wire::request::Method;
 
@@ -44,20 +44,23 @@ pub struct H2Session<R: Reader = Plain> {
     waiting: VecDeque<Ticket>,
     /// In the order of issue, which is that of the deadlines; of ops that have ended, too.
     deadlines: VecDeque<(Nanos, Ticket)>,
+    /// Until when to wait for the ends of bodies of complete replies.
+    rests: VecDeque<(Nanos, Ticket)>,
     links: Vec<OpenLink>,
-    /// Whose bodies the call that the session is in has brought bytes of.
+    /// Ops whose bodies received bytes in the current call.
     touched: Vec<Ticket>,
     counts: Counts,
     /// What was wrong with the last connection that was given up.
     fault: Option<Fault>,
 }
 
-/// What it counted since it was asked last.
+/// Its counts since the last call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     verified: u64,
     refused: u64,
     stream_waits: u64,
+    stream_resets: u64,
     unkept: u64,
 }
 
@@ -70,7 +73,7 @@ struct OpenLink {
     /// It has carried a whole reply.
     is_reused: bool,
     /// The server has refused what waited for it.
-    is_over: bool,
+    is_refused: bool,
     /// When bytes came last.
     heard_at: Nanos,
     /// The bytes that came last ended a reply, and nothing followed.
@@ -103,7 +106,7 @@ impl<R: Default> Op<R> {
         Self { flight, stream: None, body_left: 0, is_touched: false }
     }
 
-    /// So much of the body went out.
+    /// `bytes` of the body were sent.
     fn sent(&mut self, bytes: usize) {
         self.flight.sent_bytes += bytes as u64;
         self.body_left = self.body_left.saturating_sub(bytes as u64);
@@ -111,7 +114,7 @@ impl<R: Default> Op<R> {
 
     /// The reply has ended: whether its body has another length than announced. RFC 9113 §8.1.1
     fn wrong_length(&self) -> Option<WrongLength> {
-        let Stage::Body { head, .. } = self.flight.stage else { return None };
+        let ReplyPhase::Body { head, .. } = self.flight.phase else { return None };
         let has_body = self.flight.op.method != Method::HEAD && !matches!(head.status, 204 | 304);
         let announced = head.content_length.filter(|_| has_body)?;
         let got = self.flight.payload_bytes;
@@ -122,23 +125,6 @@ impl<R: Default> Op<R> {
 impl WrongLength {
     fn class(self) -> ErrorClass {
         if self.got < self.announced { ErrorClass::Truncated } else { ErrorClass::Malformed }
-    }
-}
-
-impl H2Session {
-    /// A client of one request at a time that keeps the first
-    /// [`super::reader::CAPTURE_BYTES_MAX`] of each body.
-    pub fn capturing(site: Rc<WorkerSite>, windows: ReceiveWindows, op_timeout: Nanos) -> Self {
-        let settings = H2Settings { streams: 1, windows };
-        Self::new(site, settings, Plain::Kept(Vec::new()), op_timeout)
-    }
-
-    /// The body of the last reply.
-    pub fn take_body(&mut self) -> Vec<u8> {
-        match &mut self.reader {
-            Plain::Kept(body) => std::mem::take(body),
-            Plain::Unread | Plain::Chunks => Vec::new(),
-        }
     }
 }
 
@@ -154,6 +140,7 @@ impl<R: Reader> H2Session<R> {
             in_flight: 0,
             waiting: VecDeque::new(),
             deadlines: VecDeque::new(),
+            rests: VecDeque::new(),
             links: Vec::new(),
             touched: Vec::new(),
             counts: Counts::default(),
@@ -166,14 +153,14 @@ impl<R: Reader> H2Session<R> {
         self.fault
     }
 
-    /// What the server's settings say, once they have come.
+    /// The server's settings, once they have arrived.
     pub fn peer(&self) -> Option<PeerSettings> {
         self.links.iter().find_map(|open| open.connection.peer())
     }
 
-    /// Heap bytes held now.
-    pub fn held_bytes(&self) -> usize {
-        let connections = self.links.iter().map(|open| open.connection.held_bytes());
+    /// Heap bytes in use.
+    pub fn heap_bytes(&self) -> usize {
+        let connections = self.links.iter().map(|open| open.connection.heap_bytes());
         connections.sum::<usize>() + self.ops.capacity() * size_of::<Option<Op<R::Reply>>>()
     }
 
@@ -185,19 +172,19 @@ impl<R: Reader> H2Session<R> {
             connection,
             is_connected: false,
             is_reused: false,
-            is_over: false,
+            is_refused: false,
             heard_at: Nanos::ZERO,
             at_boundary: false,
         });
     }
 
-    /// Takes a link out, so that what it brings can be dealt with.
+    /// Takes a link out, so that its events can be handled.
     fn take_link(&mut self, link: Link) -> Option<OpenLink> {
         let at = self.links.iter().position(|open| open.link == link)?;
         Some(self.links.swap_remove(at))
     }
 
-    /// Ops that wait go out, on a new connection where there is none for them.
+    /// Sends the waiting ops, on a new connection if there is none for them.
     fn send_waiting(&mut self, io: &mut impl Io) {
         if self.waiting.is_empty() {
             return;
@@ -206,12 +193,18 @@ impl<R: Reader> H2Session<R> {
             return self.connect(io);
         };
         let mut open = self.links.swap_remove(at);
-        while open.connection.has_room()
+        self.start_waiting(&mut open);
+        self.put_back(open, io);
+    }
+
+    /// Ops that wait go out on this connection, as far as it takes them.
+    fn start_waiting(&mut self, open: &mut OpenLink) {
+        while open.is_connected
+            && open.connection.has_room()
             && let Some(ticket) = self.waiting.pop_front()
         {
-            self.start(&mut open, ticket);
+            self.start(open, ticket);
         }
-        self.put_back(open, io);
     }
 
     /// Sends the request of an op, or what the windows allow of it.
@@ -257,10 +250,7 @@ impl<R: Reader> H2Session<R> {
                 *out = Vec::new();
             }
         }
-        match open.connection.is_done() {
-            true => io.close(open.link),
-            false => self.links.push(open),
-        }
+        if open.connection.is_done() { io.close(open.link) } else { self.links.push(open) }
     }
 
     /// A connection that takes no more requests and has no more replies is left to the server to
@@ -268,7 +258,8 @@ impl<R: Reader> H2Session<R> {
     fn drop_ended(&mut self, io: &mut impl Io) {
         let has_ended =
             |open: &OpenLink| !open.connection.takes_more() && open.connection.streams() == 0;
-        while self.links.len() > LINGERING_LINKS_MAX
+        // The newest is in use.
+        while self.links.len() > 1 + LINGERING_LINKS_MAX.min(self.site.spare_links.left())
             && let Some(at) = self.links.iter().position(has_ended)
         {
             io.close(self.links.swap_remove(at).link);
@@ -287,8 +278,9 @@ impl<R: Reader> H2Session<R> {
                     persistent: true,
                     content_length: length,
                     chunked: false,
+                    folded: false,
                 };
-                op.flight.stage = Stage::Body { head, framing: Framing::UntilClose };
+                op.flight.phase = ReplyPhase::Body { head, framing: Framing::UntilClose };
                 if ends {
                     self.finish(open, tag, now, io);
                 }
@@ -306,22 +298,15 @@ impl<R: Reader> H2Session<R> {
                     self.finish(open, tag, now, io);
                 }
             }
+            Event::CallFailed(tag, code) => {
+                open.is_reused = true;
+                self.break_off(tag, ErrorClass::InBand, format_args!("{code}"), io);
+            }
             Event::Reset(tag, code) => self.on_reset(open, tag, code, io),
             Event::Wrong(tag, why) => {
                 self.fail(tag, ErrorClass::Malformed, format_args!("{why}"), io);
             }
             Event::GoAway => self.on_goaway(open, io),
-        }
-    }
-
-    /// What the read brought of bodies that go on was handed to the reader.
-    fn end_reads(&mut self, now: Nanos, io: &mut impl Io) {
-        while let Some(ticket) = self.touched.pop() {
-            let op = self.ops.get_mut(ticket.0 as usize).and_then(Option::as_mut);
-            if let Some(op) = op.filter(|op| op.is_touched) {
-                op.is_touched = false;
-                op.flight.end_read(&mut self.reader, now, io);
-            }
         }
     }
 
@@ -332,16 +317,11 @@ impl<R: Reader> H2Session<R> {
             return self.fail(tag, why.class(), format_args!("{why}"), io);
         }
         let Some(mut op) = self.end(tag) else { return };
-        let Stage::Body { head, .. } = op.flight.stage else { return };
         if op.is_touched {
             op.flight.end_read(&mut self.reader, now, io);
         }
-        let site = &self.site.site;
-        let status = op.flight.conclude((&head, site), &mut self.reader, now, io);
-        if status == OpStatus::Ok && op.flight.op.verify {
-            self.counts.verified += 1;
-        }
-        io.complete(op.flight.ticket, op.flight.outcome(status));
+        self.site.ended();
+        self.conclude(op, now, io);
     }
 
     fn op_mut(&mut self, tag: Tag) -> Option<&mut Op<R::Reply>> {
@@ -385,11 +365,11 @@ impl<R: Reader> Session for H2Session<R> {
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
         let deadline = now.saturating_add(self.op_timeout);
-        let place = ticket.0 as usize;
-        if self.ops.len() <= place {
-            self.ops.resize_with(place + 1, || None);
+        let index = ticket.0 as usize;
+        if self.ops.len() <= index {
+            self.ops.resize_with(index + 1, || None);
         }
-        self.ops[place] = Some(Op::new(InFlight::new(ticket, op, deadline)));
+        self.ops[index] = Some(Op::new(InFlight::new(ticket, op, deadline)));
         self.in_flight += 1;
         self.deadlines.push_back((deadline, ticket));
         self.waiting.push_back(ticket);
@@ -402,6 +382,7 @@ impl<R: Reader> Session for H2Session<R> {
     fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
         let Some(mut open) = self.take_link(link) else { return };
         open.is_connected = true;
+        self.start_waiting(&mut open);
         self.put_back(open, io);
     }
 
@@ -415,7 +396,9 @@ impl<R: Reader> Session for H2Session<R> {
                 Ok(Some(event)) => {
                     let ends = matches!(
                         event,
-                        Event::Head { ends: true, .. } | Event::Data { ends: true, .. }
+                        Event::Head { ends: true, .. }
+                            | Event::Data { ends: true, .. }
+                            | Event::CallFailed(..)
                     );
                     open.at_boundary = ends && rest.is_empty();
                     self.on_event(&mut open, event, now, io);
@@ -423,7 +406,7 @@ impl<R: Reader> Session for H2Session<R> {
                 Err(fault) => break Some(fault),
             }
         };
-        self.end_reads(now, io);
+        self.end_reads(&mut open, now, io);
         match fault {
             None => self.put_back(open, io),
             Some(fault) => self.give_up(open, fault, io),
@@ -456,10 +439,17 @@ impl<R: Reader> Session for H2Session<R> {
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
-        self.deadlines.front().map(|(deadline, _)| *deadline)
+        let fronts = [self.deadlines.front(), self.rests.front()];
+        fronts.into_iter().flatten().map(|(deadline, _)| *deadline).min()
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
+        while let Some((until, ticket)) = self.rests.front().copied()
+            && until <= now
+        {
+            self.rests.pop_front();
+            self.end_rest(until, ticket, io);
+        }
         while let Some((deadline, ticket)) = self.deadlines.front().copied()
             && deadline <= now
         {
@@ -475,11 +465,13 @@ impl<R: Reader> Session for H2Session<R> {
     }
 
     fn take_counters(&mut self) -> SessionCounters {
-        let Counts { verified, refused, stream_waits, unkept } = std::mem::take(&mut self.counts);
+        let Counts { verified, refused, stream_waits, stream_resets, unkept } =
+            std::mem::take(&mut self.counts);
         let mut counters = SessionCounters {
             verified,
             refused,
             stream_waits,
+            stream_resets,
             unkept,
             ..SessionCounters::default()
         };

@@ -1,7 +1,6 @@
-//! Web servers: how they are started and what they are asked before a run.
+//! Web servers: how they are started and queried before a run.
 
 pub mod fetch;
-pub mod page;
 pub mod prepare;
 mod serve;
 
@@ -15,7 +14,7 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::host::{
     Calibration, DirectoryFileSet, Greeting, HostError, Managed, NeedsFiles, Reference,
-    Registration, ServerWish, Started, Target, local_sources, own_program,
+    Registration, ServerRequest, Started, Target, local_sources, own_program,
 };
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_protocol::net::{OnProgress, Room, SetupProgress};
@@ -32,14 +31,6 @@ use prepare::{PrepareError, Prepared, Progress};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
-    protocol: &crate::PROTOCOL,
-    reference: Reference {
-        verb: "web",
-        command: serve::command,
-        serve: serve::serve,
-        start: start_reference,
-        has_threads: false,
-    },
     managed: &[
         Managed { name: "nginx", start: start_nginx },
         Managed { name: "caddy", start: start_caddy },
@@ -49,8 +40,7 @@ pub const REGISTRATION: Registration = Registration {
     room,
     sources,
     directory: Some(DirectoryFileSet { write: write_files, clean: clean_files }),
-    status: None,
-    connect_to: Some(|suite| suite.workload.of::<HttpWorkload>().connect_to.as_deref()),
+    connect_to: Some(|suite| suite.workload.parameters::<HttpWorkload>().connect_to.as_deref()),
     refuse_user: Some(
         "names and passwords in a URL are not sent; leave them out and write \
          --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
@@ -61,7 +51,7 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
-            judged: TimeKind::Response,
+            checked_time: TimeKind::Response,
             server: |program, cores, _| Ok(Builtin::new("web", program, cores)),
             proper: None,
         },
@@ -70,11 +60,15 @@ pub const REGISTRATION: Registration = Registration {
             suite: include_str!("calibration.toml"),
             waits: false,
             path: CALIBRATION_PATH,
-            judged: TimeKind::Response,
+            checked_time: TimeKind::Response,
             server: with_certificate,
             proper: None,
         },
     ],
+    ..Registration::new(
+        &crate::PROTOCOL,
+        Reference::new("web", serve::command, serve::serve, start_reference),
+    )
 };
 
 /// A small reply.
@@ -85,15 +79,15 @@ const PLAIN_PATH: &str = "bytes/1024";
 const PLAIN_FILE: &str = "index.html";
 const PLAIN_FILE_BYTES: usize = 1024;
 
-fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
+fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
     let mut arguments: Vec<OsString> = Vec::new();
-    if let Some(set) = wish.file_set {
+    if let Some(set) = request.file_set {
         arguments.extend(["--seed".into(), set.seed.to_string().into()]);
         arguments.extend(["--directories".into(), set.directories.to_string().into()]);
     }
-    let server = Builtin { arguments, ..Builtin::new("web", own_program()?, wish.cores) };
-    let process = server.listening_on(wish.listen_on).with_work(wish.work).start()?;
-    let path = if wish.file_set.is_some() { "" } else { PLAIN_PATH };
+    let server = Builtin { arguments, ..Builtin::new("web", own_program()?, request.cores) };
+    let process = server.listening_on(request.listen_on).with_work(request.work).start()?;
+    let path = if request.file_set.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
 }
@@ -111,12 +105,15 @@ fn with_certificate(program: PathBuf, cores: &[u32], dir: &Path) -> Result<Built
     Ok(Builtin { arguments, ..Builtin::new("web", program, cores) })
 }
 
-fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
-    start_with_files(wish, progress, |root| {
+fn start_nginx(
+    request: &ServerRequest<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Started, HostError> {
+    start_with_files(request, progress, |root| {
         nginx::start(&NginxRequest {
-            listen_on: wish.listen_on,
+            listen_on: request.listen_on,
             root: root.clone(),
-            cores: wish.cores.to_vec(),
+            cores: request.cores.to_vec(),
             tls: None,
             search: None,
             remove_when_killed: Some(root),
@@ -124,12 +121,15 @@ fn start_nginx(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<S
     })
 }
 
-fn start_caddy(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<Started, HostError> {
-    start_with_files(wish, progress, |root| {
+fn start_caddy(
+    request: &ServerRequest<'_>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Started, HostError> {
+    start_with_files(request, progress, |root| {
         caddy::start(&CaddyRequest {
-            listen_on: wish.listen_on,
+            listen_on: request.listen_on,
             root: root.clone(),
-            cores: wish.cores.to_vec(),
+            cores: request.cores.to_vec(),
             search: None,
             remove_when_killed: Some(root),
         })
@@ -138,25 +138,25 @@ fn start_caddy(wish: &ServerWish<'_>, progress: &mut OnProgress<'_>) -> Result<S
 
 /// Starts a server of files that are written for it.
 fn start_with_files(
-    wish: &ServerWish<'_>,
+    request: &ServerRequest<'_>,
     progress: &mut OnProgress<'_>,
     start: impl FnOnce(PathBuf) -> Result<ServerProcess, ServerError>,
 ) -> Result<Started, HostError> {
     let files = tempfile::Builder::new().prefix("plimsoll-files-").tempdir().map_err(|e| {
         HostError::unusable(format!("cannot make a directory for the file set: {e}"))
     })?;
-    match wish.file_set {
+    match request.file_set {
         Some(set) => drop(write_files(files.path(), set, progress)?),
         None => write_plain_file(&files.path().join(PLAIN_FILE))?,
     }
     let process = start(files.path().to_owned())?;
-    let path = if wish.file_set.is_some() { "" } else { PLAIN_FILE };
+    let path = if request.file_set.is_some() { "" } else { PLAIN_FILE };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: Some(files) })
 }
 
 fn write_files(
-    place: &Path,
+    directory: &Path,
     set: FileSetId,
     progress: &mut OnProgress<'_>,
 ) -> Result<Prepared, HostError> {
@@ -168,11 +168,11 @@ fn write_files(
             bytes: at.written,
         })
     };
-    Ok(prepare::prepare(place, set, &mut show)?)
+    Ok(prepare::prepare(directory, set, &mut show)?)
 }
 
-fn clean_files(place: &Path) -> Result<(), HostError> {
-    prepare::clean(place)?;
+fn clean_files(directory: &Path) -> Result<(), HostError> {
+    prepare::clean(directory)?;
     Ok(())
 }
 
@@ -197,28 +197,28 @@ fn write_plain_file(path: &Path) -> Result<(), HostError> {
 
 /// Reaches every server once; reads the description of its file set where one is needed.
 fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
-    let workload = suite.workload.of::<HttpWorkload>();
-    let mut held: Option<FileSetId> = None;
+    let workload = suite.workload.parameters::<HttpWorkload>();
+    let mut file_set: Option<FileSetId> = None;
     let mut software = Vec::new();
     for target in targets {
         let name = target.name();
-        let server = Server::of(workload, target, &name);
+        let server = Server::new(workload, target, &name);
         if needs == NeedsFiles::No {
             server.greet()?;
             software.push(None);
             continue;
         }
-        let (set, said) = read_marker((suite, workload), target, &server)?;
-        if held.is_some_and(|first| first != set) {
+        let (set, reported) = read_marker((suite, workload), target, &server)?;
+        if file_set.is_some_and(|first| first != set) {
             return Err(HostError::wrong(format!(
                 "{name} holds another file set than the targets before it; prepare all with the \
                  same --peak and --seed"
             )));
         }
-        held = Some(set);
-        software.push(said);
+        file_set = Some(set);
+        software.push(reported);
     }
-    Ok(Greeting { file_set: held, software })
+    Ok(Greeting { file_set, software })
 }
 
 fn read_marker(
@@ -230,41 +230,41 @@ fn read_marker(
     let prefix = workload.file_set.as_ref().map_or("", |set| &set.path_prefix);
     let slash = if url.path.ends_with('/') { "" } else { "/" };
     let path = format!("{}{slash}{prefix}{MARKER}", url.path);
-    let place = format!("{}://{}{path}", url.scheme, server.host_field);
+    let marker_url = format!("{}://{}{path}", url.scheme, server.host_field);
     let reply = server.get(&path)?;
     if reply.status != 200 {
         return Err(HostError::unusable(format!(
-            "{place}: {}; write the file set with 'plimsoll prepare {} DIR --peak N' and serve DIR",
+            "{marker_url}: {}; write the file set with 'plimsoll prepare {} DIR --peak N' and serve DIR",
             reply.status, suite.name
         )));
     }
     let marker = FileSetMarker::parse(&reply.body)
-        .map_err(|e| HostError::unusable(format!("{place}: {e}")))?;
+        .map_err(|e| HostError::unusable(format!("{marker_url}: {e}")))?;
     Ok((marker.id(), reply.software))
 }
 
 /// File sets of managed servers lie below `TMPDIR`, one each.
 fn room(suite: &Suite, profile: &Profile, targets: &[Target]) -> Result<Option<Room>, HostError> {
     let managed = targets.iter().filter(|t| matches!(t.spec, TargetSpec::Managed(_))).count();
-    let set = &suite.workload.of::<HttpWorkload>().file_set;
+    let set = &suite.workload.parameters::<HttpWorkload>().file_set;
     let grows = set.as_ref().is_some_and(|set| set.directories.is_none());
     if managed == 0 || !grows {
         return Ok(None);
     }
-    let place = std::env::temp_dir();
-    let free = prepare::free_bytes(&place).map_err(|e| {
-        HostError::unusable(format!("{}: cannot read its free space: {e}", place.display()))
+    let directory = std::env::temp_dir();
+    let free = prepare::free_bytes(&directory).map_err(|e| {
+        HostError::unusable(format!("{}: cannot read its free space: {e}", directory.display()))
     })?;
     let each = Bytes(free / managed as u64);
     let load_max_ops_per_s = prepare::load_max(each, profile.workload_scale);
-    let place = place.display().to_string();
-    Ok(Some(Room { load_max_ops_per_s, free: Bytes(free), place }))
+    let directory = directory.display().to_string();
+    Ok(Some(Room { load_max_ops_per_s, free: Bytes(free), location: directory }))
 }
 
 /// Connections per request use up the ports of one address: 28,232 by default, and each rests for a
 /// minute after its end. On this host there are more addresses for the asking.
 fn sources(suite: &Suite, targets: &[Target]) -> Vec<IpAddr> {
-    let connections = suite.workload.of::<HttpWorkload>().connections;
+    let connections = suite.workload.parameters::<HttpWorkload>().connections;
     let per_request = connections == Connections::PerRequest;
     if per_request { local_sources(targets) } else { Vec::new() }
 }

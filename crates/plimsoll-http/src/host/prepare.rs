@@ -40,16 +40,16 @@ pub enum PrepareError {
     },
     /// The directory holds a file set of another seed.
     #[error(
-        "{path} holds a file set of seed {held}, not {wanted}; use another directory or run \
+        "{path} holds a file set of seed {existing}, not {requested}; use another directory or run \
          plimsoll clean on it"
     )]
     OtherSeed {
         /// The directory.
         path: PathBuf,
         /// Seed of the set it holds.
-        held: u64,
-        /// Seed asked for.
-        wanted: u64,
+        existing: u64,
+        /// Requested seed.
+        requested: u64,
     },
     /// Too little room; nothing was written.
     #[error(
@@ -76,7 +76,7 @@ pub enum PrepareError {
         /// The answer.
         source: io::Error,
     },
-    /// The caller's progress function said stop; the marker says what is complete.
+    /// The caller's progress function requested a stop; the marker lists what is complete.
     #[error("stopped; {0} holds what was complete, run plimsoll prepare again to go on")]
     Stopped(PathBuf),
 }
@@ -113,15 +113,15 @@ fn prepare_with(
         return Err(PrepareError::TooMany(id.directories));
     }
     fs::create_dir_all(root).map_err(io_error("create", root))?;
-    let held = held(root)?;
-    if let Some(held) = held.filter(|held| held.seed != id.seed) {
+    let existing = existing_set(root)?;
+    if let Some(existing) = existing.filter(|existing| existing.seed != id.seed) {
         let path = root.to_owned();
-        return Err(PrepareError::OtherSeed { path, held: held.seed, wanted: id.seed });
+        return Err(PrepareError::OtherSeed { path, existing: existing.seed, requested: id.seed });
     }
-    let complete = held.map_or(0, |held| held.directories);
+    let complete = existing.map_or(0, |existing| existing.directories);
     let set = FileSet::new(id.seed, id.directories.max(complete));
     check_space(root, &set, free)?;
-    if held.is_none() {
+    if existing.is_none() {
         write_marker(root, FileSetId { directories: 0, ..id })?;
     }
     write_set(root, &set, complete, progress)
@@ -141,7 +141,7 @@ pub fn read_marker(root: &Path) -> Result<Option<FileSetId>, PrepareError> {
 }
 
 /// Removes the file set from `root`: its files, directories and marker, and `root` itself when
-/// nothing else is in it. Answers how many files are gone.
+/// nothing else is in it. Returns the number of files removed.
 pub fn clean(root: &Path) -> Result<u64, PrepareError> {
     let Some(_) = read_marker(root)? else { return Err(PrepareError::NotOurs(root.to_owned())) };
     let mut removed = 0;
@@ -191,7 +191,7 @@ fn directory_number(name: &std::ffi::OsStr) -> Option<u32> {
 }
 
 /// The set that `root` holds; an error when it holds something else.
-fn held(root: &Path) -> Result<Option<FileSetId>, PrepareError> {
+fn existing_set(root: &Path) -> Result<Option<FileSetId>, PrepareError> {
     if let Some(id) = read_marker(root)? {
         return Ok(Some(id));
     }
@@ -217,7 +217,7 @@ fn check_space(
     for directory in 0..set.id().directories {
         let absent = !root.join(directory_name(directory)).exists();
         missing += files_of_directory(directory)
-            .filter(|id| absent || !is_in_place(&root.join(id.to_string()), id.bytes()))
+            .filter(|id| absent || !is_written(&root.join(id.to_string()), id.bytes()))
             .map(|id| id.bytes().next_multiple_of(BLOCK_BYTES))
             .sum::<u64>();
     }
@@ -235,7 +235,7 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
-fn is_in_place(path: &Path, bytes: u64) -> bool {
+fn is_written(path: &Path, bytes: u64) -> bool {
     fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() == bytes)
 }
 
@@ -277,7 +277,7 @@ fn write_directory(
     fs::create_dir_all(&path).map_err(io_error("create", &path))?;
     for id in files_of_directory(directory) {
         let path = root.join(id.to_string());
-        if is_in_place(&path, id.bytes()) {
+        if is_written(&path, id.bytes()) {
             continue;
         }
         fs::write(&path, set.content(id)).map_err(io_error("write", &path))?;
@@ -310,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_file_set_is_written_reused_grown_and_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("set");
+        let temp_dir = tempfile::tempdir().unwrap();
+        let root = temp_dir.path().join("set");
         let first = write(&root, 7, 1).unwrap();
         assert_eq!((first.files_written, first.written), (36, Bytes(5_119_484)));
         assert_eq!(write(&root, 7, 1).unwrap().files_written, 0);
@@ -330,16 +330,16 @@ mod tests {
 
     #[test]
     fn only_our_own_directory_is_touched() {
-        let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("letter.txt"), "dear").unwrap();
-        assert!(matches!(write(place.path(), 1, 1), Err(PrepareError::Foreign(_))));
-        assert!(matches!(clean(place.path()), Err(PrepareError::NotOurs(_))));
-        let root = place.path().join("set");
+        let temp_dir = tempfile::tempdir().unwrap();
+        fs::write(temp_dir.path().join("letter.txt"), "dear").unwrap();
+        assert!(matches!(write(temp_dir.path(), 1, 1), Err(PrepareError::Foreign(_))));
+        assert!(matches!(clean(temp_dir.path()), Err(PrepareError::NotOurs(_))));
+        let root = temp_dir.path().join("set");
         write(&root, 1, 1).unwrap();
         fs::write(root.join("dir00000/letter.txt"), "dear").unwrap();
         assert!(matches!(
             write(&root, 2, 1),
-            Err(PrepareError::OtherSeed { held: 1, wanted: 2, .. })
+            Err(PrepareError::OtherSeed { existing: 1, requested: 2, .. })
         ));
         clean(&root).unwrap();
         assert_eq!(fs::read(root.join("dir00000/letter.txt")).unwrap(), b"dear");
@@ -363,25 +363,25 @@ mod tests {
 
     #[test]
     fn too_little_room_is_refused_before_the_first_byte() {
-        let place = tempfile::tempdir().unwrap();
+        let temp_dir = tempfile::tempdir().unwrap();
         let id = FileSetId { seed: 1, directories: 100 };
-        let refused = prepare_with(place.path(), id, &mut |_| GoOn::Yes, |_| Ok(500_000_000));
+        let refused = prepare_with(temp_dir.path(), id, &mut |_| GoOn::Yes, |_| Ok(500_000_000));
         let message = refused.unwrap_err().to_string();
         assert!(message.contains("477 MiB free"), "{message}");
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(temp_dir.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_stop_leaves_a_marker_that_says_what_is_complete() {
-        let place = tempfile::tempdir().unwrap();
+        let temp_dir = tempfile::tempdir().unwrap();
         let id = FileSetId { seed: 1, directories: 3 };
-        let mut seen = Vec::new();
-        let stopped = prepare(place.path(), id, &mut |p| {
-            seen.push((p.directories_done, p.total));
+        let mut reported = Vec::new();
+        let stopped = prepare(temp_dir.path(), id, &mut |p| {
+            reported.push((p.directories_done, p.total));
             if p.directories_done == 2 { GoOn::No } else { GoOn::Yes }
         });
         assert!(matches!(stopped, Err(PrepareError::Stopped(_))));
-        assert_eq!(seen, [(1, Bytes(15_358_452)), (2, Bytes(15_358_452))]);
-        assert_eq!(read_marker(place.path()).unwrap().map(|id| id.directories), Some(2));
+        assert_eq!(reported, [(1, Bytes(15_358_452)), (2, Bytes(15_358_452))]);
+        assert_eq!(read_marker(temp_dir.path()).unwrap().map(|id| id.directories), Some(2));
     }
 }

@@ -10,11 +10,10 @@ use plimsoll_model::units::Nanos;
 use plimsoll_protocol::DEFAULT_SEED;
 use plimsoll_protocol::host::arguments::{parse_rate, parse_span_arg};
 use plimsoll_protocol::host::{Console, HostError};
-use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::cores;
 use plimsoll_servers::delay::{DelayLaw, Work};
 
-use crate::fileset::{self, FileSet, MARKER};
+use crate::fileset::{self, FileSet};
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
 
 /// How it is measured.
@@ -29,7 +28,7 @@ pub(super) fn command() -> clap::Command {
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args = ServeWebArgs::from_arg_matches(matches)?;
-    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    // First of all, so that no thread of ours runs elsewhere; serving reports a failure.
     let _ = cores::pin_current_thread(&args.cores);
     let tls = args
         .cert
@@ -38,7 +37,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
         .map(|(cert, key)| TlsSource::Files { certificate: cert.clone(), key: key.clone() });
     let config =
         WebConfig { listen: args.listen, content: content(&args), cores: args.cores.clone(), tls };
-    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let law = DelayLaw::from_spec(args.calibrated.as_ref(), args.log.as_ref())?;
     let work = Work(args.work.unwrap_or_default());
     let mut server = WebServer::bind(&config)?.with_work(work);
     if let Some(law) = &law {
@@ -55,16 +54,7 @@ fn content(args: &ServeWebArgs) -> WebContent {
         return WebContent::Directory(root.clone());
     }
     let directories = args.directories.unwrap_or_else(|| fileset::directories_for(args.peak, 1.0));
-    let set = FileSet::new(args.seed, directories);
-    let marker = set.marker().to_json();
-    let marker_path = format!("/{MARKER}");
-    WebContent::Memory(Arc::new(move |path| {
-        if path == marker_path {
-            return Some(marker.clone().into());
-        }
-        let id = set.resolve(path)?;
-        Some(set.content(id).to_vec().into())
-    }))
+    WebContent::file_set(FileSet::new(args.seed, directories))
 }
 
 #[derive(Debug, Args)]
@@ -93,7 +83,7 @@ struct ServeWebArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
-    /// Spend so much processor time besides on each request, for example 50us: a slower server of
+    /// Spend this much extra processor time on each request, for example 50us: a slower server of
     /// known speed
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
     work: Option<Nanos>,

@@ -5,13 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, output_of, scratch, search_path};
+use plimsoll_servers::programs::{installed, on_a_free_port, output_of, scratch};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
-use super::foreign::{document_root, wait_until_it_answers, write};
+use super::{document_root, wait_until_it_answers, write};
 
 /// Where packages and downloads put it.
-const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+const INSTALL_DIRECTORIES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 
 /// What a managed Caddy is to serve, and how.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct CaddyRequest {
     pub root: PathBuf,
     /// Cores to pin it to; empty: wherever the system puts it.
     pub cores: Vec<u32>,
-    /// Directories to look for the program in; `None`: `PATH` and where packages put it.
+    /// Directories to look for the program in; `None`: `PATH` and the directories of packages.
     pub search: Option<Vec<PathBuf>>,
     /// A directory of the caller's that is removed when the caller dies without stopping the
     /// server.
@@ -31,16 +31,8 @@ pub struct CaddyRequest {
 
 /// Starts it and waits until it answers.
 pub fn start(request: &CaddyRequest) -> Result<ServerProcess, ServerError> {
-    let search = search_path(request.search.as_deref(), &USUAL_PLACES);
-    let program = find_program("caddy", &search).ok_or_else(|| {
-        let [first, second] = USUAL_PLACES;
-        ServerError::NotInstalled {
-            name: "caddy",
-            program: "caddy",
-            searched: format!("PATH, {first} or {second}"),
-            install: "apt install caddy",
-        }
-    })?;
+    let search = (request.search.as_deref(), &INSTALL_DIRECTORIES[..]);
+    let program = installed("caddy", "caddy", search, "apt install caddy")?;
     let version = version_of(&program)?;
     let root = document_root("Caddy", &request.root)?;
     on_a_free_port(request.listen_on, |address| {
@@ -55,12 +47,12 @@ fn start_at(
     request: &CaddyRequest,
 ) -> Result<ServerProcess, ServerError> {
     let scratch = scratch("plimsoll-caddy-")?;
-    let place = scratch.path().to_owned();
-    let (file, pid_file) = (place.join("Caddyfile"), place.join("caddy.pid"));
+    let directory = scratch.path().to_owned();
+    let (file, pid_file) = (directory.join("Caddyfile"), directory.join("caddy.pid"));
     let configuration = configuration(address, root);
     write(&file, &configuration)?;
-    let own = || place.display().to_string();
-    // It keeps certificates and its last configuration there, and asks for no other place of it.
+    let own = || directory.display().to_string();
+    // It keeps certificates and its last configuration there, and needs no other directory.
     let mut environment = vec![("XDG_DATA_HOME", own()), ("XDG_CONFIG_HOME", own())];
     // Threads that run code at a time. Go would have one for each core of the host.
     environment.extend(
@@ -94,8 +86,8 @@ fn start_at(
 /// `caddy version` writes `v2.6.2 h1:…`, or `2.6.2`.
 fn version_of(program: &Path) -> Result<String, ServerError> {
     let output = output_of(program, "version")?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let first = said.split_whitespace().next().unwrap_or("of unknown version");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let first = text.split_whitespace().next().unwrap_or("of unknown version");
     Ok(first.trim_start_matches('v').to_owned())
 }
 

@@ -1,23 +1,34 @@
 //! What the reference web server answers with.
+//!
+//! It has access to the files below a directory, and nothing else. The kernel resolves every path
+//! atomically and refuses one that leaves the directory, so a link planted or exchanged meanwhile
+//! leads nowhere.
 
 use std::convert::Infallible;
-use std::fmt;
-use std::path::PathBuf;
+use std::fs::{File, Metadata};
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::{fmt, io};
 
-use crate::fileset::{FileId, FileSet, MARKER};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Request, Response, StatusCode};
 use plimsoll_protocol::marker::Marker as _;
+use plimsoll_servers::ServerError;
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use rustix::io::Errno;
+use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower::Service;
 use tower_http::services::ServeDir;
-use tower_http::services::fs::{DefaultServeDirFallback, ServeFileSystemResponseBody};
+use tower_http::services::fs::{self, DefaultServeDirFallback, ServeFileSystemResponseBody};
 
-use super::beneath::Beneath;
-use plimsoll_servers::ServerError;
+use crate::fileset::{FileId, FileSet, MARKER};
 
 /// Largest body of `/bytes/N`.
 pub const BYTES_MAX: usize = 4 << 20;
@@ -81,7 +92,7 @@ const SOFTWARE: HeaderValue =
 /// [`WebContent`] made ready to answer.
 pub(super) enum Answers {
     Memory { find: Arc<FindBody>, pattern: Bytes },
-    Directory(ServeDir<DefaultServeDirFallback, Beneath>),
+    Directory(ServeDir<DefaultServeDirFallback, ConfinedDirectory>),
 }
 
 impl Answers {
@@ -92,9 +103,9 @@ impl Answers {
             }
             WebContent::Directory(root) => {
                 // Opening it now turns a wrong path into a message instead of a stream of 404s.
-                let beneath = Beneath::open(root)
+                let directory = ConfinedDirectory::open(root)
                     .map_err(|source| ServerError::Root { path: root.clone(), source })?;
-                Ok(Self::Directory(ServeDir::with_backend("", beneath)))
+                Ok(Self::Directory(ServeDir::with_backend("", directory)))
             }
         }
     }
@@ -123,23 +134,23 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
     }
     match find(path).or_else(|| bytes_of(path, pattern)) {
         Some(body) => {
-            let mut found = Response::new(Either::Left(Full::new(body)));
+            let mut response = Response::new(Either::Left(Full::new(body)));
             let kind = if path.ends_with(".json") { "application/json" } else { OCTETS };
-            found.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-            found
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            response
         }
         None => text(StatusCode::NOT_FOUND, "no such file\n"),
     }
 }
 
-/// What `/` says.
+/// The text at `/`.
 const ABOUT: &str = "This is the reference web server of Plimsoll.\n\n\
     /bytes/N is a body of N bytes, up to 4 MiB, to a request of any method. To measure it:\n\n  \
     plimsoll run web-url http://HOST:PORT/bytes/1024 --clients 64 --for 10s\n  \
     plimsoll run web-url http://HOST:PORT/bytes/1024 --rate 2000 --for 10s\n  \
     plimsoll run web-url http://HOST:PORT/bytes/10 -d 'id={{uuid}}' --clients 8\n";
 
-/// What a request brings is taken and forgotten. Most bring nothing.
+/// Reads and discards the body of a request. Most have none.
 async fn read_to_its_end(mut body: Incoming) {
     while !body.is_end_stream() {
         match body.frame().await {
@@ -168,4 +179,117 @@ fn bytes_of(path: &str, pattern: &Bytes) -> Option<Bytes> {
 fn pattern() -> Bytes {
     const LINE: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
     LINE.iter().copied().cycle().take(BYTES_MAX).collect::<Vec<u8>>().into()
+}
+
+/// The kernel gives up with EAGAIN when something in the path was renamed meanwhile.
+const TRIES_MAX: u32 = 8;
+
+/// A directory whose links are followed only as far as they stay in it.
+#[derive(Clone, Debug)]
+pub(super) struct ConfinedDirectory {
+    root: Arc<OwnedFd>,
+}
+
+impl ConfinedDirectory {
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { root: Arc::new(open(root, flags, Mode::empty())?) })
+    }
+
+    fn look_up(&self, path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
+        let flags = flags | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let mut tries = 0;
+        let descriptor = loop {
+            match openat2(&self.root, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) if tries < TRIES_MAX => tries += 1,
+                // Leads outside, or round in circles; sockets and devices without a driver.
+                Err(Errno::XDEV | Errno::LOOP | Errno::NXIO) => {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                opened => break opened?,
+            }
+        };
+        let file = File::from(descriptor);
+        let metadata = file.metadata()?;
+        Ok((file, metadata))
+    }
+
+    fn file(&self, path: &Path) -> io::Result<OpenFile> {
+        // Looked at first: opening a device may already do something.
+        let (_, metadata) = self.look_up(path, OFlags::PATH)?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // A named pipe put there meanwhile would make its reader wait.
+        match self.look_up(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)? {
+            (file, metadata) if metadata.is_file() => Ok(OpenFile(file.into())),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        match self.look_up(path, OFlags::PATH)? {
+            (_, metadata) if metadata.is_file() || metadata.is_dir() => Ok(metadata),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+
+/// Runs a call that may wait for the disk on a thread where it delays nothing else.
+fn aside<T: Send + 'static>(
+    call: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Answer<'static, T> {
+    Box::pin(async move { tokio::task::spawn_blocking(call).await.map_err(io::Error::other)? })
+}
+
+impl fs::Backend for ConfinedDirectory {
+    type File = OpenFile;
+    type Metadata = Metadata;
+    type OpenFuture = Answer<'static, OpenFile>;
+    type MetadataFuture = Answer<'static, Metadata>;
+
+    fn open(&self, path: PathBuf) -> Self::OpenFuture {
+        let this = self.clone();
+        aside(move || this.file(&path))
+    }
+
+    fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
+        let this = self.clone();
+        aside(move || this.metadata(&path))
+    }
+}
+
+/// A regular file below the root.
+pub(super) struct OpenFile(tokio::fs::File);
+
+impl fs::File for OpenFile {
+    type Metadata = Metadata;
+    type MetadataFuture<'a> = Answer<'a, Metadata>;
+
+    fn metadata(&self) -> Self::MetadataFuture<'_> {
+        Box::pin(self.0.metadata())
+    }
+}
+
+impl AsyncRead for OpenFile {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncSeek for OpenFile {
+    fn start_seek(mut self: Pin<&mut Self>, to: io::SeekFrom) -> io::Result<()> {
+        Pin::new(&mut self.0).start_seek(to)
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        Pin::new(&mut self.0).poll_complete(context)
+    }
 }

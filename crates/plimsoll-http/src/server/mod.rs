@@ -1,31 +1,32 @@
 //! The reference web server: HTTP/1.1 with keep-alive, files from memory or from a directory, TLS
-//! if wanted. One thread per core; connections are dealt out in turn, so that the cores share
-//! them evenly however few they are.
+//! if configured. One thread per core; connections are distributed round-robin, so that the cores
+//! share them evenly however few they are.
 
-mod beneath;
 pub mod caddy;
 mod connection;
 mod content;
-mod delayed;
-mod foreign;
 pub mod nginx;
 mod tls;
 
+use std::io::{self, Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connection::Connections;
+use plimsoll_servers::clock::Deadline;
+use plimsoll_servers::delay::{DelayLaw, Work};
+use plimsoll_servers::process::Process;
+use plimsoll_servers::{Bounded, ServerError, Software, Stop, cores, listen};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use connection::Connections;
 pub use content::{BYTES_MAX, FindBody, WebContent};
-use plimsoll_servers::delay::{DelayLaw, Work};
-use plimsoll_servers::{ServerError, Stop, cores, listen};
 pub use tls::{Pem, TlsSource, self_signed};
 
 /// Connections accepted and not yet taken over by their thread, per thread.
-const HANDED_OVER_MAX: usize = 1024;
+const QUEUED_CONNECTIONS_MAX: usize = 1024;
 /// How long to leave accept alone when the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// How long replies in progress may take to finish once stopping.
@@ -65,14 +66,14 @@ impl WebServer {
         Ok(Self { listener, address, scheme, connections, cores: config.cores.clone() })
     }
 
-    /// The same server, whose replies are held by `law`. On cores of its own it never sleeps while
-    /// there are requests.
+    /// The same server, whose replies are delayed by `law`. On cores of its own it never sleeps
+    /// while there are requests.
     #[must_use]
     pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
         Self { connections: self.connections.delayed_by(law), ..self }
     }
 
-    /// The same server, which does so much work besides for each request.
+    /// The same server, with this much extra work for each request.
     #[must_use]
     pub fn with_work(self, work: Work) -> Self {
         Self { connections: self.connections.with_work(work), ..self }
@@ -95,16 +96,15 @@ impl WebServer {
         let mut pins = cores.iter().map(|core| vec![*core]);
         let first_pin = pins.next().unwrap_or_default();
         let mut threads = Vec::new();
-        let mut hand_over = Vec::new();
+        let mut senders = Vec::new();
         for pin in pins {
-            let (sender, receiver) = mpsc::channel(HANDED_OVER_MAX);
-            hand_over.push(sender);
+            let (sender, receiver) = mpsc::channel(QUEUED_CONNECTIONS_MAX);
+            senders.push(sender);
             let (connections, stop) = (connections.clone(), stop.clone());
             threads.push(std::thread::spawn(move || {
-                let runtime = pinned_runtime(&pin).inspect_err(|_| stop.request())?;
-                runtime.block_on(async {
+                pinned_runtime(&pin).inspect_err(|_| stop.request())?.block_on(async {
                     connections.keep_awake();
-                    serve_handed_over(receiver, &connections, &stop).await;
+                    serve_queued(receiver, &connections, &stop).await;
                 });
                 Ok(())
             }));
@@ -114,7 +114,7 @@ impl WebServer {
                 if !first_pin.is_empty() {
                     connections.keep_awake();
                 }
-                accept(listener, &connections, &hand_over, stop).await
+                accept(listener, &connections, &senders, stop).await
             })
         });
         stop.request();
@@ -135,7 +135,7 @@ fn pinned_runtime(core: &[u32]) -> Result<Runtime, ServerError> {
         .map_err(|source| ServerError::System { doing: "set up a serving thread", source })
 }
 
-/// Deals connections out in turn: this thread, then each of `others`, and again.
+/// Distributes connections round-robin: this thread, then each of `others`, and again.
 async fn accept(
     listener: TcpListener,
     connections: &Connections,
@@ -146,9 +146,9 @@ async fn accept(
         .map_err(|source| ServerError::System { doing: "watch the listening socket", source })?;
     let open = connections.on_this_thread();
     let accept_all = async {
-        for turn in (0..=others.len()).cycle() {
+        for index in (0..=others.len()).cycle() {
             let stream = next_connection(&listener).await;
-            match turn.checked_sub(1) {
+            match index.checked_sub(1) {
                 None => open.start(stream),
                 Some(other) => {
                     // Errors mean that the stream or its thread is gone; the client sees it close.
@@ -177,7 +177,7 @@ async fn next_connection(listener: &tokio::net::TcpListener) -> tokio::net::TcpS
     }
 }
 
-async fn serve_handed_over(
+async fn serve_queued(
     mut receiver: mpsc::Receiver<TcpStream>,
     connections: &Connections,
     stop: &Stop,
@@ -201,4 +201,57 @@ impl std::fmt::Debug for WebServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WebServer").field("url", &self.url()).finish_non_exhaustive()
     }
+}
+
+/// How long it may take until it answers; it normally takes some 20 ms.
+const START_WAIT: Duration = Duration::from_secs(10);
+/// The absolute path, which must be one that a configuration file can name.
+pub(super) fn document_root(program: &str, root: &Path) -> Result<String, ServerError> {
+    let refused = |source| ServerError::Root { path: root.to_owned(), source };
+    let absolute = root.canonicalize().map_err(refused)?;
+    if !absolute.is_dir() {
+        return Err(refused(io::ErrorKind::NotADirectory.into()));
+    }
+    let text = absolute.to_str().filter(|text| !text.contains(['$', '"', '\\', '\n']));
+    text.map(str::to_owned).ok_or_else(|| {
+        let why = format!(
+            "{program} cannot take a path with $, quotes, backslashes or bytes outside UTF-8"
+        );
+        refused(io::Error::new(io::ErrorKind::InvalidInput, why))
+    })
+}
+
+/// Writes a file of its configuration.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ServerError> {
+    std::fs::write(path, text)
+        .map_err(|source| ServerError::System { doing: "write a configuration file", source })
+}
+
+/// Waits for the process id in its file, and then for an answer. nginx writes the file once all
+/// sockets are bound: from then on an answer is from our server.
+pub(super) fn wait_until_it_answers(
+    process: &mut Process,
+    address: SocketAddr,
+    pid_file: &Path,
+    (software, scheme): (&Software, &str),
+) -> Result<(), ServerError> {
+    let pid = process.id();
+    process.wait_until(software, START_WAIT, |deadline| {
+        let written = std::fs::read_to_string(pid_file).unwrap_or_default();
+        written.trim().parse() == Ok(pid) && answers(address, scheme, deadline).unwrap_or(false)
+    })
+}
+
+/// Whether an HTTP reply begins. With TLS an accepted connection has to do.
+fn answers(address: SocketAddr, scheme: &str, deadline: Deadline) -> io::Result<bool> {
+    let mut stream = Bounded::connect(address, deadline)?;
+    if scheme == "https" {
+        return Ok(true);
+    }
+    stream.write_all(
+        b"HEAD /plimsoll-fileset.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    )?;
+    let mut start = [0; 7];
+    stream.read_exact(&mut start)?;
+    Ok(&start == b"HTTP/1.")
 }

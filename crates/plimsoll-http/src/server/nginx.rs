@@ -5,23 +5,23 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
+use plimsoll_servers::programs::{installed, on_a_free_port, output_of, scratch};
+use plimsoll_servers::{ServerError, ServerProcess, Software};
 use rustix::process::{Resource, geteuid, getrlimit};
 use tempfile::TempDir;
 
-use super::foreign::{document_root, wait_until_it_answers, write};
 use super::tls::CertificateError;
+use super::{document_root, wait_until_it_answers, write};
 use crate::server::{TlsSource, self_signed};
-use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, output_of, scratch, search_path};
-use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 /// Where packages and source builds put it.
-const USUAL_PLACES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
+const INSTALL_DIRECTORIES: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin"];
 /// Most descriptors worth asking for per worker.
 const DESCRIPTORS_MAX: u64 = 131_072;
 /// The first version that takes `-e`; older ones first try a log file that is root's.
 const ERROR_LOG_FLAG_SINCE: [u32; 3] = [1, 19, 5];
-/// How a build is told to tell of itself (ngx_http_stub_status_module).
+/// The build option of nginx's status page (ngx_http_stub_status_module).
 const STATUS_MODULE: &str = "--with-http_stub_status_module";
 /// Longest path of a Unix socket (sun_path in unix(7)), with its zero byte.
 const SOCKET_PATH_BYTES_MAX: usize = 108;
@@ -37,7 +37,7 @@ pub struct NginxRequest {
     pub cores: Vec<u32>,
     /// `https` with this certificate, or plain `http`.
     pub tls: Option<TlsSource>,
-    /// Directories to look for the program in; `None`: `PATH` and where packages put it.
+    /// Directories to look for the program in; `None`: `PATH` and the directories of packages.
     pub search: Option<Vec<PathBuf>>,
     /// A directory of the caller's that is removed when the caller dies without stopping the
     /// server (`kill -9`): a temporary file set of many gigabytes should not stay behind.
@@ -45,15 +45,7 @@ pub struct NginxRequest {
 }
 
 pub(crate) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
-    find_program("nginx", &search_path(search, &USUAL_PLACES)).ok_or_else(|| {
-        let [first, second, last] = USUAL_PLACES;
-        ServerError::NotInstalled {
-            name: "nginx",
-            program: "nginx",
-            searched: format!("PATH, {first}, {second} or {last}"),
-            install: "apt install nginx-light",
-        }
-    })
+    installed("nginx", "nginx", (search, &INSTALL_DIRECTORIES), "apt install nginx-light")
 }
 
 /// Starts it and waits until it answers.
@@ -103,10 +95,10 @@ fn start_at(
     Ok(server)
 }
 
-/// What a program says it is.
+/// A program's description of itself.
 struct Build {
     version: String,
-    /// It can tell of itself.
+    /// It has a status page.
     has_status: bool,
 }
 
@@ -114,16 +106,16 @@ struct Build {
 /// error.
 fn build_of(program: &Path) -> Result<Build, ServerError> {
     let output = output_of(program, "-V")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().next().unwrap_or_default();
+    let text = String::from_utf8_lossy(&output.stderr);
+    let first = text.lines().next().unwrap_or_default();
     let version = first.trim().split_once("nginx/").map(|(_, version)| version);
     Ok(Build {
         version: version.unwrap_or("of unknown version").to_owned(),
-        has_status: said.split_whitespace().any(|word| word == STATUS_MODULE),
+        has_status: text.split_whitespace().any(|word| word == STATUS_MODULE),
     })
 }
 
-/// Where it is to tell of itself: apart from the port under load, and to this user alone.
+/// The socket of its status page: apart from the port under load, and for this user alone.
 fn status_socket(build: &Build, scratch: &Path) -> Option<PathBuf> {
     let socket = scratch.join("status.sock");
     let fits = socket.as_os_str().len() < SOCKET_PATH_BYTES_MAX;

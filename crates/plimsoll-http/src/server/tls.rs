@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 /// Where a server's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSource {
-    /// Made now, as [`self_signed`] does; nobody trusts it.
+    /// Created now, as [`self_signed`] does; no client trusts it.
     SelfSigned,
     /// PEM files: certificate chain and private key.
     Files {
@@ -33,8 +33,8 @@ pub struct Pem {
     pub key: String,
 }
 
-/// Makes a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and the address `ip` that its
-/// server listens on.
+/// Makes a self-signed certificate for `localhost`, `127.0.0.1`, `::1` and the address `ip` that
+/// its server listens on.
 pub fn self_signed(ip: IpAddr) -> Result<Pem, ServerError> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(String::from).to_vec();
     if !names.contains(&ip.to_string()) {
@@ -98,7 +98,7 @@ pub enum CertificateError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The parser's error.
         reason: String,
     },
     /// Certificate and key were read, and do not make a TLS server.

@@ -1,13 +1,16 @@
-//! Settings of TLS connections: whom to trust, whether to resume.
+//! Settings of TLS connections: which certificates to trust, whether to resume.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_protocol::files::InputFiles;
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
@@ -41,7 +44,7 @@ pub enum TlsError {
     Name(String),
 }
 
-/// Whom to trust.
+/// Which certificates to trust.
 #[derive(Clone, Copy, Debug)]
 pub enum Trust<'a> {
     /// The public authorities, and those of a PEM file.
@@ -69,12 +72,12 @@ pub fn client_config(
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
-    let builder = match trust {
-        Trust::Authorities(file) => builder.with_root_certificates(roots(file, files)?),
-        Trust::Anyone => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
-        }
+    let trusted = match trust {
+        Trust::Authorities(file) => Some(Trusted::new(file, files, provider.clone())?),
+        Trust::Anyone => None,
     };
+    let verifier = Arc::new(Verifier { provider, trusted });
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match identity {
         None => builder.with_no_client_auth(),
         Some(identity) => {
@@ -126,21 +129,14 @@ impl Identity<'_> {
     }
 }
 
-fn roots(file: Option<&Path>, files: &dyn InputFiles) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    let Some(path) = file else { return Ok(roots) };
+/// Certificates of a PEM file, for which the user vouches.
+fn given(path: &Path, files: &dyn InputFiles) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let refused = |reason: String| TlsError::CaFile { path: path.to_owned(), reason };
-    let mut count = 0;
     let pem = files.read(path).map_err(|e| refused(e.to_string()))?;
-    for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|e| refused(e.to_string()))?;
-        roots.add(certificate).map_err(|e| refused(e.to_string()))?;
-        count += 1;
-    }
-    match count {
-        0 => Err(refused("no certificate is in it".to_owned())),
-        _ => Ok(roots),
+    let given: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match given.map_err(|e| refused(e.to_string()))? {
+        none if none.is_empty() => Err(refused("no certificate is in it".to_owned())),
+        given => Ok(given),
     }
 }
 
@@ -149,20 +145,72 @@ pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
     ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))
 }
 
-/// Accepts any certificate, but only signatures made with its key.
+/// Verifies certificates, and signatures made with their keys.
 #[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// Whose certificates are good; `None`: any is.
+    trusted: Option<Trusted>,
+}
 
-impl ServerCertVerifier for AcceptAny {
+/// The public authorities and the given certificates: what these have signed is good, and these
+/// very certificates as a server's own, as with curl. Test servers often have one that claims to be
+/// an authority's (oha #372), which webpki rejects as a server's.
+#[derive(Debug)]
+struct Trusted {
+    given: Vec<CertificateDer<'static>>,
+    authorities: Arc<WebPkiServerVerifier>,
+}
+
+impl Trusted {
+    fn new(
+        file: Option<&Path>,
+        files: &dyn InputFiles,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, TlsError> {
+        let given = file.map_or_else(|| Ok(Vec::new()), |path| given(path, files))?;
+        let mut roots = RootCertStore::empty();
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        for certificate in &given {
+            roots.add(certificate.clone())?;
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let authorities = authorities.build().map_err(|e| rustls::Error::General(e.to_string()))?;
+        Ok(Self { given, authorities })
+    }
+}
+
+impl Verifier {
+    /// Of a certificate that cannot be read, such as one of X.509 version 1, the key is unknown: if
+    /// any certificate is accepted, so is any signature then.
+    fn has_no_key(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.trusted.is_none() && ParsedCertificate::try_from(certificate).is_err()
+    }
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+        use CertificateError::{Other, UnknownIssuer};
+        let Some(Trusted { given, authorities }) = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
+            // Its dates are looked at before its issuer, and so are good.
+            Err(rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
+                if given.contains(end_entity)
+                    && let Ok(certificate) = ParsedCertificate::try_from(end_entity) =>
+            {
+                verify_server_name(&certificate, name).map(|()| ServerCertVerified::assertion())
+            }
+            result => result,
+        }
     }
 
     fn verify_tls12_signature(
@@ -171,7 +219,10 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
+        if self.has_no_key(certificate) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        let schemes = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, schemes)
     }
 
@@ -181,11 +232,14 @@ impl ServerCertVerifier for AcceptAny {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.0.signature_verification_algorithms;
+        if self.has_no_key(certificate) {
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        let schemes = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, schemes)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plimsoll_engine::seam::{
+use plimsoll_engine::interface::{
     Io, Link, LinkError, LinkKind, Mark, Session, SessionCounters, Ticket,
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, Outcome};
@@ -21,13 +21,13 @@ use plimsoll_protocol::net::Channel;
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
+use super::spare_links::{LINGERING_LINKS_MAX, SpareLinks};
+
 pub use config::{
     ALPN_HTTP1, ALPN_HTTP2, Identity, TlsError, Trust, client_config, offering, resuming,
     server_name,
 };
 
-/// Connections per client that may wait for the server to close them, with TLS or without.
-pub(super) const LINGERING_LINKS_MAX: usize = 8;
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;
 
@@ -40,13 +40,16 @@ pub struct TlsSite {
     name: ServerName<'static>,
     plain: RefCell<Vec<u8>>,
     cipher: RefCell<Vec<u8>>,
+    /// Room for links that wait for the server's FIN.
+    pub(super) spare_links: SpareLinks,
 }
 
 impl TlsSite {
     /// Settings for connections to the server of that name.
     pub fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Rc<Self> {
         let plain = RefCell::new(vec![0; PLAIN_BYTES]);
-        Rc::new(Self { config, name, plain, cipher: RefCell::default() })
+        let spare_links = SpareLinks::default();
+        Rc::new(Self { config, name, plain, cipher: RefCell::default(), spare_links })
     }
 
     /// Which of these protocols the server at the other end of a fresh channel agrees on (ALPN,
@@ -101,15 +104,15 @@ struct TlsLink {
     link: Link,
     /// `None` until the link is connected.
     connection: Option<Box<ClientConnection>>,
-    /// The session was told that the link is connected.
+    /// The session was notified that the link is connected.
     ready: bool,
-    /// The server has sent its `close_notify`, and the session was told.
+    /// The server has sent its `close_notify`, and the session was notified.
     ended: bool,
     /// Plaintext bytes the session does not want.
     discard_bytes: u64,
 }
 
-/// The session's way to the driver.
+/// The session's access to the driver.
 struct TlsIo<'a, I> {
     io: &'a mut I,
     links: &'a mut Links,
@@ -154,11 +157,11 @@ impl<S: Session> Tls<S> {
 
     /// The server has sent its `close_notify`. Its FIN may follow late or never.
     fn end(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        let Some(found) = self.links.find(link) else { return };
-        if !found.ready {
+        let Some(entry) = self.links.find(link) else { return };
+        if !entry.ready {
             return self.fail(link, &CLOSED_IN_HANDSHAKE, now, io);
         }
-        if !std::mem::replace(&mut found.ended, true) {
+        if !std::mem::replace(&mut entry.ended, true) {
             let mut io = TlsIo { io, links: &mut self.links, trouble: None };
             self.session.on_eof(link, now, &mut io);
         }
@@ -168,12 +171,12 @@ impl<S: Session> Tls<S> {
     fn deliver(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         let site = self.links.site.clone();
         let mut plain = site.plain.borrow_mut();
-        while let Some(found) = self.links.find(link) {
-            let Some(connection) = found.connection.as_deref_mut() else { return };
+        while let Some(entry) = self.links.find(link) {
+            let Some(connection) = entry.connection.as_deref_mut() else { return };
             // An error here means "nothing yet", or an end that the TCP link will report.
             let Ok(n @ 1..) = connection.reader().read(&mut plain) else { return };
-            let dropped = found.discard_bytes.min(n as u64);
-            found.discard_bytes -= dropped;
+            let dropped = entry.discard_bytes.min(n as u64);
+            entry.discard_bytes -= dropped;
             let mut io = TlsIo { io: &mut *io, links: &mut self.links, trouble: None };
             if dropped > 0 {
                 self.session.on_discarded(link, dropped, now, &mut io);
@@ -205,14 +208,17 @@ impl Links {
         }
         if self.parting.len() == LINGERING_LINKS_MAX {
             io.close(self.parting.remove(0));
+            self.site.spare_links.give_back();
         }
-        self.parting.push(link);
+        if self.site.spare_links.take() { self.parting.push(link) } else { io.close(link) }
     }
 
     /// Forgets a link that waited for the server's FIN; false when it is not one.
     fn part(&mut self, link: Link) -> bool {
-        let found = self.parting.iter().position(|l| *l == link);
-        found.map(|at| self.parting.remove(at)).is_some()
+        let Some(at) = self.parting.iter().position(|l| *l == link) else { return false };
+        self.parting.remove(at);
+        self.site.spare_links.give_back();
+        true
     }
 
     /// Sends what rustls has written.
@@ -265,12 +271,12 @@ impl<S: Session> Session for Tls<S> {
 
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         let site = self.links.site.clone();
-        let Some(found) = self.links.find(link) else { return };
+        let Some(entry) = self.links.find(link) else { return };
         match ClientConnection::new(site.config.clone(), site.name.clone()) {
             Ok(mut connection) => {
                 // A request is small; its size was checked when the suite was read.
                 connection.set_buffer_limit(None);
-                found.connection = Some(Box::new(connection));
+                entry.connection = Some(Box::new(connection));
                 self.links.flush(link, io);
             }
             Err(error) => self.fail(link, &error, now, io),
@@ -281,8 +287,8 @@ impl<S: Session> Session for Tls<S> {
         let mut rest = bytes;
         let site = self.links.site.clone();
         while !rest.is_empty() {
-            let Some(found) = self.links.find(link) else { return };
-            let Some(connection) = found.connection.as_deref_mut() else { return };
+            let Some(entry) = self.links.find(link) else { return };
+            let Some(connection) = entry.connection.as_deref_mut() else { return };
             match connection.read_tls(&mut rest) {
                 Ok(1..) => {}
                 // After the server's close_notify nothing more is read.
@@ -293,11 +299,11 @@ impl<S: Session> Session for Tls<S> {
                 Ok(state) => state.peer_has_closed(),
                 Err(error) => return self.fail(link, &error, now, io),
             };
-            let becomes_ready = !found.ready && !connection.is_handshaking();
+            let becomes_ready = !entry.ready && !connection.is_handshaking();
             if becomes_ready && !is_agreed(connection, &site.config) {
                 return self.fail(link, &NO_HTTP2, now, io);
             }
-            found.ready |= becomes_ready;
+            entry.ready |= becomes_ready;
             self.links.flush(link, io);
             if becomes_ready {
                 let mut io = TlsIo { io: &mut *io, links: &mut self.links, trouble: None };
@@ -314,8 +320,8 @@ impl<S: Session> Session for Tls<S> {
         // Ciphertext is never discarded unread.
     }
 
-    /// A FIN without `close_notify` may be anyone's: what it ends is not known to be whole
-    /// (RFC 8446 §6.1). A reply that says its own length was complete before.
+    /// A FIN without `close_notify` may be forged: what it ends may be truncated (RFC 8446 §6.1). A
+    /// reply with a length was complete before.
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         if self.links.part(link) {
             return io.close(link);
@@ -335,8 +341,8 @@ impl<S: Session> Session for Tls<S> {
         if self.links.part(link) {
             return;
         }
-        let Some(found) = self.links.find(link) else { return };
-        let in_handshake = found.connection.is_some() && !found.ready;
+        let Some(entry) = self.links.find(link) else { return };
+        let in_handshake = entry.connection.is_some() && !entry.ready;
         self.links.remove(link);
         let why = format_args!("{error} during the handshake");
         let (error, trouble): (_, Option<&dyn fmt::Display>) = match in_handshake {
@@ -375,8 +381,8 @@ impl<I: Io> Io for TlsIo<'_, I> {
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {
-        let found = self.links.find(link).and_then(|l| l.connection.as_deref_mut());
-        if let Some(connection) = found {
+        let entry = self.links.find(link).and_then(|l| l.connection.as_deref_mut());
+        if let Some(connection) = entry {
             // Without a buffer limit rustls takes everything.
             let taken = connection.writer().write_all(bytes);
             debug_assert!(taken.is_ok(), "rustls refused plaintext");
@@ -385,8 +391,8 @@ impl<I: Io> Io for TlsIo<'_, I> {
     }
 
     fn discard(&mut self, link: Link, n: u64) {
-        if let Some(found) = self.links.find(link) {
-            found.discard_bytes += n;
+        if let Some(entry) = self.links.find(link) {
+            entry.discard_bytes += n;
         }
     }
 
@@ -414,7 +420,7 @@ impl<I: Io> Io for TlsIo<'_, I> {
         self.io.mark(ticket, mark);
     }
 
-    fn surplus(&mut self, kind: OpKind) {
-        self.io.surplus(kind);
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
+        self.io.report_trailing_bytes(kind);
     }
 }

@@ -1,13 +1,11 @@
 //! HTTP/1.1 on the wire, pure: requests as bytes, replies from bytes. RFC 9112.
 
-pub mod body;
 pub mod head;
-mod http2;
 pub mod reply;
 pub mod request;
 pub mod template;
 
-use plimsoll_protocol::SurplusBytes;
+use plimsoll_protocol::TrailingBytes;
 
 /// Why bytes from a server are not an HTTP reply this client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +19,7 @@ pub enum Malformed {
     /// No end of the header within [`head::HEAD_BYTES_MAX`].
     #[error("the reply's header is longer than {} bytes", head::HEAD_BYTES_MAX)]
     HeadTooLong,
-    /// A header line that RFC 9112 does not allow, obsolete line folding among them.
+    /// A header line that RFC 9112 does not allow.
     #[error("the reply's header is wrong: {0}")]
     Head(httparse::Error),
     /// A status code below 100.
@@ -45,12 +43,12 @@ pub enum Malformed {
     /// Trailer fields without end.
     #[error("the trailer fields have no end")]
     TrailerTooLong,
-    /// `101 Switching Protocols` although no upgrade was asked for.
+    /// `101 Switching Protocols` although no upgrade was requested.
     #[error("the server switched protocols without being asked")]
     Upgrade,
     /// Bytes after the end of the reply.
-    #[error("{}", SurplusBytes(*bytes))]
-    Surplus {
+    #[error("{}", TrailingBytes(*bytes))]
+    TrailingBytes {
         /// How many of them came with its end.
         bytes: usize,
     },

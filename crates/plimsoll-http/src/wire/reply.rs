@@ -1,11 +1,10 @@
 //! A whole reply, put together from bytes as they arrive: for requests that are no load.
 
 use super::Malformed;
-use super::body::Framing;
-use super::head;
+use super::head::{self, Framing};
 use super::request::Method;
 
-/// Of a `Server` field; nobody's name is longer.
+/// Of a `Server` field; no real name is longer.
 const SOFTWARE_CHARS_MAX: usize = 200;
 
 /// A reply with its body.
@@ -30,7 +29,7 @@ pub enum Unfinished {
     Body,
 }
 
-/// Puts the reply to a request together; the request is none with HEAD.
+/// Assembles the reply to a request other than HEAD.
 #[derive(Debug)]
 pub struct ReplyReader {
     head: Vec<u8>,
@@ -55,7 +54,7 @@ impl ReplyReader {
         let body = self.head.split_off(head.bytes);
         self.reply.status = head.status;
         self.reply.software = server_field(&self.head);
-        self.framing = Some(Framing::of(&head, Method::GET));
+        self.framing = Some(Framing::from_head(&head, Method::GET));
         self.take_body(&body)
     }
 
@@ -133,14 +132,14 @@ mod tests {
 
     #[test]
     fn what_is_no_reply_or_broke_off_is_none() {
-        for (odd, said) in [
+        for (odd, message) in [
             ("", "before its reply was complete"),
             ("HTTP/1.0 200 OK\r\nA: b\r\n", "before its reply was complete"),
             ("HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nx", "before its announced end"),
             ("SSH-2.0-x\r\n\r\n", "does not begin with HTTP"),
         ] {
             let why = read(odd).unwrap_err();
-            assert!(why.contains(said), "{odd:?}: {why}");
+            assert!(why.contains(message), "{odd:?}: {why}");
         }
     }
 

@@ -17,7 +17,7 @@ const METHOD_BYTES_MAX: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Method(&'static str);
 
-/// Names of methods that are not among [`Method::KNOWN`].
+/// Names of methods that are not among [`Method::STANDARD`].
 static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 impl Method {
@@ -25,10 +25,10 @@ impl Method {
     pub const GET: Self = Self("GET");
     /// The header only.
     pub const HEAD: Self = Self("HEAD");
-    /// What a request with a body is, where nothing else is said.
+    /// The default method of a request with a body.
     pub const POST: Self = Self("POST");
-    /// Those of RFC 9110 and RFC 5789 that a list is asked for with.
-    const KNOWN: [Self; 7] = [
+    /// Those of RFC 9110 and RFC 5789 that requests of a list may use.
+    const STANDARD: [Self; 7] = [
         Self::GET,
         Self::HEAD,
         Self::POST,
@@ -38,19 +38,21 @@ impl Method {
         Self("OPTIONS"),
     ];
 
-    /// The method of that name, upper case as RFC 9110 has it. `None` where that is no token, or
-    /// asks for a tunnel.
+    /// The method of that name, upper case as RFC 9110 has it. `None` if that is no token, or
+    /// requests a tunnel.
     pub fn parse(name: &str) -> Option<Self> {
-        if let Some(known) = Self::KNOWN.iter().find(|known| known.0.eq_ignore_ascii_case(name)) {
-            return Some(*known);
+        if let Some(standard) =
+            Self::STANDARD.iter().find(|standard| standard.0.eq_ignore_ascii_case(name))
+        {
+            return Some(*standard);
         }
         let is_token = !name.is_empty() && name.bytes().all(is_token_byte);
         if !is_token || name.len() > METHOD_BYTES_MAX || name.eq_ignore_ascii_case("CONNECT") {
             return None;
         }
         let mut others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = others.get(name) {
-            return Some(Self(seen));
+        if let Some(existing) = others.get(name) {
+            return Some(Self(existing));
         }
         // A process sees few of them, and keeps each once.
         let kept: &'static str = Box::leak(name.into());
@@ -65,7 +67,7 @@ impl Method {
 
     /// Doing it twice is doing it once. RFC 9110 §9.2.2
     pub fn is_idempotent(self) -> bool {
-        !matches!(self.0, "POST" | "PATCH") && Self::KNOWN.contains(&self)
+        !matches!(self.0, "POST" | "PATCH") && Self::STANDARD.contains(&self)
     }
 
     /// A server may wait for a body. RFC 9110 §8.6
@@ -88,8 +90,8 @@ impl Serialize for Method {
 
 impl<'de> Deserialize<'de> for Method {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wanted = "a method such as \"GET\", \"POST\" or \"PURGE\"";
-        read_text(deserializer, wanted, Method::parse)
+        let expected = "a method such as \"GET\", \"POST\" or \"PURGE\"";
+        read_text(deserializer, expected, Method::parse)
     }
 }
 
@@ -114,7 +116,7 @@ pub struct Frame<'a> {
     pub close: bool,
 }
 
-/// What one request says besides.
+/// What one request adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestText {
     /// Method.
@@ -136,7 +138,7 @@ impl RequestText {
 }
 
 /// Fields of a request but for the length of its body, each `Name: value`. A `Host`, `User-Agent`
-/// or `Content-Type` among those that were given replaces the one written otherwise.
+/// or `Content-Type` among those that were given replaces the default one.
 pub fn fields<'a>(frame: Frame<'a>, text: &'a RequestText) -> Vec<Cow<'a, str>> {
     let own = |name: &str| text.headers.iter().any(|field| is_named(field, name));
     let has = |name: &str| own(name) || frame.headers.iter().any(|field| is_named(field, name));
@@ -150,7 +152,7 @@ pub fn fields<'a>(frame: Frame<'a>, text: &'a RequestText) -> Vec<Cow<'a, str>> 
     let of_frame = frame.headers.iter().filter(|field| !own(name_of(field)));
     fields.extend(of_frame.chain(&text.headers).map(Cow::from));
     if !text.body.is_empty() && !has("content-type") {
-        // As curl says of --data.
+        // As curl sends for --data.
         fields.push("Content-Type: application/x-www-form-urlencoded".into());
     }
     if frame.close {
@@ -159,12 +161,12 @@ pub fn fields<'a>(frame: Frame<'a>, text: &'a RequestText) -> Vec<Cow<'a, str>> 
     fields
 }
 
-/// The request says how long its body is, and none of its fields does.
+/// The request needs a length of its body that none of its fields has.
 pub fn counts_body(frame: Frame<'_>, text: &RequestText) -> bool {
     let mut given = text.headers.iter().chain(frame.headers);
-    let is_said = given
+    let is_declared = given
         .any(|field| is_named(field, "content-length") || is_named(field, "transfer-encoding"));
-    (!text.body.is_empty() || text.method.expects_body()) && !is_said
+    (!text.body.is_empty() || text.method.expects_body()) && !is_declared
 }
 
 /// Header of a request.
@@ -232,13 +234,16 @@ mod tests {
             body: Template::parse("a={{int 10 99}}").unwrap(),
             ..RequestText::plain(Method::POST, "/")
         };
-        let said = bytes(frame, &post);
-        assert!(said.contains("Content-Type: application/x-www-form-urlencoded\r\n"), "{said}");
-        assert!(said.contains("Content-Length: 4\r\n\r\na="), "{said}");
+        let encoded = bytes(frame, &post);
+        assert!(
+            encoded.contains("Content-Type: application/x-www-form-urlencoded\r\n"),
+            "{encoded}"
+        );
+        assert!(encoded.contains("Content-Length: 4\r\n\r\na="), "{encoded}");
         let headers = vec!["content-type: application/json".to_owned(), "x: 2".to_owned()];
         let json = RequestText { headers, ..post };
-        let said = bytes(frame, &json);
-        assert!(!said.contains("urlencoded") && !said.contains("X: 1"), "{said}");
+        let encoded = bytes(frame, &json);
+        assert!(!encoded.contains("urlencoded") && !encoded.contains("X: 1"), "{encoded}");
         let empty = RequestText::plain(Method::POST, "/");
         assert!(bytes(frame, &empty).contains("Content-Length: 0\r\n"));
         assert!(!bytes(frame, &RequestText::plain(Method::GET, "/")).contains("Content-Length"));

@@ -109,8 +109,8 @@ impl Template {
 
 fn read_part(part: &str) -> Option<Piece> {
     let is_between = |c: char| c.is_whitespace() || c == ',';
-    let words: Vec<&str> = part.split(is_between).filter(|word| !word.is_empty()).collect();
-    match words[..] {
+    let tokens: Vec<&str> = part.split(is_between).filter(|word| !word.is_empty()).collect();
+    match tokens[..] {
         ["uuid"] => Some(Piece::Uuid),
         ["int", from, to] => {
             let (from, to) = (from.parse().ok()?, to.parse().ok()?);
@@ -125,11 +125,11 @@ fn write_uuid(high: u64, low: u64, into: &mut Vec<u8>) {
     let high = (high & !0xf000) | 0x4000;
     let low = (low >> 2) | (1 << 63);
     let bits = (u128::from(high) << 64) | u128::from(low);
-    for place in 0..32 {
-        if matches!(place, 8 | 12 | 16 | 20) {
+    for digit in 0..32 {
+        if matches!(digit, 8 | 12 | 16 | 20) {
             into.push(b'-');
         }
-        into.push(DIGITS[(bits >> (124 - 4 * place)) as usize & 0xf]);
+        into.push(DIGITS[(bits >> (124 - 4 * digit)) as usize & 0xf]);
     }
 }
 
@@ -158,11 +158,11 @@ mod tests {
 
     #[test]
     fn a_key_always_gives_the_same_text_and_another_key_another() {
-        let wanted = "/a/{{int 1 1000000}}?id={{uuid}}&other={{ uuid }}";
-        assert_eq!(text(wanted, 5), text(wanted, 5));
-        assert_ne!(text(wanted, 5), text(wanted, 6));
-        let said = text("{{uuid}} {{uuid}}", 9);
-        let (one, other) = said.split_once(' ').unwrap();
+        let template = "/a/{{int 1 1000000}}?id={{uuid}}&other={{ uuid }}";
+        assert_eq!(text(template, 5), text(template, 5));
+        assert_ne!(text(template, 5), text(template, 6));
+        let rendered = text("{{uuid}} {{uuid}}", 9);
+        let (one, other) = rendered.split_once(' ').unwrap();
         assert_ne!(one, other);
         assert_eq!((one.len(), &one[14..15]), (36, "4"));
         assert!(matches!(&one[19..20], "8" | "9" | "a" | "b"), "{one}");

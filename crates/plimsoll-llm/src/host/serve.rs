@@ -32,7 +32,7 @@ pub(super) fn command() -> clap::Command {
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args = ServeLlmArgs::from_arg_matches(matches)?;
-    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    // First of all, so that no thread of ours runs elsewhere; serving reports a failure.
     let _ = cores::pin_current_thread(&args.cores);
     raise_descriptor_limit();
     let server = LlmServer::bind(&args.config())?;
@@ -81,8 +81,8 @@ struct ServeLlmArgs {
     /// apart
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with_all = ["slots", "prefill", "step_per_slot", "chunk", "kv_tokens", "prefix_cache"])]
     first: Option<Nanos>,
-    /// End each answer by itself after so many tokens, unless the request says ignore_eos [default:
-    /// only max_tokens ends one]
+    /// End each answer by itself after N tokens, unless the request says ignore_eos [default: only
+    /// max_tokens ends one]
     #[arg(long, value_name = "N")]
     answer: Option<NonZeroU32>,
     /// Tokens in a chunk of a stream
@@ -112,8 +112,8 @@ struct ServeLlmArgs {
     /// Sleep until shortly before a chunk is due, on the cores of --cores too
     #[arg(long)]
     sleep: bool,
-    /// Give each request its first token when a queue of known law would have served it, for example
-    /// service=exp:1ms,servers=4
+    /// Give each request its first token when a queue of known law would have served it, for
+    /// example service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "first")]
     calibrated: Option<CalibratedSpec>,
     /// Stop when standard input ends

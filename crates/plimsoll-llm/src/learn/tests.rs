@@ -3,31 +3,31 @@ use std::cell::RefCell;
 use super::*;
 use crate::lengths::Length;
 
-/// A server as a function of what it is asked.
+/// A server as a function of its requests.
 struct Fake<F> {
-    models: Said,
+    models: ServerReply,
     answer: F,
-    asked: RefCell<Vec<Json>>,
+    requests: RefCell<Vec<Json>>,
 }
 
-impl<F: Fn(&Json) -> Said> Fake<F> {
+impl<F: Fn(&Json) -> ServerReply> Fake<F> {
     fn new(models: &str, answer: F) -> Self {
-        Self { models: Said::with(200, models), answer, asked: RefCell::default() }
+        Self { models: ServerReply::with(200, models), answer, requests: RefCell::default() }
     }
 
     fn learn(&self, workload: &LlmWorkload) -> Result<Learnt, String> {
-        learn(workload, self, &Words).map_err(|error| error.to_string())
+        learn(workload, self, &FakeTrials).map_err(|error| error.to_string())
     }
 }
 
-impl<F: Fn(&Json) -> Said> Asks for Fake<F> {
-    fn models(&self) -> Result<Said, SetupError> {
+impl<F: Fn(&Json) -> ServerReply> Asks for Fake<F> {
+    fn models(&self) -> Result<ServerReply, SetupError> {
         Ok(self.models.clone())
     }
 
-    fn post(&self, body: &[u8]) -> Result<Said, SetupError> {
+    fn post(&self, body: &[u8]) -> Result<ServerReply, SetupError> {
         let json: Json = serde_json::from_slice(body).unwrap();
-        self.asked.borrow_mut().push(json.clone());
+        self.requests.borrow_mut().push(json.clone());
         Ok((self.answer)(&json))
     }
 
@@ -36,20 +36,20 @@ impl<F: Fn(&Json) -> Said> Asks for Fake<F> {
     }
 }
 
-/// Bodies that say how many words they would have.
-struct Words;
+/// Bodies that consist of their number of words.
+struct FakeTrials;
 
-impl Trials for Words {
-    fn streamed(&self, model: &str, offers: Offers, asked: Trial) -> Vec<u8> {
+impl Trials for FakeTrials {
+    fn streamed(&self, model: &str, offers: Offers, trial: Trial) -> Vec<u8> {
         let mut body = json!({
-            "model": model, "words": asked.words, "max_tokens": asked.output_tokens,
-            "number": asked.number,
+            "model": model, "words": trial.word_count, "max_tokens": trial.output_tokens,
+            "number": trial.number,
         });
         for (key, value) in offers.fields() {
             body[key] = value;
         }
         if offers.min_tokens {
-            body["min_tokens"] = json!(asked.output_tokens);
+            body["min_tokens"] = json!(trial.output_tokens);
         }
         body.to_string().into_bytes()
     }
@@ -58,46 +58,50 @@ impl Trials for Words {
 const MODELS: &str = r#"{"data":[{"id":"tiny","max_model_len":2000}]}"#;
 
 /// What a good server answers: 20 tokens and 2 a word, up to its context.
-fn good(asked: &Json, context: u64) -> Said {
-    let tokens = 20 + 2 * asked["words"].as_u64().unwrap();
+fn good(request: &Json, context: u64) -> ServerReply {
+    let tokens = 20 + 2 * request["words"].as_u64().unwrap();
     if tokens > context {
-        return Said::with(400, "{\"error\":{\"message\":\"exceeds the context\"}}");
+        return ServerReply::with(400, "{\"error\":{\"message\":\"exceeds the context\"}}");
     }
-    let usage = json!({"prompt_tokens": tokens, "completion_tokens": asked["max_tokens"]});
-    if asked["stream"] == false {
-        return Said::with(200, &json!({"usage": usage}).to_string());
+    let usage = json!({"prompt_tokens": tokens, "completion_tokens": request["max_tokens"]});
+    if request["stream"] == false {
+        return ServerReply::with(200, &json!({"usage": usage}).to_string());
     }
     let chunk = json!({"choices": [{"delta": {"content": "a"}}]});
     let last = json!({"choices": [], "usage": usage});
-    Said::with(200, &format!("data: {chunk}\n\ndata: {chunk}\n\ndata: {last}\n\ndata: [DONE]\n\n"))
+    ServerReply::with(
+        200,
+        &format!("data: {chunk}\n\ndata: {chunk}\n\ndata: {last}\n\ndata: [DONE]\n\n"),
+    )
 }
 
 #[test]
 fn a_good_server_is_known_after_six_requests_that_are_all_different() {
-    let server = Fake::new(MODELS, |asked| good(asked, 1_100));
+    let server = Fake::new(MODELS, |request| good(request, 1_100));
     let learnt = server.learn(&LlmWorkload::default()).unwrap();
     assert_eq!((&*learnt.model, learnt.offers, learnt.probes), ("tiny", Offers::ALL, 3));
-    assert_eq!(learnt.fit.words_of_prompt(512), 246);
+    assert_eq!(learnt.fit.prompt_word_count(512), 246);
     assert!(learnt.says_usage && !learnt.says_continuous_usage && !learnt.is_cut_short);
-    let asked = server.asked.borrow();
-    let mut numbers: Vec<u64> = asked.iter().map(|one| one["number"].as_u64().unwrap()).collect();
+    let requests = server.requests.borrow();
+    let mut numbers: Vec<u64> =
+        requests.iter().map(|one| one["number"].as_u64().unwrap()).collect();
     numbers.dedup();
-    assert_eq!(numbers.len(), asked.len());
-    assert_eq!(asked.last().unwrap()["stream"], false, "the context ends the ladder");
+    assert_eq!(numbers.len(), requests.len());
+    assert_eq!(requests.last().unwrap()["stream"], false, "the context ends the ladder");
     let text = serde_json::to_string(&learnt).unwrap();
     assert_eq!(serde_json::from_str::<Learnt>(&text).unwrap(), learnt, "agents are told");
 }
 
 #[test]
 fn what_a_server_refuses_by_name_is_left_out() {
-    let server = Fake::new(MODELS, |asked| {
+    let server = Fake::new(MODELS, |request| {
         for field in ["ignore_eos", "min_tokens"] {
-            if !asked[field].is_null() {
+            if !request[field].is_null() {
                 let error = format!("Unrecognized request argument supplied: {field}");
-                return Said::with(400, &json!({"error": {"message": error}}).to_string());
+                return ServerReply::with(400, &json!({"error": {"message": error}}).to_string());
             }
         }
-        good(asked, 10_000)
+        good(request, 10_000)
     });
     let learnt = server.learn(&LlmWorkload::default()).unwrap();
     assert_eq!(learnt.refused, ["ignore_eos", "min_tokens"]);
@@ -107,14 +111,17 @@ fn what_a_server_refuses_by_name_is_left_out() {
 #[test]
 fn without_counts_a_word_is_a_token_and_the_plan_goes_on() {
     let server = Fake::new(MODELS, |_| {
-        Said::with(200, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n")
+        ServerReply::with(
+            200,
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n",
+        )
     });
     let learnt = server.learn(&LlmWorkload::default()).unwrap();
     assert_eq!((learnt.fit, learnt.probes, learnt.says_usage), (Fit::UNKNOWN, 0, false));
 }
 
-fn refused(models: &str, workload: &LlmWorkload, said: Said) -> String {
-    Fake::new(models, |_| said.clone()).learn(workload).unwrap_err()
+fn refused(models: &str, workload: &LlmWorkload, reply: ServerReply) -> String {
+    Fake::new(models, |_| reply.clone()).learn(workload).unwrap_err()
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn what_is_wrong_is_said_in_the_servers_words_with_the_next_move() {
     let named = LlmWorkload { model: "m".to_owned(), ..LlmWorkload::default() };
     let error = |text: &str| json!({"error": {"message": text}}).to_string();
     let two = r#"{"data":[{"id":"a"},{"id":"b"}]}"#;
-    for (status, body, wanted) in [
+    for (status, body, expected) in [
         (
             401,
             error("Incorrect API key"),
@@ -150,37 +157,37 @@ fn what_is_wrong_is_said_in_the_servers_words_with_the_next_move() {
             "without any text",
         ),
     ] {
-        let said = refused(MODELS, &named, Said::with(status, &body));
-        assert!(said.contains(wanted), "{said}");
+        let message = refused(MODELS, &named, ServerReply::with(status, &body));
+        assert!(message.contains(expected), "{message}");
     }
     let nameless = LlmWorkload::default();
-    let said = refused(two, &nameless, Said::with(200, ""));
-    assert!(said.contains("write --model with one of a, b"), "{said}");
-    let said = refused("{}", &nameless, Said::with(200, ""));
-    assert!(said.contains("no model is named") && said.contains("--model NAME"), "{said}");
+    let message = refused(two, &nameless, ServerReply::with(200, ""));
+    assert!(message.contains("write --model with one of a, b"), "{message}");
+    let message = refused("{}", &nameless, ServerReply::with(200, ""));
+    assert!(message.contains("no model is named") && message.contains("--model NAME"), "{message}");
 }
 
 #[test]
 fn requests_longer_than_the_context_are_refused_before_any_is_sent() {
-    let server = Fake::new(MODELS, |asked| good(asked, 2_000));
-    let asked = |input: u32, turns: u32| LlmWorkload {
+    let server = Fake::new(MODELS, |request| good(request, 2_000));
+    let workload = |input: u32, exchanges: u32| LlmWorkload {
         input_tokens: Length::Fixed(input),
-        turns,
+        turns: exchanges,
         ..LlmWorkload::default()
     };
-    assert!(server.learn(&asked(1_800, 1)).is_ok());
-    let said = server.learn(&asked(1_900, 1)).unwrap_err();
+    assert!(server.learn(&workload(1_800, 1)).is_ok());
+    let message = server.learn(&workload(1_900, 1)).unwrap_err();
     assert!(
-        said.contains("context of 2000 tokens, and 2028 are asked for: 1900 in, 128"),
-        "{said}"
+        message.contains("context of 2000 tokens, and 2028 are asked for: 1900 in, 128"),
+        "{message}"
     );
-    let said = server.learn(&asked(512, 9)).unwrap_err();
-    assert!(said.contains("at the end of a conversation"), "{said}");
+    let message = server.learn(&workload(512, 9)).unwrap_err();
+    assert!(message.contains("at the end of a conversation"), "{message}");
 }
 
 #[test]
 fn servers_of_one_run_have_one_model_and_take_the_same_fields() {
-    let server = Fake::new(MODELS, |asked| good(asked, 2_000));
+    let server = Fake::new(MODELS, |request| good(request, 2_000));
     let first = server.learn(&LlmWorkload::default()).unwrap();
     let less = Offers { ignore_eos: false, ..Offers::ALL };
     let refused = vec!["ignore_eos".to_owned()];

@@ -61,7 +61,7 @@ impl Frame {
         into.extend_from_slice(&self.head);
     }
 
-    /// Begins a part of its prompt: what follows is text, escaped as JSON wants it.
+    /// Begins a part of its prompt: what follows is text, escaped for JSON.
     pub(crate) fn begin_part(&self, role: Role, into: &mut Vec<u8>) {
         let opening: &[u8] = match (self.endpoint, role) {
             (Endpoint::Completions, _) => b"",
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_chat_has_its_parts_as_messages() {
-        let wanted = json!({
+        let expected = json!({
             "model": "a \"model\"",
             "messages": [
                 {"role": "system", "content": "one"},
@@ -142,19 +142,19 @@ mod tests {
             "max_tokens": 120,
             "min_tokens": 120,
         });
-        assert_eq!(body(Endpoint::Chat, Offers::ALL), wanted);
+        assert_eq!(body(Endpoint::Chat, Offers::ALL), expected);
     }
 
     #[test]
     fn a_completion_has_them_as_one_text_and_only_what_the_server_takes() {
         let limit = Limit::MaxCompletionTokens;
-        let wanted = json!({
+        let expected = json!({
             "model": "a \"model\"",
             "prompt": "one\ntwo \"2\"\n",
             "stream": true,
             "temperature": 0.5,
             "max_completion_tokens": 120,
         });
-        assert_eq!(body(Endpoint::Completions, Offers { limit, ..Offers::NONE }), wanted);
+        assert_eq!(body(Endpoint::Completions, Offers { limit, ..Offers::NONE }), expected);
     }
 }

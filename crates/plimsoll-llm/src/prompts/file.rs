@@ -1,14 +1,15 @@
 //! Prompts of the user's own (`--prompts FILE`): one a line as JSON, or a list of them.
 //!
 //! A prompt is `{"prompt": "…"}`, `{"messages": [{"role": …, "content": …}, …]}`, or a conversation
-//! as ShareGPT has it, whose first question is taken: `{"conversations": [{"from": "human", "value":
-//! "…"}, …]}`. `max_tokens` or `output_tokens` says how long its answer may be.
+//! as ShareGPT has it, whose first question is taken: `{"conversations": [{"from": "human",
+//! "value": "…"}, …]}`. `max_tokens` or `output_tokens` limits its answer. A prompt without a
+//! question is left out and counted: the usual files have some (SpecForge #482, vllm#28699).
 
 use serde_json::{Map, Value as Json, json};
 
 use super::FileError;
 use super::body::write_escaped;
-use super::words::write_salt;
+use super::word_sequence::write_salt;
 use crate::lengths::TOKENS_MAX;
 use crate::parameters::{Endpoint, Salt};
 
@@ -17,7 +18,11 @@ const PROMPTS_MAX: usize = 1 << 22;
 
 /// Prompts of a file, ready to be sent.
 #[derive(Debug)]
-pub(crate) struct UserPrompts(Vec<UserPrompt>);
+pub(crate) struct UserPrompts {
+    prompts: Vec<UserPrompt>,
+    /// Entries without a question.
+    left_out: usize,
+}
 
 /// One of them: bytes of JSON, and where among them a salt goes.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,11 +37,20 @@ pub(crate) struct UserPrompt {
 impl UserPrompts {
     /// How many there are; one at least.
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.prompts.len()
     }
 
-    pub(super) fn at(&self, place: usize) -> &UserPrompt {
-        &self.0[place]
+    /// The file's line in the report.
+    pub(crate) fn fact(&self, file: &str) -> String {
+        let left_out = match self.left_out {
+            0 => String::new(),
+            more => format!("; {more} without a question left out"),
+        };
+        format!("of {file} ({} prompts{left_out})", self.count())
+    }
+
+    pub(super) fn get(&self, index: usize) -> &UserPrompt {
+        &self.prompts[index]
     }
 
     /// Reads a file, named for messages.
@@ -46,14 +60,20 @@ impl UserPrompts {
         endpoint: Endpoint,
         salt: Salt,
     ) -> Result<Self, FileError> {
-        let error =
-            |place: String, reason: String| FileError { file: file.to_owned(), place, reason };
-        let mut prompts = Vec::new();
-        let mut add = |json: Json, place: &dyn Fn() -> String| {
-            let read = UserPrompt::of(json, endpoint, salt);
-            prompts.push(read.map_err(|reason| error(place(), reason))?);
+        let error = |location: String, reason: String| FileError {
+            file: file.to_owned(),
+            location,
+            reason,
+        };
+        let (mut prompts, mut left_out) = (Vec::new(), 0);
+        let mut add = |json: Json, location: &dyn Fn() -> String| {
+            let read = UserPrompt::from_json(json, endpoint, salt);
+            match read.map_err(|reason| error(location(), reason))? {
+                Some(prompt) => prompts.push(prompt),
+                None => left_out += 1,
+            }
             match prompts.len() > PROMPTS_MAX {
-                true => Err(error(place(), format!("more than {PROMPTS_MAX} prompts; cut it"))),
+                true => Err(error(location(), format!("more than {PROMPTS_MAX} prompts; cut it"))),
                 false => Ok(()),
             }
         };
@@ -69,20 +89,30 @@ impl UserPrompts {
                 if line.trim().is_empty() {
                     continue;
                 }
-                let place = || format!(":{number}");
-                let json = serde_json::from_str(line).map_err(|e| error(place(), e.to_string()))?;
-                add(json, &place)?;
+                let location = || format!(":{number}");
+                let json =
+                    serde_json::from_str(line).map_err(|e| error(location(), e.to_string()))?;
+                add(json, &location)?;
             }
         }
-        match prompts.is_empty() {
-            true => Err(error(String::new(), "it holds no prompt".to_owned())),
-            false => Ok(Self(prompts)),
+        match (prompts.len(), left_out) {
+            (0, 0) => Err(error(String::new(), "it holds no prompt".to_owned())),
+            (0, all) => Err(error(
+                String::new(),
+                format!(
+                    "none of its {all} entries asks anything; write {{\"prompt\": \"…\"}}, \
+                     {{\"messages\": […]}}, or {{\"conversations\": [{{\"from\": \"human\", \
+                     \"value\": \"…\"}}, …]}}"
+                ),
+            )),
+            _ => Ok(Self { prompts, left_out }),
         }
     }
 }
 
 impl UserPrompt {
-    fn of(json: Json, endpoint: Endpoint, salt: Salt) -> Result<Self, String> {
+    /// `None` if it has no question.
+    fn from_json(json: Json, endpoint: Endpoint, salt: Salt) -> Result<Option<Self>, String> {
         let Json::Object(mut fields) = json else {
             return Err("it is no object; write {\"prompt\": \"…\"}".to_owned());
         };
@@ -90,10 +120,19 @@ impl UserPrompt {
         let output_tokens = output_tokens.map(output_tokens_of).transpose()?;
         let prompt = match (fields.remove("prompt"), fields.remove("conversations")) {
             (Some(Json::String(prompt)), _) => Some(prompt),
-            (None, Some(turns)) => Some(first_question(&turns)?),
+            (None, Some(conversation)) => Some(first_question(&conversation)),
             _ => None,
         };
-        let (text, salt_at) = match (prompt, fields.remove("messages"), endpoint) {
+        let messages_of = fields.remove("messages");
+        let asks_nothing = match (&prompt, &messages_of) {
+            (Some(prompt), _) => prompt.trim().is_empty(),
+            (None, Some(Json::Array(list))) => list.is_empty(),
+            (None, _) => false,
+        };
+        if asks_nothing {
+            return Ok(None);
+        }
+        let (text, salt_at) = match (prompt, messages_of, endpoint) {
             (Some(prompt), _, Endpoint::Chat) => {
                 let message = json!({"role": "user", "content": prompt});
                 messages(vec![message], salt)?
@@ -111,7 +150,7 @@ impl UserPrompt {
                 return Err("it has neither prompt nor messages nor conversations".to_owned());
             }
         };
-        Ok(Self { text, salt_at, output_tokens })
+        Ok(Some(Self { text, salt_at, output_tokens }))
     }
 
     /// Appends it to a body, with a salt where there is one.
@@ -132,13 +171,12 @@ fn output_tokens_of(value: &Json) -> Result<u32, String> {
     tokens.ok_or_else(|| format!("{value} is no number of tokens of an answer"))
 }
 
-fn first_question(turns: &Json) -> Result<String, String> {
-    let is_human = |turn: &&Json| matches!(turn["from"].as_str(), Some("human" | "user"));
-    let first = turns.as_array().into_iter().flatten().find(is_human);
-    let text = first.and_then(|turn| turn["value"].as_str());
-    text.map(str::to_owned).ok_or_else(|| {
-        "its conversations hold no {\"from\": \"human\", \"value\": \"…\"}".to_owned()
-    })
+/// Empty if there is none.
+fn first_question(conversation: &Json) -> String {
+    let is_human = |message: &&Json| matches!(message["from"].as_str(), Some("human" | "user"));
+    let questions = conversation.as_array().into_iter().flatten().filter(is_human);
+    let mut texts = questions.filter_map(|message| message["value"].as_str());
+    texts.find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
 /// Messages as they stand within their list, and where among them a salt goes: at the beginning of
@@ -164,15 +202,12 @@ fn messages(list: Vec<Json>, salt: Salt) -> Result<(Vec<u8>, usize), String> {
             text.extend_from_slice(Json::Object(fields).to_string().as_bytes());
             continue;
         }
-        // The content that the salt begins stands first, so that its place is known.
+        // The content that the salt begins comes first, so that its position is known.
         let content = fields.remove("content");
         salt_at = write_content(content, salt, &mut text)?;
         write_fields(&fields, &mut text);
     }
-    match text.is_empty() {
-        true => Err("its messages are empty".to_owned()),
-        false => Ok((text, salt_at)),
-    }
+    Ok((text, salt_at))
 }
 
 /// Appends the beginning of a message to the end of its content. Answers with where that begins.
@@ -217,7 +252,7 @@ mod tests {
             bytes.push(b']');
             serde_json::from_slice(&bytes).unwrap()
         };
-        prompts.0.iter().map(written).collect()
+        prompts.prompts.iter().map(written).collect()
     }
 
     const MESSAGES: &str = r#"{"messages": [{"role": "system", "content": "be \"kind\""},
@@ -231,16 +266,19 @@ mod tests {
         let salted = ["0000000000000abc what\nnow", "0000000000000abc ä"].map(user);
         assert_eq!(sent(plain, Salt::First), salted);
         let list = format!("[{MESSAGES}]");
-        let wanted = |system: &str, question: &str| {
+        let expected = |system: &str, question: &str| {
             json!([
                 {"role": "system", "content": system},
                 {"role": "user", "content": question, "name": "ann"},
             ])
         };
-        assert_eq!(sent(&list, Salt::None), [wanted("be \"kind\"", "hi")]);
-        assert_eq!(sent(&list, Salt::First), [wanted("0000000000000abc be \"kind\"", "hi")]);
-        assert_eq!(sent(&list, Salt::AfterPrefix), [wanted("be \"kind\"", "0000000000000abc hi")]);
-        assert_eq!(read(&list, Salt::First).unwrap().at(0).output_tokens, Some(9));
+        assert_eq!(sent(&list, Salt::None), [expected("be \"kind\"", "hi")]);
+        assert_eq!(sent(&list, Salt::First), [expected("0000000000000abc be \"kind\"", "hi")]);
+        assert_eq!(
+            sent(&list, Salt::AfterPrefix),
+            [expected("be \"kind\"", "0000000000000abc hi")]
+        );
+        assert_eq!(read(&list, Salt::First).unwrap().get(0).output_tokens, Some(9));
     }
 
     #[test]
@@ -250,29 +288,56 @@ mod tests {
         assert_eq!(sent(text, Salt::None), [json!([{"role": "user", "content": "why"}])]);
     }
 
+    /// SpecForge #482, aiperf #798: entries without a question are in the usual file.
+    #[test]
+    fn entries_that_ask_nothing_are_left_out_and_counted() {
+        let asks =
+            |question: &str| json!({"conversations": [{"from": "human", "value": question}]});
+        let answer = json!({"conversations": [{"from": "gpt", "value": "As an AI I cannot"}]});
+        let list =
+            json!([asks("sky?"), {"conversations": []}, asks("line?"), answer, asks("haiku?")]);
+        let read = read(&list.to_string(), Salt::None).unwrap();
+        assert_eq!(read.fact("f"), "of f (3 prompts; 2 without a question left out)");
+        // As lines; other entries without a question; the first real question.
+        let later = json!({"conversations": [{"from": "human", "value": " "},
+            {"from": "human", "value": "now?"}]});
+        let lines = [
+            json!({"conversations": null}),
+            asks("\n"),
+            later,
+            json!({"prompt": ""}),
+            json!({"messages": []}),
+            json!({"prompt": "why?"}),
+        ];
+        let lines = lines.map(|line| line.to_string()).join("\n");
+        let user = |text: &str| json!([{"role": "user", "content": text}]);
+        assert_eq!(sent(&lines, Salt::None), [user("now?"), user("why?")]);
+    }
+
     #[test]
     fn content_that_is_no_text_is_sent_as_it_stands_or_not_at_all() {
         let text =
             r#"{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}"#;
         assert!(read(text, Salt::First).unwrap_err().contains("workload.salt = \"none\""));
-        let wanted = json!([{"role": "user", "content": [{"type": "text", "text": "a"}]}]);
-        assert_eq!(sent(text, Salt::None), [wanted]);
+        let expected = json!([{"role": "user", "content": [{"type": "text", "text": "a"}]}]);
+        assert_eq!(sent(text, Salt::None), [expected]);
     }
 
     #[test]
     fn a_mistake_is_named_with_its_place() {
-        for (text, said) in [
+        for (text, message) in [
             ("", "p: it holds no prompt"),
             ("{\"prompt\": \"a\"}\nhello", "p:2: expected value"),
             ("[{\"prompt\": \"a\"}, 3]", "p, prompt 2: it is no object"),
             ("{\"text\": \"a\"}", "p:1: it has neither prompt nor messages"),
-            ("{\"messages\": []}", "p:1: its messages are empty"),
+            ("{\"messages\": []}", "p: none of its 1 entries asks anything; write {\"prompt"),
+            ("{\"messages\": []}\n{\"prompt\": \" \"}", "p: none of its 2 entries"),
             ("{\"messages\": [{\"content\": \"a\"}]}", "p:1: a message has no role"),
             ("{\"prompt\": \"a\", \"max_tokens\": 0}", "p:1: 0 is no number of tokens"),
-            ("{\"conversations\": []}", "p:1: its conversations hold no"),
+            ("[{\"conversations\": []}]", "p: none of its 1 entries asks anything"),
         ] {
             let error = read(text, Salt::First).unwrap_err();
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
         let chat = UserPrompts::read(
             MESSAGES.replace('\n', "").as_str(),

@@ -1,20 +1,19 @@
-//! What the requests of a load point say. The body of a request follows from the run's seed, the
-//! point's nonce and the request's number, which counts over all clients and agents: nothing is
-//! remembered of it, and no two are alike unless the suite shares them.
+//! The content of the requests of a load point. The body of a request follows from the run's seed,
+//! the point's nonce and the request's number, which counts over all clients and agents: bodies are
+//! not stored, and no two are alike unless the suite shares them.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`words`] | what prompts are made of |
-//! | [`fit`] | how many words make how many tokens |
+//! | [`word_sequence`] | what prompts are made of |
+//! | [`fit`] | the relation of words to tokens |
 //! | [`body`] | the JSON around them |
 //! | [`file`] | prompts of the user's own |
 //! | [`trace`] | recorded loads |
 
 pub(crate) mod body;
 pub(crate) mod file;
-pub(crate) mod fit;
 pub(crate) mod trace;
-pub(crate) mod words;
+pub(crate) mod word_sequence;
 
 use std::sync::Arc;
 
@@ -24,33 +23,33 @@ use crate::lengths::Length;
 use crate::parameters::{LlmWorkload, Salt};
 use body::{Frame, Role};
 use file::UserPrompts;
-use fit::Fit;
 use trace::{BLOCK_TOKENS, Row, Trace};
-use words::{Words, write_salt};
+use word_sequence::Fit;
+use word_sequence::{WordSequence, write_salt};
 
 /// Keeps what follows from a request's number apart.
 mod stream {
     pub(super) const INPUT: u64 = 1;
     pub(super) const OUTPUT: u64 = 2;
     pub(super) const SALT: u64 = 3;
-    pub(super) const WORDS: u64 = 4;
+    pub(super) const WORD: u64 = 4;
     pub(super) const WHICH_PREFIX: u64 = 5;
     pub(super) const PREFIX: u64 = 6;
     pub(super) const BLOCK: u64 = 7;
-    pub(super) const TURN: u64 = 8;
+    pub(super) const MESSAGE: u64 = 8;
     pub(super) const USER: u64 = 9;
 }
 
-/// Words that begin a block and tell it from all others.
-const BLOCK_MARK_WORDS: u32 = 4;
+/// Number of words that begin a block and distinguish it from all others.
+const BLOCK_MARK_WORD_COUNT: u32 = 4;
 
 /// Why a file of the user's cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}{place}: {reason}")]
+#[error("{file}{location}: {reason}")]
 pub(crate) struct FileError {
     pub(crate) file: String,
     /// `:LINE`, or which of a list; empty for the file as a whole.
-    pub(crate) place: String,
+    pub(crate) location: String,
     pub(crate) reason: String,
 }
 
@@ -58,7 +57,7 @@ pub(crate) struct FileError {
 #[derive(Debug)]
 pub(crate) struct Prompts {
     seed: u64,
-    words: Arc<Words>,
+    word_sequence: Arc<WordSequence>,
     frame: Frame,
     fit: Fit,
     salt: Salt,
@@ -81,20 +80,20 @@ pub(crate) enum Source {
 pub(crate) struct Made {
     input: Length,
     output: Length,
-    prefix_words: u32,
+    prefix_word_count: u32,
     prefixes: u32,
-    turn: Length,
+    message: Length,
 }
 
 impl Made {
-    /// As a suite wants them.
+    /// As a suite requests them.
     pub(crate) fn new(workload: &LlmWorkload, fit: Fit) -> Self {
         Self {
             input: workload.input_tokens,
             output: workload.output_tokens,
-            prefix_words: fit.words_of_part(workload.prefix_tokens),
+            prefix_word_count: fit.part_word_count(workload.prefix_tokens),
             prefixes: workload.prefixes,
-            turn: workload.turn_tokens,
+            message: workload.turn_tokens,
         }
     }
 }
@@ -111,13 +110,13 @@ pub(crate) struct Number {
 impl Prompts {
     /// Requests in this frame.
     pub(crate) fn new(
-        (seed, words): (u64, Arc<Words>),
+        (seed, word_sequence): (u64, Arc<WordSequence>),
         frame: Frame,
         fit: Fit,
         salt: Salt,
         source: Source,
     ) -> Self {
-        Self { seed, words, frame, fit, salt, source }
+        Self { seed, word_sequence, frame, fit, salt, source }
     }
 
     /// Tokens that the answer to a request may have.
@@ -127,7 +126,7 @@ impl Prompts {
             Source::Made(made) => drawn(made.output),
             Source::Trace(trace) => row_of(trace, index).output_tokens,
             Source::File { prompts, output } => {
-                let own = prompts.at(self.own_place(prompts, index)).output_tokens;
+                let own = prompts.get(self.own_index(prompts, index)).output_tokens;
                 own.unwrap_or_else(|| drawn(*output))
             }
         }
@@ -141,15 +140,15 @@ impl Prompts {
             Source::Trace(trace) => self.write_row(trace, number, into),
             Source::File { prompts, .. } => {
                 let salt = (self.salt != Salt::None).then(|| salt_of(number));
-                prompts.at(self.own_place(prompts, number.index)).write(salt, into);
+                prompts.get(self.own_index(prompts, number.index)).write(salt, into);
             }
         }
         self.frame.end(self.output_tokens(number.index), into);
     }
 
-    /// Appends the body of a request that goes on with a conversation, whose parts so far are in
+    /// Appends the body of a request that continues a conversation, whose parts so far are in
     /// `history`.
-    pub(crate) fn write_turn(&self, history: &[u8], number: Number, into: &mut Vec<u8>) {
+    pub(crate) fn write_exchange(&self, history: &[u8], number: Number, into: &mut Vec<u8>) {
         self.frame.begin(into);
         into.extend_from_slice(history);
         self.frame.end(self.output_tokens(number.index), into);
@@ -162,36 +161,37 @@ impl Prompts {
         }
     }
 
-    /// Appends an answer, escaped as JSON wants it, and the next question.
+    /// Appends an answer, escaped for JSON, and the next question.
     pub(crate) fn grow_history(&self, answer: &[u8], number: Number, history: &mut Vec<u8>) {
         let Source::Made(made) = &self.source else { return };
-        let turn_tokens = made.turn.draw(self.own(stream::TURN, number.index));
+        let message_tokens = made.message.draw(self.own(stream::MESSAGE, number.index));
         self.part(Role::Assistant, history, |into| into.extend_from_slice(answer));
-        let words = self.fit.words_of_part(turn_tokens).max(1);
+        let word_count = self.fit.part_word_count(message_tokens).max(1);
         self.part(Role::User, history, |into| {
-            self.words.write(self.own(stream::WORDS, number.index), words, into);
+            self.word_sequence.write(self.own(stream::WORD, number.index), word_count, into);
         });
     }
 
     /// A system prompt, where there is one, and a question.
     fn write_opening(&self, made: &Made, number: Number, into: &mut Vec<u8>) {
         let input = made.input.draw(self.own(stream::INPUT, number.index));
-        let words = self.fit.words_of_prompt(input).saturating_sub(made.prefix_words).max(1);
+        let word_count =
+            self.fit.prompt_word_count(input).saturating_sub(made.prefix_word_count).max(1);
         let is_first = self.salt == Salt::First;
-        if made.prefix_words > 0 {
+        if made.prefix_word_count > 0 {
             let which = rng::key(&[self.seed, stream::WHICH_PREFIX, number.index]);
             let which = rng::below(which, u64::from(made.prefixes));
             let prefix = rng::key(&[number.nonce, stream::PREFIX, which]);
             self.part(Role::System, into, |into| {
                 write_salt(if is_first { salt_of(number) } else { prefix }, into);
-                self.words.write(prefix, made.prefix_words, into);
+                self.word_sequence.write(prefix, made.prefix_word_count, into);
             });
         }
         self.part(Role::User, into, |into| {
-            if made.prefix_words == 0 || !is_first {
+            if made.prefix_word_count == 0 || !is_first {
                 write_salt(salt_of(number), into);
             }
-            self.words.write(self.own(stream::WORDS, number.index), words, into);
+            self.word_sequence.write(self.own(stream::WORD, number.index), word_count, into);
         });
     }
 
@@ -200,18 +200,22 @@ impl Prompts {
     fn write_row(&self, trace: &Trace, number: Number, into: &mut Vec<u8>) {
         let row = row_of(trace, number.index);
         let blocks = trace.blocks(row);
-        let words = self.fit.words_of_prompt(row.input_tokens);
+        let word_count = self.fit.prompt_word_count(row.input_tokens);
         self.part(Role::User, into, |into| {
             if blocks.is_empty() {
                 write_salt(salt_of(number), into);
-                return self.words.write(self.own(stream::WORDS, number.index), words, into);
+                return self.word_sequence.write(
+                    self.own(stream::WORD, number.index),
+                    word_count,
+                    into,
+                );
             }
             let round = number.index / trace.rows.len() as u64;
-            let mut left = words;
+            let mut left = word_count;
             for (at, block) in blocks.iter().enumerate() {
                 let share = match at {
-                    0 => self.fit.words_of_prompt(BLOCK_TOKENS),
-                    _ => self.fit.words_of_part(BLOCK_TOKENS),
+                    0 => self.fit.prompt_word_count(BLOCK_TOKENS),
+                    _ => self.fit.part_word_count(BLOCK_TOKENS),
                 };
                 let is_last = at + 1 == blocks.len();
                 let count = if is_last { left } else { share.min(left) };
@@ -222,12 +226,12 @@ impl Prompts {
         });
     }
 
-    fn write_block(&self, key: u64, words: u32, into: &mut Vec<u8>) {
-        let mark = words.min(BLOCK_MARK_WORDS);
+    fn write_block(&self, key: u64, word_count: u32, into: &mut Vec<u8>) {
+        let mark = word_count.min(BLOCK_MARK_WORD_COUNT);
         (0..mark).for_each(|word| {
-            self.words.write(rng::key(&[key, u64::from(word)]), 1, into);
+            self.word_sequence.write(rng::key(&[key, u64::from(word)]), 1, into);
         });
-        self.words.write(key, words - mark, into);
+        self.word_sequence.write(key, word_count - mark, into);
     }
 
     fn part(&self, role: Role, into: &mut Vec<u8>, text: impl FnOnce(&mut Vec<u8>)) {
@@ -242,7 +246,7 @@ impl Prompts {
     }
 
     /// Which of the user's prompts a request sends: each once before any comes again.
-    fn own_place(&self, prompts: &UserPrompts, index: u64) -> usize {
+    fn own_index(&self, prompts: &UserPrompts, index: u64) -> usize {
         let count = prompts.count() as u64;
         let pass = rng::key(&[self.seed, stream::USER, index / count]);
         permuted(index % count, count, pass) as usize
@@ -257,8 +261,8 @@ fn salt_of(number: Number) -> u64 {
     rng::key(&[number.nonce, stream::SALT, number.index])
 }
 
-/// Place `at` of an order of `count` that follows from `key`: a step that has no divisor in common
-/// with their number meets each once.
+/// Index at position `at` of a permutation of `count` that `key` determines: a step coprime to
+/// `count` visits each index once.
 fn permuted(at: u64, count: u64, key: u64) -> u64 {
     let mut step = rng::below(key, count).max(1);
     while common_divisor(step, count) > 1 {

@@ -14,7 +14,7 @@ fn prompts(workload: &LlmWorkload, seed: u64) -> Prompts {
 
 fn with(workload: &LlmWorkload, seed: u64, source: Source) -> Prompts {
     let frame = Frame::new("m", workload.endpoint, Offers::ALL, &workload.extra);
-    Prompts::new((seed, Arc::new(Words::new(seed))), frame, FIT, workload.salt, source)
+    Prompts::new((seed, Arc::new(WordSequence::new(seed))), frame, FIT, workload.salt, source)
 }
 
 fn body(prompts: &Prompts, nonce: u64, index: u64) -> String {
@@ -65,9 +65,9 @@ fn no_prompt_begins_like_another_over_clients_points_and_runs() {
 #[test]
 fn a_prompt_has_the_words_that_its_tokens_need() {
     let one = prompts(&LlmWorkload::default(), 1);
-    let said = messages(&body(&one, 1, 1));
+    let sent = messages(&body(&one, 1, 1));
     // (512 - 20) / 1.25, the salt before them.
-    assert_eq!((said.len(), word_count(&said[0])), (1, 394 + 1));
+    assert_eq!((sent.len(), word_count(&sent[0])), (1, 394 + 1));
     let json: Json = serde_json::from_str(&body(&one, 1, 1)).unwrap();
     assert_eq!((&json["max_tokens"], &json["min_tokens"]), (&128.into(), &128.into()));
 }
@@ -82,8 +82,8 @@ fn a_shared_system_prompt_is_the_same_for_those_that_have_it_and_new_at_each_poi
     };
     assert_eq!(systems(1).len(), 3);
     assert!(systems(1).is_disjoint(&systems(2)));
-    let said = messages(&body(&one, 1, 1));
-    assert_eq!((word_count(&said[0]), word_count(&said[1])), (80 + 1, 314 + 1));
+    let sent = messages(&body(&one, 1, 1));
+    assert_eq!((word_count(&sent[0]), word_count(&sent[1])), (80 + 1, 314 + 1));
 
     let alone = prompts(&LlmWorkload { salt: Salt::First, ..workload }, 1);
     let systems = (0..200).map(|index| messages(&body(&alone, 1, index)).swap_remove(0));
@@ -97,10 +97,10 @@ fn a_conversation_grows_by_the_answers_and_the_next_questions() {
         let number = Number { nonce: 1, index: 4 };
         let (mut history, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
         one.begin_history(number, &mut history);
-        one.write_turn(&history, number, &mut first);
+        one.write_exchange(&history, number, &mut first);
         assert_eq!(String::from_utf8(first.clone()).unwrap(), body(&one, 1, 4));
         one.grow_history(b"so \\\"it\\\" is", Number { index: 5, ..number }, &mut history);
-        one.write_turn(&history, number, &mut second);
+        one.write_exchange(&history, number, &mut second);
         let json: Json = serde_json::from_slice(&second).unwrap();
         let text = match endpoint {
             Endpoint::Chat => json["messages"][1]["content"].as_str().unwrap(),
@@ -108,8 +108,8 @@ fn a_conversation_grows_by_the_answers_and_the_next_questions() {
         };
         assert_eq!(text, "so \"it\" is");
         if endpoint == Endpoint::Chat {
-            let said = messages(std::str::from_utf8(&second).unwrap());
-            assert_eq!((said.len(), word_count(&said[2])), (3, 51), "64 tokens");
+            let sent = messages(std::str::from_utf8(&second).unwrap());
+            assert_eq!((sent.len(), word_count(&sent[2])), (3, 51), "64 tokens");
         }
     }
 }
@@ -126,16 +126,16 @@ fn prompts_of_a_trace_begin_alike_where_their_blocks_do() {
          {\"timestamp\":2,\"input_length\":1300,\"output_length\":8,\"hash_ids\":[4,5,7]}\n\
          {\"timestamp\":3,\"input_length\":300,\"output_length\":9,\"hash_ids\":[8]}\n",
     );
-    let said = |nonce, index| messages(&body(&one, nonce, index)).swap_remove(0);
+    let sent = |nonce, index| messages(&body(&one, nonce, index)).swap_remove(0);
     let alike = |a: &str, b: &str| {
         a.split_whitespace().zip(b.split_whitespace()).take_while(|(a, b)| a == b).count()
     };
-    let (a, b, c) = (said(1, 0), said(1, 1), said(1, 2));
+    let (a, b, c) = (sent(1, 0), sent(1, 1), sent(1, 2));
     let of_two_blocks = 394 + 410;
     assert!((of_two_blocks..of_two_blocks + 4).contains(&alike(&a, &b)), "{}", alike(&a, &b));
     assert_eq!([word_count(&a), word_count(&b), word_count(&c)], [944, 1_024, 224]);
-    assert!(alike(&a, &c) < 3 && alike(&a, &said(2, 0)) < 3, "another point begins anew");
-    assert!(alike(&a, &said(1, 3)) < 3, "and so does the trace when it begins again");
+    assert!(alike(&a, &c) < 3 && alike(&a, &sent(2, 0)) < 3, "another point begins anew");
+    assert!(alike(&a, &sent(1, 3)) < 3, "and so does the trace when it begins again");
     let tokens = (0..4).map(|index| one.output_tokens(index));
     assert_eq!(tokens.collect::<Vec<_>>(), [7, 8, 9, 7]);
 }
@@ -143,8 +143,8 @@ fn prompts_of_a_trace_begin_alike_where_their_blocks_do() {
 #[test]
 fn prompts_of_a_trace_without_blocks_share_nothing() {
     let one = recorded("Timestamp,Request tokens,Response tokens\n1,200,5\n2,200,5\n");
-    let said: BTreeSet<String> = (0..50).map(|i| body(&one, 1, i)[..60].to_owned()).collect();
-    assert_eq!(said.len(), 50);
+    let sent: BTreeSet<String> = (0..50).map(|i| body(&one, 1, i)[..60].to_owned()).collect();
+    assert_eq!(sent.len(), 50);
 }
 
 #[test]

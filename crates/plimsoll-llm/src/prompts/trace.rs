@@ -1,4 +1,5 @@
-//! Recorded loads (`--trace FILE`): when each request was sent, and how long prompt and answer were.
+//! Recorded loads (`--trace FILE`): when each request was sent, and how long prompt and answer
+//! were.
 //!
 //! | format | by | a line or row has |
 //! | --- | --- | --- |
@@ -6,11 +7,12 @@
 //! | CSV | Azure | `TIMESTAMP` (date and time), `ContextTokens`, `GeneratedTokens` |
 //! | CSV | BurstGPT | `Timestamp` (s), `Request tokens`, `Response tokens`; no response is a failed call |
 
-mod csv;
-
 use std::io::BufRead;
 use std::ops::Range;
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos};
 use serde::Deserialize;
 
@@ -51,8 +53,8 @@ pub(crate) struct Row {
 }
 
 impl Trace {
-    /// Names of the blocks that a row's prompt is made of: where those of two rows begin alike, so do
-    /// their prompts. Empty where the trace has none.
+    /// Names of the blocks that a row's prompt is made of: where those of two rows begin alike, so
+    /// do their prompts. Empty where the trace has none.
     pub(crate) fn blocks(&self, row: &Row) -> &[u64] {
         &self.blocks[row.blocks.start as usize..row.blocks.end as usize]
     }
@@ -67,7 +69,7 @@ impl Trace {
 pub(crate) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Trace, FileError> {
     let error = |line: Option<u64>, reason: String| FileError {
         file: file.to_owned(),
-        place: line.map_or_else(String::new, |line| format!(":{line}")),
+        location: line.map_or_else(String::new, |line| format!(":{line}")),
         reason,
     };
     let mut reading = Reading::default();
@@ -105,7 +107,7 @@ impl Lines<'_> {
 /// What has been read, times not yet counted from the first.
 #[derive(Default)]
 struct Reading {
-    columns: Option<csv::Columns>,
+    columns: Option<Columns>,
     /// With the time in nanoseconds since the trace's own zero.
     rows: Vec<(i128, Row)>,
     blocks: Vec<u64>,
@@ -122,7 +124,7 @@ struct JsonRow {
     hash_ids: Vec<u64>,
 }
 
-/// A row as its format says it.
+/// A row as in its format.
 struct RawRow<'a> {
     at_ns: i128,
     input_tokens: f64,
@@ -146,7 +148,7 @@ impl Reading {
         }
         let Some(columns) = &self.columns else {
             if self.rows.is_empty() {
-                self.columns = Some(csv::Columns::of(line)?);
+                self.columns = Some(Columns::from_header(line)?);
                 return Ok(());
             }
             return Err("this line is not JSON as those before it are".to_owned());
@@ -206,19 +208,95 @@ fn tokens(number: f64, of: &str) -> Result<u32, String> {
 fn nanos(time: f64, unit_ns: u64) -> Result<i128, String> {
     let ns = time * unit_ns as f64;
     // Up to the year 2262, which also bounds what follows.
-    match ns.abs() < 9.2e18 {
-        true => Ok(ns as i128),
-        false => Err(format!("{time} is no time")),
-    }
+    if ns.abs() < 9.2e18 { Ok(ns as i128) } else { Err(format!("{time} is no time")) }
 }
 
-/// Without the place, which counts within the line.
+/// Without the position, which counts within the line.
 fn json_reason(error: serde_json::Error) -> String {
-    let said = error.to_string();
-    let what = said.split(" at line ").next().unwrap_or(&said);
+    let message = error.to_string();
+    let what = message.split(" at line ").next().unwrap_or(&message);
     format!(
         "{what}; a line has timestamp (ms), input_length and output_length, and may have hash_ids"
     )
+}
+
+/// Where a file has what a row needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Columns {
+    at: usize,
+    input: usize,
+    output: usize,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Azure,
+    BurstGpt,
+}
+
+impl Columns {
+    /// From the line that names the columns.
+    fn from_header(head: &str) -> Result<Self, String> {
+        let names: Vec<String> = fields(head).map(|name| name.to_ascii_lowercase()).collect();
+        let find = |column: &str| names.iter().position(|name| name == column);
+        let formats = [
+            (Source::Azure, "contexttokens", "generatedtokens"),
+            (Source::BurstGpt, "request tokens", "response tokens"),
+        ];
+        let columns = formats.into_iter().find_map(|(source, input, output)| {
+            let (input, output) = (find(input)?, find(output)?);
+            Some(Self { at: find("timestamp")?, input, output, source })
+        });
+        columns.ok_or_else(|| {
+            "no format that is known: a trace is JSON lines with timestamp, input_length and \
+             output_length (Mooncake), or CSV whose first line has TIMESTAMP, ContextTokens and \
+             GeneratedTokens (Azure), or Timestamp, Request tokens and Response tokens (BurstGPT)"
+                .to_owned()
+        })
+    }
+
+    /// An answer without tokens is a call that failed.
+    fn zero_is_failed(self) -> bool {
+        self.source == Source::BurstGpt
+    }
+
+    fn read(self, line: &str) -> Result<RawRow<'static>, String> {
+        let fields: Vec<&str> = fields(line).collect();
+        let field = |at: usize| {
+            let last = self.at.max(self.input).max(self.output) + 1;
+            fields
+                .get(at)
+                .copied()
+                .ok_or_else(|| format!("{} columns, and {last} are needed", fields.len()))
+        };
+        let number = |at: usize| {
+            let text = field(at)?;
+            text.parse::<f64>().map_err(|_| format!("{text:?} is no number"))
+        };
+        let at_ns = match self.source {
+            Source::Azure => date_ns(field(self.at)?)?,
+            Source::BurstGpt => nanos(number(self.at)?, NANOS_PER_SECOND)?,
+        };
+        let (input_tokens, output_tokens) = (number(self.input)?, number(self.output)?);
+        Ok(RawRow { at_ns, input_tokens, output_tokens, blocks: &[] })
+    }
+}
+
+/// Fields of a line. No needed field contains a comma.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|field| field.trim().trim_matches('"'))
+}
+
+/// `2023-11-16 18:17:03.9799600`, with `T` for the space or an offset behind it too, as nanoseconds
+/// since 1970.
+fn date_ns(text: &str) -> Result<i128, String> {
+    let with_offset = || text.parse::<Timestamp>().ok();
+    let of_utc = || TimeZone::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok();
+    // A date alone would be read as its midnight.
+    let at = text.contains(':').then(|| with_offset().or_else(of_utc)).flatten();
+    at.map(Timestamp::as_nanosecond)
+        .ok_or_else(|| format!("{text:?} is no time; write for example 2023-11-16 18:17:03.97996"))
 }
 
 #[cfg(test)]

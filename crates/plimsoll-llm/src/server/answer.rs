@@ -1,11 +1,14 @@
-//! An answer under way: its tokens as chunks of an event stream, or as one reply at its end.
+//! An answer in progress: its tokens as chunks of an event stream, or as one reply at its end.
 
 use std::io::Write as _;
 
-use super::config::{LlmConfig, UsageStyle};
+use plimsoll_servers::web::{Reply, Status};
+
 use super::log::Row;
+use super::reply::JSON;
 use super::request::{Finish, Kind};
 use super::tokens::Answer;
+use super::{LlmConfig, UsageStyle};
 
 /// The answer that a request gets.
 #[derive(Debug)]
@@ -14,7 +17,7 @@ pub(super) struct Answering {
     pub(super) id: u64,
     kind: Kind,
     stream: Option<UsageStyle>,
-    words: Answer,
+    answer: Answer,
     output_tokens: u32,
     finish: Finish,
     /// Of every event of a stream, up to the choices.
@@ -26,7 +29,7 @@ pub(super) struct Answering {
     /// Chunks that are written and not yet handed to the kernel: when the first was due.
     unsent_since_ns: Option<u64>,
     pub(super) row: Row,
-    pub(super) is_over: bool,
+    pub(super) is_finished: bool,
 }
 
 /// What becomes an answer.
@@ -34,7 +37,7 @@ pub(super) struct Start {
     pub(super) id: u64,
     pub(super) kind: Kind,
     pub(super) stream: Option<UsageStyle>,
-    pub(super) words: Answer,
+    pub(super) answer: Answer,
     pub(super) finish: Finish,
     pub(super) created_s: u64,
     pub(super) output_tokens: u32,
@@ -43,7 +46,7 @@ pub(super) struct Start {
 
 impl Answering {
     pub(super) fn new(start: Start, config: &LlmConfig) -> Self {
-        let Start { id, kind, stream, words, finish, created_s, output_tokens, row } = start;
+        let Start { id, kind, stream, answer, finish, created_s, output_tokens, row } = start;
         let (name, object) = match (kind, stream) {
             (Kind::Chat, Some(_)) => ("chatcmpl", "chat.completion.chunk"),
             (Kind::Chat, None) => ("chatcmpl", "chat.completion"),
@@ -57,8 +60,8 @@ impl Answering {
         Self {
             id,
             kind,
-            stream: stream.map(|asked| asked.min(config.usage)),
-            words,
+            stream: stream.map(|requested| requested.min(config.usage)),
+            answer,
             output_tokens,
             finish,
             prefix,
@@ -67,7 +70,7 @@ impl Answering {
             tokens_in_text: 0,
             unsent_since_ns: None,
             row,
-            is_over: false,
+            is_finished: false,
         }
     }
 
@@ -76,14 +79,16 @@ impl Answering {
         if self.stream.is_none() {
             return;
         }
-        out.extend_from_slice(STREAM_HEAD);
-        if config.closes_after_stream {
-            out.extend_from_slice(b"keep-alive: timeout=5, max=100\r\n");
-        }
-        out.extend_from_slice(b"\r\n");
+        let fields = match config.closes_after_stream {
+            true => "cache-control: no-cache\r\nkeep-alive: timeout=5, max=100\r\n",
+            false => "cache-control: no-cache\r\n",
+        };
+        let content_type = "text/event-stream; charset=utf-8";
+        Reply { status: Status::Ok, content_type, fields: fields.into(), body: None }
+            .write_head(out);
     }
 
-    /// A comment, so that nobody on the way believes the connection dead.
+    /// A comment, so that no proxy considers the connection dead.
     pub(super) fn write_ping(&self, out: &mut Vec<u8>) {
         if self.stream.is_some() {
             out.extend_from_slice(b"8\r\n: ping\n\n\r\n");
@@ -96,7 +101,7 @@ impl Answering {
 
     /// Takes the next token, and writes what is to be sent of it.
     pub(super) fn take_token(&mut self, at_ns: u64, config: &LlmConfig, out: &mut Vec<u8>) {
-        let Some(word) = self.words.next() else { return };
+        let Some(word) = self.answer.next() else { return };
         let key = self.key(config);
         let space = if self.row.output_tokens == 0 { "" } else { " " };
         self.row.output_tokens += 1;
@@ -108,8 +113,8 @@ impl Answering {
         text.push_str(space);
         text.push_str(word);
         let is_last = self.row.output_tokens == self.output_tokens;
-        let is_turn = self.row.output_tokens == config.reasoning_tokens;
-        let is_full = self.tokens_in_text >= config.tokens_per_chunk || is_turn;
+        let ends_reasoning = self.row.output_tokens == config.reasoning_tokens;
+        let is_full = self.tokens_in_text >= config.tokens_per_chunk || ends_reasoning;
         if self.stream.is_some() && (is_full || is_last) {
             if self.row.chunks == 0 && self.kind == Kind::Chat {
                 self.write_choice(
@@ -125,7 +130,7 @@ impl Answering {
         if is_last {
             self.end(config, out);
             self.note_due(at_ns);
-            self.is_over = true;
+            self.is_finished = true;
         }
     }
 
@@ -189,7 +194,7 @@ impl Answering {
         out.push(b'}');
     }
 
-    /// An event in a chunk of HTTP's, whose length of four digits is put in when it is known.
+    /// An event in a chunk of HTTP's, whose length of four digits is filled in once it is known.
     fn event(&self, out: &mut Vec<u8>, rest: impl FnOnce(&Self, &mut Vec<u8>)) {
         let start = out.len();
         out.extend_from_slice(b"0000\r\ndata: ");
@@ -237,7 +242,7 @@ impl Answering {
             self.write_usage(config, &mut body);
         }
         body.push(b'}');
-        super::reply::write_whole(out, super::reply::Whole::json(&body));
+        Reply::new(Status::Ok, JSON, body).write(out);
     }
 
     fn write_usage(&self, config: &LlmConfig, out: &mut Vec<u8>) {
@@ -256,19 +261,12 @@ impl Answering {
 }
 
 const REASONING: &str = "\"delta\":{\"reasoning_content\":\"";
-const STREAM_HEAD: &[u8] = concat!(
-    "HTTP/1.1 200 OK\r\nserver: plimsoll/",
-    env!("CARGO_PKG_VERSION"),
-    "\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
-     transfer-encoding: chunked\r\n"
-)
-.as_bytes();
 
-/// Puts the length of what follows `0000\r\n` at `start` in the place of the zeros.
+/// Puts the length of what follows `0000\r\n` at `start` over the zeros.
 fn put_length(out: &mut [u8], start: usize) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let length = out.len() - start - 6;
-    for (place, shift) in (start..start + 4).zip([12, 8, 4, 0]) {
-        out[place] = DIGITS[(length >> shift) & 15];
+    for (index, shift) in (start..start + 4).zip([12, 8, 4, 0]) {
+        out[index] = DIGITS[(length >> shift) & 15];
     }
 }

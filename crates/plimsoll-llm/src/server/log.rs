@@ -1,4 +1,4 @@
-//! What happened to each request, and how late chunks were: for whoever judges a client by it.
+//! What happened to each request, and how late chunks were: for checking a client against it.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(super) struct Row {
     pub(super) is_whole: bool,
 }
 
-/// All requests, if they are wanted, and the lateness of all chunks.
+/// All requests, if requested, and the lateness of all chunks.
 pub(super) struct Log {
     rows: Option<log::Log<Row>>,
     late: Times,
@@ -83,13 +83,13 @@ impl Log {
         })
     }
 
-    /// The same as servers of other protocols write it, to which a calibration is held.
+    /// The same in the format of the servers of other protocols, for calibrations.
     pub(super) fn write_calibrated(&self, path: &Path, spec: &CalibratedSpec) -> io::Result<()> {
         let mut calibrated = log::Log::new(ROWS_MAX);
         let rows = self.rows.iter().flat_map(log::Log::rows).filter(|row| row.is_whole);
         for Row { arrival_ns, first_due_ns, first_sent_ns, .. } in rows.copied() {
-            let (departure_ns, sent_ns) = (first_due_ns, first_sent_ns);
-            calibrated.add(log::Row { arrival_ns, departure_ns, sent_ns, key: None });
+            let (completion_ns, sent_ns) = (first_due_ns, first_sent_ns);
+            calibrated.add(log::Row { arrival_ns, completion_ns, sent_ns, key: None });
         }
         calibrated.write(path, spec, None)
     }

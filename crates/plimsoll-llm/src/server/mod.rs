@@ -1,5 +1,5 @@
 //! The reference server of language models: it has no model, but the timing of one by a known law,
-//! so that a client's figures can be held against what is true.
+//! so that a client's figures can be compared with the truth.
 //!
 //! One thread serves everything: HTTP/1.1, the law in virtual time, and the chunks at their
 //! instants. Reading and writing are ours, because a runtime's timers would be late and a body
@@ -7,20 +7,17 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `config` | its settings |
 //! | [`law`] | how long everything takes, without a clock |
 //! | `serving` | connections, arrivals, tokens at their instants |
-//! | `connection`, `incoming` | bytes of a client; its requests |
+//! | `connection` | a client; [`plimsoll_servers::web`] has its bytes and requests |
 //! | `routes`, `request` | what a request gets; the server's own figures |
 //! | `tokens` | what a token is; the words of answers |
-//! | `answer`, `reply` | an answer as a stream; other replies, and why a request is refused |
+//! | `answer`, `reply` | an answer as a stream or in one; why a request is refused |
 //! | [`llama`] | `managed:llama`, a real server |
-//! | `log` | what happened, for whoever judges a client |
+//! | `log` | what happened, for checking a client |
 
 mod answer;
-mod config;
 mod connection;
-mod incoming;
 pub mod law;
 pub mod llama;
 mod log;
@@ -31,13 +28,14 @@ mod serving;
 mod tokens;
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 
 use plimsoll_servers::timed::{self, Clients};
 use plimsoll_servers::{ServerError, Stop};
 
-pub use config::{LlmConfig, UsageStyle};
 use law::{First, LawSpec};
 use log::Log;
+use plimsoll_model::units::Nanos;
 use serving::Serving;
 
 /// A server that listens and does not serve yet.
@@ -48,10 +46,10 @@ pub struct LlmServer {
 }
 
 impl LlmServer {
-    /// Listens. That the log cannot be written is found out now and not at the end.
+    /// Listens. Opens the log now, so that an unwritable one fails early.
     pub fn bind(config: &LlmConfig) -> Result<Self, ServerError> {
         let (listener, address) = timed::bind(config.listen, config.log.as_deref())?;
-        // Whatever is taken has room when nobody else is there.
+        // Every accepted request has room if no other is present.
         let context_tokens = u64::from(config.context_tokens).min(config.law.kv_tokens()) as u32;
         Ok(Self { listener, address, config: LlmConfig { context_tokens, ..config.clone() } })
     }
@@ -66,14 +64,14 @@ impl LlmServer {
         format!("http://{}/", self.address)
     }
 
-    /// Serves on the calling thread until `stop` is requested; what is under way then is dropped.
-    /// Writes the log, and says how late chunks were handed to the kernel, if there were any.
+    /// Serves on the calling thread until `stop` is requested; what is in progress then is dropped.
+    /// Writes the log, and returns how late chunks were handed to the kernel, if there were any.
     pub fn serve_until(self, stop: &Stop) -> Result<Option<String>, ServerError> {
         let Self { listener, config, .. } = self;
         let clients = Clients::new(listener, &config.cores)?;
         let log = if config.log.is_some() { Log::new().with_rows() } else { Log::new() };
         let mut serving = Serving::new(&config, log);
-        let left = clients.serve(&mut serving, stop);
+        let left = clients.serve(&mut serving, stop)?;
         let log = serving.ended(left);
         if let Some(path) = config.log {
             let written = match &config.law {
@@ -83,6 +81,56 @@ impl LlmServer {
             written.map_err(|source| ServerError::Log { path, source })?;
         }
         Ok(log.lateness_text())
+    }
+}
+
+/// What to be, and where.
+#[derive(Clone, Debug)]
+pub struct LlmConfig {
+    /// Address to listen on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// How long everything takes.
+    pub law: LawSpec,
+    /// Name of the model.
+    pub model: String,
+    /// Most tokens of prompt and answer; no more than memory has room for in any case.
+    pub context_tokens: u32,
+    /// Tokens after which an answer ends by itself; `None`: never.
+    pub ends_after_tokens: Option<u32>,
+    /// Tokens in a chunk.
+    pub tokens_per_chunk: u32,
+    /// Tokens of reasoning at the start of each answer to a chat.
+    pub reasoning_tokens: u32,
+    /// The most usage that it reports.
+    pub usage: UsageStyle,
+    /// The connection ends after a streamed answer, although it was to be kept.
+    pub closes_after_stream: bool,
+    /// A comment into each stream that is silent for so long.
+    pub ping: Option<Nanos>,
+    /// What requests must bring.
+    pub api_key: Option<String>,
+    /// Where to write what happened to each request, at the end; the file is replaced.
+    pub log: Option<PathBuf>,
+    /// Cores for itself, on which it looks without sleeping; empty: anywhere, asleep until shortly
+    /// before a chunk is due.
+    pub cores: Vec<u32>,
+}
+
+/// The usage that answers report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum UsageStyle {
+    /// None, whatever is asked for
+    None,
+    /// Once, at the end of a stream
+    Final,
+    /// In every chunk too, where continuous_usage_stats is asked for
+    Continuous,
+}
+
+impl LlmConfig {
+    /// The model's name as JSON, which is as Prometheus quotes it.
+    pub(super) fn model_json(&self) -> String {
+        serde_json::Value::from(self.model.as_str()).to_string()
     }
 }
 

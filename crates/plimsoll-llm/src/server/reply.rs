@@ -1,6 +1,9 @@
-//! Replies that are no stream: of a known length, and refusals as OpenAI's servers say them.
+//! Why a request is refused, in the format of OpenAI's servers.
 
-use std::io::Write as _;
+use plimsoll_servers::web::{BadRequest, Reply, Status};
+
+/// Content type of replies.
+pub(super) const JSON: &str = "application/json";
 
 /// Why a request is not served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,34 +13,6 @@ pub(super) struct Refusal {
     pub(super) status: Status,
     kind: &'static str,
     message: String,
-}
-
-/// Status lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Ok,
-    BadRequest,
-    Unauthorized,
-    NotFound,
-    MethodNotAllowed,
-    LengthRequired,
-    TooLarge,
-    HeadTooLarge,
-}
-
-impl Status {
-    pub(super) fn line(self) -> &'static str {
-        match self {
-            Self::Ok => "200 OK",
-            Self::BadRequest => "400 Bad Request",
-            Self::Unauthorized => "401 Unauthorized",
-            Self::NotFound => "404 Not Found",
-            Self::MethodNotAllowed => "405 Method Not Allowed",
-            Self::LengthRequired => "411 Length Required",
-            Self::TooLarge => "413 Content Too Large",
-            Self::HeadTooLarge => "431 Request Header Fields Too Large",
-        }
-    }
 }
 
 impl Refusal {
@@ -59,59 +34,29 @@ impl Refusal {
         Self { kind: "authentication_error", ..Self::new(Status::Unauthorized, message) }
     }
 
-    pub(super) fn too_long(context_tokens: u32, prompt_tokens: u32, asked: u64) -> Self {
+    pub(super) fn too_long(context_tokens: u32, prompt_tokens: u32, requested: u64) -> Self {
         Self::new(
             Status::BadRequest,
             format!(
                 "This model's maximum context length is {context_tokens} tokens. However, you \
-                 requested {asked} output tokens and your prompt contains {prompt_tokens} tokens."
+                 requested {requested} output tokens and your prompt contains {prompt_tokens} tokens."
             ),
         )
     }
 
     /// OpenAI's JSON.
-    pub(super) fn to_json(&self) -> String {
+    pub(super) fn reply(&self) -> Reply<'static> {
         let Self { kind, message, status } = self;
         let code: u16 = status.line()[..3].parse().unwrap_or_default();
-        serde_json::json!({
+        let json = serde_json::json!({
             "error": { "message": message, "type": kind, "param": null, "code": code }
-        })
-        .to_string()
+        });
+        Reply::new(*status, JSON, json.to_string().into_bytes())
     }
 }
 
-/// A reply whose length is known.
-pub(super) struct Whole<'a> {
-    pub(super) status: Status,
-    pub(super) content_type: &'static str,
-    pub(super) body: &'a [u8],
-}
-
-impl<'a> Whole<'a> {
-    pub(super) fn json(body: &'a [u8]) -> Self {
-        Self { status: Status::Ok, content_type: "application/json", body }
+impl From<BadRequest> for Refusal {
+    fn from(BadRequest { status, message }: BadRequest) -> Self {
+        Self::new(status, message)
     }
-
-    pub(super) fn text(body: &'a str) -> Self {
-        let content_type = "text/plain; version=0.0.4; charset=utf-8";
-        Self { status: Status::Ok, content_type, body: body.as_bytes() }
-    }
-}
-
-/// Writes head and body.
-pub(super) fn write_whole(out: &mut Vec<u8>, whole: Whole<'_>) {
-    let Whole { status, content_type, body } = whole;
-    let (line, length, version) = (status.line(), body.len(), env!("CARGO_PKG_VERSION"));
-    let _ = write!(
-        out,
-        "HTTP/1.1 {line}\r\nserver: plimsoll/{version}\r\ncontent-type: {content_type}\r\n\
-         content-length: {length}\r\n\r\n"
-    );
-    out.extend_from_slice(body);
-}
-
-/// Writes why a request is not served.
-pub(super) fn write_refusal(out: &mut Vec<u8>, refusal: &Refusal) {
-    let body = refusal.to_json();
-    write_whole(out, Whole { status: refusal.status, ..Whole::json(body.as_bytes()) });
 }

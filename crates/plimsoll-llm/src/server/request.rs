@@ -1,13 +1,13 @@
-//! What a request asks for: its JSON, read with what this server takes of OpenAI's interface.
+//! The JSON of a request, with the fields of OpenAI's interface that this server supports.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::{LlmConfig, UsageStyle};
 use super::reply::Refusal;
 use super::tokens::Prompt;
+use super::{LlmConfig, UsageStyle};
 
 /// Tokens of an answer when the request has no limit.
 const CHAT_TOKENS: u64 = 256;
@@ -41,7 +41,7 @@ impl Finish {
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct GenerationRequest {
     pub(super) kind: Kind,
     pub(super) prompt: Prompt,
     pub(super) output_tokens: u32,
@@ -83,7 +83,11 @@ struct StreamOptions {
 }
 
 /// Reads the body of a request for an answer.
-pub(super) fn read(kind: Kind, body: &[u8], config: &LlmConfig) -> Result<Wanted, Refusal> {
+pub(super) fn read(
+    kind: Kind,
+    body: &[u8],
+    config: &LlmConfig,
+) -> Result<GenerationRequest, Refusal> {
     let body = parse(body, config)?;
     if body.n.is_some_and(|n| n != 1) {
         return Err(Refusal::bad("n: this server gives one answer to a request"));
@@ -95,11 +99,11 @@ pub(super) fn read(kind: Kind, body: &[u8], config: &LlmConfig) -> Result<Wanted
     let prompt = fill(kind, &body, prompt)?;
     let (output_tokens, finish) = output(kind, &body, (prompt.tokens(), config))?;
     let stream = body.stream.unwrap_or(false).then(|| usage_style(body.stream_options.as_ref()));
-    Ok(Wanted { kind, prompt, output_tokens, finish, stream })
+    Ok(GenerationRequest { kind, prompt, output_tokens, finish, stream })
 }
 
-/// Reads the body of a request to `/tokenize`: its tokens, and whether they go by vLLM's shape (with
-/// a count) or by llama.cpp's.
+/// Reads the body of a request to `/tokenize`: its tokens, and whether they go by vLLM's shape
+/// (with a count) or by llama.cpp's.
 pub(super) fn read_tokenize(body: &[u8], config: &LlmConfig) -> Result<(Vec<u32>, bool), Refusal> {
     let body = parse(body, config)?;
     let mut prompt = Prompt::new().with_ids();
@@ -173,13 +177,13 @@ fn output(
     (prompt_tokens, config): (u32, &LlmConfig),
 ) -> Result<(u32, Finish), Refusal> {
     let room = u64::from(config.context_tokens.saturating_sub(prompt_tokens));
-    let asked = body.max_completion_tokens.or(body.max_tokens);
-    if room == 0 || asked.is_some_and(|asked| asked > room) {
-        let asked = asked.unwrap_or(1);
-        return Err(Refusal::too_long(config.context_tokens, prompt_tokens, asked));
+    let requested = body.max_completion_tokens.or(body.max_tokens);
+    if room == 0 || requested.is_some_and(|requested| requested > room) {
+        let requested = requested.unwrap_or(1);
+        return Err(Refusal::too_long(config.context_tokens, prompt_tokens, requested));
     }
     let default = if kind == Kind::Chat { CHAT_TOKENS } else { COMPLETION_TOKENS };
-    let length = asked.unwrap_or(default.min(room));
+    let length = requested.unwrap_or(default.min(room));
     if length == 0 {
         return Err(Refusal::bad("max_tokens must be at least 1"));
     }
@@ -191,10 +195,10 @@ fn output(
 }
 
 fn usage_style(options: Option<&StreamOptions>) -> UsageStyle {
-    let wanted = |of: fn(&StreamOptions) -> Option<bool>| options.and_then(of).unwrap_or(false);
-    match wanted(|options| options.include_usage) {
+    let is_set = |of: fn(&StreamOptions) -> Option<bool>| options.and_then(of).unwrap_or(false);
+    match is_set(|options| options.include_usage) {
         false => UsageStyle::None,
-        true if wanted(|options| options.continuous_usage_stats) => UsageStyle::Continuous,
+        true if is_set(|options| options.continuous_usage_stats) => UsageStyle::Continuous,
         true => UsageStyle::Final,
     }
 }
@@ -208,7 +212,7 @@ mod tests {
         LlmConfig { context_tokens: 100, ends_after_tokens: Some(20), ..config }
     }
 
-    fn chat(rest: &str) -> Result<Wanted, Refusal> {
+    fn chat(rest: &str) -> Result<GenerationRequest, Refusal> {
         let body = format!(r#"{{"messages":[{{"role":"user","content":"a b c"}}]{rest}}}"#);
         read(Kind::Chat, body.as_bytes(), &config())
     }

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use plimsoll_model::event::Times;
 use plimsoll_servers::clock::since_1970;
+use plimsoll_servers::web::{Head, Reply, Status};
 
-use super::config::LlmConfig;
-use super::incoming::Head;
+use super::LlmConfig;
 use super::law::Counts;
-use super::reply::{Refusal, Status, Whole, write_whole};
-use super::request::{self, Kind, Wanted};
+use super::reply::{JSON, Refusal};
+use super::request::{self, GenerationRequest, Kind};
 
 /// What the server knows for its replies.
 pub(super) struct Routes {
@@ -19,13 +19,13 @@ pub(super) struct Routes {
 
 /// What a request gets.
 pub(super) enum Routed {
-    /// A reply, head and body.
-    Reply(Vec<u8>),
+    /// A reply.
+    Reply(Reply<'static>),
     /// An answer of the model, when the law gives it.
-    Answer(Box<Wanted>),
+    Answer(Box<GenerationRequest>),
 }
 
-/// What `/` says.
+/// The text at `/`.
 const ABOUT: &str = "This is the reference server of language models of Plimsoll: no model, but the \
     timing of one by a known law.\n\nPOST /v1/chat/completions and /v1/completions, GET /v1/models, \
     /metrics, POST /tokenize. To measure it:\n\n  plimsoll run llm-chat http://HOST:PORT\n";
@@ -50,12 +50,12 @@ impl Routes {
             ("POST", "/v1/completions") => self.answer(Kind::Completion, body),
             ("POST", "/tokenize") => self.tokenize(body),
             ("GET", "/v1/models") => Ok(json(&self.models())),
-            ("GET", "/metrics") => Ok(reply(Whole::text(&metrics(&self.config, counts, lateness)))),
-            ("GET", "/health") => Ok(reply(Whole::text(""))),
+            ("GET", "/metrics") => Ok(text(metrics(&self.config, counts, lateness))),
+            ("GET", "/health") => Ok(text("")),
             ("GET", "/version") => {
                 Ok(json(&serde_json::json!({ "version": env!("CARGO_PKG_VERSION") })))
             }
-            ("GET", "/") => Ok(reply(Whole::text(ABOUT))),
+            ("GET", "/") => Ok(text(ABOUT)),
             (_, "/v1/chat/completions" | "/v1/completions" | "/tokenize" | "/v1/models") => {
                 Err(Refusal::new(Status::MethodNotAllowed, "Method Not Allowed"))
             }
@@ -96,9 +96,9 @@ impl Routes {
 
 /// The server's own figures in Prometheus' text format, under vLLM's names where it has the same.
 fn metrics(config: &LlmConfig, counts: Counts, lateness: &Times) -> String {
-    let Counts { running, waiting, held_tokens, preemptions, .. } = counts;
+    let Counts { running, waiting, reserved_tokens, preemptions, .. } = counts;
     let Counts { prompt_tokens, generation_tokens, prefix_queries, prefix_hits, .. } = counts;
-    let kv_usage = held_tokens as f64 / config.law.kv_tokens().max(1) as f64;
+    let kv_usage = reserved_tokens as f64 / config.law.kv_tokens().max(1) as f64;
     let (mut text, model) = (String::new(), config.model_json());
     for (name, kind, help, value) in [
         ("vllm:num_requests_running", "gauge", "Requests in the batch.", running as f64),
@@ -137,11 +137,9 @@ fn write_lateness(lateness: &Times, text: &mut String) {
 }
 
 fn json(value: &serde_json::Value) -> Routed {
-    reply(Whole::json(value.to_string().as_bytes()))
+    Routed::Reply(Reply::new(Status::Ok, JSON, value.to_string().into_bytes()))
 }
 
-fn reply(whole: Whole<'_>) -> Routed {
-    let mut out = Vec::new();
-    write_whole(&mut out, whole);
-    Routed::Reply(out)
+fn text(text: impl Into<Vec<u8>>) -> Routed {
+    Routed::Reply(Reply::text(Status::Ok, text))
 }

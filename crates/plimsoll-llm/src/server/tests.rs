@@ -59,7 +59,7 @@ impl Running {
         Client(BufReader::new(stream))
     }
 
-    /// What it says of its lateness.
+    /// Its report of its lateness.
     fn end(mut self) -> Option<String> {
         self.stop.request();
         self.thread.take().and_then(|thread| thread.join().unwrap())
@@ -120,8 +120,8 @@ impl Client {
 const CHAT: &str = "/v1/chat/completions";
 const STREAM: &str = r#""stream":true,"stream_options":{"include_usage":true}"#;
 
-fn chat(words: usize, rest: &str) -> String {
-    let text = "word ".repeat(words);
+fn chat(word_count: usize, rest: &str) -> String {
+    let text = "word ".repeat(word_count);
     format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}],{rest}}}"#)
 }
 
@@ -160,7 +160,7 @@ fn an_answer_is_the_same_as_a_stream_and_in_one() {
     let content = whole.pointer("/choices/0/message/content").unwrap();
     assert_eq!(content.as_str().unwrap(), text_of(&events, "content"));
     assert_eq!(content.as_str().unwrap().split(' ').count(), 9);
-    // The second time a block of 16 of its 24 tokens was known.
+    // The second time a block of 16 of its 24 tokens was cached.
     assert_eq!(whole.pointer("/usage/prompt_tokens_details/cached_tokens"), Some(&16.into()));
     let metrics = client.get("/metrics");
     assert_eq!(metric(&metrics, "vllm:generation_tokens_total{model_name=\"m\"}"), 18.0);
@@ -176,22 +176,23 @@ fn tokens_come_several_in_a_chunk_and_reasoning_first_where_that_is_wanted() {
     let mut client = server.connect();
     client.post(CHAT, &chat(3, r#""max_tokens":11,"stream":true"#));
     let events = events(&client.reply().1);
-    let words = |event: &Value, key: &str| {
+    let word_count = |event: &Value, key: &str| {
         let text = event.pointer(&format!("/choices/0/delta/{key}")).and_then(Value::as_str);
         text.map(|text| text.split_whitespace().count())
     };
-    let reasoning: Vec<_> = events.iter().filter_map(|it| words(it, "reasoning_content")).collect();
+    let reasoning: Vec<_> =
+        events.iter().filter_map(|it| word_count(it, "reasoning_content")).collect();
     assert_eq!(reasoning, [4, 2]);
     // The first is the role's.
-    let content: Vec<_> = events.iter().filter_map(|it| words(it, "content")).collect();
+    let content: Vec<_> = events.iter().filter_map(|it| word_count(it, "content")).collect();
     assert_eq!(content, [0, 4, 1]);
     assert!(events.iter().all(|event| event.get("usage").is_none()), "nobody asked for it");
 }
 
 #[test]
 fn many_streams_at_once_all_come_to_their_end_and_the_log_has_each() {
-    let place = tempfile::tempdir().unwrap();
-    let log = place.path().join("log.csv");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let log = temp_dir.path().join("log.csv");
     let server = Running::start(&LlmConfig { log: Some(log.clone()), ..config() });
     let mut clients: Vec<Client> = (0..40).map(|_| server.connect()).collect();
     let body = chat(10, &format!(r#""max_tokens":7,{STREAM}"#));
@@ -279,9 +280,9 @@ fn requests_that_come_together_are_answered_in_turn_and_who_leaves_frees_the_slo
     let mut line = String::new();
     leaving.0.read_line(&mut line).unwrap();
     drop(leaving);
-    let is_over = || metric(&server.connect().get("/metrics"), "vllm:num_requests_running{") == 0.0;
+    let is_idle = || metric(&server.connect().get("/metrics"), "vllm:num_requests_running{") == 0.0;
     assert!((0..400).any(|_| {
         std::thread::sleep(Duration::from_millis(5));
-        is_over()
+        is_idle()
     }));
 }

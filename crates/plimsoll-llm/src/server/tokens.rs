@@ -18,7 +18,7 @@ const VOCABULARY: u64 = 100_000;
 pub(super) struct Special(u64);
 
 /// Words of answers.
-const WORDS: [&str; 64] = [
+const WORD_LIST: [&str; 64] = [
     "the", "harbour", "is", "quiet", "before", "a", "storm", "and", "every", "ship", "has", "its",
     "line", "that", "shows", "how", "much", "it", "may", "carry", "in", "summer", "or", "winter",
     "water", "salt", "fresh", "cold", "warm", "deep", "below", "which", "no", "cargo", "should",
@@ -32,7 +32,7 @@ const WORDS: [&str; 64] = [
 pub(super) struct Prompt {
     tokens: u32,
     hash: u64,
-    /// Hashes up to the end of each whole block, where they are wanted.
+    /// Hashes up to the end of each whole block, if needed.
     blocks: Option<Vec<u64>>,
     ids: Option<Vec<u32>>,
 }
@@ -103,7 +103,7 @@ impl Prompt {
 
     /// The answer that follows from it.
     pub(super) fn answer(&self) -> Answer {
-        Answer { next: (self.hash >> 32) as usize % WORDS.len() }
+        Answer { next: (self.hash >> 32) as usize % WORD_LIST.len() }
     }
 
     /// Adds an answer of `tokens`, and gives the blocks of both.
@@ -125,8 +125,8 @@ impl Iterator for Answer {
     type Item = &'static str;
 
     fn next(&mut self) -> Option<&'static str> {
-        let word = WORDS[self.next];
-        self.next = (self.next + 1) % WORDS.len();
+        let word = WORD_LIST[self.next];
+        self.next = (self.next + 1) % WORD_LIST.len();
         Some(word)
     }
 }
@@ -160,9 +160,9 @@ mod tests {
     fn the_next_turn_of_a_conversation_begins_with_prompt_and_answer() {
         let text = "word ".repeat(40);
         let first = chat(&[("user", &text)]);
-        let words: Vec<&str> = first.answer().take(30).collect();
+        let answer: Vec<&str> = first.answer().take(30).collect();
         let before = first.blocks_with_answer(30);
-        let next = chat(&[("user", &text), ("assistant", &words.join(" ")), ("user", "more")]);
+        let next = chat(&[("user", &text), ("assistant", &answer.join(" ")), ("user", "more")]);
         let now = next.blocks_with_answer(0);
         assert_eq!(before.len(), (40 + 4 + 30) / 16);
         assert_eq!(now[..before.len()], before);

@@ -377,18 +377,18 @@ fn plain_bytes(rest: &[u8]) -> usize {
         let differs = word ^ (ONES * u64::from(byte));
         differs.wrapping_sub(ONES) & !differs
     };
-    let (words, tail) = rest.as_chunks::<8>();
-    for (n, word) in words.iter().enumerate() {
+    let (chunks, tail) = rest.as_chunks::<8>();
+    for (n, word) in chunks.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let control = word.wrapping_sub(ONES * 0x20) & !word;
         // The lowest bit that is set is right; those above may be the borrow of one below.
-        let found = (is(word, b'"') | is(word, b'\\') | control) & TOPS;
-        if found != 0 {
-            return n * 8 + found.trailing_zeros() as usize / 8;
+        let hits = (is(word, b'"') | is(word, b'\\') | control) & TOPS;
+        if hits != 0 {
+            return n * 8 + hits.trailing_zeros() as usize / 8;
         }
     }
     let plain = tail.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
-    words.len() * 8 + plain.count()
+    chunks.len() * 8 + plain.count()
 }
 
 /// The objects and arrays around a value: a bit each, set for an object.

@@ -24,7 +24,7 @@ fn strings_are_counted_in_characters_and_lose_their_escapes() {
         (r#""\uD83D\uDE00!""#, "😀!", 2),
         (r#""\u00e9\u4e2d""#, "é中", 2),
         (r#""😀""#, "😀", 1),
-        // Halves of pairs, and pairs the wrong way round.
+        // Halves of pairs, and pairs in reverse order.
         (r#""\uD83Dx\uDE00""#, "\u{fffd}x\u{fffd}", 3),
         (r#""\uDE00\uD83D""#, "\u{fffd}\u{fffd}", 2),
         (r#""\uD83D\uD83D\uDE00""#, "\u{fffd}😀", 2),
@@ -107,7 +107,7 @@ proptest! {
         let at = at.index(text.len());
         text[at] = byte;
         let ours = skipped(&text);
-        // That one does not look at the encoding of what it ignores.
+        // serde_json does not check the encoding of what it ignores.
         let theirs = std::str::from_utf8(&text).ok()
             .map(serde_json::from_str::<serde::de::IgnoredAny>);
         prop_assert_eq!(ours.is_ok(), theirs.is_some_and(|read| read.is_ok()));

@@ -1,28 +1,30 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a body in these fragments says, comments as `:`, and what is left at its end.
+/// The content of a body in these fragments, comments as `:`, and what is left at its end.
 fn read<'a>(fragments: impl Iterator<Item = &'a [u8]>) -> (Vec<String>, String) {
     let mut reader = EventReader::default();
-    let mut seen = Vec::new();
+    let mut items = Vec::new();
     for mut fragment in fragments {
         while let Some(next) = reader.next(&mut fragment) {
-            seen.push(match next {
-                Seen::Event(data) => String::from_utf8_lossy(data).into_owned(),
-                Seen::Comment => ":".to_owned(),
-                Seen::TooLong => "too long".to_owned(),
+            items.push(match next {
+                StreamItem::Event(data) => String::from_utf8_lossy(data).into_owned(),
+                StreamItem::Error(data) => format!("error {}", String::from_utf8_lossy(data)),
+                StreamItem::Bare(line) => format!("bare {}", String::from_utf8_lossy(line)),
+                StreamItem::Comment => ":".to_owned(),
+                StreamItem::TooLong => "too long".to_owned(),
             });
         }
         assert!(fragment.is_empty(), "all bytes are taken");
     }
-    (seen, String::from_utf8_lossy(reader.rest()).into_owned())
+    (items, String::from_utf8_lossy(reader.rest()).into_owned())
 }
 
 #[track_caller]
 fn check(body: &str, events: &[&str], rest: &str) {
     for bytes in 1..=body.len() {
-        let (seen, left) = read(body.as_bytes().chunks(bytes));
-        assert_eq!(seen, events, "{body:?} in fragments of {bytes}");
+        let (items, left) = read(body.as_bytes().chunks(bytes));
+        assert_eq!(items, events, "{body:?} in fragments of {bytes}");
         assert_eq!(left, rest, "{body:?} in fragments of {bytes}");
     }
 }
@@ -40,15 +42,26 @@ fn events_end_with_an_empty_line_of_any_kind() {
 fn an_event_is_complete_with_the_cr_of_its_empty_line() {
     let mut reader = EventReader::default();
     let mut fragment: &[u8] = b"data: a\r\n\r";
-    assert_eq!(reader.next(&mut fragment), Some(Seen::Event(b"a")));
+    assert_eq!(reader.next(&mut fragment), Some(StreamItem::Event(b"a")));
     let mut fragment: &[u8] = b"\ndata: b\r\n\r\n";
-    assert_eq!(reader.next(&mut fragment), Some(Seen::Event(b"b")));
+    assert_eq!(reader.next(&mut fragment), Some(StreamItem::Event(b"b")));
     assert_eq!(reader.next(&mut fragment), None);
 }
 
 #[test]
 fn only_one_space_after_the_colon_is_not_data() {
     check("data:a\n\ndata: a\n\ndata:  a \n\ndata\n\ndata:\n\n", &["a", "a", " a ", "", ""], "");
+}
+
+/// llama.cpp #16104, lemonade #2826.
+#[test]
+fn errors_are_told_from_events_by_field_by_type_and_by_having_neither() {
+    check("data: a\n\nerror: {\"b\"}\n\ndata: c\n\n", &["a", "error {\"b\"}", "c"], "");
+    check("event: error\ndata: a\ndata: b\n\ndata: c\n\n", &["error a\nb", "c"], "");
+    check("data: a\nevent:error\n\nevent: error\n\n", &["error a", "error "], "");
+    check("id: 1\n{\"a\":1}\n\ndata: b\n{\"c\"}\n\n", &["bare {\"a\":1}", "bare {\"c\"}", "b"], "");
+    check("event: errors\nerrors: x\nerro: y\ndata: a\n\n", &["a"], "");
+    check("data: a\n\nerror: {\"b\"}", &["a"], "{\"b\"}");
 }
 
 #[test]
@@ -95,19 +108,19 @@ fn json_and_html_are_no_streams() {
 #[test]
 fn an_event_over_the_limit_ends_the_stream_without_memory() {
     let fits = "x".repeat(EVENT_BYTES_MAX - "data: ".len());
-    let over = "x".repeat(EVENT_BYTES_MAX + 1);
-    let body = format!("data: {fits}\n\ndata: {over}\n\ndata: a\n\n");
+    let too_long = "x".repeat(EVENT_BYTES_MAX + 1);
+    let body = format!("data: {fits}\n\ndata: {too_long}\n\ndata: a\n\n");
     for bytes in [1_000, 65_536] {
-        let (seen, _) = read(body.as_bytes().chunks(bytes));
-        let ends: Vec<&str> = seen.iter().map(|seen| &seen[..seen.len().min(9)]).collect();
+        let (items, _) = read(body.as_bytes().chunks(bytes));
+        let ends: Vec<&str> = items.iter().map(|item| &item[..item.len().min(9)]).collect();
         assert_eq!(ends, [&fits[..9], "too long"]);
-        assert_eq!(seen[0], fits);
+        assert_eq!(items[0], fits);
     }
     let mut reader = EventReader::default();
     for _ in 0..3_000 {
         let mut fragment: &[u8] = &[b'x'; 1_000];
         while reader.next(&mut fragment).is_some() {}
-        assert!(reader.held_bytes() <= 2 * EVENT_BYTES_MAX + 2);
+        assert!(reader.heap_bytes() <= 2 * EVENT_BYTES_MAX + 2);
     }
     // Many short lines are one long event.
     let lines = "data: xxxxxxxxxxxxxxxxxxxxxxxxx\n".repeat(50_000);
@@ -120,11 +133,11 @@ fn an_event_that_lies_whole_in_a_fragment_takes_no_memory() {
     let mut reader = EventReader::default();
     let mut fragment: &[u8] = b": x\n\nid: 1\ndata: a\n\ndata: b\r\n\r\n";
     while reader.next(&mut fragment).is_some() {}
-    assert_eq!(reader.held_bytes(), 0);
+    assert_eq!(reader.heap_bytes(), 0);
 }
 
-/// The standard's own words, on the whole body.
-fn by_the_book(body: &[u8]) -> Vec<String> {
+/// The standard's algorithm, on the whole body.
+fn parse_by_standard(body: &[u8]) -> Vec<String> {
     let body = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
     let body = body.strip_prefix('\u{feff}').unwrap_or(&body);
     let (mut events, mut data) = (Vec::new(), None::<String>);
@@ -161,8 +174,8 @@ proptest! {
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
         at.extend([0, body.len()]);
         at.sort_unstable();
-        let (seen, rest) = read(at.windows(2).map(|cut| &body[cut[0]..cut[1]]));
-        prop_assert_eq!(&seen, &by_the_book(&body));
-        prop_assert_eq!((seen, rest), read(body.chunks(1)));
+        let (items, rest) = read(at.windows(2).map(|cut| &body[cut[0]..cut[1]]));
+        prop_assert_eq!(&items, &parse_by_standard(&body));
+        prop_assert_eq!((items, rest), read(body.chunks(1)));
     }
 }

@@ -1,7 +1,8 @@
 //! `intervals/*.hlog`: HdrHistogram interval logs, version 1.3 of the format, so that the tools
 //! made for it can read them. Times are nanoseconds. Tags read `PHASE/OP.KIND`, for example
-//! `measure/class0.response`; characters a tag may not hold are percent-encoded.
+//! `measure/class0.response`; characters a tag may not contain are percent-encoded.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +11,10 @@ use base64::Engine as _;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, IntervalLogWriterError, LogEntry, Tag,
 };
-use hdrhistogram::serialization::{Deserializer, V2DeflateSerializeError, V2DeflateSerializer};
+use hdrhistogram::serialization::{
+    Deserializer, Serializer as _, V2DeflateSerializeError, V2DeflateSerializer, V2Serializer,
+};
+use serde::{Deserialize, Serialize};
 
 use super::BundleError;
 use crate::event::{OpTimes, Phase, TimeKind, Times};
@@ -81,11 +85,11 @@ impl<W: Write> IntervalLog<W> {
         Ok(Self { out, op_tags, serializer: V2DeflateSerializer::new() })
     }
 
-    /// Writes the histograms of one slice that hold anything.
+    /// Writes the histograms of one slice that are not empty.
     pub fn write(&mut self, slice: &IntervalSlice) -> io::Result<()> {
         for (op_tag, times) in self.op_tags.iter().zip(&slice.ops) {
             for kind in TimeKind::all() {
-                let Some(times) = kind.of(times) else { continue };
+                let Some(times) = kind.times_in(times) else { continue };
                 let tag = format!("{}/{op_tag}.{}", slice.phase.as_str(), kind.as_str());
                 let tag = Tag::new(&tag).expect("the name is encoded and the rest is constant");
                 let mut writer = IntervalLogWriterBuilder::new()
@@ -177,7 +181,7 @@ fn parse_tag(tag: &str, op_names: &OpNames) -> Option<(Phase, usize, TimeKind)> 
     let (op, kind) = rest.rsplit_once('.')?;
     let phase = [Phase::WarmUp, Phase::Measure, Phase::Drain]
         .into_iter()
-        .find(|known| known.as_str() == phase)?;
+        .find(|candidate| candidate.as_str() == phase)?;
     let op = op_names.0.iter().position(|name| encode_name(name) == op)?;
     Some((phase, op, TimeKind::parse(kind)?))
 }
@@ -197,3 +201,84 @@ fn encode_name(name: &str) -> String {
     }
     out
 }
+
+/// An interval slice that is kept, or sent by an agent, until there is time to write it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PackedSlice {
+    second: u32,
+    start: Nanos,
+    length: Nanos,
+    phase: Phase,
+    ops: usize,
+    /// Histograms that are not empty: op, kind, length in `bytes`.
+    parts: Vec<(u32, TimeKind, u32)>,
+    #[serde(with = "serde_bytes")]
+    bytes: Vec<u8>,
+}
+
+/// No workload has more kinds of ops: foreign input cannot make this program allocate memory for
+/// more.
+const OPS_MAX: usize = 256;
+
+/// Packs slices, one after the other.
+#[derive(Default)]
+pub struct SlicePacker(V2Serializer);
+
+impl SlicePacker {
+    /// Packs one slice.
+    pub fn pack(&mut self, slice: &IntervalSlice) -> io::Result<PackedSlice> {
+        let &IntervalSlice { second, start, length, phase, .. } = slice;
+        let mut parts = Vec::new();
+        let mut bytes = Vec::new();
+        for (op, times) in (0..).zip(&slice.ops) {
+            for kind in TimeKind::all() {
+                let Some(times) = kind.times_in(times) else { continue };
+                let packed = self.0.serialize(times, &mut bytes).map_err(broken)?;
+                parts.push((op, kind, packed as u32));
+            }
+        }
+        bytes.shrink_to_fit();
+        Ok(PackedSlice { second, start, length, phase, ops: slice.ops.len(), parts, bytes })
+    }
+}
+
+impl PackedSlice {
+    /// The slice as it was.
+    pub fn unpack(&self) -> io::Result<IntervalSlice> {
+        let &Self { second, start, length, phase, .. } = self;
+        if self.ops > OPS_MAX {
+            return Err(broken("a packed slice has too many kinds of ops"));
+        }
+        let mut ops: Vec<OpTimes> = (0..self.ops).map(|_| OpTimes::new()).collect();
+        let mut rest = self.bytes.as_slice();
+        let mut reader = Deserializer::new();
+        for &(op, kind, packed) in &self.parts {
+            let (part, after) = rest
+                .split_at_checked(packed as usize)
+                .ok_or_else(|| broken("a packed histogram is cut"))?;
+            let times = reader.deserialize(&mut io::Cursor::new(part)).map_err(broken)?;
+            let op = ops.get_mut(op as usize).ok_or_else(|| broken("a packed op has no place"))?;
+            *kind.of_mut(op) = times;
+            rest = after;
+        }
+        Ok(IntervalSlice { second, start, length, phase, ops })
+    }
+
+    /// Where it belongs among the slices of its load point.
+    pub const fn key(&self) -> (Nanos, Phase) {
+        (self.start, self.phase)
+    }
+
+    /// Memory it takes.
+    pub fn memory_bytes(&self) -> usize {
+        let parts = self.parts.capacity() * size_of::<(u32, TimeKind, u32)>();
+        size_of::<Self>() + parts + self.bytes.capacity()
+    }
+}
+
+fn broken(error: impl Display) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -140,8 +140,8 @@ impl Journal {
         match journal.started() {
             Some(started) if started.format != JOURNAL_FORMAT => Err(BundleError::Format {
                 path: path.to_owned(),
-                found: started.format,
-                known: JOURNAL_FORMAT,
+                format: started.format,
+                supported: JOURNAL_FORMAT,
             }),
             _ => Ok(journal),
         }

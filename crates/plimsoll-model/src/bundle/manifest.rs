@@ -45,7 +45,7 @@ pub enum ManifestProblem {
     /// A derived file is gone. It may be: it can be made again.
     #[error("{0} is missing; it is derived and can be made again")]
     Derivable(String),
-    /// The list says what it should, and was not written by this program.
+    /// The list is well-formed, but was not written by this program.
     #[error(
         "{MANIFEST_FILE} was changed after the run: it is written otherwise than runs write it"
     )]
@@ -61,7 +61,7 @@ impl ManifestProblem {
 
 impl Manifest {
     /// Takes the checksum of every file of a bundle.
-    pub fn of(bundle: &Path) -> Result<Self, BundleError> {
+    pub fn from_bundle(bundle: &Path) -> Result<Self, BundleError> {
         let mut manifest =
             Self { format: MANIFEST_FORMAT, raw: BTreeMap::new(), derived: BTreeMap::new() };
         for name in files_below(bundle, "")?.into_iter().filter(|name| !is_leftover(name)) {
@@ -113,8 +113,8 @@ impl Manifest {
             BundleError::Malformed { path: path.clone(), line: e.line(), message: e.to_string() }
         })?;
         if manifest.format != MANIFEST_FORMAT {
-            let found = manifest.format;
-            return Err(BundleError::Format { path, found, known: MANIFEST_FORMAT });
+            let format = manifest.format;
+            return Err(BundleError::Format { path, format, supported: MANIFEST_FORMAT });
         }
         Ok(Some(manifest))
     }
@@ -134,7 +134,7 @@ impl Manifest {
                 (true, _) => {}
             }
         }
-        let is_listed = |name: &str| listed().any(|(known, _)| known == name);
+        let is_listed = |name: &str| listed().any(|(entry, _)| entry == name);
         let added = there.into_iter().filter(|name| !is_listed(name));
         problems.extend(added.map(ManifestProblem::Added));
         let written = fs::read(bundle.join(MANIFEST_FILE));
@@ -177,7 +177,8 @@ fn files_below(bundle: &Path, prefix: &str) -> Result<Vec<String>, BundleError> 
     Ok(names)
 }
 
-/// Of a file's bytes. What is no file has none: a link leads elsewhere, a pipe would block.
+/// Checksum of a file's bytes; `None` for anything but a regular file: a link leads elsewhere, a
+/// pipe would block.
 fn checksum(path: &Path) -> Result<String, BundleError> {
     let reading = |e| BundleError::storage(path, "read it", e);
     if !fs::symlink_metadata(path).map_err(reading)?.is_file() {

@@ -1,6 +1,6 @@
-//! The directory that holds everything about a run.
+//! The directory that contains everything about a run.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! | --- | --- |
 //! | `suite.toml` | the suite as run, every default explicit |
 //! | `disclosure.json` | hosts, servers, tool, settings |
@@ -19,18 +19,21 @@
 mod intervals;
 mod journal;
 mod manifest;
-mod packed;
-mod read;
 mod write;
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use intervals::{IntervalEntry, IntervalLog, IntervalSlice, read_intervals};
+use crate::assignment::PointId;
+use crate::disclosure::Disclosure;
+use crate::outcome::OpNames;
+
+pub use intervals::{
+    IntervalEntry, IntervalLog, IntervalSlice, PackedSlice, SlicePacker, read_intervals,
+};
 pub use journal::{Journal, JournalWriter, Records};
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestProblem, sha256_of};
-pub use packed::{PackedSlice, SlicePacker};
-pub use read::BundleReader;
 pub use write::{BundleWriter, PointLog, write_durably};
 
 /// The suite as run.
@@ -61,7 +64,7 @@ const PARTIAL_ENDING: &str = "partial";
 /// What can go wrong with a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// A new run wants an empty place.
+    /// A new run needs an empty directory.
     #[error(
         "{path} exists and is not empty; name another directory with --out, or go on with an \
          interrupted run: plimsoll resume {path}"
@@ -111,14 +114,16 @@ pub enum BundleError {
         message: String,
     },
     /// Written by a version this one does not know.
-    #[error("{path}: format {found}, this program reads {known}; use the version that wrote it")]
+    #[error(
+        "{path}: format {format}, this program reads {supported}; use the version that wrote it"
+    )]
     Format {
         /// The file.
         path: PathBuf,
-        /// What the file says.
-        found: u32,
-        /// What this program reads.
-        known: u32,
+        /// Format in the file.
+        format: u32,
+        /// Format that this program reads.
+        supported: u32,
     },
 }
 
@@ -131,6 +136,79 @@ impl BundleError {
         }
         Self::Storage { path: path.to_owned(), doing, source }
     }
+}
+
+/// A bundle on the disk, complete or not.
+#[derive(Clone, Debug)]
+pub struct BundleReader {
+    dir: PathBuf,
+    suite_text: String,
+    journal: Journal,
+}
+
+impl BundleReader {
+    /// Opens a bundle and reads its journal, torn end or not.
+    pub fn open(dir: &Path) -> Result<Self, BundleError> {
+        let suite_text = read_text(dir, SUITE_FILE)?;
+        let journal_path = dir.join(JOURNAL_FILE);
+        if !journal_path.exists() {
+            return Err(BundleError::NotABundle { path: dir.to_owned(), missing: JOURNAL_FILE });
+        }
+        let journal = Journal::read(&journal_path)?;
+        Ok(Self { dir: dir.to_owned(), suite_text, journal })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Text of `suite.toml`.
+    pub fn suite_text(&self) -> &str {
+        &self.suite_text
+    }
+
+    /// What happened.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// What is needed to repeat the run; absent when the run ended before it was written.
+    pub fn disclosure(&self) -> Result<Option<Disclosure>, BundleError> {
+        let path = self.dir.join(DISCLOSURE_FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&self.dir, DISCLOSURE_FILE)?;
+        let disclosure = serde_json::from_str(&text).map_err(|e| BundleError::Malformed {
+            path,
+            line: e.line(),
+            message: e.to_string(),
+        })?;
+        Ok(Some(disclosure))
+    }
+
+    /// Hands out every histogram of a finished load point, in order of time.
+    pub fn intervals(
+        &self,
+        point: PointId,
+        op_names: &OpNames,
+        each: impl FnMut(IntervalEntry),
+    ) -> Result<(), BundleError> {
+        let path = self.dir.join(INTERVALS_DIR).join(format!("{}.hlog", point.stem()));
+        let bytes = fs::read(&path).map_err(|e| BundleError::storage(&path, "read it", e))?;
+        read_intervals(&path, &bytes, op_names, each)
+    }
+}
+
+fn read_text(dir: &Path, name: &'static str) -> Result<String, BundleError> {
+    let path = dir.join(name);
+    fs::read_to_string(&path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            BundleError::NotABundle { path: dir.to_owned(), missing: name }
+        }
+        _ => BundleError::storage(&path, "read it", e),
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::event::{
     JOURNAL_FORMAT, JournalRecord, OpTimes, Phase, PointRecord, RunStarted, TimeKind, WorkerTotals,
 };
 use crate::outcome::OpNames;
-use crate::suite::{Arrivals, Gaps, Suite};
+use crate::suite::{Arrivals, InterArrival, Suite};
 use crate::units::{Nanos, OpsPerSec};
 
 const SUITE: &str = "format = 1\nname = \"small\"\ntitle = \"t\"\nprotocol = \"echo\"\n\
@@ -55,7 +55,7 @@ fn record(ordinal: u32) -> PointRecord {
         load: Load::Open {
             rate_ops_per_s: OpsPerSec::new(10.0).unwrap(),
             arrivals: Arrivals::Shared,
-            gaps: Gaps::Uniform,
+            gaps: InterArrival::Uniform,
             clients: 1,
             backlog_ops_max: 1,
         },
@@ -74,7 +74,9 @@ fn record(ordinal: u32) -> PointRecord {
         resources: vec![],
         core_users: None,
         server_core_users: None,
+        server_lost: None,
         data_set_bytes: None,
+        access_pattern: None,
         host_work: Vec::new(),
         agents: Vec::new(),
         ops: None,
@@ -106,8 +108,8 @@ fn write_points(dir: &Path, ordinals: std::ops::RangeInclusive<u32>) -> BundleWr
 
 #[test]
 fn a_bundle_reads_back_as_it_was_written() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("runs/one");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("runs/one");
     let mut writer = write_points(&dir, 1..=2);
     writer.write_disclosure(&Disclosure { format: 1, ..Disclosure::default() }).unwrap();
     writer.record_durably(&JournalRecord::RunFinished { at_unix_ns: 9 }).unwrap();
@@ -119,16 +121,16 @@ fn a_bundle_reads_back_as_it_was_written() {
     assert!(reader.journal().is_finished());
     assert_eq!(reader.disclosure().unwrap().unwrap().format, 1);
 
-    let mut seen = Vec::new();
+    let mut slices = Vec::new();
     reader
         .intervals(id(2), &names(), |e| {
-            seen.push((e.second, e.phase, e.start, e.op, e.kind, e.times.len(), e.times.max()));
+            slices.push((e.second, e.phase, e.start, e.op, e.kind, e.times.len(), e.times.max()));
         })
         .unwrap();
     let max = new_max(3_000_000_000);
     let at = Nanos::from_millis(200);
     assert_eq!(
-        seen,
+        slices,
         [
             (0, Phase::WarmUp, Nanos::ZERO, 0, TimeKind::Response, 1, new_max(1_000)),
             (0, Phase::WarmUp, Nanos::ZERO, 1, TimeKind::SendLag, 1, new_max(500)),
@@ -147,18 +149,18 @@ fn new_max(value: u64) -> u64 {
 
 #[test]
 fn an_existing_directory_with_something_in_it_is_refused_with_the_next_move() {
-    let place = tempfile::tempdir().unwrap();
-    fs::write(place.path().join("mine.txt"), "x").unwrap();
-    let error = BundleWriter::create(place.path(), &suite()).unwrap_err();
+    let temp_dir = tempfile::tempdir().unwrap();
+    fs::write(temp_dir.path().join("mine.txt"), "x").unwrap();
+    let error = BundleWriter::create(temp_dir.path(), &suite()).unwrap_err();
     assert!(matches!(error, BundleError::Occupied { .. }));
     assert!(error.to_string().contains("--out"), "{error}");
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(temp_dir.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_kill_at_any_byte_of_the_journal_keeps_every_point_finished_before() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("whole");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("whole");
     drop(write_points(&dir, 1..=3));
     let path = dir.join(JOURNAL_FILE);
     let whole = fs::read(&path).unwrap();
@@ -173,8 +175,8 @@ fn a_kill_at_any_byte_of_the_journal_keeps_every_point_finished_before() {
 
 #[test]
 fn a_resumed_run_appends_after_the_last_whole_record() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
     drop(write_points(&dir, 1..=2));
     let path = dir.join(JOURNAL_FILE);
     let whole = fs::read(&path).unwrap();
@@ -193,8 +195,8 @@ fn a_resumed_run_appends_after_the_last_whole_record() {
 
 #[test]
 fn a_bad_record_before_the_last_is_an_error_with_its_line() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join(JOURNAL_FILE);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let path = temp_dir.path().join(JOURNAL_FILE);
     fs::write(&path, "{\"event\":\"interrupted\",\"at_unix_ns\":1}\nrubbish\n{}\n").unwrap();
     let error = Journal::read(&path).unwrap_err();
     assert!(matches!(error, BundleError::Malformed { line: 2, .. }), "{error}");
@@ -202,11 +204,11 @@ fn a_bad_record_before_the_last_is_an_error_with_its_line() {
 
 #[test]
 fn the_manifest_names_each_changed_missing_or_added_file() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
     drop(write_points(&dir, 1..=2));
     fs::write(dir.join(RESULT_FILE), "{}").unwrap();
-    Manifest::of(&dir).unwrap().write(&dir).unwrap();
+    Manifest::from_bundle(&dir).unwrap().write(&dir).unwrap();
     let manifest = Manifest::read(&dir).unwrap().unwrap();
     assert_eq!(manifest.derived.keys().collect::<Vec<_>>(), [RESULT_FILE]);
     assert_eq!(manifest.problems(&dir).unwrap(), []);
@@ -227,8 +229,8 @@ fn the_manifest_names_each_changed_missing_or_added_file() {
     fs::write(dir.join("x.partial"), "").unwrap();
     std::os::unix::fs::symlink("nowhere", dir.join("link")).unwrap();
     let suite = dir.join(SUITE_FILE);
-    fs::rename(&suite, place.path().join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(place.path().join("elsewhere"), &suite).unwrap();
+    fs::rename(&suite, temp_dir.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(temp_dir.path().join("elsewhere"), &suite).unwrap();
     let compact = serde_json::to_string(&manifest).unwrap();
     fs::write(dir.join(MANIFEST_FILE), compact).unwrap();
     assert_eq!(
@@ -260,8 +262,8 @@ fn a_full_device_is_told_apart_and_names_what_is_left() {
 
 #[test]
 fn two_processes_never_write_one_bundle() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
     let mut first = write_points(&dir, 1..=1);
     let reader = BundleReader::open(&dir).unwrap();
     let error = BundleWriter::resume(&reader).unwrap_err();
@@ -277,14 +279,14 @@ fn two_processes_never_write_one_bundle() {
 
 #[test]
 fn deriving_again_does_not_vouch_for_raw_files() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
     drop(write_points(&dir, 1..=1));
     fs::write(dir.join(RESULT_FILE), "{}").unwrap();
     Manifest::refresh_derived(&dir, &[RESULT_FILE]).unwrap();
     assert_eq!(Manifest::read(&dir).unwrap(), None, "only a run makes a manifest");
 
-    Manifest::of(&dir).unwrap().write(&dir).unwrap();
+    Manifest::from_bundle(&dir).unwrap().write(&dir).unwrap();
     fs::write(dir.join(SUITE_FILE), "changed").unwrap();
     fs::write(dir.join(RESULT_FILE), "{ }").unwrap();
     Manifest::refresh_derived(&dir, &[RESULT_FILE, SUITE_FILE]).unwrap();
@@ -300,8 +302,8 @@ fn deriving_again_does_not_vouch_for_raw_files() {
 
 #[test]
 fn a_resumed_run_forgets_what_was_derived() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
     drop(write_points(&dir, 1..=1));
     for name in [RESULT_FILE, MANIFEST_FILE] {
         fs::write(dir.join(name), "{}").unwrap();

@@ -15,7 +15,7 @@ use crate::event::{JournalRecord, PointRecord};
 use crate::outcome::OpNames;
 use crate::suite::Suite;
 
-/// The bundle of a run that goes on.
+/// The bundle of a run in progress.
 #[derive(Debug)]
 pub struct BundleWriter {
     dir: PathBuf,
@@ -48,7 +48,7 @@ impl BundleWriter {
         }
     }
 
-    /// Goes on with an interrupted run; what was half written is cut off or removed. An error when
+    /// Continues an interrupted run; half-written content is cut off or removed. An error when
     /// another process writes the bundle.
     pub fn resume(reader: &BundleReader) -> Result<Self, BundleError> {
         let dir = reader.dir().to_owned();
@@ -119,7 +119,7 @@ impl BundleWriter {
 
     /// Makes a load point count: its interval log first, then its record, both on the disk.
     pub fn finish_point(&mut self, log: PointLog, record: PointRecord) -> Result<(), BundleError> {
-        log.put_in_place()?;
+        log.commit()?;
         self.journal.append_durably(&JournalRecord::PointFinished(Box::new(record)))
     }
 }
@@ -137,12 +137,12 @@ impl PointLog {
         self.log.write(slice).map_err(|e| BundleError::storage(&self.partial, "write it", e))
     }
 
-    fn put_in_place(self) -> Result<(), BundleError> {
+    fn commit(self) -> Result<(), BundleError> {
         let Self { log, path, partial } = self;
         let writing = |e| BundleError::storage(&partial, "write it", e);
         let file =
             log.finish().map_err(writing)?.into_inner().map_err(|e| writing(e.into_error()))?;
-        put_in_place(&file, &partial, &path)
+        commit_file(&file, &partial, &path)
     }
 }
 
@@ -162,9 +162,9 @@ fn remove_partial_files(dir: &Path) -> Result<(), BundleError> {
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
     let partial = partial_path(path);
     let written =
-        write_partial(&partial, bytes).and_then(|file| put_in_place(&file, &partial, path));
+        write_partial(&partial, bytes).and_then(|file| commit_file(&file, &partial, path));
     if written.is_err() {
-        // Half a file is of no use, and on a full disk its room is wanted.
+        // Half a file is of no use, and a full disk needs the space.
         let _ = fs::remove_file(&partial);
     }
     written
@@ -178,7 +178,7 @@ fn write_partial(partial: &Path, bytes: &[u8]) -> Result<File, BundleError> {
 }
 
 /// Gives a complete partial file its name, durably.
-fn put_in_place(file: &File, partial: &Path, path: &Path) -> Result<(), BundleError> {
+fn commit_file(file: &File, partial: &Path, path: &Path) -> Result<(), BundleError> {
     file.sync_all().map_err(|e| BundleError::storage(partial, "synchronise it", e))?;
     fs::rename(partial, path).map_err(|e| BundleError::storage(path, "rename to it", e))?;
     sync_dir(dir_of(path))
@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_put_in_place_leaves_no_partial_one() {
-        let place = tempfile::tempdir().unwrap();
-        let taken = place.path().join("taken");
+        let temp_dir = tempfile::tempdir().unwrap();
+        let taken = temp_dir.path().join("taken");
         fs::create_dir(&taken).unwrap();
         assert!(write_durably(&taken, b"x").is_err());
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(temp_dir.path()).unwrap().count(), 1);
     }
 }

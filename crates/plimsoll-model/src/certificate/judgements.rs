@@ -1,14 +1,16 @@
-//! What a certificate says holds, breaks, or is left open, the server's log of the same ops included.
+//! What follows from a certificate: its judgements (held, broken, or left open, with the server's
+//! log of the same ops), its note in the disclosure of a run, and what it covers there.
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certificate, ClosedCase, Judged, QueueCase, StallCase, Statistic};
+use super::{Certificate, ClosedCase, JudgementOutcome, QueueCase, Reading, StallCase, Statistic};
 use crate::named::named;
 use crate::units::Nanos;
 
-/// Of the judgements of a kind, this share must have been made: a host that never was quiet has no
+/// This share of the judgements of a kind must have been made: a host that never was quiet gets no
 /// certificate.
 const MADE_MIN_RATIO: f64 = 0.25;
 /// Kinds of judgements of open loads that pauses of the host can leave open everywhere.
@@ -20,22 +22,22 @@ const OFTEN_OPEN: [JudgementKind; 4] =
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement<'c> {
     /// What it is about.
-    pub case: JudgedCase<'c>,
+    pub case: JudgementCase<'c>,
     /// The figure that was compared, where there are several.
     pub statistic: Option<Statistic>,
     /// What must hold.
     pub kind: JudgementKind,
-    /// What came of it.
-    pub judged: Judged,
+    /// Its outcome.
+    pub outcome: JudgementOutcome,
 }
 
 /// What a judgement is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum JudgedCase<'c> {
+pub enum JudgementCase<'c> {
     /// The certificate.
     Certificate,
-    /// The way there and back.
-    ThereAndBack,
+    /// The round trip.
+    RoundTrip,
     /// One open load.
     Queue(&'c QueueCase),
     /// All open loads: were enough judgements of a kind made?
@@ -79,23 +81,25 @@ impl Certificate {
     /// Every judgement, those left open included. Where nothing could be compared, that is a
     /// judgement that does not hold.
     pub fn judgements(&self) -> Vec<Judgement<'_>> {
-        let of = JudgedCase::Certificate;
-        let length =
-            (self.time_share < 1.0).then(|| of.judged(JudgementKind::Length, Judged::Broken));
-        let way = JudgedCase::ThereAndBack.held(JudgementKind::Run, self.floor.run.held);
+        let of = JudgementCase::Certificate;
+        let length = (self.time_share < 1.0)
+            .then(|| of.judgement(JudgementKind::Length, JudgementOutcome::Broken));
+        let round_trip =
+            JudgementCase::RoundTrip.judgement_if(JudgementKind::Run, self.floor.run.held);
         let queues: Vec<Judgement<'_>> =
             self.queues.iter().flat_map(QueueCase::judgements).collect();
         let too_few = OFTEN_OPEN.into_iter().filter(|kind| too_few(&queues, &[*kind]));
-        let too_few: Vec<_> =
-            too_few.map(|kind| JudgedCase::Enough.judged(kind, Judged::Broken)).collect();
-        let all = length.into_iter().chain([way]).chain(queues).chain(too_few);
+        let too_few: Vec<_> = too_few
+            .map(|kind| JudgementCase::Enough.judgement(kind, JudgementOutcome::Broken))
+            .collect();
+        let all = length.into_iter().chain([round_trip]).chain(queues).chain(too_few);
         all.chain(self.closed.judgements()).chain(self.stall.judgements()).collect()
     }
 
     /// Those that do not hold.
     pub fn broken(&self) -> Vec<Judgement<'_>> {
         let mut all = self.judgements();
-        all.retain(|judgement| judgement.judged == Judged::Broken);
+        all.retain(|judgement| judgement.outcome == JudgementOutcome::Broken);
         all
     }
 }
@@ -103,37 +107,40 @@ impl Certificate {
 /// Were most judgements of these kinds left open?
 fn too_few(all: &[Judgement<'_>], kinds: &[JudgementKind]) -> bool {
     let of_kinds = all.iter().filter(|judgement| kinds.contains(&judgement.kind));
-    let made = of_kinds.clone().filter(|judgement| judgement.judged != Judged::NotJudged).count();
+    let made = of_kinds
+        .clone()
+        .filter(|judgement| judgement.outcome != JudgementOutcome::NotJudged)
+        .count();
     (made as f64) < of_kinds.count() as f64 * MADE_MIN_RATIO
 }
 
 impl QueueCase {
     fn judgements(&self) -> Vec<Judgement<'_>> {
-        let of = JudgedCase::Queue(self);
-        let mut all = vec![of.held(JudgementKind::Run, self.run.held)];
+        let of = JudgementCase::Queue(self);
+        let mut all = vec![of.judgement_if(JudgementKind::Run, self.run.held)];
         let counted = self.ops_scheduled.map(|scheduled| scheduled == self.ops_due);
-        all.extend(counted.map(|counted| of.held(JudgementKind::Due, counted)));
+        all.extend(counted.map(|counted| of.judgement_if(JudgementKind::Due, counted)));
         if self.readings.is_empty() {
             // Nothing to compare is no good evidence.
-            all.push(of.judged(JudgementKind::Tight, Judged::Broken));
+            all.push(of.judgement(JudgementKind::Tight, JudgementOutcome::Broken));
         }
-        all.push(of.judged(JudgementKind::Rate, self.rate));
-        all.push(of.judged(JudgementKind::Served, self.served));
+        all.push(of.judgement(JudgementKind::Rate, self.rate));
+        all.push(of.judgement(JudgementKind::Served, self.served));
         all.extend(of.witnessed(self.witness.as_ref()));
         for reading in &self.readings {
-            let mut add = |kind, judged| {
+            let mut add = |kind, outcome| {
                 all.push(Judgement {
                     statistic: Some(reading.statistic),
-                    ..of.judged(kind, judged)
+                    ..of.judgement(kind, outcome)
                 });
             };
             add(JudgementKind::Tight, reading.tight);
             if let Some(schedule) = &reading.schedule {
                 add(JudgementKind::OnSchedule, schedule.on_schedule);
-                add(JudgementKind::Theory, Judged::from_held(schedule.theory_held));
+                add(JudgementKind::Theory, JudgementOutcome::from_bool(schedule.theory_held));
             }
-            if let Some(stated) = &reading.stated {
-                add(JudgementKind::Interval, stated.interval);
+            if let Some(interval_check) = &reading.stated {
+                add(JudgementKind::Interval, interval_check.interval);
             }
         }
         all
@@ -142,18 +149,18 @@ impl QueueCase {
 
 impl ClosedCase {
     fn judgements(&self) -> Vec<Judgement<'_>> {
-        let of = JudgedCase::ClosedLoop;
-        let tight = of.judged(JudgementKind::Tight, self.tight);
+        let of = JudgementCase::ClosedLoop;
+        let tight = of.judgement(JudgementKind::Tight, self.tight);
         let mut all = vec![
-            of.held(JudgementKind::Run, self.run.held),
-            of.held(JudgementKind::Count, self.held),
+            of.judgement_if(JudgementKind::Run, self.run.held),
+            of.judgement_if(JudgementKind::Count, self.held),
             Judgement { statistic: Some(Statistic::Mean), ..tight },
-            of.judged(JudgementKind::Theory, self.theory),
+            of.judgement(JudgementKind::Theory, self.theory),
         ];
         if too_few(&all, &[JudgementKind::Tight, JudgementKind::Theory]) {
-            all.push(of.judged(JudgementKind::Response, Judged::Broken));
+            all.push(of.judgement(JudgementKind::Response, JudgementOutcome::Broken));
         }
-        all.extend(self.witness.as_ref().map(|_| of.judged(JudgementKind::Think, self.think)));
+        all.extend(self.witness.as_ref().map(|_| of.judgement(JudgementKind::Think, self.think)));
         all.extend(of.witnessed(self.witness.as_ref()));
         all
     }
@@ -161,39 +168,39 @@ impl ClosedCase {
 
 impl StallCase {
     fn judgements(&self) -> Vec<Judgement<'_>> {
-        let of = JudgedCase::Stall;
-        let own = JudgedCase::Certificate.held(JudgementKind::Stall, self.held);
-        let mut all = vec![of.held(JudgementKind::Run, self.run.held), own];
+        let of = JudgementCase::Stall;
+        let own = JudgementCase::Certificate.judgement_if(JudgementKind::Stall, self.held);
+        let mut all = vec![of.judgement_if(JudgementKind::Run, self.run.held), own];
         all.extend(of.witnessed(self.witness.as_ref()));
         all
     }
 }
 
-impl<'c> JudgedCase<'c> {
-    const fn judged(self, kind: JudgementKind, judged: Judged) -> Judgement<'c> {
-        Judgement { case: self, statistic: None, kind, judged }
+impl<'c> JudgementCase<'c> {
+    const fn judgement(self, kind: JudgementKind, outcome: JudgementOutcome) -> Judgement<'c> {
+        Judgement { case: self, statistic: None, kind, outcome }
     }
 
-    const fn held(self, kind: JudgementKind, held: bool) -> Judgement<'c> {
-        self.judged(kind, Judged::from_held(held))
+    const fn judgement_if(self, kind: JudgementKind, holds: bool) -> Judgement<'c> {
+        self.judgement(kind, JudgementOutcome::from_bool(holds))
     }
 
-    /// What the server's log says.
-    fn witnessed(self, witness: Option<&CrossCheck>) -> impl Iterator<Item = Judgement<'c>> {
-        let judged = witness.map(CrossCheck::judged).unwrap_or_default().into_iter();
-        judged.map(move |(kind, judged)| self.judged(kind, judged))
+    /// Judgements by the server's log.
+    fn witnessed(self, cross_check: Option<&CrossCheck>) -> impl Iterator<Item = Judgement<'c>> {
+        let outcomes = cross_check.map(CrossCheck::outcomes).unwrap_or_default().into_iter();
+        outcomes.map(move |(kind, outcome)| self.judgement(kind, outcome))
     }
 }
 
 impl fmt::Display for Judgement<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.case {
-            JudgedCase::Certificate => Ok(()),
-            JudgedCase::ThereAndBack => f.write_str("there and back "),
-            JudgedCase::Queue(case) => write!(f, "{} ", case.place()),
-            JudgedCase::Enough => f.write_str("enough judgements "),
-            JudgedCase::ClosedLoop => f.write_str("closed loop "),
-            JudgedCase::Stall => f.write_str("stall "),
+            JudgementCase::Certificate => Ok(()),
+            JudgementCase::RoundTrip => f.write_str("there and back "),
+            JudgementCase::Queue(case) => write!(f, "{} ", case.label()),
+            JudgementCase::Enough => f.write_str("enough judgements "),
+            JudgementCase::ClosedLoop => f.write_str("closed loop "),
+            JudgementCase::Stall => f.write_str("stall "),
         }?;
         if let Some(statistic) = self.statistic {
             write!(f, "{} ", statistic.name())?;
@@ -202,10 +209,10 @@ impl fmt::Display for Judgement<'_> {
     }
 }
 
-impl Judged {
-    /// Of a judgement that was made.
-    pub const fn from_held(held: bool) -> Self {
-        if held { Self::Held } else { Self::Broken }
+impl JudgementOutcome {
+    /// Outcome of a judgement that was made.
+    pub const fn from_bool(holds: bool) -> Self {
+        if holds { Self::Held } else { Self::Broken }
     }
 }
 
@@ -218,22 +225,22 @@ pub struct CrossCheck {
     /// As many as came due in the window by the schedule; of a closed loop as many as it counts.
     pub ops_expected: u64,
     /// Each op was recorded once.
-    pub recorded: Judged,
-    /// Replies that the server handed to the kernel in the window; absent where its log cannot say.
+    pub recorded: JudgementOutcome,
+    /// Replies that the server handed to the kernel in the window; absent where its log lacks them.
     pub replies: Option<u64>,
-    /// How many more or fewer the client may have counted: those on their way at either end.
+    /// How many more or fewer the client may have counted: those in transit at either end.
     pub replies_allowed: u64,
     /// The client counted as many ops done in the window.
-    pub ended: Judged,
+    pub ended: JudgementOutcome,
     /// Mean from due to sent, and from due to the arrival at the server; absent where the log does
-    /// not tell which request is which op.
+    /// not match requests to ops.
     pub sent: Option<CheckedTime>,
     /// Mean from due to the reply's arrival by the kernel's stamps (response less receive lag), and
     /// from due to the reply handed to the kernel; absent also where stamps are bounds.
     pub arrived: Option<CheckedTime>,
     /// Service and send lag add up to the response, and without receive lag it is no shorter than
     /// without any delay of the generator.
-    pub sum: Judged,
+    pub sum: JudgementOutcome,
 }
 
 /// A mean time as the client has it, and a part of it by the server's log.
@@ -247,17 +254,136 @@ pub struct CheckedTime {
     /// Most that they may be apart, in the direction in which they are.
     pub allowed_ns: Nanos,
     /// They are no further apart. Left open where the server itself was late.
-    pub judged: Judged,
+    pub judged: JudgementOutcome,
 }
 
 impl CrossCheck {
-    /// What it judges, and what came of it.
-    pub(super) fn judged(&self) -> Vec<(JudgementKind, Judged)> {
+    /// Its judgements and their outcomes.
+    pub(super) fn outcomes(&self) -> Vec<(JudgementKind, JudgementOutcome)> {
         let mut all =
             vec![(JudgementKind::Recorded, self.recorded), (JudgementKind::Sum, self.sum)];
         all.extend(self.replies.map(|_| (JudgementKind::Ended, self.ended)));
         all.extend(self.sent.map(|sent| (JudgementKind::Sent, sent.judged)));
         all.extend(self.arrived.map(|arrived| (JudgementKind::Arrived, arrived.judged)));
         all
+    }
+}
+
+/// The host's latest certificate in a run's disclosure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CertificateNote {
+    /// When it was made, RFC 3339.
+    pub made: String,
+    /// Version of the program it was made with.
+    pub version: String,
+    /// `release` or `debug`.
+    pub build: String,
+    /// Largest distance between client and server, over what is allowed there, in all open cases
+    /// that were judged.
+    pub worst_tight_ratio: f64,
+    /// That distance, in nanoseconds.
+    pub worst_tight_ns: u64,
+    /// Where: queue, utilisation, statistic.
+    pub worst_tight_at: String,
+    /// Highest rate with punctual sends; absent when none was.
+    pub punctual_ops_per_s: Option<f64>,
+    /// What moves bytes.
+    pub driver: String,
+    /// Worker threads.
+    pub workers: u32,
+    /// How they wait.
+    pub pacing: String,
+    /// Every judgement held.
+    pub all_held: bool,
+    /// Differences of this run from what was certified, for a person.
+    #[serde(default)]
+    pub not_covered: Vec<String>,
+}
+
+impl Certificate {
+    /// For the disclosure of a run; `made` is [`Self::made_unix_ns`] as text, `now` what the run
+    /// itself is made with.
+    pub fn note(&self, made: String, now: &RunEnvironment) -> CertificateNote {
+        let readings = self.queues.iter().flat_map(|c| c.readings.iter().map(move |r| (c, r)));
+        let readings = readings.filter(|(_, reading)| reading.tight != JudgementOutcome::NotJudged);
+        let worst = readings.max_by(|(_, a), (_, b)| a.used().total_cmp(&b.used()));
+        let at = |(case, reading): (&QueueCase, &Reading)| {
+            format!("{} {}", case.label(), reading.statistic.name())
+        };
+        CertificateNote {
+            made,
+            version: self.instrument.version.clone(),
+            build: self.instrument.build.clone(),
+            worst_tight_ratio: worst.map_or(0.0, |(_, reading)| reading.used()),
+            worst_tight_ns: worst.map_or(0, |(_, reading)| reading.error_ns().0),
+            worst_tight_at: worst.map_or_else(|| "nothing was compared".to_owned(), at),
+            punctual_ops_per_s: self.punctual.highest_ops_per_s,
+            driver: self.instrument.driver.clone(),
+            workers: self.instrument.workers,
+            pacing: self.instrument.pacing.clone(),
+            all_held: self.all_held,
+            not_covered: self.not_covered(now),
+        }
+    }
+}
+
+impl Reading {
+    /// Share of what is allowed that the distance takes up.
+    fn used(&self) -> f64 {
+        self.error_ns().0 as f64 / self.allowed_ns.0.max(1) as f64
+    }
+}
+
+/// What figures of a host depend on, as it is for a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunEnvironment {
+    /// Version of the program.
+    pub version: String,
+    /// `release` or `debug`.
+    pub build: String,
+    /// Kernel release and build; absent when not readable.
+    pub kernel: Option<String>,
+    /// Frequency governor of the processors; absent where there is none.
+    pub governor: Option<String>,
+    /// How workers wait; absent where that is not settled.
+    pub pacing: Option<String>,
+    /// Scheduling priority of the workers; absent where that is not settled.
+    pub priority: Option<String>,
+    /// The protocol that is spoken; absent where that is not settled.
+    pub protocol: Option<String>,
+}
+
+impl Certificate {
+    /// Differences from what was certified, as text: "kernel 6.1, certified 6.18".
+    pub fn not_covered(&self, now: &RunEnvironment) -> Vec<String> {
+        let none = || "none".to_owned();
+        let (host, instrument) = (&self.host, &self.instrument);
+        let mut differences = Vec::new();
+        let mut compare = |what: &str, now: &str, then: &str| {
+            if now != then {
+                differences.push(format!("{what} {now}, certified {then}"));
+            }
+        };
+        compare("version", &now.version, &instrument.version);
+        compare("build", &now.build, &instrument.build);
+        let text_or_none = |text: &Option<String>| text.clone().unwrap_or_else(none);
+        compare("kernel", &text_or_none(&now.kernel), &text_or_none(&host.kernel));
+        compare("governor", &text_or_none(&now.governor), &text_or_none(&host.governor));
+        let settled = [
+            ("pacing", &now.pacing, &instrument.pacing),
+            ("priority", &now.priority, &instrument.priority),
+        ];
+        for (what, now, then) in settled {
+            if let Some(now) = now {
+                compare(what, now, then);
+            }
+        }
+        let spoken = |protocol: &&String| instrument.protocols.contains(*protocol);
+        if let Some(protocol) = now.protocol.as_ref().filter(|protocol| !spoken(protocol)) {
+            let then = instrument.protocols.join(", ");
+            differences.push(format!("protocol {protocol}, certified {then}"));
+        }
+        differences
     }
 }

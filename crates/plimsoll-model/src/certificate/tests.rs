@@ -7,10 +7,14 @@ fn reading(statistic: Statistic, client: u64, served: u64) -> Reading {
         client_ns: micros(client),
         served_ns: micros(served),
         allowed_ns: micros(100),
-        tight: if client.abs_diff(served) <= 100 { Judged::Held } else { Judged::Broken },
+        tight: if client.abs_diff(served) <= 100 {
+            JudgementOutcome::Held
+        } else {
+            JudgementOutcome::Broken
+        },
         schedule: Some(ScheduleReading {
             scheduled_ns: micros(served),
-            on_schedule: Judged::Held,
+            on_schedule: JudgementOutcome::Held,
             theory_ns: micros(served),
             theory_interval_ns: (micros(served), micros(served)),
             theory_held: true,
@@ -39,9 +43,9 @@ fn certificate() -> Certificate {
         server_late_p99_ns: Nanos(3_000),
         rate_error_ratio: -9.3e-5,
         rate_allowed_ratio: 0.005,
-        rate: Judged::Held,
+        rate: JudgementOutcome::Held,
         served_error_ratio: -4.6e-5,
-        served: Judged::Held,
+        served: JudgementOutcome::Held,
         open_because: Vec::new(),
         run: sound(),
         witness: None,
@@ -62,8 +66,8 @@ fn certificate() -> Certificate {
         queues: vec![case],
         closed: ClosedCase {
             held: true,
-            tight: Judged::Held,
-            theory: Judged::Held,
+            tight: JudgementOutcome::Held,
+            theory: JudgementOutcome::Held,
             run: sound(),
             ..ClosedCase::default()
         },
@@ -84,7 +88,7 @@ fn a_certificate_reads_back_and_an_unknown_field_is_an_error() {
 
 #[test]
 fn the_note_names_the_reading_that_came_closest_to_its_limit() {
-    let note = certificate().note("2026-11-22T06:00:00Z".into(), &Circumstances::default());
+    let note = certificate().note("2026-11-22T06:00:00Z".into(), &RunEnvironment::default());
     assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 p99");
     assert_eq!((note.worst_tight_ns, note.worst_tight_ratio), (120_000, 1.2));
 }
@@ -94,7 +98,7 @@ fn broken(certificate: &Certificate) -> Vec<String> {
 }
 
 fn left_open(certificate: &Certificate) -> usize {
-    certificate.judgements().iter().filter(|of| of.judged == Judged::NotJudged).count()
+    certificate.judgements().iter().filter(|of| of.outcome == JudgementOutcome::NotJudged).count()
 }
 
 #[test]
@@ -105,13 +109,14 @@ fn judgements_name_what_did_not_hold() {
 #[test]
 fn a_judgement_that_is_left_open_neither_holds_nor_breaks() {
     let mut open = certificate();
-    open.queues[0].readings[1].tight = Judged::NotJudged;
+    open.queues[0].readings[1].tight = JudgementOutcome::NotJudged;
     assert_eq!((broken(&open), left_open(&open)), (Vec::new(), 1));
-    let note = open.note(String::new(), &Circumstances::default());
+    let note = open.note(String::new(), &RunEnvironment::default());
     assert_eq!(note.worst_tight_at, "M/M/4 at 0.9 mean");
-    open.queues[0].readings[0].tight = Judged::NotJudged;
+    open.queues[0].readings[0].tight = JudgementOutcome::NotJudged;
     assert_eq!(broken(&open), ["enough judgements tight"], "nothing is left that was judged");
-    (open.closed.tight, open.closed.theory) = (Judged::NotJudged, Judged::NotJudged);
+    (open.closed.tight, open.closed.theory) =
+        (JudgementOutcome::NotJudged, JudgementOutcome::NotJudged);
     assert_eq!(broken(&open), ["enough judgements tight", "closed loop response"]);
     assert_eq!(left_open(&open), 4);
 }
@@ -124,9 +129,9 @@ fn schedule(certificate: &mut Certificate) -> &mut ScheduleReading {
 fn requests_that_did_not_arrive_on_schedule_are_named() {
     let mut late = certificate();
     late.queues[0].readings.truncate(1);
-    schedule(&mut late).on_schedule = Judged::Broken;
+    schedule(&mut late).on_schedule = JudgementOutcome::Broken;
     assert_eq!(broken(&late), ["M/M/4 at 0.9 mean on schedule"]);
-    schedule(&mut late).on_schedule = Judged::NotJudged;
+    schedule(&mut late).on_schedule = JudgementOutcome::NotJudged;
     assert_eq!(
         (broken(&late), left_open(&late)),
         (vec!["enough judgements on schedule".into()], 1)
@@ -146,23 +151,23 @@ fn a_stated_interval_that_misses_the_truth_is_named() {
     let mut off = certificate();
     off.queues[0].protocol = "nfs".into();
     off.queues[0].readings.truncate(1);
-    off.queues[0].readings[0].stated = Some(StatedReading {
+    off.queues[0].readings[0].stated = Some(IntervalCheck {
         interval_ns: (Nanos(10), Nanos(20)),
         truth_ns: Nanos(30),
-        interval: Judged::Broken,
+        interval: JudgementOutcome::Broken,
     });
     assert_eq!(broken(&off), ["M/M/4 over nfs at 0.9 mean interval"]);
 }
 
-fn witness() -> CrossCheck {
-    let agree = CheckedTime { judged: Judged::Held, ..CheckedTime::default() };
+fn cross_check() -> CrossCheck {
+    let agree = CheckedTime { judged: JudgementOutcome::Held, ..CheckedTime::default() };
     CrossCheck {
-        recorded: Judged::Held,
+        recorded: JudgementOutcome::Held,
         replies: Some(107_992),
-        ended: Judged::Held,
+        ended: JudgementOutcome::Held,
         sent: Some(agree),
         arrived: Some(agree),
-        sum: Judged::Held,
+        sum: JudgementOutcome::Held,
         ..CrossCheck::default()
     }
 }
@@ -171,11 +176,12 @@ fn witness() -> CrossCheck {
 fn what_the_servers_log_does_not_bear_out_is_named() {
     let mut off = certificate();
     off.queues[0].readings.truncate(1);
-    off.queues[0].witness = Some(CrossCheck { ended: Judged::Broken, ..witness() });
+    off.queues[0].witness = Some(CrossCheck { ended: JudgementOutcome::Broken, ..cross_check() });
     let late = CheckedTime::default();
     off.stall.witness =
-        Some(CrossCheck { sent: Some(late), recorded: Judged::Broken, ..witness() });
-    off.closed.witness = Some(CrossCheck { sum: Judged::Broken, sent: None, ..witness() });
+        Some(CrossCheck { sent: Some(late), recorded: JudgementOutcome::Broken, ..cross_check() });
+    off.closed.witness =
+        Some(CrossCheck { sum: JudgementOutcome::Broken, sent: None, ..cross_check() });
     let expected = [
         "M/M/4 at 0.9 ended",
         "closed loop think",
@@ -184,8 +190,9 @@ fn what_the_servers_log_does_not_bear_out_is_named() {
         "stall sent",
     ];
     assert_eq!(broken(&off), expected);
-    off.closed.think = Judged::Held;
-    off.closed.witness = Some(CrossCheck { replies: None, ended: Judged::Broken, ..witness() });
+    off.closed.think = JudgementOutcome::Held;
+    off.closed.witness =
+        Some(CrossCheck { replies: None, ended: JudgementOutcome::Broken, ..cross_check() });
     let all = broken(&off);
     assert!(!all.iter().any(|name| name.starts_with("closed")), "no log of replies: {all:?}");
 }
@@ -194,8 +201,8 @@ fn what_the_servers_log_does_not_bear_out_is_named() {
 fn a_server_that_was_always_late_bears_nothing_out() {
     let mut open = certificate();
     open.queues[0].readings.truncate(1);
-    let late = Some(CheckedTime { judged: Judged::NotJudged, ..CheckedTime::default() });
-    open.queues[0].witness = Some(CrossCheck { sent: late, arrived: late, ..witness() });
+    let late = Some(CheckedTime { judged: JudgementOutcome::NotJudged, ..CheckedTime::default() });
+    open.queues[0].witness = Some(CrossCheck { sent: late, arrived: late, ..cross_check() });
     let expected = ["enough judgements sent", "enough judgements arrived"];
     assert_eq!((broken(&open), left_open(&open)), (expected.map(String::from).to_vec(), 2));
 }
@@ -206,11 +213,11 @@ fn a_run_in_other_circumstances_is_told_what_the_certificate_does_not_cover() {
     made.host.kernel = Some("6.1".into());
     made.instrument.pacing = "auto".into();
     made.instrument.protocols = vec!["app".into(), "nfs".into()];
-    let mut now = Circumstances {
+    let mut now = RunEnvironment {
         kernel: Some("6.1".into()),
         pacing: Some("auto".into()),
         protocol: Some("nfs".into()),
-        ..Circumstances::default()
+        ..RunEnvironment::default()
     };
     assert!(made.not_covered(&now).is_empty());
     now.kernel = Some("6.18".into());
@@ -231,7 +238,7 @@ fn a_case_without_readings_is_broken_and_no_perfect_instrument() {
     let mut empty = certificate();
     empty.queues[0].readings.clear();
     assert_eq!(broken(&empty), ["M/M/4 at 0.9 tight"]);
-    let note = empty.note(String::new(), &Circumstances::default());
+    let note = empty.note(String::new(), &RunEnvironment::default());
     assert_eq!(note.worst_tight_at, "nothing was compared");
 }
 
@@ -242,7 +249,7 @@ fn everything_that_a_case_says_of_itself_is_a_judgement() {
     wrong.floor.run.held = false;
     wrong.queues[0].readings.truncate(1);
     wrong.queues[0].run.held = false;
-    wrong.queues[0].served = Judged::Broken;
+    wrong.queues[0].served = JudgementOutcome::Broken;
     wrong.closed = ClosedCase::default();
     wrong.stall = StallCase::default();
     let expected = [

@@ -1,5 +1,5 @@
-//! What an experiment says of its factors: the cells of the grid, the effects of the levels, and
-//! how sure each of them is. Analysis writes it, reports word it.
+//! Results of an experiment for its factors: the cells of the grid, the effects of the levels, and
+//! how certain each is. Analysis computes them; reports write the text.
 
 use std::fmt;
 
@@ -15,8 +15,12 @@ use crate::shape::Scalability;
 pub struct Experiment {
     /// What was changed.
     pub factors: Vec<Factor>,
-    /// What it is judged by.
+    /// The figure that it compares.
     pub response: Response,
+    /// Groups of the comparison whose peak no run shows, so that `response` is another figure than
+    /// the headline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peak_unknown: Vec<usize>,
     /// Repeats of the grid, complete or not.
     pub blocks: usize,
     /// The combinations of levels, the first of which the others are compared with.
@@ -44,7 +48,7 @@ pub struct Factor {
     pub name: String,
     /// Unit of its levels' values.
     pub unit: Option<String>,
-    /// Its levels; effects are stated against the first.
+    /// Its levels; effects are relative to the first.
     pub levels: Vec<Level>,
     /// Who sets it, and how often.
     pub set: Setting,
@@ -56,11 +60,14 @@ pub struct Factor {
 pub struct Level {
     /// What it is called.
     pub name: String,
+    /// What reports call it, if that is the software of its target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// Its size, above zero; `null` where levels have none.
     pub value: Option<f64>,
 }
 
-/// Who sets a factor. How often decides what its effect can be judged by.
+/// Who sets a factor. How often it is set decides what its effect rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
@@ -69,11 +76,12 @@ pub enum Setting {
     ByProgram,
     /// A person, each level anew in each block.
     ByHand,
-    /// Each level once for all its runs: what else differed then cannot be told from its effect.
+    /// Each level once for all its runs: its effect cannot be separated from anything else that
+    /// changed.
     Once,
 }
 
-/// The figure that an experiment is judged by.
+/// The figure that an experiment compares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
@@ -102,8 +110,8 @@ pub struct Cell {
     pub runs: usize,
     /// Geometric mean as it would be over all blocks; `null` without a run.
     pub mean: Option<f64>,
-    /// 95 % interval of the mean beside the other cells': blocks that are fast or slow as a whole
-    /// do not widen it.
+    /// 95 % interval of the mean relative to the other cells': blocks that are fast or slow as a
+    /// whole do not widen it.
     pub interval: Option<[f64; 2]>,
     /// In some run the server would have carried more: the mean is a lower bound.
     pub at_least: bool,
@@ -172,10 +180,7 @@ impl fmt::Display for HookFailure {
             Hook::Undo => "the command that undoes",
         };
         write!(f, "{what} {factor} = {level} {} ({command})", self.end)?;
-        match self.output.is_empty() {
-            true => Ok(()),
-            false => write!(f, ":\n{}", self.output),
-        }
+        if self.output.is_empty() { Ok(()) } else { write!(f, ":\n{}", self.output) }
     }
 }
 
@@ -185,7 +190,7 @@ impl fmt::Display for HookFailure {
 pub enum Hook {
     /// It sets a level.
     Set,
-    /// It says whether the level is set.
+    /// It checks whether the level is set.
     Verify,
     /// It takes a level back.
     Undo,
@@ -199,7 +204,7 @@ pub enum HookEnd {
     Exit(i32),
     /// By this signal.
     Signal(i32),
-    /// It had not ended after so many seconds.
+    /// It had not ended after this many seconds.
     TimedOut(u64),
     /// It could not be started.
     NotStarted,
@@ -226,9 +231,12 @@ pub struct Effect {
     pub from: usize,
     /// Index of the level.
     pub to: usize,
-    /// Factors and levels that were held for it. Empty: the mean over all combinations of the other
-    /// factors that have both levels.
+    /// Factors and levels that were fixed for it. Empty: the mean over all combinations of the
+    /// other factors that have both levels.
     pub at: Vec<AtLevel>,
+    /// The combinations of the other factors that it is the mean of, where others lack a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<Vec<AtLevel>>,
     /// Of geometric means.
     pub ratio: Option<f64>,
     /// Its 95 % interval; `null` where there is no basis for one.
@@ -238,13 +246,13 @@ pub struct Effect {
     /// The ratio over that of the levels' values: 1 is straight growth. `null` of times and of
     /// factors that are not numeric.
     pub efficiency: Option<f64>,
-    /// What may be said.
+    /// The claim that the data support.
     pub claim: EffectClaim,
     /// What scatter the interval rests on.
     pub basis: Basis,
 }
 
-/// A factor held at a level.
+/// A factor fixed at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AtLevel {
@@ -254,13 +262,13 @@ pub struct AtLevel {
     pub level: usize,
 }
 
-/// What may be said of an effect.
+/// The claim that the data support about an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClaim {
     /// The interval leaves 1 out.
     Differs,
-    /// The interval holds 1: the effect is no larger than its ends.
+    /// The interval contains 1: the effect is no larger than its ends.
     Within,
     /// There is no basis for an interval: a ratio, and no claim.
     RatioOnly,
@@ -318,7 +326,7 @@ pub struct Interaction {
 pub struct Scatter {
     /// One standard deviation, as a share of the mean.
     pub spread_ratio: f64,
-    /// Degrees of freedom that it is known by.
+    /// Degrees of freedom behind it.
     pub degrees: f64,
 }
 
@@ -328,7 +336,7 @@ pub struct Scatter {
 pub struct Law {
     /// Index of the factor.
     pub factor: usize,
-    /// Factors and levels that were held; empty: means over all combinations of the others.
+    /// Factors and levels that were fixed; empty: means over all combinations of the others.
     pub at: Vec<AtLevel>,
     /// The smallest value of the factor, of which the law's N is a multiple.
     pub one: f64,
@@ -344,13 +352,14 @@ pub struct Best {
     pub cell: usize,
     /// Its mean over that of the first cell.
     pub ratio: f64,
-    /// 95 % interval of the ratio, simultaneous over all cells (Bonferroni); `null` without a basis.
+    /// 95 % interval of the ratio, simultaneous over all cells (Bonferroni); `null` without a
+    /// basis.
     pub interval: Option<[f64; 2]>,
-    /// What may be said.
+    /// The claim that the data support.
     pub claim: BestClaim,
 }
 
-/// What may be said of the best cell.
+/// The claim that the data support about the best cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BestClaim {
@@ -358,14 +367,13 @@ pub enum BestClaim {
     First,
     /// The simultaneous interval leaves 1 out.
     Better,
-    /// The interval holds 1, or there is none: run both again.
+    /// The interval contains 1, or there is none: run both again.
     RunAgain,
 }
 
 impl Factor {
     /// Its levels' values, where all have one.
     pub fn values(&self) -> Option<Vec<f64>> {
-        let values = self.levels.iter().map(|level| level.value.filter(|value| *value > 0.0));
-        values.collect()
+        self.levels.iter().map(|level| level.value.filter(|value| *value > 0.0)).collect()
     }
 }

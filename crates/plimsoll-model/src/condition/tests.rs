@@ -14,12 +14,12 @@ fn read<F: ConditionFigure>(text: &str) -> (F, Option<f64>, Side, f64) {
     (condition.figure, condition.at, condition.side, condition.limit)
 }
 
-/// What is said of a text that is no `T`.
+/// The message for a text that is no `T`.
 #[track_caller]
 fn wrong<T: FromStr<Err = ConditionError> + fmt::Debug>(text: &str, parts: &[&str]) {
-    let said = text.parse::<T>().unwrap_err().to_string();
+    let message = text.parse::<T>().unwrap_err().to_string();
     for part in parts {
-        assert!(said.contains(part), "{part:?} in {said}");
+        assert!(message.contains(part), "{part:?} in {message}");
     }
 }
 
@@ -35,8 +35,8 @@ fn conditions_read_as_people_write_them() {
     assert_eq!(read("overall_response_ms.origin > 2 ms"), (origin, None, Side::Above, 2e6));
     assert_eq!(read("p99@4000>1.05x"), (RatioFigure::P99, Some(4_000.0), Side::Above, 1.05));
     assert_eq!(read("peak <= 0.97 ×"), (RatioFigure::Peak, None, Side::Below, 0.97));
-    let gap = GateFigure::Stream(StreamFigure::ChunkGap, Figure::P99);
-    assert_eq!(read("chunk_gap.p99@8 > 200ms"), (gap, Some(8.0), Side::Above, 200e6));
+    let chunk_p99 = GateFigure::Stream(StreamFigure::ChunkGap, Figure::P99);
+    assert_eq!(read("chunk_gap.p99@8 > 200ms"), (chunk_p99, Some(8.0), Side::Above, 200e6));
     assert_eq!(read("goodput < 95%"), (GateFigure::Goodput, None, Side::Below, 0.95));
     assert_eq!(read("tokens_per_s<1000"), (GateFigure::TokensPerS, None, Side::Below, 1_000.0));
     let tpot = (RatioFigure::TpotP90, Some(64.0), Side::Above, 1.05);
@@ -82,8 +82,8 @@ fn what_is_no_condition_on_ratios_says_what_to_write() {
 fn what_is_no_limit_of_a_load_says_which_and_what_to_write() {
     wrong::<Within>("", &["\"\"", "for example p99<50ms"]);
     wrong::<Within>("p99<50", &["\"p99<50\"", "\"50\" is no span of time", "50ms"]);
-    let known = "p50, p90, p95, p99, p999, max, errors";
-    wrong::<Within>("p99<50ms,p98<1s", &["\"p98<1s\"", known]);
+    let names = "p50, p90, p95, p99, p999, max, errors";
+    wrong::<Within>("p99<50ms,p98<1s", &["\"p98<1s\"", names]);
     wrong::<Within>("errors<0.001", &["in percent", "0.1%"]);
     wrong::<Within>("errors<0%", &["above 0 %", "errors<0.1%"]);
     wrong::<Within>("p99<0ms", &["above zero"]);
@@ -106,7 +106,7 @@ fn an_interval_is_on_a_side_or_the_limit_is_in_it() {
 
 /// Any figure of a flag, with and without a load, and any limit in its unit.
 fn any<F: ConditionFigure>() -> impl Strategy<Value = String> {
-    let figure = prop::sample::select(F::known());
+    let figure = prop::sample::select(F::all_named());
     (figure, any_load(), prop::sample::select(vec!["<", ">"]), 1u64..1 << 50).prop_map(
         |((name, figure), load, sign, n)| {
             let at = load.filter(|_| figure.is_of_point()).map(|load| format!("@{load}"));
@@ -158,4 +158,21 @@ proptest! {
     fn any_text_is_read_or_refused(text in "[a-z_.@<>=0-9% x]{0,24}") {
         let _ = (text.parse::<Gate>(), text.parse::<RatioGate>(), text.parse::<Within>());
     }
+}
+
+#[test]
+fn limits_of_a_good_op_read_as_people_write_them() {
+    let limits: GoodLimits = "first_output < 500ms, tpot<50ms ,response<10s".parse().unwrap();
+    assert_eq!(limits.text(), "first_output<500ms,tpot<50ms,response<10s");
+    assert_eq!("response<2s".parse::<GoodLimits>().unwrap().response, Some(Nanos::from_secs(2)));
+}
+
+#[test]
+fn what_is_no_limit_of_an_op_says_what_to_write() {
+    let message = |text: &str| text.parse::<GoodLimits>().unwrap_err().to_string();
+    assert!(message("first_output.p90<500ms").contains("no figure of a single op"));
+    assert!(message("ttft<500ms").contains("known are first_output, tpot, response"));
+    assert!(message("tpot>50ms").contains("upper bound"));
+    assert!(message("tpot<50ms,tpot<60ms").contains("already"));
+    assert!(message("tpot<50").contains("with its unit"));
 }

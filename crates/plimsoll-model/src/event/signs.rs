@@ -1,4 +1,4 @@
-//! What replies looked like beside the times of ops: from these the analysis tells hints.
+//! Signs in the replies of a load point. Analysis derives hints from them and from the times.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -17,15 +17,15 @@ pub fn new_coarse_histogram() -> Histogram<u32> {
         .expect("the bounds are constants that the histogram accepts")
 }
 
-/// Counts of times in nanoseconds: the middle of a bucket and its count, in order. Buckets are those
-/// of the histogram that counted; of [`new_coarse_histogram`] each is within 6 %.
+/// Counts of times in nanoseconds: the middle of a bucket and its count, in order. Buckets are
+/// those of the histogram that counted; of [`new_coarse_histogram`] each is within 6 %.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CoarseTimes(pub Vec<(u64, u64)>);
 
 impl CoarseTimes {
     /// What a histogram counted.
-    pub fn of(histogram: &Histogram<u32>) -> Self {
+    pub fn from_histogram(histogram: &Histogram<u32>) -> Self {
         let value = |ns| histogram.median_equivalent(ns);
         let counted = histogram.iter_recorded();
         let counts = counted.map(|it| (value(it.value_iterated_to()), it.count_at_value().into()));
@@ -44,8 +44,7 @@ impl CoarseTimes {
 
     /// How many of them lie in this range of nanoseconds.
     pub fn between(&self, range_ns: std::ops::Range<u64>) -> u64 {
-        let inside = self.0.iter().filter(|(ns, _)| range_ns.contains(ns));
-        inside.map(|(_, count)| count).sum()
+        self.0.iter().filter(|(ns, _)| range_ns.contains(ns)).map(|(_, count)| count).sum()
     }
 
     /// Median; `None` without times.
@@ -67,7 +66,7 @@ impl CoarseTimes {
     /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Self) {
         for &(ns, count) in &other.0 {
-            match self.0.binary_search_by_key(&ns, |known| known.0) {
+            match self.0.binary_search_by_key(&ns, |entry| entry.0) {
                 Ok(at) => self.0[at].1 += count,
                 Err(at) => self.0.insert(at, (ns, count)),
             }
@@ -75,7 +74,7 @@ impl CoarseTimes {
     }
 }
 
-/// A time in which no reply arrived, though ops were in flight.
+/// A time in which no byte of any reply arrived, though ops were in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
@@ -111,8 +110,8 @@ pub struct PartWaits {
 }
 
 impl PartWaits {
-    /// How much the arrivals keep to the grid: 1 for all at the same place in it, about 0 for any
-    /// place. Absent without arrivals.
+    /// How much the arrivals keep to the grid: 1 if all are at the same position in it, about 0 if
+    /// they are anywhere. Absent without arrivals.
     pub fn tick_concentration(&self) -> Option<f64> {
         let n = self.waits.n();
         (n > 0).then(|| self.cos_sum.hypot(self.sin_sum) / n as f64)
@@ -137,7 +136,7 @@ pub struct Signs {
     pub kept_connections: CoarseTimes,
     /// Replies on kept connections with exactly one long wait for a part.
     pub part_waits: PartWaits,
-    /// Times in the window in which no worker had a reply, in order.
+    /// Times in the window in which no worker had a byte of a reply, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<Pause>,
 }
@@ -202,7 +201,7 @@ mod tests {
         for ms in 1..=99 {
             histogram.record(ms * 1_000_000).unwrap();
         }
-        let mut times = CoarseTimes::of(&histogram);
+        let mut times = CoarseTimes::from_histogram(&histogram);
         let median_ms = times.median_ns().unwrap() as f64 / 1e6;
         assert!((median_ms / 50.0 - 1.0).abs() < 0.06, "{median_ms}");
         times.add(&times.clone());

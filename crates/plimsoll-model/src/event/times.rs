@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Longest time a histogram holds; an op that takes longer counts as this long.
+/// Longest time a histogram can record; an op that takes longer counts as this long.
 pub const HISTOGRAM_NS_MAX: u64 = 3_600 * crate::units::NANOS_PER_SECOND;
 /// Significant digits of every histogram: a recorded value is off by at most 0.1 %.
 pub const HISTOGRAM_DIGITS: u8 = 3;
@@ -23,7 +23,7 @@ pub fn growing_times() -> Times {
 }
 
 /// Adds `other` to `sum`, exactly; a value above the bounds of `sum`, which only a histogram from
-/// elsewhere can hold, counts as the bound.
+/// elsewhere can record, counts as the bound.
 pub fn add_times(sum: &mut Times, other: &Times) {
     // Adding looks at every counter of both.
     if other.is_empty() {
@@ -36,8 +36,8 @@ pub fn add_times(sum: &mut Times, other: &Times) {
     }
 }
 
-/// Times of one op kind. Failed ops are counted in `response` only; a failure is an answer too. An op
-/// that was still without a reply when the drain ended is counted with its age at that instant.
+/// Times of one op kind. Failed ops are counted in `response` only, since a failure is an answer
+/// too. An op without a reply when the drain ended is counted with its age at that instant.
 #[derive(Clone, Debug)]
 pub struct OpTimes {
     /// done − due.
@@ -62,8 +62,8 @@ pub struct OpTimes {
     pub service_low: Times,
     /// Within ops whose replies come in streams.
     pub stream: Option<Box<StreamTimes>>,
-    /// Ages, at the end of the drain, of ops due in the window that were never sent. No script was
-    /// asked which ops they would have been, so the first kind has those of all kinds.
+    /// Ages, at the end of the drain, of ops due in the window that were never sent. Their kinds
+    /// were never drawn, so the first kind has those of all kinds.
     pub unsent: Option<Box<Times>>,
 }
 
@@ -114,8 +114,8 @@ pub enum TimeKind {
 }
 
 impl TimeKind {
-    /// Every kind, with the word for it in a tag.
-    const WORDS: [(Self, &str); 20] = [
+    /// Every kind, with its name in a tag.
+    const TAGS: [(Self, &str); 20] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -140,21 +140,21 @@ impl TimeKind {
 
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
-        Self::WORDS.into_iter().map(|(kind, _)| kind)
+        Self::TAGS.into_iter().map(|(kind, _)| kind)
     }
 
-    /// The word for it in a tag.
+    /// Its name in a tag.
     pub const fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize].1
+        Self::TAGS[self as usize].1
     }
 
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::all().find(|kind| kind.as_str() == word)
     }
 
-    /// That one of an op's histograms, if it holds anything.
-    pub fn of(self, times: &OpTimes) -> Option<&Times> {
-        let found = match self {
+    /// The op's histogram of this kind, if it is not empty.
+    pub fn times_in(self, times: &OpTimes) -> Option<&Times> {
+        let histogram = match self {
             Self::Response => &times.response,
             Self::Service => &times.service,
             Self::SendLag => &times.send_lag,
@@ -165,10 +165,10 @@ impl TimeKind {
             Self::Unsent => times.unsent.as_deref()?,
             streamed => times.stream.as_deref()?.get(streamed)?,
         };
-        (!found.is_empty()).then_some(found)
+        (!histogram.is_empty()).then_some(histogram)
     }
 
-    /// That one of an op's histograms, to add to.
+    /// The op's histogram of this kind, to add to.
     pub fn of_mut(self, times: &mut OpTimes) -> &mut Times {
         match self {
             Self::Response => &mut times.response,
@@ -189,27 +189,27 @@ impl TimeKind {
 pub struct StreamTimes([Option<Times>; STREAM_KINDS]);
 
 /// Kinds of [`TimeKind`] from [`TimeKind::FirstByte`] on.
-const STREAM_KINDS: usize = TimeKind::WORDS.len() - TimeKind::FirstByte as usize;
+const STREAM_KINDS: usize = TimeKind::TAGS.len() - TimeKind::FirstByte as usize;
 
 impl StreamTimes {
     /// The histogram of that kind, one of the last of [`TimeKind`], if anything was recorded.
     pub fn get(&self, kind: TimeKind) -> Option<&Times> {
-        self.0.get(place(kind))?.as_ref()
+        self.0.get(stream_index(kind))?.as_ref()
     }
 
     /// The histogram of that kind, if anything was recorded.
-    fn known_mut(&mut self, kind: TimeKind) -> Option<&mut Times> {
-        self.0.get_mut(place(kind))?.as_mut()
+    fn existing_mut(&mut self, kind: TimeKind) -> Option<&mut Times> {
+        self.0.get_mut(stream_index(kind))?.as_mut()
     }
 
     /// The histogram of that kind, to add to.
     pub fn get_mut(&mut self, kind: TimeKind) -> &mut Times {
-        self.0[place(kind)].get_or_insert_with(new_times)
+        self.0[stream_index(kind)].get_or_insert_with(new_times)
     }
 }
 
-/// Of a kind that is not among those of streams: that of the first.
-const fn place(kind: TimeKind) -> usize {
+/// Index among the kinds of streams; 0 for any other kind.
+const fn stream_index(kind: TimeKind) -> usize {
     (kind as usize).saturating_sub(TimeKind::FirstByte as usize)
 }
 
@@ -248,13 +248,13 @@ impl OpTimes {
 
     /// Nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        TimeKind::all().all(|kind| kind.of(self).is_none())
+        TimeKind::all().all(|kind| kind.times_in(self).is_none())
     }
 
     /// Adds each distribution to its like.
     pub fn add(&mut self, other: &Self) {
         for kind in TimeKind::all() {
-            if let Some(times) = kind.of(other) {
+            if let Some(times) = kind.times_in(other) {
                 add_times(kind.of_mut(self), times);
             }
         }
@@ -265,13 +265,15 @@ impl OpTimes {
         self.unsent.get_or_insert_with(|| Box::new(new_times()))
     }
 
-    /// Counts the ops that were never sent as responses, and first outputs, that took at least as long as they are old.
+    /// Counts the ops that were never sent as responses, and first outputs, that took at least as
+    /// long as they are old.
     pub fn with_unsent(mut self) -> Self {
         if let Some(unsent) = &self.unsent {
             add_times(&mut self.response, unsent);
             add_times(&mut self.response_low, unsent);
             for kind in [TimeKind::FirstOutput, TimeKind::FirstOutputLow] {
-                if let Some(times) = self.stream.as_deref_mut().and_then(|it| it.known_mut(kind)) {
+                if let Some(times) = self.stream.as_deref_mut().and_then(|it| it.existing_mut(kind))
+                {
                     add_times(times, unsent);
                 }
             }

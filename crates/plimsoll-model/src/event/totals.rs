@@ -5,10 +5,10 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CoarseTimes, CutOff, Phase, Signs};
+use super::{CoarseTimes, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
 use crate::nonconformity::Nonconformities;
-use crate::outcome::ClientCounts;
+use crate::outcome::{ClientCounts, ErrorClass};
 use crate::units::{Nanos, keep_least};
 
 adds_up! {
@@ -20,11 +20,11 @@ adds_up! {
         pub count: u64 => sum,
         /// Of those, failed or unexpected.
         pub errors: u64 => sum,
-        /// Of those, failed as the script wanted.
+        /// Of those, failed as the script expected.
         pub expected_failures: u64 => sum,
-        /// Ops that ended within the window, however, whenever they were due. The shares of a mix
-        /// are taken from these: when ops wait long, those due in the window and what follows from
-        /// those done in it are not of the same draws.
+        /// Ops that ended within the window, in any way, whenever they were due. The shares of a
+        /// mix are taken from these: if ops wait long, the ops due in the window and those done in
+        /// it come from different draws.
         #[serde(default)]
         pub ended_in_window: u64 => sum,
     }
@@ -36,36 +36,49 @@ adds_up! {
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct GenerationCounts {
-        /// Chunks with output that arrived in the window.
+        /// Chunks with output that arrived in the window, of answers that did not fail.
         pub chunks: u64 => sum,
         /// Characters of output in them.
         pub characters: u64 => sum,
-        /// Requests that ended well in the window and whose answer said its tokens.
+        /// Chunks with output that arrived in the window, of answers that failed.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub failed_chunks: u64 => sum,
+        /// Characters of output in them.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub failed_characters: u64 => sum,
+        /// Requests that ended well in the window and whose answer reported its tokens.
         pub counted_requests: u64 => sum,
-        /// Output tokens of these, as the server says.
+        /// Output tokens of these, as reported by the server.
         pub output_tokens: u64 => sum,
         /// Their chunks with output.
         pub counted_chunks: u64 => sum,
         /// Characters of their output.
         pub counted_characters: u64 => sum,
-        /// Tokens of their prompts, as the server says.
+        /// Tokens of their prompts, as reported by the server.
         pub prompt_tokens: u64 => sum,
-        /// Those of them whose answer said how much of the prompt was cached.
+        /// Those of them whose answer reported how much of the prompt was cached.
         pub cached_said_requests: u64 => sum,
         /// Cached tokens of their prompts.
         pub cached_prompt_tokens: u64 => sum,
         /// All tokens of their prompts.
         pub cached_of_prompt_tokens: u64 => sum,
-        /// Requests that ended well in the window and whose answer did not say its tokens.
+        /// Requests that ended well in the window and whose answer did not report its tokens.
         pub uncounted_requests: u64 => sum,
         /// Of the counted, those with fewer tokens than chunks with output: they cannot be right.
         pub mismatched_requests: u64 => sum,
-        /// Of the counted, those with more tokens than chunks: a chunk holds several.
+        /// Of the counted, those with more tokens than chunks: a chunk has several.
         pub several_a_chunk_requests: u64 => sum,
         /// Of the counted, those whose first chunk's tokens are estimated by its characters.
         pub estimated_first_chunks: u64 => sum,
-        /// Requests whose answer has fewer tokens than were asked for.
+        /// Of the counted, those whose `usage` contradicts itself: prompt and answer are not the
+        /// total, or reasoning is more than the answer.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub contradictory_requests: u64 => sum,
+        /// Requests whose answer has fewer tokens than requested.
         pub cut_short_requests: u64 => sum,
+        /// Of these, those that the server ended at a length, by their finish reason.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub cut_at_length_requests: u64 => sum,
         /// Comments in streams that keep a connection alive.
         pub pings: u64 => sum,
     }
@@ -138,12 +151,18 @@ with_counters! {
         /// Of the failed ops due in the window, those whose requests were not yet sent whole.
         #[serde(default, skip_serializing_if = "CutOff::is_empty")]
         pub cut_off: CutOff => CutOff::add,
+        /// Application bytes read and written by failed ops that finished in the window.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub failed_bytes: u64 => sum,
         /// Unexpected statuses, over ops due in the window.
         pub unexpected: Vec<UnexpectedCount> => sum_by_status,
         /// Where replies of the window differ from their specification and mean the same.
         #[serde(default, skip_serializing_if = "Nonconformities::is_empty")]
         pub nonconformities: Nonconformities => each_once,
-        /// What streamed answers of a language model came to.
+        /// Ops whose stream the server reset, on a connection that it kept.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        pub stream_resets: u64 => sum,
+        /// Totals of a language model's streamed answers.
         #[serde(default, skip_serializing_if = "GenerationCounts::is_empty")]
         pub generation: GenerationCounts => GenerationCounts::add,
         /// Ops due in the window whose `arrived` is the kernel's stamp.
@@ -172,7 +191,7 @@ with_counters! {
         /// twice, for twice the connections.
         #[serde(default)]
         pub per_target: Vec<TargetTotals> => sum_by_target,
-        /// By client, in the order of their numbers; empty when the assignment did not ask for it.
+        /// By client, in the order of their numbers; empty unless the assignment requests it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub per_client: Vec<ClientCounts> => all_clients,
         /// Ops that ended in each [`TICK`] of the window's first minute.
@@ -193,7 +212,9 @@ with_counters! {
     pub struct SessionCounters adds up {
         /// Where replies differ from their specification and mean the same.
         pub nonconformities: Nonconformities => each_once,
-        /// What streamed answers of a language model came to.
+        /// Ops whose stream the server reset, on a connection that it kept.
+        pub stream_resets: u64 => sum,
+        /// Totals of a language model's streamed answers.
         pub generation: GenerationCounts => GenerationCounts::add,
     }
 }
@@ -227,7 +248,7 @@ adds_up! {
     pub struct SecondRecord {
         /// 0, 1, 2 … from the start of the point.
         pub second: u32 => alike,
-        /// Phase in which the ops finished; a second that holds a border has a record for each
+        /// Phase in which the ops finished; a second that contains a border has a record for each
         /// side.
         pub phase: Phase => alike,
         /// Length of this record.
@@ -273,6 +294,7 @@ impl WorkerTotals {
             *self.counter_mut(*counter) += sessions.counter(*counter);
         }
         self.nonconformities.add(&sessions.nonconformities);
+        self.stream_resets += sessions.stream_resets;
         self.generation.add(sessions.generation.clone());
     }
 }
@@ -302,11 +324,12 @@ fn sum_by_class(sum: &mut BTreeMap<String, u64>, part: BTreeMap<String, u64>) {
 
 fn sum_by_status(sum: &mut Vec<UnexpectedCount>, part: Vec<UnexpectedCount>) {
     for item in part {
-        let same = |known: &&mut UnexpectedCount| {
-            (&known.op, known.expected, known.actual) == (&item.op, item.expected, item.actual)
+        let same = |existing: &&mut UnexpectedCount| {
+            (&existing.op, existing.expected, existing.actual)
+                == (&item.op, item.expected, item.actual)
         };
         match sum.iter_mut().find(same) {
-            Some(known) => known.count += item.count,
+            Some(existing) => existing.count += item.count,
             None => sum.push(item),
         }
     }
@@ -316,7 +339,7 @@ fn sum_by_status(sum: &mut Vec<UnexpectedCount>, part: Vec<UnexpectedCount>) {
 fn sum_by_target(sum: &mut Vec<TargetTotals>, part: Vec<TargetTotals>) {
     for (at, target) in part.into_iter().enumerate() {
         match sum.get_mut(at) {
-            Some(known) => known.add(target),
+            Some(existing) => existing.add(target),
             None => sum.push(target),
         }
     }
@@ -338,6 +361,49 @@ fn all_clients(all: &mut Vec<ClientCounts>, part: Vec<ClientCounts>) {
 
 fn each_once(all: &mut Nonconformities, part: Nonconformities) {
     all.add(&part);
+}
+
+/// Outcomes of ops whose requests the socket had not taken whole. A server that answers before
+/// it has read a body, and closes, resets the connection: some clients get its status, others only
+/// the reset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CutOff {
+    /// Ops that got a status other than the expected one: each status and how many.
+    pub answered: Vec<(u32, u64)>,
+    /// Ops that lost their connection, before the reply began or within it.
+    pub lost: u64,
+}
+
+impl CutOff {
+    /// There were none.
+    pub fn is_empty(&self) -> bool {
+        self.lost == 0 && self.answered.is_empty()
+    }
+
+    /// Counts one more, if its request was cut off by the server.
+    pub fn count(&mut self, class: ErrorClass) {
+        match class {
+            ErrorClass::Status(status) => self.answer(status, 1),
+            ErrorClass::Transport | ErrorClass::Truncated => self.lost += 1,
+            _ => {}
+        }
+    }
+
+    /// Adds what another worker saw.
+    pub fn add(&mut self, other: Self) {
+        self.lost += other.lost;
+        for (status, count) in other.answered {
+            self.answer(status, count);
+        }
+    }
+
+    fn answer(&mut self, status: u32, more: u64) {
+        match self.answered.iter_mut().find(|(existing, _)| *existing == status) {
+            Some((_, count)) => *count += more,
+            None => self.answered.push((status, more)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -375,5 +441,20 @@ mod tests {
         assert_eq!(sum.counter(Counter::Retransmissions), 4);
         sum.add_sessions(&SessionCounters { retransmissions: 3, ..SessionCounters::default() });
         assert_eq!(sum.retransmissions, 7);
+    }
+
+    #[test]
+    fn statuses_and_losses_add_up_over_workers_and_are_left_out_of_a_journal_without_any() {
+        let mut sum = CutOff::default();
+        assert!(sum.is_empty());
+        sum.count(ErrorClass::Timeout);
+        assert!(sum.is_empty(), "a server that is silent has cut nothing off");
+        for class in [ErrorClass::Status(413), ErrorClass::Transport, ErrorClass::Truncated] {
+            sum.count(class);
+        }
+        sum.add(sum.clone());
+        let json = serde_json::to_string(&sum).unwrap();
+        assert_eq!(json, r#"{"answered":[[413,2]],"lost":4}"#);
+        assert_eq!(serde_json::from_str::<CutOff>(&json).unwrap(), sum);
     }
 }

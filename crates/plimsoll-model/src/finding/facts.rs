@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core_user::CoreUser;
+use crate::consumers::CoreUser;
 use crate::units::Nanos;
 
 /// How far the ops of a window without a good one came.
@@ -15,7 +15,7 @@ pub enum Progress {
     AllFailed,
 }
 
-/// Where ops are counted beside the totals of the journal.
+/// Where ops are counted besides the totals of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountRecord {
@@ -25,7 +25,7 @@ pub enum CountRecord {
     Seconds,
 }
 
-/// Which figure the generator's own delays are held against.
+/// Which figure the generator's own delays are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartOf {
@@ -39,7 +39,7 @@ pub enum PartOf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
-    /// What the workers wanted of their cores.
+    /// How much of their cores the workers needed.
     WorkerHealth,
     /// When replies arrived.
     Arrivals,
@@ -47,16 +47,20 @@ pub enum Missing {
     Profile,
 }
 
-/// What is wrong with the tokens that answers say they have.
+/// What is wrong with the token counts that answers report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenFault {
-    /// They do not say it.
+    /// They report none.
     Uncounted,
     /// There are fewer than chunks with text.
     Mismatched,
-    /// There are fewer than were asked for.
+    /// Prompt and answer are not the total, or reasoning is more than the answer.
+    Contradictory,
+    /// There are fewer than requested.
     CutShort,
+    /// The same, and the server reports that the answer reached a length.
+    CutAtLength,
 }
 
 /// What became of a worker's core while the worker was slow or late.
@@ -80,7 +84,7 @@ pub enum WorkerCore {
         /// For what part of the time.
         ratio: f64,
     },
-    /// It stood still, and no thread had it.
+    /// It was paused, and no thread had it.
     Paused {
         /// For what part of the time.
         ratio: f64,
@@ -89,8 +93,28 @@ pub enum WorkerCore {
     },
     /// The worker had it, was not busy, and woke late.
     Slept,
-    /// The worker used it up.
+    /// The worker used it up, or what the CPU quota of its control group allows of it.
     UsedUp,
+}
+
+/// A target that went away in a load point: its ops failed to the end, and then it was not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerLost {
+    /// As given, without password.
+    pub target: String,
+    /// How the loss was detected.
+    pub sign: LostSign,
+}
+
+/// How the loss of a server was detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostSign {
+    /// Its process has ended.
+    Ended,
+    /// Nobody takes a connection.
+    Unreachable,
 }
 
 /// Why ops failed.
@@ -103,7 +127,7 @@ pub enum ErrorCause {
     Silence(Silence),
     /// The server answered before it had read the requests.
     EarlyAnswers(EarlyAnswers),
-    /// The error samples and the server's log tell.
+    /// See the error samples and the server's log.
     Unknown,
 }
 
@@ -199,7 +223,7 @@ pub struct OpsLeft {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interruption {
-    /// It was asked to stop.
+    /// It was requested to stop.
     Stopped,
     /// It was killed.
     Killed,

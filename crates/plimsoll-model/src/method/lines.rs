@@ -7,7 +7,7 @@ use crate::units::{Nanos, grouped, span_text};
 
 /// Path of the load's kind.
 pub(super) const MODE: &str = "load.mode";
-/// Timings go by the paths of the profile that the method is held against.
+/// Timings have the paths of the profile that the method is compared with.
 pub(super) const PROFILE: &str = "profiles.full";
 /// Its effect shows in the lines of think time and start delay.
 pub(super) const THINK_SCALE: &str = "profiles.full.think_scale";
@@ -15,7 +15,7 @@ pub(super) const THINK_SCALE: &str = "profiles.full.think_scale";
 const THINK: &str = "load.think.mean";
 const START_DELAY: &str = "load.start_delay";
 const WORKLOAD: &str = "workload";
-const SUITE_CAN_SAY_IT: &str = "a suite holds only what TOML can say";
+const ONLY_TOML_VALUES: &str = "a suite holds only what TOML can say";
 
 /// One parameter of a suite.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) struct Line {
 pub(super) enum Shown {
     /// A value.
     One(String),
-    /// A table that stands in one line.
+    /// A table in one line.
     Table(Vec<(String, String)>),
 }
 
@@ -43,13 +43,13 @@ impl Shown {
     }
 
     /// This and the other: of tables what differs.
-    pub(super) fn beside(&self, other: &Self) -> (String, String) {
+    pub(super) fn differences(&self, other: &Self) -> (String, String) {
         let (Self::Table(own), Self::Table(theirs)) = (self, other) else {
             return (self.text(), other.text());
         };
         let value = |entries: &[(String, String)], key: &str| {
-            let found = entries.iter().find(|(name, _)| name == key);
-            found.map_or_else(|| "0".to_owned(), |(_, value)| value.clone())
+            let matched = entries.iter().find(|(name, _)| name == key);
+            matched.map_or_else(|| "0".to_owned(), |(_, value)| value.clone())
         };
         let keys: Vec<&String> = own.iter().map(|(key, _)| key).collect();
         let more = theirs.iter().map(|(key, _)| key).filter(|key| !keys.contains(key));
@@ -67,10 +67,10 @@ fn joined<'e>(entries: impl Iterator<Item = &'e (String, String)>) -> String {
     entries.map(|(key, value)| format!("{} {value}", plain(key))).collect::<Vec<_>>().join(", ")
 }
 
-/// The parameters of a suite under a profile. A table that `origins` speaks of as a whole is one
-/// line, and so is one of numbers.
+/// The parameters of a suite under a profile. A table with one entry in `origins` is one line, and
+/// so is a table of numbers.
 pub(super) fn lines(suite: &Suite, profile: ProfileName, origins: &Origins) -> Vec<Line> {
-    let whole = Table::try_from(suite).expect(SUITE_CAN_SAY_IT);
+    let whole = Table::try_from(suite).expect(ONLY_TOML_VALUES);
     let profile = suite.profiles.get(profile);
     let mut lines = Vec::new();
     let mut table = |name: &str| {
@@ -156,10 +156,10 @@ fn scale_thinks(suite: &Suite, profile: &Profile, lines: &mut Vec<Line>) {
     if think.mean == Nanos::ZERO && think.distribution == ThinkDistribution::Constant {
         lines.retain(|line| line.key != "load.think.distribution");
     }
-    for (key, span) in [(THINK, think.mean), (START_DELAY, *start_delay)] {
+    for (key, span) in [(THINK, think.mean), (START_DELAY, start_delay.span())] {
         let scaled = Nanos::from_secs_f64(span.as_secs_f64() * profile.think_scale);
-        let found = lines.iter_mut().find(|line| line.key == key);
-        if let Some(line) = found.filter(|_| scaled != span) {
+        let matched = lines.iter_mut().find(|line| line.key == key);
+        if let Some(line) = matched.filter(|_| scaled != span) {
             let text = format!("{scaled} ({} × {})", span_text(span), profile.think_scale);
             line.shown = Shown::One(text);
         }
@@ -227,7 +227,7 @@ const NAMES: [(&str, &str); 37] = [
 
 /// For a person.
 pub(super) fn name_of(key: &str) -> String {
-    match NAMES.iter().find(|(known, _)| *known == key) {
+    match NAMES.iter().find(|(candidate, _)| *candidate == key) {
         Some((_, name)) => (*name).to_owned(),
         None => plain(key.split_once('.').map_or(key, |(_, rest)| rest)),
     }
@@ -246,9 +246,11 @@ pub(super) fn ladder_differs(own: &Ladder, method: &Ladder) -> bool {
     match (own, method) {
         (
             Ladder::Peak { steps, .. },
-            Ladder::Peak { steps: wanted, .. } | Ladder::Auto { steps: wanted, .. },
-        ) => steps != wanted,
-        (Ladder::Think { thinks, .. }, Ladder::Think { thinks: wanted, .. }) => thinks != wanted,
+            Ladder::Peak { steps: expected, .. } | Ladder::Auto { steps: expected, .. },
+        ) => steps != expected,
+        (Ladder::Think { thinks, .. }, Ladder::Think { thinks: expected, .. }) => {
+            thinks != expected
+        }
         _ => own != method,
     }
 }

@@ -1,9 +1,9 @@
-//! Every parameter of a run beside the method's: its value here, the method's, who says so.
+//! Every parameter of a run and of its method: the value here, the method's, and its origin.
 //!
 //! [`parameters`] makes the table from the suite as it was run, the shipped suite of its name and
-//! what the protocol says of itself ([`Practice`]). What departs from the method is read off the
-//! same table ([`departures`]), so that nothing is said in one place and not in the other. *The
-//! method has* is said of what a source or something public says, and of nothing else.
+//! the protocol's [`Practice`]s. The deviations from the method are read off the same table
+//! ([`deviations`]), so that the two cannot disagree. *The method has* is written only of values
+//! from a source or from something public.
 
 mod lines;
 
@@ -15,12 +15,12 @@ use lines::{Line, Shown, lines};
 /// How many hosts the clients run on.
 pub const HOSTS: &str = "generator.hosts";
 /// How near the load has to come to the one requested.
-pub const LOADS_HELD: &str = "rules.rate_tolerance_ratio";
+pub const RATE_TOLERANCE: &str = "rules.rate_tolerance_ratio";
 /// The value of [`HOSTS`] where this program alone makes the load.
 const ONE_HOST: &str = "one program on one host";
 /// The same where the server runs on it too, and both have to share it.
 pub const SERVERS_HOST: &str = "one program on the server's own host";
-/// What stands where one side has no such parameter.
+/// Shown where one side has no such parameter.
 const NONE: &str = "none";
 
 /// A parameter of a run.
@@ -34,22 +34,22 @@ pub struct Parameter {
     pub name: String,
     /// In this run.
     pub value: String,
-    /// The method's; absent where no source says one.
+    /// The method's; absent where no source has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Who says it.
+    /// Where the value comes from.
     pub origin: Origin,
     /// Page, section or standard; of a choice, why. May be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
-    /// How the run departs from the method here, or from the suite where no method says anything.
+    /// How the run deviates from the method here, or from the suite where no method has a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure: Option<String>,
 }
 
-/// At which load points of a ladder the requested load was not held.
+/// Load points of a ladder at which the requested load was not sustained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadsHeld {
+pub struct MissedLoads {
     /// Positions from 1.
     pub missed: Vec<u32>,
     /// Load points of the ladder.
@@ -57,32 +57,32 @@ pub struct LoadsHeld {
 }
 
 impl Parameter {
-    /// What was measured deviates from the method, whose every load point is held. Only for
-    /// parameters that have a method's value.
-    pub fn deviates_by(&mut self, loads: &LoadsHeld) {
-        let LoadsHeld { missed, of } = loads;
+    /// Records that the measurement deviates from the method, which sustains every load point.
+    /// Only for parameters that have a method's value.
+    pub fn deviates_by(&mut self, loads: &MissedLoads) {
+        let MissedLoads { missed, of } = loads;
         let positions = missed.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let held = of.saturating_sub(missed.len());
+        let sustained = of.saturating_sub(missed.len());
         let Self { name, value, .. } = self;
-        let value = format!("{value} at {held} of {of} load points, not at {positions}");
+        let value = format!("{value} at {sustained} of {of} load points, not at {positions}");
         let method = format!("{} at every load point", self.method.as_deref().unwrap_or(NONE));
         self.departure = Some(format!("{name}: {value}; the method has {method}"));
         (self.value, self.method) = (value, Some(method));
     }
 }
 
-/// What a protocol says of a parameter: of a suite's key, what it comes to in this run; of a choice
-/// that no key sets, what it is.
+/// A protocol's entry for a parameter: the effective value of a suite's key in this run, or a
+/// choice that no key sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Practice {
     /// Path of a suite's key, or one below `generator`.
     pub key: String,
     /// In this run.
     pub value: String,
-    /// What the suite comes to, unscaled and unchanged; absent: its key's value, or what
-    /// `[origins.method]` says.
+    /// The suite's effective value, unscaled and unchanged; absent: its key's value, or that in
+    /// `[origins.method]`.
     pub unscaled: Option<String>,
-    /// Departs whatever the suite says: what the user asked for has no place in any method.
+    /// A deviation whatever the suite has: the user requested it, and no method has it.
     pub departs: bool,
 }
 
@@ -92,13 +92,13 @@ impl Practice {
         Self { key: key.to_owned(), value: value.into(), unscaled: None, departs: false }
     }
 
-    /// What the suite comes to at full scale.
+    /// Sets the suite's effective value at full scale.
     pub fn unscaled(self, value: impl Into<String>) -> Self {
         Self { unscaled: Some(value.into()), ..self }
     }
 
-    /// Asked for by the user beside the suite.
-    pub fn beside_the_method(self) -> Self {
+    /// Marks it as requested by the user in addition to the suite.
+    pub fn as_deviation(self) -> Self {
         Self { departs: true, ..self }
     }
 }
@@ -112,12 +112,12 @@ pub struct MethodOf<'a> {
     pub profile: ProfileName,
     /// The shipped suite of its name, nothing changed; `None` for a user's own.
     pub shipped: Option<&'a Suite>,
-    /// What the protocol says of itself.
+    /// The protocol's entries.
     pub practices: &'a [Practice],
 }
 
-/// How a run departs from its method, in the order of the table.
-pub fn departures(parameters: &[Parameter]) -> Vec<String> {
+/// Deviations of a run from its method, in the order of the table.
+pub fn deviations(parameters: &[Parameter]) -> Vec<String> {
     parameters.iter().filter_map(|parameter| parameter.departure.clone()).collect()
 }
 
@@ -132,7 +132,7 @@ pub fn parameters(of: &MethodOf<'_>) -> Vec<Parameter> {
     let practice = |key: &str| of.practices.iter().find(|practice| practice.key == key);
     let changed = |line: &Line| match line.key.as_str() {
         lines::LADDER => lines::ladder_differs(&of.suite.ladder, &method.ladder),
-        _ => side.method_line(&line.key).is_none_or(|wanted| wanted.shown != line.shown),
+        _ => side.method_line(&line.key).is_none_or(|expected| expected.shown != line.shown),
     };
     let mut table = Vec::new();
     for line in &side.own {
@@ -142,8 +142,8 @@ pub fn parameters(of: &MethodOf<'_>) -> Vec<Parameter> {
         });
     }
     table.extend(side.absent().map(|line| side.of_absent(line)));
-    let known = |key: &str| side.own.iter().any(|line| line.key == key);
-    let choices = of.practices.iter().filter(|practice| !known(&practice.key));
+    let is_in_suite = |key: &str| side.own.iter().any(|line| line.key == key);
+    let choices = of.practices.iter().filter(|practice| !is_in_suite(&practice.key));
     table.extend(choices.map(|it| side.of_practice(it, &lines::name_of(&it.key))));
     if practice(HOSTS).is_none() {
         table.push(side.of_practice(&Practice::new(HOSTS, ONE_HOST), &lines::name_of(HOSTS)));
@@ -151,7 +151,7 @@ pub fn parameters(of: &MethodOf<'_>) -> Vec<Parameter> {
     table
 }
 
-/// The run beside its method.
+/// The run and its method.
 struct Side<'a> {
     origins: &'a Origins,
     own: Vec<Line>,
@@ -163,8 +163,8 @@ impl Side<'_> {
         self.method.iter().find(|line| line.key == key)
     }
 
-    /// A departure at `key` is one of its own: other lines do not say it already. A load of another
-    /// kind is said by its kind, a scale by what it does to think times.
+    /// A deviation at `key` gets a line of its own, since no other line reports it already: the
+    /// line of its kind reports a load of another kind, the think times report their scale.
     fn speaks_of(&self, key: &str, suite: &Suite) -> bool {
         let is_of_load = key.starts_with("load.") || key.starts_with(lines::LADDER);
         match key {
@@ -192,19 +192,19 @@ impl Side<'_> {
     }
 
     fn of_line(&self, line: &Line, changed: bool, speaks: bool) -> Parameter {
-        let (origin, said) = self.origins.find(&line.key);
+        let (origin, note) = self.origins.find(&line.key);
         let named = self.origins.method.get(&line.key);
-        let wanted = self.method_line(&line.key);
-        let (value, suites) = match wanted {
-            Some(wanted) => line.shown.beside(&wanted.shown),
+        let expected = self.method_line(&line.key);
+        let (value, suites) = match expected {
+            Some(expected) => line.shown.differences(&expected.shown),
             None => (line.shown.text(), NONE.to_owned()),
         };
-        let method = match (named, wanted) {
+        let method = match (named, expected) {
             (Some(named), _) => named.clone(),
-            (None, Some(wanted)) => wanted.shown.text(),
+            (None, Some(expected)) => expected.shown.text(),
             (None, None) => NONE.to_owned(),
         };
-        let departure = match (origin.is_the_methods(), named) {
+        let deviation = match (origin.is_the_methods(), named) {
             _ if !speaks => None,
             (true, Some(named)) if *named != line.shown.text() => {
                 Some(format!("{}: {}; the method has {named}", line.name, line.shown.text()))
@@ -212,7 +212,9 @@ impl Side<'_> {
             (true, None) if changed => {
                 Some(format!("{}: {value}; the method has {suites}", line.name))
             }
-            (false, _) if changed => self.beside_the_suite(&line.key, &line.name, &value, &suites),
+            (false, _) if changed => {
+                self.deviation_from_suite(&line.key, &line.name, &value, &suites)
+            }
             _ => None,
         };
         Parameter {
@@ -221,13 +223,20 @@ impl Side<'_> {
             value: line.shown.text(),
             method: origin.is_the_methods().then_some(method),
             origin,
-            said: said.to_owned(),
-            departure,
+            said: note.to_owned(),
+            departure: deviation,
         }
     }
 
-    /// Of what no method says. What is left to the user departs from nothing but the profile.
-    fn beside_the_suite(&self, key: &str, name: &str, value: &str, suites: &str) -> Option<String> {
+    /// For parameters without a method's value. Those left to the user deviate from the profile
+    /// only.
+    fn deviation_from_suite(
+        &self,
+        key: &str,
+        name: &str,
+        value: &str,
+        suites: &str,
+    ) -> Option<String> {
         let is_timing = key.starts_with(lines::PROFILE);
         let whose = if is_timing { "full profile" } else { "suite" };
         let is_of_suite = matches!(self.origins.find(key).0, Origin::Ours | Origin::Substitute);
@@ -241,16 +250,16 @@ impl Side<'_> {
 
     fn of_practice(&self, practice: &Practice, name: &str) -> Parameter {
         let Practice { key, value, unscaled, departs } = practice;
-        let (origin, said) = self.origins.find(key);
+        let (origin, note) = self.origins.find(key);
         let suites = unscaled.clone().or_else(|| Some(self.method_line(key)?.shown.text()));
         let method = self.origins.method.get(key).or(suites.as_ref());
-        let departure = match (origin.is_the_methods(), method, &suites) {
+        let deviation = match (origin.is_the_methods(), method, &suites) {
             (true, Some(method), _) if method != value => {
                 Some(format!("{name}: {value}; the method has {method}"))
             }
             _ if *departs => Some(format!("{name}: {value}")),
             (false, _, Some(suites)) if suites != value => {
-                self.beside_the_suite(key, name, value, suites)
+                self.deviation_from_suite(key, name, value, suites)
             }
             _ => None,
         };
@@ -260,8 +269,8 @@ impl Side<'_> {
             value: value.clone(),
             method: method.cloned().filter(|_| origin.is_the_methods()),
             origin,
-            said: said.to_owned(),
-            departure,
+            said: note.to_owned(),
+            departure: deviation,
         }
     }
 }

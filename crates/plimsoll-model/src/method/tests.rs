@@ -20,7 +20,7 @@ const SWEEP: &str = "format = 1\nname = \"s\"\ntitle = \"t\"\nprotocol = \"echo\
 
 fn parse(text: &str, set: &[&str]) -> Suite {
     let set: Vec<Override> = set.iter().map(|one| Override::parse(one).unwrap()).collect();
-    // The tables of a workload as the file and the command line say them.
+    // The tables of a workload as in the file and on the command line.
     Suite::parse("s.toml", text, &set, &|_, table| {
         let mut workload = toml::Table::new();
         if table.has("bytes") {
@@ -50,14 +50,14 @@ fn table(suite: &Suite, profile: ProfileName, shipped: Option<&Suite>) -> Vec<Pa
     let practices = [
         Practice::new("generator.order", "in turn"),
         Practice::new("workload.bytes", "1").unscaled("10"),
-        Practice::new("generator.replay", "a recording").beside_the_method(),
+        Practice::new("generator.replay", "a recording").as_deviation(),
     ];
     parameters(&MethodOf { suite, profile, shipped, practices: &practices })
 }
 
 fn plainly(suite: &Suite, profile: ProfileName, shipped: &Suite) -> Vec<String> {
     let shipped = Some(shipped);
-    departures(&parameters(&MethodOf { suite, profile, shipped, practices: &[] }))
+    deviations(&parameters(&MethodOf { suite, profile, shipped, practices: &[] }))
 }
 
 fn row<'t>(table: &'t [Parameter], key: &str) -> &'t Parameter {
@@ -69,16 +69,16 @@ fn the_method_has_is_said_of_what_a_source_says_and_of_nothing_else() {
     let suite = parse(SUITE, &[]);
     let table = table(&suite, ProfileName::Quick, Some(&suite));
     for parameter in &table {
-        let said = parameter.departure.as_deref().unwrap_or_default();
-        let of_method = said.contains("the method has");
+        let message = parameter.departure.as_deref().unwrap_or_default();
+        let of_method = message.contains("the method has");
         assert!(!of_method || parameter.origin.is_the_methods(), "{parameter:?}");
         assert_eq!(parameter.method.is_some(), parameter.origin.is_the_methods(), "{parameter:?}");
     }
     let warm_up = row(&table, "profiles.full.warm_up");
     assert_eq!((&*warm_up.value, warm_up.method.as_deref()), ("1s", Some("300s")));
     assert_eq!((warm_up.origin, &*warm_up.said), (Origin::Source, "page 3"));
-    let departure = warm_up.departure.as_deref();
-    assert_eq!(departure, Some("warm-up per load point: 1s; the method has 300s"));
+    let deviation = warm_up.departure.as_deref();
+    assert_eq!(deviation, Some("warm-up per load point: 1s; the method has 300s"));
     let bytes = row(&table, "workload.bytes");
     assert_eq!(bytes.departure.as_deref(), Some("bytes: 1; the suite has 10"));
     assert_eq!((bytes.origin, &bytes.method), (Origin::Ours, &None));
@@ -101,9 +101,9 @@ fn what_no_key_sets_stands_in_the_table_too() {
 fn the_full_profile_of_a_shipped_suite_departs_in_nothing_that_it_can_help() {
     for text in [SUITE, SWEEP] {
         let suite = parse(text, &[]);
-        let said = plainly(&suite, ProfileName::Full, &suite);
-        let said: Vec<_> = said.iter().filter(|one| !one.contains("one host")).collect();
-        assert!(said.is_empty(), "{said:?}");
+        let messages = plainly(&suite, ProfileName::Full, &suite);
+        let messages: Vec<_> = messages.iter().filter(|one| !one.contains("one host")).collect();
+        assert!(messages.is_empty(), "{messages:?}");
     }
 }
 
@@ -113,7 +113,7 @@ fn what_is_set_otherwise_is_named_with_what_differs() {
     let mut own = parse(SUITE, &["workload.mix.write=2", "op_timeout=77s"]);
     own.rules = Rules { errors_max_ratio: 0.5, response_cap_ms: Some(8.0), ..own.rules };
     own.ladder = Ladder::Points { points: vec![100.0, 2_000.0] };
-    let said = plainly(&own, ProfileName::Full, &method).join("\n");
+    let message = plainly(&own, ProfileName::Full, &method).join("\n");
     for part in [
         "op mix, weights: write 2; the method has write 1",
         "timeout of an op: 77s; the suite has 10s",
@@ -121,14 +121,14 @@ fn what_is_set_otherwise_is_named_with_what_differs() {
         "response cap (mean service time, ms): 8; the suite has none",
         "load points: 2 named: 100, 2,000 ops/s; the method has 10 even ones up to the peak",
     ] {
-        assert!(said.contains(part), "{part:?} in {said}");
+        assert!(message.contains(part), "{part:?} in {message}");
     }
     // Named by the user, it is searched by nobody; the ladder is the same.
     own.ladder = Ladder::Peak { peak: 5_000.0, steps: 10 };
     assert!(!plainly(&own, ProfileName::Full, &method).join("\n").contains("load points"));
     own.ladder = Ladder::Auto { steps: 10, headroom: 0.95 };
-    let said = plainly(&own, ProfileName::Full, &method).join("\n");
-    assert!(said.contains("10 even ones up to 0.95 of the peak; the method has"), "{said}");
+    let message = plainly(&own, ProfileName::Full, &method).join("\n");
+    assert!(message.contains("10 even ones up to 0.95 of the peak; the method has"), "{message}");
 }
 
 #[test]
@@ -138,16 +138,16 @@ fn what_a_closed_load_asks_of_its_clients_is_compared_with_the_method() {
     think.mean = Nanos::from_secs(9);
     *on_client_failure = OnClientFailure::Abort;
     own.ladder = Ladder::Think { clients: 10, thinks: vec![Nanos::from_secs(15)] };
-    let said = plainly(&own, ProfileName::Full, &method).join("\n");
+    let message = plainly(&own, ProfileName::Full, &method).join("\n");
     for part in [
         "when a client fails: abort; the method has drop",
         "load points: one named: think times of 15s; the method has 2 named",
         "clients: 10; the method has 974",
     ] {
-        assert!(said.contains(part), "{part:?} in {said}");
+        assert!(message.contains(part), "{part:?} in {message}");
     }
     // Its mean is swept by the ladder.
-    assert!(!said.contains("9s"), "{said}");
+    assert!(!message.contains("9s"), "{message}");
     let quick = plainly(&method, ProfileName::Quick, &method).join("\n");
     for part in [
         "start delay of a client, random up to: 300 ms (15s × 0.02); the method has 15s",
@@ -162,9 +162,9 @@ fn what_a_closed_load_asks_of_its_clients_is_compared_with_the_method() {
 #[test]
 fn another_kind_of_load_is_one_departure() {
     let (method, own) = (parse(SWEEP, &[]), parse(SUITE, &[]));
-    let said = plainly(&own, ProfileName::Full, &method).join("\n");
-    assert!(said.contains("load: open; the method has closed"), "{said}");
-    assert!(!said.contains("start delay"), "{said}");
+    let message = plainly(&own, ProfileName::Full, &method).join("\n");
+    assert!(message.contains("load: open; the method has closed"), "{message}");
+    assert!(!message.contains("start delay"), "{message}");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_suite_without_origins_is_its_writers() {
     let suite = parse(text, &[]);
     let table = table(&suite, ProfileName::Quick, None);
     assert!(table.iter().all(|row| row.origin == Origin::Yours && row.method.is_none()));
-    let said = departures(&table).join("\n");
-    assert!(said.contains("warm-up per load point: 1s; the full profile has 300s"), "{said}");
-    assert!(!said.contains("method"), "{said}");
+    let message = deviations(&table).join("\n");
+    assert!(message.contains("warm-up per load point: 1s; the full profile has 300s"), "{message}");
+    assert!(!message.contains("method"), "{message}");
 }

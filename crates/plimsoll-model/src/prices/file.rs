@@ -1,4 +1,4 @@
-//! A price file as it is written, and the checks that no single value can say.
+//! A price file as it is written, and the checks across several of its values.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::suite::{SuiteError, TableReader, nearest, read_document};
 
-/// Most of one item; what is above is a slip of the keyboard.
+/// Most of one item; more is taken for a typing error.
 const QUANTITY_MAX: u32 = 1_000_000;
 /// Longest period a system is paid for.
 const YEARS_MAX: u32 = 20;
@@ -22,7 +22,7 @@ struct PriceFile {
     format: u32,
     /// ISO 4217 code of every price in the file.
     currency: String,
-    /// Years of rent that a total holds.
+    /// Years of rent that a total contains.
     #[serde(default = "period_years")]
     #[schemars(range(min = 1, max = YEARS_MAX))]
     period_years: u32,
@@ -35,7 +35,7 @@ struct PriceFile {
 struct SystemTable {
     /// The label by which a comparison knows it.
     name: String,
-    /// What the lines come to, as the quote says; checked.
+    /// Sum of the lines, from the quote; checked.
     total: Option<f64>,
     /// Its lines.
     items: Vec<ItemTable>,
@@ -50,7 +50,7 @@ struct ItemTable {
     part_number: Option<String>,
     /// Who quoted the price.
     source: String,
-    /// Of the quote.
+    /// Date of the quote.
     #[schemars(with = "String")]
     date: Date,
     /// From when on anybody can buy it.
@@ -72,7 +72,7 @@ struct ItemTable {
     discount_percent: f64,
     /// Currency of the quote, where it is written there; checked.
     currency: Option<String>,
-    /// All of them less the discount, as the quote says; checked.
+    /// All of them less the discount, from the quote; checked.
     price: Option<f64>,
     /// Years of maintenance that are paid.
     #[schemars(range(min = 1, max = YEARS_MAX))]
@@ -94,8 +94,8 @@ impl PriceList {
     /// Reads a price file; `file` names it in messages.
     ///
     /// # Errors
-    /// With file, line and the next move: what cannot be read, a currency that is none or a second
-    /// one, a sum that is not that of its lines.
+    /// With file, line and what to do next: text that cannot be read, a currency that is unknown or
+    /// a second one, a sum that differs from that of its lines.
     pub fn parse(file: &str, text: &str) -> Result<Self, SuiteError> {
         read_document(file, text, |written: PriceFile, root| written.finish(root))
     }
@@ -145,24 +145,24 @@ struct Reading<'r, 'a> {
 
 impl Reading<'_, '_> {
     fn system(&self, at: usize, table: SystemTable) -> Result<SystemPrices, SuiteError> {
-        let place = format!("systems.{at}");
+        let path = format!("systems.{at}");
         if table.items.is_empty() {
             let message = format!("system {:?} has no items", table.name);
-            return Err(self.root.error_at(&place, message));
+            return Err(self.root.error_at(&path, message));
         }
         let items: Result<Vec<PriceItem>, SuiteError> = (0..)
             .zip(table.items)
-            .map(|(line, item)| self.item(&format!("{place}.items.{line}"), item))
+            .map(|(line, item)| self.item(&format!("{path}.items.{line}"), item))
             .collect();
         let items = items?;
         let sum = items.iter().try_fold(Money::zero(self.currency), |sum, i| sum.plus(i.total));
-        let total = sum.ok_or_else(|| self.too_large(&place))?;
-        self.check(&format!("{place}.total"), table.total, total, "its lines come to")?;
+        let total = sum.ok_or_else(|| self.too_large(&path))?;
+        self.check(&format!("{path}.total"), table.total, total, "its lines come to")?;
         Ok(SystemPrices { name: table.name, items, total })
     }
 
-    fn item(&self, place: &str, item: ItemTable) -> Result<PriceItem, SuiteError> {
-        let at = |key: &str| format!("{place}.{key}");
+    fn item(&self, path: &str, item: ItemTable) -> Result<PriceItem, SuiteError> {
+        let at = |key: &str| format!("{path}.{key}");
         if let Some(other) = item.currency.filter(|code| code != self.currency.code()) {
             let message = format!(
                 "a price in {other:?} among prices in {}; currencies are never mixed",
@@ -184,26 +184,25 @@ impl Reading<'_, '_> {
             (None, None) => {
                 let message = format!("{:?} has no price", item.name);
                 let help = "write `unit_price`, or `price_per_hour` of what is rented";
-                return Err(self.root.error_at(place, message).with_help(help));
+                return Err(self.root.error_at(path, message).with_help(help));
             }
         };
         let (UnitPrice::Once(one) | UnitPrice::PerHour(one)) = unit_price;
         let times = u64::from(item.quantity) * times;
         let price = Money::times(one, times, item.discount_percent, self.currency)
-            .ok_or_else(|| self.too_large(place))?;
+            .ok_or_else(|| self.too_large(path))?;
         let shown = format!("{times} × {one} less {} % are", item.discount_percent);
         self.check(&at("price"), item.price, price, &shown)?;
         let maintenance = match (item.maintenance_years, item.maintenance_price) {
             (Some(years), Some(price)) => {
-                let price =
-                    Money::new(price, self.currency).ok_or_else(|| self.too_large(place))?;
+                let price = Money::new(price, self.currency).ok_or_else(|| self.too_large(path))?;
                 Some(Maintenance { years, price })
             }
             (None, None) => None,
             (years, _) => {
                 let missing = if years.is_some() { "price" } else { "years" };
                 let message = format!("`maintenance_{missing}` of {:?} is missing", item.name);
-                return Err(self.root.error_at(place, message));
+                return Err(self.root.error_at(path, message));
             }
         };
         let total = maintenance.map_or(Some(price), |maintenance| price.plus(maintenance.price));
@@ -218,31 +217,31 @@ impl Reading<'_, '_> {
             discount_percent: item.discount_percent,
             price,
             maintenance,
-            total: total.ok_or_else(|| self.too_large(place))?,
+            total: total.ok_or_else(|| self.too_large(path))?,
         })
     }
 
-    /// A stated sum must be the computed one, to the smallest unit.
+    /// A given sum must equal the computed one, to the smallest unit.
     fn check(
         &self,
-        place: &str,
-        stated: Option<f64>,
+        path: &str,
+        declared: Option<f64>,
         computed: Money,
         how: &str,
     ) -> Result<(), SuiteError> {
-        let Some(stated) = stated else { return Ok(()) };
-        let key = place.rsplit('.').next().unwrap_or(place);
-        let stated = Money::new(stated, self.currency).ok_or_else(|| self.too_large(place))?;
-        if stated == computed {
+        let Some(declared) = declared else { return Ok(()) };
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let declared = Money::new(declared, self.currency).ok_or_else(|| self.too_large(path))?;
+        if declared == computed {
             return Ok(());
         }
-        let message = format!("`{key}` is {stated}, but {how} {computed}");
+        let message = format!("`{key}` is {declared}, but {how} {computed}");
         let help = "correct a line, or leave the sum out";
-        Err(self.root.error_at(place, message).with_help(help))
+        Err(self.root.error_at(path, message).with_help(help))
     }
 
-    fn too_large(&self, place: &str) -> SuiteError {
+    fn too_large(&self, path: &str) -> SuiteError {
         let most = Money::new(MONEY_MAX, self.currency).unwrap_or(Money::zero(self.currency));
-        self.root.error_at(place, format!("the amount is above {most}"))
+        self.root.error_at(path, format!("the amount is above {most}"))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{grouped_with, read_text};
 
-/// Largest amount of one line or sum, in whole units; what is above is a slip of the keyboard.
+/// Largest amount of one line or sum, in whole units; more is taken for a typing error.
 pub(super) const MONEY_MAX: f64 = 1e12;
 /// Prices of one unit are kept to a millionth: an hour may cost a fraction of a cent.
 const MICROS: f64 = 1e6;
@@ -32,7 +32,7 @@ impl Money {
         Self::times(units, 1, 0.0, currency)
     }
 
-    /// So many times a price in whole units less a discount, rounded once, at the end.
+    /// A price in whole units, `times` times, less a discount; rounded once, at the end.
     pub fn times(
         unit_price: f64,
         times: u64,
@@ -43,7 +43,7 @@ impl Money {
             return None;
         }
         let micros = (unit_price * MICROS).round() as i128;
-        // A millionth of the price is what the discount can be told to.
+        // The discount is accurate to a millionth of the price.
         let paid = (MICROS - discount_percent * MICROS / 100.0).round() as i128;
         let divisor = 10i128.pow(MICROS_DECIMALS - currency.decimals()) * MICROS as i128;
         let product = micros.checked_mul(i128::from(times))?.checked_mul(paid)?;
@@ -86,7 +86,7 @@ impl fmt::Display for Money {
     }
 }
 
-/// As a number in whole units; the currency stands beside it in every document.
+/// As a number in whole units; every document names the currency too.
 impl Serialize for Money {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.units())
@@ -181,10 +181,10 @@ pub struct Currency {
 impl Currency {
     /// By its code, in capitals.
     pub fn of_code(code: &str) -> Option<Self> {
-        Self::all().find(|known| known.code == code)
+        Self::all().find(|currency| currency.code == code)
     }
 
-    /// Every one that is known.
+    /// Every known currency.
     pub fn all() -> impl Iterator<Item = Self> {
         let two = TWO_DECIMALS.split_whitespace().map(|code| Self { code, decimals: 2 });
         two.chain(OTHER_DECIMALS.iter().map(|&(code, decimals)| Self { code, decimals }))

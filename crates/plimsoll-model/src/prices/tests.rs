@@ -46,8 +46,8 @@ fn refusal(change: (&str, &str)) -> SuiteError {
 fn check(change: (&str, &str), message: &str) {
     let error = refusal(change);
     let help = error.help.as_deref().unwrap_or_default();
-    let said = format!("{error} | {help}");
-    assert!(said.contains(message), "{said}");
+    let printed = format!("{error} | {help}");
+    assert!(printed.contains(message), "{printed}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the values of a suite stand: in the file, or on the command line, which comes first.
+//! Locations of a suite's values: in the file, or on the command line, which comes first.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ const SUGGESTION_SIMILARITY_MIN: f64 = 0.6;
 
 /// A mistake in a suite file: what, where, and what to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", self.place())]
+#[error("{}{message}", self.location())]
 pub struct SuiteError {
     /// File name as the user gave it.
     pub file: Box<str>,
@@ -34,7 +34,7 @@ impl SuiteError {
         Some(self.text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count() + 1)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         match self.line() {
             Some(line) => format!("{}:{line}: ", self.file),
             None => format!("{}: ", self.file),
@@ -67,7 +67,7 @@ impl Override {
     }
 }
 
-/// A suite file and what the command line says in place of its values.
+/// A suite file and the values of the command line that replace its own.
 pub(super) struct Document<'a> {
     file: &'a str,
     text: &'a str,
@@ -75,7 +75,7 @@ pub(super) struct Document<'a> {
     overrides: &'a [Override],
 }
 
-/// What a key stands for.
+/// Meaning of a key.
 #[derive(Clone, Copy)]
 pub(super) enum Written<'a> {
     /// The whole file.
@@ -88,9 +88,9 @@ pub(super) enum Written<'a> {
     Nothing,
 }
 
-/// A place in a document.
+/// A location in a document.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// Dotted path from the root; empty there.
     pub path: String,
     /// Bytes of the file; `None` on the command line.
@@ -114,38 +114,52 @@ impl<'a> Document<'a> {
         Ok(Self { file, text, root, overrides })
     }
 
-    /// The root table.
-    pub(super) fn root(&'a self) -> (Written<'a>, Place) {
-        let place = Place { path: String::new(), span: Some(self.root.span()) };
-        (Written::Root(self.root.get_ref()), place)
+    /// Reads on as if the file had no such key.
+    pub(super) fn leave_out(&mut self, path: &str) {
+        let mut table = self.root.get_mut();
+        let mut path = path;
+        // A name may contain dots.
+        while !table.contains_key(path) {
+            let Some((first, rest)) = path.split_once('.') else { return };
+            let Some(below) = table.get_mut(first) else { return };
+            let DeValue::Table(below) = below.get_mut() else { return };
+            (table, path) = (below, rest);
+        }
+        table.remove(path);
     }
 
-    /// What `key` of a table is. The place of what is not there is its table's.
+    /// The root table.
+    pub(super) fn root(&'a self) -> (Written<'a>, Location) {
+        let location = Location { path: String::new(), span: Some(self.root.span()) };
+        (Written::Root(self.root.get_ref()), location)
+    }
+
+    /// The entry `key` of a table. An absent entry has the location of its table.
     pub(super) fn child(
         &'a self,
-        (table, place): (Written<'a>, &Place),
+        (table, location): (Written<'a>, &Location),
         key: &str,
-    ) -> (Written<'a>, Place) {
+    ) -> (Written<'a>, Location) {
         if let Some(item) = table.item(key) {
-            let place = Place { path: place.path.clone(), span: Some(item.span()) };
-            return (Written::InFile(item.get_ref()), place);
+            let location = Location { path: location.path.clone(), span: Some(item.span()) };
+            return (Written::InFile(item.get_ref()), location);
         }
-        let path = place.below(key);
+        let path = location.below(key);
         if let Some(item) = self.overrides.iter().rev().find(|item| item.path == path) {
-            return (Written::Given(&item.value), Place { path, span: None });
+            return (Written::Given(&item.value), Location { path, span: None });
         }
         let (written, span) = match (table.in_file(key), table) {
             (Some((_, value)), _) => (Written::InFile(value.get_ref()), Some(value.span())),
             (None, Written::Given(Value::Table(table))) if table.contains_key(key) => {
                 (Written::Given(&table[key]), None)
             }
-            (None, _) => (Written::Nothing, place.span.clone()),
+            (None, _) => (Written::Nothing, location.span.clone()),
         };
         let only_given = matches!(written, Written::Nothing) && self.is_given(&path);
-        (written, Place { span: span.filter(|_| !only_given), path })
+        (written, Location { span: span.filter(|_| !only_given), path })
     }
 
-    /// The command line says something at or below `path`.
+    /// The command line has a value at or below `path`.
     pub(super) fn is_given(&self, path: &str) -> bool {
         self.overrides.iter().any(|item| {
             item.path
@@ -154,16 +168,16 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Keys of a table with the places of their names. `names_are_free`: a key from the command
+    /// Keys of a table with the locations of their names. `names_are_free`: a key from the command
     /// line may have dots.
     pub(super) fn keys(
         &'a self,
-        (table, place): (Written<'a>, &Place),
+        (table, location): (Written<'a>, &Location),
         names_are_free: bool,
-    ) -> BTreeMap<String, Place> {
+    ) -> BTreeMap<String, Location> {
         let mut keys = BTreeMap::new();
         let mut add = |key: &str, span: Option<Range<usize>>| {
-            keys.entry(key.to_owned()).or_insert(Place { path: place.below(key), span });
+            keys.entry(key.to_owned()).or_insert(Location { path: location.below(key), span });
         };
         for (key, _) in table.file_table().into_iter().flatten() {
             add(key.get_ref(), Some(key.span()));
@@ -171,7 +185,7 @@ impl<'a> Document<'a> {
         if let Written::Given(Value::Table(table)) = table {
             table.keys().for_each(|key| add(key, None));
         }
-        let prefix = place.below("");
+        let prefix = location.below("");
         for item in self.overrides {
             let Some(rest) = item.path.strip_prefix(&prefix) else { continue };
             let key = if names_are_free { rest } else { rest.split('.').next().unwrap_or(rest) };
@@ -180,24 +194,24 @@ impl<'a> Document<'a> {
         keys
     }
 
-    /// A mistake at a place.
-    pub(super) fn error(&self, place: &Place, message: impl Into<String>) -> SuiteError {
-        let file = match place.span {
+    /// A mistake at a location.
+    pub(super) fn error(&self, location: &Location, message: impl Into<String>) -> SuiteError {
+        let file = match location.span {
             Some(_) => self.file.into(),
-            None => format!("--set {}", place.path).into(),
+            None => format!("--set {}", location.path).into(),
         };
         SuiteError {
             file,
             text: self.text.into(),
-            key: place.path.as_str().into(),
-            span: place.span.clone(),
+            key: location.path.as_str().into(),
+            span: location.span.clone(),
             message: message.into(),
             help: None,
         }
     }
 }
 
-impl Place {
+impl Location {
     /// Dotted path of a key below.
     pub(super) fn below(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
@@ -213,7 +227,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// Of a list, by its number; it has the path of the list.
+    /// Item of a list, by its number; it has the path of the list.
     fn item(self, number: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         match self {
             Self::InFile(DeValue::Array(items)) => items.get(number.parse::<usize>().ok()?),
@@ -227,7 +241,7 @@ impl<'a> Written<'a> {
 }
 
 impl SuiteError {
-    /// A mistake whose place is not known yet.
+    /// A mistake whose location is not known yet.
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
@@ -244,11 +258,11 @@ impl SuiteError {
     }
 }
 
-/// The candidate most like `word`, when any is like it. One wrong or swapped letter is nearest.
+/// The candidate most similar to `word`, if any is. One wrong or swapped letter is nearest.
 pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let likeness = |name: &str| {
-        let slip = if strsim::osa_distance(word, name) == 1 { 1.0 } else { 0.0 };
-        slip + strsim::jaro_winkler(word, name)
+        let typo_bonus = if strsim::osa_distance(word, name) == 1 { 1.0 } else { 0.0 };
+        typo_bonus + strsim::jaro_winkler(word, name)
     };
     candidates
         .map(|name| (likeness(name), name))

@@ -1,17 +1,17 @@
-//! A suite as a file says it: what may be left out, the bounds of numbers, and its schema.
+//! A suite as it is in a file: optional keys, the bounds of numbers, and its schema.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    Arrivals, CLIENTS_MAX, Conditioning, EndpointsRules, Gaps, LADDER_POINTS_MAX, LoadSpec, Metric,
-    OPS_MAX, OnClientFailure, Origins, Profile, Profiles, Rules, Score, Think,
+    Arrivals, CLIENTS_MAX, Conditioning, EndpointsRules, InterArrival, LADDER_POINTS_MAX, LoadSpec,
+    Metric, OPS_MAX, OnClientFailure, Origins, Profile, Profiles, Rules, Score, StartDelay, Think,
 };
 use crate::goodput::GoodLimits;
 use crate::units::{Nanos, SpanText, span_serde};
 
-/// A suite as a file says it.
+/// A suite as it is in a file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SuiteFile {
@@ -57,7 +57,7 @@ pub(super) struct SuiteFile {
     /// What an op must keep to be a good one.
     #[serde(default)]
     pub(super) goodput: Option<GoodLimits>,
-    /// The ladder is held against the rules of MLPerf Endpoints.
+    /// The ladder is checked by the rules of MLPerf Endpoints.
     #[serde(default)]
     pub(super) endpoints: Option<EndpointsRules>,
     /// The protocol's own table.
@@ -69,8 +69,8 @@ pub(super) struct SuiteFile {
     pub(super) origins: Origins,
 }
 
-/// How ops arrive. What only the other mode uses may stay: a load may be changed on the command
-/// line.
+/// How ops arrive. Keys of the other mode may stay, since the command line may change the
+/// load.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadTable {
@@ -81,7 +81,7 @@ pub(super) struct LoadTable {
     pub(super) arrivals: Arrivals,
     /// Open: how far ops lie apart.
     #[serde(default)]
-    pub(super) gaps: Gaps,
+    pub(super) gaps: InterArrival,
     /// Open: simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
     #[serde(default = "default_clients")]
     #[schemars(range(min = 1, max = CLIENTS_MAX))]
@@ -93,11 +93,12 @@ pub(super) struct LoadTable {
     /// Closed: pause before each piece of work.
     #[serde(default)]
     pub(super) think: Think,
-    /// Closed: each client starts at a random instant within this span.
-    #[serde(with = "span_serde", default)]
+    /// Closed: each client starts at a random instant within this span; `auto`: out of step, after
+    /// what is left of a think time or within half of the warm-up.
+    #[serde(default)]
     #[schemars(with = "String")]
-    pub(super) start_delay: Nanos,
-    /// Closed: what a client that can go no further means for its point.
+    pub(super) start_delay: StartDelay,
+    /// Closed: what happens to the point when a client cannot continue.
     #[serde(default)]
     pub(super) on_client_failure: OnClientFailure,
 }
@@ -123,7 +124,7 @@ const fn default_backlog() -> u32 {
     65_536
 }
 
-/// The sequence of load points. What only the other kinds use may stay.
+/// The sequence of load points. Keys of the other kinds may stay.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LadderTable {
@@ -136,7 +137,7 @@ pub(super) struct LadderTable {
     /// Kinds `peak` and `auto`: how many points.
     #[schemars(range(min = 1, max = LADDER_POINTS_MAX))]
     pub(super) steps: Option<u32>,
-    /// Kind `auto`: share of the re-verified peak that the last point asks for.
+    /// Kind `auto`: share of the re-verified peak that the last point requests.
     #[schemars(range(min = 0.01, max = 1.0))]
     pub(super) headroom: Option<f64>,
     /// Kind `think`: simulated clients of every point.
@@ -168,15 +169,15 @@ pub(super) struct ProfilesTable {
     pub(super) demo: ProfileTable,
 }
 
-/// What a suite says of a profile.
+/// A suite's values for a profile.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ProfileTable {
-    /// Load held before measuring.
+    /// Load before measuring.
     pub(super) warm_up: Option<SpanText>,
     /// The measurement window.
     pub(super) measure: Option<SpanText>,
-    /// Load held after the window, not counted.
+    /// Load after the window, not counted.
     pub(super) ramp_down: Option<SpanText>,
     /// Longest wait after the load for ops still under way.
     pub(super) drain: Option<SpanText>,
@@ -217,18 +218,18 @@ impl ProfilesTable {
         let seconds = Nanos::from_secs;
         let millis = Nanos::from_millis;
         Profiles {
-            full: self.full.over(seconds(300), seconds(300), seconds(30), 1.0),
-            standard: self.standard.over(seconds(10), seconds(30), seconds(10), 1.0),
-            quick: self.quick.over(seconds(1), seconds(3), seconds(1), 0.1),
-            demo: self.demo.over(millis(200), millis(700), millis(300), 0.02),
+            full: self.full.with_defaults(seconds(300), seconds(300), seconds(30), 1.0),
+            standard: self.standard.with_defaults(seconds(10), seconds(30), seconds(10), 1.0),
+            quick: self.quick.with_defaults(seconds(1), seconds(3), seconds(1), 0.1),
+            demo: self.demo.with_defaults(millis(200), millis(700), millis(300), 0.02),
         }
     }
 }
 
 impl ProfileTable {
-    /// What is not said is the profile's own.
-    fn over(self, warm_up: Nanos, measure: Nanos, drain: Nanos, scale: f64) -> Profile {
-        let or = |said: Option<SpanText>, own| said.map_or(own, |SpanText(span)| span);
+    /// Fills absent values with the profile's own.
+    fn with_defaults(self, warm_up: Nanos, measure: Nanos, drain: Nanos, scale: f64) -> Profile {
+        let or = |written: Option<SpanText>, own| written.map_or(own, |SpanText(span)| span);
         Profile {
             warm_up: or(self.warm_up, warm_up),
             measure: or(self.measure, measure),

@@ -1,4 +1,4 @@
-//! The ladder of a suite: what its file says, or the command line in its place.
+//! The ladder of a suite: from its file, or from the command line instead.
 
 use super::document::SuiteError;
 use super::file::{LadderKind, LadderTable};
@@ -6,12 +6,12 @@ use super::workload::TableReader;
 use super::{CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX};
 use crate::units::{Nanos, SpanText};
 
-/// Longest think time that the command line may ask for: a day.
+/// Longest think time that the command line may request: a day.
 const THINK_SECONDS_MAX: f64 = 86_400.0;
 const STEPS_DEFAULT: u32 = 10;
 const HEADROOM_DEFAULT: f64 = 1.0;
 
-/// The ladder that the command line asks for. It replaces the file's ladder as a whole.
+/// The ladder that the command line requests. It replaces the file's ladder as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LadderChange {
     /// `--points`: these loads; seconds where the file has a ladder of think times.
@@ -40,7 +40,7 @@ pub enum Peak {
 
 impl LadderChange {
     /// The ladder in place of `file`.
-    pub(super) fn over(&self, file: Ladder, load: &LoadSpec) -> Result<Ladder, SuiteError> {
+    pub(super) fn apply_to(&self, file: Ladder, load: &LoadSpec) -> Result<Ladder, SuiteError> {
         let refuse = |message: &str| Err(SuiteError::new(message));
         let is_closed = matches!(load, LoadSpec::Closed { .. });
         Ok(match (self, file) {
@@ -84,7 +84,7 @@ impl LadderChange {
         })
     }
 
-    /// The flag that asks for it.
+    /// The flag that requests it.
     pub(super) const fn flag(&self) -> &'static str {
         match self {
             Self::Points(_) => "--points",

@@ -1,9 +1,9 @@
 //! A benchmark method as data.
 //!
-//! A suite file is TOML. [`Suite::parse`] reads it with a place for every mistake, fills in every
-//! default, and checks what can be checked before a packet is sent; a [`Suite`] cannot hold a bad
-//! value, so nothing downstream checks again. The `[workload]` table belongs to the protocol: a
-//! function of the caller reads it into a type of the protocol's own.
+//! A suite file is TOML. [`Suite::parse`] reads it, reports the location of every mistake, fills in
+//! every default, and checks what can be checked before a packet is sent. A [`Suite`] cannot
+//! contain a bad value, so nothing downstream checks again. The `[workload]` table belongs to the
+//! protocol: a function of the caller reads it into a type of the protocol's own.
 
 mod document;
 mod file;
@@ -15,7 +15,7 @@ mod values;
 mod workload;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use document::{Override, SuiteError, nearest};
 pub use ladder::{LadderChange, Peak};
@@ -26,7 +26,7 @@ pub use workload::{AsTable, Parameters, TableReader, Workload, percents, read_do
 
 use crate::goodput::GoodLimits;
 use crate::named::named;
-use crate::units::{Nanos, span_serde};
+use crate::units::{Nanos, parse_span, read_text, span_serde};
 
 /// Version of the suite format this program reads and writes.
 pub const SUITE_FORMAT: u32 = 1;
@@ -34,7 +34,7 @@ pub const SUITE_FORMAT: u32 = 1;
 pub const LADDER_POINTS_MAX: usize = 1_000;
 /// Clients one load point may have: the limit of one generator's descriptors and memory.
 pub const CLIENTS_MAX: u32 = 100_000;
-/// Most ops a window may be asked to have.
+/// Most ops that may be requested for a window.
 pub const OPS_MAX: u64 = 1_000_000_000_000;
 /// Highest load that may be requested; above what any one host generates.
 pub const RATE_OPS_PER_S_MAX: f64 = 100_000_000.0;
@@ -70,10 +70,10 @@ pub struct Suite {
     /// One figure for each load point and one for the ladder; absent for most methods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
-    /// What an op must keep to be a good one; absent: goodput is not told.
+    /// What an op must keep to be a good one; absent: goodput is not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput: Option<GoodLimits>,
-    /// The ladder is held against the rules of MLPerf Endpoints.
+    /// The ladder is checked by the rules of MLPerf Endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<EndpointsRules>,
     /// Timings and scale by name.
@@ -89,7 +89,7 @@ pub struct Suite {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conditioning {
-    /// Nothing: what preparation, the load point before and the warm-up left is what there is.
+    /// Nothing: caches stay as preparation, the point before and the warm-up left them.
     #[default]
     AsFound,
     /// The data set is read once through the server.
@@ -127,7 +127,7 @@ impl Metric {
     }
 }
 
-/// What a client that can go no further means for its load point.
+/// What happens to the load point when a client cannot continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnClientFailure {
@@ -147,7 +147,7 @@ pub enum LoadSpec {
         /// Whose schedule it is.
         arrivals: Arrivals,
         /// How far ops lie apart.
-        gaps: Gaps,
+        gaps: InterArrival,
         /// Simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
         clients: u32,
         /// Ops that may wait for a free connection, over all clients; the next one is not sent.
@@ -157,17 +157,16 @@ pub enum LoadSpec {
     Closed {
         /// Pause before each piece of work.
         think: Think,
-        /// Each client starts at a random instant within this span.
-        #[serde(serialize_with = "span_serde::serialize")]
-        start_delay: Nanos,
-        /// What a client that can go no further means for its point.
+        /// When its clients start.
+        start_delay: StartDelay,
+        /// What happens to the point when a client cannot continue.
         on_client_failure: OnClientFailure,
     },
 }
 
 impl LoadSpec {
-    /// What a client that can go no further means for its point. In open loads the others do its
-    /// work, or nobody does, and that counts.
+    /// What happens to the point when a client cannot continue. In open loads the others do its
+    /// work; ops that nobody does are counted.
     pub const fn on_client_failure(&self) -> OnClientFailure {
         match self {
             Self::Open { .. } => OnClientFailure::Drop,
@@ -187,15 +186,62 @@ pub enum Arrivals {
     Shared,
 }
 
-/// How far apart the ops of a schedule lie.
+/// How far apart the ops of a schedule are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Gaps {
+pub enum InterArrival {
     /// Exponential: a Poisson process, as independent users make.
     #[default]
     Exponential,
     /// Evenly spaced.
     Uniform,
+}
+
+/// When the clients of a closed load start. In a suite file a span, or `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartDelay {
+    /// Each at a random instant within this span: all together where it is zero.
+    Within(Nanos),
+    /// Out of step, so that no wave of requests that the generator made runs through the window:
+    /// each after what is left of a think time, or, without think time, at a random instant of the
+    /// first half of the warm-up. If the window is a count of ops, all clients start together.
+    Auto,
+}
+
+impl StartDelay {
+    const AUTO: &str = "auto";
+
+    /// Within which span each client starts at a random instant, where the suite names one.
+    pub const fn span(self) -> Nanos {
+        match self {
+            Self::Within(span) => span,
+            Self::Auto => Nanos::ZERO,
+        }
+    }
+}
+
+impl Default for StartDelay {
+    fn default() -> Self {
+        Self::Within(Nanos::ZERO)
+    }
+}
+
+impl Serialize for StartDelay {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Within(span) => span_serde::serialize(span, serializer),
+            Self::Auto => serializer.serialize_str(Self::AUTO),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for StartDelay {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_text(deserializer, "a span of time like \"30s\", or \"auto\"", |text| match text {
+            Self::AUTO => Some(Self::Auto),
+            _ => parse_span(text).map(Self::Within),
+        })
+    }
 }
 
 /// Think time of a closed load.
@@ -210,17 +256,29 @@ pub struct Think {
     pub distribution: ThinkDistribution,
 }
 
-/// Distribution of think times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ThinkDistribution {
-    /// Always the mean.
-    #[default]
-    Constant,
-    /// Even from zero to twice the mean.
-    Uniform,
-    /// Exponential around the mean.
-    Exponential,
+named! {
+    /// Distribution of think times.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum ThinkDistribution {
+        /// Always the mean.
+        #[default]
+        Constant = "constant",
+        /// Even from zero to twice the mean.
+        Uniform = "uniform",
+        /// Exponential around the mean.
+        Exponential = "exponential",
+    }
+}
+
+impl ThinkDistribution {
+    /// Standard deviation, as a share of the mean.
+    pub fn variation(self) -> f64 {
+        match self {
+            Self::Constant => 0.0,
+            Self::Uniform => 3.0_f64.sqrt().recip(),
+            Self::Exponential => 1.0,
+        }
+    }
 }
 
 /// The sequence of load points.
@@ -243,7 +301,7 @@ pub enum Ladder {
     Auto {
         /// How many points.
         steps: u32,
-        /// Share of the re-verified peak that the last point asks for.
+        /// Share of the re-verified peak that the last point requests.
         headroom: f64,
     },
     /// The same clients with one think time after the other, in this order.
@@ -276,7 +334,7 @@ impl Ladder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Achieved may differ from what the schedule asked for by this share.
+    /// The achieved load may differ from the schedule's by this share.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub rate_tolerance_ratio: f64,
     /// Share of ops that may fail.
@@ -297,7 +355,7 @@ pub struct Rules {
     #[schemars(range(min = 0.0, max = 100.0))]
     pub op_mix_max_points: f64,
     /// Each target's ops may differ from an equal part of all by this share of that part, and each
-    /// agent's from its workers' part; absent means not judged.
+    /// agent's from its workers' part; absent means not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub target_share_max_ratio: Option<f64>,
@@ -317,7 +375,7 @@ impl Default for Rules {
     }
 }
 
-/// How a ladder is held against the rules of MLPerf Endpoints.
+/// How a ladder is checked by the rules of MLPerf Endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointsRules {
@@ -346,13 +404,13 @@ pub struct Profiles {
 /// Timings of a load point and the scale of the workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
-    /// Load held before measuring.
+    /// Load before measuring.
     #[serde(serialize_with = "span_serde::serialize")]
     pub warm_up: Nanos,
     /// The measurement window.
     #[serde(serialize_with = "span_serde::serialize")]
     pub measure: Nanos,
-    /// Load held after the window, not counted.
+    /// Load after the window, not counted.
     #[serde(serialize_with = "span_serde::serialize")]
     pub ramp_down: Nanos,
     /// Longest wait after the load for ops still under way.

@@ -13,38 +13,38 @@ named! {
     /// Where a parameter comes from.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub enum Origin {
-        /// The source report of the suite says it.
+        /// The source report of the suite has it.
         Source = "source",
-        /// A public standard or rule book of the method says it.
+        /// A public standard or rule book of the method has it.
         Public = "public",
-        /// The method's own value is unpublished: something public that is not the method's takes its
-        /// place.
+        /// The method's own value is unpublished: something public that is not the method's takes
+        /// its place.
         Substitute = "substitute",
         /// Chosen by the authors of the shipped suite.
         Ours = "ours",
-        /// Left to whoever writes or runs the suite; what a suite is silent about is too.
+        /// Left to whoever writes or runs the suite, like anything that the suite does not set.
         #[default]
         Yours = "yours",
     }
 }
 
 impl Origin {
-    /// A source or a rule book of the method states it: only then is it the method's.
+    /// It is the method's: a source or a rule book of the method has it.
     pub const fn is_the_methods(self) -> bool {
         matches!(self, Self::Source | Self::Public)
     }
 }
 
-/// Where the parameters of a suite come from, by the dotted path of a value or a table. What is
-/// said of a table holds for its values that have no entry of their own. A path below `generator`
-/// names a choice of the program that no key sets.
+/// Where the parameters of a suite come from, by the dotted path of a value or a table. The entry
+/// of a table covers its values that have no entry of their own. A path below `generator` names a
+/// choice of the program that no key sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Origins {
-    /// The source report says it: on which page, in which section or table.
+    /// The source report has it: on which page, in which section or table.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
-    /// Something public says it of the method: what.
+    /// Something public has it for the method: what.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub public: BTreeMap<String, String>,
     /// The method's own value is unpublished, and something public takes its place: what.
@@ -77,18 +77,30 @@ const FIRST_SEGMENTS: [&str; 12] = [
     "workload",
 ];
 
+/// What one client of a method stands for, where it is no user.
+const USERS_PER_CLIENT: &str = "generator.users_per_client";
+
 impl Origins {
-    /// The suite says nothing of its origins.
+    /// What one client stands for, as text; `None` where it is a user.
+    pub fn client(&self) -> Option<String> {
+        let (_, note) = self.exactly(USERS_PER_CLIENT)?;
+        Some(match self.method.get(USERS_PER_CLIENT) {
+            Some(users) => format!("one stands for {users} ({note})"),
+            None => note.to_owned(),
+        })
+    }
+
+    /// The suite has no origins.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Origin of the value at `path`, with what is said of it.
+    /// Origin of the value at `path`, with its note.
     pub fn find(&self, path: &str) -> (Origin, &str) {
         let mut at = path;
         loop {
-            if let Some(found) = self.exactly(at) {
-                return found;
+            if let Some(matched) = self.exactly(at) {
+                return matched;
             }
             match at.rsplit_once('.') {
                 Some((table, _)) => at = table,
@@ -97,12 +109,12 @@ impl Origins {
         }
     }
 
-    /// An entry stands at this very path.
+    /// There is an entry at exactly this path.
     pub fn names(&self, path: &str) -> bool {
         self.exactly(path).is_some() || self.method.contains_key(path)
     }
 
-    /// An entry stands below this path.
+    /// There is an entry below this path.
     pub fn name_below(&self, path: &str) -> bool {
         let is_below = |key: &String| key.strip_prefix(path).is_some_and(|it| it.starts_with('.'));
         let maps = self.entries().map(|(_, map)| map).chain([&self.method]);
@@ -124,10 +136,10 @@ impl Origins {
         .into_iter()
     }
 
-    /// Every path has one origin, and may be that of a parameter. Which keys a workload has is
-    /// known to its protocol alone, and what only another load uses may stay.
+    /// Checks that every path has one origin and may be that of a parameter. Only the protocol
+    /// knows the keys of a workload, and keys of another load may stay.
     pub(super) fn check(&self, table: &TableReader<'_>) -> Result<(), SuiteError> {
-        let mut seen = BTreeMap::new();
+        let mut origin_by_path = BTreeMap::new();
         for (origin, map) in self.entries() {
             let name = origin.as_str();
             for path in map.keys() {
@@ -137,7 +149,7 @@ impl Origins {
                         .error_at(name, format!("{path:?} is no parameter of a suite"))
                         .with_help("write a dotted path like \"load.think.mean\""));
                 }
-                if let Some(other) = seen.insert(path, name) {
+                if let Some(other) = origin_by_path.insert(path, name) {
                     return Err(table
                         .error_at(name, format!("{path:?} is in origins.{other} too"))
                         .with_help("a parameter has one origin; leave the other entry out"));

@@ -6,24 +6,25 @@ use serde::Deserialize;
 use super::document::{Document, Override, SuiteError};
 use super::file::SuiteFile;
 use super::ladder::LadderChange;
-use super::workload::TableReader;
-use super::workload::Workload;
+use super::workload::{TableReader, Workload};
 use super::{SUITE_FORMAT, Suite};
 use crate::goodput::GoodLimits;
 use crate::units::Nanos;
 
-/// What the command line says in place of a suite file.
+/// Values of the command line that replace those of a suite file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Changes<'a> {
     /// Values of `--set`, and of flags that have a key.
     pub values: &'a [Override],
     /// The ladder.
     pub ladder: Option<&'a LadderChange>,
+    /// Dotted paths of keys that are read as if they were not there.
+    pub without: &'a [String],
 }
 
 impl<'a, V: AsRef<[Override]> + ?Sized> From<&'a V> for Changes<'a> {
     fn from(values: &'a V) -> Self {
-        Self { values: values.as_ref(), ladder: None }
+        Self { values: values.as_ref(), ..Self::default() }
     }
 }
 
@@ -42,8 +43,9 @@ impl Suite {
         changes: impl Into<Changes<'a>>,
         read_workload: &dyn Fn(&str, &TableReader<'_>) -> Result<W, SuiteError>,
     ) -> Result<Self, SuiteError> {
-        let Changes { values, ladder: change } = changes.into();
-        let document = Document::new(file, text, values)?;
+        let Changes { values, ladder: change, without } = changes.into();
+        let mut document = Document::new(file, text, values)?;
+        without.iter().for_each(|path| document.leave_out(path));
         let root = TableReader::root(&document);
         let Format { format } = root.read()?;
         if format != SUITE_FORMAT {
@@ -61,7 +63,7 @@ impl Suite {
         };
         check_score(&ladder)?;
         if let Some(change) = change {
-            let changed = change.over(ladder, &load);
+            let changed = change.apply_to(ladder, &load);
             let checked = changed.and_then(|ladder| check_score(&ladder).map(|()| ladder));
             ladder = checked.map_err(|error| error.of_flag(change.flag()))?;
         }
@@ -174,7 +176,7 @@ size = 10
     fn every_default_is_explicit_and_reads_back_as_the_same_suite() {
         let suite = parse(SMALL).unwrap();
         assert_eq!(suite.ladder, Ladder::Auto { steps: 10, headroom: 1.0 });
-        assert_eq!(suite.workload.of::<Echo>().size, 10);
+        assert_eq!(suite.workload.parameters::<Echo>().size, 10);
         let text = suite.to_toml();
         assert!(text.contains("rate_tolerance_ratio = 0.05"), "{text}");
         assert_eq!(parse(&text).unwrap(), suite);
@@ -209,8 +211,8 @@ size = 10
     #[test]
     fn a_ladder_of_think_times_needs_clients_that_think() {
         let check = |from: &str, to: &str, message: &str| {
-            let said = refusal(&SWEEP.replace(from, to));
-            assert!(said.contains(message), "{said}");
+            let printed = refusal(&SWEEP.replace(from, to));
+            assert!(printed.contains(message), "{printed}");
         };
         check("\"closed\"", "\"open\"", "needs a closed load");
         check("clients = 974", "clients = 0", "clients");
@@ -293,9 +295,9 @@ size = 10
 
     #[test]
     fn a_wrong_ladder_from_the_command_line_names_its_flag() {
-        let check = |text: &str, change, wanted: &str| {
-            let said = with_ladder(text, change).unwrap_err();
-            assert!(said.starts_with(wanted), "{said}");
+        let check = |text: &str, change, expected: &str| {
+            let printed = with_ladder(text, change).unwrap_err();
+            assert!(printed.starts_with(expected), "{printed}");
         };
         check(SMALL, LadderChange::Points(vec![-5.0]), "--points: load point -5 is not a load");
         check(SMALL, LadderChange::Points(vec![]), "--points: a ladder has 0 load points");

@@ -50,7 +50,7 @@ pub enum ScoreKind {
 }
 
 impl Score {
-    /// Looks whether it fits a suite whose load and ladder are known.
+    /// Checks that it fits a suite whose load and ladder are known.
     pub(super) fn check(
         &self,
         root: &TableReader<'_>,
@@ -92,19 +92,19 @@ impl Score {
         self.op_weights.get(name).copied().unwrap_or(1.0)
     }
 
-    /// Weight of the mix at this place of the ladder, from 0.
+    /// Weight of the mix at this index of the ladder, from 0.
     pub fn mix_weight(&self, index: usize) -> f64 {
         let weights = self.mix_weights.as_deref();
         weights.and_then(|weights| weights.get(index).copied()).unwrap_or(1.0)
     }
 
     /// Why the weights do not fit a workload with these ops, and what to do.
-    pub fn refuse_ops(&self, known: &OpNames) -> Result<(), String> {
-        let names = || known.0.iter().map(String::as_str);
-        if let Some(word) = self.op_weights.keys().find(|word| !known.0.contains(word)) {
+    pub fn refuse_ops(&self, ops: &OpNames) -> Result<(), String> {
+        let names = || ops.0.iter().map(String::as_str);
+        if let Some(word) = self.op_weights.keys().find(|word| !ops.0.contains(word)) {
             let help = match nearest(word, names()) {
                 Some(name) => format!("did you mean \"{name}\"?"),
-                None => format!("its ops are: {}", known.0.join(", ")),
+                None => format!("its ops are: {}", ops.0.join(", ")),
             };
             return Err(format!(
                 "score.op_weights names \"{word}\", which is no op of this suite; {help}"
@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn a_score_of_an_open_load_is_refused_with_its_line() {
         let open = MIXES.replace("closed", "open");
-        let said = refusal(&open, &[]);
-        assert!(said.starts_with("mixes.toml:11: `[score]` needs a closed load"), "{said}");
+        let printed = refusal(&open, &[]);
+        assert!(printed.starts_with("mixes.toml:11: `[score]` needs a closed load"), "{printed}");
     }
 
     #[test]
@@ -194,9 +194,12 @@ mod tests {
         let score = |text: &str| parse(&format!("{MIXES}{text}"), &[]).unwrap().score.unwrap();
         let ops = OpNames(vec!["read".to_owned(), "write".to_owned()]);
         assert_eq!(score("op_weights = { write = 2 }").refuse_ops(&ops), Ok(()));
-        let said = score("op_weights = { raed = 2 }").refuse_ops(&ops).unwrap_err();
-        assert!(said.contains("\"raed\"") && said.contains("did you mean \"read\"?"), "{said}");
-        let said = score("op_weights = { read = 0, write = 0 }").refuse_ops(&ops).unwrap_err();
-        assert!(said.contains("every op weight 0"), "{said}");
+        let printed = score("op_weights = { raed = 2 }").refuse_ops(&ops).unwrap_err();
+        assert!(
+            printed.contains("\"raed\"") && printed.contains("did you mean \"read\"?"),
+            "{printed}"
+        );
+        let printed = score("op_weights = { read = 0, write = 0 }").refuse_ops(&ops).unwrap_err();
+        assert!(printed.contains("every op weight 0"), "{printed}");
     }
 }

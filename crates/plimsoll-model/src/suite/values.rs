@@ -1,47 +1,47 @@
-//! From the values of a document to any type that serde can read, with a place for every mistake.
+//! Reads the values of a document into any type that serde can read, with a location for every
+//! mistake.
 //!
-//! The type says which keys there are, what they are by default and which words a choice has. Its
-//! JSON Schema says the bounds of numbers.
+//! The type gives the keys, their defaults and the names of a choice. Its JSON Schema gives the
+//! bounds of numbers.
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{
     self, DeserializeSeed, Deserializer, Expected, MapAccess, SeqAccess, Unexpected, Visitor,
 };
-use serde::forward_to_deserialize_any;
+use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::Value as Json;
 use toml::Value;
 use toml::de::DeValue;
 
-use super::document::{Document, Place, SuiteError, Written, nearest};
+use super::document::{Document, Location, SuiteError, Written, nearest};
 
-/// Reads what is written at a place. `schema` is that of the type.
+/// Reads the value at a location. `schema` is that of the type.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     document: &Document<'_>,
-    (written, place): (Written<'_>, Place),
+    (written, location): (Written<'_>, Location),
     schema: &Json,
 ) -> Result<T, SuiteError> {
     let schema = Schema { root: schema, here: schema }.resolved();
-    let node = Node { document, written, place, schema, in_list: false };
-    node.place(T::deserialize(&node)).map_err(|mistake| match mistake {
-        Mistake::Placed(error) => *error,
-        other => document.error(&node.place, other.to_string()),
+    let node = Node { document, written, location, schema, in_list: false };
+    node.locate(T::deserialize(&node)).map_err(|mistake| match mistake {
+        Mistake::Located(error) => *error,
+        other => document.error(&node.location, other.to_string()),
     })
 }
 
-/// A value and where it stands.
+/// A value and its location.
 struct Node<'a> {
     document: &'a Document<'a>,
     written: Written<'a>,
-    place: Place,
+    location: Location,
     schema: Schema<'a>,
     /// One of a list, whose path it has.
     in_list: bool,
 }
 
-/// What a schema says of a value.
+/// Schema of a value.
 #[derive(Clone, Copy)]
 struct Schema<'a> {
     root: &'a Json,
@@ -68,7 +68,7 @@ impl<'a> Schema<'a> {
         Schema { root: self.root, here: here.unwrap_or(&Json::Null) }.resolved()
     }
 
-    /// Of a key.
+    /// Schema of a key.
     fn child(self, key: &str) -> Self {
         let named = self.here["properties"].get(key);
         self.below(named.or_else(|| self.here.get("additionalProperties")))
@@ -85,7 +85,7 @@ impl<'a> Schema<'a> {
         self.here["required"].as_array().into_iter().flatten().filter_map(Json::as_str)
     }
 
-    /// The words of a choice, for a message.
+    /// The names of a choice, for a message.
     fn choices(self) -> Vec<&'a str> {
         let listed = self.here["enum"].as_array().into_iter().flatten();
         let described = self.here["oneOf"].as_array().into_iter().flatten();
@@ -93,24 +93,24 @@ impl<'a> Schema<'a> {
     }
 }
 
-/// A mistake, first without its place.
+/// A mistake, first without its location.
 #[derive(Debug, thiserror::Error)]
 enum Mistake {
-    /// Another kind of value was wanted.
+    /// Another kind of value was expected.
     #[error("not {0}")]
-    Wanted(String),
+    Expected(String),
     /// No key or choice has that name; these have.
     #[error("{0:?} is not known")]
     Unknown(String, &'static [&'static str]),
     /// The key must be there.
     #[error("`{0}` is missing")]
     Missing(String),
-    /// In words.
+    /// As text.
     #[error("{0}")]
     Other(String),
-    /// With its place.
+    /// With its location.
     #[error("{0}")]
-    Placed(Box<SuiteError>),
+    Located(Box<SuiteError>),
 }
 
 impl de::Error for Mistake {
@@ -118,24 +118,24 @@ impl de::Error for Mistake {
         Self::Other(message.to_string())
     }
 
-    fn invalid_type(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::Wanted(in_words(&wanted.to_string()))
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::Expected(describe_expected(&expected.to_string()))
     }
 
-    fn invalid_value(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::Wanted(in_words(&wanted.to_string()))
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::Expected(describe_expected(&expected.to_string()))
     }
 
-    fn invalid_length(_: usize, wanted: &dyn Expected) -> Self {
-        Self::Wanted(in_words(&wanted.to_string()))
+    fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
+        Self::Expected(describe_expected(&expected.to_string()))
     }
 
-    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
-        Self::Unknown(name.to_owned(), known)
+    fn unknown_field(name: &str, expected: &'static [&'static str]) -> Self {
+        Self::Unknown(name.to_owned(), expected)
     }
 
-    fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
-        Self::Unknown(name.to_owned(), known)
+    fn unknown_variant(name: &str, expected: &'static [&'static str]) -> Self {
+        Self::Unknown(name.to_owned(), expected)
     }
 
     fn missing_field(key: &'static str) -> Self {
@@ -143,9 +143,9 @@ impl de::Error for Mistake {
     }
 }
 
-/// What serde calls a kind of value, in the words of those who write suites.
-fn in_words(wanted: &str) -> String {
-    match wanted {
+/// serde's name of a kind of value, in terms of suite files.
+fn describe_expected(expected: &str) -> String {
+    match expected {
         "f32" | "f64" => "a number",
         "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number",
         "a boolean" => "true or false",
@@ -156,31 +156,31 @@ fn in_words(wanted: &str) -> String {
 }
 
 impl Node<'_> {
-    /// Gives a mistake the place of this value, where it has none.
-    fn place<T>(&self, result: Result<T, Mistake>) -> Result<T, Mistake> {
+    /// Gives a mistake the location of this value, where it has none.
+    fn locate<T>(&self, result: Result<T, Mistake>) -> Result<T, Mistake> {
         result.map_err(|mistake| {
-            let path = &self.place.path;
+            let path = &self.location.path;
             let verb = self.verb();
             let (message, help) = match mistake {
-                Mistake::Placed(_) => return mistake,
-                Mistake::Wanted(what) => {
+                Mistake::Located(_) => return mistake,
+                Mistake::Expected(what) => {
                     (format!("`{path}` {verb} {}, not {what}", self.text()), None)
                 }
-                Mistake::Unknown(name, known) => {
-                    let help = suggestion(&name, known, '"', "write one of");
+                Mistake::Unknown(name, names) => {
+                    let help = suggestion(&name, names, '"', "write one of");
                     (format!("`{path}` {verb} \"{name}\""), Some(help))
                 }
                 Mistake::Missing(key) => {
                     let choices = self.schema.child(&key).choices();
                     let help = format!("write one of: {}", choices.join(", "));
                     let help = Some(help).filter(|_| !choices.is_empty());
-                    (format!("`{}` is missing", self.place.below(&key)), help)
+                    (format!("`{}` is missing", self.location.below(&key)), help)
                 }
                 Mistake::Other(message) => (format!("`{path}`: {message}"), None),
             };
-            let mut error = self.document.error(&self.place, message);
+            let mut error = self.document.error(&self.location, message);
             error.help = help;
-            Mistake::Placed(Box::new(error))
+            Mistake::Located(Box::new(error))
         })
     }
 
@@ -189,7 +189,7 @@ impl Node<'_> {
         if self.in_list { "holds" } else { "is" }
     }
 
-    /// As TOML says it.
+    /// As TOML writes it.
     fn text(&self) -> String {
         match self.written {
             Written::Given(value) => value.to_string(),
@@ -198,14 +198,14 @@ impl Node<'_> {
         }
     }
 
-    /// The value without its place.
+    /// The value without its location.
     fn value(&self) -> Result<Value, Mistake> {
         let value = match self.written {
             Written::Given(value) => Some(value.clone()),
             Written::InFile(value) => plain(value),
             Written::Root(_) | Written::Nothing => None,
         };
-        value.ok_or_else(|| Mistake::Wanted("a whole number".to_owned()))
+        value.ok_or_else(|| Mistake::Expected("a whole number".to_owned()))
     }
 
     fn is_table(&self) -> bool {
@@ -223,22 +223,22 @@ impl Node<'_> {
         if min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max) {
             return Ok(());
         }
-        let message = format!("`{}` {} {number}", self.place.path, self.verb());
+        let message = format!("`{}` {} {number}", self.location.path, self.verb());
         let help = match (min, max) {
             (Some(min), Some(max)) => format!("it must be from {min} to {max}"),
             (Some(min), None) => format!("it must be {min} or more"),
             (None, max) => format!("it must be {} or less", max.unwrap_or_default()),
         };
-        let error = self.document.error(&self.place, message).with_help(help);
-        Err(Mistake::Placed(Box::new(error)))
+        let error = self.document.error(&self.location, message).with_help(help);
+        Err(Mistake::Located(Box::new(error)))
     }
 }
 
-/// The next move for a name that is not known.
-fn suggestion(name: &str, known: &[&str], quote: char, otherwise: &str) -> String {
-    match nearest(name, known.iter().copied()) {
+/// What to do about an unknown name.
+fn suggestion(name: &str, names: &[&str], quote: char, otherwise: &str) -> String {
+    match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean {quote}{near}{quote}?"),
-        None => format!("{otherwise}: {}", known.join(", ")),
+        None => format!("{otherwise}: {}", names.join(", ")),
     }
 }
 
@@ -258,7 +258,7 @@ impl<'de> Deserializer<'de> for &Node<'_> {
                 self.check_bounds(number)?;
                 visitor.visit_f64(number)
             }
-            Value::Float(_) => Err(Mistake::Wanted("a number".to_owned())),
+            Value::Float(_) => Err(Mistake::Expected("a number".to_owned())),
             Value::String(text) => visitor.visit_string(text),
             Value::Boolean(flag) => visitor.visit_bool(flag),
             Value::Datetime(date) => visitor.visit_string(date.to_string()),
@@ -269,11 +269,11 @@ impl<'de> Deserializer<'de> for &Node<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         if !self.is_table() {
-            let message = format!("`{}` is a table", self.place.path);
-            return Err(Mistake::Placed(Box::new(self.document.error(&self.place, message))));
+            let message = format!("`{}` is a table", self.location.path);
+            return Err(Mistake::Located(Box::new(self.document.error(&self.location, message))));
         }
         let names_are_free = self.schema.names_are_free();
-        let keys = self.document.keys((self.written, &self.place), names_are_free);
+        let keys = self.document.keys((self.written, &self.location), names_are_free);
         let missing = self.schema.required().find(|key| !keys.contains_key(*key));
         let value =
             visitor.visit_map(Keys { node: self, keys: keys.into_iter(), next: String::new() })?;
@@ -292,8 +292,8 @@ impl<'de> Deserializer<'de> for &Node<'_> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         let schema = self.schema.below(self.schema.here.get("items"));
         let item = |written, span| {
-            let place = Place { path: self.place.path.clone(), span };
-            Node { document: self.document, written, place, schema, in_list: true }
+            let location = Location { path: self.location.path.clone(), span };
+            Node { document: self.document, written, location, schema, in_list: true }
         };
         let items: Vec<Node<'_>> = match self.written {
             Written::InFile(DeValue::Array(items)) => {
@@ -309,7 +309,7 @@ impl<'de> Deserializer<'de> for &Node<'_> {
                     Some("integer") => " of whole numbers",
                     _ => "",
                 };
-                return Err(Mistake::Wanted(format!("a list{of}")));
+                return Err(Mistake::Expected(format!("a list{of}")));
             }
         };
         visitor.visit_seq(Items(items.into_iter()))
@@ -357,31 +357,31 @@ struct Keys<'n, 'a, I> {
     next: String,
 }
 
-impl<'de, I: Iterator<Item = (String, Place)>> MapAccess<'de> for Keys<'_, '_, I> {
+impl<'de, I: Iterator<Item = (String, Location)>> MapAccess<'de> for Keys<'_, '_, I> {
     type Error = Mistake;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Mistake> {
-        let Some((key, place)) = self.keys.next() else { return Ok(None) };
+        let Some((key, location)) = self.keys.next() else { return Ok(None) };
         let name = seed.deserialize(StrDeserializer::new(&key)).map_err(|mistake| {
-            let Mistake::Unknown(_, known) = mistake else { return mistake };
-            let help = suggestion(&key, known, '`', "known keys here");
-            let message = format!("unknown key `{}`", place.path);
-            let error = self.node.document.error(&place, message).with_help(help);
-            Mistake::Placed(Box::new(error))
+            let Mistake::Unknown(_, names) = mistake else { return mistake };
+            let help = suggestion(&key, names, '`', "known keys here");
+            let message = format!("unknown key `{}`", location.path);
+            let error = self.node.document.error(&location, message).with_help(help);
+            Mistake::Located(Box::new(error))
         })?;
         self.next = key;
         Ok(Some(name))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
-        let Node { document, written, place, schema, .. } = self.node;
-        let (written, place) = document.child((*written, place), &self.next);
+        let Node { document, written, location, schema, .. } = self.node;
+        let (written, location) = document.child((*written, location), &self.next);
         let schema = schema.child(&self.next);
-        let child = Node { document, written, place, schema, in_list: false };
-        child.place(seed.deserialize(&child))
+        let child = Node { document, written, location, schema, in_list: false };
+        child.locate(seed.deserialize(&child))
     }
 }
 
@@ -396,7 +396,7 @@ impl<'a, 'de, I: Iterator<Item = Node<'a>>> SeqAccess<'de> for Items<I> {
         seed: T,
     ) -> Result<Option<T::Value>, Mistake> {
         let Some(item) = self.0.next() else { return Ok(None) };
-        item.place(seed.deserialize(&item)).map(Some)
+        item.locate(seed.deserialize(&item)).map(Some)
     }
 }
 

@@ -12,17 +12,17 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use toml::Table;
 
-use super::document::{Document, Place, SuiteError, Written};
+use super::document::{Document, Location, SuiteError, Written};
 use super::values;
 
-/// What a protocol reads a `[workload]` table into.
+/// The type that a protocol reads a `[workload]` table into.
 pub trait Parameters: AsTable + Any + Debug + Send + Sync {
-    /// Whether `key` says something of a run. Other keys are not written.
+    /// Whether `key` applies to a run. Other keys are not written.
     fn concerns(&self, _key: &str) -> bool {
         true
     }
 
-    /// Replies are streams of output, whose times and tokens are told.
+    /// Replies are streams of output, whose times and tokens are reported.
     fn generates(&self) -> bool {
         false
     }
@@ -55,18 +55,17 @@ impl Workload {
     ///
     /// # Panics
     /// If they are of another type: the suite of one protocol was given to another.
-    pub fn of<P: Parameters>(&self) -> &P {
+    pub fn parameters<P: Parameters>(&self) -> &P {
         self.get().expect("a protocol reads the suites of its own")
     }
 
-    /// Replies are streams of output, whose times and tokens are told.
+    /// Replies are streams of output, whose times and tokens are reported.
     pub fn generates(&self) -> bool {
         self.0.generates()
     }
 
     fn table(&self) -> Table {
-        let all = self.0.as_table().into_iter();
-        all.filter(|(key, _)| self.0.concerns(key)).collect()
+        self.0.as_table().into_iter().filter(|(key, _)| self.0.concerns(key)).collect()
     }
 }
 
@@ -91,11 +90,11 @@ impl Serialize for Workload {
     }
 }
 
-/// Reads a file that is no suite the way suites are read: `T` says keys, defaults and bounds,
-/// `finish` what no single value can say.
+/// Reads a file that is no suite like a suite: `T` gives keys, defaults and bounds; `finish` checks
+/// across values.
 ///
 /// # Errors
-/// With the place of the mistake in the file.
+/// With the location of the mistake in the file.
 pub fn read_document<T: DeserializeOwned + JsonSchema, R>(
     file: &str,
     text: &str,
@@ -110,53 +109,53 @@ pub fn read_document<T: DeserializeOwned + JsonSchema, R>(
 pub struct TableReader<'a> {
     document: &'a Document<'a>,
     written: Written<'a>,
-    place: Place,
+    location: Location,
 }
 
 impl<'a> TableReader<'a> {
     /// The root table.
     pub(super) fn root(document: &'a Document<'a>) -> Self {
-        let (written, place) = document.root();
-        Self { document, written, place }
+        let (written, location) = document.root();
+        Self { document, written, location }
     }
 
     /// The table under `key`; reads as empty when the file has none.
     pub(super) fn table(&self, key: &str) -> Self {
-        let (written, place) = self.document.child((self.written, &self.place), key);
-        Self { document: self.document, written, place }
+        let (written, location) = self.document.child((self.written, &self.location), key);
+        Self { document: self.document, written, location }
     }
 
     /// The whole table. Defaults are those of the type; bounds of numbers are those of its schema.
     pub fn read<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, SuiteError> {
         let schema = schemars::schema_for!(T).to_value();
-        values::read(self.document, (self.written, self.place.clone()), &schema)
+        values::read(self.document, (self.written, self.location.clone()), &schema)
     }
 
-    /// The file or the command line says something of `key`.
+    /// The file or the command line has a value for `key`.
     pub fn has(&self, key: &str) -> bool {
-        let (written, place) = self.find(key);
-        !matches!(written, Written::Nothing) || self.document.is_given(&place.path)
+        let (written, location) = self.find(key);
+        !matches!(written, Written::Nothing) || self.document.is_given(&location.path)
     }
 
     /// A mistake at the value of `key`, a dotted path below this table, or at the innermost table
-    /// on the way when there is none. An item of a list is named by its number, from 0.
+    /// on the path when there is none. An item of a list is named by its number, from 0.
     pub fn error_at(&self, key: &str, message: impl Into<String>) -> SuiteError {
-        let (_, place) = self.find(key);
-        self.document.error(&place, message)
+        let (_, location) = self.find(key);
+        self.document.error(&location, message)
     }
 
     /// The key must be there and is not.
     pub fn missing(&self, key: &str) -> SuiteError {
-        self.document.error(&self.place, format!("`{}` is missing", self.place.below(key)))
+        self.document.error(&self.location, format!("`{}` is missing", self.location.below(key)))
     }
 
-    fn find(&self, key: &str) -> (Written<'a>, Place) {
-        let start = (self.written, self.place.clone());
+    fn find(&self, key: &str) -> (Written<'a>, Location) {
+        let start = (self.written, self.location.clone());
         if key.is_empty() {
             return start;
         }
         key.split('.')
-            .fold(start, |(written, place), key| self.document.child((written, &place), key))
+            .fold(start, |(written, location), key| self.document.child((written, &location), key))
     }
 }
 

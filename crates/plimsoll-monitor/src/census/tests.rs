@@ -27,10 +27,10 @@ fn census(at_ns: u64, busy: u64, net_rx: u64, processes: &[String]) -> Option<Ce
     Census::of_frame(&Root::of_frame(frame), at_ns)
 }
 
-fn told(work: &HostWork) -> Vec<(&str, CoreUserKind, bool, u32, u64)> {
-    let told = work.consumers.iter();
+fn consumer_rows(work: &HostWork) -> Vec<(&str, CoreUserKind, bool, u32, u64)> {
+    let consumers = work.consumers.iter();
     let ticks = |it: &ConsumerWork| it.cpu_ns() / ticks_to_ns(1);
-    told.map(|it| (it.name.as_str(), it.kind, it.ended, it.processes, ticks(it))).collect()
+    consumers.map(|it| (it.name.as_str(), it.kind, it.ended, it.processes, ticks(it))).collect()
 }
 
 #[test]
@@ -57,12 +57,15 @@ fn processes_of_one_name_are_summed_and_the_kernels_workers_too() {
         ("kworker", CoreUserKind::Kernel, false, 2, 5),
         ("nginx", CoreUserKind::Other, false, 1, 1),
     ];
-    assert_eq!(told(&work), expected);
+    assert_eq!(consumer_rows(&work), expected);
     assert_eq!((work.processors, work.busy_ns, work.forks), (2, ticks_to_ns(200), Some(200)));
     assert_eq!((work.elapsed_ns, work.others.cpu_ns()), (2_000_000_000, 0));
-    let seen: Vec<_> =
+    let interrupts: Vec<_> =
         work.interrupts.iter().map(|it| (it.name.as_str(), it.kind, it.count)).collect();
-    assert_eq!(seen, [("NET_RX", InterruptKind::Soft, 40), ("eth0", InterruptKind::Hard, 40)]);
+    assert_eq!(
+        interrupts,
+        [("NET_RX", InterruptKind::Soft, 40), ("eth0", InterruptKind::Hard, 40)]
+    );
 }
 
 #[test]
@@ -78,7 +81,10 @@ fn what_ended_is_found_in_its_parent_without_what_it_had_used_before() {
     let before = census(0, 0, 0, &before).unwrap();
     let work = census(1, 0, 0, &now).unwrap().since(&before, |_| None).unwrap();
     let other = CoreUserKind::Other;
-    assert_eq!(told(&work), [("httpd", other, true, 0, 55), ("httpd", other, false, 1, 1)]);
+    assert_eq!(
+        consumer_rows(&work),
+        [("httpd", other, true, 0, 55), ("httpd", other, false, 1, 1)]
+    );
 }
 
 #[test]
@@ -99,7 +105,7 @@ fn a_later_process_of_the_same_id_is_another_one() {
     let before = census(0, 0, 0, &[line(9, "old", 1, [50, 0, 0, 0])]).unwrap();
     let reused = line(9, "new", 1, [60, 0, 0, 0]).replace(" 77 ", " 99 ");
     let work = census(1, 0, 0, &[reused]).unwrap().since(&before, |_| None).unwrap();
-    assert_eq!(told(&work), [("new", CoreUserKind::Other, false, 1, 60)]);
+    assert_eq!(consumer_rows(&work), [("new", CoreUserKind::Other, false, 1, 60)]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn lay_out(root: &Root, processes: &[(u32, &str, u32, u64)]) {
         let dir = root.path(format!("proc/{pid}"));
         fs::create_dir_all(&dir).unwrap();
         let zeros = "0 ".repeat(18);
-        // As of a kworker of Linux 6.1.
+        // The flags of a kworker of Linux 6.1.
         let flags = if name.starts_with("kworker") { 69_238_880 } else { 4_194_560 };
         let line = format!(
             "{pid} ({name}) S 0 0 0 0 0 {flags} 0 0 0 0 {ticks} 0 0 0 0 0 1 {zeros}{core} 0\n"
@@ -29,7 +29,7 @@ fn watched() -> WatchedCores {
 #[test]
 fn users_of_the_watched_cores_are_named_the_largest_first_and_five_at_most() {
     let directory = tempfile::TempDir::new().unwrap();
-    let root = Root::at(directory.path());
+    let root = Root::in_directory(directory.path());
     let first = [(1, "init", 3, 10), (8, "elsewhere", 2, 0), (9, "kworker/3:1", 3, 100)];
     lay_out(&root, &first);
     let before = Census::take(&root);
@@ -38,9 +38,9 @@ fn users_of_the_watched_cores_are_named_the_largest_first_and_five_at_most() {
     let later: Vec<_> = (20..30).map(|pid| (pid, "late", 3, u64::from(pid))).collect();
     lay_out(&root, &later);
     let users = scan.users(&root, &watched(), &Grown::between(&before, &Census::take(&root)));
-    let told: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.pid)).collect();
+    let actual: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.pid)).collect();
     let expected = [("kworker/3:1", 9), ("late", 29), ("late", 28), ("late", 27), ("late", 26)];
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
     let tick_ns = ticks_to_ns(1);
     assert_eq!((users[0].cpu_ns, users[0].own), (50 * tick_ns, false), "what it used since");
     let kinds: Vec<_> = users[..2].iter().map(CoreUser::kind).collect();
@@ -50,7 +50,7 @@ fn users_of_the_watched_cores_are_named_the_largest_first_and_five_at_most() {
 #[test]
 fn beside_the_server_are_those_that_may_run_on_its_cores_wherever_they_were_last() {
     let directory = tempfile::TempDir::new().unwrap();
-    let root = Root::at(directory.path());
+    let root = Root::in_directory(directory.path());
     lay_out(&root, &[(1, "init", 0, 10)]);
     let before = Census::take(&root);
     let scan = CoreScan::take(&root, &watched(), &before).unwrap();
@@ -58,15 +58,15 @@ fn beside_the_server_are_those_that_may_run_on_its_cores_wherever_they_were_last
     fs::write(root.path("proc/8/status"), "Cpus_allowed_list:\t0-2\n").unwrap();
     fs::write(root.path("proc/9/status"), "Cpus_allowed_list:\t0-3\n").unwrap();
     let users =
-        scan.beside_server(&root, &watched(), &Grown::between(&before, &Census::take(&root)));
-    let told: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.cpu_ns)).collect();
-    assert_eq!(told, [("floats", 50 * ticks_to_ns(1)), ("there", 40 * ticks_to_ns(1))]);
+        scan.alongside_server(&root, &watched(), &Grown::between(&before, &Census::take(&root)));
+    let actual: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.cpu_ns)).collect();
+    assert_eq!(actual, [("floats", 50 * ticks_to_ns(1)), ("there", 40 * ticks_to_ns(1))]);
 }
 
 #[test]
 fn where_the_first_process_is_hidden_nothing_is_said() {
     let directory = tempfile::TempDir::new().unwrap();
-    let root = Root::at(directory.path());
+    let root = Root::in_directory(directory.path());
     lay_out(&root, &[(70, "ours", 3, 5)]);
     assert!(CoreScan::take(&root, &watched(), &Census::take(&root)).is_none());
     lay_out(&root, &[(1, "init", 3, 5)]);

@@ -4,10 +4,10 @@ use plimsoll_model::disclosure::Setting;
 
 use crate::root::Root;
 
-/// What stands for a value that is not disclosed.
+/// Shown instead of a value that is not disclosed.
 const LEFT_OUT: &str = "(left out)";
 
-/// `Linux 6.1.0-18-amd64 #1 SMP …`, what `uname -srv` says.
+/// `Linux 6.1.0-18-amd64 #1 SMP …`, as `uname -srv` prints it.
 pub(super) fn release(root: &Root) -> Option<String> {
     let part = |name: &str| root.line(format!("proc/sys/kernel/{name}"));
     let release = part("osrelease")?;
@@ -15,8 +15,8 @@ pub(super) fn release(root: &Root) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
-/// Parameters whose values say how the machine runs. Values of all others are left out: a command
-/// line may hold passwords, keys and addresses. What follows `--` is for the first program.
+/// Parameters whose values show how the machine runs. Values of all others are left out: a command
+/// line may contain passwords, keys and addresses. Text after `--` is for the first program.
 const SHOWN: [&str; 62] = [
     "acpi",
     "acpi_idle",
@@ -82,21 +82,21 @@ const SHOWN: [&str; 62] = [
     "zswap.enabled",
 ];
 
-/// Names of all parameters, and the values of those that are known to hold no secret.
+/// Names of all parameters, and the values of those that are known to contain no secret.
 pub(super) fn command_line(root: &Root) -> Option<String> {
     let line = root.line("proc/cmdline")?;
-    let mut words = Vec::new();
+    let mut tokens = Vec::new();
     for word in line.split_whitespace() {
         if word == "--" {
-            words.push(format!("-- {LEFT_OUT}"));
+            tokens.push(format!("-- {LEFT_OUT}"));
             break;
         }
-        words.push(match word.split_once('=') {
+        tokens.push(match word.split_once('=') {
             Some((name, _)) if !SHOWN.contains(&name) => format!("{name}={LEFT_OUT}"),
             _ => word.to_owned(),
         });
     }
-    Some(words.join(" "))
+    Some(tokens.join(" "))
 }
 
 const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
@@ -104,9 +104,9 @@ const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 const KEEPERS: [&str; 6] = ["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ptp4l", "phc2sys"];
 
 pub(super) fn clocks(root: &Root) -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
-        found.extend(value.map(|value| Setting::new(name, value)));
+        settings.extend(value.map(|value| Setting::new(name, value)));
     };
     add("clock source", root.line(format!("{CLOCKSOURCE}/current_clocksource")));
     add("clock sources there are", root.line(format!("{CLOCKSOURCE}/available_clocksource")));
@@ -118,7 +118,7 @@ pub(super) fn clocks(root: &Root) -> Vec<Setting> {
     add("set by systemd-timesyncd", kept.then(|| "yes, since it was started".to_owned()));
     let keepers = keepers(root);
     add("kept by", (!keepers.is_empty()).then(|| keepers.join(", ")));
-    found
+    settings
 }
 
 fn keepers(root: &Root) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The machine: processors, maker and firmware, virtualisation.
+//! The machine: processors, vendor and firmware, virtualisation.
 
 use plimsoll_model::disclosure::Setting;
 
@@ -98,8 +98,8 @@ const DMI: &str = "sys/class/dmi/id";
 const FILLERS: [&str; 5] =
     ["To Be Filled By O.E.M.", "Default string", "Not Specified", "None", "System Product Name"];
 
-/// Maker, model, board and firmware, as the firmware's tables (DMI) say. Serial numbers and ids of a
-/// single machine are not read.
+/// Vendor, model, board and firmware, from the firmware's tables (DMI). Serial numbers and ids of
+/// a single machine are not read.
 pub(super) fn firmware(root: &Root, cpuinfo: &CpuInfo) -> Vec<Setting> {
     let rows = [
         ("system", &["sys_vendor", "product_name", "product_version"][..]),
@@ -109,7 +109,7 @@ pub(super) fn firmware(root: &Root, cpuinfo: &CpuInfo) -> Vec<Setting> {
         ("BIOS release", &["bios_release"]),
         ("firmware of the board's controller", &["ec_firmware_release"]),
     ];
-    let mut found: Vec<Setting> = rows
+    let mut settings: Vec<Setting> = rows
         .iter()
         .filter_map(|(name, files)| {
             let parts = files.iter().filter_map(|file| root.line(format!("{DMI}/{file}")));
@@ -119,19 +119,19 @@ pub(super) fn firmware(root: &Root, cpuinfo: &CpuInfo) -> Vec<Setting> {
         })
         .collect();
     if root.has("sys/firmware/efi") {
-        found.push(Setting::new("started by", "UEFI"));
+        settings.push(Setting::new("started by", "UEFI"));
     }
-    found.extend(cpuinfo.microcode.clone().map(|text| Setting::new("microcode", text)));
+    settings.extend(cpuinfo.microcode.clone().map(|text| Setting::new("microcode", text)));
     let hypervisor = root.line("sys/hypervisor/type");
-    found.extend(hypervisor.map(|text| Setting::new("hypervisor", text)));
-    found
+    settings.extend(hypervisor.map(|text| Setting::new("hypervisor", text)));
+    settings
 }
 
 /// Words of a cgroup path that only container software writes.
 const CONTAINER_PATHS: [&str; 5] = ["docker", "kubepods", "containerd", "libpod", "lxc"];
 
 /// Bare metal, virtual machine or container, in one line, from what the host itself shows; `None`
-/// when nothing points either way.
+/// without any evidence.
 pub(super) fn virtualisation(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
     let parts: Vec<String> =
         [machine(root, cpuinfo), container(root)].into_iter().flatten().collect();
@@ -154,9 +154,9 @@ fn machine(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
 
 fn dmi(root: &Root) -> Option<String> {
     let names = ["sys_vendor", "product_name"];
-    let found = names.iter().filter_map(|name| root.line(format!("sys/class/dmi/id/{name}")));
-    let found: Vec<String> = found.collect();
-    (!found.is_empty()).then(|| found.join(" "))
+    let values = names.iter().filter_map(|name| root.line(format!("sys/class/dmi/id/{name}")));
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| values.join(" "))
 }
 
 fn container(root: &Root) -> Option<String> {

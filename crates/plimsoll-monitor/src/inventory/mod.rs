@@ -1,10 +1,10 @@
 //! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
 
+mod ethtool;
 mod kernel;
 mod limits;
 mod machine;
 mod network;
-mod offloads;
 mod settings;
 mod storage;
 
@@ -15,6 +15,7 @@ use plimsoll_model::disclosure::Host;
 use crate::parse::{parse_cpuinfo, parse_meminfo, parse_os_release};
 use crate::root::Root;
 pub use limits::unreadable;
+pub(crate) use network::addresses;
 pub use network::interface_towards;
 use settings::{Machine, settings};
 pub use storage::mounted;
@@ -29,7 +30,7 @@ pub fn inventory(paths: &[(&str, &Path)]) -> Host {
 pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
     let cpuinfo = parse_cpuinfo(&root.read("proc/cpuinfo").unwrap_or_default());
     let memory = parse_meminfo(&root.read("proc/meminfo").unwrap_or_default());
-    let settings = settings(root, &Machine::of(root, memory.total));
+    let settings = settings(root, &Machine::from_root(root, memory.total));
     Host {
         name: root.line("proc/sys/kernel/hostname"),
         firmware: machine::firmware(root, &cpuinfo),
@@ -47,9 +48,9 @@ pub fn inventory_at(root: &Root, paths: &[(&str, &Path)]) -> Host {
         networks: network::networks(root),
         tuning: settings.all,
         kernel_settings: settings.not_default,
-        kernel_settings_judged: (settings.judged > 0).then_some(settings.judged),
+        kernel_settings_judged: (settings.compared > 0).then_some(settings.compared),
         kernel_command_line: kernel::command_line(root),
-        addresses: network::addresses(root),
+        addresses: addresses(root),
         clocks: kernel::clocks(root),
         limits: limits::limits(root),
     }

@@ -4,8 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use plimsoll_model::disclosure::{Network, Setting};
 
-use super::offloads;
+use super::ethtool;
 use crate::root::Root;
+
+/// Of an adapter. Those of a large one have one for each core.
+const INTERRUPTS_MAX: usize = 1_024;
 
 pub(super) fn networks(root: &Root) -> Vec<Network> {
     root.names("sys/class/net").into_iter().filter_map(|name| network(root, name)).collect()
@@ -13,7 +16,7 @@ pub(super) fn networks(root: &Root) -> Vec<Network> {
 
 fn network(root: &Root, name: String) -> Option<Network> {
     let directory = format!("sys/class/net/{name}");
-    // `bonding_masters` and the like are files among the interfaces.
+    // The directory also holds plain files, such as `bonding_masters`.
     if !root.path(&directory).is_dir() {
         return None;
     }
@@ -27,11 +30,11 @@ fn network(root: &Root, name: String) -> Option<Network> {
     })
 }
 
-/// State of the link, queues, offloads. Hardware addresses are not read.
+/// State of the link, queues, interrupts, offloads. Hardware addresses are not read.
 fn details(root: &Root, directory: &str, name: &str) -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
-        found.extend(value.map(|value| Setting::new(name, value)));
+        settings.extend(value.map(|value| Setting::new(name, value)));
     };
     let line = |file: &str| root.line(format!("{directory}/{file}"));
     add("link", line("operstate").filter(|state| state != "unknown"));
@@ -46,10 +49,26 @@ fn details(root: &Root, directory: &str, name: &str) -> Vec<Setting> {
     add("send queues", count("tx-"));
     add("interrupts put off", line("napi_defer_hard_irqs").filter(|times| times != "0"));
     add("part of", root.link_name(format!("{directory}/master")));
+    add("interrupts on cores", interrupt_cores(root, directory));
     if root.is_this_host() {
-        add("offloads", offloads::offloads(name));
+        ethtool::settings(name).into_iter().for_each(|(name, value)| add(name, Some(value)));
     }
-    found
+    settings
+}
+
+/// Cores that the interrupts of an adapter may go to, in the order of its interrupts; those of a
+/// virtio adapter are its parent's.
+fn interrupt_cores(root: &Root, directory: &str) -> Option<String> {
+    let is_virtio =
+        root.link_name(format!("{directory}/device/subsystem")) == Some("virtio".into());
+    let device = if is_virtio { "device/.." } else { "device" };
+    let numbers = root.names(format!("{directory}/{device}/msi_irqs"));
+    let mut all: Vec<u32> = numbers.iter().filter_map(|number| number.parse().ok()).collect();
+    all.sort_unstable();
+    let cores = |number: &u32| root.line(format!("proc/irq/{number}/smp_affinity_list"));
+    let mut cores: Vec<String> = all.iter().take(INTERRUPTS_MAX).filter_map(cores).collect();
+    cores.dedup();
+    (!cores.is_empty()).then(|| cores.join(", "))
 }
 
 /// The driver of a device, else the kind of a virtual link.
@@ -67,13 +86,13 @@ fn driver(root: &Root, directory: &str, name: &str) -> Option<String> {
 const LINK_SCOPE: &str = "20";
 
 /// Addresses but those of loopback and of single links, version 4 first.
-pub(super) fn addresses(root: &Root) -> Vec<String> {
+pub(crate) fn addresses(root: &Root) -> Vec<String> {
     let v4 = local_v4(&root.read("proc/net/fib_trie").unwrap_or_default());
     let v6 = local_v6(&root.read("proc/net/if_inet6").unwrap_or_default());
     v4.iter().map(Ipv4Addr::to_string).chain(v6.iter().map(Ipv6Addr::to_string)).collect()
 }
 
-/// The interface that packets to an address leave by; `None` where the tables do not say.
+/// The interface that packets to an address leave by; `None` where the tables do not show it.
 pub fn interface_towards(root: &Root, address: IpAddr) -> Option<String> {
     let IpAddr::V4(address) = address.to_canonical() else {
         return address.is_loopback().then(|| "lo".to_owned());
@@ -89,37 +108,37 @@ pub fn interface_towards(root: &Root, address: IpAddr) -> Option<String> {
 fn by_route(table: &str, address: Ipv4Addr) -> Option<String> {
     let address = u32::from(address);
     let routes = table.lines().skip(1).filter_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let tokens: Vec<&str> = line.split_whitespace().collect();
         let number = |at: usize| {
-            let bytes = u32::from_str_radix(words.get(at)?, 16).ok()?.to_ne_bytes();
+            let bytes = u32::from_str_radix(tokens.get(at)?, 16).ok()?.to_ne_bytes();
             Some(u32::from_be_bytes(bytes))
         };
-        Some((*words.first()?, number(1)?, number(7)?))
+        Some((*tokens.first()?, number(1)?, number(7)?))
     });
     let fitting = routes.filter(|(_, destination, mask)| address & mask == *destination);
     fitting.max_by_key(|(_, _, mask)| *mask).map(|(name, ..)| name.to_owned())
 }
 
 fn local_v4(table: &str) -> Vec<Ipv4Addr> {
-    let mut found = Vec::new();
+    let mut addresses = Vec::new();
     let mut last = None;
     for line in table.lines().map(str::trim) {
         if let Some(leaf) = line.strip_prefix("|-- ") {
             last = leaf.parse::<Ipv4Addr>().ok();
         } else if line.ends_with("host LOCAL") {
-            found.extend(last.filter(|address| !address.is_loopback()));
+            addresses.extend(last.filter(|address| !address.is_loopback()));
         }
     }
-    found.sort();
-    found.dedup();
-    found
+    addresses.sort();
+    addresses.dedup();
+    addresses
 }
 
 fn local_v6(table: &str) -> Vec<Ipv6Addr> {
     let address = |line: &str| {
-        let mut words = line.split_whitespace();
-        let digits = u128::from_str_radix(words.next()?, 16).ok()?;
-        let scope = words.nth(2)?;
+        let mut tokens = line.split_whitespace();
+        let digits = u128::from_str_radix(tokens.next()?, 16).ok()?;
+        let scope = tokens.nth(2)?;
         let address = Ipv6Addr::from(digits);
         (scope != LINK_SCOPE && !address.is_loopback()).then_some(address)
     };

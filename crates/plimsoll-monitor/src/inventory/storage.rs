@@ -1,4 +1,4 @@
-//! Disks, and the file systems that hold what the run reads and writes.
+//! Disks, and the file systems that the run reads and writes.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn disk(root: &Root, name: String) -> Option<Disk> {
     Some(Disk { details: details(root, &directory), name, size_bytes, kind, scheduler })
 }
 
-/// What the disk says of itself. Serial numbers are not read.
+/// The disk's own description. Serial numbers are not read.
 fn details(root: &Root, directory: &str) -> Vec<Setting> {
     let files = [
         ("vendor", "device/vendor"),
@@ -51,25 +51,25 @@ fn details(root: &Root, directory: &str) -> Vec<Setting> {
         let unit = if name.ends_with("block") { " bytes" } else { "" };
         Some(Setting::new(name, format!("{value}{unit}")))
     };
-    let mut found: Vec<Setting> = files.into_iter().filter_map(read).collect();
+    let mut settings: Vec<Setting> = files.into_iter().filter_map(read).collect();
     let parts = root.names(format!("{directory}/slaves"));
     if !parts.is_empty() {
-        found.push(Setting::new("made of", parts.join(", ")));
+        settings.push(Setting::new("made of", parts.join(", ")));
     }
     let queues = root.names(format!("{directory}/mq")).len();
     if queues > 0 {
-        found.push(Setting::new("queues", queues.to_string()));
+        settings.push(Setting::new("queues", queues.to_string()));
     }
-    found
+    settings
 }
 
-/// The file system below each path. One that cannot be asked for its size is left out.
+/// The file system below each path. One whose size cannot be read is left out.
 pub(super) fn file_systems(root: &Root, paths: &[(&str, &Path)]) -> Vec<FileSystem> {
     let mounts = parse_mountinfo(&root.read("proc/self/mountinfo").unwrap_or_default());
     paths.iter().filter_map(|(role, path)| file_system(&mounts, role, path)).collect()
 }
 
-/// File systems of disks of this host that hold no system of their own (a kernel's tables, a
+/// File systems of disks of this host that are no pseudo file systems (a kernel's tables, a
 /// container's layers).
 const ON_DISKS: [&str; 9] =
     ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs", "zfs"];
@@ -79,16 +79,16 @@ const OF_SYSTEM: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// Every directory that a file system of a disk is mounted on, or that lies in memory.
 pub fn mounted(root: &Root) -> Vec<PathBuf> {
     let mounts = parse_mountinfo(&root.read("proc/self/mountinfo").unwrap_or_default());
-    let mut places: Vec<PathBuf> = mounts
+    let mut mount_points: Vec<PathBuf> = mounts
         .into_iter()
         .filter(|mount| ON_DISKS.contains(&mount.kind.as_str()))
         .map(|mount| mount.mount_point)
-        .filter(|place| !OF_SYSTEM.iter().any(|system| place.starts_with(system)))
-        .filter(|place| place.is_dir())
+        .filter(|path| !OF_SYSTEM.iter().any(|system| path.starts_with(system)))
+        .filter(|path| path.is_dir())
         .collect();
-    places.sort();
-    places.dedup();
-    places
+    mount_points.sort();
+    mount_points.dedup();
+    mount_points
 }
 
 fn file_system(mounts: &[Mount], role: &str, path: &Path) -> Option<FileSystem> {
@@ -106,6 +106,5 @@ fn file_system(mounts: &[Mount], role: &str, path: &Path) -> Option<FileSystem> 
 
 /// With symbolic links resolved, as mount points are.
 fn nearest_existing(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
+    std::path::absolute(path).ok()?.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
 }

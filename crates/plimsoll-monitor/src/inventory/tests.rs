@@ -31,7 +31,7 @@ impl Machine {
     }
 
     fn host(&self) -> Host {
-        inventory_at(&Root::at(self.0.path()), &[])
+        inventory_at(&Root::in_directory(self.0.path()), &[])
     }
 }
 
@@ -77,6 +77,12 @@ const CLOUD: &[(&str, &str)] = &[
     ("sys/class/dmi/id/board_name", "Not Specified\n"),
     ("sys/class/net/ens5/queues/rx-0/rps_cpus", "0\n"),
     ("sys/class/net/ens5/queues/rx-1/rps_cpus", "0\n"),
+    ("sys/class/net/ens5/device/msi_irqs/9", "msix\n"),
+    ("sys/class/net/ens5/device/msi_irqs/10", "msix\n"),
+    ("sys/class/net/ens5/device/msi_irqs/11", "msix\n"),
+    ("proc/irq/9/smp_affinity_list", "0-1\n"),
+    ("proc/irq/10/smp_affinity_list", "1\n"),
+    ("proc/irq/11/smp_affinity_list", "1\n"),
     ("proc/self/limits", "Max open files            1024       524288       files\n"),
 ];
 
@@ -120,6 +126,7 @@ fn a_cloud_machine_is_read_in_full() {
     assert_eq!(value(&host.clocks, "clock source"), Some("kvm-clock"));
     assert_eq!(host.name.as_deref(), Some("web1"));
     assert_eq!(value(&host.networks[0].details, "receive queues"), Some("2"));
+    assert_eq!(value(&host.networks[0].details, "interrupts on cores"), Some("0-1, 1"));
     let changed: Vec<_> = host.kernel_settings.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(changed, ["net.ipv4.tcp_rmem", "net.ipv4.tcp_congestion_control", huge, SCHEDULER]);
     assert_eq!(value(&host.limits, "RLIMIT_NOFILE"), Some("1024 (hard 524288)"));

@@ -2,7 +2,7 @@
 
 use super::nth_number;
 
-/// What `/proc/cpuinfo` says of the processor (proc(5)).
+/// The processor, from `/proc/cpuinfo` (proc(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuInfo {
     /// Model name, as the processor spells it.
@@ -66,14 +66,44 @@ pub struct CpuTimes {
     pub softirq: u64,
     /// Wanted by this machine, given to another by the hypervisor.
     pub steal: u64,
+    /// Which of them are measured.
+    pub measured: MeasuredTimes,
+}
+
+/// Uses of a processor that its host distinguishes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MeasuredTimes {
+    /// All of them.
+    #[default]
+    All,
+    /// All but `iowait` and `steal` (Windows).
+    WithoutWaits,
+    /// `idle`; everything else is in `user` (hrProcessorLoad of SNMP).
+    BusyAndIdle,
 }
 
 impl CpuTimes {
+    /// From ticks in the order of `/proc/stat`, which is that of the fields.
+    pub fn from_ticks([user, nice, system, idle, iowait, irq, softirq, steal]: [u64; 8]) -> Self {
+        Self { user, nice, system, idle, iowait, irq, softirq, steal, measured: MeasuredTimes::All }
+    }
+
+    fn ticks(&self) -> [u64; 8] {
+        let Self { user, nice, system, idle, iowait, irq, softirq, steal, measured: _ } = *self;
+        [user, nice, system, idle, iowait, irq, softirq, steal]
+    }
+
+    /// The times of two processors together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (own, theirs) = (self.ticks(), other.ticks());
+        let ticks = std::array::from_fn(|index| own[index].saturating_add(theirs[index]));
+        Self { measured: self.measured, ..Self::from_ticks(ticks) }
+    }
+
     /// All ticks, counted once.
     pub fn total(&self) -> u64 {
-        [self.user, self.nice, self.system, self.idle, self.iowait, self.irq, self.softirq]
-            .iter()
-            .fold(self.steal, |sum, &ticks| sum.saturating_add(ticks))
+        self.ticks().into_iter().fold(0, u64::saturating_add)
     }
 
     /// Ticks in which this machine's processor did work; stolen time is not work.
@@ -93,6 +123,8 @@ pub struct Stat {
     pub cpus: Vec<(u32, CpuTimes)>,
     /// Context switches since boot.
     pub context_switches: Option<u64>,
+    /// When the host was booted by its wall clock, in seconds since the Unix epoch.
+    pub boot_unix_s: Option<u64>,
     /// Interrupts since boot.
     pub interrupts: Option<u64>,
     /// Processes and threads made since boot.
@@ -101,6 +133,14 @@ pub struct Stat {
     pub running: Option<u64>,
     /// Waiting for a disk now.
     pub blocked: Option<u64>,
+}
+
+impl Stat {
+    /// The times of a host that reports them for each processor only.
+    pub fn from_cpus(cpus: Vec<(u32, CpuTimes)>) -> Self {
+        let all = cpus.iter().map(|(_, times)| *times).reduce(CpuTimes::plus);
+        Self { all, cpus, ..Self::default() }
+    }
 }
 
 /// Reads `/proc/stat`.
@@ -112,6 +152,7 @@ pub fn parse_stat(text: &str) -> Stat {
         match key {
             "cpu" => stat.all = parse_cpu_times(rest),
             "ctxt" => stat.context_switches = first(),
+            "btime" => stat.boot_unix_s = first(),
             "intr" => stat.interrupts = first(),
             "processes" => stat.forks = first(),
             "procs_running" => stat.running = first(),
@@ -129,18 +170,10 @@ pub fn parse_stat(text: &str) -> Stat {
 
 /// The numbers after `cpu`; kernels before 2.6.11 give fewer, which count as zero ticks.
 fn parse_cpu_times(rest: &str) -> Option<CpuTimes> {
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let later = |index| nth_number(&words, index).unwrap_or(0);
-    Some(CpuTimes {
-        user: nth_number(&words, 0)?,
-        nice: nth_number(&words, 1)?,
-        system: nth_number(&words, 2)?,
-        idle: nth_number(&words, 3)?,
-        iowait: later(4),
-        irq: later(5),
-        softirq: later(6),
-        steal: later(7),
-    })
+    let tokens: Vec<&str> = rest.split_whitespace().collect();
+    let ticks: [_; 8] = std::array::from_fn(|index| nth_number(&tokens, index));
+    let has_first = ticks[..4].iter().all(Option::is_some);
+    has_first.then(|| CpuTimes::from_ticks(ticks.map(Option::unwrap_or_default)))
 }
 
 /// One-minute load average from `/proc/loadavg`.
@@ -211,6 +244,7 @@ mod tests {
         assert_eq!((all.total(), all.busy(), all.steal), (59, 26, 7));
         assert_eq!(stat.cpus.iter().map(|c| c.0).collect::<Vec<_>>(), [0, 3]);
         assert_eq!((stat.context_switches, stat.interrupts), (Some(723_564), Some(568_416)));
+        assert_eq!(stat.boot_unix_s, Some(1_795_290_565));
         assert_eq!((stat.forks, stat.running, stat.blocked), (Some(22_454), Some(4), Some(1)));
     }
 

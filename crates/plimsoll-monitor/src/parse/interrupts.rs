@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// No machine has so many kinds or devices; a text that does is cut.
+/// No machine has this many kinds or devices; a longer text is cut.
 const KINDS_MAX: usize = 4_096;
 /// Bytes of a name; longer ones are cut.
 const NAME_BYTES_MAX: usize = 64;
@@ -17,7 +17,7 @@ pub fn parse_softirqs(text: &str) -> BTreeMap<String, u64> {
 }
 
 /// Hard interrupts by device, queues of a device summed: `eth0`, `nvme0`, `virtio3`. Those that are
-/// no device's are by what the kernel calls them: `Local timer interrupts`.
+/// no device's have the kernel's names: `Local timer interrupts`.
 pub fn parse_interrupts(text: &str) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (label, count, rest) in lines(text) {
@@ -70,16 +70,16 @@ fn add(all: &mut BTreeMap<String, u64>, name: &str, count: u64) {
 /// The devices of a line: its last word, with those before it that end with a comma, since several
 /// devices may share an interrupt.
 fn devices(rest: &str) -> String {
-    let words: Vec<&str> = rest.split_whitespace().collect();
+    let tokens: Vec<&str> = rest.split_whitespace().collect();
     // `iwlwifi: queue 1`.
     let is_queue = |word: &str| word == "queue" || word.bytes().all(|byte| byte.is_ascii_digit());
-    let first = words.iter().rposition(|word| !is_queue(word)).unwrap_or(0);
-    let shared = words[..first].iter().rev().take_while(|word| word.ends_with(',')).count();
+    let first = tokens.iter().rposition(|word| !is_queue(word)).unwrap_or(0);
+    let shared = tokens[..first].iter().rev().take_while(|word| word.ends_with(',')).count();
     // Xen's own, one a processor: `xen-percpu -virq timer0`.
-    if words[0].starts_with("xen-percpu") {
-        return words[first].trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    if tokens[0].starts_with("xen-percpu") {
+        return tokens[first].trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
     }
-    let mut names: Vec<&str> = words[first - shared..=first]
+    let mut names: Vec<&str> = tokens[first - shared..=first]
         .iter()
         .map(|word| device(word.trim_end_matches([',', ':'])))
         .collect();
@@ -87,7 +87,7 @@ fn devices(rest: &str) -> String {
     names.join(", ")
 }
 
-/// What drivers append to a device's name for its queues and their like.
+/// Text that drivers append to a device's name for its queues.
 const PARTS: [&str; 17] = [
     "rx", "tx", "txrx", "tx-rx", "input", "output", "req", "config", "control", "event", "fp",
     "comp", "async", "mgmnt", "vec", "q", "msix",
@@ -100,7 +100,7 @@ fn device(name: &str) -> &str {
     if let Some((head, _)) = name.split_once('-').filter(|(head, _)| head.starts_with("virtio")) {
         return head;
     }
-    // `mlx5_comp3@pci:0000:03:00.0`: the address tells one adapter from the other.
+    // `mlx5_comp3@pci:0000:03:00.0`: the address distinguishes the adapters.
     if let Some((_, address)) = name.split_once('@') {
         return address;
     }

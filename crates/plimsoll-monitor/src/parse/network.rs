@@ -1,30 +1,11 @@
-//! Interfaces and TCP: `/proc/net/dev`, `snmp` and `netstat`; `/proc/net/tcp` and `tcp6`, what waits
-//! in the queues of a server's sockets.
+//! Interfaces, TCP and UDP: `/proc/net/dev`, `snmp`, `snmp6`, `netstat` and `softnet_stat`;
+//! `/proc/net/tcp` and `tcp6`, what waits in the queues of a server's sockets.
 
-use super::nth_number;
+use super::DeviceCounters;
 
-/// Counts since boot of one network interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NetworkCounters {
-    /// Kernel name.
-    pub name: String,
-    /// Bytes received.
-    pub received_bytes: u64,
-    /// Packets received.
-    pub received_packets: u64,
-    /// Received with an error.
-    pub receive_errors: u64,
-    /// Received and dropped.
-    pub receive_drops: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Not sent for an error.
-    pub send_errors: u64,
-    /// Not sent, dropped.
-    pub send_drops: u64,
-}
+/// Of a network interface: bytes, packets, errors and drops received, then the same sent, then
+/// overruns received.
+pub type NetworkCounters = DeviceCounters<9>;
 
 /// Reads `/proc/net/dev`; lines that are not of an interface are passed over.
 pub fn parse_net_dev(text: &str) -> Vec<NetworkCounters> {
@@ -32,29 +13,40 @@ pub fn parse_net_dev(text: &str) -> Vec<NetworkCounters> {
 }
 
 fn parse_interface(line: &str) -> Option<NetworkCounters> {
-    // A name may hold a colon (an alias); the counters never do. They may touch the last colon.
+    // A name may contain a colon (an alias); the counters never do. They may touch the last colon.
     let (name, counters) = line.rsplit_once(':')?;
-    let words: Vec<&str> = counters.split_whitespace().collect();
-    let number = |index| nth_number(&words, index);
-    Some(NetworkCounters {
-        name: name.trim().to_owned(),
-        received_bytes: number(0)?,
-        received_packets: number(1)?,
-        receive_errors: number(2)?,
-        receive_drops: number(3)?,
-        sent_bytes: number(8)?,
-        sent_packets: number(9)?,
-        send_errors: number(10)?,
-        send_drops: number(11)?,
-    })
+    let tokens: Vec<&str> = counters.split_whitespace().collect();
+    DeviceCounters::from_tokens(name, &tokens, [0, 1, 2, 3, 8, 9, 10, 11, 4])
 }
 
 /// A counter of `/proc/net/snmp` or `netstat`: two lines per group, names above values. `group` is
-/// `Tcp` or `TcpExt`.
+/// `Tcp`, `Udp` or `TcpExt`.
 pub fn parse_paired(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
     let position = lines.next()?.split_whitespace().position(|word| word == name)?;
     lines.next()?.split_whitespace().nth(position)?.parse().ok()
+}
+
+/// A counter of UDP, of both versions of IP: the pairs of `/proc/net/snmp`, and `/proc/net/snmp6`,
+/// which is empty without version 6.
+pub fn parse_udp(snmp: &str, snmp6: &str, name: &str) -> Option<u64> {
+    let count = |line: &str| line.strip_prefix("Udp6")?.strip_prefix(name)?.trim().parse().ok();
+    let v6: u64 = snmp6.lines().find_map(count).unwrap_or_default();
+    Some(parse_paired(snmp, "Udp", name)?.saturating_add(v6))
+}
+
+/// Packets processed, packets dropped as a backlog was full, and polls that ended before all was
+/// processed, over the processors: the first columns of `/proc/net/softnet_stat` (Linux,
+/// net/core/net-procfs.c).
+pub fn parse_softnet(text: &str) -> Option<[u64; 3]> {
+    let mut sums = [0u64; 3];
+    for line in text.lines() {
+        let mut numbers = line.split_whitespace().map(|word| u64::from_str_radix(word, 16).ok());
+        for sum in &mut sums {
+            *sum = sum.saturating_add(numbers.next()??);
+        }
+    }
+    (!text.is_empty()).then_some(sums)
 }
 
 /// States of a TCP socket in which something may wait (the kernel's numbers).
@@ -77,7 +69,7 @@ impl SocketState {
         self as u8
     }
 
-    /// None of other states.
+    /// `None` for other states.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::QUEUED.into_iter().find(|state| state.number() == number)
     }
@@ -121,12 +113,12 @@ pub fn parse_socket_queues(text: &str, ports: &[u16], queues: &mut SocketQueues)
 }
 
 fn parse_socket(line: &str, ports: &[u16]) -> Option<(SocketState, u64, u64)> {
-    let mut words = line.split_ascii_whitespace();
-    let (_, port) = words.nth(1)?.rsplit_once(':')?;
+    let mut tokens = line.split_ascii_whitespace();
+    let (_, port) = tokens.nth(1)?.rsplit_once(':')?;
     let port = u16::from_str_radix(port, 16).ok().filter(|port| ports.contains(port));
     port?;
-    let state = SocketState::of_number(u8::from_str_radix(words.nth(1)?, 16).ok()?)?;
-    let (send, receive) = words.next()?.split_once(':')?;
+    let state = SocketState::of_number(u8::from_str_radix(tokens.nth(1)?, 16).ok()?)?;
+    let (send, receive) = tokens.next()?.split_once(':')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     Some((state, number(send)?, number(receive)?))
 }
@@ -139,13 +131,12 @@ mod tests {
     fn net_dev_gives_each_interface() {
         let text = "Inter-|   Receive |  Transmit\n face |bytes    packets errs|bytes\n\
                     lo:    3193      29    0    0    0     0          0         0     3193      29 \
-                    0 0 0 0 0 0\n eth0:421970625 18092 1 2 0 0 0 0 1198044 11448 3 4 0 0 0 0\n";
+                    0 0 0 0 0 0\n eth0:421970625 18092 1 2 5 0 0 0 1198044 11448 3 4 0 0 0 0\n";
         let networks = parse_net_dev(text);
         assert_eq!(networks.len(), 2);
         let eth0 = &networks[1];
-        assert_eq!((eth0.name.as_str(), eth0.received_bytes), ("eth0", 421_970_625));
-        assert_eq!((eth0.receive_errors, eth0.receive_drops), (1, 2));
-        assert_eq!((eth0.sent_packets, eth0.send_errors, eth0.send_drops), (11_448, 3, 4));
+        let expected = [421_970_625, 18_092, 1, 2, 1_198_044, 11_448, 3, 4, 5].map(Some);
+        assert_eq!((eth0.name.as_str(), eth0.counters), ("eth0", expected));
     }
 
     #[test]
@@ -156,6 +147,24 @@ mod tests {
         assert_eq!(parse_paired(text, "TcpExt", "ListenDrops"), Some(4));
         assert_eq!(parse_paired(text, "Tcp", "ListenDrops"), None);
         assert_eq!(parse_paired("Tcp: RetransSegs", "Tcp", "RetransSegs"), None);
+    }
+
+    #[test]
+    fn datagrams_of_both_versions_of_ip_are_added() {
+        let snmp = "UdpLite: InErrors\nUdpLite: 9\nUdp: InDatagrams InErrors\nUdp: 100 7\n";
+        let snmp6 = "Ip6InReceives 5\nUdp6InDatagrams  \t20\nUdp6InErrorsOdd 8\nUdpLite6InErrors 3";
+        assert_eq!(parse_udp(snmp, snmp6, "InDatagrams"), Some(120));
+        assert_eq!(parse_udp(snmp, snmp6, "InErrors"), Some(7));
+        assert_eq!(parse_udp("", snmp6, "InDatagrams"), None);
+    }
+
+    #[test]
+    fn packets_of_all_processors_are_added() {
+        let text = "0000000a 00000001 00000002 00000000\n000000f0 00000010 00000000 00000000\n";
+        assert_eq!(parse_softnet(text), Some([250, 17, 2]));
+        for odd in ["", "0000000a 00000001\n", "0000000a odd 00000002\n"] {
+            assert_eq!(parse_softnet(odd), None, "{odd}");
+        }
     }
 
     #[test]

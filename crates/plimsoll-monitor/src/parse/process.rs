@@ -23,28 +23,28 @@ pub struct ProcessStat {
     pub resident_pages: u64,
 }
 
-/// Reads `/proc/PID/stat`. The name may hold blanks and parentheses.
+/// Reads `/proc/PID/stat`. The name may contain blanks and parentheses.
 pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (pid, name) = head.split_once('(')?;
-    // Field 3 of the manual, the state, is word 0 here.
-    let words: Vec<&str> = tail.split_whitespace().collect();
+    // Field 3 of the manual, the state, is token 0 here.
+    let tokens: Vec<&str> = tail.split_whitespace().collect();
     Some(ProcessStat {
         pid: pid.trim().parse().ok()?,
         name: name.to_owned(),
-        parent: words.get(1)?.parse().ok()?,
-        user_ticks: nth_number(&words, 11)?,
-        system_ticks: nth_number(&words, 12)?,
-        ended_ticks: nth_number(&words, 13)?.saturating_add(nth_number(&words, 14)?),
-        threads: nth_number(&words, 17)?,
-        resident_pages: nth_number(&words, 21)?,
+        parent: tokens.get(1)?.parse().ok()?,
+        user_ticks: nth_number(&tokens, 11)?,
+        system_ticks: nth_number(&tokens, 12)?,
+        ended_ticks: nth_number(&tokens, 13)?.saturating_add(nth_number(&tokens, 14)?),
+        threads: nth_number(&tokens, 17)?,
+        resident_pages: nth_number(&tokens, 21)?,
     })
 }
 
-/// Of the flags in `/proc/PID/stat`: a thread of the kernel (include/linux/sched.h).
+/// Flag in `/proc/PID/stat`: a thread of the kernel (include/linux/sched.h).
 const PF_KTHREAD: u32 = 0x0020_0000;
 
-/// What says who used a core, of `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
+/// Fields that show who used a core, from `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStat {
     /// Name of the program, cut by the kernel to 15 bytes.
@@ -61,7 +61,8 @@ pub struct ThreadStat {
     pub ended_ticks: [u64; 2],
     /// Threads of the process.
     pub threads: u64,
-    /// When it began, in clock ticks since boot: tells a process from a later one of the same id.
+    /// When it began, in clock ticks since boot: distinguishes a process from a later one of the
+    /// same id.
     pub began_ticks: u64,
     /// Core on which it ran last; of a process, its first thread's.
     pub core: u32,
@@ -71,16 +72,16 @@ pub struct ThreadStat {
 pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
     let (head, tail) = text.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
-    let mut words = tail.split_ascii_whitespace();
+    let mut tokens = tail.split_ascii_whitespace();
     // These are fields 3, 4, 9, 14 to 17, 20, 22 and 39 of the manual.
-    let state = words.next()?.chars().next()?;
-    let parent = words.next()?.parse().ok()?;
-    let flags: u32 = words.nth(4)?.parse().ok()?;
-    let ticks = [words.nth(4)?.parse().ok()?, words.next()?.parse().ok()?];
-    let ended_ticks = [words.next()?.parse().ok()?, words.next()?.parse().ok()?];
-    let threads = words.nth(2)?.parse().ok()?;
-    let began_ticks = words.nth(1)?.parse().ok()?;
-    let core = words.nth(16)?.parse().ok()?;
+    let state = tokens.next()?.chars().next()?;
+    let parent = tokens.next()?.parse().ok()?;
+    let flags: u32 = tokens.nth(4)?.parse().ok()?;
+    let ticks = [tokens.nth(4)?.parse().ok()?, tokens.next()?.parse().ok()?];
+    let ended_ticks = [tokens.next()?.parse().ok()?, tokens.next()?.parse().ok()?];
+    let threads = tokens.nth(2)?.parse().ok()?;
+    let began_ticks = tokens.nth(1)?.parse().ok()?;
+    let core = tokens.nth(16)?.parse().ok()?;
     let kernel = flags & PF_KTHREAD != 0;
     let name = name.to_owned();
     Some(ThreadStat { name, state, kernel, parent, ticks, ended_ticks, threads, began_ticks, core })
@@ -88,20 +89,19 @@ pub fn parse_thread_stat(text: &str) -> Option<ThreadStat> {
 
 /// Soft and hard limit from `/proc/PID/limits`, as the kernel spells them (`1024`, `unlimited`).
 pub fn parse_limit<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let mut words = rest.split_whitespace();
-    Some((words.next()?, words.next()?))
+    let mut tokens = text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
+    Some((tokens.next()?, tokens.next()?))
 }
 
 /// Cores a `cpu.max` allows (`200000 100000` is two); `None` for `max` and for odd text.
 pub fn parse_cpu_max(text: &str) -> Option<f64> {
-    let mut words = text.split_whitespace();
-    let quota_us: u64 = words.next()?.parse().ok()?;
-    let period_us: u64 = words.next()?.parse().ok()?;
+    let mut tokens = text.split_whitespace();
+    let quota_us: u64 = tokens.next()?.parse().ok()?;
+    let period_us: u64 = tokens.next()?.parse().ok()?;
     (period_us > 0).then(|| quota_us as f64 / period_us as f64)
 }
 
-/// How often and how long a quota held the group back.
+/// How often and how long a quota throttled the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which the quota ran out.
@@ -142,7 +142,7 @@ pub struct DeviceRates {
 }
 
 impl DeviceRates {
-    /// Of two limits the smaller holds.
+    /// Keeps the smaller of two limits.
     pub fn keep_smaller(&mut self, other: &Self) {
         let smaller = |a: Option<u64>, b: Option<u64>| [a, b].into_iter().flatten().min();
         self.reads = smaller(self.reads, other.reads);
@@ -156,21 +156,21 @@ impl DeviceRates {
 /// `254:0 Read 12` (kernel, cgroup-v1/blkio-controller).
 pub fn parse_device_lines(text: &str, bytes: bool, devices: &mut Vec<(String, DeviceRates)>) {
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [device, way, count] = words.as_slice() else { continue };
-        let position = devices.iter().position(|(known, _)| known == device).unwrap_or_else(|| {
+        let tokens: Vec<&str> = line.split_whitespace().collect();
+        let [device, direction, count] = tokens.as_slice() else { continue };
+        let position = devices.iter().position(|(name, _)| name == device).unwrap_or_else(|| {
             devices.push(((*device).to_owned(), DeviceRates::default()));
             devices.len() - 1
         });
         let rates = &mut devices[position].1;
-        let place = match (*way, bytes) {
+        let field = match (*direction, bytes) {
             ("Read", false) => &mut rates.reads,
             ("Write", false) => &mut rates.writes,
             ("Read", true) => &mut rates.read_bytes,
             ("Write", true) => &mut rates.written_bytes,
             _ => continue,
         };
-        *place = count.parse().ok();
+        *field = count.parse().ok();
     }
 }
 
@@ -181,14 +181,14 @@ pub fn parse_device_limits(text: &str) -> Vec<(String, DeviceRates)> {
         let (device, rest) = line.split_once(' ')?;
         let mut rates = DeviceRates::default();
         for (key, value) in rest.split_whitespace().filter_map(|word| word.split_once('=')) {
-            let place = match key {
+            let field = match key {
                 "rios" | "riops" => &mut rates.reads,
                 "wios" | "wiops" => &mut rates.writes,
                 "rbytes" | "rbps" => &mut rates.read_bytes,
                 "wbytes" | "wbps" => &mut rates.written_bytes,
                 _ => continue,
             };
-            *place = value.parse().ok();
+            *field = value.parse().ok();
         }
         Some((device.to_owned(), rates))
     };

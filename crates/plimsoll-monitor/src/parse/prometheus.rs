@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct PrometheusSample<'t> {
     /// Name of the metric.
     pub name: &'t str,
-    /// What stands between the braces, as written; empty without braces.
+    /// The text between the braces, as written; empty without braces.
     pub labels: &'t str,
     /// Its value; always finite.
     pub value: f64,
@@ -38,7 +38,7 @@ fn parse_line(line: &str) -> Option<PrometheusSample<'_>> {
     Some(PrometheusSample { name, labels, value })
 }
 
-/// Where the closing brace stands: one within a quoted value does not count.
+/// Position of the closing brace; one within a quoted value does not count.
 fn end_of_labels(text: &str) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -60,7 +60,7 @@ pub struct Metrics<'t>(HashMap<&'t str, Vec<&'t PrometheusSample<'t>>>);
 
 impl<'t> Metrics<'t> {
     /// Sorts them.
-    pub fn of(samples: &'t [PrometheusSample<'t>]) -> Self {
+    pub fn from_samples(samples: &'t [PrometheusSample<'t>]) -> Self {
         let mut by_name: HashMap<&str, Vec<&PrometheusSample<'_>>> = HashMap::new();
         for sample in samples {
             by_name.entry(sample.name).or_default().push(sample);
@@ -78,9 +78,14 @@ impl<'t> Metrics<'t> {
         self.sum_of(name, |_| true)
     }
 
-    /// Sum over the labels that are wanted.
-    pub fn sum_of(&self, name: &str, wanted: impl Fn(&str) -> bool) -> Option<f64> {
-        let samples = self.0.get(name)?.iter().filter(|sample| wanted(sample.labels));
+    /// The same of a counter or a number of things.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.sum(name).map(whole)
+    }
+
+    /// Sum over the labels that are included.
+    pub fn sum_of(&self, name: &str, is_included: impl Fn(&str) -> bool) -> Option<f64> {
+        let samples = self.0.get(name)?.iter().filter(|sample| is_included(sample.labels));
         samples.map(|sample| sample.value).reduce(|a, b| a + b)
     }
 
@@ -101,19 +106,16 @@ impl<'t> Metrics<'t> {
     }
 
     /// By the values of two labels.
-    pub fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<[String; 2], f64> {
-        let samples = self.0.get(name).into_iter().flatten();
-        let keyed = samples.filter_map(|sample| {
-            let [first, second] = labels.map(|label| label_value(sample.labels, label));
-            Some(([first?, second?], sample.value))
-        });
-        keyed.collect()
-    }
-
-    /// What follows `prefix` in the names of metrics, with their sums, sorted.
-    pub fn below<'a>(&'a self, prefix: &'a str) -> BTreeMap<&'t str, f64> {
-        let below = self.0.keys().filter_map(|name| Some((name.strip_prefix(prefix)?, *name)));
-        below.filter_map(|(rest, name)| Some((rest, self.sum(name)?))).collect()
+    pub fn by_two(&self, name: &str, labels: [&str; 2]) -> BTreeMap<String, BTreeMap<String, f64>> {
+        let mut by: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        for sample in self.0.get(name).into_iter().flatten() {
+            if let [Some(first), Some(second)] =
+                labels.map(|label| label_value(sample.labels, label))
+            {
+                by.entry(first).or_default().insert(second, sample.value);
+            }
+        }
+        by
     }
 
     /// A label of the only sample of a metric.
@@ -122,8 +124,13 @@ impl<'t> Metrics<'t> {
     }
 }
 
-/// Value of a label in what stands between the braces, with its escapes undone.
-fn label_value(labels: &str, wanted: &str) -> Option<String> {
+/// A counter; what is below zero counts as zero.
+pub(crate) fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+/// Value of a label in the text between the braces, unescaped.
+fn label_value(labels: &str, label: &str) -> Option<String> {
     let mut rest = labels;
     loop {
         let (name, after) = rest.split_once("=\"")?;
@@ -143,7 +150,7 @@ fn label_value(labels: &str, wanted: &str) -> Option<String> {
             }
             escaped = c == '\\' && !escaped;
         }
-        if name.trim_matches([',', ' ']) == wanted {
+        if name.trim_matches([',', ' ']) == label {
             return end.map(|_| value);
         }
         rest = &after[end? + 1..];

@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use super::nth_number;
 
-/// What the page tells.
+/// The figures of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StubStatus {
     /// Connections open now, those that wait included.
     pub active: u64,
     /// Connections accepted so far.
     pub accepts: u64,
-    /// Connections not closed for want of a limit (`worker_connections`).
+    /// Connections not closed because of a limit (`worker_connections`).
     pub handled: u64,
     /// Requests so far.
     pub requests: u64,
@@ -37,19 +37,18 @@ pub fn parse_stub_status(text: &str) -> Option<StubStatus> {
 }
 
 fn numbers(line: &str) -> Option<[u64; 3]> {
-    let numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
-    numbers.collect::<Vec<_>>().try_into().ok()
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>().try_into().ok()
 }
 
 impl StubStatus {
-    /// The figures under the names by which servers are asked for theirs, less our own questions:
-    /// each was a connection and a request, and one of them is being answered.
-    pub(crate) fn told(&self, asked: u64) -> String {
+    /// The figures under the names that servers use for their own, less our own requests: each was
+    /// a connection and a request, and one of them is being answered.
+    pub(crate) fn metrics_text(&self, own_requests: u64) -> String {
         let figures = [
             ("connections", self.active.saturating_sub(1)),
-            ("connections_accepted_total", self.accepts.saturating_sub(asked)),
+            ("connections_accepted_total", self.accepts.saturating_sub(own_requests)),
             ("connections_refused_total", self.accepts.saturating_sub(self.handled)),
-            ("requests_total", self.requests.saturating_sub(asked)),
+            ("requests_total", self.requests.saturating_sub(own_requests)),
             ("connections_reading", self.reading),
             ("connections_writing", self.writing.saturating_sub(1)),
             ("connections_waiting", self.waiting),
@@ -62,8 +61,8 @@ impl StubStatus {
     }
 }
 
-/// What the kernel's NFS server counts (Linux, fs/nfsd/stats.c). Its threads' time busy is no more
-/// counted: the kernel writes zeros there.
+/// Counters of the kernel's NFS server (Linux, fs/nfsd/stats.c). The busy time of its threads is no
+/// longer counted: the kernel writes zeros there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NfsdCounters {
     /// Threads it has now.
@@ -84,7 +83,7 @@ pub struct NfsdCounters {
 pub fn parse_nfsd(text: &str) -> NfsdCounters {
     let field = |name: &str, index: usize| {
         let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        nth_number(&lines.find(|words| words.first() == Some(&name))?, index)
+        nth_number(&lines.find(|tokens| tokens.first() == Some(&name))?, index)
     };
     NfsdCounters {
         threads: field("th", 1),

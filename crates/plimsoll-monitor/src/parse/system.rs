@@ -1,7 +1,9 @@
-//! The host as a whole: `/etc/os-release`, `/proc/meminfo`, `/proc/pressure/*`,
+//! The host as a whole: `/etc/os-release`, `/proc/meminfo`, `/proc/diskstats`, `/proc/pressure/*`,
 //! `/proc/self/status`, `/proc/self/mountinfo`, and files that offer choices.
 
 use std::path::{Path, PathBuf};
+
+use super::DeviceCounters;
 
 /// Name and version of the operating system from os-release(5).
 pub fn parse_os_release(text: &str) -> Option<String> {
@@ -94,6 +96,20 @@ pub fn parse_meminfo(text: &str) -> MemInfo {
     info
 }
 
+/// Of a disk: reads, sectors read, milliseconds of all reads; the same of writes; transfers under way
+/// now; milliseconds with a transfer under way, and of all transfers (the kernel's `iostats`).
+pub type DiskCounters = DeviceCounters<9>;
+
+/// Reads `/proc/diskstats`; lines that do not fit are passed over.
+pub fn parse_diskstats(text: &str) -> Vec<DiskCounters> {
+    text.lines().filter_map(parse_disk).collect()
+}
+
+fn parse_disk(line: &str) -> Option<DiskCounters> {
+    let tokens: Vec<&str> = line.split_whitespace().collect();
+    DeviceCounters::from_tokens(tokens.get(2)?, &tokens, [3, 5, 6, 7, 9, 10, 11, 12, 13])
+}
+
 /// One mounted file system (proc_pid_mountinfo(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
@@ -108,8 +124,8 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// The mount that holds a path: the longest mount point above it, the last of equals, because
-    /// later mounts hide earlier ones.
+    /// The mount that contains a path: the longest mount point above it, the last of equals,
+    /// because later mounts hide earlier ones.
     pub fn holding<'a>(mounts: &'a [Self], path: &Path) -> Option<&'a Self> {
         mounts
             .iter()

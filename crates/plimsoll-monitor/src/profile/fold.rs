@@ -72,7 +72,7 @@ impl Folder {
         } else if line.starts_with('\t') {
             if let Some(sample) = self.sample.as_mut().filter(|it| it.frames.len() < FRAMES_MAX) {
                 let frame = Frame::parse(line);
-                // Programs without frame pointers have a row of them, which say as much as one.
+                // Programs without frame pointers have a row of them; one says as much.
                 let is_more_of_nothing = frame.as_ref().is_some_and(Frame::is_unknown)
                     && sample.frames.last().is_some_and(Frame::is_unknown);
                 sample.frames.extend(frame.filter(|_| !is_more_of_nothing));
@@ -90,13 +90,13 @@ impl Folder {
             tid.parse::<u32>().ok()?;
             pid.parse::<u32>().ok()
         };
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let Some(at) = words.iter().rposition(|word| ids(word).is_some()) else { return };
-        if let Some(event) = words.get(at + 1).filter(|_| self.folded.event.is_empty()) {
+        let tokens: Vec<&str> = line.split_whitespace().collect();
+        let Some(at) = tokens.iter().rposition(|word| ids(word).is_some()) else { return };
+        if let Some(event) = tokens.get(at + 1).filter(|_| self.folded.event.is_empty()) {
             self.folded.event = clean(event.split(':').next().unwrap_or_default());
         }
-        let is_idle_task = ids(words[at]) == Some(0);
-        let program = clean(&words[..at].join(" "));
+        let is_idle_task = ids(tokens[at]) == Some(0);
+        let program = clean(&tokens[..at].join(" "));
         self.sample = Some(Sample { program, is_idle_task, frames: Vec::new() });
     }
 
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-/// What the kernel's functions are of.
+/// Module of the kernel's functions.
 const KERNEL: &str = "kernel";
 
 impl Frame {
@@ -196,7 +196,7 @@ impl Frame {
     }
 }
 
-/// A name that stands in a folded stack: a semicolon would end it.
+/// A name for a folded stack: a semicolon would end it.
 fn clean(name: &str) -> String {
     let mut bytes = 0;
     let clean = |c: char| match c {

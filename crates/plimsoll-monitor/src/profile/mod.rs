@@ -1,21 +1,22 @@
 //! Profiles a server with `perf`, on this host or through ssh: one shell, which gets `script.sh` on
-//! its standard input, samples into a directory of its own, prints what it saw and removes it.
+//! its standard input, samples into a directory of its own, prints the samples and removes it.
 
 mod fold;
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use plimsoll_model::server_profile::ProfileScope;
+use plimsoll_process::{ChildProcess, Tail};
+use rustix::process::Signal;
 use thiserror::Error;
 
 use crate::census::Census;
 use crate::root::Root;
-use crate::source::{MonitorUrl, SourceWish, ssh_arguments};
+use crate::source::{MonitorUrl, SourceOptions, ssh_arguments};
 pub use fold::Folded;
 use fold::Folder;
 
@@ -28,12 +29,11 @@ const WAIT: Duration = Duration::from_secs(60);
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of all samples; beyond, the profile ends.
 const TEXT_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Bytes that are kept of the words of a perf that failed.
-const WORDS_BYTES_MAX: usize = 1_024;
+/// Bytes that are kept of the message of a perf that failed.
+const MESSAGE_BYTES_MAX: usize = 1_024;
 
-/// How often and how far apart is looked whether the shell has ended.
-const END_LOOKS: u32 = 200;
-const END_LOOK: Duration = Duration::from_millis(10);
+/// How long the shell may take to end by itself.
+const END_WAIT: Duration = Duration::from_secs(2);
 
 /// Where perf runs, and what it samples.
 #[derive(Clone, Debug)]
@@ -50,23 +50,23 @@ pub struct Profiler {
 pub enum ProfileError {
     /// No perf.
     #[error(
-        "perf is not installed on {place}; install it there (Debian: apt install linux-perf, \
+        "perf is not installed on {host}; install it there (Debian: apt install linux-perf, \
          Ubuntu: linux-tools-generic, Fedora: perf)"
     )]
     Absent {
         /// Which host.
-        place: String,
+        host: String,
     },
-    /// perf, the shell or ssh said no.
+    /// perf, the shell or ssh refused.
     #[error(
-        "perf does not work on {place}: {words}; run as root there, or permit it: sysctl \
+        "perf does not work on {host}: {message}; run as root there, or permit it: sysctl \
          kernel.perf_event_paranoid=-1"
     )]
     Failed {
         /// Which host.
-        place: String,
-        /// In its own words.
-        words: String,
+        host: String,
+        /// Its own message.
+        message: String,
     },
 }
 
@@ -85,10 +85,10 @@ impl Profiler {
         Self { program: "sh".into(), arguments: Vec::new(), source: None, pids: all }
     }
 
-    /// All of the host of a source; `None` where it is reached without a shell.
-    pub fn there(url: &MonitorUrl, wish: &SourceWish) -> Option<Self> {
+    /// Profiles the whole host of a source; `None` where it is reached without a shell.
+    pub fn there(url: &MonitorUrl, options: &SourceOptions) -> Option<Self> {
         let arguments = ssh_arguments(url)?;
-        let program = wish.ssh.clone().into();
+        let program = options.ssh.clone().into();
         Some(Self { program, arguments, source: Some(url.name()), pids: Vec::new() })
     }
 
@@ -99,10 +99,7 @@ impl Profiler {
 
     /// What is sampled.
     pub const fn scope(&self) -> ProfileScope {
-        match self.pids.is_empty() {
-            true => ProfileScope::Host,
-            false => ProfileScope::Processes,
-        }
+        if self.pids.is_empty() { ProfileScope::Host } else { ProfileScope::Processes }
     }
 
     /// Whether perf is there and may sample, tried for a moment.
@@ -114,7 +111,7 @@ impl Profiler {
         self.ask(scope, None).map(drop)
     }
 
-    /// Samples for so long. What is begun now is over a moment later than that.
+    /// Samples for this time. The call takes a moment longer.
     pub fn record(&self, seconds: u32) -> Result<Folded, ProfileError> {
         let pids: Vec<String> = self.pids.iter().map(u32::to_string).collect();
         let scope = match self.scope() {
@@ -125,54 +122,49 @@ impl Profiler {
     }
 
     fn ask(&self, scope: &str, seconds: Option<u32>) -> Result<Folded, ProfileError> {
-        let failed = |words: String| ProfileError::Failed { place: self.place(), words };
+        let failed = |message: String| ProfileError::Failed { host: self.host(), message };
+        let not_started = |e: io::Error| failed(e.to_string());
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for this program.
-        command.process_group(0);
-        let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+        let mut child = ChildProcess::start_with_pipes(command).map_err(not_started)?;
+        let errors = Tail::from_output(child.stderr.take()).map_err(not_started)?;
         let length = seconds.map(|seconds| seconds.to_string()).unwrap_or_default();
         let text = format!("scope='{scope}'\nseconds={length}\n{SCRIPT}");
         let (sender, answer) = channel();
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        if let (Some(mut input), Some(output), Some(mut errors)) = streams {
+        if let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) {
             let talk = move || {
-                // A shell that has gone says so at the other end.
+                // If the shell has ended, the other end shows it.
                 let _ = input.write_all(text.as_bytes());
                 drop(input);
-                let mut told = read(output);
-                if let Answer::Nothing(words) = &mut told {
-                    let _ = (&mut errors).take(WORDS_BYTES_MAX as u64).read_to_string(words);
-                }
-                let _ = sender.send(told);
+                let _ = sender.send(read(output));
             };
             let thread = std::thread::Builder::new().name("plimsoll-perf".into()).spawn(talk);
-            thread.map_err(|e| failed(e.to_string()))?;
+            thread.map_err(not_started)?;
         }
         let wait = WAIT + Duration::from_secs(u64::from(seconds.unwrap_or(0)));
-        let told = answer.recv_timeout(wait);
-        end(&mut child);
-        match told {
+        let result = answer.recv_timeout(wait);
+        end(&child);
+        match result {
             Ok(Answer::Samples(folded)) => Ok(folded),
-            Ok(Answer::Absent) => Err(ProfileError::Absent { place: self.place() }),
-            Ok(Answer::Failed(words) | Answer::Nothing(words)) => Err(failed(in_one_line(&words))),
+            Ok(Answer::Absent) => Err(ProfileError::Absent { host: self.host() }),
+            Ok(Answer::Failed(message)) => Err(failed(in_one_line(&message))),
+            Ok(Answer::Nothing) => Err(failed(in_one_line(&errors.text()))),
             Err(_) => Err(failed(format!("no answer within {} s", wait.as_secs()))),
         }
     }
 
-    fn place(&self) -> String {
+    fn host(&self) -> String {
         self.source.clone().unwrap_or_else(|| "this host".to_owned())
     }
 }
 
-/// What the shell said.
+/// The shell's answer.
 enum Answer {
     Absent,
     Failed(String),
     Samples(Folded),
-    /// It ended in the middle, or before its first word.
-    Nothing(String),
+    /// It ended in the middle, or before its first output.
+    Nothing,
 }
 
 fn read(output: impl Read) -> Answer {
@@ -195,20 +187,20 @@ fn read(output: impl Read) -> Answer {
             (Some("end"), Some(_), _) => {
                 return Answer::Samples(folder.map(Folder::finish).unwrap_or_default());
             }
-            (_, _, Some(words)) if words.len() < WORDS_BYTES_MAX => {
-                words.push_str(text);
-                words.push('\n');
+            (_, _, Some(message)) if message.len() < MESSAGE_BYTES_MAX => {
+                message.push_str(text);
+                message.push('\n');
             }
             (_, Some(folder), _) => folder.line(text),
             _ => {}
         }
     }
-    failure.map_or_else(|| Answer::Nothing(String::new()), Answer::Failed)
+    failure.map_or(Answer::Nothing, Answer::Failed)
 }
 
-/// The first words of a perf that failed; the others are a manual.
-fn in_one_line(words: &str) -> String {
-    let lines = words.lines().map(str::trim);
+/// The first lines of a failed perf's message; the others are a manual.
+fn in_one_line(message: &str) -> String {
+    let lines = message.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && *line != "Error:");
     let clean = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let first: Vec<String> = lines.take(2).map(clean).collect();
@@ -219,16 +211,11 @@ fn in_one_line(words: &str) -> String {
 }
 
 /// The script removes what it wrote when it ends, by itself as a rule.
-fn end(child: &mut Child) {
-    for _ in 0..END_LOOKS {
-        if child.try_wait().is_ok_and(|status| status.is_some()) {
-            return;
-        }
-        std::thread::sleep(END_LOOK);
+fn end(child: &ChildProcess) {
+    if !matches!(child.wait_for(END_WAIT), Ok(Some(_))) {
+        child.signal_group(Signal::TERM);
+        let _ = child.wait();
     }
-    let group = rustix::process::Pid::from_child(child);
-    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
-    let _ = child.wait();
 }
 
 #[cfg(test)]

@@ -3,11 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use procfs_core::DiskStat;
-
 use super::table::{Column, Rows, Table, Unit};
-use super::{Elapsed, growth, share};
-use crate::parse::{NetworkCounters, parse_net_dev};
+use super::{Elapsed, HostFigures, growth, share};
+use crate::parse::{DeviceCounters, DiskCounters, NetworkCounters, parse_diskstats, parse_net_dev};
 use crate::process::WatchedProcess;
 use crate::root::{ProcFile, Root};
 
@@ -15,30 +13,24 @@ use crate::root::{ProcFile, Root};
 const SECTOR_BYTES: f64 = 512.0;
 const MILLIS_PER_SECOND: f64 = 1_000.0;
 
-pub(super) static DISKS: Table = Table {
-    name: "disk",
-    keyed: true,
-    idle_left_out: true,
-    ends_with_load: false,
-    columns: &[
-        Column::drawn("read", Unit::BytesPerSecond),
-        Column::drawn("written", Unit::BytesPerSecond),
-        Column::drawn("reads", Unit::PerSecond),
-        Column::drawn("writes", Unit::PerSecond),
-        Column::summed("per_read", Unit::Seconds),
-        Column::summed("per_write", Unit::Seconds),
-        Column::written("in_flight", Unit::Count),
-        Column::summed("queue_mean", Unit::Count),
-        Column::drawn("busy", Unit::Ratio),
-    ],
-};
+pub(super) static DISKS: Table = Table::keyed("disk").without_idle().columns(&[
+    Column::drawn("read", Unit::BytesPerSecond),
+    Column::drawn("written", Unit::BytesPerSecond),
+    Column::drawn("reads", Unit::PerSecond),
+    Column::drawn("writes", Unit::PerSecond),
+    Column::summed("per_read", Unit::Seconds),
+    Column::summed("per_write", Unit::Seconds),
+    Column::written("in_flight", Unit::Count),
+    Column::summed("queue_mean", Unit::Count),
+    Column::drawn("busy", Unit::Ratio),
+]);
 
 #[derive(Debug)]
 pub(super) struct DiskSource {
     file: ProcFile,
     /// Names of whole disks with a size; without `/sys`, absent, and every line counts.
     whole: Option<Vec<String>>,
-    before: Vec<DiskStat>,
+    before: Vec<DiskCounters>,
     buffer: Vec<u8>,
 }
 
@@ -51,11 +43,15 @@ impl DiskSource {
         Self { file, whole, before: Vec::new(), buffer: Vec::new() }
     }
 
-    pub(super) fn sample(&mut self, elapsed: Elapsed, rows: &mut Rows) {
+    pub(super) fn sample(
+        &mut self,
+        elapsed: Elapsed,
+        reported: Option<&HostFigures>,
+        rows: &mut Rows,
+    ) {
         rows.clear();
-        let Some(text) = self.file.read(&mut self.buffer) else { return };
-        let lines = text.lines().filter_map(|line| DiskStat::from_line(line).ok());
-        let mut now: Vec<DiskStat> = lines.collect();
+        let read = || Some(parse_diskstats(&self.file.read(&mut self.buffer)?));
+        let Some(mut now) = reported.map(|it| it.disks.clone()).or_else(read) else { return };
         if let Some(whole) = &self.whole {
             now.retain(|disk| whole.contains(&disk.name));
         }
@@ -67,48 +63,49 @@ impl DiskSource {
     }
 }
 
-fn disk_values(was: Option<&DiskStat>, is: &DiskStat, elapsed: Elapsed) -> [Option<f64>; 9] {
-    let rate = |of: fn(&DiskStat) -> u64| elapsed.rate(was.map(of), Some(of(is)));
-    let grown = |of: fn(&DiskStat) -> u64| growth(was.map(of), Some(of(is)));
+fn disk_values(
+    was: Option<&DiskCounters>,
+    is: &DiskCounters,
+    elapsed: Elapsed,
+) -> [Option<f64>; 9] {
+    let rates = is.rates(was, elapsed);
+    let [reads, sectors_read, _, writes, sectors_written, .., busy_ms, queue_ms] = rates;
+    let grown = |index: usize| growth(was?.counters[index], is.counters[index]);
     let seconds = |ms: Option<f64>| ms.map(|ms| ms / MILLIS_PER_SECOND);
     [
-        rate(|d| d.sectors_read).map(|sectors| sectors * SECTOR_BYTES),
-        rate(|d| d.sectors_written).map(|sectors| sectors * SECTOR_BYTES),
-        rate(|d| d.reads),
-        rate(|d| d.writes),
-        share(seconds(grown(|d| d.time_reading)), grown(|d| d.reads)),
-        share(seconds(grown(|d| d.time_writing)), grown(|d| d.writes)),
-        Some(is.in_progress as f64),
-        seconds(rate(|d| d.weighted_time_in_progress)),
+        sectors_read.map(|sectors| sectors * SECTOR_BYTES),
+        sectors_written.map(|sectors| sectors * SECTOR_BYTES),
+        reads,
+        writes,
+        share(seconds(grown(2)), grown(0)),
+        share(seconds(grown(5)), grown(3)),
+        is.counters[6].map(|transfers| transfers as f64),
+        seconds(queue_ms),
         // The kernel rounds up; a full disk reads as 1.001 now and then.
-        seconds(rate(|d| d.time_in_progress)).map(|busy| busy.min(1.0)),
+        seconds(busy_ms).map(|busy| busy.min(1.0)),
     ]
 }
 
 const BITS_PER_BYTE: f64 = 8.0;
 const BITS_PER_MEGABIT: f64 = 1e6;
 
-pub(super) static NETWORKS: Table = Table {
-    name: "network",
-    keyed: true,
-    idle_left_out: true,
-    ends_with_load: false,
-    columns: &[
-        Column::drawn("received", Unit::BytesPerSecond),
-        Column::drawn("sent", Unit::BytesPerSecond),
-        // Of what the link carries one way, or is shaped to; absent where that is not known.
-        Column::summed("received_share", Unit::Ratio),
-        Column::summed("sent_share", Unit::Ratio),
-        Column::drawn("received_packets", Unit::PerSecond),
-        Column::drawn("sent_packets", Unit::PerSecond),
-        Column::summed("received_per_packet", Unit::Bytes),
-        Column::summed("sent_per_packet", Unit::Bytes),
-        Column::summed("receive_drops", Unit::PerSecond),
-        Column::summed("send_drops", Unit::PerSecond),
-        Column::written("receive_errors", Unit::PerSecond),
-        Column::written("send_errors", Unit::PerSecond),
-    ],
-};
+pub(super) static NETWORKS: Table = Table::keyed("network").without_idle().columns(&[
+    Column::drawn("received", Unit::BytesPerSecond),
+    Column::drawn("sent", Unit::BytesPerSecond),
+    // Share of the link's capacity one way, or of the shaped rate; absent where unknown.
+    Column::summed("received_share", Unit::Ratio),
+    Column::summed("sent_share", Unit::Ratio),
+    Column::drawn("received_packets", Unit::PerSecond),
+    Column::drawn("sent_packets", Unit::PerSecond),
+    Column::summed("received_per_packet", Unit::Bytes),
+    Column::summed("sent_per_packet", Unit::Bytes),
+    Column::summed("receive_drops", Unit::PerSecond),
+    Column::summed("send_drops", Unit::PerSecond),
+    Column::written("receive_errors", Unit::PerSecond),
+    Column::written("send_errors", Unit::PerSecond),
+    // Packets for which the adapter had no free buffer in its ring.
+    Column::summed("receive_overruns", Unit::PerSecond),
+]);
 
 #[derive(Debug)]
 pub(super) struct NetworkSource {
@@ -128,7 +125,7 @@ struct Namespace {
     pid: Option<u32>,
     file: ProcFile,
     before: Vec<NetworkCounters>,
-    /// What links carry, as far as they were asked for.
+    /// Capacities of links, as far as they were looked up.
     links: Vec<(String, Link)>,
 }
 
@@ -138,13 +135,15 @@ impl Namespace {
     }
 
     /// `/sys` shows the interfaces of this host's namespace only.
-    fn link(&mut self, root: &Root, name: &str) -> Link {
-        if let Some((_, link)) = self.links.iter().find(|(known, _)| known == name) {
+    /// `reported_mbit` is its speed where the host has no `/sys`.
+    fn link(&mut self, root: &Root, name: &str, reported_mbit: Option<u64>) -> Link {
+        if let Some((_, link)) = self.links.iter().find(|(interface, _)| interface == name) {
             return *link;
         }
-        let own = self.pid.is_none();
-        let megabits = own.then(|| root.number(format!("sys/class/net/{name}/speed"))).flatten();
-        let speed = megabits.map(|megabits| megabits as f64 * BITS_PER_MEGABIT / BITS_PER_BYTE);
+        let read = || root.number(format!("sys/class/net/{name}/speed"));
+        let megabits = self.pid.is_none().then(|| reported_mbit.or_else(read));
+        let speed =
+            megabits.flatten().map(|megabits| megabits as f64 * BITS_PER_MEGABIT / BITS_PER_BYTE);
         let shaped = shaped_bytes_per_s(root, self.pid, name);
         let send = [speed, shaped].into_iter().flatten().reduce(f64::min);
         let link = Link { receive: speed, send };
@@ -153,11 +152,11 @@ impl Namespace {
     }
 }
 
-/// Bytes per second that a link carries each way; absent where that is not known.
+/// Capacity of a link each way in bytes per second; absent where unknown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     receive: Option<f64>,
-    /// What it is shaped to, where that is less.
+    /// The rate it is shaped to, where that is less.
     send: Option<f64>,
 }
 
@@ -171,6 +170,7 @@ impl NetworkSource {
     pub(super) fn sample<'w>(
         &mut self,
         elapsed: Elapsed,
+        reported: Option<&HostFigures>,
         watched: impl Iterator<Item = &'w WatchedProcess>,
         rows: &mut Rows,
     ) {
@@ -179,10 +179,12 @@ impl NetworkSource {
             self.look_at(process);
         }
         for namespace in &mut self.namespaces {
-            let Some(text) = namespace.file.read(&mut self.buffer) else { continue };
-            let now = parse_net_dev(&text);
+            let read = || Some(parse_net_dev(&namespace.file.read(&mut self.buffer)?));
+            let now = reported.map(|it| it.networks.clone()).or_else(read);
+            let Some(now) = now else { continue };
             for network in &now {
-                let link = namespace.link(&self.root, &network.name);
+                let speed = reported.and_then(|it| it.speeds_mbit.get(&network.name).copied());
+                let link = namespace.link(&self.root, &network.name, speed);
                 let was = namespace.before.iter().find(|was| was.name == network.name);
                 let key = format!("{}{}", namespace.prefix, network.name);
                 rows.push(&key, &network_values(was, network, link, elapsed));
@@ -213,10 +215,9 @@ fn network_values(
     is: &NetworkCounters,
     link: Link,
     elapsed: Elapsed,
-) -> [Option<f64>; 12] {
-    let rate = |of: fn(&NetworkCounters) -> u64| elapsed.rate(was.map(of), Some(of(is)));
-    let (received, sent) = (rate(|n| n.received_bytes), rate(|n| n.sent_bytes));
-    let (packets_in, packets_out) = (rate(|n| n.received_packets), rate(|n| n.sent_packets));
+) -> [Option<f64>; 13] {
+    let [received, packets_in, errors_in, drops_in, sent, packets_out, ..] = is.rates(was, elapsed);
+    let [.., errors_out, drops_out, overruns] = is.rates(was, elapsed);
     [
         received,
         sent,
@@ -226,19 +227,27 @@ fn network_values(
         packets_out,
         share(received, packets_in),
         share(sent, packets_out),
-        rate(|n| n.receive_drops),
-        rate(|n| n.send_drops),
-        rate(|n| n.receive_errors),
-        rate(|n| n.send_errors),
+        drops_in,
+        drops_out,
+        errors_in,
+        errors_out,
+        overruns,
     ]
 }
 
-/// What `tc` said on another host, of the token buckets of all its interfaces.
+impl<const N: usize> DeviceCounters<N> {
+    fn rates(&self, was: Option<&Self>, elapsed: Elapsed) -> [Option<f64>; N] {
+        let was = was.map_or([None; N], |was| was.counters);
+        std::array::from_fn(|index| elapsed.rate(was[index], self.counters[index]))
+    }
+}
+
+/// Output of `tc` on another host: the token buckets of all its interfaces.
 const SHAPING_FILE: &str = "plimsoll/shaping";
 
-/// Bytes per second that an interface may send. The kernel tells them over netlink alone, so the
-/// system's `tc` is asked, once for an interface; `pid` is a process in its network namespace where
-/// that is not ours. Nothing where it is not shaped, or that cannot be known.
+/// Bytes per second that an interface may send. The kernel reports them over netlink only, so the
+/// system's `tc` reads them, once for an interface; `pid` is a process in its network namespace if
+/// that is not ours. `None` where it is not shaped or that is unknown.
 fn shaped_bytes_per_s(root: &Root, pid: Option<u32>, interface: &str) -> Option<f64> {
     if let Some(frame) = root.frame() {
         let text = frame.text(SHAPING_FILE).filter(|_| pid.is_none())?;
@@ -265,8 +274,8 @@ fn shaped_bytes_per_s(root: &Root, pid: Option<u32>, interface: &str) -> Option<
 fn parse_tbf(text: &str) -> Option<f64> {
     let line =
         text.lines().find(|line| line.starts_with("qdisc tbf") && line.contains(" root "))?;
-    let mut words = line.split_whitespace().skip_while(|word| *word != "rate");
-    let rate = words.nth(1)?.strip_suffix("bit")?;
+    let mut tokens = line.split_whitespace().skip_while(|word| *word != "rate");
+    let rate = tokens.nth(1)?.strip_suffix("bit")?;
     let (number, factor) = match rate.strip_suffix(['K', 'M', 'G']) {
         Some(number) if rate.ends_with('K') => (number, 1e3),
         Some(number) if rate.ends_with('M') => (number, 1e6),

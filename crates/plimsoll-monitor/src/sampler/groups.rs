@@ -1,5 +1,5 @@
-//! Control groups of watched processes: what they are allowed, how often they were held back, and
-//! what they read and write.
+//! Control groups of watched processes: their limits, how often they were throttled, and what they
+//! read and write.
 
 use std::path::PathBuf;
 
@@ -15,42 +15,30 @@ use crate::parse::{
 use crate::process::{Scope, WatchedProcess};
 use crate::root::{ProcFile, Root};
 
-pub(super) static GROUPS: Table = Table {
-    name: "cgroup",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: false,
-    columns: &[
-        // CPU time it may use, and how much of it its threads were kept from, over all cores.
-        Column::summed("quota", Unit::Cores),
-        Column::summed("throttled", Unit::Cores),
-        Column::summed("throttled_periods", Unit::PerSecond),
-        Column::summed("memory", Unit::Bytes),
-        Column::summed("memory_max", Unit::Bytes),
-        // Times that memory was full, and pages read again soon after it had no room for them.
-        Column::summed("memory_full", Unit::PerSecond),
-        Column::summed("refaults", Unit::PerSecond),
-    ],
-};
+pub(super) static GROUPS: Table = Table::keyed("cgroup").columns(&[
+    // CPU time it may use, and how much of it its threads were kept from, over all cores.
+    Column::summed("quota", Unit::Cores),
+    Column::summed("throttled", Unit::Cores),
+    Column::summed("throttled_periods", Unit::PerSecond),
+    Column::summed("memory", Unit::Bytes),
+    Column::summed("memory_max", Unit::Bytes),
+    // Times that memory was full, and pages read again soon after it had no room for them.
+    Column::summed("memory_full", Unit::PerSecond),
+    Column::summed("refaults", Unit::PerSecond),
+]);
 
-pub(super) static STORAGE: Table = Table {
-    name: "storage",
-    keyed: true,
-    idle_left_out: true,
-    ends_with_load: false,
-    columns: &[
-        Column::summed("reads", Unit::PerSecond),
-        Column::summed("writes", Unit::PerSecond),
-        Column::summed("read", Unit::BytesPerSecond),
-        Column::summed("written", Unit::BytesPerSecond),
-        Column::summed("reads_max", Unit::PerSecond),
-        Column::summed("writes_max", Unit::PerSecond),
-        Column::summed("read_max", Unit::BytesPerSecond),
-        Column::summed("written_max", Unit::BytesPerSecond),
-    ],
-};
+pub(super) static STORAGE: Table = Table::keyed("storage").without_idle().columns(&[
+    Column::summed("reads", Unit::PerSecond),
+    Column::summed("writes", Unit::PerSecond),
+    Column::summed("read", Unit::BytesPerSecond),
+    Column::summed("written", Unit::BytesPerSecond),
+    Column::summed("reads_max", Unit::PerSecond),
+    Column::summed("writes_max", Unit::PerSecond),
+    Column::summed("read_max", Unit::BytesPerSecond),
+    Column::summed("written_max", Unit::BytesPerSecond),
+]);
 
-/// Groups are looked for anew once in so many samples: a process may be put into another.
+/// Groups are looked for again once in this many samples: a process may move to another.
 const SAMPLES_PER_LOOK: u32 = 10;
 
 #[derive(Debug)]
@@ -109,8 +97,8 @@ impl GroupSource {
         storage.clear();
         for process in watched.filter(|process| process.scope == Scope::WithDescendants) {
             let Some(&pid) = process.pids.first() else { continue };
-            let known = self.groups.iter().position(|group| group.name == process.name);
-            let index = known.unwrap_or_else(|| {
+            let position = self.groups.iter().position(|group| group.name == process.name);
+            let index = position.unwrap_or_else(|| {
                 self.groups.push(Group::new(&process.name, pid));
                 self.groups.len() - 1
             });
@@ -145,15 +133,14 @@ impl Group {
 
     fn look(&mut self, root: &Root) {
         self.samples_to_look = SAMPLES_PER_LOOK;
-        let groups = Cgroups::of(root, &self.pid.to_string());
+        let groups = Cgroups::of_process(root, &self.pid.to_string());
         let open = |path: Option<PathBuf>| {
             let path = path.filter(|path| root.has(path))?;
             Some(ProcFile::open(root, path))
         };
         let memory = groups.memory_directory();
         let of_memory = |names: [&str; 2]| {
-            let paths = names.map(|name| memory.as_ref().map(|dir| dir.join(name)));
-            paths.into_iter().find_map(open)
+            names.map(|name| memory.as_ref().map(|dir| dir.join(name))).into_iter().find_map(open)
         };
         self.files = Files {
             throttling: open(groups.throttling_file()),
@@ -221,9 +208,9 @@ impl Group {
     ) {
         let now = self.transfers(buffer);
         for (device, is) in &now {
-            let was = self.devices.iter().find(|(known, _)| known == device);
+            let was = self.devices.iter().find(|(name, _)| name == device);
             let was = was.map(|(_, was)| *was).unwrap_or_default();
-            let limits = self.limits.iter().find(|(known, _)| known == device);
+            let limits = self.limits.iter().find(|(name, _)| name == device);
             let limits = limits.map(|(_, limits)| *limits).unwrap_or_default();
             let limit = |limit: Option<u64>| limit.map(|limit| limit as f64);
             let values = [
@@ -245,6 +232,5 @@ impl Group {
 
 /// Version 2 counts them among other events, version 1 in a file of one number.
 fn times_full(text: &str) -> Option<u64> {
-    let event = text.lines().find_map(|line| line.strip_prefix("max "));
-    event.unwrap_or(text).trim().parse().ok()
+    text.lines().find_map(|line| line.strip_prefix("max ")).unwrap_or(text).trim().parse().ok()
 }

@@ -2,7 +2,7 @@
 //!
 //! Files below `/proc` are opened once and read again in place. A sample costs about a millisecond
 //! of CPU (release build, two processors, twenty processes watched), nearly all of it the kernel
-//! writing the texts; [`crate::Monitor::cpu_ns`] says what it was.
+//! writing the texts; [`crate::Monitor::cpu_ns`] is the actual cost.
 
 mod devices;
 mod groups;
@@ -14,14 +14,18 @@ mod sockets;
 mod table;
 mod tree;
 
+use std::collections::BTreeMap;
+
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::clock::{self, ClockReading};
+use crate::parse::{DiskCounters, NetworkCounters};
 use crate::process::WatchedProcess;
 use crate::root::Root;
-pub(crate) use models::who_tells;
+pub(crate) use host::{HostCounters, PAGING, TCP_EXT, UDP};
+pub(crate) use models::exporter_name;
 pub(crate) use servers::SERVER_TEXT;
-pub use servers::{ServerProbe, tells_of_server};
+pub use servers::{ServerProbe, has_server_figures};
 pub use table::{Column, Row, Rows, Table, Unit};
 
 /// Tables of a sample.
@@ -51,13 +55,13 @@ pub struct Sample {
     pub storage: Rows,
     /// Queues of the sockets of each watched server.
     pub sockets: Rows,
-    /// Each server that tells its own figures and answered.
+    /// Each server that reports its own figures and answered.
     pub servers: Rows,
     /// The kernel's NFS server, where it runs.
     pub nfsd: Rows,
     /// Each server of language models that answered.
     pub models: Rows,
-    /// Each GPU of which an exporter tells.
+    /// Each GPU that an exporter reports.
     pub gpus: Rows,
 }
 
@@ -100,6 +104,16 @@ impl Sample {
     }
 }
 
+/// What a host without texts of `/proc` reports at one instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostFigures {
+    pub(crate) host: HostCounters,
+    pub(crate) disks: Vec<DiskCounters>,
+    pub(crate) networks: Vec<NetworkCounters>,
+    /// Capacity one way of interfaces, in megabits per second, where known.
+    pub(crate) speeds_mbit: BTreeMap<String, u64>,
+}
+
 /// Reads the counters of one host, again and again.
 #[derive(Debug)]
 pub struct Sampler {
@@ -116,7 +130,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens what there is to open; what is missing leaves its columns empty.
+    /// Opens the files that exist; a missing one leaves its columns empty.
     pub fn new(root: &Root, processes: Vec<WatchedProcess>) -> Self {
         Self {
             host: host::HostSource::open(root),
@@ -150,7 +164,7 @@ impl Sampler {
         self.groups.rescan();
     }
 
-    /// Cores that the first server may use, as far as they are known.
+    /// Cores that the first server may use, as far as known.
     pub(crate) fn server_cores(&self) -> Vec<u32> {
         self.processes.server_cores()
     }
@@ -160,8 +174,22 @@ impl Sampler {
         self.processes.is_of_server(pid)
     }
 
+    /// When the host of the last sample was booted, in seconds since the Unix epoch by its clock.
+    pub(crate) const fn boot_unix_s(&self) -> Option<u64> {
+        self.host.before.stat.boot_unix_s
+    }
+
     /// Takes a sample; `at` is now. The first one is the base of the rates to come.
     pub fn sample(&mut self, at: ClockReading) -> &Sample {
+        self.sample_reported(at, None)
+    }
+
+    /// The same of a host whose figures are not in texts.
+    pub(crate) fn sample_reported(
+        &mut self,
+        at: ClockReading,
+        reported: Option<&HostFigures>,
+    ) -> &Sample {
         let sample = &mut self.sample;
         sample.elapsed_ns = match self.sampled {
             true => at.monotonic_ns.saturating_sub(sample.at.monotonic_ns),
@@ -170,10 +198,10 @@ impl Sampler {
         self.sampled = true;
         sample.at = at;
         let elapsed = Elapsed::from_ns(sample.elapsed_ns);
-        self.host.sample(elapsed, &mut sample.host, &mut sample.cpus);
+        self.host.sample(elapsed, reported, &mut sample.host, &mut sample.cpus);
         std::thread::sleep(BREATH);
-        self.disks.sample(elapsed, &mut sample.disks);
-        self.networks.sample(elapsed, self.processes.watched(), &mut sample.networks);
+        self.disks.sample(elapsed, reported, &mut sample.disks);
+        self.networks.sample(elapsed, reported, self.processes.watched(), &mut sample.networks);
         self.nfsd.sample(elapsed, &mut sample.nfsd);
         std::thread::sleep(BREATH);
         self.processes.sample(elapsed, &sample.cpus, &mut sample.processes);
@@ -182,14 +210,14 @@ impl Sampler {
         self.groups.sample(elapsed, self.processes.watched(), groups);
         self.sockets.sample(self.processes.watched(), &mut sample.sockets);
         // Last: a server may keep us waiting.
-        let told = [&mut sample.servers, &mut sample.models, &mut sample.gpus];
-        self.servers.sample(clock::monotonic_ns, told);
+        let rows = [&mut sample.servers, &mut sample.models, &mut sample.gpus];
+        self.servers.sample(clock::monotonic_ns, rows);
         sample
     }
 }
 
-/// Between groups of files: a worker that spins on the same core is then held up for a part of a
-/// sample's millisecond at a time, not for all of it.
+/// Pause between groups of files: a worker that spins on the same core is then delayed by a part of
+/// a sample's millisecond at a time, not by all of it.
 const BREATH: std::time::Duration = std::time::Duration::from_micros(300);
 
 /// Seconds between two samples; absent for the first.

@@ -1,5 +1,5 @@
-//! What servers of language models and exporters of GPUs tell of themselves, by the names that each
-//! kind of server has for it. They come with the other figures that servers are asked for.
+//! Figures that language-model servers and GPU exporters report, by the names that each kind of
+//! server uses. They come with the other figures that servers are polled for.
 
 use std::collections::BTreeSet;
 
@@ -7,45 +7,33 @@ use super::Elapsed;
 use super::table::{Column, Rows, Table, Unit};
 use crate::parse::Metrics;
 
-pub(super) static MODELS: Table = Table {
-    name: "model",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: false,
-    columns: &[
-        Column::drawn("running", Unit::Count),
-        Column::drawn("waiting", Unit::Count),
-        Column::drawn("kv_cache", Unit::Ratio),
-        Column::summed("preemptions", Unit::PerSecond),
-        Column::summed("prompt_tokens", Unit::PerSecond),
-        Column::summed("output_tokens", Unit::PerSecond),
-        Column::summed("prefix_hits", Unit::Ratio),
-    ],
-};
+pub(super) static MODELS: Table = Table::keyed("model").columns(&[
+    Column::drawn("running", Unit::Count),
+    Column::drawn("waiting", Unit::Count),
+    Column::drawn("kv_cache", Unit::Ratio),
+    Column::summed("preemptions", Unit::PerSecond),
+    Column::summed("prompt_tokens", Unit::PerSecond),
+    Column::summed("output_tokens", Unit::PerSecond),
+    Column::summed("prefix_hits", Unit::Ratio),
+]);
 
-pub(super) static GPUS: Table = Table {
-    name: "gpu",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: false,
-    columns: &[
-        Column::drawn("busy", Unit::Ratio),
-        Column::summed("memory_busy", Unit::Ratio),
-        Column::summed("memory_used", Unit::Bytes),
-        Column::summed("memory_total", Unit::Bytes),
-    ],
-};
+pub(super) static GPUS: Table = Table::keyed("gpu").columns(&[
+    Column::drawn("busy", Unit::Ratio),
+    Column::summed("memory_busy", Unit::Ratio),
+    Column::summed("memory_used", Unit::Bytes),
+    Column::summed("memory_total", Unit::Bytes),
+]);
 
-/// What a server of language models tells.
+/// A figure that a language-model server reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Figure {
     /// Requests in the batch, now.
     Running,
-    /// Requests that wait for a place in it, now.
+    /// Requests that wait for a slot in it, now.
     Waiting,
-    /// Part of the KV cache that requests hold, now.
+    /// Part of the KV cache that requests use, now.
     KvCache,
-    /// Requests that lost their place for want of KV cache, so far.
+    /// Requests that were preempted for lack of KV cache, so far.
     Preemptions,
     /// Prompt tokens so far, cached ones included.
     PromptTokens,
@@ -53,7 +41,7 @@ enum Figure {
     OutputTokens,
     /// Prompt tokens that were looked for in the cache of prefixes, so far.
     PrefixQueries,
-    /// Those of them that were found.
+    /// Those of them that were hits.
     PrefixHits,
 }
 
@@ -117,7 +105,7 @@ const SERVERS: &[(&str, Names)] = &[
 const LLAMA_PROMPTS: &[&str] =
     &["llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"];
 
-/// Of NVIDIA's DCGM exporter: percent, MiB and ratios, with a label for each GPU.
+/// Label of NVIDIA's DCGM exporter for each GPU. Its figures are percent, MiB and ratios.
 const GPU: &str = "gpu";
 const GPU_UTIL: &str = "DCGM_FI_DEV_GPU_UTIL";
 const GPU_ENGINE: &str = "DCGM_FI_PROF_GR_ENGINE_ACTIVE";
@@ -126,8 +114,8 @@ const GPU_MEMORY_USED: &str = "DCGM_FI_DEV_FB_USED";
 const GPU_MEMORY_FREE: &str = "DCGM_FI_DEV_FB_FREE";
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The kind of server or exporter that tells these; `None` where nothing in them is known here.
-pub(crate) fn who_tells(metrics: &Metrics<'_>) -> Option<&'static str> {
+/// The kind of server or exporter that reports these; `None` where it is unknown.
+pub(crate) fn exporter_name(metrics: &Metrics<'_>) -> Option<&'static str> {
     server_of(metrics).map(|(name, _)| name).or_else(|| {
         let gpus = [GPU_UTIL, GPU_ENGINE, GPU_DRAM, GPU_MEMORY_USED];
         gpus.iter().any(|name| metrics.has(name)).then_some("DCGM exporter")
@@ -137,8 +125,9 @@ pub(crate) fn who_tells(metrics: &Metrics<'_>) -> Option<&'static str> {
 type Names = &'static [(Figure, &'static [&'static str])];
 
 fn server_of(metrics: &Metrics<'_>) -> Option<(&'static str, Names)> {
-    let told = |names: &Names| names.iter().any(|(_, of)| of.iter().any(|name| metrics.has(name)));
-    SERVERS.iter().copied().find(|(_, names)| told(names))
+    let has_any =
+        |names: &Names| names.iter().any(|(_, of)| of.iter().any(|name| metrics.has(name)));
+    SERVERS.iter().copied().find(|(_, names)| has_any(names))
 }
 
 /// Totals of which rates are made.
@@ -155,9 +144,9 @@ const TOTALS: [Figure; 5] = [
 pub(super) struct ModelTotals([Option<f64>; TOTALS.len()]);
 
 impl ModelTotals {
-    pub(super) fn of(metrics: &Metrics<'_>) -> Self {
+    pub(super) fn from_metrics(metrics: &Metrics<'_>) -> Self {
         let names = server_of(metrics).map_or(&[][..], |(_, names)| names);
-        Self(TOTALS.map(|figure| told(metrics, (names, figure))))
+        Self(TOTALS.map(|figure| figure_total(metrics, (names, figure))))
     }
 
     fn get(&self, figure: Figure) -> Option<f64> {
@@ -167,12 +156,12 @@ impl ModelTotals {
 
 /// Sum over the names of a figure, and over their labels: a server with several engines has a line
 /// for each.
-fn told(metrics: &Metrics<'_>, (names, wanted): (Names, Figure)) -> Option<f64> {
-    let mut known = names.iter().filter(|(figure, _)| *figure == wanted);
+fn figure_total(metrics: &Metrics<'_>, (names, requested): (Names, Figure)) -> Option<f64> {
+    let mut matching = names.iter().filter(|(figure, _)| *figure == requested);
     let sum = |(_, of): &(Figure, &[&str])| {
         of.iter().filter_map(|name| metrics.sum(name)).reduce(|a, b| a + b)
     };
-    known.find_map(sum)
+    matching.find_map(sum)
 }
 
 /// The rows of a text; `was` are the totals of the text before and the time since then.
@@ -182,7 +171,7 @@ pub(super) fn sample(
     (models, gpus): (&mut Rows, &mut Rows),
 ) {
     if let Some((_, names)) = server_of(metrics) {
-        let gauge = |figure| told(metrics, (names, figure));
+        let gauge = |figure| figure_total(metrics, (names, figure));
         let grown = |figure| {
             let (_, was) = was.as_ref()?;
             Some(is.get(figure)? - was.get(figure)?).filter(|grown| *grown >= 0.0)
@@ -208,8 +197,8 @@ pub(super) fn sample(
 
 /// Mean over the engines, each of which has its own cache.
 fn kv_cache(metrics: &Metrics<'_>, names: Names) -> Option<f64> {
-    let known = names.iter().filter(|(figure, _)| *figure == Figure::KvCache);
-    known.flat_map(|(_, of)| of.iter()).find_map(|name| metrics.mean(name))
+    let matching = names.iter().filter(|(figure, _)| *figure == Figure::KvCache);
+    matching.flat_map(|(_, of)| of.iter()).find_map(|name| metrics.mean(name))
 }
 
 fn sample_gpus(metrics: &Metrics<'_>, gpus: &mut Rows) {

@@ -8,39 +8,33 @@ use super::tree::{ThreadsUse, Tree, all_processes};
 use crate::process::WatchedProcess;
 use crate::root::Root;
 
-/// All processes are looked through for descendants, descriptors counted and cores asked for once
-/// in so many samples: all of them walk directories. Children of known processes are looked for at
-/// each.
+/// Searching all processes for descendants, counting descriptors and reading cores happen once in
+/// this many samples, since all of them walk directories. Children of known processes are looked
+/// for at each.
 const SAMPLES_PER_SCAN: u32 = 10;
 
-pub(super) static PROCESSES: Table = Table {
-    name: "process",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: false,
-    columns: &[
-        Column::drawn("cpu", Unit::Cores),
-        Column::written("cpu_user", Unit::Cores),
-        Column::summed("cpu_system", Unit::Cores),
-        // Ready to run while others had the core, over all threads.
-        Column::summed("run_delay", Unit::Cores),
-        Column::summed("busiest_thread", Unit::Cores),
-        // Cores that it may use, and how busy they are with whatever runs there.
-        Column::summed("cores_allowed", Unit::Count),
-        Column::summed("cores_busy", Unit::Cores),
-        Column::summed("cores_steal", Unit::Cores),
-        // Number of the only core that it may use.
-        Column::summed("core", Unit::Count),
-        Column::summed("threads_waiting_for_disk", Unit::Count),
-        Column::summed("threads_waiting_for_lock", Unit::Count),
-        Column::summed("rss", Unit::Bytes),
-        Column::summed("threads", Unit::Count),
-        Column::summed("descriptors", Unit::Count),
-        Column::summed("processes", Unit::Count),
-        // Times that a thread was given a core.
-        Column::drawn("context_switches", Unit::PerSecond),
-    ],
-};
+pub(super) static PROCESSES: Table = Table::keyed("process").columns(&[
+    Column::drawn("cpu", Unit::Cores),
+    Column::written("cpu_user", Unit::Cores),
+    Column::summed("cpu_system", Unit::Cores),
+    // Ready to run while others had the core, over all threads.
+    Column::summed("run_delay", Unit::Cores),
+    Column::summed("busiest_thread", Unit::Cores),
+    // Cores that it may use, and how busy they are with whatever runs there.
+    Column::summed("cores_allowed", Unit::Count),
+    Column::summed("cores_busy", Unit::Cores),
+    Column::summed("cores_steal", Unit::Cores),
+    // Number of the only core that it may use.
+    Column::summed("core", Unit::Count),
+    Column::summed("threads_waiting_for_disk", Unit::Count),
+    Column::summed("threads_waiting_for_lock", Unit::Count),
+    Column::summed("rss", Unit::Bytes),
+    Column::summed("threads", Unit::Count),
+    Column::summed("descriptors", Unit::Count),
+    Column::summed("processes", Unit::Count),
+    // Times that a thread was given a core.
+    Column::drawn("context_switches", Unit::PerSecond),
+]);
 
 #[derive(Debug)]
 pub(super) struct ProcessSource {
@@ -108,8 +102,8 @@ impl ProcessSource {
         for tree in &mut self.trees {
             let values = values(tree, &self.root, &mut self.buffer, elapsed, cpus);
             rows.push(&tree.process.name, &values);
-            let may_be_told = scans || self.root.frame().is_some();
-            if may_be_told && tree.follows() {
+            let may_look = scans || self.root.frame().is_some();
+            if may_look && tree.follows() {
                 tree.look_for_cores(&self.root);
             }
         }

@@ -1,5 +1,5 @@
-//! What servers tell of themselves (`plimsoll_app_…`), asked once per sample, and the kernel's NFS
-//! server, where there is one.
+//! Figures that servers report of themselves (`plimsoll_app_…`), polled once per sample, and the
+//! kernel's NFS server, where there is one.
 
 use std::fmt;
 
@@ -9,34 +9,28 @@ use super::table::{Column, Rows, Table, Unit};
 use crate::parse::{Metrics, NfsdCounters, PrometheusSample, parse_nfsd, parse_prometheus};
 use crate::root::{ProcFile, Root};
 
-/// Where a source's frame has what a server tells of itself.
+/// Path in a source's frame of a server's own figures.
 pub(crate) const SERVER_TEXT: &str = "plimsoll/server";
 
-pub(super) static SERVERS: Table = Table {
-    name: "server",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: false,
-    columns: &[
-        Column::summed("threads", Unit::Count),
-        Column::summed("threads_busy", Unit::Count),
-        Column::summed("threads_busy_mean", Unit::Count),
-        Column::summed("queue", Unit::Count),
-        Column::summed("queue_mean", Unit::Count),
-        Column::summed("threads_in_fdatasync", Unit::Count),
-        Column::summed("fdatasyncs", Unit::PerSecond),
-        Column::summed("requests", Unit::PerSecond),
-        Column::summed("segment_read", Unit::BytesPerSecond),
-        Column::summed("segment_written", Unit::BytesPerSecond),
-        Column::summed("connections", Unit::Count),
-        Column::written("connections_refused", Unit::PerSecond),
-        Column::written("connections_timed_out", Unit::PerSecond),
-        Column::summed("connections_accepted", Unit::PerSecond),
-        Column::summed("connections_reading", Unit::Count),
-        Column::summed("connections_writing", Unit::Count),
-        Column::summed("connections_waiting", Unit::Count),
-    ],
-};
+pub(super) static SERVERS: Table = Table::keyed("server").columns(&[
+    Column::summed("threads", Unit::Count),
+    Column::summed("threads_busy", Unit::Count),
+    Column::summed("threads_busy_mean", Unit::Count),
+    Column::summed("queue", Unit::Count),
+    Column::summed("queue_mean", Unit::Count),
+    Column::summed("threads_in_fdatasync", Unit::Count),
+    Column::summed("fdatasyncs", Unit::PerSecond),
+    Column::summed("requests", Unit::PerSecond),
+    Column::summed("segment_read", Unit::BytesPerSecond),
+    Column::summed("segment_written", Unit::BytesPerSecond),
+    Column::summed("connections", Unit::Count),
+    Column::written("connections_refused", Unit::PerSecond),
+    Column::written("connections_timed_out", Unit::PerSecond),
+    Column::summed("connections_accepted", Unit::PerSecond),
+    Column::summed("connections_reading", Unit::Count),
+    Column::summed("connections_writing", Unit::Count),
+    Column::summed("connections_waiting", Unit::Count),
+]);
 
 /// Totals of which rates are made.
 const TOTALS: [&str; 8] = [
@@ -52,9 +46,9 @@ const TOTALS: [&str; 8] = [
 const TIMED_OUT: &str = "plimsoll_app_connections_timed_out_total";
 const ACCEPTED: &str = "plimsoll_app_connections_accepted_total";
 
-/// A server that is asked for its own figures.
+/// A server that is polled for its own figures.
 pub struct ServerProbe {
-    /// What its rows are called besides `server`; empty where there is only one.
+    /// Key of its rows besides `server`; empty where there is only one.
     key: String,
     ask: Ask,
 }
@@ -64,8 +58,8 @@ pub struct ServerProbe {
 type Ask = Box<dyn FnMut() -> Option<String> + Send>;
 
 impl ServerProbe {
-    /// A server, and how to ask it. `ask` must return within a fraction of the sampling interval,
-    /// whatever the server does.
+    /// A server, and a function that polls it. `ask` must return within a fraction of the sampling
+    /// interval, whatever the server does.
     pub fn new(
         key: impl Into<String>,
         ask: impl FnMut() -> Option<String> + Send + 'static,
@@ -80,11 +74,11 @@ impl fmt::Debug for ServerProbe {
     }
 }
 
-/// Whether a text has figures of a server that are known here.
-pub fn tells_of_server(text: &str) -> bool {
+/// Whether a text has known figures of a server.
+pub fn has_server_figures(text: &str) -> bool {
     let samples = parse_prometheus(text);
     let is_ours = |sample: &PrometheusSample<'_>| sample.name.starts_with("plimsoll_app_");
-    samples.iter().any(is_ours) || models::who_tells(&Metrics::of(&samples)).is_some()
+    samples.iter().any(is_ours) || models::exporter_name(&Metrics::from_samples(&samples)).is_some()
 }
 
 /// The server whose figures come with the frames of another host, if any do.
@@ -98,8 +92,8 @@ pub(super) struct ServerSource {
     probes: Vec<(ServerProbe, Option<Answer>)>,
 }
 
-/// What a server told, and when: it may take much longer once than the next time, so that rates
-/// are over the time between answers, not between samples.
+/// A server's answer, and its time. Answers may be slow at times, so rates are over the time
+/// between answers, not between samples.
 #[derive(Debug)]
 struct Answer {
     at_ns: u64,
@@ -128,15 +122,15 @@ impl ServerSource {
             rows.clear();
         }
         for (probe, before) in &mut self.probes {
-            // Of a server that did not answer nothing is known until the answer after next.
+            // After a missing answer there is no rate until the answer after next.
             let was = before.take();
             let Some(text) = (probe.ask)() else { continue };
             let samples = parse_prometheus(&text);
-            let metrics = Metrics::of(&samples);
+            let metrics = Metrics::from_samples(&samples);
             let is = before.insert(Answer {
                 at_ns: now_ns(),
                 totals: totals(&metrics),
-                model: ModelTotals::of(&metrics),
+                model: ModelTotals::from_metrics(&metrics),
             });
             let values = values(&metrics, was.as_ref(), is);
             if values.iter().any(Option::is_some) {
@@ -187,20 +181,14 @@ fn values(metrics: &Metrics<'_>, was: Option<&Answer>, is: &Answer) -> [Option<f
     ]
 }
 
-pub(super) static NFSD: Table = Table {
-    name: "nfsd",
-    keyed: false,
-    idle_left_out: true,
-    ends_with_load: false,
-    columns: &[
-        Column::written("threads", Unit::Count),
-        Column::summed("calls", Unit::PerSecond),
-        Column::summed("bad_calls", Unit::PerSecond),
-        Column::summed("read", Unit::BytesPerSecond),
-        Column::summed("written", Unit::BytesPerSecond),
-        Column::written("connections_opened", Unit::PerSecond),
-    ],
-};
+pub(super) static NFSD: Table = Table::single("nfsd").without_idle().columns(&[
+    Column::written("threads", Unit::Count),
+    Column::summed("calls", Unit::PerSecond),
+    Column::summed("bad_calls", Unit::PerSecond),
+    Column::summed("read", Unit::BytesPerSecond),
+    Column::summed("written", Unit::BytesPerSecond),
+    Column::written("connections_opened", Unit::PerSecond),
+]);
 
 #[derive(Debug)]
 pub(super) struct NfsdSource {

@@ -1,10 +1,10 @@
 //! Queues of the sockets of watched servers, in the server's own network namespace.
 //!
-//! They are asked of the kernel by port (sock_diag(7)), or read from `/proc/net/tcp`. The first
-//! passes over the empty places of the table of all sockets faster (measured for 262,144 places:
-//! 0.15 ms where the table is in the cache, 1 ms where it is not, 3.2 ms by the text). Either way
-//! the kernel looks through all sockets of the host, those of closed connections too: where it
-//! takes long, the queues are looked at less often.
+//! They are requested from the kernel by port (sock_diag(7)), or read from `/proc/net/tcp`. The
+//! first skips the empty slots of the table of all sockets faster (measured for 262,144 slots:
+//! 0.15 ms where the table is in the cache, 1 ms where it is not, 3.2 ms by the text). In both
+//! cases the kernel looks through all sockets of the host, those of closed connections too: where
+//! it takes long, the queues are looked at less often.
 
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
@@ -16,22 +16,16 @@ use crate::parse::{SocketQueues, SocketState, parse_socket_queues};
 use crate::process::WatchedProcess;
 use crate::root::{ProcFile, Root};
 
-pub(super) static SOCKETS: Table = Table {
-    name: "socket",
-    keyed: true,
-    idle_left_out: false,
-    ends_with_load: true,
-    columns: &[
-        Column::summed("connections", Unit::Count),
-        // Written by the server, not yet acknowledged by the clients.
-        Column::summed("send_queue", Unit::Bytes),
-        // Arrived, not yet read by the server.
-        Column::summed("receive_queue", Unit::Bytes),
-        Column::summed("accept_queue", Unit::Count),
-    ],
-};
+pub(super) static SOCKETS: Table = Table::keyed("socket").ending_with_load().columns(&[
+    Column::summed("connections", Unit::Count),
+    // Written by the server, not yet acknowledged by the clients.
+    Column::summed("send_queue", Unit::Bytes),
+    // Arrived, not yet read by the server.
+    Column::summed("receive_queue", Unit::Bytes),
+    Column::summed("accept_queue", Unit::Count),
+]);
 
-/// Looking at the sockets may take one part in so many of a core.
+/// Looking at the sockets may take one part in this many of a core.
 const PARTS: u64 = 500;
 
 #[derive(Debug)]
@@ -44,14 +38,14 @@ pub(super) struct SocketSource {
 #[derive(Debug)]
 struct Server {
     name: String,
-    place: Place,
+    reader: SocketReader,
     pace: Pace,
     looked_ns: u64,
 }
 
 /// Where its sockets are seen.
 #[derive(Debug)]
-enum Place {
+enum SocketReader {
     /// In the network namespace of this process.
     Kernel(SocketDiag),
     /// In another one, on another host, or where the kernel does not answer.
@@ -71,11 +65,11 @@ impl SocketSource {
         rows.clear();
         for process in watched.filter(|process| !process.ports.is_empty()) {
             let Some(&pid) = process.pids.first() else { continue };
-            let known = self.servers.iter().position(|server| server.name == process.name);
-            let index = known.unwrap_or_else(|| {
-                let place = Place::of(&self.root, pid);
+            let position = self.servers.iter().position(|server| server.name == process.name);
+            let index = position.unwrap_or_else(|| {
+                let reader = SocketReader::open(&self.root, pid);
                 let name = process.name.clone();
-                self.servers.push(Server { name, place, pace: Pace::new(0, PARTS), looked_ns: 0 });
+                self.servers.push(Server { name, reader, pace: Pace::new(0, PARTS), looked_ns: 0 });
                 self.servers.len() - 1
             });
             let server = &mut self.servers[index];
@@ -88,12 +82,11 @@ impl SocketSource {
     }
 }
 
-impl Place {
-    fn of(root: &Root, pid: u32) -> Self {
+impl SocketReader {
+    fn open(root: &Root, pid: u32) -> Self {
         let namespace = |of: &str| root.link_name(format!("proc/{of}/ns/net"));
         let own = root.is_this_host() && namespace("self") == namespace(&pid.to_string());
-        let diag = own.then(SocketDiag::open).flatten();
-        diag.map_or_else(|| Self::texts(root, pid), Self::Kernel)
+        own.then(SocketDiag::open).flatten().map_or_else(|| Self::texts(root, pid), Self::Kernel)
     }
 
     fn texts(root: &Root, pid: u32) -> Self {
@@ -132,9 +125,9 @@ impl Server {
         }
         self.looked_ns = now_ns;
         let begin_ns = clock::thread_cpu_ns();
-        let queues = self.place.look(ports, buffer);
-        if queues.is_none() && matches!(self.place, Place::Kernel(_)) {
-            self.place = Place::texts(root, pid);
+        let queues = self.reader.look(ports, buffer);
+        if queues.is_none() && matches!(self.reader, SocketReader::Kernel(_)) {
+            self.reader = SocketReader::texts(root, pid);
         }
         self.pace.took(clock::thread_cpu_ns().saturating_sub(begin_ns));
         queues
@@ -155,7 +148,7 @@ const NLMSG_DONE: u16 = 3;
 const IPPROTO_TCP: u8 = 6;
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::INET, AddressFamily::INET6];
 
-/// Asks for the sockets of a server's ports in this process's network namespace.
+/// Requests the sockets of a server's ports in this process's network namespace.
 #[derive(Debug)]
 struct SocketDiag {
     socket: OwnedFd,
@@ -219,7 +212,7 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST_BYTES] {
     request
 }
 
-/// What the kernel has answered to one look.
+/// The kernel's answer to one look.
 #[derive(Debug, Default)]
 struct Answered {
     queues: SocketQueues,
@@ -228,8 +221,8 @@ struct Answered {
 }
 
 impl Answered {
-    /// Adds up the messages of one read; says whether the last has come. `None` for an error, or
-    /// what is none of sock_diag's messages.
+    /// Adds up the messages of one read; returns whether the last has come. `None` for an error,
+    /// or a message that is none of sock_diag's.
     fn add(&mut self, mut answers: &[u8]) -> Option<bool> {
         while !answers.is_empty() {
             let length = u32::from_ne_bytes(answers.get(..4)?.try_into().ok()?) as usize;
@@ -270,10 +263,10 @@ mod tests {
             let _waiting = TcpStream::connect(at).unwrap();
             client.write_all(&[7; 1_000]).unwrap();
             let mut diag = SocketDiag::open().unwrap();
-            let mut seen = SocketQueues::default();
+            let mut queues = SocketQueues::default();
             for _ in 0..100 {
-                seen = diag.look(&[at.port()]).unwrap();
-                if seen.receive_bytes > 0 && seen.accept > 0 {
+                queues = diag.look(&[at.port()]).unwrap();
+                if queues.receive_bytes > 0 && queues.accept > 0 {
                     break;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(5));
@@ -281,7 +274,7 @@ mod tests {
             // The connection that waits to be accepted is open too.
             let expected =
                 SocketQueues { connections: 2, send_bytes: 0, receive_bytes: 1_000, accept: 1 };
-            assert_eq!(seen, expected, "{address}");
+            assert_eq!(queues, expected, "{address}");
             assert_eq!(diag.families.len(), 1, "{address}");
         }
     }

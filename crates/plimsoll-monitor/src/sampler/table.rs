@@ -35,7 +35,7 @@ impl Unit {
         }
     }
 
-    /// Last word of a CSV column's name.
+    /// Suffix of a CSV column's name.
     const fn suffix(self) -> &'static str {
         match self {
             Self::Ratio => "_ratio",
@@ -58,7 +58,7 @@ pub struct Column {
     pub unit: Unit,
     /// It is summed up per load point, not only written to the CSV file.
     pub summed: bool,
-    /// Its samples are kept per load point, to be drawn over time and to tell how it varies.
+    /// Its samples are kept per load point, to draw them over time and to measure their variation.
     pub drawn: bool,
 }
 
@@ -84,18 +84,42 @@ impl Column {
 pub struct Table {
     /// What a row is about: `host`, `cpu`, `disk`, `network`, `process`.
     pub name: &'static str,
-    /// A sample has one row per thing of this kind, told apart by a key; else it has one row.
+    /// A sample has one row per thing of this kind, distinguished by a key; else it has one row.
     pub keyed: bool,
     /// A thing whose summed columns are all zero is left out of the sums.
     pub idle_left_out: bool,
-    /// It tells what stands at an instant, and the load takes that with it when it ends: what counts
-    /// is each instant in the window, not the time before it.
+    /// It shows a state at an instant, which disappears when the load ends: each instant in the
+    /// window counts, not the time before it.
     pub ends_with_load: bool,
     /// Columns after time, point and key.
     pub columns: &'static [Column],
 }
 
 impl Table {
+    /// One row a sample.
+    pub(super) const fn single(name: &'static str) -> Self {
+        Self { name, keyed: false, idle_left_out: false, ends_with_load: false, columns: &[] }
+    }
+
+    /// A row for each thing of its kind.
+    pub(super) const fn keyed(name: &'static str) -> Self {
+        Self { keyed: true, ..Self::single(name) }
+    }
+
+    /// See [`Self::idle_left_out`].
+    pub(super) const fn without_idle(self) -> Self {
+        Self { idle_left_out: true, ..self }
+    }
+
+    /// See [`Self::ends_with_load`].
+    pub(super) const fn ending_with_load(self) -> Self {
+        Self { ends_with_load: true, ..self }
+    }
+
+    pub(super) const fn columns(self, columns: &'static [Column]) -> Self {
+        Self { columns, ..self }
+    }
+
     /// Header of the CSV file, with its newline.
     pub fn header(&self) -> String {
         let mut header = String::from("time_unix_ns,point");
@@ -118,7 +142,7 @@ impl Table {
 pub struct Row {
     /// Which thing; empty when the table has no key.
     pub key: String,
-    /// In the order of the table's columns; absent where the host does not tell.
+    /// In the order of the table's columns; absent where the host does not report it.
     pub values: Vec<Option<f64>>,
 }
 
@@ -165,14 +189,6 @@ impl Rows {
         row.values.extend(values.iter().map(|value| value.filter(|v| v.is_finite())));
     }
 
-    /// Makes a column of this table absent in every row: it holds what nobody told.
-    pub(crate) fn forget(&mut self, column: &str) {
-        let Some(index) = self.table.columns.iter().position(|c| c.name == column) else { return };
-        for row in &mut self.rows[..self.used] {
-            row.values[index] = None;
-        }
-    }
-
     /// Appends the rows as CSV lines.
     pub fn write_csv(&self, time_unix_ns: u64, point: &str, out: &mut String) {
         for row in self.rows() {
@@ -202,7 +218,7 @@ fn write_number(value: f64, out: &mut String) {
     let _ = write!(out, "{value:.digits$}");
 }
 
-/// Text in a CSV cell, quoted where RFC 4180 wants it.
+/// Text in a CSV cell, quoted where RFC 4180 requires it.
 struct Cell<'a>(&'a str);
 
 impl std::fmt::Display for Cell<'_> {
@@ -219,16 +235,10 @@ impl std::fmt::Display for Cell<'_> {
 mod tests {
     use super::*;
 
-    static TABLE: Table = Table {
-        name: "disk",
-        keyed: true,
-        idle_left_out: true,
-        ends_with_load: false,
-        columns: &[
-            Column::summed("read", Unit::BytesPerSecond),
-            Column::written("queue", Unit::Count),
-        ],
-    };
+    static TABLE: Table = Table::keyed("disk").without_idle().columns(&[
+        Column::summed("read", Unit::BytesPerSecond),
+        Column::written("queue", Unit::Count),
+    ]);
 
     #[test]
     fn the_header_names_time_point_key_and_units() {

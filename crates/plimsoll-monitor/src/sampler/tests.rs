@@ -14,7 +14,7 @@ impl Machine {
     }
 
     fn root(&self) -> Root {
-        Root::at(self.0.path())
+        Root::in_directory(self.0.path())
     }
 
     fn write(&self, file: &str, text: &str) -> &Self {
@@ -25,7 +25,7 @@ impl Machine {
     }
 }
 
-/// So many seconds after the start.
+/// A reading this many seconds after the start.
 fn second(seconds: u64) -> ClockReading {
     let ns = seconds * NANOS_PER_SECOND;
     ClockReading { unix_ns: 1_000 + ns, monotonic_ns: 500 + ns }
@@ -59,7 +59,7 @@ fn cpu_shares_are_of_the_ticks_between_two_samples() {
 }
 
 #[test]
-fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
+fn memory_paging_tcp_udp_pressure_and_throttling_are_rates_and_sizes() {
     let machine = Machine::new();
     machine
         .write(
@@ -67,7 +67,12 @@ fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
             "MemTotal: 12 kB\nMemAvailable: 10 kB\nDirty: 2 kB\nSwapTotal: 5 kB\nSwapFree: 2 kB",
         )
         .write("proc/vmstat", "pgpgin 10\npgmajfault 1\n")
-        .write("proc/net/snmp", "Tcp: RetransSegs\nTcp: 7\n")
+        .write(
+            "proc/net/snmp",
+            "Tcp: RetransSegs\nTcp: 7\nUdp: InDatagrams RcvbufErrors\nUdp: 9 1\n",
+        )
+        .write("proc/net/snmp6", "Udp6InDatagrams 1\nUdp6RcvbufErrors 0\n")
+        .write("proc/net/softnet_stat", "000000f0 00000000 00000000 00000000\n")
         .write("proc/net/netstat", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n")
         .write("proc/pressure/cpu", "some avg10=0.00 total=1000000\n")
         .write("proc/self/cgroup", "0::/a\n")
@@ -77,7 +82,12 @@ fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
     sampler.sample(second(0));
     machine
         .write("proc/vmstat", "pgpgin 30\npgmajfault 5\n")
-        .write("proc/net/snmp", "Tcp: RetransSegs\nTcp: 17\n")
+        .write(
+            "proc/net/snmp",
+            "Tcp: RetransSegs\nTcp: 17\nUdp: InDatagrams RcvbufErrors\nUdp: 99 7\n",
+        )
+        .write("proc/net/snmp6", "Udp6InDatagrams 11\nUdp6RcvbufErrors 2\n")
+        .write("proc/net/softnet_stat", "00000100 00000008 00000002 00000000\n")
         .write("proc/net/netstat", "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 12\n")
         .write("proc/pressure/cpu", "some avg10=0.00 total=1500000\n")
         .write("cg/a/cpu.stat", "nr_throttled 4\nthrottled_usec 500000\n");
@@ -88,6 +98,10 @@ fn memory_paging_tcp_pressure_and_throttling_are_rates_and_sizes() {
     assert_eq!((host("paged_in"), host("major_faults")), (Some(10_240.0), Some(2.0)));
     assert_eq!(host("tcp_retransmits"), Some(5.0));
     assert_eq!((host("tcp_listen_overflows"), host("tcp_listen_drops")), (Some(0.0), Some(5.0)));
+    assert_eq!((host("udp_received"), host("udp_receive_buffer_errors")), (Some(50.0), Some(4.0)));
+    assert_eq!(host("udp_receive_errors"), None);
+    let softnet = ["softnet_processed", "softnet_dropped", "softnet_squeezed"].map(host);
+    assert_eq!(softnet, [Some(8.0), Some(4.0), Some(1.0)]);
     assert_eq!((host("pressure_cpu_some"), host("pressure_io_some")), (Some(0.25), None));
     assert_eq!((host("throttled_periods"), host("throttled")), (Some(2.0), Some(0.25)));
 }
@@ -123,11 +137,12 @@ fn an_interface_whose_counters_go_back_has_no_rate() {
     machine.write("proc/net/dev", "eth0: 1000 10 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n");
     let mut sampler = Sampler::new(&machine.root(), Vec::new());
     sampler.sample(second(0));
-    machine.write("proc/net/dev", "eth0: 9 20 0 3 0 0 0 0 1500 9 0 0 0 0 0 0\n");
+    machine.write("proc/net/dev", "eth0: 9 20 0 3 4 0 0 0 1500 9 0 0 0 0 0 0\n");
     let sample = sampler.sample(second(1));
     let eth0 = |column| sample.networks.value("eth0", column);
     assert_eq!((eth0("received"), eth0("sent")), (None, Some(1_000.0)));
     assert_eq!((eth0("received_packets"), eth0("receive_drops")), (Some(10.0), Some(3.0)));
+    assert_eq!(eth0("receive_overruns"), Some(4.0));
 }
 
 fn stat_line(pid: u32, parent: u32, user: u64, system: u64) -> String {
@@ -149,7 +164,7 @@ fn a_server_is_summed_with_its_workers() {
     let sample = sampler.sample(second(1));
     let server = |column| sample.processes.value("server", column);
     let ticks = rustix::param::clock_ticks_per_second() as f64;
-    let near = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
+    let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
     assert!(near(server("cpu"), 100.0 / ticks), "{:?}", server("cpu"));
     assert!(near(server("cpu_user"), 50.0 / ticks));
     assert_eq!((server("threads"), server("processes")), (Some(4.0), Some(2.0)));
@@ -268,14 +283,14 @@ fn a_worker_that_is_forked_counts_with_all_it_used_and_one_that_ended_too() {
 #[test]
 fn threads_are_looked_at_one_by_one() {
     let machine = Machine::new();
-    let thread = |tid: u32, state: &str, run: u64, wait: u64, place: &str| {
+    let thread = |tid: u32, state: &str, run: u64, wait: u64, wchan: &str| {
         let stat = stat_line(tid, 1, 0, 0).trim_end().replace(" S ", &format!(" {state} "));
         let rest = " 0".repeat(20);
         let switches = 1 + run / 100_000_000;
         machine
             .write(&format!("proc/10/task/{tid}/schedstat"), &format!("{run} {wait} {switches}\n"))
             .write(&format!("proc/10/task/{tid}/stat"), &format!("{stat}{rest}\n"))
-            .write(&format!("proc/10/task/{tid}/wchan"), place)
+            .write(&format!("proc/10/task/{tid}/wchan"), wchan)
             .write(&format!("proc/10/task/{tid}/status"), "Cpus_allowed_list:\t1\n");
     };
     machine
@@ -356,7 +371,7 @@ fn a_servers_sockets_and_the_share_of_a_link_are_seen() {
         )
         .write("sys/class/net/eth0/speed", "1000\n")
         .write("proc/net/dev", "eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
-    let watched = WatchedProcess::of("server", vec![10], vec![80]);
+    let watched = WatchedProcess::from_pids("server", vec![10], vec![80]);
     let mut sampler = Sampler::new(&machine.root(), vec![watched]);
     let first = sampler.sample(second(0));
     let socket = |column| first.sockets.value("server", column);

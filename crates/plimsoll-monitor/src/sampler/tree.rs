@@ -29,15 +29,15 @@ pub(super) struct Tree {
 struct Member {
     pid: u32,
     stat: ProcFile,
-    before: Option<Seen>,
+    before: Option<MemberUse>,
     threads: Threads,
 }
 
 /// What a process had used at a sample.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct MemberUse {
     own: ProcessUse,
-    /// Of children that have ended.
+    /// CPU time of children that have ended.
     ended_ns: u64,
 }
 
@@ -46,12 +46,13 @@ struct Seen {
 pub(super) struct TreeUse {
     pub(super) user_ns: Option<u64>,
     pub(super) system_ns: Option<u64>,
-    /// Of processes that ended since the sample before, what no sample saw of them.
+    /// CPU time, seen by no sample, of processes that ended since the sample before.
     pub(super) ended_ns: u64,
     pub(super) rss_bytes: u64,
     pub(super) threads: u64,
     pub(super) processes: u64,
-    /// Absent where threads are not looked at one by one, or the kernel does not count their waiting.
+    /// Absent where threads are not looked at one by one, or the kernel does not count their
+    /// waiting.
     pub(super) by_thread: Option<ThreadsUse>,
 }
 
@@ -77,15 +78,15 @@ impl Tree {
             let sampled = member.before.is_some();
             for child in text.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
                 if !self.has(child) {
-                    let before = sampled.then(Seen::default);
+                    let before = sampled.then(MemberUse::default);
                     self.members.push(Member { before, ..Member::open(root, child) });
                 }
             }
         }
     }
 
-    /// Descendants among all processes. One that is found only now counts from now on: what it
-    /// used before would all fall into one sample.
+    /// Descendants among all processes. One that is found only now counts from now on: its
+    /// earlier use would all fall into one sample.
     pub(super) fn scan(&mut self, root: &Root, all: &[ProcessStat]) {
         let mut next = 0;
         while self.follows()
@@ -104,8 +105,8 @@ impl Tree {
     }
 
     /// Which cores its threads may run on: those that have done nine tenths of its work. A thread
-    /// that waits for signals is often not held to the server's cores. What was known stays where
-    /// nothing is said: another host tells it in some samples only.
+    /// that waits for signals is often not pinned to the server's cores. Earlier cores stay where
+    /// there is no new information: another host reports them in some samples only.
     pub(super) fn look_for_cores(&mut self, root: &Root) {
         let mut threads: Vec<(u64, u32, u32)> = Vec::new();
         for member in &self.members {
@@ -113,10 +114,10 @@ impl Tree {
         }
         threads.sort_unstable_by(|a, b| b.cmp(a));
         let all_ns: u64 = threads.iter().map(|(run_ns, ..)| run_ns).sum();
-        let mut seen_ns = 0;
+        let mut summed_ns = 0;
         let workers = threads.iter().take_while(|(run_ns, ..)| {
-            let before_ns = seen_ns;
-            seen_ns += run_ns;
+            let before_ns = summed_ns;
+            summed_ns += run_ns;
             before_ns == 0 || before_ns < all_ns / 10 * 9
         });
         let workers = workers.map(|(_, pid, tid)| format!("proc/{pid}/task/{tid}/status"));
@@ -140,21 +141,21 @@ impl Tree {
         self.members.iter().any(|member| member.pid == pid)
     }
 
-    /// Members that ended are dropped; what they used is in what their parent says of children
-    /// that ended.
+    /// Members that ended are dropped; their use is in their parent's counters of ended
+    /// children.
     pub(super) fn sample(&mut self, root: &Root, buffer: &mut Vec<u8>) -> TreeUse {
         let mut total = TreeUse::default();
         let mut ended_ns: u64 = 0;
-        let mut known_ns: u64 = 0;
+        let mut sampled_ns: u64 = 0;
         self.members.retain_mut(|member| {
             let stat = member.stat.read(buffer).and_then(|text| parse_process_stat(&text));
             let Some(stat) = stat else {
-                let own = member.before.map(|seen| seen.own).unwrap_or_default();
-                known_ns = known_ns.saturating_add(own.user_ns.saturating_add(own.system_ns));
+                let own = member.before.map(|last| last.own).unwrap_or_default();
+                sampled_ns = sampled_ns.saturating_add(own.user_ns.saturating_add(own.system_ns));
                 return false;
             };
             let own = ProcessUse::from_stat(&stat);
-            let now = Seen { own, ended_ns: ticks_to_ns(stat.ended_ticks) };
+            let now = MemberUse { own, ended_ns: ticks_to_ns(stat.ended_ticks) };
             if let Some(before) = member.before.replace(now) {
                 let grown = |sum: Option<u64>, before: u64, now: u64| {
                     Some(sum.unwrap_or(0).saturating_add(now.saturating_sub(before)))
@@ -169,7 +170,7 @@ impl Tree {
             true
         });
         if self.follows() {
-            total.ended_ns = ended_ns.saturating_sub(known_ns);
+            total.ended_ns = ended_ns.saturating_sub(sampled_ns);
             if total.threads <= THREADS_MAX {
                 for member in &mut self.members {
                     member.threads.sample(root, member.pid, buffer, &mut total.by_thread);
@@ -194,7 +195,7 @@ pub(super) fn all_processes(root: &Root) -> Vec<ProcessStat> {
     pids.filter_map(|pid| parse_process_stat(&root.read(format!("proc/{pid}/stat"))?)).collect()
 }
 
-/// Open descriptors. Since Linux 6.2 the directory's size says; before, its entries are counted.
+/// Open descriptors: the directory's size since Linux 6.2; before, its entries are counted.
 fn descriptors(root: &Root, pid: u32) -> Option<u64> {
     let directory = root.path(PathBuf::from(format!("proc/{pid}/fd")));
     let size = std::fs::metadata(&directory).ok()?.len();
@@ -206,9 +207,9 @@ fn descriptors(root: &Root, pid: u32) -> Option<u64> {
 
 /// Trees with more threads are not looked at thread by thread (measured: 17 µs a thread).
 const THREADS_MAX: u64 = 256;
-/// Files of threads stay open, since opening one costs more than reading it, where this process may
-/// have so many open (the hard limit: workers raise the other one to it): four times those of the
-/// largest tree that is looked at thread by thread.
+/// Files of threads stay open, since opening one costs more than reading it, if this process may
+/// have this many open: four times those of the largest tree that is looked at thread by thread.
+/// The hard limit counts: workers raise the soft limit to it.
 const OPEN_MAX_AT_LEAST: u64 = 4 * FILES_A_THREAD * THREADS_MAX;
 const FILES_A_THREAD: u64 = 3;
 
@@ -269,7 +270,7 @@ impl Threads {
         let tids: Vec<u32> = tids.iter().filter_map(|name| name.parse().ok()).collect();
         self.0.retain(|tid, _| tids.contains(tid));
         for tid in tids {
-            // Most have been here before: no limit is asked for and no path made for these.
+            // Most are known already; these need no limit and no path.
             let thread = self.0.entry(tid).or_insert_with(|| {
                 let kept_open = may_stay_open(getrlimit(Resource::Nofile).maximum);
                 Thread::new(root, &format!("proc/{pid}/task/{tid}"), kept_open)
@@ -332,13 +333,13 @@ impl Thread {
         }
     }
 
-    /// The kernel says in which of its functions a thread sleeps, where that may be known.
+    /// The kernel function in which a thread sleeps, where it may be read.
     fn waits_for(&self, buffer: &mut Vec<u8>) -> Option<Wait> {
         match parse_thread_stat(&self.stat.read_line(buffer)?)?.state {
             'D' => Some(Wait::Disk),
             'S' => {
-                let place = self.wchan.read_line(buffer)?;
-                let locked = ["futex", "lock"].iter().any(|word| place.contains(word));
+                let function = self.wchan.read_line(buffer)?;
+                let locked = ["futex", "lock"].iter().any(|word| function.contains(word));
                 locked.then_some(Wait::Lock)
             }
             _ => None,

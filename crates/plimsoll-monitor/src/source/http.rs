@@ -1,5 +1,5 @@
-//! One exchange with a server that is no target: an exporter's page asked for, or something handed
-//! over. Within a bound in all, whatever the server does.
+//! One exchange with a server that is no target: a request for an exporter's page, or an upload.
+//! Bounded in total time, whatever the server does.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -17,10 +17,17 @@ use crate::clock;
 /// A page of a host with 256 processors has 2 MB.
 const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What is asked for, and of whom.
+/// The first address of a host.
+pub(super) fn resolve(host: &str, port: u16) -> Result<SocketAddr, Lost> {
+    let mut addresses =
+        (host, port).to_socket_addrs().map_err(|e| Lost(format!("cannot resolve: {e}")))?;
+    addresses.next().ok_or_else(|| Lost("has no address".to_owned()))
+}
+
+/// A page and the server to request it from.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     /// Value of the `Host` field.
     pub(super) host: String,
     pub(super) path: String,
@@ -28,13 +35,13 @@ pub(super) struct Page {
 
 /// Where a page is served.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     Tcp(SocketAddr),
     Unix(PathBuf),
 }
 
-impl Place {
-    /// Of either kind only reading, writing and bounded waits are used, which are the same calls.
+impl Endpoint {
+    /// Both kinds need only reading, writing and bounded waits, which are the same calls.
     fn connect(&self, wait: Duration) -> std::io::Result<UnixStream> {
         match self {
             Self::Tcp(address) => {
@@ -55,13 +62,11 @@ pub(super) struct PageText {
 
 impl Page {
     /// A page by the name of its host.
-    pub(super) fn at(host: &str, port: u16, path: &str) -> Result<Self, Lost> {
-        let mut addresses =
-            (host, port).to_socket_addrs().map_err(|e| Lost(format!("cannot resolve: {e}")))?;
-        let address = addresses.next().ok_or_else(|| Lost("has no address".to_owned()))?;
+    pub(super) fn resolve(host: &str, port: u16, path: &str) -> Result<Self, Lost> {
+        let address = resolve(host, port)?;
         let named = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-        let (place, host) = (Place::Tcp(address), format!("{named}:{port}"));
-        Ok(Self { place, host, path: path.to_owned() })
+        let (endpoint, host) = (Endpoint::Tcp(address), format!("{named}:{port}"));
+        Ok(Self { endpoint, host, path: path.to_owned() })
     }
 
     /// The body, within `wait` in all.
@@ -77,8 +82,8 @@ impl Page {
         Frame { host: &self.host, headers, close: true }
     }
 
-    /// Sends the parts of a question; the reply, which must have one of the statuses that are good,
-    /// and when its first byte came.
+    /// Sends the parts of a request; returns the reply, which must have one of the statuses that
+    /// are good, and when its first byte came.
     fn exchange(
         &self,
         question: &[&[u8]],
@@ -92,7 +97,7 @@ impl Page {
             }
             _ => Lost(format!("{what}: {e}")),
         };
-        let mut stream = self.place.connect(wait).map_err(|e| lost("cannot connect", &e))?;
+        let mut stream = self.endpoint.connect(wait).map_err(|e| lost("cannot connect", &e))?;
         let limit = |stream: &UnixStream| {
             let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
             // Zero would be no limit.
@@ -133,7 +138,7 @@ impl Page {
 /// Something handed to a server over HTTP/1.1, unencrypted.
 #[derive(Clone, Debug)]
 pub struct Post<'a> {
-    /// Name or address; asked of DNS each time.
+    /// Name or address; resolved by DNS each time.
     pub host: &'a str,
     /// Port.
     pub port: u16,
@@ -152,7 +157,7 @@ impl Post<'_> {
     /// for DNS it takes no longer than `wait`.
     pub fn send(&self, wait: Duration) -> Result<Vec<u8>, Lost> {
         const TAKEN: [u16; 4] = [200, 201, 202, 204];
-        let page = Page::at(self.host, self.port, self.path)?;
+        let page = Page::resolve(self.host, self.port, self.path)?;
         let own = [
             format!("Content-Type: {}", self.content_type),
             format!("Content-Length: {}", self.body.len()),

@@ -1,4 +1,4 @@
-//! What comes back from the loop on the other host, line by line. Pure.
+//! The answers of the loop on the other host, line by line. Pure.
 
 use crate::root::Texts;
 
@@ -16,7 +16,7 @@ pub(super) enum Message {
         /// Process ids of the shell, and of what started it.
         shell: u32,
         parent: u32,
-        /// What the host says it is.
+        /// The host's description of itself.
         system: String,
     },
     /// Its clock, as `date` printed it.
@@ -35,7 +35,7 @@ pub(super) struct Whole {
     pub(super) texts: Texts,
 }
 
-/// Puts messages together. What does not belong to one is passed over: a greeting of the host, a
+/// Puts messages together. Anything else is skipped: a greeting of the host, a
 /// frame without its end.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
@@ -69,20 +69,20 @@ impl Assembler {
 
     fn mark(&mut self, rest: &str, now_ns: u64) -> Option<Message> {
         let (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-        let mut words = rest.split_whitespace();
+        let mut tokens = rest.split_whitespace();
         match word {
             "hello" => {
-                let version: u32 = words.next()?.parse().ok()?;
-                let (shell, parent) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-                let system = words.collect::<Vec<_>>().join(" ");
+                let version: u32 = tokens.next()?.parse().ok()?;
+                let (shell, parent) = (tokens.next()?.parse().ok()?, tokens.next()?.parse().ok()?);
+                let system = tokens.collect::<Vec<_>>().join(" ");
                 (version == 1).then_some(Message::Hello { shell, parent, system })
             }
             "pong" => {
-                let number = words.next()?.parse().ok()?;
-                Some(Message::Pong { number, clock: words.next().unwrap_or("").to_owned() })
+                let number = tokens.next()?.parse().ok()?;
+                Some(Message::Pong { number, clock: tokens.next().unwrap_or("").to_owned() })
             }
             "begin" => {
-                let number = words.next().and_then(|number| number.parse().ok());
+                let number = tokens.next().and_then(|number| number.parse().ok());
                 self.file = None;
                 self.bytes = 0;
                 self.frame =
@@ -90,7 +90,7 @@ impl Assembler {
                 None
             }
             "servers" => {
-                let mut servers: Vec<u32> = words.filter_map(|pid| pid.parse().ok()).collect();
+                let mut servers: Vec<u32> = tokens.filter_map(|pid| pid.parse().ok()).collect();
                 servers.sort_unstable();
                 servers.dedup();
                 self.frame.as_mut()?.servers = servers;
@@ -98,7 +98,7 @@ impl Assembler {
             }
             "end" => {
                 self.end_file();
-                let number = words.next()?.parse().ok();
+                let number = tokens.next()?.parse().ok();
                 self.frame.take().filter(|frame| Some(frame.number) == number).map(Message::Whole)
             }
             _ => None,

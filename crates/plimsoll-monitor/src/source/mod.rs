@@ -1,32 +1,32 @@
 //! Other hosts as sources of the same figures.
 //!
-//! Whatever a source speaks, it ends as a frame: the texts of `/proc` and `/sys` of one instant, in
-//! memory. The samplers of this host read a frame as they read files, so a figure has one name and
-//! one meaning wherever it comes from.
+//! Every source delivers what the samplers of this host read from files, so a figure has one name
+//! and one meaning wherever it comes from: in frames, the texts of files of one instant in memory,
+//! or as the `HostFigures` that those texts would be parsed to.
 //!
-//! | source | how the texts come |
+//! | source | what comes |
 //! | --- | --- |
-//! | `ssh://` | the system's ssh runs a POSIX loop (`script.sh`, given on its standard input; nothing is installed) that answers each request with the texts themselves |
-//! | `http://` | a Prometheus exporter's metrics, written as those texts; of GPUs and language models as they are |
+//! | `ssh://` | the texts of `/proc` and `/sys`: the system's ssh runs a POSIX loop (`script.sh`, given on its standard input; nothing is installed) that answers each request with them |
+//! | `http://` | of a Prometheus exporter, figures of its host; of GPUs and language models the text |
 //! | `nginx://` | nginx's status page: figures of the server alone |
-//! | `snmp://` | counters of IF-MIB and HOST-RESOURCES-MIB, written as those texts |
+//! | `snmp://` | figures from the counters of IF-MIB and HOST-RESOURCES-MIB |
 //!
-//! Every source is asked when a sample is due, so its samples fall on the borders of the window
-//! like those of this host, and carry this host's time: the middle between question and answer. No
-//! clock of another host is in any figure; how far it is off is told all the same, by the exchange
-//! with the shortest round trip. Every source has a thread of its own ([`crate::RemoteMonitor`]).
-//! One that does not answer leaves a gap: its next sample is a new base, so no rate spans the gap.
+//! Every source is polled when a sample is due, so its samples fall on the borders of the window
+//! like those of this host, and carry this host's time: the middle between request and answer. No
+//! clock of another host is in any figure; its offset is still reported, from the exchange with the
+//! shortest round trip. Every source has a thread of its own ([`crate::RemoteMonitor`]). One that
+//! does not answer leaves a gap: its next sample is a new base, so no rate spans the gap.
 
 mod exporter;
 mod http;
 mod messages;
 mod nginx;
-mod proc_texts;
 mod snmp;
 mod ssh;
 mod url;
 
 use std::ffi::OsString;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +34,9 @@ use plimsoll_model::disclosure::Setting;
 use thiserror::Error;
 
 use crate::clock::ClockReading;
+use crate::parse::whole;
 use crate::root::Frame;
+use crate::sampler::HostFigures;
 pub use http::Post;
 pub use nginx::NginxStatus;
 pub use url::{COMMUNITY_LEFT_OUT, Community, MonitorUrl, MonitorUrlError};
@@ -44,14 +46,14 @@ const SAMPLE_WAIT: Duration = Duration::from_secs(3);
 
 /// What a source needs besides its URL.
 #[derive(Clone, Debug)]
-pub struct SourceWish {
+pub struct SourceOptions {
     /// The ssh program.
     pub ssh: PathBuf,
-    /// What lets an SNMP agent answer.
+    /// Community that an SNMP agent answers to.
     pub community: Option<String>,
 }
 
-impl Default for SourceWish {
+impl Default for SourceOptions {
     /// The system's ssh, no community.
     fn default() -> Self {
         Self { ssh: "ssh".into(), community: None }
@@ -65,12 +67,12 @@ pub enum SourceError {
     #[error("local is this host, which is always watched")]
     Local,
     /// It let us not in, or is not there.
-    #[error("{source_name}: {words}; {remedy}")]
+    #[error("{source_name}: {message}; {remedy}")]
     Refused {
         /// Which source.
         source_name: String,
-        /// In its own words where it has any.
-        words: String,
+        /// The source's own message where it has any.
+        message: String,
         /// What to do.
         remedy: &'static str,
     },
@@ -83,62 +85,79 @@ pub struct Source {
     pub(crate) frame: Frame,
     pub(crate) peer: Box<dyn Peer>,
     pub(crate) facts: Vec<Setting>,
+    pub(crate) addresses: Vec<IpAddr>,
 }
 
 impl Source {
     /// Reaches a source and has it answer, before there is any load. It may take 15 s.
-    pub fn open(url: &MonitorUrl, wish: &SourceWish) -> Result<Self, SourceError> {
-        let refused = |Lost(words): Lost, remedy| SourceError::Refused {
-            source_name: url.name(),
-            words,
-            remedy,
+    pub fn open(url: &MonitorUrl, options: &SourceOptions) -> Result<Self, SourceError> {
+        let mut addresses = match url {
+            MonitorUrl::Prometheus { host, port, .. }
+            | MonitorUrl::Nginx { host, port, .. }
+            | MonitorUrl::Snmp { host, port, .. } => addresses_of_name(host, *port),
+            MonitorUrl::Local | MonitorUrl::Ssh { .. } => Vec::new(),
         };
-        let frame = Frame::default();
-        let opened = match url {
+        let (opened, remedy) = match url {
             MonitorUrl::Local => return Err(SourceError::Local),
             MonitorUrl::Ssh { user, host, port } => {
-                let whom = ssh::Whom { user: user.clone(), host: host.clone(), port: *port };
+                let destination =
+                    ssh::Destination { user: user.clone(), host: host.clone(), port: *port };
                 let remedy = "the command `ssh -o BatchMode=yes` to this host must work without a \
                               password: try it";
-                ssh::SshPeer::open(whom, wish).map(boxed).map_err(|lost| refused(lost, remedy))
+                let opened = ssh::SshPeer::open(destination, options);
+                let opened = opened.map(|(peer, facts, listed)| {
+                    addresses = listed;
+                    boxed((peer, facts))
+                });
+                (opened, remedy)
             }
             MonitorUrl::Prometheus { host, port, path } => {
                 let remedy = "is node_exporter, windows_exporter, the DCGM exporter or a model \
                               server's /metrics there?";
-                exporter::ExporterPeer::open(host, *port, path)
-                    .map(boxed)
-                    .map_err(|lost| refused(lost, remedy))
+                (exporter::ExporterPeer::open(host, *port, path).map(boxed), remedy)
             }
             MonitorUrl::Nginx { host, port, path } => {
                 let remedy = "is `stub_status` on at that path, and does it allow this host?";
-                nginx::NginxPeer::open(host, *port, path)
-                    .map(boxed)
-                    .map_err(|lost| refused(lost, remedy))
+                (nginx::NginxPeer::open(host, *port, path).map(boxed), remedy)
             }
             MonitorUrl::Snmp { host, port, .. } => {
                 let remedy = "is an agent there, does it let this host in, and is the community \
                               right (PLIMSOLL_SNMP_COMMUNITY)?";
-                let community = wish.community.as_deref().unwrap_or(snmp::COMMUNITY_DEFAULT);
-                snmp::SnmpPeer::open(host, *port, community)
-                    .map(boxed)
-                    .map_err(|lost| refused(lost, remedy))
+                let community = options.community.as_deref().unwrap_or(snmp::COMMUNITY_DEFAULT);
+                (snmp::SnmpPeer::open(host, *port, community).map(boxed), remedy)
             }
         };
-        let (peer, facts) = opened?;
         let name = url.name();
+        let (peer, facts) = opened.map_err(|Lost(message)| SourceError::Refused {
+            source_name: name.clone(),
+            message,
+            remedy,
+        })?;
         let fact = |(what, value): (&str, String)| Setting::new(format!("{what} of {name}"), value);
-        Ok(Self { url: url.clone(), frame, peer, facts: facts.into_iter().map(fact).collect() })
+        let facts = facts.into_iter().map(fact).collect();
+        Ok(Self { url: url.clone(), frame: Frame::default(), peer, facts, addresses })
     }
 
-    /// What is disclosed of it: what the host says it is, and how far its clock is off.
+    /// Its disclosure: the host's description of itself, and the offset of its clock.
     pub fn facts(&self) -> &[Setting] {
         &self.facts
+    }
+
+    /// Addresses of its host, those of loopback and of single links left out: all that a host
+    /// lists (ssh), else those that the name in the URL stands for.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
     }
 
     /// Which one it is.
     pub const fn url(&self) -> &MonitorUrl {
         &self.url
     }
+}
+
+fn addresses_of_name(host: &str, port: u16) -> Vec<IpAddr> {
+    let resolved = (host, port).to_socket_addrs().into_iter().flatten();
+    resolved.map(|it| it.ip().to_canonical()).filter(|ip| !ip.is_loopback()).collect()
 }
 
 /// A fact of a source: its name, to which the source's is added, and its value.
@@ -152,15 +171,15 @@ fn boxed<P: Peer + 'static>((peer, facts): (P, Vec<Fact>)) -> Boxed {
 /// Arguments of ssh for a shell on the host of a source; `None` where it is none of ssh's.
 pub(crate) fn ssh_arguments(url: &MonitorUrl) -> Option<Vec<OsString>> {
     let MonitorUrl::Ssh { user, host, port } = url else { return None };
-    let whom = ssh::Whom { user: user.clone(), host: host.clone(), port: *port };
-    Some(ssh::arguments(&whom))
+    let destination = ssh::Destination { user: user.clone(), host: host.clone(), port: *port };
+    Some(ssh::arguments(&destination))
 }
 
 /// Another host that answers questions.
 pub(crate) trait Peer: Send + std::fmt::Debug {
-    /// Puts the texts of now into the frame. Returns within [`SAMPLE_WAIT`] where the source is
-    /// connected, and in some seconds more where it must be reached anew. `None`: it has nothing
-    /// new yet, ask again.
+    /// Puts the current texts into the frame, if it has any. Returns within [`SAMPLE_WAIT`] where the source is
+    /// connected, and in some seconds more where it must reconnect. `None`: it has nothing new
+    /// yet, poll again.
     fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost>;
 
     /// From the next sample on, whoever listens on these ports is watched, with all descendants.
@@ -169,40 +188,56 @@ pub(crate) trait Peer: Send + std::fmt::Debug {
     /// Looks for the servers' processes again before the next sample.
     fn rescan(&mut self) {}
 
-    /// The next sample has every process and the interrupts, where the source can tell them.
+    /// The next sample has every process and the interrupts, where the source can report them.
     fn read_all(&mut self) {}
 
     /// Holds programs that the source runs on this host to these cores.
     fn keep_to(&mut self, _cores: &[u32]) {}
-
-    /// Columns that the source cannot tell, as table and column; the texts have zeros there.
-    fn untold(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
 }
 
-/// What came with a frame.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Data of one instant, besides the texts of a frame.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fetched {
-    /// When the texts were read, by the clocks of this host.
+    /// When it was read, by the clocks of this host.
     pub(crate) at: ClockReading,
-    /// The servers' first processes, where the source can tell.
+    /// The host's figures, where they are not in texts.
+    pub(crate) figures: Option<HostFigures>,
+    /// The servers' first processes, where the source reports them.
     pub(crate) servers: Vec<u32>,
     /// CPU time that the source has used on its host so far, where that can be had.
     pub(crate) cost_ns: Option<u64>,
 }
 
-/// Why a source did not answer, in words.
+/// Why a source did not answer, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Lost(pub(crate) String);
 
+/// As `/proc/stat` counts time, in ticks of 10 ms.
+fn ticks(seconds: f64) -> u64 {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    whole(seconds * TICKS_PER_SECOND)
+}
+
+/// As `/proc/meminfo` measures sizes, to the KiB.
+fn whole_kib(bytes: f64) -> Option<u64> {
+    const KIB: f64 = 1024.0;
+    whole(bytes / KIB).checked_mul(KIB as u64)
+}
+
+/// Name of a disk or an interface in rows, without the blanks and colons of other systems.
+fn row_name(name: &str) -> String {
+    let allowed = |c: char| if c.is_alphanumeric() || "._-()#@".contains(c) { c } else { '_' };
+    let word: String = name.trim_end_matches(':').chars().map(allowed).collect();
+    if word.is_empty() { "_".to_owned() } else { word }
+}
+
 /// The instant between question and answer, by both clocks of this host.
-fn middle(asked: ClockReading, answered_ns: u64) -> ClockReading {
-    let half = answered_ns.saturating_sub(asked.monotonic_ns) / 2;
+fn middle(requested: ClockReading, answered_ns: u64) -> ClockReading {
+    let half = answered_ns.saturating_sub(requested.monotonic_ns) / 2;
     ClockReading {
-        unix_ns: asked.unix_ns.saturating_add(half),
-        monotonic_ns: asked.monotonic_ns.saturating_add(half),
+        unix_ns: requested.unix_ns.saturating_add(half),
+        monotonic_ns: requested.monotonic_ns.saturating_add(half),
     }
 }
 
@@ -216,18 +251,23 @@ struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Of one exchange. The other clock was read somewhere between question and answer, so the
-    /// error is half the round trip, and half of the step in which that clock was told.
-    fn of(asked: ClockReading, answered_ns: u64, told_ns: u64, step_ns: u64) -> Self {
-        let half = answered_ns.saturating_sub(asked.monotonic_ns) / 2;
-        let here = i128::from(asked.unix_ns) + i128::from(half);
+    /// Offset from one exchange. The other clock was read somewhere between request and answer, so
+    /// the error is half the round trip, and half of that clock's resolution.
+    fn from_exchange(
+        requested: ClockReading,
+        answered_ns: u64,
+        reported_ns: u64,
+        step_ns: u64,
+    ) -> Self {
+        let half = answered_ns.saturating_sub(requested.monotonic_ns) / 2;
+        let here = i128::from(requested.unix_ns) + i128::from(half);
         Self {
-            offset_ns: i128::from(told_ns) + i128::from(step_ns / 2) - here,
+            offset_ns: i128::from(reported_ns) + i128::from(step_ns / 2) - here,
             error_ns: half.saturating_add(step_ns / 2),
         }
     }
 
-    /// The one that is known better.
+    /// The more accurate one.
     fn better(self, other: Self) -> Self {
         if other.error_ns < self.error_ns { other } else { self }
     }
@@ -236,13 +276,13 @@ impl ClockOffset {
     fn text(self, exchanges: usize) -> String {
         let ms = self.offset_ns as f64 / NANOS_PER_MILLI;
         let error = self.error_ns as f64 / NANOS_PER_MILLI;
-        let way = if ms < 0.0 { "behind" } else { "ahead of" };
+        let direction = if ms < 0.0 { "behind" } else { "ahead of" };
         let of = match exchanges {
             0 | 1 => "one round trip".to_owned(),
             n => format!("the shortest of {n} round trips"),
         };
         format!(
-            "{:.2} ms {way} this host's, give or take {error:.2} ms ({of}); samples carry this \
+            "{:.2} ms {direction} this host's, give or take {error:.2} ms ({of}); samples carry this \
              host's time",
             ms.abs()
         )
@@ -253,12 +293,12 @@ impl ClockOffset {
 mod tests {
     use super::*;
 
-    const ASKED: ClockReading = ClockReading { unix_ns: 5_000_000_000, monotonic_ns: 100 };
+    const REQUESTED: ClockReading = ClockReading { unix_ns: 5_000_000_000, monotonic_ns: 100 };
 
     #[test]
     fn the_shortest_round_trip_tells_best_and_its_half_is_the_error() {
-        let slow = ClockOffset::of(ASKED, 100 + 8_000_000, 5_007_000_000, 0);
-        let quick = ClockOffset::of(ASKED, 100 + 1_000_000, 5_002_000_000, 0);
+        let slow = ClockOffset::from_exchange(REQUESTED, 100 + 8_000_000, 5_007_000_000, 0);
+        let quick = ClockOffset::from_exchange(REQUESTED, 100 + 1_000_000, 5_002_000_000, 0);
         let best = slow.better(quick);
         assert_eq!(best, quick.better(slow));
         let text = best.text(2);
@@ -267,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_clock_told_in_seconds_is_known_to_half_a_second() {
-        let offset = ClockOffset::of(ASKED, 100, 4_000_000_000, 1_000_000_000);
+        let offset = ClockOffset::from_exchange(REQUESTED, 100, 4_000_000_000, 1_000_000_000);
         assert_eq!(offset, ClockOffset { offset_ns: -500_000_000, error_ns: 500_000_000 });
         assert!(offset.text(1).contains("behind"), "{}", offset.text(1));
     }

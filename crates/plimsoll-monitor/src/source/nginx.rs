@@ -3,25 +3,26 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::http::{Page, Place};
+use super::http::{Endpoint, Page};
 use super::{Fact, Fetched, Lost, Peer, SAMPLE_WAIT, middle};
 use crate::clock::ClockReading;
 use crate::parse::parse_stub_status;
 use crate::root::{Frame, Texts};
 use crate::sampler::SERVER_TEXT;
 
-/// The status page of one nginx, asked again and again.
+/// The status page of one nginx, polled repeatedly.
 #[derive(Debug)]
 pub struct NginxStatus {
     page: Page,
-    asked: u64,
+    own_requests: u64,
 }
 
 impl NginxStatus {
     /// A page that nginx serves over a Unix socket.
     pub fn at_socket(socket: PathBuf) -> Self {
-        let page = Page { place: Place::Unix(socket), host: "plimsoll".into(), path: "/".into() };
-        Self { page, asked: 0 }
+        let page =
+            Page { endpoint: Endpoint::Unix(socket), host: "plimsoll".into(), path: "/".into() };
+        Self { page, own_requests: 0 }
     }
 
     /// Its figures for a [`crate::ServerProbe`], within `wait`.
@@ -30,11 +31,11 @@ impl NginxStatus {
     }
 
     fn answer(&mut self, wait: Duration) -> Result<(String, u64), Lost> {
-        self.asked += 1;
+        self.own_requests += 1;
         let reply = self.page.get(wait)?;
         let status = parse_stub_status(&reply.text)
             .ok_or_else(|| Lost(format!("{} is not a page of stub_status", self.page.path)))?;
-        Ok((status.told(self.asked), reply.first_byte_ns))
+        Ok((status.metrics_text(self.own_requests), reply.first_byte_ns))
     }
 }
 
@@ -44,12 +45,12 @@ pub(super) struct NginxPeer(NginxStatus);
 impl NginxPeer {
     /// Asks once.
     pub(super) fn open(host: &str, port: u16, path: &str) -> Result<(Self, Vec<Fact>), Lost> {
-        let page = Page::at(host, port, path)?;
-        let mut status = NginxStatus { page, asked: 0 };
+        let page = Page::resolve(host, port, path)?;
+        let mut status = NginxStatus { page, own_requests: 0 };
         status.answer(SAMPLE_WAIT)?;
         let facts = vec![
-            ("system", "nginx (stub_status); nothing is told of its host".to_owned()),
-            ("clock", "not told; samples carry this host's time".to_owned()),
+            ("system", "nginx (stub_status); its host is unknown".to_owned()),
+            ("clock", "unknown; samples carry this host's time".to_owned()),
         ];
         Ok((Self(status), facts))
     }
@@ -57,10 +58,10 @@ impl NginxPeer {
 
 impl Peer for NginxPeer {
     fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost> {
-        let asked = ClockReading::now();
+        let requested = ClockReading::now();
         let (text, answered_ns) = self.0.answer(SAMPLE_WAIT)?;
         frame.replace(Texts::from([(SERVER_TEXT.to_owned(), text)]));
-        Ok(Some(Fetched { at: middle(asked, answered_ns), ..Fetched::default() }))
+        Ok(Some(Fetched { at: middle(requested, answered_ns), ..Fetched::default() }))
     }
 }
 
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn another_page_is_refused_before_there_is_load() {
         let port = serving(vec!["<html>Welcome to nginx!</html>".to_owned()]);
-        let Lost(words) = NginxPeer::open("127.0.0.1", port, "/stub_status").unwrap_err();
-        assert_eq!(words, "/stub_status is not a page of stub_status");
+        let Lost(message) = NginxPeer::open("127.0.0.1", port, "/stub_status").unwrap_err();
+        assert_eq!(message, "/stub_status is not a page of stub_status");
     }
 }

@@ -143,7 +143,7 @@ alive() {
 scan() {
 	alive || held=$(holders)
 	look
-	# Rates that interfaces are shaped to: the kernel tells them to tc alone.
+	# Rates that interfaces are shaped to: the kernel reports them over netlink only, which tc reads.
 	shaped=$(tc qdisc show 2>/dev/null | grep '^qdisc tbf')
 }
 
@@ -182,8 +182,8 @@ sample() {
 	printf '=plimsoll begin %s\n=plimsoll servers %s\n' "$1" "$roots"
 	# One program for all files. It puts a line with its name before each.
 	head -n 100000 /proc/stat /proc/loadavg /proc/meminfo /proc/vmstat /proc/net/snmp \
-		/proc/net/netstat /proc/net/dev /proc/diskstats /proc/pressure/cpu /proc/pressure/io \
-		/proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
+		/proc/net/snmp6 /proc/net/netstat /proc/net/softnet_stat /proc/net/dev /proc/diskstats \
+		/proc/pressure/cpu /proc/pressure/io /proc/pressure/memory /proc/net/rpc/nfsd "/proc/$$/stat" "/proc/$PPID/stat" \
 		/proc/self/mountinfo /sys/block/*/size /sys/class/net/*/speed $groups $files 2>/dev/null
 	[ -n "$all" ] && processes
 	all=
@@ -204,6 +204,11 @@ answer() {
 	printf '=plimsoll hello 1 %s %s %s\n' "$$" "$PPID" "$(uname -srm)"
 	while read -r word number; do
 		case $word in
+		addresses)
+			printf '=plimsoll begin %s\n' "$number"
+			head -n 100000 /proc/net/fib_trie /proc/net/if_inet6 2>/dev/null
+			printf '\n=plimsoll end %s\n' "$number"
+			;;
 		ping) printf '=plimsoll pong %s %s\n' "$number" "$(date +%s%N)" ;;
 		scan)
 			[ "$ports" = "$number" ] || { roots= members= threads= held=; }

@@ -1,23 +1,24 @@
-//! A host through the system's ssh: one child, which runs `script.sh` in the shell there and answers
-//! a line with the texts of its files.
+//! A host through the system's ssh: one child, which runs `script.sh` in the shell there and
+//! answers a line with the texts of its files.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
+use plimsoll_process::{ChildProcess, Tail};
 use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use super::messages::{Assembler, Message};
-use super::{ClockOffset, Fact, Fetched, Lost, Peer, SAMPLE_WAIT, SourceWish, middle};
+use super::{ClockOffset, Fact, Fetched, Lost, Peer, SAMPLE_WAIT, SourceOptions, middle};
 use crate::clock::{self, ClockReading};
+use crate::inventory;
 use crate::process::ticks_to_ns;
-use crate::root::{Frame, Texts};
+use crate::root::{Frame, Root, Texts};
 
 const SCRIPT: &str = include_str!("script.sh");
 /// Until the shell there greets: a connection, keys, a shell's start-up files.
@@ -30,14 +31,10 @@ const PINGS: u64 = 8;
 const LINE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Messages that wait to be taken. Beyond, the other side waits.
 const MESSAGES_MAX: usize = 4;
-/// Longest wait for them to arrive, after its end.
-const WORDS_WAIT: Duration = Duration::from_secs(1);
-/// What is kept of the words of a failing ssh.
-const WORDS_BYTES_MAX: usize = 4 * 1024;
 
 /// Where to log on.
 #[derive(Clone, Debug)]
-pub(super) struct Whom {
+pub(super) struct Destination {
     pub(super) user: Option<String>,
     pub(super) host: String,
     pub(super) port: Option<u16>,
@@ -55,11 +52,14 @@ pub(super) struct SshPeer {
 }
 
 impl SshPeer {
-    /// Logs on, and asks for the clock.
-    pub(super) fn open(whom: Whom, wish: &SourceWish) -> Result<(Self, Vec<Fact>), Lost> {
+    /// Logs on, and reads the clock and the addresses.
+    pub(super) fn open(
+        destination: Destination,
+        options: &SourceOptions,
+    ) -> Result<(Self, Vec<Fact>, Vec<IpAddr>), Lost> {
         let mut peer = Self {
-            program: wish.ssh.clone(),
-            arguments: arguments(&whom),
+            program: options.ssh.clone(),
+            arguments: arguments(&destination),
             ports: String::new(),
             channel: None,
             rescan: true,
@@ -67,10 +67,11 @@ impl SshPeer {
         };
         let mut channel = peer.connect(GREETING_WAIT)?;
         let offset = channel.clock()?;
+        let addresses = channel.addresses()?;
         let facts =
             vec![("system", channel.system.clone()), ("clock", offset.text(PINGS as usize))];
         peer.channel = Some(channel);
-        Ok((peer, facts))
+        Ok((peer, facts, addresses))
     }
 
     fn connect(&self, wait: Duration) -> Result<Channel, Lost> {
@@ -128,7 +129,7 @@ impl Peer for SshPeer {
 }
 
 /// No question to a person, no terminal, nothing forwarded; a host that vanishes is noticed.
-pub(super) fn arguments(whom: &Whom) -> Vec<OsString> {
+pub(super) fn arguments(destination: &Destination) -> Vec<OsString> {
     let options = [
         "BatchMode=yes",
         "ConnectTimeout=10",
@@ -140,26 +141,24 @@ pub(super) fn arguments(whom: &Whom) -> Vec<OsString> {
     for option in options {
         arguments.extend(["-o".into(), option.into()]);
     }
-    if let Some(port) = whom.port {
+    if let Some(port) = destination.port {
         arguments.extend(["-p".into(), port.to_string().into()]);
     }
-    if let Some(user) = &whom.user {
+    if let Some(user) = &destination.user {
         arguments.extend(["-l".into(), user.into()]);
     }
-    arguments.extend(["--".into(), whom.host.clone().into(), "exec sh".into()]);
+    arguments.extend(["--".into(), destination.host.clone().into(), "exec sh".into()]);
     arguments
 }
 
-/// A child whose loop has greeted.
+/// A child whose loop has greeted; the loop ends with its input.
 #[derive(Debug)]
 struct Channel {
-    child: Child,
-    questions: Option<ChildStdin>,
+    /// It reads the questions.
+    child: ChildProcess,
     /// Each with the instant at which its last line arrived.
     answers: Receiver<(u64, Message)>,
-    words: Arc<Mutex<String>>,
-    /// Closed when there are no more of them.
-    all_said: Receiver<()>,
+    stderr: Tail,
     shell: u32,
     parent: u32,
     system: String,
@@ -170,35 +169,16 @@ impl Channel {
     fn open(program: &PathBuf, arguments: &[OsString], wait: Duration) -> Result<Self, Lost> {
         let cannot = |e: std::io::Error| Lost(format!("cannot run {}: {e}", program.display()));
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for this program, which ends its children itself.
-        command.process_group(0);
-        let mut child = command.spawn().map_err(cannot)?;
-        let words = Arc::new(Mutex::new(String::new()));
+        command.args(arguments);
+        let mut child = ChildProcess::start_with_pipes(command).map_err(cannot)?;
+        let stderr = Tail::from_output(child.stderr.take()).map_err(cannot)?;
         let (sender, answers) = sync_channel(MESSAGES_MAX);
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let (saying, all_said) = sync_channel(0);
-        let kept = Arc::clone(&words);
-        let questions = child.stdin.take();
-        let mut channel = Self {
-            child,
-            questions,
-            answers,
-            words,
-            all_said,
-            shell: 0,
-            parent: 0,
-            system: String::new(),
-            number: 0,
-        };
-        if let (Some(output), Some(errors)) = (output, errors) {
-            start_thread(move || read_answers(output, &sender)).map_err(cannot)?;
-            let keep = move || {
-                keep_words(errors, &kept);
-                drop(saying);
-            };
-            start_thread(keep).map_err(cannot)?;
+        if let Some(output) = child.stdout.take() {
+            let reader = std::thread::Builder::new().name("plimsoll-source".into());
+            reader.spawn(move || read_answers(output, &sender)).map_err(cannot)?;
         }
+        let (shell, parent, system, number) = (0, 0, String::new(), 0);
+        let mut channel = Self { child, answers, stderr, shell, parent, system, number };
         channel.send(SCRIPT.trim_end())?;
         match channel.answer(wait)? {
             (_, Message::Hello { shell, parent, system }) => {
@@ -213,24 +193,38 @@ impl Channel {
     fn clock(&mut self) -> Result<ClockOffset, Lost> {
         let mut best: Option<ClockOffset> = None;
         for number in 1..=PINGS {
-            let asked = ClockReading::now();
+            let requested = ClockReading::now();
             self.send(&format!("ping {number}"))?;
-            let (answered_ns, told) = match self.answer(SAMPLE_WAIT)? {
+            let (answered_ns, printed) = match self.answer(SAMPLE_WAIT)? {
                 (at, Message::Pong { number: same, clock }) if same == number => (at, clock),
                 _ => continue,
             };
-            let Some((told_ns, step_ns)) = read_clock(&told) else { continue };
-            let offset = ClockOffset::of(asked, answered_ns, told_ns, step_ns);
+            let Some((reported_ns, step_ns)) = read_clock(&printed) else { continue };
+            let offset = ClockOffset::from_exchange(requested, answered_ns, reported_ns, step_ns);
             best = Some(best.map_or(offset, |best| best.better(offset)));
         }
         best.ok_or_else(|| Lost("its `date` does not tell the time".to_owned()))
     }
 
     fn sample(&mut self) -> Result<(Fetched, Texts), Lost> {
+        self.texts("sample")
+    }
+
+    /// The host's addresses, in the order of its tables.
+    fn addresses(&mut self) -> Result<Vec<IpAddr>, Lost> {
+        let (_, texts) = self.texts("addresses")?;
+        let frame = Frame::default();
+        frame.replace(texts);
+        let all = inventory::addresses(&Root::of_frame(frame));
+        Ok(all.iter().filter_map(|text| text.parse().ok()).collect())
+    }
+
+    /// The texts with which the loop answers a word.
+    fn texts(&mut self, word: &str) -> Result<(Fetched, Texts), Lost> {
         self.number += 1;
-        let asked = ClockReading::now();
-        self.send(&format!("sample {}", self.number))?;
-        let until_ns = asked.monotonic_ns.saturating_add(SAMPLE_WAIT.as_nanos() as u64);
+        let requested = ClockReading::now();
+        self.send(&format!("{word} {}", self.number))?;
+        let until_ns = requested.monotonic_ns.saturating_add(SAMPLE_WAIT.as_nanos() as u64);
         loop {
             let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
             let (_, message) = self.answer(Duration::from_nanos(left_ns))?;
@@ -240,22 +234,23 @@ impl Channel {
                 continue;
             }
             let fetched = Fetched {
-                at: middle(asked, whole.begun_ns),
+                at: middle(requested, whole.begun_ns),
                 servers: whole.servers,
                 cost_ns: cost_ns(&whole.texts, self.shell, self.parent),
+                figures: None,
             };
             return Ok((fetched, whole.texts));
         }
     }
 
     fn send(&mut self, line: &str) -> Result<(), Lost> {
-        let sent = match &mut self.questions {
+        let sent = match &mut self.child.stdin {
             Some(questions) => {
                 questions.write_all(format!("{line}\n").as_bytes()).and_then(|()| questions.flush())
             }
             None => Ok(()),
         };
-        // It has ended; why, it has said.
+        // It has ended; its message has the reason.
         sent.map_err(|_| self.ended())
     }
 
@@ -269,33 +264,19 @@ impl Channel {
         }
     }
 
-    /// What ssh said at its end.
+    /// The message of ssh at its end.
     fn ended(&mut self) -> Lost {
-        self.questions = None;
+        self.child.stdin = None;
         let status = self.child.wait();
-        // Its words arrive on another thread, which ends with it.
-        let _ = self.all_said.recv_timeout(WORDS_WAIT);
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        let words: Vec<&str> = words.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        Lost(match (&words[..], status) {
+        let mut stderr = self.stderr.text();
+        stderr.retain(|c| c == '\n' || !c.is_control());
+        let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+        Lost(match (&lines[..], status) {
             ([], Ok(status)) => format!("ssh ended without a word ({status})"),
             ([], Err(e)) => format!("ssh ended: {e}"),
-            (words, _) => format!("ssh: {}", words.join(" ")),
+            (lines, _) => format!("ssh: {}", lines.join(" ")),
         })
     }
-}
-
-impl Drop for Channel {
-    /// The loop there ends with its input.
-    fn drop(&mut self) {
-        self.questions = None;
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn start_thread(body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name("plimsoll-source".into()).spawn(body).map(drop)
 }
 
 fn read_answers(output: impl Read, answers: &SyncSender<(u64, Message)>) {
@@ -319,18 +300,7 @@ fn read_answers(output: impl Read, answers: &SyncSender<(u64, Message)>) {
     }
 }
 
-fn keep_words(mut errors: impl Read, kept: &Mutex<String>) {
-    let mut buffer = [0; 512];
-    while let Ok(n @ 1..) = errors.read(&mut buffer) {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < WORDS_BYTES_MAX {
-            let text = String::from_utf8_lossy(&buffer[..n]);
-            kept.extend(text.chars().filter(|c| *c == '\n' || !c.is_control()));
-        }
-    }
-}
-
-/// What `date +%s%N` printed, and the step of it: a date without `%N` tells whole seconds.
+/// What `date +%s%N` printed, and the step of it: a date without `%N` prints whole seconds.
 fn read_clock(text: &str) -> Option<(u64, u64)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text[..digits].parse().ok()?;
@@ -346,8 +316,8 @@ fn cost_ns(texts: &Texts, shell: u32, parent: u32) -> Option<u64> {
     let ticks = |pid: u32, count: usize| -> Option<u64> {
         let (head, tail) = texts.get(&format!("proc/{pid}/stat"))?.rsplit_once(')')?;
         let is_ours = pid == shell || head.contains("(sshd");
-        let words = tail.split_whitespace().skip(11).take(count);
-        is_ours.then(|| words.filter_map(|word| word.parse::<u64>().ok()).sum())
+        let tokens = tail.split_whitespace().skip(11).take(count);
+        is_ours.then(|| tokens.filter_map(|word| word.parse::<u64>().ok()).sum())
     };
     Some(ticks_to_ns(ticks(shell, 4)? + ticks(parent, 2).unwrap_or(0)))
 }

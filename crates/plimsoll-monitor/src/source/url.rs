@@ -1,11 +1,11 @@
-//! What names a source: `local`, `ssh://`, `http://`, `nginx://`, `snmp://`.
+//! URLs of sources: `local`, `ssh://`, `http://`, `nginx://`, `snmp://`.
 
 use std::fmt;
 
 use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
 use thiserror::Error;
 
-/// What stands for a community that must not be shown.
+/// Shown instead of a community that must not be shown.
 pub const COMMUNITY_LEFT_OUT: &str = "(left out)";
 /// How a community begins that is the name of an environment variable.
 const VARIABLE: &str = "env";
@@ -20,7 +20,7 @@ pub enum MonitorUrl {
     Local,
     /// A host reached through the system's ssh.
     Ssh {
-        /// Whom to log on as; `None` leaves it to ssh.
+        /// User to log on as; `None` leaves it to ssh.
         user: Option<String>,
         /// Name, address, or alias in ssh's configuration.
         host: String,
@@ -47,7 +47,7 @@ pub enum MonitorUrl {
     },
     /// An SNMP agent.
     Snmp {
-        /// What lets us in.
+        /// The agent's community.
         community: Community,
         /// Name or address.
         host: String,
@@ -56,7 +56,7 @@ pub enum MonitorUrl {
     },
 }
 
-/// What lets an SNMP agent answer. It is a password, and treated as one.
+/// Community that an SNMP agent answers to. It is a password, and treated as one.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Community {
     /// None in the URL.
@@ -69,10 +69,10 @@ pub enum Community {
     LeftOut,
 }
 
-/// Why a text names no source. What could be a community or password in it is not told.
+/// Why a text names no source. Text that could be a community or password is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MonitorUrlError {
-    /// It has no scheme that is known.
+    /// It has no known scheme.
     #[error(
         "--monitor {0:?} names no source; write local, ssh://[user@]host[:port], \
          http://host:9100/metrics, nginx://host[:port]/stub_status or \
@@ -108,7 +108,7 @@ impl MonitorUrl {
             _ => return Err(unknown()),
         };
         let unreadable = || MonitorUrlError::Unreadable(shown_of_unreadable(text), example);
-        // What was left out of a bundle holds a blank, which no URL may.
+        // A value left out of a bundle contains a blank, which no URL may.
         let (text, left_out) = match text.split_once(&format!("{COMMUNITY_LEFT_OUT}@")) {
             Some((before, after)) => (format!("{before}{after}"), true),
             None => (text.to_owned(), false),
@@ -165,31 +165,29 @@ fn ssh(url: TargetUrl) -> Result<MonitorUrl, MonitorUrlError> {
 }
 
 fn prometheus(url: TargetUrl) -> Result<MonitorUrl, MonitorUrlError> {
-    if url.user.is_some() || url.password.is_some() {
-        let what = "names and passwords are not sent to an exporter; leave them out";
-        return Err(MonitorUrlError::NotTaken { shown: "http://…".to_owned(), what });
-    }
-    let query = url.query.map(|query| format!("?{query}")).unwrap_or_default();
-    let path = if url.path == "/" { "/metrics" } else { &url.path };
-    Ok(MonitorUrl::Prometheus {
-        path: format!("{path}{query}"),
-        port: url.port.unwrap_or(HTTP_PORT),
-        host: url.host,
-    })
+    let what = "names and passwords are not sent to an exporter; leave them out";
+    let (host, port, path) = page(url, "/metrics", ("http://…", what))?;
+    Ok(MonitorUrl::Prometheus { host, port, path })
 }
 
 fn nginx(url: TargetUrl) -> Result<MonitorUrl, MonitorUrlError> {
+    let what = "names and passwords are not sent to nginx; leave them out, and allow this host";
+    let (host, port, path) = page(url, STATUS_PATH, ("nginx://…", what))?;
+    Ok(MonitorUrl::Nginx { host, port, path })
+}
+
+/// Host, port, and path with query of a page; a user is refused with this text.
+fn page(
+    url: TargetUrl,
+    usual_path: &str,
+    (shown, what): (&str, &'static str),
+) -> Result<(String, u16, String), MonitorUrlError> {
     if url.user.is_some() || url.password.is_some() {
-        let what = "names and passwords are not sent to nginx; leave them out, and allow this host";
-        return Err(MonitorUrlError::NotTaken { shown: "nginx://…".to_owned(), what });
+        return Err(MonitorUrlError::NotTaken { shown: shown.to_owned(), what });
     }
     let query = url.query.map(|query| format!("?{query}")).unwrap_or_default();
-    let path = if url.path == "/" { STATUS_PATH } else { &url.path };
-    Ok(MonitorUrl::Nginx {
-        path: format!("{path}{query}"),
-        port: url.port.unwrap_or(HTTP_PORT),
-        host: url.host,
-    })
+    let path = if url.path == "/" { usual_path } else { &url.path };
+    Ok((url.host, url.port.unwrap_or(HTTP_PORT), format!("{path}{query}")))
 }
 
 fn snmp(url: TargetUrl, left_out: bool) -> Result<MonitorUrl, MonitorUrlError> {
@@ -210,13 +208,13 @@ fn snmp(url: TargetUrl, left_out: bool) -> Result<MonitorUrl, MonitorUrlError> {
 
 /// A name, an address, an alias: nothing that ssh could take for an option.
 fn is_host(text: &str) -> bool {
-    let known = |c: char| c.is_alphanumeric() || "._-:%".contains(c);
-    text.chars().all(known) && !text.starts_with('-')
+    let is_allowed = |c: char| c.is_alphanumeric() || "._-:%".contains(c);
+    text.chars().all(is_allowed) && !text.starts_with('-')
 }
 
 fn is_user(text: &str) -> bool {
-    let known = |c: char| c.is_alphanumeric() || "._-$+".contains(c);
-    !text.is_empty() && text.chars().all(known) && !text.starts_with('-')
+    let is_allowed = |c: char| c.is_alphanumeric() || "._-$+".contains(c);
+    !text.is_empty() && text.chars().all(is_allowed) && !text.starts_with('-')
 }
 
 /// A host as URLs write it.
@@ -224,10 +222,7 @@ struct UrlHost<'a>(&'a str);
 
 impl fmt::Display for UrlHost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.contains(':') {
-            true => write!(f, "[{}]", self.0),
-            false => f.write_str(self.0),
-        }
+        if self.0.contains(':') { write!(f, "[{}]", self.0) } else { f.write_str(self.0) }
     }
 }
 

@@ -1,10 +1,10 @@
 //! A thread that samples on schedule, writes the rows, and sums up per load point.
 
+mod alternation;
 mod outputs;
 mod remote;
 mod sums;
 mod thread;
-mod turns;
 
 use std::io;
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ pub use outputs::{Output, Outputs};
 pub use remote::{RemoteMonitor, RemotePoint};
 use thread::{Command, Watch};
 
-/// Time between samples, unless said otherwise.
+/// Default time between samples.
 pub const INTERVAL_DEFAULT: Nanos = Nanos::from_secs(1);
-/// Shorter intervals cost more than they tell: the kernel counts CPU time in ticks of 1 to 10 ms.
+/// Shorter intervals cost more than they show: the kernel counts CPU time in ticks of 1 to 10 ms.
 pub const INTERVAL_MIN: Nanos = Nanos::from_millis(10);
 
 /// What to watch and where to write it.
@@ -39,7 +39,7 @@ pub struct MonitorConfig {
     pub interval: Nanos,
     /// Processes to watch from the start.
     pub processes: Vec<WatchedProcess>,
-    /// Servers that tell their own figures.
+    /// Servers that report their own figures.
     pub probes: Vec<ServerProbe>,
     /// One writer per table.
     pub outputs: Outputs,
@@ -76,7 +76,7 @@ pub struct PointMonitors {
     /// Wall clock minus monotonic clock moved by this much from the point's start to its end.
     pub clock_step_ns: i64,
     /// Who else used the watched cores in the window, the largest first; `None` when no cores were
-    /// named or the host does not say.
+    /// named or the host does not show it.
     pub core_users: Option<Vec<CoreUser>>,
     /// Who else may run on the server's cores and used CPU time in the window, the largest first.
     pub server_core_users: Option<Vec<CoreUser>>,
@@ -124,7 +124,7 @@ pub enum MonitorError {
     ClockSet {
         /// Which source.
         name: String,
-        /// How far, and which way.
+        /// How far, and in which direction.
         how: String,
     },
     /// A bug.
@@ -145,10 +145,10 @@ impl Monitor {
     pub fn start(config: MonitorConfig) -> Result<Self, MonitorError> {
         let (commands, received) = channel();
         let cpu_ns = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&cpu_ns);
+        let thread_total = Arc::clone(&cpu_ns);
         let thread = std::thread::Builder::new()
             .name("plimsoll-monitor".into())
-            .spawn(move || Watch::new(config, received, seen).run())
+            .spawn(move || Watch::new(config, received, thread_total).run())
             .map_err(MonitorError::Start)?;
         Ok(Self { commands: Some(commands), cpu_ns, thread: Some(thread) })
     }
@@ -194,7 +194,7 @@ impl Monitor {
 
     fn send(&self, command: Command) {
         if let Some(commands) = &self.commands {
-            // A thread that is gone has panicked; `stop` tells.
+            // A thread that is gone has panicked; `stop` reports it.
             let _ = commands.send(command);
         }
     }
@@ -212,7 +212,7 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        // Errors are for those who ask with `stop`.
+        // Only `stop` reports errors.
         let _ = self.join();
     }
 }

@@ -36,7 +36,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An empty file, or whatever takes its place.
+    /// An empty file, or another writer instead.
     pub fn new(writer: impl Write + Send + 'static) -> Self {
         Self { writer: Box::new(writer), has_header: false, only_rows: false }
     }
@@ -116,7 +116,7 @@ impl Outputs {
         Self(std::array::from_fn(|_| Output::new(io::sink())))
     }
 
-    /// The writer of one table, by its place among [`Sample::tables`], is another.
+    /// Replaces the writer of one table, by its index in [`Sample::tables`].
     pub fn with(mut self, table: usize, output: Output) -> Self {
         self.0[table] = output;
         self

@@ -12,9 +12,9 @@ use plimsoll_model::consumers::HostWork;
 use plimsoll_model::event::{CoreUser, CoreUserKind};
 use rustix::process::setpriority_process;
 
+use super::alternation::{self, Alternation};
 use super::outputs::CsvWriters;
-use super::sums::{OwnCpu, Sums};
-use super::turns::{self, Turns};
+use super::sums::{COVERED_MIN_RATIO, OwnCpu, Sums, WITHIN_MIN_RATIO};
 use super::{INTERVAL_MIN, MonitorConfig, MonitorError, PointMonitors};
 use crate::census::Census;
 use crate::clock::{self, ClockReading, clock_step_ns};
@@ -28,15 +28,15 @@ use crate::sampler::Sampler;
 /// after the workers: a sample that comes seconds late is of another time than the window.
 pub(super) const NICE: i32 = -4;
 
-/// All processes are looked at so long before the window, for the monitor to be done with it when
+/// All processes are looked at this long before the window, so that the monitor has finished when
 /// the window begins (measured: 17 µs a process or thread, unoptimised).
 const LOOK_AHEAD_NS: u64 = 50_000_000;
 
-/// Samples may take this part of one core (0.4 %), and what is looked at besides as much again: both
-/// stay within the limit of the rule `monitors`.
+/// Samples may take this part of one core (0.4 %), and the other looks as much again: both stay
+/// within the limit of the rule `monitors`.
 const PARTS: u64 = 250;
 
-/// What the owner of the monitor asks of its thread.
+/// A command of the monitor's owner to its thread.
 #[derive(Debug)]
 pub(super) enum Command {
     Watch(WatchedProcess),
@@ -55,17 +55,17 @@ struct Point {
     sums: Sums,
     cores: Cores,
     /// Looked at in the window, more often than everything else.
-    turns: Option<Turns>,
-    turns_pace: Pace,
-    turns_taken_ns: u64,
+    alternation: Option<Alternation>,
+    alternation_pace: Pace,
+    alternation_sampled_ns: u64,
 }
 
 impl Point {
-    /// When to look at the turns next.
-    fn turns_due_ns(&self, now_ns: u64) -> Option<u64> {
+    /// When to look at the alternation next.
+    fn alternation_due_ns(&self, now_ns: u64) -> Option<u64> {
         let (begin, end) = self.window?;
-        let next = (self.turns_taken_ns + turns::INTERVAL_NS).max(begin);
-        (self.turns.is_some() && next < end && now_ns < end).then_some(next)
+        let next = (self.alternation_sampled_ns + alternation::INTERVAL_NS).max(begin);
+        (self.alternation.is_some() && next < end && now_ns < end).then_some(next)
     }
 }
 
@@ -80,7 +80,7 @@ struct Cores {
     work: Option<HostWork>,
     /// When it ends.
     users: Option<Vec<CoreUser>>,
-    /// The same beside the server.
+    /// The same for the server's cores.
     server_users: Option<Vec<CoreUser>>,
 }
 
@@ -97,9 +97,14 @@ impl Cores {
         self.begin = Some((census, threads));
     }
 
-    fn end(&mut self, root: &Root, sampler: &Sampler) {
+    /// The window was of this length. Looks that covered less of it show nothing.
+    fn end(&mut self, root: &Root, sampler: &Sampler, window_ns: u64) {
         let Some((before, threads)) = self.begin.take() else { return };
         let now = Census::take(root);
+        let looked_ns = now.at_ns.saturating_sub(before.at_ns) as f64;
+        if looked_ns < COVERED_MIN_RATIO * window_ns as f64 {
+            return;
+        }
         let kind = |pid| match pid == std::process::id() {
             true => Some(CoreUserKind::Own),
             false => sampler.is_of_server(pid).then_some(CoreUserKind::Server),
@@ -116,7 +121,7 @@ impl Cores {
         let server = WatchedCores { cores: sampler.server_cores(), own_threads };
         if !server.cores.is_empty() {
             let grown = grown.without(|pid| sampler.is_of_server(pid));
-            self.server_users = Some(begin.beside_server(root, &server, &grown));
+            self.server_users = Some(begin.alongside_server(root, &server, &grown));
         }
     }
 }
@@ -164,15 +169,16 @@ impl Watch {
             let window = self.point.as_ref().and_then(|point| point.window);
             let due_ns = next_sample_ns(self.last_due_ns, self.pace.interval_ns(), window);
             let look_ns = self.point.as_ref().and_then(|point| point.cores.due_ns(point.window?));
-            let turns_ns = self.point.as_ref().and_then(|p| p.turns_due_ns(clock::monotonic_ns()));
-            let soonest = [Some(due_ns), look_ns, turns_ns].into_iter().flatten().min();
+            let alternation_ns =
+                self.point.as_ref().and_then(|p| p.alternation_due_ns(clock::monotonic_ns()));
+            let soonest = [Some(due_ns), look_ns, alternation_ns].into_iter().flatten().min();
             let next_ns = soonest.unwrap_or(due_ns);
             let wait = next_ns.saturating_sub(clock::monotonic_ns());
             match self.commands.recv_timeout(Duration::from_nanos(wait)) {
                 Ok(command) => self.obey(command),
                 Err(RecvTimeoutError::Timeout) if next_ns == due_ns => self.sample(due_ns),
                 Err(RecvTimeoutError::Timeout) if Some(next_ns) == look_ns => self.look(),
-                Err(RecvTimeoutError::Timeout) => self.look_at_turns(),
+                Err(RecvTimeoutError::Timeout) => self.sample_alternation(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -190,9 +196,9 @@ impl Watch {
                     window: None,
                     sums: Sums::default(),
                     cores: Cores::default(),
-                    turns: None,
-                    turns_pace: Pace::new(turns::INTERVAL_NS, PARTS),
-                    turns_taken_ns: 0,
+                    alternation: None,
+                    alternation_pace: Pace::new(alternation::INTERVAL_NS, PARTS),
+                    alternation_sampled_ns: 0,
                 });
             }
             Command::PointCores(watched) => {
@@ -208,7 +214,7 @@ impl Watch {
                 }
             }
             Command::PointFinished(reply) => {
-                // Whoever asked may have gone; then nobody misses the answer.
+                // The receiver may be gone; then nobody needs the answer.
                 let _ = reply.send(self.finish_point());
             }
         }
@@ -236,33 +242,33 @@ impl Watch {
         {
             point.sums.add(sample, own, window);
             if at.monotonic_ns >= window.1 {
-                point.cores.end(&self.root, &self.sampler);
+                point.cores.end(&self.root, &self.sampler, window.1.saturating_sub(window.0));
             }
         }
     }
 
-    /// What walks directories is done before the window.
+    /// Does the work that walks directories, before the window.
     fn look(&mut self) {
         self.sampler.rescan();
         self.sample(clock::monotonic_ns());
         if let Some(point) = &mut self.point {
-            point.turns = Turns::open(&self.root, self.sampler.server_cores());
+            point.alternation = Alternation::open(&self.root, self.sampler.server_cores());
             point.cores.begin(&self.root);
         }
     }
 
-    fn look_at_turns(&mut self) {
+    fn sample_alternation(&mut self) {
         let now_ns = clock::monotonic_ns();
         if let Some(point) = &mut self.point {
-            point.turns_taken_ns = now_ns;
-            if let Some(turns) = &mut point.turns {
+            point.alternation_sampled_ns = now_ns;
+            if let Some(alternation) = &mut point.alternation {
                 let cpu_before_ns = clock::thread_cpu_ns();
-                turns.sample(now_ns);
+                alternation.sample(now_ns);
                 let cpu_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
-                point.turns_pace.took(cpu_ns);
-                if !point.turns_pace.is_kept() {
+                point.alternation_pace.took(cpu_ns);
+                if !point.alternation_pace.is_kept() {
                     // Seen less often they would be averaged out.
-                    point.turns = None;
+                    point.alternation = None;
                 }
             }
         }
@@ -276,10 +282,12 @@ impl Watch {
         }
         self.writers.flush();
         let Some(mut point) = self.point.take() else { return PointMonitors::default() };
-        point.cores.end(&self.root, &self.sampler);
+        // One that was cut short has ended now.
+        let window_ns = window.map_or(0, |(start, end)| end.min(now_ns).saturating_sub(start));
+        point.cores.end(&self.root, &self.sampler, window_ns);
         let own = point.sums.own_cpu();
-        let mut resources = point.sums.resources();
-        resources.extend(point.turns.iter().flat_map(Turns::resources));
+        let mut resources = point.sums.resources(window_ns, WITHIN_MIN_RATIO);
+        resources.extend(point.alternation.iter().flat_map(Alternation::resources));
         PointMonitors {
             stem: point.stem,
             window_ns: point.sums.covered_ns(),
@@ -294,7 +302,7 @@ impl Watch {
     }
 }
 
-/// The monotonic clock's reading at an instant of the wall clock, as both stand now.
+/// The monotonic clock's reading at an instant of the wall clock, by both clocks' current readings.
 pub(super) fn monotonic_at(now: ClockReading, unix_ns: u64) -> u64 {
     let from_now = i128::from(unix_ns) - i128::from(now.unix_ns);
     let at = i128::from(now.monotonic_ns) + from_now;
@@ -348,8 +356,8 @@ mod tests {
                 let times = schedule(0, 20, (offset, offset + length), offset + length);
                 let inside = times.windows(2).filter(|w| w[0] >= offset && w[1] <= offset + length);
                 for pair in inside {
-                    let gap = pair[1] - pair[0];
-                    assert!((10..=30).contains(&gap), "{offset} {length}: {times:?}");
+                    let interval = pair[1] - pair[0];
+                    assert!((10..=30).contains(&interval), "{offset} {length}: {times:?}");
                 }
                 assert!(times.contains(&(offset + length)));
             }

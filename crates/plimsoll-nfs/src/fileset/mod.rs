@@ -23,7 +23,7 @@ pub use plimsoll_protocol::data_set::{MARKER, ROOT};
 pub const BLOCK_BYTES: u32 = 8_192;
 /// Smallest set, 26 MiB: its accessed hundred has every size.
 pub const FILES_MIN: u32 = 1_000;
-/// Largest set: what a million ops/s want, 10 TiB.
+/// Largest set: for a million ops/s, 10 TiB.
 pub const FILES_MAX: u32 = 400_000_000;
 /// The method has 20 directories, 20 links and 100 names to create and remove for each process.
 /// Here they come with every 3,840 files (10 ops/s), so that the set does not depend on the
@@ -59,25 +59,36 @@ pub const SIZE_CLASSES: [SizeClass; 10] = [
     SizeClass { kib: 1_024, percent: 1 },
 ];
 
+/// The smallest size class of at least `kib`.
+pub(crate) fn class_of_kib(kib: u32) -> usize {
+    SIZE_CLASSES.partition_point(|class| class.kib < kib).min(SIZE_CLASSES.len() - 1)
+}
+
+/// The smallest size class of a READ of `blocks` blocks: more than all of them but the last; a single
+/// one may be a part of one.
+pub(crate) fn class_of_read(blocks: u32) -> usize {
+    class_of_kib((blocks - 1) * (BLOCK_BYTES / 1_024) + 1)
+}
+
 /// Class of file n, by n modulo a hundred.
 const PATTERN: [u8; PATTERN_FILES as usize] = spread_classes();
 
-/// File j of the n of a class goes to the place (j + 1/2) / n of the pattern, so that every part
-/// of the pattern has about the shares of the whole.
+/// File j of the n of a class goes to position (j + 1/2) / n of the pattern, so that every part of
+/// the pattern has about the shares of the whole.
 const fn spread_classes() -> [u8; PATTERN_FILES as usize] {
     let mut used = [0u32; SIZE_CLASSES.len()];
     let mut pattern = [0u8; PATTERN_FILES as usize];
     let mut at = 0;
     while at < pattern.len() {
         let mut next = 0;
-        let mut next_place = u32::MAX;
+        let mut next_position = u32::MAX;
         let mut class = 0;
         while class < SIZE_CLASSES.len() {
             let n = SIZE_CLASSES[class].percent;
-            let place = (2 * used[class] + 1) * 1_000_000 / (2 * n);
-            if used[class] < n && place < next_place {
+            let position = (2 * used[class] + 1) * 1_000_000 / (2 * n);
+            if used[class] < n && position < next_position {
                 next = class;
-                next_place = place;
+                next_position = position;
             }
             class += 1;
         }
@@ -115,9 +126,9 @@ impl FileNo {
 
     /// Its index in the accessed tenth, where it is one of it.
     pub fn accessed(self) -> Option<Accessed> {
-        let place = self.0 % ACCESS_FILES;
-        let index = self.0 / ACCESS_FILES * PATTERN_FILES + place;
-        (place < PATTERN_FILES).then_some(Accessed(index))
+        let position = self.0 % ACCESS_FILES;
+        let index = self.0 / ACCESS_FILES * PATTERN_FILES + position;
+        (position < PATTERN_FILES).then_some(Accessed(index))
     }
 }
 
@@ -132,12 +143,12 @@ impl Accessed {
         self.file().bytes()
     }
 
-    /// Its access group, from 0: groups are of equal size and have all sizes alike.
+    /// Its access group, from 0. All groups have equal size and the same file sizes.
     pub fn group(self, groups: u32) -> u32 {
         // A Latin square: what recurs every `groups` files of the pattern, and what has the same
-        // place in all patterns, goes to all groups in turn.
-        let place = self.0 % PATTERN_FILES;
-        (place + place / groups + self.0 / PATTERN_FILES) % groups
+        // position in all patterns, goes to all groups in turn.
+        let position = self.0 % PATTERN_FILES;
+        (position + position / groups + self.0 / PATTERN_FILES) % groups
     }
 }
 
@@ -159,7 +170,7 @@ impl LinkNo {
         EntryName::numbered("link", self.0, 5)
     }
 
-    /// What it says: the name of the first file of its directory.
+    /// Its text: the name of the first file of its directory.
     pub fn text(self) -> EntryName {
         FileNo(self.0 * FILES_PER_DIRECTORY).name()
     }
@@ -189,7 +200,7 @@ impl FileSet {
         Self { files: files.min(FILES_MAX) }
     }
 
-    /// What a load wants: `mib` MiB per op/s (the method: 10), times `scale` (the method: 1).
+    /// The set for a load: `mib` MiB per op/s (the method: 10), times `scale` (the method: 1).
     pub fn for_load(ops_per_s: f64, mib: f64, scale: f64) -> Self {
         let pattern_bytes = pattern_bytes(PATTERN_FILES);
         let file_bytes = pattern_bytes as f64 / f64::from(PATTERN_FILES);
@@ -288,9 +299,9 @@ impl EntryName {
         let used = used.max(digits.min(DIGITS_MAX));
         let mut bytes = [0; NAME_BYTES_MAX];
         bytes[..prefix.len()].copy_from_slice(prefix.as_bytes());
-        let places = bytes[prefix.len()..].iter_mut();
-        for (place, digit) in places.zip(reversed[..used].iter().rev()) {
-            *place = *digit;
+        let slots = bytes[prefix.len()..].iter_mut();
+        for (slot, digit) in slots.zip(reversed[..used].iter().rev()) {
+            *slot = *digit;
         }
         Self { bytes, length: (prefix.len() + used) as u8 }
     }
@@ -351,7 +362,7 @@ impl Content {
     }
 }
 
-/// Text of [`MARKER`], the file that says a directory is ours and what it holds.
+/// Content of [`MARKER`], the file that marks a directory as ours and describes the set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSetMarker {

@@ -1,5 +1,5 @@
-//! NFS servers, and the flags of `plimsoll serve nfs`. They are asked everything when the run is
-//! planned, and hold whatever the run writes to them, so that nothing is left to greet here.
+//! NFS servers, and the flags of `plimsoll serve nfs`. Servers are queried when the run is planned
+//! and store whatever the run writes, so nothing is left to greet here.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use plimsoll_model::event::TimeKind;
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::host::arguments::{parse_size, parse_span_arg};
 use plimsoll_protocol::host::{
-    Calibration, Console, HostError, Managed, Reference, Registration, ServerWish, Started,
-    any_room, any_source, greet_nobody, own_program,
+    Calibration, Console, HostError, Managed, Reference, Registration, ServerRequest, Started,
+    own_program,
 };
 use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{Builtin, cores, raise_descriptor_limit};
@@ -22,22 +22,7 @@ use super::server::{NfsConfig, NfsServer};
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
-    protocol: &crate::PROTOCOL,
-    reference: Reference {
-        verb: "nfs",
-        command,
-        serve,
-        start: start_reference,
-        has_threads: false,
-    },
-    managed: &[Managed { name: "ganesha", start: |wish, _| start_ganesha(wish) }],
-    servers_practice: &[],
-    greet: greet_nobody,
-    room: any_room,
-    sources: any_source,
-    directory: None,
-    status: None,
-    connect_to: None,
+    managed: &[Managed { name: "ganesha", start: |request, _| start_ganesha(request) }],
     refuse_user: Some("NFS knows users by number; leave the name out, this program's own are sent"),
     // GETATTR over TCP.
     calibration: &[Calibration {
@@ -45,19 +30,20 @@ pub const REGISTRATION: Registration = Registration {
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",
-        judged: TimeKind::Response,
+        checked_time: TimeKind::Response,
         server: |program, cores, _| Ok(Builtin::new("nfs", program, cores)),
         proper: None,
     }],
+    ..Registration::new(&crate::PROTOCOL, Reference::new("nfs", command, serve, start_reference))
 };
 
-fn start_reference(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let server = Builtin::new("nfs", own_program()?, wish.cores).listening_on(wish.listen_on);
-    Ok(Started::at_its_url(server.with_work(wish.work).start()?))
+fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
+    let server = Builtin::new("nfs", own_program()?, request.cores).listening_on(request.listen_on);
+    Ok(Started::at_its_url(server.with_work(request.work).start()?))
 }
 
-fn start_ganesha(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let (cores, listen_on) = (wish.cores.to_vec(), Some(wish.listen_on));
+fn start_ganesha(requested: &ServerRequest<'_>) -> Result<Started, HostError> {
+    let (cores, listen_on) = (requested.cores.to_vec(), Some(requested.listen_on));
     let request = GaneshaRequest { cores, listen_on, ..GaneshaRequest::default() };
     Ok(Started::at_its_url(ganesha::start(&request)?))
 }
@@ -73,10 +59,10 @@ fn command() -> clap::Command {
 /// Serves until it is stopped.
 fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args = ServeNfsArgs::from_arg_matches(matches)?;
-    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    // First, so that every thread of ours is pinned; serving reports a failure.
     let _ = cores::pin_current_thread(&args.cores);
     raise_descriptor_limit();
-    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let law = DelayLaw::from_spec(args.calibrated.as_ref(), args.log.as_ref())?;
     let config = NfsConfig {
         listen: args.listen,
         memory_bytes_max: args.memory_max.0,
@@ -112,7 +98,7 @@ struct ServeNfsArgs {
     /// Cores to use, for example 0,2; one UDP thread each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
-    /// Spend so much processor time besides on each call, for example 50us: a slower server of
+    /// Spend this much additional processor time on each call, for example 50us: a slower server of
     /// known speed
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg)]
     work: Option<Nanos>,
@@ -120,7 +106,7 @@ struct ServeNfsArgs {
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true)]
     calibrated: Option<CalibratedSpec>,
-    /// Where it writes what happened to each of those, at its end
+    /// File for its log of those replies, written at its end
     #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
     log: Option<PathBuf>,
     /// Stop when standard input ends

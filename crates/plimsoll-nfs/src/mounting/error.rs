@@ -1,4 +1,4 @@
-//! Why an export cannot be used, in words that say what to do.
+//! Why an export cannot be used; each message says what to do.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ const EXPORTS_NAMED_MAX: usize = 8;
 /// Why an export cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// The URL says what cannot be.
+    /// A parameter of the URL is not possible.
     #[error("target {target}: {parameter} is not possible; {help}")]
     Parameter {
         /// The URL.
@@ -36,7 +36,7 @@ pub enum MountError {
         /// What happened.
         source: CallError,
     },
-    /// The port of MOUNT is known to nobody.
+    /// The port of MOUNT is unknown.
     #[error(
         "target {target}: no portmapper answers at {portmapper} to say where MOUNT is ({source}), \
          and port {nfs} does not serve it; add ?mountport=N to the URL"
@@ -75,11 +75,11 @@ pub enum MountError {
     Export {
         /// The URL.
         target: String,
-        /// Path asked for.
+        /// Requested path.
         export: String,
         /// The answer.
         status: MountStatus,
-        /// What the server exports, as far as it says.
+        /// Exports that the server reports.
         exports: Vec<String>,
     },
     /// The server transfers less than a block.
@@ -104,7 +104,7 @@ pub enum MountError {
 pub struct PortRefusal;
 
 fn refusal_help(status: MountStatus, exports: &[String]) -> String {
-    let known = match exports {
+    let listing = match exports {
         [] => "the server lists no exports".to_owned(),
         some => {
             let named = &some[..some.len().min(EXPORTS_NAMED_MAX)];
@@ -115,9 +115,9 @@ fn refusal_help(status: MountStatus, exports: &[String]) -> String {
     match status {
         MountStatus::ACCES | MountStatus::PERM => format!(
             "let it be exported to this host, with sec=sys and source ports above 1023 (export \
-             option insecure), or run with permission to use reserved ports; {known}"
+             option insecure), or run with permission to use reserved ports; {listing}"
         ),
-        _ => known,
+        _ => listing,
     }
 }
 

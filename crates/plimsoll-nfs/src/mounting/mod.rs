@@ -12,51 +12,37 @@ use plimsoll_model::disclosure::Setting;
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::ResolvedTarget;
-use plimsoll_protocol::net::{ChannelError, Dial, LinkKind, SetupError, SourcePort};
+use plimsoll_protocol::net::{Caller, Dial, LinkKind, SetupError, SourcePort};
 use plimsoll_protocol::percent_decoded;
 
-use super::client::{ClientSeed, RpcClient};
-use super::handles::OwnedHandle;
+use super::fileset::Content;
+use super::handles::{Handles, OwnedHandle};
 use super::parameters::NfsVersion;
 use super::procedure;
 use super::procedure::results::Limits;
-use super::refusal::{CallError, NfsStatus};
+use super::refusal::CallError;
 use super::remote::Remote;
-use super::wire::flaws::Flaws;
-use super::wire::mount::{
-    ExportRes, Mount1Res, Mount3Res, MountArgs, MountReply, Procedure, UnmountArgs,
-};
-use super::wire::rpc::{AuthSys, Credential, Groups, ReplyOutcome, Service};
-use super::wire::xdr::{Decode, Name, Path, Words, XdrError, XdrIn};
+use super::session::NfsSite;
+use super::wire::mount::{ExportRes, Mount1Res, Mount3Res, Procedure};
+use super::wire::rpc::{AuthSys, Credential, ReplyOutcome, Service};
+use super::wire::v3::Status3;
+use super::wire::xdr::{Name, Path, U32List};
 
 pub use self::error::{MountError, PortRefusal};
-pub use self::ports::{KnownBy, Ports};
+pub use self::ports::{Ports, ResolvedBy};
 
 /// Transfers of the method's blocks need this much.
 pub const TRANSFER_BYTES_MIN: u32 = 8192;
 
-/// Who we say we are (AUTH_SYS).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Name of this host.
-    pub machine: String,
-    /// User id.
-    pub uid: u32,
-    /// Group id.
-    pub gid: u32,
-}
-
-impl Identity {
-    /// As every call carries it.
-    pub fn credential(&self) -> Credential {
-        Credential::system(&AuthSys {
-            stamp: 0,
-            machine: Name::from(self.machine.as_str()),
-            uid: self.uid,
-            gid: self.gid,
-            gids: Groups(Words::new(&[])),
-        })
-    }
+/// Who we say we are, as every call carries it (AUTH_SYS).
+fn credential(caller: &Caller) -> Credential {
+    Credential::system(&AuthSys {
+        stamp: 0,
+        machine: Name::from(caller.host.as_str()),
+        uid: caller.uid,
+        gid: caller.gid,
+        gids: U32List::Values(&[]),
+    })
 }
 
 /// What to mount.
@@ -68,22 +54,18 @@ pub struct MountRequest<'a> {
     pub version: NfsVersion,
     /// Transport when the URL names none.
     pub transport: LinkKind,
-    /// Who we say we are.
-    pub identity: &'a Identity,
+    /// Who we say we are. Its number differs from run to run, so that xids do.
+    pub caller: &'a Caller,
     /// Ports to connect from; where a server refuses any, those below 1024 are tried.
     pub source: SourcePort,
-    /// Differs from run to run, so that xids do.
-    pub nonce: u64,
 }
 
 /// An export that can be used.
 pub struct Mounted {
     /// As the user named it, without password.
     pub target: String,
-    /// Version of NFS.
-    pub version: NfsVersion,
-    /// How calls travel.
-    pub kind: LinkKind,
+    /// How NFS is called there; without files.
+    pub site: NfsSite,
     /// Where the services are.
     pub ports: Ports,
     /// Handle of the export's root.
@@ -92,9 +74,7 @@ pub struct Mounted {
     pub limits: Limits,
     /// Ports to connect from.
     pub source: SourcePort,
-    /// Sent with every call.
-    pub credential: Credential,
-    identity: Identity,
+    caller: Caller,
     nonce: u64,
     clients_made: AtomicU32,
 }
@@ -104,7 +84,7 @@ pub struct Reach<'a> {
     target: String,
     ip: IpAddr,
     dial: &'a dyn Dial,
-    credential: Credential,
+    site: NfsSite,
     nonce: u64,
     clients_made: AtomicU32,
 }
@@ -114,21 +94,17 @@ impl Reach<'_> {
         &self,
         service: Service,
         address: SocketAddr,
-        kind: LinkKind,
+        link: LinkKind,
         source: SourcePort,
-    ) -> Result<RpcClient, ChannelError> {
-        let seed = ClientSeed {
-            service,
-            credential: self.credential.clone(),
-            first_xid: first_xid(self.nonce, &self.clients_made),
-            stop: self.dial.stop(),
-            log: self.dial.nonconformities(),
-        };
-        Ok(RpcClient::new(self.dial.dial(address, kind, source)?, kind, seed))
+    ) -> Result<Remote, CallError> {
+        let site = NfsSite { link, ..self.site.clone() };
+        let first_xid = first_xid(self.nonce, &self.clients_made);
+        let service = (service, address, source);
+        Ok(Remote::open(site, service, first_xid, self.dial, self.dial.stop())?)
     }
 
     fn failed(&self, doing: &str, at: SocketAddr) -> impl FnOnce(CallError) -> MountError {
-        let place = format!("target {}, {at}", self.target);
+        let label = format!("target {}, {at}", self.target);
         let doing = doing.to_owned();
         move |error| {
             let refused = match &error {
@@ -136,11 +112,11 @@ impl Reach<'_> {
                     matches!(refusal.outcome, ReplyOutcome::AuthError(_))
                 }
                 CallError::Status(status) => {
-                    matches!(*status, NfsStatus::PERM | NfsStatus::ACCES)
+                    matches!(*status, Status3::PERM | Status3::ACCES)
                 }
                 _ => false,
             };
-            MountError::Call(error.unable_to(&doing, place), refused.then_some(PortRefusal))
+            MountError::Call(error.unable_to(&doing, label), refused.then_some(PortRefusal))
         }
     }
 }
@@ -148,11 +124,11 @@ impl Reach<'_> {
 /// Exports of one server have xids of their own: to its memory of replies they are one client.
 fn nonce_of(request: &MountRequest<'_>) -> u64 {
     let url = request.target.url.to_string();
-    url.bytes().fold(request.nonce, |sum, byte| key(&[sum, u64::from(byte)]))
+    url.bytes().fold(request.caller.nonce, |sum, byte| key(&[sum, u64::from(byte)]))
 }
 
-/// Clients begin as far from each other as can be, however many there are, and those of another
-/// run elsewhere: 2²⁴ xids lie between the first 256.
+/// Clients begin as far apart as possible, whatever their number, and those of another run
+/// elsewhere: 2²⁴ xids lie between the first 256.
 fn first_xid(nonce: u64, clients_made: &AtomicU32) -> u32 {
     let client = clients_made.fetch_add(1, Ordering::Relaxed);
     (key(&[nonce]) as u32).wrapping_add(client.reverse_bits())
@@ -165,7 +141,13 @@ pub fn mount(request: &MountRequest<'_>, dial: &dyn Dial) -> Result<Mounted, Mou
         target: request.target.url.to_string(),
         ip: request.target.address.ip(),
         dial,
-        credential: request.identity.credential(),
+        site: NfsSite {
+            version: request.version,
+            link: export.kind,
+            credential: credential(request.caller),
+            handles: Arc::new(Handles::below(OwnedHandle::NONE)),
+            content: Content::new(0),
+        },
         nonce: nonce_of(request),
         clients_made: AtomicU32::new(0),
     };
@@ -186,10 +168,9 @@ fn attempt(
     source: SourcePort,
 ) -> Result<Mounted, MountError> {
     let failed = |doing| reach.failed(doing, ports.nfs);
-    let client = reach
+    let mut remote = reach
         .client(procedure::service(request.version), ports.nfs, export.kind, source)
-        .map_err(|error| failed("reach NFS")(error.into()))?;
-    let mut remote = Remote::new(client, request.version);
+        .map_err(failed("reach NFS"))?;
     remote.null().map_err(failed("call NFS"))?;
     let root = mount_root(export, request.version, ports, reach, source)?;
     let limits = remote.limits(&root).map_err(failed("ask for the server's limits (FSINFO)"))?;
@@ -199,14 +180,12 @@ fn attempt(
     }
     Ok(Mounted {
         target: reach.target.clone(),
-        version: request.version,
-        kind: export.kind,
+        site: reach.site.clone(),
         ports,
         root,
         limits,
         source,
-        credential: reach.credential.clone(),
-        identity: request.identity.clone(),
+        caller: request.caller.clone(),
         nonce: reach.nonce,
         clients_made: AtomicU32::new(reach.clients_made.load(Ordering::Relaxed)),
     })
@@ -223,48 +202,33 @@ fn mount_root(
     let failed = |doing| reach.failed(doing, ports.mount);
     let mut client = reach
         .client(service, ports.mount, ports.mount_kind, source)
-        .map_err(|error| failed("reach MOUNT")(error.into()))?;
+        .map_err(failed("reach MOUNT"))?;
     let path = Path(&export.path);
-    let results = client
-        .call(Procedure::Mount.number(), &MountArgs { path })
-        .map_err(failed("mount the export"))?;
-    let (reply, flaws) =
-        root_handle(version, &results).map_err(|error| failed("mount the export")(error.into()))?;
-    client.note(flaws);
-    let status = match reply {
-        MountReply::Ok(handle) => {
+    let root = client.call_procedure(Procedure::Mount.number(), &path, |reply| {
+        Ok(match version {
+            NfsVersion::V2 => reply.decode::<Mount1Res>()?.ok().map(OwnedHandle::from),
+            NfsVersion::V3 => reply.decode::<Mount3Res<'_>>()?.ok().map(|ok| ok.handle.into()),
+        })
+    });
+    let status = match root.map_err(failed("mount the export"))? {
+        Ok(handle) => {
             // The server's list of mounts is for people; nothing depends on our leaving it.
-            let _ = client.call(Procedure::Unmount.number(), &UnmountArgs { path });
+            let unmount = Procedure::Unmount.number();
+            let _ = client.call_procedure(unmount, &path, |_| Ok(()));
             return Ok(handle);
         }
-        MountReply::Err(status) => status,
+        Err(status) => status,
     };
-    let exports = client.call(Procedure::Export.number(), &());
+    let exports = client.call_procedure(Procedure::Export.number(), &(), |reply| {
+        let exports: ExportRes<'_> = reply.decode()?;
+        Ok(exports.into_iter().map(|export| export.directory.to_string()).collect())
+    });
     Err(MountError::Export {
         target: reach.target.clone(),
         export: path.to_string(),
         status,
-        exports: exports.map(|results| export_names(&results)).unwrap_or_default(),
+        exports: exports.unwrap_or_default(),
     })
-}
-
-fn root_handle(
-    version: NfsVersion,
-    results: &[u8],
-) -> Result<(MountReply<OwnedHandle>, Flaws), XdrError> {
-    let mut input = XdrIn::tolerant(results);
-    let reply = match version {
-        NfsVersion::V2 => Mount1Res::decode(&mut input)?.map(|ok| ok.handle.into()),
-        NfsVersion::V3 => Mount3Res::decode(&mut input)?.map(|ok| ok.handle.into()),
-    };
-    Ok((reply, input.into_flaws()))
-}
-
-fn export_names(results: &[u8]) -> Vec<String> {
-    let exports = ExportRes::decode(&mut XdrIn::tolerant(results));
-    exports
-        .map(|list| list.into_iter().map(|export| export.directory.to_string()).collect())
-        .unwrap_or_default()
 }
 
 fn transport(kind: LinkKind) -> &'static str {
@@ -277,46 +241,39 @@ fn transport(kind: LinkKind) -> &'static str {
 impl Mounted {
     /// A channel to the export. `stop` ends what is under way on it.
     pub fn remote(&self, dial: &dyn Dial, stop: Arc<AtomicBool>) -> Result<Remote, SetupError> {
-        let channel = dial
-            .dial(self.ports.nfs, self.kind, self.source)
-            .map_err(|error| CallError::from(error).unable_to("reach NFS", self.place()))?;
-        let seed = ClientSeed {
-            service: procedure::service(self.version),
-            credential: self.credential.clone(),
-            first_xid: first_xid(self.nonce, &self.clients_made),
-            stop,
-            log: dial.nonconformities(),
-        };
-        Ok(Remote::new(RpcClient::new(channel, self.kind, seed), self.version))
+        let service = (procedure::service(self.site.version), self.ports.nfs, self.source);
+        let first_xid = first_xid(self.nonce, &self.clients_made);
+        Remote::open(self.site.clone(), service, first_xid, dial, stop)
+            .map_err(|error| CallError::from(error).unable_to("reach NFS", self.target_label()))
     }
 
-    /// What carries the calls, as suites say it.
+    /// The transport of the calls, as suites name it.
     pub fn transport(&self) -> &'static str {
-        match self.kind {
+        match self.site.link {
             LinkKind::Stream => "tcp",
             LinkKind::Datagram => "udp",
         }
     }
 
     /// For messages: the target.
-    pub fn place(&self) -> String {
+    pub fn target_label(&self) -> String {
         format!("target {}", self.target)
     }
 
-    /// What was found, for the disclosure.
+    /// The results, for the disclosure.
     pub fn facts(&self) -> Vec<Setting> {
-        let Ports { nfs, mount, nfs_known_by, mount_known_by, .. } = self.ports;
-        let version = match self.version {
+        let Ports { nfs, mount, nfs_resolved_by, mount_resolved_by, .. } = self.ports;
+        let version = match self.site.version {
             NfsVersion::V2 => 2,
             NfsVersion::V3 => 3,
         };
-        let Identity { uid, gid, .. } = self.identity;
+        let Caller { uid, gid, .. } = self.caller;
         let read = Bytes(u64::from(self.limits.read_bytes_max));
         let write = Bytes(u64::from(self.limits.write_bytes_max));
         vec![
-            Setting::new("NFS", format!("version {version} over {}", transport(self.kind))),
-            Setting::new("NFS service", format!("{nfs}, {}", nfs_known_by.as_str())),
-            Setting::new("MOUNT service", format!("{mount}, {}", mount_known_by.as_str())),
+            Setting::new("NFS", format!("version {version} over {}", transport(self.site.link))),
+            Setting::new("NFS service", format!("{nfs}, {}", nfs_resolved_by.as_str())),
+            Setting::new("MOUNT service", format!("{mount}, {}", mount_resolved_by.as_str())),
             Setting::new("identity", format!("AUTH_SYS, uid {uid}, gid {gid}")),
             Setting::new("transfer limits", format!("READ {read}, WRITE {write}")),
             Setting::new(

@@ -7,7 +7,6 @@ use crate::parameters::NfsVersion;
 use crate::procedure;
 use crate::refusal::{CallError, program_name};
 use crate::wire::rpc::Service;
-use crate::wire::xdr::{Decode, XdrIn};
 use crate::wire::{mount, portmap};
 use plimsoll_protocol::net::{LinkKind, SourcePort};
 
@@ -21,14 +20,14 @@ pub struct Ports {
     /// How to call MOUNT.
     pub mount_kind: LinkKind,
     /// Who knew the port of NFS.
-    pub nfs_known_by: KnownBy,
+    pub nfs_resolved_by: ResolvedBy,
     /// Who knew the port of MOUNT.
-    pub mount_known_by: KnownBy,
+    pub mount_resolved_by: ResolvedBy,
 }
 
 /// Who knew a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownBy {
+pub enum ResolvedBy {
     /// The URL.
     Url,
     /// The portmapper.
@@ -37,8 +36,8 @@ pub enum KnownBy {
     Trial,
 }
 
-impl KnownBy {
-    /// In words.
+impl ResolvedBy {
+    /// For messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Url => "as the URL says",
@@ -57,38 +56,38 @@ pub(super) fn mount_service(version: NfsVersion) -> Service {
     Service { program: mount::PROGRAM, version }
 }
 
-/// Finds both ports; asks the portmapper for what the URL does not say.
+/// Finds both ports; queries the portmapper for those that the URL does not give.
 pub(super) fn find(
     export: &ExportUrl,
     version: NfsVersion,
     reach: &Reach<'_>,
 ) -> Result<Ports, MountError> {
     let ip = reach.ip;
-    let (nfs, nfs_known_by) = match export.port {
-        Some(port) => (port, KnownBy::Url),
-        None => (registered_nfs(export, version, reach)?, KnownBy::Portmapper),
+    let (nfs, nfs_resolved_by) = match export.port {
+        Some(port) => (port, ResolvedBy::Url),
+        None => (registered_nfs(export, version, reach)?, ResolvedBy::Portmapper),
     };
-    let found = |port, mount_kind, mount_known_by| Ports {
+    let ports = |port, mount_kind, mount_resolved_by| Ports {
         nfs: SocketAddr::new(ip, nfs),
         mount: SocketAddr::new(ip, port),
         mount_kind,
-        nfs_known_by,
-        mount_known_by,
+        nfs_resolved_by,
+        mount_resolved_by,
     };
     if let Some(port) = export.mount_port {
-        return Ok(found(port, export.kind, KnownBy::Url));
+        return Ok(ports(port, export.kind, ResolvedBy::Url));
     }
     let service = mount_service(version);
-    let known = match registered(service, export.kind, reach) {
+    let registration = match registered(service, export.kind, reach) {
         Ok(None) => registered(service, other(export.kind), reach)
             .map(|port| port.map(|port| (port, other(export.kind)))),
-        asked => asked.map(|port| port.map(|port| (port, export.kind))),
+        answer => answer.map(|port| port.map(|port| (port, export.kind))),
     };
-    match known {
-        Ok(Some((port, kind))) => Ok(found(port, kind, KnownBy::Portmapper)),
+    match registration {
+        Ok(Some((port, kind))) => Ok(ports(port, kind, ResolvedBy::Portmapper)),
         // A server without a portmapper often serves everything at one port.
         _ if serves_mount(nfs, export.kind, version, reach) => {
-            Ok(found(nfs, export.kind, KnownBy::Trial))
+            Ok(ports(nfs, export.kind, ResolvedBy::Trial))
         }
         Ok(None) => Err(not_registered(service, export.kind, reach)),
         Err(source) => Err(MountError::NoMountPort {
@@ -137,7 +136,7 @@ fn other(kind: LinkKind) -> LinkKind {
     }
 }
 
-/// GETPORT, RFC 1833 §3.2. Asked over TCP, where an absent portmapper is known at once.
+/// GETPORT, RFC 1833 §3.2. Sent over TCP, where an absent portmapper is noticed at once.
 fn registered(
     service: Service,
     kind: LinkKind,
@@ -151,11 +150,9 @@ fn registered(
     let at = portmapper(reach.ip);
     let mut client = reach.client(mapper, at, LinkKind::Stream, SourcePort::Any)?;
     let Service { program, version } = service;
-    let wanted = portmap::Mapping { program, version, protocol, port: 0 };
-    let results = client.call(portmap::Procedure::GetPort.number(), &wanted)?;
-    let mut input = XdrIn::tolerant(&results);
-    let port = u32::decode(&mut input)?;
-    client.note(input.into_flaws());
+    let mapping = portmap::Mapping { program, version, protocol, port: 0 };
+    let get_port = portmap::Procedure::GetPort.number();
+    let port: u32 = client.call_procedure(get_port, &mapping, |reply| reply.decode())?;
     Ok(u16::try_from(port).ok().filter(|port| *port > 0))
 }
 
@@ -164,5 +161,5 @@ fn serves_mount(port: u16, kind: LinkKind, version: NfsVersion, reach: &Reach<'_
     let null = mount::Procedure::Null.number();
     reach
         .client(service, address, kind, SourcePort::Any)
-        .is_ok_and(|mut client| client.call(null, &()).is_ok())
+        .is_ok_and(|mut client| client.call_procedure(null, &(), |_| Ok(())).is_ok())
 }

@@ -1,21 +1,22 @@
 //! Removes a file set: exactly what carries our names below our marker.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::fileset::{EntryName, FileNo};
 use super::super::handles::OwnedHandle;
-use super::super::mounting::{Identity, MountRequest, Mounted, mount};
+use super::super::mounting::{MountRequest, Mounted, mount};
 use super::super::op::{DirNo, LinkNo, SlotNo};
 use super::super::parameters::NfsVersion;
 use super::super::procedure::Call;
-use super::super::refusal::{CallError, NfsStatus};
-use super::super::remote::{Feed, Listing, Remote};
+use super::super::refusal::CallError;
+use super::super::remote::{Entry, Listing, Remote};
 use super::super::validate;
-use super::ours::{Export, Standing};
-use super::{CHANNELS, window};
+use super::CHANNELS;
+use super::ours::{Export, RootState};
 use crate::procedure::Reply;
+use crate::wire::rpc::CallWriter;
+use crate::wire::v3::Status3;
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, ROOT};
@@ -29,7 +30,7 @@ const FOREIGN_NAMED_MAX: usize = 8;
 pub struct Cleaned {
     /// Files and links.
     pub files: u64,
-    /// Things of others that stay, by their paths; the directories around them stay too.
+    /// Foreign objects that stay, by their paths; the directories around them stay too.
     pub foreign: Vec<String>,
 }
 
@@ -40,21 +41,22 @@ pub fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<Cleaned>, SetupError> {
     let mut remote = mounted.remote(dial, dial.stop())?;
-    let found: Standing = data_set::look(&mut Export(&mut remote, mounted))?;
-    let Standing::Ours(root, _) = found else {
+    let state: RootState = data_set::look(&mut Export(&mut remote, mounted))?;
+    let RootState::Ours(root, _) = state else {
         return Ok(None);
     };
-    let failed = |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.place());
+    let failed =
+        |doing: &'static str| move |e: CallError| e.unable_to(doing, mounted.target_label());
     validate::remove_scratch(&mut remote, &root).map_err(failed("remove the scratch directory"))?;
     let entries = remote.list(&root, Listing::Names).map_err(failed("list plimsoll-files"))?;
     let dirs: Vec<DirNo> =
         entries.iter().filter_map(|e| number_of(&e.name, DIR)).map(DirNo).collect();
     let files = AtomicU64::new(0);
     let (tally, total) = (Tally::default(), dirs.len() as u64);
-    let window = window(mounted.kind);
     let each = |remote: &mut Remote, dir: &DirNo| {
-        let foreign = clean_directory(remote, &root, *dir, window, &files)
-            .map_err(|e| e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.place()))?;
+        let foreign = clean_directory(remote, &root, *dir, &files).map_err(|e| {
+            e.unable_to(&format!("remove {ROOT}/{}", dir.name()), mounted.target_label())
+        })?;
         tally.step();
         Ok(foreign)
     };
@@ -77,21 +79,19 @@ pub fn clean(
     Ok(Some(Cleaned { files: files.into_inner(), foreign }))
 }
 
-/// Removes our file set from a target, in whichever version of NFS it serves; answers in words.
+/// Removes our file set from a target, in whichever version of NFS it serves; returns a message.
 pub fn clean_target(
     target: &ResolvedTarget,
     dial: &dyn Dial,
     progress: &mut OnProgress<'_>,
 ) -> Result<String, SetupError> {
     let caller = dial.caller();
-    let identity = Identity { machine: caller.host, uid: caller.uid, gid: caller.gid };
     let request = |version| MountRequest {
         target,
         version,
         transport: LinkKind::Stream,
-        identity: &identity,
+        caller: &caller,
         source: SourcePort::Any,
-        nonce: caller.nonce,
     };
     let mounted = match target.url.query_value("version") {
         Some("2") => mount(&request(NfsVersion::V2), dial),
@@ -102,23 +102,24 @@ pub fn clean_target(
     let Some(cleaned) = clean(&mounted?, dial, progress)? else {
         return Ok(format!("no {ROOT} there, nothing to remove"));
     };
-    let mut words = format!("removed {} files below {ROOT}", cleaned.files);
+    let mut message = format!("removed {} files below {ROOT}", cleaned.files);
     if !cleaned.foreign.is_empty() {
         let named = cleaned.foreign.iter().take(FOREIGN_NAMED_MAX).cloned().collect::<Vec<_>>();
         let more = if named.len() < cleaned.foreign.len() { ", …" } else { "" };
         let names = named.join(", ");
-        words = format!("{words}; {} things not ours stay: {names}{more}", cleaned.foreign.len());
+        message =
+            format!("{message}; {} things not ours stay: {names}{more}", cleaned.foreign.len());
     }
-    Ok(words)
+    Ok(message)
 }
 
-/// Absence is as good, and what holds things of others stays.
+/// An absent directory is fine, and one with foreign objects stays.
 fn is_gone(removed: Result<(), CallError>) -> Result<(), CallError> {
     match removed {
-        Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
-        // Some servers say EXIST or ACCES of a directory that is not empty. What is there then
-        // was listed as foreign.
-        Err(CallError::Status(NfsStatus::NOTEMPTY | NfsStatus::EXIST)) => Ok(()),
+        Err(CallError::Status(Status3::NOENT)) => Ok(()),
+        // Some servers answer EXIST or ACCES for a directory that is not empty. Its content was
+        // listed as foreign.
+        Err(CallError::Status(Status3::NOTEMPTY | Status3::EXIST)) => Ok(()),
         other => other,
     }
 }
@@ -133,8 +134,7 @@ const IN_A_DIRECTORY: [(&str, Numbered); 3] = [
 
 /// The number in a name of ours, which has exactly the form we give it.
 fn number_of(name: &[u8], (prefix, named): (&str, Numbered)) -> Option<u32> {
-    let digits = std::str::from_utf8(name.strip_prefix(prefix.as_bytes())?).ok()?;
-    let number = digits.parse().ok()?;
+    let number = std::str::from_utf8(name.strip_prefix(prefix.as_bytes())?).ok()?.parse().ok()?;
     (named(number).as_bytes() == name).then_some(number)
 }
 
@@ -150,45 +150,25 @@ fn clean_directory(
     remote: &mut Remote,
     root: &OwnedHandle,
     dir: DirNo,
-    window: usize,
     files: &AtomicU64,
 ) -> Result<Vec<String>, CallError> {
-    let Some(found) = remote.find(root, dir.name().as_bytes())? else { return Ok(Vec::new()) };
-    let entries = remote.list(&found.handle, Listing::Names)?;
+    let Some(resolved) = remote.find(root, dir.name().as_bytes())? else { return Ok(Vec::new()) };
+    let entries = remote.list(&resolved.handle, Listing::Names)?;
     let is_ours = |name: &[u8]| IN_A_DIRECTORY.iter().any(|form| number_of(name, *form).is_some());
     let (ours, foreign): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| is_ours(&e.name));
-    let names = ours.into_iter().map(|entry| entry.name).collect();
-    let mut removals = Removals { dir: found.handle, names, name: Vec::new(), files };
-    remote.run(window, &mut removals)?;
+    let version = remote.version();
+    let call = |entry: &Entry, to: CallWriter<'_>| {
+        Call::Remove(&resolved.handle, &entry.name).encode(version, to);
+    };
+    let on_reply = |_, reply: Reply<'_>, _: &mut Vec<&Entry>| {
+        files.fetch_add(u64::from(reply.was_removed()?), Ordering::Relaxed);
+        Ok(())
+    };
+    remote.run(ours.iter().rev().collect(), call, on_reply).map_err(|(error, _)| error)?;
     if foreign.is_empty() {
         is_gone(remote.remove_dir(root, dir.name().as_bytes()))?;
     }
     Ok(foreign.iter().map(|entry| path(Some(dir), &entry.name)).collect())
-}
-
-struct Removals<'a> {
-    dir: OwnedHandle,
-    names: VecDeque<Vec<u8>>,
-    name: Vec<u8>,
-    files: &'a AtomicU64,
-}
-
-impl Feed for Removals<'_> {
-    fn next(&mut self) -> Option<(u32, Call<'_>)> {
-        self.name = self.names.pop_front()?;
-        Some((0, Call::Remove(&self.dir, &self.name)))
-    }
-
-    fn on_reply(&mut self, _: u32, reply: Reply<'_>) -> Result<(), CallError> {
-        match reply.removed().map_err(CallError::from) {
-            Ok(_) => {
-                self.files.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

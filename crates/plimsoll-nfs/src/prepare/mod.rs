@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | `ours` | our directory on an export, for what data sets share, and the room a set needs |
 //! | `directory` | the work on one directory, pipelined |
-//! | `finding` | the set as another host has brought it there |
-//! | `clean` | the way back |
+//! | `finding` | the set as another host has prepared it |
+//! | `clean` | removing the set |
 //! | `points` | what happens before each load point, and the workload it hands over |
 
 mod clean;
@@ -15,18 +15,18 @@ mod finding;
 mod ours;
 mod points;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_model::units::Bytes;
 
 use self::directory::{DirectoryDone, Shared};
-use self::ours::{Export, Standing};
+use self::ours::{Export, RootState};
 use super::fileset::{Content, FileSet, FileSetMarker};
 use super::handles::{Handles, OwnedHandle};
 use super::mounting::Mounted;
-use super::op::{Accessed, DirNo};
-use super::refusal::CallError;
+use super::op::{Accessed, DirNo, LinkNo};
 use super::remote::Remote;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::data_set;
@@ -36,17 +36,12 @@ pub use self::clean::{Cleaned, clean, clean_target};
 pub use self::ours::SPARE_BYTES;
 pub use self::points::{NfsPreparation, PreparationRequest};
 
-/// Channels that work on a server at once, when nothing else is said.
+/// Channels that work on a server at once by default.
 pub const CHANNELS: usize = 4;
-/// Bytes of one WRITE on a stream at most: beyond it nothing gets faster.
+/// Most bytes of one WRITE on a stream: more makes nothing faster.
 const CHUNK_BYTES_MAX: u32 = 64 * 1024;
 /// Bytes of one WRITE as a datagram: one lost fragment loses all of it.
 const DATAGRAM_CHUNK_BYTES: u32 = 8 * 1024;
-/// Calls in flight on a stream.
-const WINDOW: usize = 16;
-/// Datagrams in flight on one channel: what all channels have there fits into the receive buffer
-/// that a socket has by default, 208 KiB, so that none is lost.
-const DATAGRAM_WINDOW: usize = 2;
 /// Directories (5 MiB each) between two updates of the marker.
 const MARKER_EVERY: u32 = 16;
 
@@ -63,10 +58,10 @@ pub struct Order<'a> {
     pub channels: usize,
 }
 
-/// What this process knows to be in order on a server.
+/// What this process has prepared on a server.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// So much of the numbering.
+pub struct PreparedSet {
+    /// The prepared part of the numbering.
     pub set: FileSet,
     /// Its handles.
     pub handles: Arc<Handles>,
@@ -88,46 +83,46 @@ pub fn open(
     order: &Order<'_>,
 ) -> Result<Opened, SetupError> {
     let (export, seed) = (&mut Export(remote, mounted), order.content.seed());
-    let standing: Standing = data_set::look(export)?;
-    if let Some(marker) = standing.marker() {
+    let state: RootState = data_set::look(export)?;
+    if let Some(marker) = state.marker() {
         data_set::check_seed(export, marker.seed(), seed)?;
     }
-    let held = set_of(&standing);
-    ours::need(order.set, held, order.growth).check(export)?;
-    let marker = FileSetMarker::new(seed, held);
-    let root = data_set::open(export, standing, &marker)?;
+    let existing = set_of(&state);
+    ours::need(order.set, existing, order.growth).check(export)?;
+    let marker = FileSetMarker::new(seed, existing);
+    let root = data_set::open(export, state, &marker)?;
     Ok(Opened { root, marker })
 }
 
 /// What lies on a server already.
-fn held(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
+fn existing_set(remote: &mut Remote, mounted: &Mounted) -> Result<FileSet, SetupError> {
     Ok(set_of(&data_set::look(&mut Export(remote, mounted))?))
 }
 
-fn set_of(standing: &Standing) -> FileSet {
-    standing.marker().map_or(FileSet::new(0), FileSetMarker::set)
+fn set_of(state: &RootState) -> FileSet {
+    state.marker().map_or(FileSet::new(0), FileSetMarker::set)
 }
 
 /// Brings the set on a server into the state a load point begins with: every file there with its
-/// size, no slot. What is `known` is only cut back to size.
+/// size, no slot. What `prepared` has is only cut back to size.
 pub fn prepare(
     mounted: &Mounted,
     dial: &dyn Dial,
     order: &Order<'_>,
     opened: Opened,
-    known: Option<&Known>,
+    prepared: Option<&PreparedSet>,
     progress: &mut OnProgress<'_>,
-) -> Result<Known, SetupError> {
+) -> Result<PreparedSet, SetupError> {
     let tally = Tally::default();
     let shared = Shared {
         set: order.set,
         content: order.content,
         root: &opened.root,
-        chunk_bytes: chunk_bytes(mounted),
-        window: window(mounted.kind),
+        chunk_bytes: chunk_bytes(mounted, mounted.limits.write_bytes_max),
         tally: &tally,
     };
-    let jobs: Vec<Job> = (0..order.set.directories()).map(|n| job(order.set, known, n)).collect();
+    let jobs: Vec<Job> =
+        (0..order.set.directories()).map(|n| job(order.set, prepared, n)).collect();
     let mut site = Site {
         mounted,
         dial,
@@ -141,72 +136,54 @@ pub fn prepare(
     let open = |stop: &Arc<AtomicBool>| mounted.remote(dial, Arc::clone(stop));
     let pool = ChannelPool { open: &open, channels: order.channels };
     let each = |remote: &mut Remote, job: &Job| {
-        let done = match job {
-            Job::Build { dir, .. } => directory::build(remote, &shared, *dir),
-            Job::Restore { dir, known } => directory::restore(remote, &shared, *dir, known.clone()),
+        let done = match &job.prepared {
+            None => directory::build(remote, &shared, job.dir),
+            Some(prepared) => directory::restore(remote, &shared, job.dir, prepared),
         };
-        done.map_err(|(error, doing)| error.unable_to(&doing, mounted.place()))
+        done.map_err(|(error, doing)| error.unable_to(&doing, mounted.target_label()))
     };
-    let total = jobs.iter().map(Job::files).sum();
+    let total = jobs.iter().map(|job| job.files).sum();
     let report = Report { tally: &tally, doing: "writing files", total, progress };
     pool.work(&jobs, each, |at, done| site.on_done(at, done), report)?;
-    site.finish(known)
+    site.finish(prepared)
 }
 
 /// One directory's work.
 #[derive(Clone, Debug)]
-enum Job {
-    Build { dir: DirNo, files: u64 },
-    Restore { dir: DirNo, known: DirectoryDone },
+struct Job {
+    dir: DirNo,
+    /// Those that are looked at.
+    files: u64,
+    /// The directory as it was in order before; `None` if its state is unknown.
+    prepared: Option<DirectoryDone>,
 }
 
-impl Job {
-    fn files(&self) -> u64 {
-        match self {
-            Self::Build { files, .. } => *files,
-            Self::Restore { known, .. } => known.files.len() as u64,
-        }
-    }
-}
-
-fn job(set: FileSet, known: Option<&Known>, number: u32) -> Job {
+fn job(set: FileSet, prepared: Option<&PreparedSet>, number: u32) -> Job {
     let dir = DirNo(number);
     let files = set.files_of(dir);
-    let build = Job::Build { dir, files: files.len() as u64 };
-    let Some(known) = known.filter(|known| known.set.files_of(dir).end >= files.end) else {
-        return build;
-    };
-    let handles = &known.handles;
-    let first = FileSet::new(files.start).accessed();
-    let here = (first..FileSet::new(files.end).accessed()).map(Accessed);
-    match (handles.dirs.get(number as usize), handles.links.get(number as usize)) {
-        (Some(handle), Some(link)) => Job::Restore {
-            dir,
-            known: DirectoryDone {
-                handle: *handle,
-                link: *link,
-                files: here.filter_map(|a| Some((a, *handles.file(a)?))).collect(),
-                verifier: None,
-            },
-        },
-        _ => build,
-    }
+    let prepared = prepared
+        .filter(|prepared| prepared.set.files_of(dir).end >= files.end)
+        .and_then(|prepared| done_before(&prepared.handles, dir, &files));
+    let looked_at = prepared.as_ref().map_or(files.len(), |done| done.files.len());
+    Job { dir, files: looked_at as u64, prepared }
 }
 
-fn chunk_bytes(mounted: &Mounted) -> u32 {
-    let most = match mounted.kind {
+fn done_before(handles: &Handles, dir: DirNo, files: &Range<u32>) -> Option<DirectoryDone> {
+    let accessed = |files| FileSet::new(files).accessed();
+    let here = (accessed(files.start)..accessed(files.end)).map(Accessed);
+    Some(DirectoryDone {
+        files: here.filter_map(|a| Some((a, *handles.file(a)?))).collect(),
+        ..DirectoryDone::new(*handles.dir(dir)?, *handles.link(LinkNo(dir.0))?)
+    })
+}
+
+/// Bytes of one READ or WRITE, of which the server takes at most `limit`.
+fn chunk_bytes(mounted: &Mounted, limit: u32) -> u32 {
+    let most = match mounted.site.link {
         LinkKind::Stream => CHUNK_BYTES_MAX,
         LinkKind::Datagram => DATAGRAM_CHUNK_BYTES,
     };
-    mounted.limits.write_bytes_max.min(most)
-}
-
-/// Calls in flight on one channel.
-fn window(kind: LinkKind) -> usize {
-    match kind {
-        LinkKind::Stream => WINDOW,
-        LinkKind::Datagram => DATAGRAM_WINDOW,
-    }
+    limit.min(most)
 }
 
 /// The set on one server, while it is worked on.
@@ -235,28 +212,20 @@ impl Site<'_> {
         data_set::write_marker(&mut Export(&mut remote, self.mounted), &self.root, &self.marker)
     }
 
-    fn finish(mut self, known: Option<&Known>) -> Result<Known, SetupError> {
+    fn finish(mut self, prepared: Option<&PreparedSet>) -> Result<PreparedSet, SetupError> {
         self.mark()?;
-        if let Some(known) = known.filter(|known| known.set.files() >= self.set.files()) {
-            return Ok(known.clone());
+        if let Some(prepared) = prepared.filter(|prepared| prepared.set.files() >= self.set.files())
+        {
+            return Ok(prepared.clone());
         }
-        let done: Vec<DirectoryDone> = self.done.into_iter().flatten().collect();
-        let handles = Handles {
-            root: self.root,
-            dirs: done.iter().map(|dir| dir.handle).collect(),
-            links: done.iter().map(|dir| dir.link).collect(),
-            files: done.iter().flat_map(|dir| &dir.files).map(|(_, handle)| *handle).collect(),
-        };
-        Ok(Known { set: self.set, handles: Arc::new(handles) })
+        let mut handles = Handles::below(self.root);
+        self.done.into_iter().flatten().for_each(|directory| directory.add_to(&mut handles));
+        Ok(PreparedSet { set: self.set, handles: Arc::new(handles) })
     }
 
     fn on_done(&mut self, at: usize, done: DirectoryDone) -> Result<(), SetupError> {
-        if let (Some(before), Some(now)) = (self.verifier, done.verifier)
-            && before != now
-        {
-            return Err(CallError::Restarted.unable_to("write the file set", self.mounted.place()));
-        }
-        self.verifier = self.verifier.or(done.verifier);
+        directory::check_verifier(&mut self.verifier, done.verifier)
+            .map_err(|e| e.unable_to("write the file set", self.mounted.target_label()))?;
         self.done[at] = Some(done);
         while self.done.get(self.complete as usize).is_some_and(Option::is_some) {
             self.complete += 1;

@@ -1,7 +1,7 @@
 //! Our directory on an export, as what all data sets share reaches it, and the room a set needs.
 
 use plimsoll_model::units::Bytes;
-use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Tree, Words};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Terms, Tree};
 use plimsoll_protocol::net::SetupError;
 
 use crate::fileset::{FileNo, FileSet, FileSetMarker};
@@ -12,7 +12,7 @@ use crate::refusal::CallError;
 use crate::remote::{Listing, Remote};
 
 /// What an export has under [`ROOT`].
-pub(super) type Standing = data_set::Standing<OwnedHandle, FileSetMarker>;
+pub(super) type RootState = data_set::RootState<OwnedHandle, FileSetMarker>;
 
 /// An export over one channel.
 pub(super) struct Export<'a>(pub &'a mut Remote, pub &'a Mounted);
@@ -21,8 +21,8 @@ impl Tree for Export<'_> {
     type Root = OwnedHandle;
     type File = OwnedHandle;
     type Error = CallError;
-    const WORDS: Words = Words {
-        held: ("a file set", "it"),
+    const TERMS: Terms = Terms {
+        subject: ("a file set", "it"),
         elsewhere: "export",
         needed: "the file set and what the run appends",
         less: "lower the load, or scale the file set down with --profile quick or the profile's \
@@ -38,12 +38,11 @@ impl Tree for Export<'_> {
     }
 
     fn names(&mut self, root: &OwnedHandle) -> Result<Vec<Vec<u8>>, CallError> {
-        let entries = self.0.list(root, Listing::Names)?;
-        Ok(entries.into_iter().map(|entry| entry.name).collect())
+        Ok(self.0.list(root, Listing::Names)?.into_iter().map(|entry| entry.name).collect())
     }
 
     fn find(&mut self, dir: &OwnedHandle, name: &str) -> Result<Option<OwnedHandle>, CallError> {
-        Ok(self.0.find(dir, name.as_bytes())?.map(|found| found.handle))
+        Ok(self.0.find(dir, name.as_bytes())?.map(|resolved| resolved.handle))
     }
 
     fn read(&mut self, file: &OwnedHandle, bytes: u32) -> Result<Vec<u8>, CallError> {
@@ -65,12 +64,12 @@ impl Tree for Export<'_> {
         Ok(Space { bytes: space.available_bytes, files: space.available_files })
     }
 
-    fn place(&self) -> String {
-        self.1.place()
+    fn location(&self) -> String {
+        self.1.target_label()
     }
 
     fn unable_to(&self, doing: &str, error: CallError) -> SetupError {
-        error.unable_to(doing, self.1.place())
+        error.unable_to(doing, self.1.target_label())
     }
 }
 
@@ -79,11 +78,11 @@ pub const SPARE_BYTES: u64 = 64 * 1024 * 1024;
 /// Files of the pattern of sizes.
 const PATTERN_FILES: u32 = 100;
 
-/// For the files of `set` beyond those of `held`, and for what the run itself appends.
-pub(super) fn need(set: FileSet, held: FileSet, growth: Bytes) -> Need {
+/// Room for the files of `set` beyond those of `existing_set`, and for what the run itself appends.
+pub(super) fn need(set: FileSet, existing: FileSet, growth: Bytes) -> Need {
     Need {
-        files: u64::from(set.files().saturating_sub(held.files())),
-        bytes: disk_bytes(set).saturating_sub(disk_bytes(held)),
+        files: u64::from(set.files().saturating_sub(existing.files())),
+        bytes: disk_bytes(set).saturating_sub(disk_bytes(existing)),
         growth,
         spare: SPARE_BYTES,
     }
@@ -107,7 +106,7 @@ mod tests {
         let (hundred, all) = (FileSet::new(100), FileSet::new(1_000));
         // 67 of a hundred files have less than a block or one; 33 are multiples of it.
         let files = 67 * 4 + 10 * 8 + 8 * 16 + 5 * 32 + 4 * 64 + 3 * 128 + 2 * 256 + 1024;
-        let missing = |set, held| need(set, held, Bytes(0)).bytes;
+        let missing = |set, existing| need(set, existing, Bytes(0)).bytes;
         assert_eq!(missing(hundred, FileSet::new(0)), files * 1024 + 3 * 4096);
         assert_eq!(missing(all, all), 0);
         assert_eq!(missing(hundred, all), 0);

@@ -4,20 +4,21 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::ClientSeat;
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::interface::ClientContext;
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::outcome::OpNames;
+use plimsoll_model::page_cache::AccessPattern;
 use plimsoll_model::suite::{Conditioning, RATE_OPS_PER_S_MAX};
 use plimsoll_model::units::{Bytes, Nanos};
 use plimsoll_protocol::data_set::{self, Space};
 use plimsoll_protocol::net::{
-    Dial, GoOn, LinkKind, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
+    Dial, GoOn, OnProgress, PointPreparation, Room, SetupError, SetupProgress,
 };
 
 use super::ours::{Export, need};
-use super::{CHANNELS, CHUNK_BYTES_MAX, DATAGRAM_CHUNK_BYTES, Known, Order, finding};
+use super::{CHANNELS, Order, PreparedSet, finding};
 use crate::fileset::{Content, FileSet};
 use crate::handles::Handles;
 use crate::mounting::Mounted;
@@ -28,19 +29,19 @@ use crate::script::{NfsScript, ScriptPlan};
 use crate::session::{NfsSession, NfsSite};
 use crate::validate;
 
-/// Load in ops/s that the file set is made for when the load is not a rate: what a server of
-/// today reaches, as far as it can be known beforehand.
+/// Load in ops/s that the file set is made for when the load is not a rate: a guess at what a
+/// server of today reaches.
 const CLOSED_LOAD_OPS_PER_S: f64 = 1_000.0;
 
 /// What a preparation is made from.
 pub struct PreparationRequest {
     /// The exports, in the order of the targets.
     pub mounts: Vec<Mounted>,
-    /// As the suite says.
+    /// From the suite.
     pub workload: NfsWorkload,
     /// Scale of the profile.
     pub scale: f64,
-    /// How long a load point lasts, warm-up included: files grow by so much.
+    /// How long a load point lasts, warm-up included: files grow during that time.
     pub point: Nanos,
     /// Seed of the run.
     pub seed: u64,
@@ -48,7 +49,7 @@ pub struct PreparationRequest {
     pub conditioning: Conditioning,
 }
 
-/// The servers of a run, and how far each is.
+/// The servers of a run, and the state of each.
 pub struct NfsPreparation {
     sites: Vec<Site>,
     workload: NfsWorkload,
@@ -56,14 +57,14 @@ pub struct NfsPreparation {
     scale: f64,
     point: Nanos,
     seed: u64,
-    /// Highest load per server that there is room for, where it was asked.
+    /// Highest load per server that there is room for, if it was queried.
     room_ops_per_s: Option<f64>,
 }
 
 struct Site {
     mounted: Mounted,
     is_validated: bool,
-    known: Option<Known>,
+    prepared: Option<PreparedSet>,
     warmth: Warmth,
 }
 
@@ -74,7 +75,7 @@ impl NfsPreparation {
         let site = |mounted| Site {
             mounted,
             is_validated: false,
-            known: None,
+            prepared: None,
             warmth: Warmth::new(conditioning),
         };
         Self {
@@ -90,8 +91,7 @@ impl NfsPreparation {
 
     /// The set that each of the servers holds for `load`: the load is split equally over them.
     pub fn set_for(&self, load: &Load) -> FileSet {
-        let ops_per_s = self.ops_per_s(load);
-        FileSet::for_load(ops_per_s, self.workload.mib_per_op_per_s, self.scale)
+        FileSet::for_load(self.ops_per_s(load), self.workload.mib_per_op_per_s, self.scale)
     }
 
     fn ops_per_s(&self, load: &Load) -> f64 {
@@ -122,11 +122,11 @@ impl NfsPreparation {
         Bytes((ops_per_s * appended_bytes) as u64)
     }
 
-    /// The highest load that fits into `space` beside what is held there.
-    fn load_max(&self, space: &Space, held: FileSet) -> f64 {
+    /// The highest load that fits into `space` in addition to `existing`.
+    fn load_max(&self, space: &Space, existing: FileSet) -> f64 {
         let fits = |ops_per_s: &f64| {
             let set = FileSet::for_load(*ops_per_s, self.workload.mib_per_op_per_s, self.scale);
-            need(set, held, self.growth(*ops_per_s)).fits(space)
+            need(set, existing, self.growth(*ops_per_s)).fits(space)
         };
         // To a twentieth, and one below: nothing is known of a server's own needs.
         let loads = std::iter::successors(Some(RATE_OPS_PER_S_MAX), |load| Some(load / 1.05));
@@ -138,7 +138,7 @@ impl PointPreparation for NfsPreparation {
     fn probe(&mut self, dial: &dyn Dial) -> Result<(), SetupError> {
         self.sites.iter().try_for_each(|site| {
             let mut remote = site.mounted.remote(dial, dial.stop())?;
-            remote.null().map_err(|e| e.unable_to("call NFS", site.mounted.place()))
+            remote.null().map_err(|e| e.unable_to("call NFS", site.mounted.target_label()))
         })
     }
 
@@ -146,12 +146,12 @@ impl PointPreparation for NfsPreparation {
         let mut least: Option<Room> = None;
         for site in &self.sites {
             let mut remote = site.mounted.remote(dial, dial.stop())?;
-            let held = super::held(&mut remote, &site.mounted)?;
+            let existing = super::existing_set(&mut remote, &site.mounted)?;
             let space = data_set::space_of(&mut Export(&mut remote, &site.mounted))?;
-            let load_max_ops_per_s = self.load_max(&space, held) * self.servers();
-            let (free, place) = (Bytes(space.bytes), site.mounted.place().to_string());
+            let load_max_ops_per_s = self.load_max(&space, existing) * self.servers();
+            let (free, location) = (Bytes(space.bytes), site.mounted.target_label().to_string());
             if least.as_ref().is_none_or(|room| load_max_ops_per_s < room.load_max_ops_per_s) {
-                least = Some(Room { load_max_ops_per_s, free, place });
+                least = Some(Room { load_max_ops_per_s, free, location });
             }
         }
         self.room_ops_per_s = least.as_ref().map(|room| room.load_max_ops_per_s / self.servers());
@@ -196,8 +196,9 @@ impl PointPreparation for NfsPreparation {
             .sites
             .iter_mut()
             .map(|site| {
-                let known = finding::find(&site.mounted, dial, (set, seed), site.known.as_ref())?;
-                let handles = Arc::clone(&site.known.insert(known).handles);
+                let prepared =
+                    finding::find(&site.mounted, dial, (set, seed), site.prepared.as_ref())?;
+                let handles = Arc::clone(&site.prepared.insert(prepared).handles);
                 Ok(site.for_sessions(handles, &self.content))
             })
             .collect::<Result<_, SetupError>>()?;
@@ -207,16 +208,10 @@ impl PointPreparation for NfsPreparation {
 
 impl Site {
     fn for_sessions(&self, handles: Arc<Handles>, content: &Content) -> NfsSite {
-        NfsSite {
-            version: self.mounted.version,
-            link: self.mounted.kind,
-            credential: self.mounted.credential.clone(),
-            handles,
-            content: content.clone(),
-        }
+        NfsSite { handles, content: content.clone(), ..self.mounted.site.clone() }
     }
 
-    /// Frees what the last point appended, where too little is free for the next beside it.
+    /// Frees what the last point appended if too little is free for the next one.
     fn cut_back(
         &mut self,
         remote: &mut Remote,
@@ -224,10 +219,10 @@ impl Site {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
-        let Some(known) = &self.known else { return Ok(()) };
-        let order = Order { set: known.set, growth: Bytes(0), ..*order };
+        let Some(prepared) = &self.prepared else { return Ok(()) };
+        let order = Order { set: prepared.set, growth: Bytes(0), ..*order };
         let opened = super::open(remote, &self.mounted, &order)?;
-        super::prepare(&self.mounted, dial, &order, opened, Some(known), progress).map(drop)
+        super::prepare(&self.mounted, dial, &order, opened, Some(prepared), progress).map(drop)
     }
 
     fn ready(
@@ -243,31 +238,31 @@ impl Site {
             remote = self.mounted.remote(dial, dial.stop())?;
         }
         let opened = match super::open(&mut remote, &self.mounted, order) {
-            Err(SetupError::Unusable(_)) if self.known.is_some() => {
+            Err(SetupError::Unusable(_)) if self.prepared.is_some() => {
                 self.cut_back(&mut remote, order, dial, progress)?;
                 super::open(&mut remote, &self.mounted, order)?
             }
             opened => opened?,
         };
-        if self.known.as_ref().is_some_and(|known| known.handles.root != opened.root) {
+        if self.prepared.as_ref().is_some_and(|prepared| prepared.handles.root != opened.root) {
             // Somebody removed the set and made another one.
-            self.known = None;
-            self.warmth = Warmth::new(self.warmth.wanted);
+            self.prepared = None;
+            self.warmth = Warmth::new(self.warmth.conditioning);
         }
         if !self.is_validated {
-            data_set::tell_validating(progress)?;
+            data_set::report_validating(progress)?;
             validate::validate(&mut remote, &self.mounted, &opened.root)?;
             self.is_validated = true;
         }
         drop(remote);
-        let known = self.known.as_ref();
-        let known = super::prepare(&self.mounted, dial, order, opened, known, progress)?;
-        Ok(Arc::clone(&self.known.insert(known).handles))
+        let prepared = self.prepared.as_ref();
+        let prepared = super::prepare(&self.mounted, dial, order, opened, prepared, progress)?;
+        Ok(Arc::clone(&self.prepared.insert(prepared).handles))
     }
 }
 
-/// Files between two words of progress.
-const TELL_EVERY: usize = 64;
+/// Files between two reports of progress.
+const REPORT_EVERY: usize = 64;
 
 /// What of a server's files has been read.
 ///
@@ -276,18 +271,18 @@ const TELL_EVERY: usize = 64;
 #[derive(Debug)]
 struct Warmth {
     /// What the suite wants.
-    pub wanted: Conditioning,
+    pub conditioning: Conditioning,
     /// Accessed files from the first on that were read; the numbering grows with the load.
     read: usize,
 }
 
 impl Warmth {
     /// Nothing has been read.
-    const fn new(wanted: Conditioning) -> Self {
-        Self { wanted, read: 0 }
+    const fn new(conditioning: Conditioning) -> Self {
+        Self { conditioning, read: 0 }
     }
 
-    /// Reads what the set has and was not read yet, where the suite wants it warm.
+    /// Reads those files of the set that were not read yet, if the suite requires a warm cache.
     fn warm(
         &mut self,
         mounted: &Mounted,
@@ -296,14 +291,14 @@ impl Warmth {
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
         let total = handles.files.len();
-        if self.wanted != Conditioning::Warm || self.read >= total {
+        if self.conditioning != Conditioning::Warm || self.read >= total {
             return Ok(());
         }
         let mut remote = mounted.remote(dial, dial.stop())?;
-        let chunk = chunk_bytes(mounted);
+        let chunk = super::chunk_bytes(mounted, mounted.limits.read_bytes_max);
         let mut bytes = 0;
         for number in self.read..total {
-            if number % TELL_EVERY == 0 {
+            if number % REPORT_EVERY == 0 {
                 let (doing, bytes) = ("reading files", Bytes(bytes));
                 let at = SetupProgress { doing, done: number as u64, total: total as u64, bytes };
                 if progress(at) == GoOn::No {
@@ -330,22 +325,13 @@ fn read_file(
     while offset < file.bytes() {
         let want = u64::from(chunk).min(file.bytes() - offset) as u32;
         let read = remote.read(handle, offset, want);
-        let read = read.map_err(|e| e.unable_to("read a file", mounted.place()))?;
+        let read = read.map_err(|e| e.unable_to("read a file", mounted.target_label()))?;
         if read.count == 0 {
             break;
         }
         offset += u64::from(read.count);
     }
     Ok(offset)
-}
-
-/// Bytes of one READ.
-fn chunk_bytes(mounted: &Mounted) -> u32 {
-    let most = match mounted.kind {
-        LinkKind::Stream => CHUNK_BYTES_MAX,
-        LinkKind::Datagram => DATAGRAM_CHUNK_BYTES,
-    };
-    mounted.limits.read_bytes_max.min(most).max(1)
 }
 
 /// Everything the clients of a load point share.
@@ -355,7 +341,7 @@ struct NfsLoad {
     sites: Vec<NfsSite>,
     /// What the clients do.
     plan: Arc<ScriptPlan>,
-    /// As the suite says.
+    /// From the suite.
     workload: NfsWorkload,
 }
 
@@ -376,10 +362,14 @@ impl Workload for NfsLoad {
         Some(self.plan.files().bytes() * self.sites.len() as u64)
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
+    fn access_pattern(&self) -> Option<AccessPattern> {
+        Some(self.plan.access_pattern(self.sites.len() as u64))
+    }
+
+    fn run_worker(&self, context: WorkerContext<'_>) {
         let sites: Vec<Rc<NfsSite>> = self.sites.iter().cloned().map(Rc::new).collect();
         let outstanding_max = self.workload.outstanding_max;
-        seat.drive(|client: ClientSeat| {
+        context.drive(|client: ClientContext| {
             let site = sites[client.endpoint % sites.len()].clone();
             let session = NfsSession::new(site, client, outstanding_max);
             (session, NfsScript::new(self.plan.clone(), client.client))

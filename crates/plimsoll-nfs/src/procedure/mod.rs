@@ -1,9 +1,9 @@
-//! The procedures of NFS, the same for both versions: from a call to its bytes, from the bytes of
-//! a reply to what it says. The measured session and set-up both go through here.
+//! The procedures of NFS, the same for both versions: from a call to its bytes, from the bytes of a
+//! reply to its results. The measured session and set-up both go through here.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `results` | what the results of a procedure say |
+//! | `results` | the results of a procedure |
 //! | `v2`, `v3` | calls and results in the messages of a version |
 
 pub(crate) mod results;
@@ -20,6 +20,7 @@ use super::wire::flaws::{Flaw, Flaws};
 use super::wire::rpc::{CallWriter, Service};
 use super::wire::v2::Status2;
 use super::wire::v3::{Handle, Status3};
+use super::wire::xdr::Decode;
 
 /// Mode of the files made.
 pub const FILE_MODE: u32 = 0o644;
@@ -59,7 +60,7 @@ pub enum Call<'a> {
     RemoveDir(&'a OwnedHandle, &'a [u8]),
     /// Gives another name within the directory: from, to.
     Rename(&'a OwnedHandle, &'a [u8], &'a [u8]),
-    /// Names in a directory, in so many bytes.
+    /// Names in a directory, in at most this many bytes.
     ReadDir(&'a OwnedHandle, Cookie, u32),
     /// Names in a directory with attributes and handles; in NFSv2 names alone.
     ReadDirPlus(&'a OwnedHandle, Cookie, u32),
@@ -87,7 +88,7 @@ impl Call<'_> {
 pub struct Cookie {
     /// Of the last entry; 0 begins.
     pub number: u64,
-    /// The server's word that cookies are still valid (NFSv3).
+    /// The server's verifier that cookies are still valid (NFSv3).
     pub verifier: [u8; 8],
 }
 
@@ -99,8 +100,8 @@ pub(crate) fn service(version: NfsVersion) -> Service {
     }
 }
 
-/// Results of a procedure, behind the head of the reply, read by the version that was called. Who
-/// made the call knows what they are.
+/// Results of a procedure, after the head of the reply, read by the version that was called. The
+/// caller knows their type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply<'m> {
     version: NfsVersion,
@@ -128,7 +129,15 @@ impl<'m> Reply<'m> {
         Self { version, results: Results { bytes, flaws } }
     }
 
-    /// Something that decides nothing is wrong with it.
+    /// As a type of one's own, to its end.
+    pub(crate) fn decode<T: Decode<'m>>(self) -> Result<T, ReplyError> {
+        let mut input = self.results.read();
+        let value = T::decode(&mut input)?;
+        self.results.end(input);
+        Ok(value)
+    }
+
+    /// It has a flaw that does not change its meaning.
     pub(crate) fn note(self, flaw: Flaw) {
         let mut flaws = self.results.flaws.get();
         flaws.note(flaw);
@@ -150,7 +159,7 @@ impl<'m> Reply<'m> {
         /// Of SETATTR: attributes of the object.
         fn set_attributes -> Option<Attributes>;
         /// Of LOOKUP.
-        fn looked_up -> Found<Handle<'m>>;
+        fn looked_up -> LookupResult<Handle<'m>>;
         /// Of READLINK.
         fn link_text -> LinkText<'m>;
         /// Of READ.
@@ -171,6 +180,14 @@ impl<'m> Reply<'m> {
         fn limits -> Limits;
         /// Of READDIR.
         fn page -> Page<'m>;
+    }
+
+    /// Of REMOVE, with absence as an answer: false.
+    pub(crate) fn was_removed(self) -> Result<bool, ReplyError> {
+        match self.removed() {
+            Err(ReplyError::Status { code, .. }) if code == Status3::NOENT.0 => Ok(false),
+            removed => removed.map(|_| true),
+        }
     }
 
     /// Of READDIRPLUS.

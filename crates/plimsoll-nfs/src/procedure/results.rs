@@ -1,5 +1,4 @@
-//! What the results of a procedure say, in both versions. Data, names and handles lie in the message
-//! still.
+//! The results of a procedure, in both versions. Data, names and handles lie in the message still.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,7 +11,7 @@ use crate::wire::v3::{Handle, StableHow};
 use crate::wire::xdr::{ListIter, XdrError, XdrIn};
 use crate::wire::{v2 as wire2, v3 as wire3};
 
-/// Results of a procedure as they came, and what is noted of them while they are read.
+/// Results of a procedure as they came, and the flaws noted while they are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Results<'m> {
     pub(crate) bytes: &'m [u8],
@@ -26,14 +25,14 @@ impl<'m> Results<'m> {
         XdrIn::tolerant(self.bytes)
     }
 
-    /// Everything that somebody wants of them has been read.
+    /// Everything that is needed of them has been read.
     #[inline]
     pub(crate) fn end(self, input: XdrIn<'m>) {
         self.flaws.set(self.flaws.get().and(input.into_flaws()));
     }
 }
 
-/// Why a reply says nothing else.
+/// Why a reply has no results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyError {
     /// The procedure failed with this status.
@@ -87,7 +86,7 @@ pub struct Attributes {
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<H = OwnedHandle> {
+pub struct LookupResult<H = OwnedHandle> {
     /// Its handle.
     pub handle: H,
     /// Its attributes, when the server gave them.
@@ -95,11 +94,11 @@ pub struct Found<H = OwnedHandle> {
     pub(crate) dir_attributes: Option<Attributes>,
 }
 
-impl Found<Handle<'_>> {
+impl LookupResult<Handle<'_>> {
     /// To be kept.
-    pub(crate) fn owned(self) -> Found {
+    pub(crate) fn owned(self) -> LookupResult {
         let Self { handle, attributes, dir_attributes } = self;
-        Found { handle: handle.into(), attributes, dir_attributes }
+        LookupResult { handle: handle.into(), attributes, dir_attributes }
     }
 }
 
@@ -107,11 +106,11 @@ impl Found<Handle<'_>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     pub(crate) attributes: Option<Attributes>,
-    /// Bits of the accesses asked for.
+    /// Bits of the requested accesses that are granted.
     pub(crate) access: u32,
 }
 
-/// What a symbolic link says.
+/// The text of a symbolic link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkText<'m> {
     pub(crate) attributes: Option<Attributes>,
@@ -123,7 +122,7 @@ pub(crate) struct LinkText<'m> {
 pub(crate) struct ReadData<'m> {
     pub(crate) attributes: Option<Attributes>,
     pub(crate) data: &'m [u8],
-    /// How many bytes the server says there are.
+    /// The number of bytes that the server reports.
     pub(crate) count: u32,
     /// The file ends here (NFSv3).
     pub(crate) is_end: Option<bool>,
@@ -216,7 +215,7 @@ pub(crate) struct Entry<'m> {
     pub(crate) handle: Option<Handle<'m>>,
 }
 
-/// Decoded as they are asked for.
+/// Decoded on demand.
 #[derive(Clone, Copy)]
 pub(crate) enum Entries<'m> {
     V2(ListIter<'m, wire2::Entry<'m>>),

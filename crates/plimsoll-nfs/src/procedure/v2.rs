@@ -1,8 +1,8 @@
 //! Calls and results of NFSv2. RFC 1094 §2.2
 
 use super::results::{
-    self, Attributes, Entries, Found, Kind, Limits, LinkText, Made, Page, ReadData, ReplyError,
-    Results, Space, Written,
+    self, Attributes, Entries, Kind, Limits, LinkText, LookupResult, Made, Page, ReadData,
+    ReplyError, Results, Space, Written,
 };
 use super::{Call, DIRECTORY_MODE, FILE_MODE};
 use crate::handles::OwnedHandle;
@@ -19,55 +19,41 @@ const STATUS_BYTES: usize = 4;
 pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
     use Procedure as P;
     match call {
-        Call::Null => put(to, P::Null, ()),
-        Call::GetAttr(of) => put(to, P::GetAttr, GetAttrArgs { file: handle(of) }),
-        Call::SetMode(of, mode) => put(to, P::SetAttr, set(of, with_mode(mode))),
+        Call::Null => write(to, P::Null, ()),
+        Call::GetAttr(of) => write(to, P::GetAttr, handle(of)),
+        Call::SetMode(of, mode) => write(to, P::SetAttr, set(of, with_mode(mode))),
         Call::SetSize(of, size) => {
             let size = Some(word(size));
-            put(to, P::SetAttr, set(of, SetAttributes2 { size, ..SetAttributes2::default() }));
+            write(to, P::SetAttr, set(of, SetAttributes2 { size, ..SetAttributes2::default() }));
         }
-        Call::LookUp(dir, name) => {
-            put(to, P::Lookup, LookupArgs { dir: handle(dir), name: Name(name) });
-        }
-        Call::ReadLink(link) => put(to, P::ReadLink, ReadLinkArgs { file: handle(link) }),
+        Call::LookUp(dir, name) => write(to, P::Lookup, entry(dir, name)),
+        Call::ReadLink(link) => write(to, P::ReadLink, handle(link)),
         Call::Read(file, offset, count) => {
             let (file, offset) = (handle(file), word(offset));
-            put(to, P::Read, ReadArgs { file, offset, count, total_count: 0 });
+            write(to, P::Read, ReadArgs { file, offset, count, total_count: 0 });
         }
         Call::Write(file, offset, data, _) => {
             let (file, offset, data) = (handle(file), word(offset), Data2(data));
-            put(to, P::Write, WriteArgs { file, begin_offset: 0, offset, total_count: 0, data });
+            write(to, P::Write, WriteArgs { file, begin_offset: 0, offset, total_count: 0, data });
         }
-        Call::Create(dir, name) => {
-            let attributes = with_mode(FILE_MODE);
-            put(to, P::Create, CreateArgs { dir: handle(dir), name: Name(name), attributes });
-        }
-        Call::MakeDir(dir, name) => {
-            let attributes = with_mode(DIRECTORY_MODE);
-            put(to, P::MkDir, MkDirArgs { dir: handle(dir), name: Name(name), attributes });
-        }
+        Call::Create(dir, name) => write(to, P::Create, new(dir, name, FILE_MODE)),
+        Call::MakeDir(dir, name) => write(to, P::MkDir, new(dir, name, DIRECTORY_MODE)),
         Call::MakeLink(dir, name, text) => {
             let (dir, attributes) = (handle(dir), SetAttributes2::default());
             let (name, path) = (Name(name), Path(text));
-            put(to, P::Symlink, SymlinkArgs { dir, name, path, attributes });
+            write(to, P::Symlink, SymlinkArgs { dir, name, path, attributes });
         }
-        Call::Remove(dir, name) => {
-            put(to, P::Remove, RemoveArgs { dir: handle(dir), name: Name(name) });
-        }
-        Call::RemoveDir(dir, name) => {
-            put(to, P::RmDir, RmDirArgs { dir: handle(dir), name: Name(name) });
-        }
+        Call::Remove(dir, name) => write(to, P::Remove, entry(dir, name)),
+        Call::RemoveDir(dir, name) => write(to, P::RmDir, entry(dir, name)),
         Call::Rename(dir, from, to_name) => {
             let (from_dir, from_name, to_name) = (handle(dir), Name(from), Name(to_name));
-            put(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
+            write(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
         }
         Call::ReadDir(dir, from, count) | Call::ReadDirPlus(dir, from, count) => {
             let cookie = word(from.number);
-            put(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, count });
+            write(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, count });
         }
-        Call::FsStat(file) | Call::FsInfo(file) => {
-            put(to, P::StatFs, StatFsArgs { file: handle(file) });
-        }
+        Call::FsStat(file) | Call::FsInfo(file) => write(to, P::StatFs, handle(file)),
         Call::Access(..) | Call::Commit(_) => {
             unreachable!("who calls knows that NFSv2 has no such procedure: {call:?}")
         }
@@ -75,8 +61,8 @@ pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
 }
 
 #[inline]
-fn put(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
-    to.put(SERVICE, procedure.number(), &arguments);
+fn write(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
+    to.write(SERVICE, procedure.number(), &arguments);
 }
 
 /// A handle of an NFSv2 server has this length; another one names nothing.
@@ -89,6 +75,16 @@ fn handle(of: &OwnedHandle) -> Handle2 {
 #[inline]
 fn word(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX - 1)
+}
+
+#[inline]
+fn entry<'a>(dir: &OwnedHandle, name: &'a [u8]) -> DirOpArgs<'a> {
+    DirOpArgs { dir: handle(dir), name: Name(name) }
+}
+
+#[inline]
+fn new<'a>(dir: &OwnedHandle, name: &'a [u8], mode: u32) -> CreateArgs<'a> {
+    CreateArgs { dir: handle(dir), name: Name(name), attributes: with_mode(mode) }
 }
 
 #[inline]
@@ -113,7 +109,7 @@ pub(super) fn status(status: Status2) -> ReplyError {
 }
 
 #[inline]
-fn known(attributes: &FileAttributes2) -> Attributes {
+fn convert_attributes(attributes: &FileAttributes2) -> Attributes {
     let kind = match attributes.kind {
         FileKind2::Regular => Kind::File,
         FileKind2::Directory => Kind::Directory,
@@ -130,12 +126,12 @@ fn known(attributes: &FileAttributes2) -> Attributes {
 fn dir_op(results: Results<'_>) -> Result<(Handle<'_>, Attributes), ReplyError> {
     let attributes = ok::<DirOpOk>(results)?.attributes;
     let handle = Handle::new(&results.bytes[STATUS_BYTES..][..HANDLE_BYTES])?;
-    Ok((handle, known(&attributes)))
+    Ok((handle, convert_attributes(&attributes)))
 }
 
 #[inline]
 pub(super) fn attributes(results: Results<'_>) -> Result<Attributes, ReplyError> {
-    Ok(known(&ok::<AttrOk>(results)?.attributes))
+    Ok(convert_attributes(&ok(results)?))
 }
 
 #[inline]
@@ -144,22 +140,21 @@ pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>,
 }
 
 #[inline]
-pub(super) fn looked_up(results: Results<'_>) -> Result<Found<Handle<'_>>, ReplyError> {
+pub(super) fn looked_up(results: Results<'_>) -> Result<LookupResult<Handle<'_>>, ReplyError> {
     let (handle, attributes) = dir_op(results)?;
-    Ok(Found { handle, attributes: Some(attributes), dir_attributes: None })
+    Ok(LookupResult { handle, attributes: Some(attributes), dir_attributes: None })
 }
 
 #[inline]
-pub(super) fn link_text<'m>(results: Results<'m>) -> Result<LinkText<'m>, ReplyError> {
-    let ReadLinkOk { path } = ok::<ReadLinkOk<'m>>(results)?;
-    Ok(LinkText { attributes: None, text: path })
+pub(super) fn link_text(results: Results<'_>) -> Result<LinkText<'_>, ReplyError> {
+    Ok(LinkText { attributes: None, text: ok(results)? })
 }
 
 #[inline]
 pub(super) fn read<'m>(results: Results<'m>) -> Result<ReadData<'m>, ReplyError> {
     let ReadOk { attributes, data: Data2(data) } = ok::<ReadOk<'m>>(results)?;
     let count = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    Ok(ReadData { attributes: Some(known(&attributes)), data, count, is_end: None })
+    Ok(ReadData { attributes: Some(convert_attributes(&attributes)), data, count, is_end: None })
 }
 
 /// What is written is durable. RFC 1094 §2.2.9
@@ -176,7 +171,7 @@ pub(super) fn made(results: Results<'_>) -> Result<Made<'_>, ReplyError> {
     Ok(Made { handle: Some(handle), attributes: Some(attributes), dir_attributes: None })
 }
 
-/// No handle is told. RFC 1094 §2.2.14
+/// The reply has no handle. RFC 1094 §2.2.14
 pub(super) fn made_link(results: Results<'_>) -> Result<Made<'_>, ReplyError> {
     ok::<()>(results)?;
     Ok(Made { handle: None, attributes: None, dir_attributes: None })

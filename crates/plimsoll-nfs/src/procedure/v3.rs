@@ -1,8 +1,8 @@
 //! Calls and results of NFSv3. RFC 1813 §3.3
 
 use super::results::{
-    self, Attributes, Committed, Entries, Found, Granted, Kind, Limits, LinkText, Made, Page,
-    ReadData, ReplyError, Results, Space, Written,
+    self, Attributes, Committed, Entries, Granted, Kind, Limits, LinkText, LookupResult, Made,
+    Page, ReadData, ReplyError, Results, Space, Written,
 };
 use super::{Call, Cookie, DIRECTORY_MODE, FILE_MODE};
 use crate::handles::OwnedHandle;
@@ -18,75 +18,74 @@ pub(super) const SERVICE: Service = Service { program: PROGRAM, version: VERSION
 pub(super) fn encode(call: Call<'_>, to: CallWriter<'_>) {
     use Procedure as P;
     match call {
-        Call::Null => put(to, P::Null, ()),
-        Call::GetAttr(of) => put(to, P::GetAttr, GetAttrArgs { object: handle(of) }),
-        Call::SetMode(of, mode) => put(to, P::SetAttr, set(of, with_mode(mode))),
+        Call::Null => write(to, P::Null, ()),
+        Call::GetAttr(of) => write(to, P::GetAttr, handle(of)),
+        Call::SetMode(of, mode) => write(to, P::SetAttr, set(of, with_mode(mode))),
         Call::SetSize(of, size) => {
             let size = Some(size);
-            put(to, P::SetAttr, set(of, SetAttributes { size, ..SetAttributes::default() }));
+            write(to, P::SetAttr, set(of, SetAttributes { size, ..SetAttributes::default() }));
         }
-        Call::LookUp(dir, name) => {
-            put(to, P::Lookup, LookupArgs { dir: handle(dir), name: Name(name) });
-        }
+        Call::LookUp(dir, name) => write(to, P::Lookup, entry(dir, name)),
         Call::Access(of, access) => {
-            put(to, P::Access, AccessArgs { object: handle(of), access });
+            write(to, P::Access, AccessArgs { object: handle(of), access });
         }
-        Call::ReadLink(link) => put(to, P::ReadLink, ReadLinkArgs { symlink: handle(link) }),
+        Call::ReadLink(link) => write(to, P::ReadLink, handle(link)),
         Call::Read(file, offset, count) => {
-            put(to, P::Read, ReadArgs { file: handle(file), offset, count });
+            write(to, P::Read, ReadArgs { file: handle(file), offset, count });
         }
         Call::Write(file, offset, data, stability) => {
             let count = u32::try_from(data.len()).expect("chunks are far below 4 GiB");
             let (file, stable) = (handle(file), stability.into());
-            put(to, P::Write, WriteArgs { file, offset, count, stable, data });
+            write(to, P::Write, WriteArgs { file, offset, count, stable, data });
         }
         Call::Create(dir, name) => {
             let how = CreateHow::Unchecked(with_mode(FILE_MODE));
-            put(to, P::Create, CreateArgs { dir: handle(dir), name: Name(name), how });
+            write(to, P::Create, CreateArgs { dir: handle(dir), name: Name(name), how });
         }
         Call::MakeDir(dir, name) => {
             let attributes = with_mode(DIRECTORY_MODE);
-            put(to, P::MkDir, MkDirArgs { dir: handle(dir), name: Name(name), attributes });
+            write(to, P::MkDir, MkDirArgs { dir: handle(dir), name: Name(name), attributes });
         }
         Call::MakeLink(dir, name, text) => {
             let (dir, attributes) = (handle(dir), SetAttributes::default());
             let (name, path) = (Name(name), Path(text));
-            put(to, P::Symlink, SymlinkArgs { dir, name, attributes, path });
+            write(to, P::Symlink, SymlinkArgs { dir, name, attributes, path });
         }
-        Call::Remove(dir, name) => {
-            put(to, P::Remove, RemoveArgs { dir: handle(dir), name: Name(name) });
-        }
-        Call::RemoveDir(dir, name) => {
-            put(to, P::RmDir, RmDirArgs { dir: handle(dir), name: Name(name) });
-        }
+        Call::Remove(dir, name) => write(to, P::Remove, entry(dir, name)),
+        Call::RemoveDir(dir, name) => write(to, P::RmDir, entry(dir, name)),
         Call::Rename(dir, from, to_name) => {
             let (from_dir, from_name, to_name) = (handle(dir), Name(from), Name(to_name));
-            put(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
+            write(to, P::Rename, RenameArgs { from_dir, from_name, to_dir: from_dir, to_name });
         }
         Call::ReadDir(dir, Cookie { number: cookie, verifier }, count) => {
-            put(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, verifier, count });
+            write(to, P::ReadDir, ReadDirArgs { dir: handle(dir), cookie, verifier, count });
         }
         Call::ReadDirPlus(dir, Cookie { number: cookie, verifier }, bytes) => {
             let (dir, dir_count, max_count) = (handle(dir), bytes, bytes);
             let arguments = ReadDirPlusArgs { dir, cookie, verifier, dir_count, max_count };
-            put(to, P::ReadDirPlus, arguments);
+            write(to, P::ReadDirPlus, arguments);
         }
-        Call::FsStat(root) => put(to, P::FsStat, FsStatArgs { root: handle(root) }),
-        Call::FsInfo(root) => put(to, P::FsInfo, FsInfoArgs { root: handle(root) }),
+        Call::FsStat(root) => write(to, P::FsStat, handle(root)),
+        Call::FsInfo(root) => write(to, P::FsInfo, handle(root)),
         Call::Commit(file) => {
-            put(to, P::Commit, CommitArgs { file: handle(file), offset: 0, count: 0 });
+            write(to, P::Commit, CommitArgs { file: handle(file), offset: 0, count: 0 });
         }
     }
 }
 
 #[inline]
-fn put(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
-    to.put(SERVICE, procedure.number(), &arguments);
+fn write(to: CallWriter<'_>, procedure: Procedure, arguments: impl Encode) {
+    to.write(SERVICE, procedure.number(), &arguments);
 }
 
 #[inline]
 fn handle(of: &OwnedHandle) -> Handle<'_> {
     Handle::new(of.as_bytes()).expect("an owned handle is at most as long as NFSv3's")
+}
+
+#[inline]
+fn entry<'a>(dir: &'a OwnedHandle, name: &'a [u8]) -> DirOpArgs<'a> {
+    DirOpArgs { dir: handle(dir), name: Name(name) }
 }
 
 #[inline]
@@ -119,7 +118,7 @@ fn ok<'m, T: Decode<'m>, E: Decode<'m>>(results: Results<'m>) -> Result<T, Reply
         }
         failed => failed,
     };
-    // The status says it all; many servers send nothing behind it.
+    // The status is enough; many servers send nothing after it.
     if E::decode(&mut input).is_err() && input.tolerates(Flaw::FailureBody) {
         input.skip(usize::MAX);
     }
@@ -132,7 +131,7 @@ pub(super) fn status(status: Status3) -> ReplyError {
 }
 
 #[inline]
-fn known(attributes: FileAttributes) -> Attributes {
+fn convert_attributes(attributes: FileAttributes) -> Attributes {
     let kind = match attributes.kind {
         FileKind::Regular => Kind::File,
         FileKind::Directory => Kind::Directory,
@@ -145,58 +144,60 @@ fn known(attributes: FileAttributes) -> Attributes {
 
 #[inline]
 pub(super) fn attributes(results: Results<'_>) -> Result<Attributes, ReplyError> {
-    Ok(known(ok::<GetAttrOk, ()>(results)?.attributes))
+    ok::<_, ()>(results).map(convert_attributes)
 }
 
 #[inline]
 pub(super) fn set_attributes(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
-    Ok(ok::<SetAttrOk, WccData>(results)?.wcc.after.map(known))
+    Ok(ok::<WccData, WccData>(results)?.after.map(convert_attributes))
 }
 
 #[inline]
-pub(super) fn looked_up<'m>(results: Results<'m>) -> Result<Found<Handle<'m>>, ReplyError> {
+pub(super) fn looked_up<'m>(results: Results<'m>) -> Result<LookupResult<Handle<'m>>, ReplyError> {
     let LookupOk { object, attributes, dir_attributes } = ok::<LookupOk<'m>, PostOpAttr>(results)?;
-    let (attributes, dir_attributes) = (attributes.map(known), dir_attributes.map(known));
-    Ok(Found { handle: object, attributes, dir_attributes })
+    let (attributes, dir_attributes) =
+        (attributes.map(convert_attributes), dir_attributes.map(convert_attributes));
+    Ok(LookupResult { handle: object, attributes, dir_attributes })
 }
 
 /// Of ACCESS, which NFSv2 does not have.
 #[inline]
 pub(super) fn access(results: Results<'_>) -> Result<Granted, ReplyError> {
     let AccessOk { attributes, access } = ok::<_, PostOpAttr>(results)?;
-    Ok(Granted { attributes: attributes.map(known), access })
+    Ok(Granted { attributes: attributes.map(convert_attributes), access })
 }
 
 #[inline]
 pub(super) fn link_text<'m>(results: Results<'m>) -> Result<LinkText<'m>, ReplyError> {
     let ReadLinkOk { attributes, path } = ok::<ReadLinkOk<'m>, PostOpAttr>(results)?;
-    Ok(LinkText { attributes: attributes.map(known), text: path })
+    Ok(LinkText { attributes: attributes.map(convert_attributes), text: path })
 }
 
 #[inline]
 pub(super) fn read<'m>(results: Results<'m>) -> Result<ReadData<'m>, ReplyError> {
     let ReadOk { attributes, count, eof, data } = ok::<ReadOk<'m>, PostOpAttr>(results)?;
-    Ok(ReadData { attributes: attributes.map(known), data, count, is_end: Some(eof) })
+    Ok(ReadData { attributes: attributes.map(convert_attributes), data, count, is_end: Some(eof) })
 }
 
 #[inline]
 pub(super) fn written(results: Results<'_>) -> Result<Written, ReplyError> {
     let WriteOk { wcc, count, committed, verifier } = ok::<_, WccData>(results)?;
     let (count, verifier) = (Some(count), Some(verifier));
-    Ok(Written { attributes: wcc.after.map(known), count, committed, verifier })
+    Ok(Written { attributes: wcc.after.map(convert_attributes), count, committed, verifier })
 }
 
 /// Of COMMIT, which NFSv2 does not have.
 #[inline]
 pub(super) fn committed(results: Results<'_>) -> Result<Committed, ReplyError> {
     let CommitOk { wcc, verifier } = ok::<_, WccData>(results)?;
-    Ok(Committed { attributes: wcc.after.map(known), verifier })
+    Ok(Committed { attributes: wcc.after.map(convert_attributes), verifier })
 }
 
 #[inline]
 pub(super) fn made<'m>(results: Results<'m>) -> Result<Made<'m>, ReplyError> {
     let CreateOk { object, attributes, dir_wcc } = ok::<CreateOk<'m>, WccData>(results)?;
-    let (attributes, dir_attributes) = (attributes.map(known), dir_wcc.after.map(known));
+    let (attributes, dir_attributes) =
+        (attributes.map(convert_attributes), dir_wcc.after.map(convert_attributes));
     Ok(Made { handle: object, attributes, dir_attributes })
 }
 
@@ -204,7 +205,7 @@ pub(super) use made as made_link;
 
 #[inline]
 pub(super) fn removed(results: Results<'_>) -> Result<Option<Attributes>, ReplyError> {
-    Ok(ok::<RemoveOk, WccData>(results)?.dir_wcc.after.map(known))
+    set_attributes(results)
 }
 
 pub(super) fn renamed(results: Results<'_>) -> Result<(), ReplyError> {
@@ -215,7 +216,7 @@ pub(super) fn renamed(results: Results<'_>) -> Result<(), ReplyError> {
 pub(super) fn space(results: Results<'_>) -> Result<Space, ReplyError> {
     let space: FsStatOk = ok::<_, PostOpAttr>(results)?;
     Ok(Space {
-        attributes: space.attributes.map(known),
+        attributes: space.attributes.map(convert_attributes),
         total_bytes: space.total_bytes,
         free_bytes: space.free_bytes,
         available_bytes: space.available_bytes,
@@ -233,7 +234,8 @@ pub(super) fn limits(results: Results<'_>) -> Result<Limits, ReplyError> {
 pub(super) fn page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
     let ReadDirOk { dir_attributes, verifier, entries, eof } =
         ok::<ReadDirOk<'m>, PostOpAttr>(results)?;
-    let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3(entries.iter()));
+    let (dir_attributes, entries) =
+        (dir_attributes.map(convert_attributes), Entries::V3(entries.iter()));
     Ok(Page { dir_attributes, verifier, entries, is_end: eof })
 }
 
@@ -241,7 +243,8 @@ pub(super) fn page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
 pub(super) fn full_page<'m>(results: Results<'m>) -> Result<Page<'m>, ReplyError> {
     let ReadDirPlusOk { dir_attributes, verifier, entries, eof } =
         ok::<ReadDirPlusOk<'m>, PostOpAttr>(results)?;
-    let (dir_attributes, entries) = (dir_attributes.map(known), Entries::V3Plus(entries.iter()));
+    let (dir_attributes, entries) =
+        (dir_attributes.map(convert_attributes), Entries::V3Plus(entries.iter()));
     Ok(Page { dir_attributes, verifier, entries, is_end: eof })
 }
 
@@ -253,6 +256,11 @@ impl<'m> From<Entry<'m>> for results::Entry<'m> {
 
 impl<'m> From<EntryPlus<'m>> for results::Entry<'m> {
     fn from(EntryPlus { name, cookie, attributes, object, .. }: EntryPlus<'m>) -> Self {
-        Self { name: name.0, cookie, attributes: attributes.map(known), handle: object }
+        Self {
+            name: name.0,
+            cookie,
+            attributes: attributes.map(convert_attributes),
+            handle: object,
+        }
     }
 }

@@ -1,23 +1,23 @@
-//! What a client asks for next.
+//! Chooses a client's next request.
 //!
-//! The weights of the mix are shares of RPCs. Ops are drawn; a draw of several blocks goes on with
-//! follow-ons, which the session asks for itself. Files are drawn from the whole accessed tenth by
-//! every client alike, so that neither the files touched nor their popularity depend on the number
-//! of clients. Only what changes a size or a name is divided among the clients: appends, and names
-//! that are created and removed.
+//! The weights of the mix are shares of RPCs. Ops are drawn; a draw of several blocks continues
+//! with follow-ons, which the session requests itself. Files are drawn from the whole accessed
+//! tenth by every client alike, so that neither the files touched nor their popularity depend on
+//! the number of clients. Only what changes a size or a name is divided among the clients: appends,
+//! and names that are created and removed.
 
 mod owned;
 mod plan;
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::{OpKind, Outcome};
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::draw::{CommonDeck, OwnDeck, Owner, Sample, Strata, Stream};
 
 use self::owned::{Appends, OwnFile, SlotChange, Slots};
-use super::fileset::{BLOCK_BYTES, SIZE_CLASSES};
+use super::fileset::{BLOCK_BYTES, class_of_kib, class_of_read};
 use super::op::{Accessed, DirNo, LinkNo, NfsCall, NfsOp, Span, Verify};
 use super::parameters::{MixOp, READ_BLOCKS, WRITE_BLOCKS};
 
@@ -37,7 +37,7 @@ pub struct NfsScript {
     /// Drawn, but it may not start yet.
     kept: Option<Drawn>,
     /// Handed out; its ticket comes next.
-    dealt: Option<Flight>,
+    issuing: Option<Flight>,
     /// In flight, by ticket.
     flights: Vec<Option<Flight>>,
     in_flight: InFlight,
@@ -54,7 +54,7 @@ struct Draws {
     append: Strata,
     append_to: Strata,
     named: Strata,
-    place: Strata,
+    dir_or_link: Strata,
     part_of_block: Strata,
     read: [Strata; READ_BLOCKS.len()],
     overwrite: [Strata; WRITE_BLOCKS.len()],
@@ -64,12 +64,12 @@ struct Draws {
 #[derive(Debug)]
 struct Drawn {
     kind: OpKind,
-    wish: Wish,
+    request: OpRequest,
 }
 
-/// An op before it is known what it finds when it starts.
+/// An op as drawn. What it applies to is chosen when it starts.
 #[derive(Debug)]
-enum Wish {
+enum OpRequest {
     Call(NfsCall),
     Append { to: OwnFile, bytes: u32, blocks_left: u32 },
     Create,
@@ -77,7 +77,7 @@ enum Wish {
     Commit,
 }
 
-/// What must be known of an op in flight.
+/// What the script keeps about an op in flight.
 #[derive(Clone, Copy, Debug)]
 enum Flight {
     Read,
@@ -106,7 +106,7 @@ impl NfsScript {
             last_written: appends.any().unwrap_or(Accessed(0)),
             appends,
             kept: None,
-            dealt: None,
+            issuing: None,
             flights: Vec::new(),
             in_flight: InFlight::default(),
             ended: None,
@@ -115,25 +115,27 @@ impl NfsScript {
     }
 
     fn draw(&mut self) -> Drawn {
-        let kind = self.draws.kind.deal(self.owner, &self.plan.kinds);
+        let kind = self.draws.kind.draw(self.owner, &self.plan.kinds);
         let files = self.plan.files;
-        let wish = match self.plan.ops[kind] {
-            MixOp::Read => Wish::Call(self.read()),
+        let request = match self.plan.ops[kind] {
+            MixOp::Read => OpRequest::Call(self.read()),
             MixOp::Write => self.write(),
-            MixOp::Create => Wish::Create,
-            MixOp::Remove => Wish::Remove,
-            MixOp::Commit => Wish::Commit,
-            MixOp::Lookup => Wish::Call(NfsCall::Lookup(self.named())),
-            MixOp::GetAttr => Wish::Call(NfsCall::GetAttr(self.named())),
-            MixOp::SetAttr => Wish::Call(NfsCall::SetAttr(self.named())),
-            MixOp::Access => Wish::Call(NfsCall::Access(self.named())),
-            MixOp::FsStat => Wish::Call(NfsCall::FsStat),
-            MixOp::ReadLink => Wish::Call(NfsCall::ReadLink(LinkNo(self.place(files.links())))),
-            MixOp::ReadDir => Wish::Call(NfsCall::ReadDir(self.directory())),
-            MixOp::ReadDirPlus => Wish::Call(NfsCall::ReadDirPlus(self.directory())),
+            MixOp::Create => OpRequest::Create,
+            MixOp::Remove => OpRequest::Remove,
+            MixOp::Commit => OpRequest::Commit,
+            MixOp::Lookup => OpRequest::Call(NfsCall::Lookup(self.named())),
+            MixOp::GetAttr => OpRequest::Call(NfsCall::GetAttr(self.named())),
+            MixOp::SetAttr => OpRequest::Call(NfsCall::SetAttr(self.named())),
+            MixOp::Access => OpRequest::Call(NfsCall::Access(self.named())),
+            MixOp::FsStat => OpRequest::Call(NfsCall::FsStat),
+            MixOp::ReadLink => {
+                OpRequest::Call(NfsCall::ReadLink(LinkNo(self.draw_index(files.links()))))
+            }
+            MixOp::ReadDir => OpRequest::Call(NfsCall::ReadDir(self.directory())),
+            MixOp::ReadDirPlus => OpRequest::Call(NfsCall::ReadDirPlus(self.directory())),
         };
         // At most thirteen ops.
-        Drawn { kind: OpKind(kind as u8), wish }
+        Drawn { kind: OpKind(kind as u8), request }
     }
 
     fn named(&mut self) -> Accessed {
@@ -141,34 +143,32 @@ impl NfsScript {
     }
 
     fn directory(&mut self) -> DirNo {
-        DirNo(self.place(self.plan.files.directories()))
+        DirNo(self.draw_index(self.plan.files.directories()))
     }
 
-    fn place(&mut self, bound: u32) -> u32 {
-        self.draws.place.draw(self.owner).below(bound)
+    fn draw_index(&mut self, bound: u32) -> u32 {
+        self.draws.dir_or_link.draw(self.owner).below(bound)
     }
 
     fn read(&mut self) -> NfsCall {
-        let share = self.draws.read_blocks.deal(self.owner, &self.plan.workload.read_blocks);
+        let share = self.draws.read_blocks.draw(self.owner, &self.plan.workload.read_blocks);
         let blocks = READ_BLOCKS[share];
-        // More than all blocks but the last; a single one may be a part of one.
-        let smallest = class_of_kib((blocks - 1) * BLOCK_KIB + 1);
         let sample = self.draws.read[share].draw(self.owner);
-        let file = self.plan.popularity.pick(sample, smallest);
+        let file = self.plan.popularity.pick(sample, class_of_read(blocks));
         let offset = first_byte(file, blocks, sample);
         let bytes = (file.bytes() - offset).min(u64::from(BLOCK_BYTES)) as u32;
         // Clients are out of step, so that they do not all verify at once.
-        let turn = self.draws.reads + u64::from(self.owner.client);
+        let sequence = self.draws.reads + u64::from(self.owner.client);
         self.draws.reads += 1;
-        let verify = match turn.is_multiple_of(u64::from(self.plan.workload.verify_one_in)) {
+        let verify = match sequence.is_multiple_of(u64::from(self.plan.workload.verify_one_in)) {
             true => Verify::Content,
             false => Verify::Length,
         };
         NfsCall::Read(Span { file, offset, bytes, blocks_left: blocks - 1 }, verify)
     }
 
-    fn write(&mut self) -> Wish {
-        let share = self.draws.write_blocks.deal(self.owner, &self.plan.workload.write_blocks);
+    fn write(&mut self) -> OpRequest {
+        let share = self.draws.write_blocks.draw(self.owner, &self.plan.workload.write_blocks);
         let blocks = WRITE_BLOCKS[share];
         let bytes = match blocks {
             0 => {
@@ -182,7 +182,7 @@ impl NfsScript {
         if self.draws.append.draw(self.owner).quantile * 100.0 < percent {
             let sample = self.draws.append_to.draw(self.owner);
             if let Some(to) = self.appends.pick(&self.plan.popularity, sample) {
-                return Wish::Append { to, bytes, blocks_left };
+                return OpRequest::Append { to, bytes, blocks_left };
             }
         }
         let smallest = class_of_kib(blocks_left * BLOCK_KIB + bytes / 1_024);
@@ -190,7 +190,7 @@ impl NfsScript {
         let file = self.plan.popularity.pick(sample, smallest);
         let offset = first_byte(file, blocks_left + 1, sample);
         let span = Span { file, offset, bytes, blocks_left };
-        Wish::Call(NfsCall::Write(span, self.plan.stability))
+        OpRequest::Call(NfsCall::Write(span, self.plan.stability))
     }
 
     /// The op, when it may go out now.
@@ -198,24 +198,26 @@ impl NfsScript {
         let bounds = &self.plan.workload;
         let may_read = self.in_flight.reads < bounds.reads_outstanding_max;
         let may_write = self.in_flight.writes < bounds.writes_outstanding_max;
-        let (call, flight) = match drawn.wish {
-            Wish::Call(call @ NfsCall::Read(..)) => may_read.then_some((call, Flight::Read))?,
-            Wish::Call(call @ NfsCall::Write(span, _)) if may_write => {
+        let (call, flight) = match drawn.request {
+            OpRequest::Call(call @ NfsCall::Read(..)) => {
+                may_read.then_some((call, Flight::Read))?
+            }
+            OpRequest::Call(call @ NfsCall::Write(span, _)) if may_write => {
                 self.last_written = span.file;
                 (call, Flight::Write)
             }
-            Wish::Append { to, bytes, blocks_left } if may_write => {
+            OpRequest::Append { to, bytes, blocks_left } if may_write => {
                 let kib = blocks_left * BLOCK_KIB + bytes / 1_024;
                 let (file, offset) = self.appends.extend(to, kib);
                 self.last_written = file;
                 let span = Span { file, offset, bytes, blocks_left };
                 (NfsCall::Write(span, self.plan.stability), Flight::Write)
             }
-            Wish::Call(NfsCall::Write(..)) | Wish::Append { .. } => return None,
-            Wish::Call(call) => (call, Flight::Other),
-            Wish::Create => change(self.slots.create()?),
-            Wish::Remove => change(self.slots.remove()?),
-            Wish::Commit => (NfsCall::Commit(self.last_written), Flight::Other),
+            OpRequest::Call(NfsCall::Write(..)) | OpRequest::Append { .. } => return None,
+            OpRequest::Call(call) => (call, Flight::Other),
+            OpRequest::Create => change(self.slots.create()?),
+            OpRequest::Remove => change(self.slots.remove()?),
+            OpRequest::Commit => (NfsCall::Commit(self.last_written), Flight::Other),
         };
         let kind = match (call, self.plan.create) {
             // Also where a name had to be created before it can be removed.
@@ -226,11 +228,11 @@ impl NfsScript {
     }
 
     fn take_off(&mut self, ticket: Ticket, flight: Flight) {
-        let place = ticket.0 as usize;
-        if self.flights.len() <= place {
-            self.flights.resize(place + 1, None);
+        let index = ticket.0 as usize;
+        if self.flights.len() <= index {
+            self.flights.resize(index + 1, None);
         }
-        self.flights[place] = Some(flight);
+        self.flights[index] = Some(flight);
         self.in_flight.all += 1;
         self.in_flight.reads += u32::from(matches!(flight, Flight::Read));
         self.in_flight.writes += u32::from(matches!(flight, Flight::Write));
@@ -251,11 +253,6 @@ fn first_byte(file: Accessed, blocks: u32, sample: Sample) -> u64 {
     u64::from(sample.below((all + 1).saturating_sub(blocks).max(1))) * u64::from(BLOCK_BYTES)
 }
 
-/// The smallest size class of at least `kib`.
-fn class_of_kib(kib: u32) -> usize {
-    SIZE_CLASSES.partition_point(|class| class.kib < kib).min(SIZE_CLASSES.len() - 1)
-}
-
 impl Draws {
     fn new() -> Self {
         Self {
@@ -265,7 +262,7 @@ impl Draws {
             append: Strata::new(Purpose::Append),
             append_to: Strata::new(Purpose::AppendTo),
             named: Strata::new(Purpose::Named),
-            place: Strata::new(Purpose::Place),
+            dir_or_link: Strata::new(Purpose::DirOrLink),
             part_of_block: Strata::new(Purpose::PartOfBlock),
             read: std::array::from_fn(|i| Strata::new(Purpose::Read(i as u8))),
             overwrite: std::array::from_fn(|i| Strata::new(Purpose::Overwrite(i as u8))),
@@ -280,14 +277,14 @@ impl Script for NfsScript {
     /// A process keeps as many ops in flight as its bounds allow; it never thinks.
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, _turn: Turn) -> Step<NfsOp> {
+    fn next(&mut self, _context: ScriptContext) -> Step<NfsOp> {
         if self.in_flight.all >= self.plan.workload.outstanding_max {
             return Step::WaitForOutcome;
         }
         let drawn = self.kept.take().unwrap_or_else(|| self.draw());
         match self.start(&drawn) {
             Some((op, flight)) => {
-                self.dealt = Some(flight);
+                self.issuing = Some(flight);
                 Step::Issue(op)
             }
             None => {
@@ -298,7 +295,7 @@ impl Script for NfsScript {
     }
 
     fn on_issued(&mut self, ticket: Ticket) {
-        if let Some(flight) = self.dealt.take() {
+        if let Some(flight) = self.issuing.take() {
             self.take_off(ticket, flight);
         }
     }
@@ -336,14 +333,14 @@ enum Purpose {
     Append,
     /// File of an op without data.
     Named,
-    /// File of a READ, by the place of its blocks in a suite.
+    /// File of a READ, by the index of its blocks in a suite.
     Read(u8),
     /// File of a WRITE over what is there, likewise.
     Overwrite(u8),
     /// File of a WRITE at the end.
     AppendTo,
     /// A directory or a link.
-    Place,
+    DirOrLink,
     /// Bytes of a WRITE of less than a block.
     PartOfBlock,
 }
@@ -358,10 +355,10 @@ impl From<Purpose> for Stream {
             P::Append => 3,
             P::Named => 4,
             P::AppendTo => 5,
-            P::Place => 6,
+            P::DirOrLink => 6,
             P::PartOfBlock => 7,
-            P::Read(place) => 0x100 + u64::from(place),
-            P::Overwrite(place) => 0x200 + u64::from(place),
+            P::Read(index) => 0x100 + u64::from(index),
+            P::Overwrite(index) => 0x200 + u64::from(index),
         })
     }
 }

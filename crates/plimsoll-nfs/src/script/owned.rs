@@ -44,7 +44,7 @@ impl Appends {
     /// A file by the groups' weights. A client that owns none of a group takes one of the next.
     pub(super) fn pick(&self, popularity: &Popularity, sample: Sample) -> Option<OwnFile> {
         let groups = popularity.groups();
-        let (first, count) = (groups.at(sample.quantile), groups.count());
+        let (first, count) = (groups.index_at(sample.quantile), groups.count());
         let mut ranges = (first..first + count).map(|group| {
             let group = group % count;
             (self.starts[group], self.starts[group + 1])
@@ -114,13 +114,13 @@ impl Slots {
         lists.into_iter().find_map(VecDeque::pop_front).map(SlotChange::Create)
     }
 
-    /// Takes a name to remove: one that exists, else one that does not. One of which that is not
-    /// known is created instead. `None` while all have an op in flight.
+    /// Takes a name to remove: one that exists, else one that does not. A name that may or may not
+    /// exist is created instead. `None` while all have an op in flight.
     pub(super) fn remove(&mut self) -> Option<SlotChange> {
         let present = self.present.pop_front().map(|slot| (slot, Presence::Exists));
-        let known =
+        let candidate =
             present.or_else(|| self.absent.pop_front().map(|slot| (slot, Presence::Missing)));
-        match known {
+        match candidate {
             Some((slot, presence)) => Some(SlotChange::Remove(slot, presence)),
             None => self.unknown.pop_front().map(SlotChange::Create),
         }

@@ -3,11 +3,12 @@
 
 use plimsoll_engine::rng;
 use plimsoll_model::outcome::OpKind;
+use plimsoll_model::page_cache::{AccessClass, AccessPattern};
 use plimsoll_protocol::draw::{self, Sample, Weights};
 
-use crate::fileset::{FileSet, SIZE_CLASSES};
+use crate::fileset::{BLOCK_BYTES, FileSet, SIZE_CLASSES, class_of_read};
 use crate::op::{Accessed, Stability};
-use crate::parameters::{MixOp, NfsWorkload};
+use crate::parameters::{MixOp, NfsWorkload, READ_BLOCKS};
 
 /// What the scripts of one load point share.
 #[derive(Debug)]
@@ -72,6 +73,39 @@ impl ScriptPlan {
         })
     }
 
+    /// How often each block of the accessed files is read; each of `servers` has the set. Blocks
+    /// of one file count as equally popular. Writes are left out.
+    pub fn access_pattern(&self, servers: u64) -> AccessPattern {
+        let popularity = &self.popularity;
+        let groups = 0..popularity.starts.len();
+        let mut reads = vec![[0.0; SIZE_CLASSES.len()]; groups.len()];
+        for (percent, blocks) in self.workload.read_blocks.iter().zip(READ_BLOCKS) {
+            let smallest = class_of_read(blocks);
+            for drawn in groups.clone() {
+                let group = popularity.group_with(drawn, smallest);
+                let blocks =
+                    popularity.groups.share(drawn) * f64::from(u32::from(*percent) * blocks);
+                let of_file = blocks / popularity.count(group, smallest).max(1.0);
+                for (class, reads) in reads[group].iter_mut().enumerate().skip(smallest) {
+                    *reads += of_file * popularity.count_of_class(group, class);
+                }
+            }
+        }
+        let whole: f64 = reads.iter().flatten().sum();
+        let of_class = |group: usize, class: usize| {
+            let bytes = u64::from(SIZE_CLASSES[class].kib) * 1_024;
+            let blocks = bytes.div_ceil(u64::from(BLOCK_BYTES)) * servers;
+            AccessClass {
+                items: popularity.count_of_class(group, class) as u64 * blocks,
+                bytes: bytes.min(u64::from(BLOCK_BYTES)),
+                share: reads[group][class] / whole,
+            }
+        };
+        let of_group = |group| (0..SIZE_CLASSES.len()).map(move |class| (group, class));
+        let all = groups.flat_map(of_group).map(|(group, class)| of_class(group, class));
+        AccessPattern { classes: all.filter(|class| class.items > 0).collect() }
+    }
+
     /// What lies on the server.
     pub fn files(&self) -> FileSet {
         self.files
@@ -84,8 +118,8 @@ impl ScriptPlan {
 /// The accessed files are divided into groups of equal size, and a group is chosen by Poisson
 /// weights. The method has such groups too; their number, sizes and weights are unpublished. A
 /// quantile decides the group and, within it, the size, so that popularity and bytes hold their
-/// shares in short runs. Which of the files alike it is, is left to chance, so that files come
-/// again in random order.
+/// shares in short runs. Among equal files the choice is random, so that files recur in random
+/// order.
 #[derive(Clone, Debug)]
 pub(super) struct Popularity {
     groups: Weights,
@@ -99,11 +133,12 @@ impl Popularity {
     pub(super) fn new(files: FileSet, groups: u32, mean: f64) -> Self {
         let mut weights = vec![0.0; groups as usize];
         draw::poisson(mean, &mut weights);
-        let place = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
+        let sort_key = |a: &u32| (Accessed(*a).group(groups), Accessed(*a).file().class());
         let mut order: Vec<u32> = (0..files.accessed()).collect();
-        order.sort_by_key(place);
-        let start =
-            |group: u32, class: usize| order.partition_point(|a| place(a) < (group, class)) as u32;
+        order.sort_by_key(sort_key);
+        let start = |group: u32, class: usize| {
+            order.partition_point(|a| sort_key(a) < (group, class)) as u32
+        };
         let starts = (0..groups).map(|group| std::array::from_fn(|class| start(group, class)));
         Self { groups: Weights::new(&weights), starts: starts.collect(), order }
     }
@@ -113,20 +148,31 @@ impl Popularity {
         &self.groups
     }
 
-    /// A file of size class `smallest` or above. Where the group has none so large, it is one of
-    /// the next that has.
+    /// A file of size class `smallest` or above. If the group has none that large, it is one of the
+    /// next group that has.
     pub(super) fn pick(&self, sample: Sample, smallest: usize) -> Accessed {
         let (group, within) = self.groups.within(sample.quantile);
-        let count = self.starts.len();
-        let from = |group: usize| self.starts[group][smallest];
-        let end = |group: usize| self.starts[group][SIZE_CLASSES.len()];
-        let has = |group: &usize| from(*group) < end(*group);
-        let group = (group..group + count).map(|g| g % count).find(has).unwrap_or(group);
-        let large_enough = f64::from(end(group) - from(group));
-        let at = from(group) + (within * large_enough) as u32;
+        let group = self.group_with(group, smallest);
+        let at = self.starts[group][smallest] + (within * self.count(group, smallest)) as u32;
         let starts = &self.starts[group];
         let class = starts.partition_point(|start| *start <= at).clamp(1, SIZE_CLASSES.len()) - 1;
         let alike = u64::from(starts[class + 1] - starts[class]);
         Accessed(self.order[starts[class] as usize + rng::below(sample.bits, alike) as usize])
+    }
+
+    /// The next group, from `group` on, with a file of size class `smallest` or above.
+    fn group_with(&self, group: usize, smallest: usize) -> usize {
+        let count = self.starts.len();
+        let has = |group: &usize| self.count(*group, smallest) > 0.0;
+        (group..group + count).map(|g| g % count).find(has).unwrap_or(group)
+    }
+
+    fn count_of_class(&self, group: usize, class: usize) -> f64 {
+        f64::from(self.starts[group][class + 1] - self.starts[group][class])
+    }
+
+    /// Files of a group of size class `smallest` or above.
+    fn count(&self, group: usize, smallest: usize) -> f64 {
+        f64::from(self.starts[group][SIZE_CLASSES.len()] - self.starts[group][smallest])
     }
 }

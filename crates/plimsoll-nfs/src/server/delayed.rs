@@ -1,7 +1,7 @@
 //! GETATTR by a delay law. Its replies are made at once and wait here for their instants, in a
-//! thread of their own: one that slept through a delay would read what its connection sent
-//! meanwhile too late, and stamp it as arriving then. All other calls are answered as ever, so that
-//! writing a file set takes no longer.
+//! separate thread: a thread that slept through a delay would read the connection's next requests
+//! late and stamp them with that time. All other calls are answered as usual, so that writing a
+//! file set takes no longer.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -20,13 +20,13 @@ use plimsoll_servers::delay::{DelayLaw, Passage, now_ns};
 const NFS: u32 = 100_003;
 /// RFC 1094 2.2.2, RFC 1813 3.3.1.
 const GETATTR: u32 = 1;
-/// Before a departure this much is waited through awake: a sleeper wakes up to 100 µs late.
+/// The end of each wait is spent awake: a sleeper wakes up to 100 µs late.
 const AWAKE_NS: u64 = 150_000;
 /// How often to look whether to stop.
 const STOP_LOOK: Duration = Duration::from_millis(20);
 
 /// The replies that wait.
-pub(super) struct Departures {
+pub(super) struct DelayedReplies {
     law: Arc<DelayLaw>,
     waiting: Mutex<Waiting>,
     more: Condvar,
@@ -35,25 +35,25 @@ pub(super) struct Departures {
 #[derive(Default)]
 struct Waiting {
     /// By the instant they leave, and in the order in which they came.
-    replies: BTreeMap<(u64, u64), Held>,
+    replies: BTreeMap<(u64, u64), DelayedReply>,
     count: u64,
 }
 
-struct Held {
+struct DelayedReply {
     passage: Passage,
     reply: Vec<u8>,
-    to: Whom,
+    to: Recipient,
 }
 
-/// Whom a reply is for.
-pub(super) enum Whom {
+/// Where a reply goes.
+pub(super) enum Recipient {
     /// A stream, which others write to as well.
     Stream(Arc<Mutex<TcpStream>>),
     /// An address.
     Datagram(UdpSocket, SocketAddr),
 }
 
-impl Departures {
+impl DelayedReplies {
     pub(super) fn new(law: Arc<DelayLaw>) -> Self {
         Self { law, waiting: Mutex::default(), more: Condvar::new() }
     }
@@ -65,12 +65,12 @@ impl Departures {
     }
 
     /// Keeps a reply until its instant.
-    pub(super) fn hold(&self, passage: Passage, reply: Vec<u8>, to: Whom) {
+    pub(super) fn hold(&self, passage: Passage, reply: Vec<u8>, to: Recipient) {
         let mut waiting = self.waiting();
         waiting.count += 1;
-        let place = (passage.departure_ns, waiting.count);
-        let is_next = waiting.replies.first_key_value().is_none_or(|(next, _)| place < *next);
-        waiting.replies.insert(place, Held { passage, reply, to });
+        let key = (passage.completion_ns, waiting.count);
+        let is_next = waiting.replies.first_key_value().is_none_or(|(next, _)| key < *next);
+        waiting.replies.insert(key, DelayedReply { passage, reply, to });
         drop(waiting);
         if is_next {
             self.more.notify_one();
@@ -79,30 +79,30 @@ impl Departures {
 
     /// Sends each at its instant, until `stop` is requested.
     pub(super) fn serve(&self, stop: &Stop) {
-        // Without it waits are up to 50 µs longer, and later ones spin for less.
+        // Without it waits are up to 50 µs longer, and later ones spin less.
         let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
         while !stop.is_requested() {
-            let Some(held) = self.next_due() else { continue };
-            let sent = match &held.to {
-                Whom::Stream(stream) => lock(stream).write_all(&held.reply).is_ok(),
-                Whom::Datagram(socket, peer) => socket.send_to(&held.reply, peer).is_ok(),
+            let Some(delayed) = self.next_due() else { continue };
+            let sent = match &delayed.to {
+                Recipient::Stream(stream) => lock(stream).write_all(&delayed.reply).is_ok(),
+                Recipient::Datagram(socket, peer) => socket.send_to(&delayed.reply, peer).is_ok(),
             };
             // A client that is gone has no reply.
             if sent {
-                self.law.sent(held.passage, now_ns());
+                self.law.sent(delayed.passage, now_ns());
             }
         }
     }
 
     /// What leaves now; `None` when it is not time yet, after some of the wait.
-    fn next_due(&self) -> Option<Held> {
+    fn next_due(&self) -> Option<DelayedReply> {
         let mut waiting = self.waiting();
         let left_ns = match waiting.replies.first_key_value() {
-            Some(((departure_ns, _), _)) => departure_ns.saturating_sub(now_ns()),
+            Some(((completion_ns, _), _)) => completion_ns.saturating_sub(now_ns()),
             None => u64::MAX,
         };
         match left_ns {
-            0 => return waiting.replies.pop_first().map(|(_, held)| held),
+            0 => return waiting.replies.pop_first().map(|(_, delayed)| delayed),
             1..=AWAKE_NS => {
                 drop(waiting);
                 // Readers share this core, perhaps.

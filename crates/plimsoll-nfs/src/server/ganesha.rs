@@ -1,35 +1,46 @@
 //! `managed:ganesha`: NFS-Ganesha with its VFS back end, NFSv3 over TCP and UDP.
 //!
-//! Ganesha refuses to start without a portmapper, and registers itself there. A portmapper of the
-//! host must not hear of a server that lives for a minute, and two servers must not fight over one.
-//! So each gets a portmapper of its own, in a network namespace of its own: both meet at
+//! Ganesha refuses to start without a portmapper, and registers itself there. A server that lives
+//! for a minute must not register with the host's portmapper, and two servers must not compete for
+//! one. So each gets a portmapper of its own, in a network namespace of its own: both meet at
 //! `/run/rpcbind.sock`, which lies on a `/run` that only the two of them see. The namespaces go
 //! with their last process, so nothing has to be undone. Clients on other hosts need no portmapper:
 //! the URL has both ports.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{
-    LOOPBACK, find_program, on_free_ports, output_of, plain, scratch, search_path,
-};
-use plimsoll_servers::{ServerError, ServerProcess, Software};
+use plimsoll_servers::programs::{LOOPBACK, installed, on_free_ports, output_of, plain, scratch};
+use plimsoll_servers::{Bounded, ServerError, ServerProcess, Software};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+use crate::parameters::NfsVersion;
+use crate::procedure;
+use crate::wire::mount::{self, MountStatus};
+use crate::wire::record::{self, Assembler};
+use crate::wire::rpc::{CallWriter, Credential, ReplyHead, ReplyOutcome, Service};
+use crate::wire::xdr::{Decode, Encode, XdrIn};
+use crate::wire::{self, v3};
+
 const NAME: &str = "ganesha";
 /// Where packages and source builds put programs.
-const USUAL_PLACES: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/sbin"];
+const PROGRAM_DIRS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/sbin"];
 const INSTALL: &str = "apt install nfs-ganesha nfs-ganesha-vfs rpcbind";
 /// How long it may take until it answers; it normally takes some 3 s.
 const START_WAIT: Duration = Duration::from_secs(30);
 /// How long one look may take.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
+/// Of a look's calls; each has a connection of its own.
+const XID: u32 = 0x504c_494d;
+/// Bytes read at once; a MOUNT reply takes some 100.
+const READ_BYTES: usize = 4096;
 /// Looks for a pair of ports that are free for TCP and UDP.
 const PORT_TRIES: u32 = 64;
 
@@ -94,14 +105,7 @@ pub fn start(request: &GaneshaRequest) -> Result<ServerProcess, ServerError> {
 }
 
 fn find(search: Option<&[PathBuf]>) -> Result<Programs, ServerError> {
-    let directories = search_path(search, &USUAL_PLACES);
-    let find = |program: &'static str, install| {
-        find_program(program, &directories).ok_or_else(|| {
-            let [first, second, third, last] = USUAL_PLACES;
-            let searched = format!("PATH, {first}, {second}, {third} or {last}");
-            ServerError::NotInstalled { name: NAME, program, searched, install }
-        })
-    };
+    let find = |program, install| installed(NAME, program, (search, &PROGRAM_DIRS), install);
     Ok(Programs {
         ganesha: find("ganesha.nfsd", INSTALL)?,
         rpcbind: find("rpcbind", INSTALL)?,
@@ -227,10 +231,9 @@ fn version_of(program: &Path) -> Result<String, ServerError> {
         .unwrap_or_else(|| "of unknown version".to_owned()))
 }
 
-fn version_in(said: &str) -> Option<String> {
-    let (_, after) = said.split_once("Release = ")?;
-    let word = after.split_whitespace().next()?;
-    Some(word.trim_start_matches('V').to_owned())
+fn version_in(output: &str) -> Option<String> {
+    let (_, after) = output.split_once("Release = ")?;
+    Some(after.split_whitespace().next()?.trim_start_matches('V').to_owned())
 }
 
 impl Ports {
@@ -244,17 +247,17 @@ fn is_free(address: SocketAddr) -> bool {
 }
 
 fn free_ports(ip: IpAddr) -> Result<Ports, ServerError> {
-    let (mut found, mut held) = (Vec::new(), Vec::new());
+    let (mut addresses, mut listeners) = (Vec::new(), Vec::new());
     let failed = |source| ServerError::System { doing: "find a free port", source };
     for _ in 0..PORT_TRIES {
         let listener = TcpListener::bind((ip, 0)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        // Held until both are found, or the system might offer the same port again.
-        held.push(listener);
+        // Kept open until both ports are found, or the system might offer the same one again.
+        listeners.push(listener);
         if UdpSocket::bind(address).is_ok() {
-            found.push(address);
+            addresses.push(address);
         }
-        if let [nfs, mount] = found[..] {
+        if let [nfs, mount] = addresses[..] {
             return Ok(Ports { nfs, mount });
         }
     }
@@ -264,79 +267,39 @@ fn free_ports(ip: IpAddr) -> Result<Ports, ServerError> {
 /// Both programs answer and the export can be mounted. Its path, temporary and unique, shows that
 /// it is ours that answers.
 fn is_exported(ports: Ports, export: &str) -> bool {
-    let mounted = call(ports.mount, MOUNT3_MNT, &xdr_string(export), PROBE_WAIT);
-    // MNT3_OK is 0.
-    let mounted = matches!(mounted, Ok(Some(result)) if result.starts_with(&[0; 4]));
-    mounted && matches!(call(ports.nfs, NFS3_NULL, &[], PROBE_WAIT), Ok(Some(_)))
+    let service = Service { program: mount::PROGRAM, version: mount::VERSION_3 };
+    let path = wire::Path(export.as_bytes());
+    let results = call(ports.mount, service, mount::Procedure::Mount.number(), &path);
+    results.is_some_and(|results| results.starts_with(&MountStatus::OK.0.to_be_bytes()))
+        && call(ports.nfs, procedure::service(NfsVersion::V3), v3::Procedure::Null.number(), &())
+            .is_some()
 }
 
-/// Largest reply that is read; a MOUNT reply takes some 100 bytes.
-const REPLY_BYTES_MAX: usize = 4096;
-/// RFC 5531 §11: the highest bit of the record mark says that no fragment follows.
-const LAST_FRAGMENT: u32 = 1 << 31;
-const XID: u32 = 0x504c_494d;
-
-/// One procedure of one program.
-#[derive(Clone, Copy)]
-struct Procedure {
-    program: u32,
-    version: u32,
-    number: u32,
-}
-
-/// NULL of NFSv3 (RFC 1813 §3.3.0).
-const NFS3_NULL: Procedure = Procedure { program: 100_003, version: 3, number: 0 };
-/// MNT of MOUNT version 3 (RFC 1813 §5.2.1).
-const MOUNT3_MNT: Procedure = Procedure { program: 100_005, version: 3, number: 1 };
-
-/// Calls `procedure` with already encoded `arguments`; answers with the encoded results of an
-/// accepted and successful call, `None` of any other. The bytes are written by hand: what starts a
-/// server needs no client.
+/// Calls a procedure as nobody in particular; answers with the encoded results of an accepted and
+/// successful call, `None` of any other.
 fn call(
     address: SocketAddr,
-    procedure: Procedure,
-    arguments: &[u8],
-    wait: Duration,
-) -> io::Result<Option<Vec<u8>>> {
-    // A timeout of zero is an error to the system.
-    let wait = wait.max(Duration::from_millis(1));
-    let mut stream = TcpStream::connect_timeout(&address, wait)?;
-    stream.set_read_timeout(Some(wait))?;
-    stream.set_write_timeout(Some(wait))?;
-    stream.write_all(&record(procedure, arguments))?;
-    let mut mark = [0; 4];
-    stream.read_exact(&mut mark)?;
-    let bytes = (u32::from_be_bytes(mark) & !LAST_FRAGMENT) as usize;
-    if bytes > REPLY_BYTES_MAX {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
-    let mut reply = vec![0; bytes];
-    stream.read_exact(&mut reply)?;
-    // xid, REPLY, MSG_ACCEPTED, verifier of no bytes, SUCCESS.
-    let expected = words(&[XID, 1, 0, 0, 0, 0]);
-    Ok(reply.strip_prefix(expected.as_slice()).map(<[u8]>::to_vec))
-}
-
-/// A string as XDR has it (RFC 4506 §4.11).
-fn xdr_string(text: &str) -> Vec<u8> {
-    let mut bytes = words(&[text.len() as u32]);
-    bytes.extend_from_slice(text.as_bytes());
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
-/// A call with AUTH_NONE as one record of one fragment.
-fn record(procedure: Procedure, arguments: &[u8]) -> Vec<u8> {
-    const HEADER_BYTES: u32 = 40;
-    let Procedure { program, version, number } = procedure;
-    let mark = LAST_FRAGMENT | (HEADER_BYTES + arguments.len() as u32);
-    let mut bytes = words(&[mark, XID, 0, 2, program, version, number, 0, 0, 0, 0]);
-    bytes.extend_from_slice(arguments);
-    bytes
-}
-
-fn words(values: &[u32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_be_bytes()).collect()
+    service: Service,
+    procedure: u32,
+    arguments: &impl Encode,
+) -> Option<Vec<u8>> {
+    let mut stream = Bounded::connect(address, Deadline::after(PROBE_WAIT)).ok()?;
+    let (credential, mut message) = (Credential::none(), Vec::new());
+    let start = record::begin(&mut message);
+    let to = CallWriter { xid: XID, credential: &credential, out: &mut message };
+    to.write(service, procedure, arguments);
+    record::finish(&mut message, start);
+    stream.write_all(&message).ok()?;
+    let (mut records, mut bytes) = (Assembler::new(), [0; READ_BYTES]);
+    let reply = loop {
+        let read = stream.read(&mut bytes).ok().filter(|read| *read > 0)?;
+        if let Some(record) = records.take(&mut &bytes[..read]).ok()? {
+            break record.to_vec();
+        }
+    };
+    let mut input = XdrIn::tolerant(&reply);
+    let expected = ReplyHead { xid: XID, outcome: ReplyOutcome::Success };
+    (ReplyHead::decode(&mut input) == Ok(expected)).then(|| input.rest().to_vec())
 }
 
 #[cfg(test)]
@@ -345,8 +308,8 @@ mod tests {
 
     #[test]
     fn the_version_is_what_follows_release() {
-        let said = "NFS-Ganesha Release = V4.3\nganesha compiled on Jan 1 2023\n";
-        assert_eq!(version_in(said).as_deref(), Some("4.3"));
+        let output = "NFS-Ganesha Release = V4.3\nganesha compiled on Jan 1 2023\n";
+        assert_eq!(version_in(output).as_deref(), Some("4.3"));
         assert_eq!(version_in("no idea"), None);
     }
 
@@ -374,18 +337,5 @@ mod tests {
             "managed:ganesha: no ganesha.nfsd found in PATH, /usr/sbin, /usr/local/sbin, /usr/bin \
              or /sbin; install it (apt install nfs-ganesha nfs-ganesha-vfs rpcbind) or give a URL"
         );
-    }
-
-    #[test]
-    fn a_string_is_padded_to_whole_words() {
-        assert_eq!(xdr_string("abcde"), b"\0\0\0\x05abcde\0\0\0");
-        assert_eq!(xdr_string(""), [0; 4]);
-    }
-
-    #[test]
-    fn the_record_mark_counts_what_follows_it() {
-        let bytes = record(MOUNT3_MNT, &xdr_string("/a"));
-        let mark = u32::from_be_bytes(bytes[..4].try_into().unwrap());
-        assert_eq!((mark & !LAST_FRAGMENT) as usize, bytes.len() - 4);
     }
 }

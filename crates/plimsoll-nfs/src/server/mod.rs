@@ -1,8 +1,8 @@
 //! The reference NFS server: NFS versions 2 and 3 with MOUNT, over TCP and UDP on one port, in
-//! memory, with a portmapper if wanted.
+//! memory, with an optional portmapper.
 //!
-//! It is a server to measure against, not one to keep files on: whoever reaches it may do
-//! everything, whatever user he says he is.
+//! It is a server to measure against, not one to keep files on: every client that reaches it may do
+//! everything, whatever user it claims to be.
 
 mod core;
 mod delayed;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use plimsoll_servers::delay::{DelayLaw, Work};
 use plimsoll_servers::{ServerError, Stop, cores, listen};
 
-use self::delayed::Departures;
+use self::delayed::DelayedReplies;
 use self::store::Store;
 
 pub use self::core::{Answered, EXPORT, Link, NfsCore, Peer, Registered};
@@ -71,13 +71,13 @@ impl NfsServer {
         Ok(Self { core, nfs, portmapper, cores: config.cores.clone(), delay: None })
     }
 
-    /// The same server, whose replies to GETATTR are held by `law`.
+    /// The same server with replies to GETATTR delayed by `law`.
     #[must_use]
     pub fn delayed_by(self, law: Arc<DelayLaw>) -> Self {
         Self { delay: Some(law), ..self }
     }
 
-    /// The same server, which does so much work besides for each call.
+    /// The same server with additional work for each call.
     #[must_use]
     pub fn with_work(self, work: Work) -> Self {
         Self { core: self.core.with_work(work), ..self }
@@ -102,8 +102,8 @@ impl NfsServer {
     /// thread.
     pub fn serve_until(self, stop: &Stop) -> Result<(), ServerError> {
         let Self { core, nfs, portmapper, cores, delay } = self;
-        let departures = delay.map(Departures::new);
-        let departures = departures.as_ref();
+        let delayed = delay.map(DelayedReplies::new);
+        let delayed = delayed.as_ref();
         cores::pin_current_thread(&cores)
             .map_err(|source| ServerError::Pin { cores: cores::list(&cores), source })?;
         let mut datagrams = Vec::new();
@@ -120,14 +120,13 @@ impl NfsServer {
             let core = &core;
             let mut threads = Vec::new();
             for (socket, pin) in datagrams {
-                let serve =
-                    move || sockets::serve_datagrams((core, departures), &socket, &pin, stop);
+                let serve = move || sockets::serve_datagrams((core, delayed), &socket, &pin, stop);
                 threads.push(scope.spawn(serve));
             }
-            if let Some(departures) = departures {
-                scope.spawn(|| departures.serve(stop));
+            if let Some(delayed) = delayed {
+                scope.spawn(|| delayed.serve(stop));
             }
-            let accepted = sockets::serve_streams((core, departures), &listeners, stop);
+            let accepted = sockets::serve_streams((core, delayed), &listeners, stop);
             stop.request();
             let mut outcomes = vec![accepted];
             for thread in threads {
@@ -180,9 +179,9 @@ enum NfsServerError {
              the ports in the URL make it unnecessary"
     )]
     Portmapper {
-        /// Address asked for.
+        /// Requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -11,18 +11,18 @@ use plimsoll_servers::{ServerError, Stop, cores};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 
-use super::delayed::{Departures, Whom, lock};
+use super::delayed::{DelayedReplies, Recipient, lock};
 use super::{Answered, Link, NfsCore, Peer};
 use crate::wire::record::{self, Assembler};
 
 /// Connections served at a time; more are closed at once. Each may hold one record and some
-/// replies, 3 MB when it is up to no good.
+/// replies, 3 MB if it is malicious.
 const CONNECTIONS_MAX: usize = 512;
 /// Bytes of a read: some hundred small calls, or a dozen writes of 8 KiB.
 const READ_BYTES: usize = 128 << 10;
-/// Replies that are kept back for more. With the longest reply on top, the most that is held.
+/// Bytes of replies that are kept back for more. At most this and the longest reply is buffered.
 const REPLIES_BYTES: usize = 256 << 10;
-/// A connection without a call for so long is closed.
+/// A connection without a call for this long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// How long a client may not read its replies.
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Accepts and serves until `stop` is requested, then ends all connections.
 pub(super) fn serve_streams(
-    (core, departures): (&NfsCore, Option<&Departures>),
+    (core, delayed): (&NfsCore, Option<&DelayedReplies>),
     listeners: &[TcpListener],
     stop: &Stop,
 ) -> Result<(), ServerError> {
@@ -54,9 +54,9 @@ pub(super) fn serve_streams(
                 let builder = std::thread::Builder::new().name(format!("nfs-tcp-{number}"));
                 // Without a thread the connection closes, which the client sees.
                 let _ = builder.spawn_scoped(scope, move || {
-                    match departures {
+                    match delayed {
                         None => answer_all(core, &peer, stream),
-                        Some(departures) => answer_in_time(core, &peer, stream, departures),
+                        Some(delayed) => answer_in_time(core, &peer, stream, delayed),
                     }
                     drop(entry);
                 });
@@ -87,7 +87,7 @@ fn next_connection(listener: &TcpListener) -> Option<(TcpStream, IpAddr)> {
             set_up.ok().map(|()| (stream, peer.ip()))
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-        // Out of descriptors, or a client that left while queueing: neither is the end.
+        // Out of descriptors, or a client that left while queueing: the server goes on.
         Err(_) => {
             std::thread::sleep(ACCEPT_PAUSE);
             None
@@ -107,7 +107,7 @@ fn answer_all(core: &NfsCore, peer: &Peer, mut stream: TcpStream) {
             match assembler.take(&mut rest) {
                 Ok(Some(record)) => answer(core, peer, record, &mut replies),
                 Ok(None) => break,
-                // Nothing behind this can be found any more.
+                // The start of the next record is lost.
                 Err(_) => return,
             }
             if replies.len() >= REPLIES_BYTES && !send(&mut stream, &mut replies) {
@@ -133,7 +133,7 @@ fn read(stream: &mut TcpStream, into: &mut [u8]) -> Option<usize> {
 }
 
 /// Serves one connection to its end, with replies that wait for their instants.
-fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, departures: &Departures) {
+fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, delayed: &DelayedReplies) {
     let Ok(writing) = stream.try_clone() else { return };
     let writing = Arc::new(Mutex::new(writing));
     let mut received = vec![0; READ_BYTES];
@@ -147,12 +147,12 @@ fn answer_in_time(core: &NfsCore, peer: &Peer, mut stream: TcpStream, departures
                 Ok(None) => break,
                 Err(_) => return,
             };
-            let passage = departures.arrive(record);
+            let passage = delayed.arrive(record);
             let mut reply = Vec::new();
             answer(core, peer, record, &mut reply);
             match passage {
                 Some(passage) => {
-                    departures.hold(passage, reply, Whom::Stream(Arc::clone(&writing)));
+                    delayed.hold(passage, reply, Recipient::Stream(Arc::clone(&writing)));
                 }
                 None if !send(&mut lock(&writing), &mut reply) => return,
                 None => {}
@@ -226,7 +226,7 @@ const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// Answers datagrams until `stop` is requested.
 pub(super) fn serve_datagrams(
-    (core, departures): (&NfsCore, Option<&Departures>),
+    (core, delayed): (&NfsCore, Option<&DelayedReplies>),
     socket: &UdpSocket,
     pin: &[u32],
     stop: &Stop,
@@ -252,16 +252,16 @@ pub(super) fn serve_datagrams(
         };
         let peer = Peer { address: from.ip(), link: Link::Datagram };
         reply.clear();
-        let passage = departures.and_then(|departures| departures.arrive(&request[..bytes]));
+        let passage = delayed.and_then(|delayed| delayed.arrive(&request[..bytes]));
         let answered = core.answer(&peer, &request[..bytes], &mut reply);
         if answered != Answered::Replied || reply.len() > REPLY_BYTES_MAX {
             continue;
         }
-        if let (Some(departures), Some(passage)) = (departures, passage) {
+        if let (Some(delayed), Some(passage)) = (delayed, passage) {
             let socket = socket
                 .try_clone()
                 .map_err(|source| ServerError::System { doing: "share a socket", source })?;
-            departures.hold(passage, std::mem::take(&mut reply), Whom::Datagram(socket, from));
+            delayed.hold(passage, std::mem::take(&mut reply), Recipient::Datagram(socket, from));
         } else {
             // A reply that cannot be sent is like one that was lost: the client asks again.
             let _ = socket.send_to(&reply, from);
@@ -270,7 +270,7 @@ pub(super) fn serve_datagrams(
     Ok(())
 }
 
-/// No datagram yet, or word that an earlier reply found nobody.
+/// No datagram yet, or an earlier reply reached nobody.
 fn is_nothing(kind: ErrorKind) -> bool {
     matches!(
         kind,

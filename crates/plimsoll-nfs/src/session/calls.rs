@@ -1,8 +1,8 @@
 //! The calls in flight, by slot, and their bytes. A call's xid names its slot, so a reply finds its
-//! call without a search; a generation in the xid makes late and repeated replies strangers.
+//! call without a search; a generation in the xid shows late and repeated replies.
 
+use plimsoll_engine::interface::{LinkKind, Ticket};
 use plimsoll_engine::rng::{Random, Stream};
-use plimsoll_engine::seam::{LinkKind, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -18,6 +18,9 @@ use crate::wire::{record, v3};
 /// xid comes back after 16 million calls on its slot.
 pub const CALLS_MAX: u32 = 256;
 
+/// A message begins with its xid. RFC 5531 §9
+const XID_BYTES: usize = 4;
+
 /// A call in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
@@ -32,7 +35,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// It was sent again, and doing it twice is not the same as doing it once.
+    /// It was sent again, and its second execution may have another result.
     fn is_ambiguous(&self) -> bool {
         self.sends > 1 && matches!(self.op.call, NfsCall::Create(_) | NfsCall::Remove(..))
     }
@@ -60,11 +63,12 @@ pub(super) struct Calls {
     /// The one used last is used first: its buffer is in the cache.
     free: Vec<usize>,
     slot_bits: u32,
-    base: u32,
+    /// The first xid.
+    pub(super) base: u32,
 }
 
 impl Calls {
-    /// Room for `outstanding_max` calls (1 to [`CALLS_MAX`]). Xids begin at a place that depends
+    /// Room for `outstanding_max` calls (1 to [`CALLS_MAX`]). Xids begin at a number that depends
     /// on `nonce` and `client`, so that those of two load points do not meet in a server's cache.
     pub(super) fn new(outstanding_max: u32, nonce: u64, client: u32) -> Self {
         let room = outstanding_max.clamp(1, CALLS_MAX);
@@ -111,7 +115,7 @@ impl Calls {
         Some((slot.call.as_mut()?, &slot.buffer))
     }
 
-    /// The call has ended; whatever still comes with its xid is a stranger.
+    /// The call has ended; later replies with its xid are ignored.
     pub(super) fn end(&mut self, at: usize) -> Option<InFlight> {
         let slot = self.slots.get_mut(at)?;
         let call = slot.call.take()?;
@@ -132,24 +136,24 @@ impl Calls {
     }
 }
 
-/// What ACCESS asks about: everything that can be done with a file.
+/// What ACCESS queries: everything that can be done with a file.
 pub(super) const RIGHTS: u32 =
     v3::access::READ | v3::access::MODIFY | v3::access::EXTEND | v3::access::EXECUTE;
 
 impl NfsSite {
     /// Appends the message of a call, with its record mark where the link needs one.
-    pub(super) fn encode(&self, call: NfsCall, xid: u32, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, call: NfsCall, xid: u32, composed: &[u8], out: &mut Vec<u8>) {
         match self.link {
-            LinkKind::Datagram => self.encode_message(call, xid, out),
+            LinkKind::Datagram => self.encode_message(call, xid, composed, out),
             LinkKind::Stream => {
                 let at = record::begin(out);
-                self.encode_message(call, xid, out);
+                self.encode_message(call, xid, composed, out);
                 record::finish(out, at);
             }
         }
     }
 
-    fn encode_message(&self, call: NfsCall, xid: u32, out: &mut Vec<u8>) {
+    fn encode_message(&self, call: NfsCall, xid: u32, composed: &[u8], out: &mut Vec<u8>) {
         let name;
         let begin = Cookie::default();
         let call = match call {
@@ -161,7 +165,7 @@ impl NfsSite {
                 Call::LookUp(self.dir(of.file().directory()), name.as_bytes())
             }
             NfsCall::Access(of) => Call::Access(self.file(of), RIGHTS),
-            NfsCall::ReadLink(link) => Call::ReadLink(known(self.handles.link(link))),
+            NfsCall::ReadLink(link) => Call::ReadLink(handle_or_none(self.handles.link(link))),
             NfsCall::Read(span, _) => Call::Read(self.file(span.file), span.offset, span.bytes),
             NfsCall::Write(span, stability) => {
                 Call::Write(self.file(span.file), span.offset, self.content_of(span), stability)
@@ -178,26 +182,30 @@ impl NfsSite {
             NfsCall::ReadDirPlus(of) => Call::ReadDirPlus(self.dir(of), begin, BLOCK_BYTES),
             NfsCall::FsStat => Call::FsStat(&self.handles.root),
             NfsCall::Commit(of) => Call::Commit(self.file(of)),
+            NfsCall::Composed => {
+                out.extend_from_slice(&xid.to_be_bytes());
+                return out.extend_from_slice(composed.get(XID_BYTES..).unwrap_or_default());
+            }
         };
         call.encode(self.version, CallWriter { xid, credential: &self.credential, out });
     }
 
-    /// What a part of a file holds, or is to hold.
+    /// The content of a part of a file, as it is or will be.
     pub(super) fn content_of(&self, span: Span) -> &[u8] {
         self.content.slice(span.file.file(), span.offset, span.bytes as usize)
     }
 
     fn file(&self, file: Accessed) -> &OwnedHandle {
-        known(self.handles.file(file))
+        handle_or_none(self.handles.file(file))
     }
 
     fn dir(&self, dir: DirNo) -> &OwnedHandle {
-        known(self.handles.dir(dir))
+        handle_or_none(self.handles.dir(dir))
     }
 }
 
 /// A set without the object, which no plan makes, shows as `NFSERR_STALE` or `BADHANDLE`.
-fn known(handle: Option<&OwnedHandle>) -> &OwnedHandle {
+fn handle_or_none(handle: Option<&OwnedHandle>) -> &OwnedHandle {
     handle.unwrap_or(&OwnedHandle::NONE)
 }
 
@@ -226,13 +234,13 @@ mod tests {
     fn every_call_is_found_by_its_xid_until_it_ends() {
         for room in [1, 2, 3, 32, 33, CALLS_MAX] {
             let mut calls = Calls::new(room, 7, 1);
-            let mut seen = HashSet::new();
+            let mut used_xids = HashSet::new();
             for _ in 0..3 {
                 let xids: Vec<u32> =
                     (0..room).map(|n| start(&mut calls, n).expect("there is room")).collect();
                 assert_eq!(start(&mut calls, 0), None);
                 for (number, xid) in xids.iter().enumerate() {
-                    assert!(seen.insert(*xid));
+                    assert!(used_xids.insert(*xid));
                     let (at, call) = calls.find(*xid).expect("it is in flight");
                     assert_eq!(call.ticket, Ticket(number as u32));
                     assert!(calls.end(at).is_some());
@@ -252,7 +260,7 @@ mod tests {
         let at = calls.find(last).expect("it is in flight").0;
         calls.end(at);
         let first = start(&mut calls, 2).expect("there is room");
-        assert_eq!(calls.find(first).map(|found| found.0), Some(255));
+        assert_eq!(calls.find(first).map(|entry| entry.0), Some(255));
         assert!(calls.find(last).is_none());
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_engine::seam::{Io, Link, LinkError, LinkKind};
+use plimsoll_engine::interface::{Io, Link, LinkError, LinkKind};
 use plimsoll_model::units::Nanos;
 
 /// Wait before a lost link is opened again; doubles up to [`RECONNECT_PAUSE_MAX`] until a reply

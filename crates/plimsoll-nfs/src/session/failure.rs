@@ -1,4 +1,4 @@
-//! Why a call failed, as a class for the statistics and in words for an error sample.
+//! Why a call failed, as a class for the statistics and as text for an error sample.
 
 use std::fmt;
 
@@ -26,17 +26,17 @@ pub(super) enum Failure<'m> {
     /// Decodable, yet not a reply to this call.
     Nonsense(&'static str),
     /// The reply speaks of an object of another kind.
-    Kind { expected: Kind, found: Kind },
+    Kind { expected: Kind, actual: Kind },
     /// The name leads to another handle than the one it led to before the run.
     Handle,
     /// A link's text is another.
-    LinkText { expected: EntryName, found: Path<'m> },
-    /// More or fewer bytes than asked for.
-    Length { asked: u64, got: u64 },
+    LinkText { expected: EntryName, actual: Path<'m> },
+    /// More or fewer bytes than requested.
+    Length { requested: u64, got: u64 },
     /// A file is smaller than it was made, or than what was written to it.
-    Shrunk { made: u64, found: u64 },
+    Shrunk { made: u64, actual: u64 },
     /// A byte differs from what was written.
-    Content { at: u64, expected: u8, found: u8, bytes: u64 },
+    Content { at: u64, expected: u8, actual: u8, bytes: u64 },
     /// ACCESS does not grant reading.
     Unreadable,
     /// The server restarted since the last write.
@@ -93,20 +93,20 @@ impl fmt::Display for Failure<'_> {
             }
             Self::Undecodable(error) => write!(f, "the reply is no reply to this call: {error}"),
             Self::Nonsense(what) => f.write_str(what),
-            Self::Kind { expected, found } => {
-                write!(f, "attributes of a {found}, and not of a {expected}")
+            Self::Kind { expected, actual } => {
+                write!(f, "attributes of a {actual}, and not of a {expected}")
             }
             Self::Handle => f.write_str("the name leads to another file than before the run"),
-            Self::LinkText { expected, found } => {
-                write!(f, "the link says {found:?}, but {expected:?} was written")
+            Self::LinkText { expected, actual } => {
+                write!(f, "the link says {actual:?}, but {expected:?} was written")
             }
-            Self::Length { asked, got } => write!(f, "asked for {asked} bytes, got {got}"),
-            Self::Shrunk { made, found } => {
-                write!(f, "{made} bytes were written, the server says it has {found}")
+            Self::Length { requested, got } => write!(f, "asked for {requested} bytes, got {got}"),
+            Self::Shrunk { made, actual } => {
+                write!(f, "{made} bytes were written, the server says it has {actual}")
             }
-            Self::Content { at, expected, found, .. } => write!(
+            Self::Content { at, expected, actual, .. } => write!(
                 f,
-                "first wrong byte at offset {at}: 0x{found:02x}, but 0x{expected:02x} was written"
+                "first wrong byte at offset {at}: 0x{actual:02x}, but 0x{expected:02x} was written"
             ),
             Self::Unreadable => f.write_str("the server does not grant READ on a file of ours"),
             Self::Verifier => f.write_str(
@@ -131,7 +131,8 @@ fn hint(code: u32) -> &'static str {
     match code {
         70 => {
             ": the file handle is stale; the file was removed or the export changed during the \
-             run, or the server forgot it: it restarted, or keeps fewer handles than there are files"
+             run, or the server forgot it: it restarted, or keeps fewer handles than there are \
+             files"
         }
         1 | 13 => ": the export does not permit this to the user and host of the generator",
         28 | 69 => ": the server's disk or quota is full",
@@ -141,7 +142,7 @@ fn hint(code: u32) -> &'static str {
     }
 }
 
-/// What a server may mean that accepted the same user when it was mounted.
+/// What a refusal may mean if the server accepted the same user at the mount.
 fn port_hint(outcome: ReplyOutcome) -> &'static str {
     match outcome {
         ReplyOutcome::AuthError(_) => {

@@ -6,11 +6,14 @@
 //! | `calls` | the calls in flight, by slot and xid, and their bytes |
 //! | `connection` | the link, and when a lost one is opened again |
 //! | `check` | from the bytes of a reply to a verdict |
-//! | `failure` | why a call failed, and what an error sample says |
+//! | `failure` | why a call failed, and the text of error samples |
 //!
 //! A lost connection is opened again and every pending call sent again with its xid; a datagram
 //! without reply is sent again after [`RETRY_AFTER`], then after twice as long, and so on. Either
 //! way a call ends once: by its reply, by its timeout, or by a failure nothing can mend.
+//!
+//! Set-up composes its messages itself and reads their replies ([`NfsCall::Composed`]); they travel
+//! in the same session.
 
 mod calls;
 mod check;
@@ -25,14 +28,16 @@ mod test_io;
 mod tests;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+use plimsoll_engine::interface::{
+    ClientContext, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
 };
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocol::assembler::MARK_BYTES;
 
 use self::calls::{Calls, InFlight};
 use self::check::{Check, Checked, ServerRun};
@@ -44,7 +49,7 @@ use super::nonconformity::nonconformity;
 use super::op::{NfsCall, NfsOp, Span};
 use super::procedure;
 use super::wire::flaws::Flaws;
-use super::wire::record::{self, Assembler};
+use super::wire::record::Assembler;
 use super::wire::rpc::{Credential, procedure_of};
 
 pub use self::calls::CALLS_MAX;
@@ -83,18 +88,22 @@ pub struct NfsSession {
     run: ServerRun,
     /// Kind of the op that ended last, if it ended well.
     succeeded: Option<OpKind>,
-    /// By ticket: what follows from the op that ended there.
+    /// By ticket: the follow-on of the op that ended there.
     follow_ons: Vec<Option<NfsOp>>,
     counters: SessionCounters,
+    /// Of set-up: the message of the next call, without xid.
+    composed: Vec<u8>,
+    /// Of set-up: the replies to calls that have ended well, in their order.
+    answers: VecDeque<Vec<u8>>,
 }
 
 impl NfsSession {
     /// A client of `site` with at most `outstanding_max` calls in flight.
-    pub fn new(site: Rc<NfsSite>, seat: ClientSeat, outstanding_max: u32) -> Self {
+    pub fn new(site: Rc<NfsSite>, client: ClientContext, outstanding_max: u32) -> Self {
         Self {
-            op_timeout: seat.op_timeout,
+            op_timeout: client.op_timeout,
             outstanding_max: outstanding_max.clamp(1, CALLS_MAX) as usize,
-            calls: Calls::new(outstanding_max, seat.nonce, seat.client),
+            calls: Calls::new(outstanding_max, client.nonce, client.client),
             connection: Connection::new(site.link),
             assembler: Assembler::default(),
             wake: Nanos::MAX,
@@ -102,7 +111,42 @@ impl NfsSession {
             succeeded: None,
             follow_ons: Vec::new(),
             counters: SessionCounters::default(),
+            composed: Vec::new(),
+            answers: VecDeque::new(),
             site,
+        }
+    }
+
+    /// The same; its first xid is this one.
+    pub(crate) fn numbered_from(mut self, first_xid: u32) -> Self {
+        self.calls.base = first_xid;
+        self
+    }
+
+    /// Takes the message, without record mark and with any xid, of the next [`NfsCall::Composed`].
+    pub(crate) fn composed(&mut self) -> &mut Vec<u8> {
+        self.composed.clear();
+        &mut self.composed
+    }
+
+    /// The reply to the [`NfsCall::Composed`] that ended next, if it ended well.
+    pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.answers.pop_front()
+    }
+
+    /// Every datagram in flight is due again.
+    pub(crate) fn retry_all(&mut self) {
+        for at in 0..self.calls.slots() {
+            if let Some((call, _)) = self.calls.get(at) {
+                call.retry_at = Nanos::ZERO;
+            }
+        }
+    }
+
+    /// Waits for no reply any more.
+    pub(crate) fn forget_calls(&mut self) {
+        for at in 0..self.calls.slots() {
+            let _ = self.calls.end(at);
         }
     }
 
@@ -121,7 +165,7 @@ impl NfsSession {
         call.sends += 1;
     }
 
-    /// Opens a link if there is none and it is time; else asks to be woken when it is.
+    /// Opens a link if there is none and it is time; else requests to be woken when it is.
     fn reach_out(&mut self, now: Nanos, io: &mut impl Io) {
         match self.connection.down_until() {
             Some(from) if from <= now => self.connection.connect(io),
@@ -138,23 +182,27 @@ impl NfsSession {
         // A second reply, one to a call that has timed out, or a stranger's.
         let Some((at, call)) = self.calls.find(xid) else { return };
         self.connection.proved();
+        if call.op.call == NfsCall::Composed {
+            self.answers.push_back(message.to_vec());
+            return self.succeed(at, Checked::OK, io);
+        }
         let check = Check { site: &self.site, call: call.op.call, resent: call.sends > 1 };
         let flaws = Cell::default();
-        let judged = check.judge(message, &flaws, &mut self.run);
+        let result = check.evaluate(message, &flaws, &mut self.run);
         if !flaws.get().is_empty() {
             self.note(at, flaws.get());
         }
-        match judged {
+        match result {
             Ok(checked) => self.succeed(at, checked, io),
             Err(failure) => self.fail(at, failure, io),
         }
     }
 
-    /// What the reply to a call has otherwise than its specification says.
+    /// Counts where the reply to a call differs from its specification.
     #[cold]
     fn note(&mut self, at: usize, flaws: Flaws) {
         let before = match self.connection.kind {
-            LinkKind::Stream => record::MARK_BYTES,
+            LinkKind::Stream => MARK_BYTES,
             LinkKind::Datagram => 0,
         };
         let Some((_, call)) = self.calls.get(at) else { return };
@@ -182,7 +230,10 @@ impl NfsSession {
         let Some(call) = self.calls.end(at) else { return };
         self.succeeded = None;
         self.keep_follow_on(call.ticket, None);
-        io.explain(format_args!("{}: {failure}", call.op.call));
+        match call.op.call {
+            NfsCall::Composed => io.explain(format_args!("{failure}")),
+            call => io.explain(format_args!("{call}: {failure}")),
+        }
         let outcome =
             Outcome { bytes_read: failure.bytes_read(), ..call.outcome(failure.status()) };
         io.complete(call.ticket, outcome);
@@ -196,11 +247,13 @@ impl NfsSession {
 
     fn keep_follow_on(&mut self, ended: Ticket, op: Option<NfsOp>) {
         let at = ended.0 as usize;
-        // Tickets are small and dense.
-        if self.follow_ons.len() <= at {
+        // Tickets are small and dense, but for those of set-up, which has no follow-ons.
+        if self.follow_ons.len() <= at && op.is_some() {
             self.follow_ons.resize(at + 1, None);
         }
-        self.follow_ons[at] = op;
+        if let Some(follow_on) = self.follow_ons.get_mut(at) {
+            *follow_on = op;
+        }
     }
 
     /// The link is gone, and closed already.
@@ -210,7 +263,7 @@ impl NfsSession {
         if let LossReason::Failed(LinkError { class, .. }) = lost_by
             && matches!(class, ErrorClass::PortsExhausted | ErrorClass::DescriptorsExhausted)
         {
-            // The generator's own limits; the server has no part in them.
+            // The generator's own limits, not the server's.
             self.fail_all(Failure::NoLink(lost_by, class), io);
         }
         if self.calls.in_flight() > 0 {
@@ -235,8 +288,8 @@ impl Session for NfsSession {
     fn issue(&mut self, ticket: Ticket, op: NfsOp, now: Nanos, io: &mut impl Io) {
         let deadline = now.saturating_add(self.op_timeout);
         let call = InFlight { ticket, op, deadline, retry_at: Nanos::MAX, sends: 0 };
-        let site = &self.site;
-        let started = self.calls.start(call, |out, xid| site.encode(op.call, xid, out));
+        let (site, composed) = (&self.site, &self.composed);
+        let started = self.calls.start(call, |out, xid| site.encode(op.call, xid, composed, out));
         let Some(at) = started else {
             debug_assert!(false, "the engine issues an op only where there is room");
             io.complete(ticket, call.outcome(OpStatus::Failed(ErrorClass::Transport)));
@@ -254,7 +307,7 @@ impl Session for NfsSession {
         self.connection.connected(link);
         for at in 0..self.calls.slots() {
             let Some((call, _)) = self.calls.get(at) else { continue };
-            // A new connection has seen no call; of datagrams only the timer knows which are lost.
+            // A new connection has carried no call; lost datagrams are found by the timer.
             let is_due = call.sends == 0 || call.retry_at <= now;
             if is_due || self.connection.kind == LinkKind::Stream {
                 self.send(at, now, io);
@@ -270,13 +323,16 @@ impl Session for NfsSession {
             return self.on_message(bytes, io);
         }
         let mut assembler = std::mem::take(&mut self.assembler);
-        let read = assembler.push(bytes, |message| self.on_message(message, io));
+        let read = assembler.push(bytes, |message| {
+            self.on_message(message, io);
+            Ok(())
+        });
         self.assembler = assembler;
         if let Err(too_long) = read {
             io.close(link);
             if let Some(kind) = self.succeeded.take().filter(|_| self.calls.in_flight() == 0) {
                 io.explain(format_args!("bytes behind the reply: {too_long}"));
-                io.surplus(kind);
+                io.report_trailing_bytes(kind);
             }
             self.fail_all(Failure::Stream(too_long), io);
             self.lost(LossReason::Garbled, now, io);
@@ -284,7 +340,7 @@ impl Session for NfsSession {
     }
 
     fn at_boundary(&self, link: Link) -> bool {
-        self.connection.is(link) && self.assembler.is_between_records()
+        self.connection.is(link) && self.assembler.is_between_messages()
     }
 
     fn on_discarded(&mut self, _link: Link, _n: u64, _now: Nanos, _io: &mut impl Io) {

@@ -19,7 +19,7 @@ pub(super) fn reply(xid: u32, result: impl Encode) -> Vec<u8> {
     out
 }
 
-/// What a server answers that has done what `call` asks for.
+/// The reply of a server that has carried out `call`.
 pub(super) fn good(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
     match site.version {
         NfsVersion::V2 => good2(site, call, xid),
@@ -87,12 +87,10 @@ fn good3(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
     let file = |file: Accessed| attributes3(FileKind::Regular, file.bytes());
     let dir = Some(attributes3(FileKind::Directory, 4096));
     match call {
-        NfsCall::GetAttr(of) => {
-            reply(xid, Reply3::<_, ()>::Ok(v3::GetAttrOk { attributes: file(of) }))
-        }
+        NfsCall::GetAttr(of) => reply(xid, Reply3::<_, ()>::Ok(file(of))),
         NfsCall::SetAttr(_) => {
             let wcc = wcc(FileKind::Regular);
-            reply(xid, v3::SetAttrRes::Ok(v3::SetAttrOk { wcc }))
+            reply(xid, v3::SetAttrRes::Ok(wcc))
         }
         NfsCall::Lookup(of) => {
             let (object, attributes) = (handle3(site, of), Some(file(of)));
@@ -128,6 +126,7 @@ fn good3(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
                 invariant_s: 0,
             }),
         ),
+        NfsCall::Composed => unreachable!("set-up alone has such a call"),
         NfsCall::Commit(_) => {
             let wcc = wcc(FileKind::Regular);
             reply(xid, v3::CommitRes::Ok(v3::CommitOk { wcc, verifier: RUN }))
@@ -144,7 +143,7 @@ fn good3_of_directory(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
         }
         NfsCall::Remove(..) => {
             let dir_wcc = wcc(FileKind::Directory);
-            reply(xid, v3::RemoveRes::Ok(v3::RemoveOk { dir_wcc }))
+            reply(xid, v3::RemoveRes::Ok(dir_wcc))
         }
         NfsCall::ReadDir(_) => {
             let entries = [v3::Entry { fileid: 1, name: Name(b"."), cookie: 1 }; 3];
@@ -178,15 +177,13 @@ fn good2(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
         v2::Handle2(*handle.as_bytes().first_chunk().expect("it has 32 bytes"))
     };
     match call {
-        NfsCall::GetAttr(of) | NfsCall::SetAttr(of) => {
-            reply(xid, Reply2::Ok(v2::AttrOk { attributes: file(of) }))
-        }
+        NfsCall::GetAttr(of) | NfsCall::SetAttr(of) => reply(xid, Reply2::Ok(file(of))),
         NfsCall::Lookup(of) => {
             reply(xid, Reply2::Ok(v2::DirOpOk { file: handle(of), attributes: file(of) }))
         }
         NfsCall::ReadLink(link) => {
             let text = link.text();
-            reply(xid, Reply2::Ok(v2::ReadLinkOk { path: Path(text.as_bytes()) }))
+            reply(xid, Reply2::Ok(Path(text.as_bytes())))
         }
         NfsCall::Read(span, _) => {
             let (attributes, data) = (file(span.file), v2::Data2(site.content_of(span)));
@@ -194,7 +191,7 @@ fn good2(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
         }
         NfsCall::Write(span, _) => {
             let attributes = attributes2(FileKind2::Regular, span.offset as u32 + span.bytes);
-            reply(xid, Reply2::Ok(v2::AttrOk { attributes }))
+            reply(xid, Reply2::Ok(attributes))
         }
         NfsCall::Create(_) => {
             let attributes = attributes2(FileKind2::Regular, 0);
@@ -215,7 +212,7 @@ fn good2(site: &NfsSite, call: NfsCall, xid: u32) -> Vec<u8> {
                 available_blocks: 1,
             }),
         ),
-        NfsCall::Access(_) | NfsCall::ReadDirPlus(_) | NfsCall::Commit(_) => {
+        NfsCall::Access(_) | NfsCall::ReadDirPlus(_) | NfsCall::Commit(_) | NfsCall::Composed => {
             unreachable!("NFSv2 has no such call")
         }
     }

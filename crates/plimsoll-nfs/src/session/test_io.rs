@@ -1,10 +1,10 @@
-//! An [`Io`] that writes down what a session asks for, and a session driven by hand.
+//! An [`Io`] that records what a session requests, and a session driven by hand.
 
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkError, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{ClientContext, Io, Link, LinkError, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -15,7 +15,7 @@ use super::super::wire::record;
 use super::super::wire::rpc::Credential;
 use super::{NfsSession, NfsSite, NfsVersion, replies};
 
-/// What a session asked for.
+/// What a session requested.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub links: Vec<LinkKind>,
@@ -23,7 +23,7 @@ pub(super) struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<(Ticket, Outcome)>,
-    pub surpluses: Vec<OpKind>,
+    pub trailing_bytes: Vec<OpKind>,
 }
 
 impl Io for Recorder {
@@ -48,8 +48,8 @@ impl Io for Recorder {
     fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
         self.done.push((ticket, outcome));
     }
-    fn surplus(&mut self, kind: OpKind) {
-        self.surpluses.push(kind);
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
+        self.trailing_bytes.push(kind);
     }
 }
 
@@ -115,8 +115,9 @@ impl Bench {
     pub(super) fn new(version: NfsVersion, link: LinkKind) -> Self {
         let site = site(version, link);
         let nonce = 1_790_000_000;
-        let seat = ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce };
-        let session = NfsSession::new(site.clone(), seat, OUTSTANDING_MAX);
+        let client =
+            ClientContext { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce };
+        let session = NfsSession::new(site.clone(), client, OUTSTANDING_MAX);
         Self { session, io: Recorder::default(), now: Nanos::from_secs(1), site, tickets: 0 }
     }
 
@@ -163,7 +164,7 @@ impl Bench {
         self.bytes(&bytes);
     }
 
-    /// The server does what `call`, sent as number `sent`, asks for.
+    /// The server carries out `call`, which was sent as number `sent`.
     pub(super) fn answer(&mut self, sent: usize, call: NfsCall) {
         let reply = replies::good(&self.site, call, self.xid(sent));
         self.message(&reply);

@@ -8,7 +8,8 @@ use super::super::procedure::FILE_MODE;
 use super::super::procedure::results::Kind;
 use super::super::wire::flaws::Flaw;
 use super::super::wire::v3::access;
-use super::{Checks, ValidateError};
+use super::Checks;
+use plimsoll_protocol::net::SetupError;
 
 /// Not a multiple of anything: a partial block, two blocks in one write, a partial one again.
 const WRITES: [(u64, usize); 5] =
@@ -16,7 +17,7 @@ const WRITES: [(u64, usize); 5] =
 const BYTES: usize = 24_909;
 
 /// Checks CREATE, GETATTR, WRITE, COMMIT, READ, SETATTR, ACCESS and FSSTAT.
-pub(super) fn check(checks: &mut Checks<'_>) -> Result<(), ValidateError> {
+pub(super) fn check(checks: &mut Checks<'_>) -> Result<(), SetupError> {
     let file = checks.call("create a file", |remote, dir| remote.create(dir, b"data"))?;
     attributes(checks, &file)?;
     let content: Vec<u8> = (0..BYTES).map(|at| (at * 7 + at / 251) as u8).collect();
@@ -30,32 +31,29 @@ pub(super) fn check(checks: &mut Checks<'_>) -> Result<(), ValidateError> {
     space(checks)
 }
 
-fn attributes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+fn attributes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), SetupError> {
     let check = "attributes after create";
     let created = checks.remote.answered();
-    let found = checks.attributes(check, file)?;
-    checks.holds(check, found.kind == Kind::File, || {
-        ("a regular file".to_owned(), format!("{:?}", found.kind))
+    let actual = checks.attributes(check, file)?;
+    checks.holds(check, actual.kind == Kind::File, || {
+        ("a regular file".to_owned(), format!("{:?}", actual.kind))
     })?;
-    checks.same("size after create", 0, found.size)?;
-    has_mode(checks, created, FILE_MODE, found.mode);
+    checks.same("size after create", 0, actual.size)?;
+    has_mode(checks, created, FILE_MODE, actual.mode);
     Ok(())
 }
 
 /// Servers without permissions of their own ignore modes; nothing that is measured depends on
 /// them. `by` is the procedure that was to set the mode.
-fn has_mode(checks: &mut Checks<'_>, by: u32, wanted: u32, found: u32) {
-    match wanted == found {
-        true => checks.passed += 1,
-        false => checks.remote.note_of(by, Flaw::ModeNotKept),
+fn has_mode(checks: &mut Checks<'_>, by: u32, expected: u32, actual: u32) {
+    if expected == actual {
+        checks.passed += 1
+    } else {
+        checks.remote.note_of(by, Flaw::ModeNotKept.into())
     }
 }
 
-fn writes(
-    checks: &mut Checks<'_>,
-    file: &OwnedHandle,
-    content: &[u8],
-) -> Result<(), ValidateError> {
+fn writes(checks: &mut Checks<'_>, file: &OwnedHandle, content: &[u8]) -> Result<(), SetupError> {
     let check = "write";
     let mut verifiers = Vec::new();
     for (offset, bytes) in WRITES {
@@ -78,21 +76,21 @@ fn writes(
     })
 }
 
-fn reads(checks: &mut Checks<'_>, file: &OwnedHandle, content: &[u8]) -> Result<(), ValidateError> {
+fn reads(checks: &mut Checks<'_>, file: &OwnedHandle, content: &[u8]) -> Result<(), SetupError> {
     let check = "read back after write";
     let mut at = 0;
     while at < content.len() {
-        let wanted = (content.len() - at).min(BLOCK_BYTES as usize);
+        let expected = (content.len() - at).min(BLOCK_BYTES as usize);
         let read = checks.call(check, |remote, _| remote.read(file, at as u64, BLOCK_BYTES))?;
-        checks.same("bytes read back", wanted as u64, read.data.len() as u64)?;
+        checks.same("bytes read back", expected as u64, read.data.len() as u64)?;
         checks.same("count of read", read.data.len() as u64, u64::from(read.count))?;
-        let is_same = read.data == content[at..at + wanted];
+        let is_same = read.data == content[at..at + expected];
         checks.holds(check, is_same, || {
             let first = read.data.iter().zip(&content[at..]).position(|(a, b)| a != b);
-            let place = at + first.unwrap_or_default();
-            ("what was written".to_owned(), format!("other bytes from offset {place} on"))
+            let offset = at + first.unwrap_or_default();
+            ("what was written".to_owned(), format!("other bytes from offset {offset} on"))
         })?;
-        at += wanted;
+        at += expected;
         if let Some(is_end) = read.is_end {
             checks.same("end of file", at == content.len(), is_end)?;
         }
@@ -107,7 +105,7 @@ fn overwrite(
     checks: &mut Checks<'_>,
     file: &OwnedHandle,
     mut content: Vec<u8>,
-) -> Result<(), ValidateError> {
+) -> Result<(), SetupError> {
     let check = "read back after overwrite";
     let (offset, fresh) = (5_000, [0xa5; 4_000]);
     content[offset..offset + fresh.len()].copy_from_slice(&fresh);
@@ -123,14 +121,14 @@ fn reads_as(
     check: &'static str,
     file: &OwnedHandle,
     content: &[u8],
-) -> Result<(), ValidateError> {
+) -> Result<(), SetupError> {
     let read = checks.call(check, |remote, _| remote.read(file, 0, BLOCK_BYTES))?;
     checks.holds(check, read.data == content, || {
         (format!("{} bytes as written", content.len()), "other bytes".to_owned())
     })
 }
 
-fn sizes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+fn sizes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), SetupError> {
     let check = "set size";
     checks.call(check, |remote, _| remote.set_size(file, 100))?;
     let size = checks.attributes(check, file)?.size;
@@ -147,19 +145,19 @@ fn sizes(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateErro
     Ok(())
 }
 
-fn rights(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), ValidateError> {
+fn rights(checks: &mut Checks<'_>, file: &OwnedHandle) -> Result<(), SetupError> {
     let check = "access to one's own file";
-    let asked = access::READ | access::MODIFY | access::EXTEND;
-    let granted = checks.call(check, |remote, _| remote.access(file, asked))?;
-    if granted & !asked != 0 {
+    let requested = access::READ | access::MODIFY | access::EXTEND;
+    let granted = checks.call(check, |remote, _| remote.access(file, requested))?;
+    if granted & !requested != 0 {
         checks.remote.note(Flaw::Access);
     }
-    checks.holds(check, granted & asked == asked, || {
-        ("to read, modify and extend".to_owned(), format!("bits {granted:#x} of {asked:#x}"))
+    checks.holds(check, granted & requested == requested, || {
+        ("to read, modify and extend".to_owned(), format!("bits {granted:#x} of {requested:#x}"))
     })
 }
 
-fn space(checks: &mut Checks<'_>) -> Result<(), ValidateError> {
+fn space(checks: &mut Checks<'_>) -> Result<(), SetupError> {
     let check = "space of the file system";
     let space = checks.call(check, |remote, dir| remote.space(dir))?;
     let is_good = space.total_bytes > 0

@@ -1,5 +1,5 @@
-//! The validation phase: before anything is measured, the server shows that it does each
-//! operation of the mix by its meaning. All of it happens in a scratch directory of our own.
+//! The validation phase: before anything is measured, the server shows that it carries out each
+//! operation of the mix correctly. All of it happens in a scratch directory of our own.
 
 mod data;
 mod names;
@@ -14,37 +14,12 @@ use super::op::Stability;
 use super::parameters::NfsVersion;
 use super::procedure::results::Attributes;
 use super::procedure::{Call, Cookie, FILE_MODE};
-use super::refusal::{CallError, NfsStatus};
+use super::refusal::CallError;
 use super::remote::{Listing, Remote};
+use super::wire::v3::Status3;
 
 /// The scratch directory, below the directory of the file set.
 pub const SCRATCH: &str = ".plimsoll-check";
-
-/// Why the server cannot be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum ValidateError {
-    /// It did something else than the operation means.
-    #[error("validation check \"{check}\": expected {expected}, got {got}")]
-    Check {
-        /// What was checked.
-        check: &'static str,
-        /// What the operation means.
-        expected: String,
-        /// What came.
-        got: String,
-    },
-    /// It does not have these operations.
-    #[error("the server lacks operations")]
-    Lacking(Vec<&'static str>),
-    /// A call failed.
-    #[error("validation check \"{check}\": {source}")]
-    Call {
-        /// What was checked.
-        check: &'static str,
-        /// What happened.
-        source: CallError,
-    },
-}
 
 /// Checks every operation; answers with how many checks passed.
 pub fn validate(
@@ -52,56 +27,46 @@ pub fn validate(
     mounted: &Mounted,
     root: &OwnedHandle,
 ) -> Result<u32, SetupError> {
-    let result = all_checks(remote, root);
+    let passed = all_checks(remote, mounted, root);
     let removed = remove_scratch(remote, root);
-    match result {
-        Err(ValidateError::Call { source: CallError::Stopped, .. }) => Err(SetupError::Stopped),
-        Err(ValidateError::Lacking(names)) => Err(refusal(mounted, &names)),
-        Err(failed) => Err(SetupError::Unusable(format!(
-            "{}: {failed}; a server that does this is not measured: see its log and its export \
-             options",
-            mounted.place()
-        ))),
-        Ok(passed) => {
-            let place = mounted.place();
-            removed.map_err(|e| e.unable_to("remove the scratch directory", place))?;
-            Ok(passed)
-        }
-    }
+    let passed = passed?;
+    removed.map_err(|e| e.unable_to("remove the scratch directory", mounted.target_label()))?;
+    Ok(passed)
 }
 
-fn all_checks(remote: &mut Remote, root: &OwnedHandle) -> Result<u32, ValidateError> {
+fn all_checks(
+    remote: &mut Remote,
+    mounted: &Mounted,
+    root: &OwnedHandle,
+) -> Result<u32, SetupError> {
+    let mut checks = Checks { remote, mounted, dir: *root, passed: 0 };
     let clear = "make a scratch directory";
-    remove_scratch(remote, root).map_err(|source| ValidateError::Call { check: clear, source })?;
-    let dir = remote
-        .make_dir(root, SCRATCH.as_bytes())
-        .map_err(|source| ValidateError::Call { check: clear, source })?;
-    let check = "operations that the server has";
-    match lacking_in(remote, dir) {
-        Ok(lacking) if !lacking.is_empty() => return Err(ValidateError::Lacking(lacking)),
-        Err(source @ CallError::Stopped) => return Err(ValidateError::Call { check, source }),
-        // What went wrong shows again when the operation is checked.
+    checks.call(clear, remove_scratch)?;
+    checks.dir = checks.call(clear, |remote, root| remote.make_dir(root, SCRATCH.as_bytes()))?;
+    match lacking_in(checks.remote, checks.dir) {
+        Ok(lacking) if !lacking.is_empty() => return Err(refusal(mounted, &lacking)),
+        Err(CallError::Stopped) => return Err(SetupError::Stopped),
+        // The failure shows again when the operation is checked.
         Ok(_) | Err(_) => {}
     }
-    let mut checks = Checks { remote, dir, passed: 0 };
     data::check(&mut checks)?;
     names::check(&mut checks)?;
     Ok(checks.passed)
 }
 
-/// Removes the scratch directory and what is in it; none is as good.
+/// Removes the scratch directory and what is in it, if there is one.
 pub fn remove_scratch(remote: &mut Remote, root: &OwnedHandle) -> Result<(), CallError> {
-    let Some(found) = remote.find(root, SCRATCH.as_bytes())? else { return Ok(()) };
-    for entry in remote.list(&found.handle, Listing::Names)? {
-        remove_any(remote, &found.handle, &entry.name)?;
+    let Some(scratch) = remote.find(root, SCRATCH.as_bytes())? else { return Ok(()) };
+    for entry in remote.list(&scratch.handle, Listing::Names)? {
+        remove_any(remote, &scratch.handle, &entry.name)?;
     }
     remote.remove_dir(root, SCRATCH.as_bytes())
 }
 
-/// Removes a file, a link or an empty directory; none is as good.
+/// Removes a file, a link or an empty directory, if there is one.
 fn remove_any(remote: &mut Remote, dir: &OwnedHandle, name: &[u8]) -> Result<(), CallError> {
     match remote.remove(dir, name) {
-        Err(CallError::Status(NfsStatus::NOENT)) => Ok(()),
+        Err(CallError::Status(Status3::NOENT)) => Ok(()),
         Err(error @ (CallError::Status(_) | CallError::Refused(_))) => {
             match remote.remove_dir(dir, name) {
                 Err(CallError::Status(_) | CallError::Refused(_)) => Err(error),
@@ -115,6 +80,7 @@ fn remove_any(remote: &mut Remote, dir: &OwnedHandle, name: &[u8]) -> Result<(),
 /// The checks under way.
 struct Checks<'a> {
     remote: &'a mut Remote,
+    mounted: &'a Mounted,
     /// The scratch directory.
     dir: OwnedHandle,
     passed: u32,
@@ -130,8 +96,25 @@ impl Checks<'_> {
         &mut self,
         check: &'static str,
         call: impl FnOnce(&mut Remote, &OwnedHandle) -> Result<T, CallError>,
-    ) -> Result<T, ValidateError> {
-        call(self.remote, &self.dir).map_err(|source| ValidateError::Call { check, source })
+    ) -> Result<T, SetupError> {
+        call(self.remote, &self.dir).map_err(|error| self.failed(check, error))
+    }
+
+    /// A call failed.
+    fn failed(&self, check: &str, why: CallError) -> SetupError {
+        match why {
+            CallError::Stopped => SetupError::Stopped,
+            why => self.unusable(check, &why.to_string()),
+        }
+    }
+
+    /// The server did something else than the operation means.
+    fn unusable(&self, check: &str, why: &str) -> SetupError {
+        SetupError::Unusable(format!(
+            "{}: validation check \"{check}\": {why}; a server that does this is not measured: see \
+             its log and its export options",
+            self.mounted.target_label()
+        ))
     }
 
     fn same<T: PartialEq + fmt::Display>(
@@ -139,7 +122,7 @@ impl Checks<'_> {
         check: &'static str,
         expected: T,
         got: T,
-    ) -> Result<(), ValidateError> {
+    ) -> Result<(), SetupError> {
         self.holds(check, expected == got, || (expected.to_string(), got.to_string()))
     }
 
@@ -147,11 +130,11 @@ impl Checks<'_> {
         &mut self,
         check: &'static str,
         is_good: bool,
-        words: impl FnOnce() -> (String, String),
-    ) -> Result<(), ValidateError> {
+        describe: impl FnOnce() -> (String, String),
+    ) -> Result<(), SetupError> {
         if !is_good {
-            let (expected, got) = words();
-            return Err(ValidateError::Check { check, expected, got });
+            let (expected, got) = describe();
+            return Err(self.unusable(check, &format!("expected {expected}, got {got}")));
         }
         self.passed += 1;
         Ok(())
@@ -161,15 +144,15 @@ impl Checks<'_> {
     fn refused<T>(
         &mut self,
         check: &'static str,
-        status: NfsStatus,
+        status: Status3,
         call: impl FnOnce(&mut Remote, &OwnedHandle) -> Result<T, CallError>,
-    ) -> Result<(), ValidateError> {
+    ) -> Result<(), SetupError> {
         let name = || status.name().unwrap_or("an error").to_owned();
         match call(self.remote, &self.dir) {
-            Err(CallError::Status(got)) => {
-                self.holds(check, got == status, || (name(), got.to_string()))
+            Err(error @ CallError::Status(got)) => {
+                self.holds(check, got == status, || (name(), error.to_string()))
             }
-            Err(source) => Err(ValidateError::Call { check, source }),
+            Err(error) => Err(self.failed(check, error)),
             Ok(_) => self.holds(check, false, || (name(), "success".to_owned())),
         }
     }
@@ -178,7 +161,7 @@ impl Checks<'_> {
         &mut self,
         check: &'static str,
         of: &OwnedHandle,
-    ) -> Result<Attributes, ValidateError> {
+    ) -> Result<Attributes, SetupError> {
         self.call(check, |remote, _| remote.attributes(of))
     }
 }
@@ -196,9 +179,9 @@ struct Objects {
 
 /// Refuses a server without all that a run and its set-up call, and names what it lacks.
 ///
-/// Each operation is called once and may fail; only that the server does not have it counts. First
-/// on a handle that names nothing, before a byte is written; then in the scratch directory, since
-/// some servers look at the handle before they say so.
+/// Each operation is called once and may fail; only a missing operation counts. First on a handle
+/// that names nothing, before a byte is written; then in the scratch directory, since some servers
+/// check the handle before they report that.
 pub fn refuse_lacking(remote: &mut Remote, mounted: &Mounted) -> Result<(), SetupError> {
     let nothing = mounted.root.inverted();
     match lacking(remote, &Objects { dir: nothing, file: nothing }) {
@@ -215,7 +198,7 @@ fn lacking_in(remote: &mut Remote, dir: OwnedHandle) -> Result<Vec<&'static str>
     let file = remote.create(&dir, FILE).unwrap_or(dir);
     let names = lacking(remote, &Objects { dir, file })?;
     let tidied = [FILE, LINK].iter().try_for_each(|name| remove_any(remote, &dir, name));
-    // What the server lacks may be what tidying up needs.
+    // The server may lack what the clean-up needs.
     if names.is_empty() {
         tidied?;
     }
@@ -227,7 +210,7 @@ fn refusal(mounted: &Mounted, names: &[&str]) -> SetupError {
     SetupError::Unusable(format!(
         "{}: the server lacks operations that this suite needs: {}; measure a server that has \
          them, or see whether its configuration turns them off",
-        mounted.place(),
+        mounted.target_label(),
         names.join(", "),
     ))
 }

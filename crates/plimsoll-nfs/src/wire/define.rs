@@ -52,21 +52,51 @@ macro_rules! xdr_struct {
     };
 }
 
-/// Enumerations of which no other value may occur.
-macro_rules! xdr_enum {
+/// A struct of a fixed number of bytes. Its length is looked at once, and not for every field.
+macro_rules! xdr_fixed {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident: $what:literal {
-            $( $(#[$value_meta:meta])* $value:ident = $number:literal, )*
+        pub struct $name:ident: $bytes:ident {
+            $( $(#[$field_meta:meta])* $field:ident: $type:ty, )*
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u32)]
-        pub enum $name { $( $(#[$value_meta])* $value = $number, )* }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name { $( $(#[$field_meta])* pub $field: $type, )* }
+
+        impl $crate::wire::xdr::Encode for $name {
+            #[inline]
+            fn encode(&self, out: &mut Vec<u8>) {
+                let mut bytes = [0; $bytes];
+                let _rest = &mut bytes[..];
+                $(
+                    let field = self.$field.to_be_bytes();
+                    let (place, _rest) = _rest.split_at_mut(field.len());
+                    place.copy_from_slice(&field);
+                )*
+                out.extend_from_slice(&bytes);
+            }
+        }
 
         impl $name {
-            /// All of them.
+            #[inline]
+            fn decode_fields(
+                input: &mut $crate::wire::xdr::XdrIn<'_>,
+            ) -> Result<Self, $crate::wire::xdr::XdrError> {
+                let bytes = input.fixed::<$bytes>()?;
+                input.within(bytes, |input| {
+                    Ok(Self { $( $field: $crate::wire::xdr::Decode::decode(input)?, )* })
+                })
+            }
+        }
+    };
+}
+
+/// Values of an enumeration by their numbers.
+macro_rules! numbered {
+    ($name:ident { $( $value:ident = $number:literal, )* }) => {
+        impl $name {
+            /// All of them, in the order of their numbers.
             pub const ALL: &'static [Self] = &[ $( Self::$value, )* ];
 
             /// The one of that number.
@@ -84,11 +114,35 @@ macro_rules! xdr_enum {
                 self as u32
             }
         }
+    };
+}
+
+/// Enumerations of which no other value may occur.
+macro_rules! xdr_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident: $what:literal {
+            $( $(#[$value_meta:meta])* $value:ident = $number:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u32)]
+        pub enum $name { $( $(#[$value_meta])* $value = $number, )* }
+
+        numbered! { $name { $( $value = $number, )* } }
+
+        impl $name {
+            #[inline]
+            fn to_be_bytes(self) -> [u8; 4] {
+                self.number().to_be_bytes()
+            }
+        }
 
         impl $crate::wire::xdr::Encode for $name {
             #[inline]
             fn encode(&self, out: &mut Vec<u8>) {
-                $crate::wire::xdr::Encode::encode(&self.number(), out);
+                out.extend_from_slice(&self.to_be_bytes());
             }
         }
 
@@ -123,25 +177,9 @@ macro_rules! procedures {
         #[repr(u32)]
         pub enum $name { $( #[doc = $text] $value = $number, )* }
 
+        numbered! { $name { $( $value = $number, )* } }
+
         impl $name {
-            /// All of them, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[ $( Self::$value, )* ];
-
-            /// The one of that number.
-            #[inline]
-            pub const fn from_number(number: u32) -> Option<Self> {
-                match number {
-                    $( $number => Some(Self::$value), )*
-                    _ => None,
-                }
-            }
-
-            /// Its number in a call.
-            #[inline]
-            pub const fn number(self) -> u32 {
-                self as u32
-            }
-
             /// Its name in the specification.
             pub const fn name(self) -> &'static str {
                 match self { $( Self::$value => $text, )* }
@@ -173,11 +211,10 @@ macro_rules! statuses {
                 }
             }
 
-            /// The call succeeded.
-            #[inline]
-            pub const fn is_ok(self) -> bool {
-                self.0 == 0
-            }
+        }
+
+        impl $crate::wire::reply::Status for $name {
+            const OK: Self = Self(0);
         }
 
         impl std::fmt::Display for $name {

@@ -1,7 +1,7 @@
-//! What a reply may have otherwise than its specification says, and mean the same. Whoever decodes
-//! a reply notes it and reads on; calls are held to the letter.
+//! How a reply may differ from its specification and mean the same. The decoder of a reply notes
+//! the flaw and reads on; calls must conform exactly.
 
-/// One way in which a reply differs from its specification.
+/// One difference between a reply and its specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Flaw {
@@ -15,15 +15,15 @@ pub enum Flaw {
     NonzeroPadding,
     /// A boolean is neither 0 nor 1; every other client takes it for true.
     Boolean,
-    /// Attributes that a reply has besides are of a type of file that does not exist.
+    /// Additional attributes of a reply have a file type that does not exist.
     FileType,
-    /// Attributes that a reply has besides are those of an object of another kind or number.
+    /// Additional attributes of a reply are those of an object of another kind or number.
     OtherObject,
-    /// Attributes have bits in their mode that are none of a mode.
+    /// Attributes have undefined bits in their mode.
     Mode,
-    /// ACCESS grants what was not asked about.
+    /// ACCESS grants what was not requested.
     Access,
-    /// The server said that it set the mode, and another one was found.
+    /// The server reported that it set the mode, but the object has another one.
     ModeNotKept,
     /// The flavors of authentication behind a handle of MOUNT cannot be read.
     Flavors,

@@ -6,7 +6,8 @@
 //! | module | what it holds | specification |
 //! | --- | --- | --- |
 //! | [`xdr`] | numbers, opaque bytes, names and paths, lists | RFC 4506 |
-//! | [`flaws`] | what a reply may have otherwise, and mean the same | |
+//! | [`reply`] | a status, and what comes with it | |
+//! | [`flaws`] | how a reply may differ and mean the same | |
 //! | [`record`] | messages on a stream | RFC 5531 §11 |
 //! | [`rpc`] | calls, credentials, replies | RFC 5531 |
 //! | [`portmap`] | which port a program listens on | RFC 1833 §3 |
@@ -20,6 +21,7 @@ pub mod flaws;
 pub mod mount;
 pub mod portmap;
 pub mod record;
+pub mod reply;
 pub mod rpc;
 pub mod v2;
 pub mod v3;

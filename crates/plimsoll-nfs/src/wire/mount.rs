@@ -1,11 +1,13 @@
 //! MOUNT versions 1 (for NFSv2, RFC 1094 appendix A) and 3 (for NFSv3, RFC 1813 appendix I).
 //!
-//! The versions differ only in what MNT answers.
+//! The versions differ only in what MNT answers. The argument of MNT and UMNT is the export's
+//! [`Path`].
 
 use super::flaws::Flaw;
+use super::reply::Reply;
 use super::v2::Handle2;
 use super::v3::Handle;
-use super::xdr::{Decode, Encode, List, Name, Path, Words, XdrError, XdrIn};
+use super::xdr::{Decode, Encode, List, Name, Path, U32List, XdrError, XdrIn};
 
 /// Program number.
 pub const PROGRAM: u32 = 100_005;
@@ -15,7 +17,7 @@ pub const VERSION_1: u32 = 1;
 pub const VERSION_3: u32 = 3;
 
 /// Most flavors of authentication a server may name.
-const FLAVORS_MAX: u32 = 64;
+pub const FLAVORS_MAX: u32 = 64;
 
 procedures! {
     /// Procedures of both versions. RFC 1813 §5.2
@@ -47,24 +49,6 @@ statuses! {
 }
 
 xdr_struct! {
-    /// Arguments of MNT. RFC 1813 §5.2.1
-    pub struct MountArgs<'a> {
-        /// The export.
-        path: Path<'a>,
-    }
-
-    /// Arguments of UMNT. RFC 1813 §5.2.3
-    pub struct UnmountArgs<'a> {
-        /// The export.
-        path: Path<'a>,
-    }
-
-    /// What version 1 answers: `fhstatus`. RFC 1094 §A.5 MNT
-    pub struct Mount1Ok {
-        /// Of the export's root.
-        handle: Handle2,
-    }
-
     /// What version 3 answers: `mountres3_ok`. RFC 1813 §5.2.1
     pub struct Mount3Ok<'a> {
         /// Of the export's root.
@@ -85,14 +69,14 @@ xdr_struct! {
     pub struct ExportEntry<'a> {
         /// The export.
         directory: Path<'a>,
-        /// Who may mount it; nobody named: everybody.
+        /// Who may mount it; empty: everybody.
         groups: List<'a, Name<'a>>,
     }
 }
 
 /// Flavors of authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flavors<'a>(pub Words<'a>);
+pub struct Flavors<'a>(pub U32List<'a, FLAVORS_MAX>);
 
 impl Encode for Flavors<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
@@ -102,65 +86,21 @@ impl Encode for Flavors<'_> {
 
 impl<'a> Decode<'a> for Flavors<'a> {
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        match Words::decode(input, FLAVORS_MAX) {
-            // The handle came before, and nobody here chooses among flavors.
+        match U32List::decode(input) {
+            // The handle comes first, and no flavor is chosen here.
             Err(_) if input.tolerates(Flaw::Flavors) => {
                 input.skip(usize::MAX);
-                Ok(Self(Words::new(&[])))
+                Ok(Self(U32List::Values(&[])))
             }
-            words => words.map(Self),
+            flavors => flavors.map(Self),
         }
     }
 }
 
-/// Result of MNT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MountReply<T> {
-    /// Mounted.
-    Ok(T),
-    /// Refused.
-    Err(MountStatus),
-}
-
-impl<T> MountReply<T> {
-    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> MountReply<U> {
-        match self {
-            Self::Ok(ok) => MountReply::Ok(with(ok)),
-            Self::Err(status) => MountReply::Err(status),
-        }
-    }
-
-    /// The status on the wire.
-    pub fn status(&self) -> MountStatus {
-        match self {
-            Self::Ok(_) => MountStatus::OK,
-            Self::Err(status) => *status,
-        }
-    }
-}
-
-impl<T: Encode> Encode for MountReply<T> {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.status().encode(out);
-        if let Self::Ok(ok) = self {
-            ok.encode(out);
-        }
-    }
-}
-
-impl<'a, T: Decode<'a>> Decode<'a> for MountReply<T> {
-    fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        match MountStatus::decode(input)? {
-            MountStatus::OK => T::decode(input).map(Self::Ok),
-            status => Ok(Self::Err(status)),
-        }
-    }
-}
-
-/// Result of MNT in version 1.
-pub type Mount1Res = MountReply<Mount1Ok>;
+/// Result of MNT in version 1, the handle of the export's root: `fhstatus`. RFC 1094 §A.5 MNT
+pub type Mount1Res = Reply<MountStatus, Handle2>;
 /// Result of MNT in version 3.
-pub type Mount3Res<'a> = MountReply<Mount3Ok<'a>>;
+pub type Mount3Res<'a> = Reply<MountStatus, Mount3Ok<'a>>;
 /// Result of DUMP.
 pub type DumpRes<'a> = List<'a, MountEntry<'a>>;
 /// Result of EXPORT.

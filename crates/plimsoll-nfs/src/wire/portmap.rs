@@ -35,7 +35,7 @@ xdr_struct! {
         version: u32,
         /// [`TCP`] or [`UDP`].
         protocol: u32,
-        /// Port; 0 where it is asked for.
+        /// Port; 0 in a query.
         port: u32,
     }
 }

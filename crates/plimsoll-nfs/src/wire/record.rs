@@ -3,13 +3,12 @@
 //! A record is one or more fragments, each behind four bytes: the top bit says it is the last,
 //! the other 31 bits how long it is.
 
-use std::mem;
+use plimsoll_protocol::assembler::{self, MARK_BYTES, Marks, Part};
+
+pub use plimsoll_protocol::assembler::begin;
 
 /// Longest record that is taken: twice the most data of a READ, so with room for the rest.
 pub const RECORD_BYTES_MAX: usize = 2 * 1024 * 1024;
-
-/// Bytes before a fragment.
-pub(crate) const MARK_BYTES: usize = 4;
 
 const LAST: u32 = 1 << 31;
 
@@ -21,14 +20,6 @@ pub struct RecordTooLong {
     pub bytes: u64,
 }
 
-/// Reserves the four bytes before a record; answers with where it begins, for [`finish`].
-#[inline]
-pub fn begin(out: &mut Vec<u8>) -> usize {
-    let at = out.len();
-    out.extend_from_slice(&[0; 4]);
-    at
-}
-
 /// Ends the record that [`begin`] began at `at`: everything since is one fragment, the last.
 #[inline]
 pub fn finish(out: &mut [u8], at: usize) {
@@ -36,125 +27,23 @@ pub fn finish(out: &mut [u8], at: usize) {
     out[at..at + 4].copy_from_slice(&(bytes | LAST).to_be_bytes());
 }
 
-/// Finds the records in a stream of bytes. A record that arrives whole and in one fragment is
-/// handed on where it lies; others are put together here.
+/// Finds the records in a stream of bytes.
+pub type Assembler = assembler::Assembler<Fragments>;
+
+/// A record is one or more fragments.
 #[derive(Debug, Default)]
-pub struct Assembler {
-    /// Fragments of a record so far.
-    record: Vec<u8>,
-    /// The record was handed on with the last call.
-    handed_on: bool,
-    /// Header bytes of the next fragment so far.
-    header: [u8; 4],
-    header_bytes: usize,
-    /// To come of the present fragment; `None` while its header is read.
-    left: Option<usize>,
-    /// The present fragment is the last.
-    last: bool,
-}
+pub struct Fragments;
 
-impl Assembler {
-    /// Between records.
-    pub fn new() -> Self {
-        Self::default()
-    }
+impl Marks for Fragments {
+    type Error = RecordTooLong;
 
-    /// Every record that was begun has been handed on.
-    pub const fn is_between_records(&self) -> bool {
-        self.left.is_none() && self.header_bytes == 0 && (self.handed_on || self.record.is_empty())
-    }
-
-    /// Bytes of incomplete records held.
-    pub fn held_bytes(&self) -> usize {
-        if self.handed_on { 0 } else { self.record.len() + self.header_bytes }
-    }
-
-    /// Forgets what has arrived, for a new connection. Keeps the memory.
-    pub fn reset(&mut self) {
-        *self = Self { record: mem::take(&mut self.record), ..Self::default() };
-        self.record.clear();
-    }
-
-    /// Hands every record that `bytes` completes to `each`. After an error the stream is of no
-    /// use any more.
-    pub fn push(
-        &mut self,
-        mut bytes: &[u8],
-        mut each: impl FnMut(&[u8]),
-    ) -> Result<(), RecordTooLong> {
-        while let Some(record) = self.take(&mut bytes)? {
-            each(record);
-        }
-        Ok(())
-    }
-
-    /// The next record that is complete, taking its bytes from the front of `bytes`; when there
-    /// is none, all of `bytes` has been taken.
     #[inline]
-    pub fn take<'r, 'b: 'r>(
-        &'r mut self,
-        bytes: &mut &'b [u8],
-    ) -> Result<Option<&'r [u8]>, RecordTooLong> {
-        if mem::take(&mut self.handed_on) {
-            self.record.clear();
-        }
-        if let Some((header, rest)) = bytes.split_first_chunk::<4>()
-            && self.is_between_records()
-        {
-            let header = u32::from_be_bytes(*header);
-            let length = (header & !LAST) as usize;
-            if header & LAST != 0 && length <= RECORD_BYTES_MAX && length <= rest.len() {
-                let (record, rest) = rest.split_at(length);
-                *bytes = rest;
-                return Ok(Some(record));
-            }
-        }
-        self.assemble(bytes)
-    }
-
-    fn assemble(&mut self, bytes: &mut &[u8]) -> Result<Option<&[u8]>, RecordTooLong> {
-        loop {
-            let left = match self.left {
-                Some(left) => left,
-                None => match self.read_header(bytes)? {
-                    Some(left) => left,
-                    None => return Ok(None),
-                },
-            };
-            let (taken, rest) = bytes.split_at(left.min(bytes.len()));
-            self.record.extend_from_slice(taken);
-            *bytes = rest;
-            if taken.len() < left {
-                self.left = Some(left - taken.len());
-                return Ok(None);
-            }
-            self.left = None;
-            if self.last {
-                self.handed_on = true;
-                return Ok(Some(&self.record));
-            }
-        }
-    }
-
-    /// Length of the fragment that begins; `None` when its header is incomplete.
-    fn read_header(&mut self, bytes: &mut &[u8]) -> Result<Option<usize>, RecordTooLong> {
-        let missing = 4 - self.header_bytes;
-        let (taken, rest) = bytes.split_at(missing.min(bytes.len()));
-        self.header[self.header_bytes..][..taken.len()].copy_from_slice(taken);
-        self.header_bytes += taken.len();
-        *bytes = rest;
-        if self.header_bytes < 4 {
-            return Ok(None);
-        }
-        let header = u32::from_be_bytes(self.header);
-        let length = (header & !LAST) as usize;
-        if length > RECORD_BYTES_MAX - self.record.len() {
-            return Err(RecordTooLong { bytes: (self.record.len() + length) as u64 });
-        }
-        self.header_bytes = 0;
-        self.left = Some(length);
-        self.last = header & LAST != 0;
-        Ok(Some(length))
+    fn read(mark: [u8; MARK_BYTES], before: usize) -> Result<Part, RecordTooLong> {
+        let mark = u32::from_be_bytes(mark);
+        let bytes = (mark & !LAST) as usize;
+        let too_long = RecordTooLong { bytes: (before + bytes) as u64 };
+        let part = Part { bytes, is_last: mark & LAST != 0 };
+        if bytes > RECORD_BYTES_MAX - before { Err(too_long) } else { Ok(part) }
     }
 }
 
@@ -170,10 +59,13 @@ mod tests {
         let mut rest = stream;
         for piece in pieces.iter().chain([&stream.len()]) {
             let (piece, after) = rest.split_at((*piece).min(rest.len()));
-            assembler.push(piece, |record| records.push(record.to_vec()))?;
+            assembler.push(piece, |record| {
+                records.push(record.to_vec());
+                Ok(())
+            })?;
             rest = after;
         }
-        assert_eq!(assembler.held_bytes(), 0);
+        assert_eq!(assembler.buffered_bytes(), 0);
         Ok(records)
     }
 
@@ -222,9 +114,9 @@ mod tests {
         let too_long = RECORD_BYTES_MAX as u32 + 1;
         for header in [too_long, too_long | LAST, u32::MAX, LAST - 1] {
             let mut assembler = Assembler::new();
-            let error = assembler.push(&header.to_be_bytes(), |_| panic!("no record"));
+            let error = assembler.push(&header.to_be_bytes(), |_| panic!("a record"));
             assert_eq!(error, Err(RecordTooLong { bytes: u64::from(header & !LAST) }));
-            assert!(assembler.held_bytes() <= 4);
+            assert!(assembler.buffered_bytes() <= 4);
         }
         let mut stream = Vec::new();
         fragment(&vec![7; RECORD_BYTES_MAX - 1], 0, &mut stream);
@@ -242,11 +134,15 @@ mod tests {
         let (stream, records) = stream();
         let mut assembler = Assembler::new();
         for cut in 0..stream.len() {
-            assembler.push(&stream[..cut], |_| {}).unwrap();
+            assembler.push(&stream[..cut], |_| Ok::<_, RecordTooLong>(())).unwrap();
             assembler.reset();
-            let mut found = Vec::new();
-            assembler.push(&stream, |record| found.push(record.to_vec())).unwrap();
-            assert_eq!(found, records);
+            let mut received = Vec::new();
+            let each = |record: &[u8]| {
+                received.push(record.to_vec());
+                Ok::<_, RecordTooLong>(())
+            };
+            assembler.push(&stream, each).unwrap();
+            assert_eq!(received, records);
             assembler.reset();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::xdr::{Decode, Encode, Name, Words, XdrError, XdrIn, encode_opaque};
+use super::xdr::{Decode, Encode, Name, U32List, XdrError, XdrIn, encode_opaque};
 
 /// The version of the protocol. RFC 5531 §9
 pub const RPC_VERSION: u32 = 2;
@@ -66,7 +66,7 @@ pub(crate) struct CallWriter<'o> {
 impl CallWriter<'_> {
     /// Appends the message.
     #[inline]
-    pub(crate) fn put(self, service: Service, procedure: u32, arguments: &impl Encode) {
+    pub(crate) fn write(self, service: Service, procedure: u32, arguments: &impl Encode) {
         let Service { program, version } = service;
         encode_call(self.out, self.xid, (program, version), procedure, self.credential);
         arguments.encode(self.out);
@@ -82,8 +82,8 @@ pub fn encode_call(
     procedure: u32,
     credential: &Credential,
 ) {
-    let words = [xid, CALL, RPC_VERSION, program, version, procedure].map(u32::to_be_bytes);
-    out.extend_from_slice(words.as_flattened());
+    let fields = [xid, CALL, RPC_VERSION, program, version, procedure].map(u32::to_be_bytes);
+    out.extend_from_slice(fields.as_flattened());
     out.extend_from_slice(&credential.bytes);
 }
 
@@ -162,11 +162,11 @@ impl Encode for Call<'_> {
 pub struct ReplyHead {
     /// Of the call.
     pub xid: u32,
-    /// What the RPC layer says.
+    /// The outcome in the RPC layer.
     pub outcome: ReplyOutcome,
 }
 
-/// What became of a call, below the program called. RFC 5531 §9 `reply_body`
+/// The outcome of a call in the RPC layer. RFC 5531 §9 `reply_body`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyOutcome {
     /// The results follow.
@@ -277,8 +277,8 @@ pub fn encode_reply_success(out: &mut Vec<u8>, xid: u32) {
 
 /// A reply without results; after `Success` they follow. RFC 5531 §9
 pub fn encode_reply(out: &mut Vec<u8>, xid: u32, outcome: ReplyOutcome) {
-    let mut put = |words: &[u32]| {
-        [xid, REPLY].iter().chain(words).for_each(|word| word.encode(out));
+    let mut put = |values: &[u32]| {
+        [xid, REPLY].iter().chain(values).for_each(|word| word.encode(out));
     };
     // After ACCEPTED an AUTH_NONE verifier.
     match outcome {
@@ -302,7 +302,7 @@ pub const GROUPS_MAX: u32 = 16;
 
 /// No authentication. RFC 5531 §10.1
 pub const AUTH_NONE: u32 = 0;
-/// User and groups as the caller says. RFC 5531 appendix A
+/// User and groups as the caller claims. RFC 5531 appendix A
 pub const AUTH_SYS: u32 = 1;
 
 xdr_struct! {
@@ -317,23 +317,7 @@ xdr_struct! {
         /// Group id.
         gid: u32,
         /// Further groups.
-        gids: Groups<'a>,
-    }
-}
-
-/// At most [`GROUPS_MAX`] group ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Groups<'a>(pub Words<'a>);
-
-impl Encode for Groups<'_> {
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.0.encode(out);
-    }
-}
-
-impl<'a> Decode<'a> for Groups<'a> {
-    fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        Words::decode(input, GROUPS_MAX).map(Self)
+        gids: U32List<'a, GROUPS_MAX>,
     }
 }
 

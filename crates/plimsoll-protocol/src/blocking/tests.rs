@@ -12,7 +12,7 @@ const ECONNRESET: i32 = 104;
 #[derive(Default)]
 struct Echo {
     link: Option<Link>,
-    asked: VecDeque<(Ticket, u8)>,
+    expected: VecDeque<(Ticket, u8)>,
 }
 
 fn outcome(status: OpStatus) -> Outcome {
@@ -27,10 +27,10 @@ impl Session for Echo {
         OpKind(0)
     }
     fn has_room(&self) -> bool {
-        self.asked.len() < 8
+        self.expected.len() < 8
     }
     fn issue(&mut self, ticket: Ticket, op: u8, _: Nanos, io: &mut impl Io) {
-        self.asked.push_back((ticket, op));
+        self.expected.push_back((ticket, op));
         match self.link {
             Some(link) => io.send(link, &[op]),
             None => assert_eq!(io.connect(LinkKind::Stream), LINK),
@@ -38,14 +38,14 @@ impl Session for Echo {
     }
     fn on_connected(&mut self, link: Link, _: Nanos, io: &mut impl Io) {
         self.link = Some(link);
-        self.asked.iter().for_each(|(_, op)| io.send(link, &[*op]));
+        self.expected.iter().for_each(|(_, op)| io.send(link, &[*op]));
     }
     fn on_bytes(&mut self, _: Link, bytes: &[u8], _: Nanos, io: &mut impl Io) {
         // Zeros are chatter.
         for byte in bytes.iter().filter(|byte| **byte != 0) {
-            let Some((ticket, asked)) = self.asked.pop_front() else { return };
-            if asked != *byte {
-                io.explain(format_args!("{byte} is not {asked}"));
+            let Some((ticket, expected)) = self.expected.pop_front() else { return };
+            if expected != *byte {
+                io.explain(format_args!("{byte} is not {expected}"));
                 io.complete(ticket, outcome(OpStatus::Failed(ErrorClass::Corrupt)));
             } else {
                 io.complete(ticket, outcome(OpStatus::Ok));
@@ -55,13 +55,13 @@ impl Session for Echo {
     fn on_discarded(&mut self, _: Link, _: u64, _: Nanos, _: &mut impl Io) {}
     fn on_eof(&mut self, link: Link, _: Nanos, io: &mut impl Io) {
         io.close(link);
-        if let Some((ticket, _)) = self.asked.pop_front() {
+        if let Some((ticket, _)) = self.expected.pop_front() {
             io.explain(format_args!("closed"));
             io.complete(ticket, outcome(OpStatus::Failed(ErrorClass::Transport)));
         }
     }
     fn on_failed(&mut self, _: Link, error: LinkError, _: Nanos, io: &mut impl Io) {
-        if let Some((ticket, _)) = self.asked.pop_front() {
+        if let Some((ticket, _)) = self.expected.pop_front() {
             io.explain(format_args!("{error}"));
             io.complete(ticket, outcome(OpStatus::Failed(error.class)));
         }

@@ -12,7 +12,7 @@ fn all_clients_together_hold_the_weights_in_a_short_run() {
         let each = 2_700 / clients;
         for owner in owners(clients) {
             let mut deck = OwnDeck::new(Stream(0));
-            (0..each).for_each(|_| counts[deck.deal(owner, &weights)] += 1);
+            (0..each).for_each(|_| counts[deck.draw(owner, &weights)] += 1);
         }
         for (count, weight) in counts.iter().zip([27.0, 12.08, 6.04, 11.0, 1.0, 1.0, 0.3]) {
             let share = f64::from(*count) / f64::from(each * clients);
@@ -29,7 +29,7 @@ fn a_common_deck_gives_each_client_every_card_once_and_all_of_them_the_rare_ones
         let mut deck = CommonDeck::new(Stream(1));
         let mut counts = [0u8; 5];
         for i in 0..CARDS {
-            let card = deck.deal(owner, &percents);
+            let card = deck.draw(owner, &percents);
             counts[card] += 1;
             rare += u32::from(card == 4 && i < 25);
         }
@@ -55,7 +55,7 @@ fn strata_fill_the_unit_evenly() {
 #[test]
 fn weights_say_how_far_into_a_share_a_quantile_lies() {
     let weights = Weights::new(&[1.0, 0.0, 3.0]);
-    assert_eq!((weights.at(0.0), weights.at(0.25), weights.at(0.999)), (0, 2, 2));
+    assert_eq!((weights.index_at(0.0), weights.index_at(0.25), weights.index_at(0.999)), (0, 2, 2));
     assert_eq!(weights.within(0.125), (0, 0.5));
     assert_eq!(weights.within(0.625), (2, 0.5));
     assert!(weights.within(1.0).1 < 1.0);

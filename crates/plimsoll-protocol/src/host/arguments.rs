@@ -13,8 +13,8 @@ pub fn parse_span_arg(text: &str) -> Result<Nanos, String> {
 
 /// A span of time that may be zero.
 pub fn parse_span_or_none_arg(text: &str) -> Result<Nanos, String> {
-    let wanted = || "write a span of time, for example 30s, or 0s for none".to_owned();
-    parse_span(text).ok_or_else(wanted)
+    let help = || "write a span of time, for example 30s, or 0s for none".to_owned();
+    parse_span(text).ok_or_else(help)
 }
 
 /// A number, with `k` for thousands or `M` for millions or without.

@@ -1,5 +1,6 @@
-//! What a protocol brings to the host that runs it, beyond its state machines: its reference server
-//! and foreign ones are started here, greeted before the first load point, asked for their figures.
+//! What a protocol brings to the host that runs it, beyond its state machines: it starts the
+//! reference server and foreign ones, greets them before the first load point and reads their own
+//! figures.
 //!
 //! The program has one list of [`Registration`]s and names no protocol elsewhere.
 //!
@@ -32,10 +33,10 @@ pub struct Registration {
     pub reference: Reference,
     /// Foreign servers, `managed:NAME`.
     pub managed: &'static [Managed],
-    /// What methods say something of and every server that is started here does: path of a
-    /// parameter below `generator`, and its value.
+    /// Facts that methods restrict and every server started here has: path of a parameter below
+    /// `generator`, and its value.
     pub servers_practice: &'static [(&'static str, &'static str)],
-    /// Reaches every server once, and asks what it holds.
+    /// Reaches every server once and queries what it holds.
     pub greet: fn(&Suite, &[Target], NeedsFiles) -> Result<Greeting, HostError>,
     /// The highest load whose files this host has room for, where it keeps them for servers it
     /// starts.
@@ -44,7 +45,7 @@ pub struct Registration {
     pub sources: fn(&Suite, &[Target]) -> Vec<IpAddr>,
     /// File sets in a directory of this host, for servers that serve one.
     pub directory: Option<DirectoryFileSet>,
-    /// A way to ask a server for its own figures, where it has one.
+    /// Reads a server's own figures, if it has any.
     pub status: Option<Status>,
     /// `HOST:PORT` or `unix:PATH` to connect to in place of what a URL names.
     pub connect_to: Option<ConnectTo>,
@@ -52,6 +53,27 @@ pub struct Registration {
     pub refuse_user: Option<&'static str>,
     /// What `plimsoll calibrate` measures of servers of known behaviour.
     pub calibration: &'static [Calibration],
+}
+
+impl Registration {
+    /// A registration with a reference server and nothing else. Servers are queried when the run is
+    /// planned and store whatever the run writes.
+    pub const fn new(protocol: &'static Protocol, reference: Reference) -> Self {
+        Self {
+            protocol,
+            reference,
+            managed: &[],
+            servers_practice: &[],
+            greet: greet_nobody,
+            room: any_room,
+            sources: any_source,
+            directory: None,
+            status: None,
+            connect_to: None,
+            refuse_user: None,
+            calibration: &[],
+        }
+    }
 }
 
 /// The reference server: `plimsoll serve VERB`, `builtin:`.
@@ -63,9 +85,21 @@ pub struct Reference {
     /// Serves until it is stopped.
     pub serve: fn(&clap::ArgMatches, &Console) -> Result<(), HostError>,
     /// Starts it for a run.
-    pub start: fn(&ServerWish<'_>) -> Result<Started, HostError>,
+    pub start: fn(&ServerRequest<'_>) -> Result<Started, HostError>,
     /// The number of its service threads can be chosen.
     pub has_threads: bool,
+}
+
+impl Reference {
+    /// One whose service threads are its own choice.
+    pub const fn new(
+        verb: &'static str,
+        command: fn() -> clap::Command,
+        serve: fn(&clap::ArgMatches, &Console) -> Result<(), HostError>,
+        start: fn(&ServerRequest<'_>) -> Result<Started, HostError>,
+    ) -> Self {
+        Self { verb, command, serve, start, has_threads: false }
+    }
 }
 
 /// A foreign server that a run can start.
@@ -73,7 +107,7 @@ pub struct Managed {
     /// What follows `managed:`.
     pub name: &'static str,
     /// Starts it with a temporary configuration.
-    pub start: fn(&ServerWish<'_>, &mut OnProgress<'_>) -> Result<Started, HostError>,
+    pub start: fn(&ServerRequest<'_>, &mut OnProgress<'_>) -> Result<Started, HostError>,
 }
 
 /// What a reference server needs of the program it runs in.
@@ -82,12 +116,12 @@ pub struct Console {
     pub print: fn(&str),
     /// Writes a line to standard error.
     pub note: fn(&str),
-    /// Asked for by a signal, and by the end of standard input where that is wanted.
+    /// Stops on a signal and, if the argument is true, at the end of standard input.
     pub stop: fn(bool) -> Result<Stop, HostError>,
 }
 
 impl Console {
-    /// Says where a server listens, once it can be stopped, and to a person how it is measured:
+    /// Prints where a server listens, once it can be stopped, and for a person how to measure it:
     /// `runs` are what follows `plimsoll run`, with `URL` for where it listens.
     pub fn listens(
         &self,
@@ -108,14 +142,14 @@ impl Console {
 
 /// What a server is to be.
 #[derive(Clone, Copy)]
-pub struct ServerWish<'a> {
-    /// What it is wanted for.
+pub struct ServerRequest<'a> {
+    /// The suite that uses it.
     pub suite: &'a Suite,
     /// Cores to hold it to.
     pub cores: &'a [u32],
-    /// Service threads, where somebody wants to have a number of them.
+    /// Number of service threads, if given.
     pub threads: Option<u32>,
-    /// Work besides for each request, where somebody wants a reference server of known speed.
+    /// Additional work for each request, for a reference server of known speed.
     pub work: Option<Nanos>,
     /// The file set it must hold.
     pub file_set: Option<FileSetId>,
@@ -150,19 +184,19 @@ pub enum NeedsFiles {
     No,
 }
 
-/// What the servers said.
+/// What the servers answered.
 #[derive(Debug, Default)]
 pub struct Greeting {
     /// The file set all of them hold, for protocols that cannot write it through the server.
     pub file_set: Option<FileSetId>,
-    /// What each says it is.
+    /// The software that each reports.
     pub software: Vec<Option<String>>,
 }
 
-/// From a suite, a profile and the targets to the highest load there is room for.
+/// Returns the highest load there is room for, from a suite, a profile and the targets.
 pub type AskRoom = fn(&Suite, &Profile, &[Target]) -> Result<Option<Room>, HostError>;
 
-/// From a suite to where it has its clients connect.
+/// Returns where a suite has its clients connect.
 pub type ConnectTo = fn(&Suite) -> Option<&str>;
 
 /// File sets in a directory.
@@ -174,12 +208,12 @@ pub struct DirectoryFileSet {
     pub clean: fn(&Path) -> Result<(), HostError>,
 }
 
-/// How servers are asked for their own figures.
+/// How a server's own figures are read.
 #[derive(Clone, Copy)]
 pub struct Status {
-    /// From a suite, with the header fields that are sent, and a server to a way to ask it.
+    /// Makes the client that reads a target's figures; the suite has the header fields to send.
     pub of: fn(&Suite, &ResolvedTarget) -> Option<Box<dyn AskStatus>>,
-    /// What is not known of a server that does not answer, and why.
+    /// What stays unknown if a server does not answer, and why.
     pub unknown: &'static str,
 }
 
@@ -194,13 +228,13 @@ pub struct Prepared {
     pub written: Bytes,
 }
 
-/// Asks one server for its own figures again and again, over a connection of its own.
+/// Reads one server's own figures again and again, over a separate connection.
 pub trait AskStatus: Send {
     /// The figures as Prometheus text, or nothing within `wait`.
     fn ask(&mut self, wait: Duration) -> Option<String>;
 }
 
-/// A server of known behaviour behind a protocol, and what asks it.
+/// A server of known behaviour behind a protocol, and its clients.
 pub struct Calibration {
     /// For the certificate: `https`.
     pub name: &'static str,
@@ -210,8 +244,8 @@ pub struct Calibration {
     pub waits: bool,
     /// What follows the server's URL.
     pub path: &'static str,
-    /// The time that is held against the server's log and the law.
-    pub judged: TimeKind,
+    /// The time that is compared with the server's log and the law.
+    pub checked_time: TimeKind,
     /// The server of a program, on cores, without its law; files it needs may lie in a directory.
     pub server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
     /// Of the calibrated server proper, which does no work.
@@ -220,13 +254,13 @@ pub struct Calibration {
 
 /// What only the calibrated server proper has.
 pub struct ProperCalibration {
-    /// What its log calls the op at a place of a seed's schedule.
+    /// The log's key of the op at an index of a seed's schedule.
     pub key: fn(u64, u64) -> u32,
     /// A suite whose clients wait and think.
     pub closed_suite: &'static str,
 }
 
-/// Greets nobody: the servers are asked everything when the run is planned.
+/// Greets nobody: the servers are queried when the run is planned.
 pub fn greet_nobody(_: &Suite, targets: &[Target], _: NeedsFiles) -> Result<Greeting, HostError> {
     Ok(Greeting { file_set: None, software: vec![None; targets.len()] })
 }
@@ -265,8 +299,8 @@ pub fn local_sources(targets: &[Target]) -> Vec<IpAddr> {
 impl Registration {
     /// Default port of a URL's scheme; `None` for a scheme of another protocol.
     pub fn port_of(&self, url: &TargetUrl) -> Option<u16> {
-        let known = self.protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
-        known.map(|(_, port)| *port)
+        let entry = self.protocol.schemes.iter().find(|(scheme, _)| *scheme == url.scheme);
+        entry.map(|(_, port)| *port)
     }
 }
 
@@ -282,16 +316,16 @@ pub struct HostError {
 /// Who is to do something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostErrorKind {
-    /// What the user asked for is wrong.
+    /// The user's request is wrong.
     Wrong,
     /// The target or the environment is unusable.
     Unusable,
-    /// The user wanted it to end.
+    /// The user interrupted it.
     Interrupted,
 }
 
 impl HostError {
-    /// What the user asked for is wrong.
+    /// The user's request is wrong.
     pub fn wrong(message: impl Into<String>) -> Self {
         Self { kind: HostErrorKind::Wrong, message: message.into() }
     }
@@ -301,7 +335,7 @@ impl HostError {
         Self { kind: HostErrorKind::Unusable, message: message.into() }
     }
 
-    /// The user wanted it to end.
+    /// The user interrupted it.
     pub fn interrupted(message: impl Into<String>) -> Self {
         Self { kind: HostErrorKind::Interrupted, message: message.into() }
     }

@@ -11,7 +11,7 @@ use crate::view::curves::{Quantity, curve_name, curves_note, curves_table, drawn
 
 const POINTS: &str = "Points of the curves; in brackets the range of the runs";
 
-/// Charts, legend and table; the charts are absent where no curve has a course.
+/// Charts, legend and table; the charts are absent where no curve has two points.
 #[derive(Serialize)]
 pub(super) struct CurvesSection {
     throughput: Option<Chart>,
@@ -41,7 +41,7 @@ impl CurvesSection {
         let entry = |(number, curve)| Entry {
             number,
             sample: Value::from_safe_string(curve_sample(number, curve)),
-            name: curve_name(curve),
+            name: curve_name(it, curve),
             source: curve.published.as_ref().map(|it| it.source.clone()).unwrap_or_default(),
         };
         Self {

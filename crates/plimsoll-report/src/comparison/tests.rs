@@ -3,6 +3,8 @@ use plimsoll_model::comparison::{
     PublishedSource, Ratio, RatioGateResult,
 };
 
+use plimsoll_model::gate::GateState;
+
 use super::*;
 
 fn group(label: &str) -> Group {
@@ -14,7 +16,8 @@ fn group(label: &str) -> Group {
         limit: Some("the <core> was full".to_owned()),
         ..GroupRun::default()
     };
-    Group { label: label.to_owned(), runs: (1..=3).map(run).collect(), splits: Vec::new() }
+    let runs = (1..=3).map(run).collect();
+    Group { label: label.to_owned(), runs, ..Group::default() }
 }
 
 fn row(figure: RatioFigure, load: Option<f64>, ratio: Ratio) -> FigureRow {

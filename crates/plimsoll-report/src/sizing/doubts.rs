@@ -1,4 +1,4 @@
-//! What a sizing does not know and why it refuses, in words.
+//! Unknowns and refusals of a sizing, as text.
 
 use plimsoll_model::limit::LimitKind;
 use plimsoll_model::size::{LOAD_MAX_RATIO, Refusal, Unknown};
@@ -8,6 +8,7 @@ fn time(ns: f64) -> Nanos {
     Nanos(ns.max(0.0) as u64)
 }
 
+#[allow(clippy::too_many_lines, reason = "a table: one text for each doubt")]
 pub(super) fn unknown(unknown: &Unknown) -> String {
     match unknown {
         Unknown::HigherLoads { highest_ops_per_s } => format!(
@@ -16,7 +17,7 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
             grouped(*highest_ops_per_s)
         ),
         Unknown::HeldBack { limit, at_ops_per_s } => format!(
-            "{} held the server back at {} ops/s, and not its hardware: more of that may bring \
+            "{} limited the server at {} ops/s, and not its hardware: more of that may bring \
              nothing, and every peak is *at most*",
             what(*limit),
             grouped(*at_ops_per_s)
@@ -36,8 +37,21 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
             time(*to_ns),
             time(*explained_ns)
         ),
+        Unknown::Asleep { busy_ratio } => format!(
+            "What an op costs a server that no longer sleeps between ops: the processors were {} \
+             busy at most, and it may cost half, so that they may carry about twice as much. \
+             Measure up to the peak and name that run too: plimsoll run … --peak auto",
+            whole_percent(*busy_ratio)
+        ),
+        Unknown::FewThreads { share_ratio, cores: count } => format!(
+            "What {} carries: one thread did {} of the server's work, and a thread uses one \
+             processor at a time. Let the server have more threads or processes (nginx: \
+             worker_processes) and measure again",
+            cores(*count),
+            whole_percent(share_ratio.min(1.0))
+        ),
         Unknown::LittleUsed { busy_ratio } => format!(
-            "Where the processors are full: they were used to {} at most; measure a higher load",
+            "Where the processors are full: the largest size was {} busy; measure a higher load",
             percent(*busy_ratio)
         ),
         Unknown::ProcessorsNotWatched => "How many processors: nobody watched the server's; \
@@ -62,6 +76,11 @@ pub(super) fn unknown(unknown: &Unknown) -> String {
         Unknown::SharedHost => {
             "What an adapter can do: server and generator share a host, so that \
             bytes are those of the loopback interface; state it with --adapter-rate"
+                .to_owned()
+        }
+        Unknown::AccessPattern => {
+            "How many disks that memory needs: no load point has a predicted miss ratio. It needs \
+             web-static or an NFS suite, and a monitored server"
                 .to_owned()
         }
         Unknown::Errors => "How many ops fail: no law predicts errors".to_owned(),
@@ -96,7 +115,7 @@ pub(super) fn refusal(refusal: &Refusal) -> String {
             grouped(*highest_ops_per_s)
         ),
         Refusal::HeldBack { limit, at_ops_per_s } => format!(
-            "{} held the server back at {} ops/s; no hardware extends that",
+            "{} limited the server at {} ops/s; no hardware extends that",
             what(*limit),
             grouped(*at_ops_per_s)
         ),

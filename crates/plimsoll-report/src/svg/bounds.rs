@@ -1,15 +1,16 @@
-//! Asymptotes, knee and peak of a ladder, drawn into its panel of throughput. Words stand at the
-//! foot of the panel, where no curve runs.
+//! Asymptotes, knee and peak of a ladder, drawn into its panel of throughput. Labels are at the
+//! bottom of the panel, where no curve runs.
 
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::event::Bound;
+use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
 use super::draw::{Anchor, Drawing};
-use super::scale::Scale;
-use crate::view::metric;
+use super::plot::PanelArea;
+use crate::view::{metric, rate};
 
-/// Words closer to each other than this stand back to back.
+/// Labels closer to each other than this extend in opposite directions.
 const ROOM: f64 = 130.0;
 
 /// What the shape of a ladder marks, in the units of the panel.
@@ -26,7 +27,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(run: &RunResult) -> Option<Self> {
+    pub(super) fn from_run(run: &RunResult) -> Option<Self> {
         let shape = run.summary.curve.as_ref()?;
         let shown = |value: f64| match metric(run) {
             Metric::Bytes => BytesPerSec(value).mib_per_s(),
@@ -34,56 +35,54 @@ impl Bounds {
         };
         let asymptotes = shape.asymptotes;
         Some(Self {
-            asymptotes: asymptotes.map(|found| (shown(found.per_client), shown(found.ceiling))),
-            queueing_from: asymptotes.and_then(|found| found.queueing_from),
+            asymptotes: asymptotes.map(|bound| (shown(bound.per_client), shown(bound.ceiling))),
+            queueing_from: asymptotes.and_then(|bound| bound.queueing_from),
             knee: shape.knee.map(|knee| [knee.load, knee.low, knee.high]),
             not_followed_from: shape.not_followed_from,
         })
     }
 
-    /// Draws what lies behind the curve: to be called before it.
+    /// Draws the part behind the curve; call it before drawing the curve.
     pub(super) fn draw(&self, drawing: &mut Drawing, area: &PanelArea) {
         if let Some([load, low, high]) = self.knee {
-            let (from, to) = (area.x.at(low), area.x.at(high));
+            let (from, to) = (area.x.pixel(low), area.x.pixel(high));
             let width = (to - from).max(2.0);
-            drawing.rect("band", (from, area.top), (width, area.bottom - area.top));
-            let x = area.x.at(load);
+            let size = (width, area.bottom - area.top);
+            drawing.rect("band", ((from, area.top), size), None);
+            let x = area.x.pixel(load);
             drawing.line("knee", (x, area.top), (x, area.bottom));
         }
-        if let Some((per_load, ceiling)) = self.asymptotes.filter(|found| found.0 > 0.0) {
-            let end = match self.queueing_from {
-                Some(load) => load,
-                None => area.x.max(),
-            };
+        if let Some((per_load, ceiling)) = self.asymptotes.filter(|bound| bound.0 > 0.0) {
+            let end = self.queueing_from.unwrap_or_else(|| area.x.max());
             let end = end.min(area.y.max() / per_load).min(area.x.max());
-            let corner = (area.x.at(end), area.y.at(end * per_load));
+            let corner = area.pixels(end, end * per_load);
             drawing.line("guide", (area.left, area.bottom), corner);
             if self.queueing_from.is_some() {
-                let level = area.y.at(ceiling);
+                let level = area.y.pixel(ceiling);
                 drawing.line("guide", (corner.0, level), (area.right, level));
                 drawing.line("guide", corner, (corner.0, area.bottom));
             }
         }
         if let Some(load) = self.not_followed_from {
-            let x = area.x.at(load);
+            let x = area.x.pixel(load);
             drawing.line("guide", (x, area.top), (x, area.bottom));
         }
     }
 
-    /// Draws the words: to be called after the curve.
+    /// Draws the labels; call it after drawing the curve.
     pub(super) fn label(&self, drawing: &mut Drawing, area: &PanelArea) {
-        let mut words: Vec<(f64, &str)> = [
+        let mut labels: Vec<(f64, &str)> = [
             (self.queueing_from, "queueing"),
             (self.knee.map(|[load, ..]| load), "knee"),
             (self.not_followed_from, "no longer followed"),
         ]
         .into_iter()
-        .filter_map(|(load, word)| Some((area.x.at(load?), word)))
+        .filter_map(|(load, word)| Some((area.x.pixel(load?), word)))
         .collect();
-        words.sort_by(|a, b| a.0.total_cmp(&b.0));
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut foot = area.bottom - 6.0;
         let mut before: Option<f64> = None;
-        for (x, word) in words {
+        for (x, word) in labels {
             if before.is_some_and(|before| x - before < ROOM) {
                 foot -= 15.0;
             }
@@ -97,11 +96,11 @@ impl Bounds {
     }
 }
 
-/// Says what the marks are, of those that are drawn.
+/// Explains the marks that are drawn.
 pub(crate) fn bounds_legend(run: &RunResult) -> String {
-    let Some(bounds) = Bounds::of(run) else { return String::new() };
+    let Some(bounds) = Bounds::from_run(run) else { return String::new() };
     let crossing = bounds.asymptotes.is_some() && bounds.queueing_from.is_some();
-    let words = [
+    let sentences = [
         (
             crossing,
             "Dotted: what the clients would do if none waited for another, and the highest \
@@ -120,30 +119,23 @@ pub(crate) fn bounds_legend(run: &RunResult) -> String {
             bounds.not_followed_from.is_some(),
             "Dotted upright: from here on throughput no longer follows the request.",
         ),
-        (peak(run).is_some(), "Circle: the highest load point that counts."),
+        (peak(run).is_some(), "Circle: the peak, the highest load point that counts."),
     ];
-    let said: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
-    said.join(" ")
+    let shown: Vec<&str> =
+        sentences.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    shown.join(" ")
 }
 
-/// The highest point that counts, which the headline speaks of.
+/// The highest point that counts, where throughput stopped following the load: else more load may
+/// bring more, and there is no peak.
 pub(super) fn peak(run: &RunResult) -> Option<u32> {
-    let rate: fn(&PointResult) -> Option<f64> = match metric(run) {
-        Metric::Bytes => |p| p.achieved_bytes_per_s,
-        Metric::Ops | Metric::Logons => |p| p.achieved_ops_per_s,
-    };
+    // The bound of a capacity shows when its limit was broken; a curve from elsewhere has no bound.
+    let of_ladder = run.suite.is_some() && run.summary.capacity_search.is_none();
+    if !of_ladder || run.summary.bound != Bound::Exact {
+        return None;
+    }
+    let rate = rate(run);
     let counted = run.points.iter().filter(|point| point.counts());
     let rates = counted.filter_map(|p| Some((rate(p).filter(|r| r.is_finite())?, p.position)));
     rates.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, position)| position)
-}
-
-/// The part of the drawing that a panel takes, with its scales.
-pub(super) struct PanelArea {
-    pub(super) x: Scale,
-    pub(super) y: Scale,
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-    pub(super) edge: f64,
 }

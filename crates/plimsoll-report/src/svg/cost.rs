@@ -4,17 +4,17 @@ use plimsoll_model::cost::{CostFigure, CostOf};
 use plimsoll_model::result::RunResult;
 
 use super::Frame;
-use super::load::{base, dot};
-use super::stacked::{Panel, Series, Stack, draw};
+use super::load::{chart_by_load, dot};
+use super::stacked::{Panel, Series};
 use crate::text::capitalised;
 use crate::view::{CostUnit, cost_name, cost_of_name};
 
 const PANEL_HEIGHT: f64 = 86.0;
-/// One point has no course over load.
+/// One point makes no curve over load.
 const POINTS_MIN: usize = 2;
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
 
-/// What is drawn beside each other: what processors do, and what disks and interfaces do.
+/// Figures drawn in one chart: those of processors, and those of disks and interfaces.
 pub(crate) const COST_CHARTS: [(&str, &[CostFigure]); 2] = [
     ("Processors: cost of an op", &[CostFigure::CpuPerOp, CostFigure::ContextSwitchesPerOp]),
     (
@@ -34,25 +34,24 @@ pub(crate) fn cost_chart(
     run: &RunResult,
     (title, figures): (&str, &[CostFigure]),
 ) -> Option<String> {
-    let panels: Vec<Panel> = figures.iter().filter_map(|figure| panel(run, *figure)).collect();
-    if panels.is_empty() {
-        return None;
-    }
+    let panels = figures.iter().filter_map(|figure| panel(run, *figure)).collect();
     let desc = "Means over the window of each load point. The tables of costs hold the same \
                 figures.";
-    Some(draw(frame, &Stack { title: title.to_owned(), panels, ..base(run, desc.to_owned()) }))
+    chart_by_load(frame, run, title, desc, panels)
 }
 
 fn panel(run: &RunResult, figure: CostFigure) -> Option<Panel> {
     let value = |of| run.points.iter().filter_map(move |p| Some((p, p.cost_of(of, figure)?.value)));
-    let seen = CostOf::SERVERS.into_iter().filter(|of| value(*of).count() >= POINTS_MIN);
-    let seen: Vec<CostOf> = seen.filter(|of| value(*of).any(|(_, value)| value > 0.0)).collect();
-    let largest = seen.iter().flat_map(|of| value(*of)).map(|(_, value)| value).fold(0.0, f64::max);
+    let measured = CostOf::SERVERS.into_iter().filter(|of| value(*of).count() >= POINTS_MIN);
+    let measured: Vec<CostOf> =
+        measured.filter(|of| value(*of).any(|(_, value)| value > 0.0)).collect();
+    let largest =
+        measured.iter().flat_map(|of| value(*of)).map(|(_, value)| value).fold(0.0, f64::max);
     let unit = CostUnit::for_largest(figure, largest);
-    let series = seen.iter().zip(CLASSES).map(|(of, class)| {
+    let series = measured.iter().zip(CLASSES).map(|(of, class)| {
         let text = |value: f64| format!("{value:.3}\u{a0}{}", unit.name());
         let dots = value(*of).filter_map(|(point, value)| {
-            dot(point, Some(point.requested), Some(unit.of(value)), text)
+            dot(point, Some(point.requested), Some(unit.convert(value)), text)
         });
         Series { class, label: cost_of_name(*of).to_owned(), dots: dots.collect() }
     });
@@ -65,7 +64,7 @@ fn panel(run: &RunResult, figure: CostFigure) -> Option<Panel> {
     (!series.is_empty()).then(|| Panel {
         title: format!("{name}{unit_name}"),
         height: PANEL_HEIGHT,
-        top: unit.of(largest),
+        top: unit.convert(largest),
         series,
         ..Panel::default()
     })

@@ -5,22 +5,19 @@ use plimsoll_model::comparison::{Comparison, Curve, CurvePoint};
 
 use super::Frame;
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, log_ticks, spread, tick_room, tick_text, ticks, time_tick_text};
-use super::stacked::{log_scale, named, upright};
+use super::plot::{Outline, Plot};
+use super::scale::{Axis, tick_text, time_tick_text};
 use crate::text::axis_name;
 use crate::view::curves::{Quantity, curve_name, drawn, throughput_unit};
 
-const TOP: f64 = 26.0;
-const HEIGHT: f64 = 280.0;
-const FOOT: f64 = 44.0;
 /// Room for the numbers at the ends.
 const RIGHT: f64 = 34.0;
 /// From this ratio of the largest loads on, equal ratios are equal steps: otherwise the curve of an
 /// old system is a dot at the origin.
 const FAR_APART_RATIO: f64 = 8.0;
-/// One point has no course.
+/// One point makes no curve.
 const POINTS_MIN: usize = 2;
-const NUMBER_GAP: f64 = 14.0;
+const NUMBER_SPACING: f64 = 14.0;
 /// Half the size of a mark.
 const MARK: f64 = 4.0;
 
@@ -60,7 +57,7 @@ const MARKS: [&[(f64, f64)]; 8] = [
 ];
 
 /// A point of a curve in a chart of one quantity, in the units of its axes.
-struct Place {
+struct PlotPoint {
     x: f64,
     y: f64,
     range: Option<[f64; 2]>,
@@ -73,7 +70,7 @@ struct Place {
 struct Line<'c> {
     number: usize,
     curve: &'c Curve,
-    places: Vec<Place>,
+    points: Vec<PlotPoint>,
 }
 
 impl Line<'_> {
@@ -84,49 +81,53 @@ impl Line<'_> {
     }
 }
 
-/// One quantity of all curves over load; nothing where no curve has a course.
+/// One quantity of all curves over load; nothing where no curve has two points.
 pub(crate) fn curves_chart(
     frame: Frame<'_>,
     comparison: &Comparison,
     quantity: Quantity,
 ) -> Option<String> {
     let lines = lines(comparison, quantity);
-    if lines.iter().all(|line| line.places.len() < POINTS_MIN) {
+    if lines.iter().all(|line| line.points.len() < POINTS_MIN) {
         return None;
     }
-    let area = Area::of(frame, &lines, (quantity, Loads::of(comparison)));
-    let mut drawing = Drawing::new();
-    area.axes(&mut drawing);
-    let title = match (quantity, area.log) {
-        (Quantity::Throughput, false) => {
-            format!("{}, {}", quantity.name(), throughput_unit(comparison))
-        }
-        (Quantity::Throughput, true) => {
-            format!("{}, {}; log scales", quantity.name(), throughput_unit(comparison))
-        }
-        (_, false) => format!("{}, log scale", quantity.name()),
-        (_, true) => format!("{}; log scales", quantity.name()),
+    let loads = Loads::from_comparison(comparison);
+    let is_throughput = quantity == Quantity::Throughput;
+    let unit = throughput_unit(comparison);
+    let title = match (is_throughput, loads.log) {
+        (true, false) => format!("{}, {unit}", quantity.name()),
+        (true, true) => format!("{}, {unit}; log scales", quantity.name()),
+        (false, false) => format!("{}, log scale", quantity.name()),
+        (false, true) => format!("{}; log scales", quantity.name()),
     };
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &title);
-    if quantity == Quantity::Throughput && throughput_unit(comparison) == comparison.axis.unit {
-        area.diagonal(&mut drawing);
+    let outline = Outline {
+        title: &title,
+        // Ticks of a logarithmic axis may be near each other.
+        x: loads.axis(frame).with_half_room(|text| text.chars().count() as f64 * 4.0 + 2.0),
+        y: value_axis(&lines, quantity, loads.log),
+        x_name: &axis_name(&comparison.axis),
+        height: 280.0,
+        margins: (36.0, RIGHT),
+    };
+    let mut plot = Plot::new(frame, &outline);
+    if is_throughput && unit == comparison.axis.unit {
+        // Where the throughput is the load.
+        let ([from, to], [low, high]) = (outline.x.ends, outline.y.ends);
+        let [start, end] = [from.max(low), to.min(high)].map(|at| plot.area.pixels(at, at));
+        plot.drawing.line("guide", start, end);
     }
-    lines.iter().for_each(|line| area.band(&mut drawing, line));
-    lines.iter().for_each(|line| area.line(&mut drawing, line));
-    area.numbers(&mut drawing, &lines);
-    let bottom = TOP + HEIGHT;
-    let name = axis_name(&comparison.axis);
-    drawing.text("axis-name", (area.right, bottom + 36.0), Anchor::End, &name);
+    lines.iter().for_each(|line| draw_band(&mut plot, line));
+    lines.iter().for_each(|line| draw_line(&mut plot, line));
+    number_ends(&mut plot, &lines);
     let desc = "Numbers at the ends are those of the legend. The table of the curves holds the same \
                 figures.";
-    let title = format!("{} over load", quantity.name());
-    Some(drawing.finish(frame.id, (frame.width, bottom + FOOT), &title, desc))
+    Some(plot.finish(&format!("{} over load", quantity.name()), desc))
 }
 
 /// A piece of a curve with its mark, for the legend.
 pub(crate) fn curve_sample(number: usize, curve: &Curve) -> String {
     const SIZE: (f64, f64) = (44.0, 14.0);
-    let line = Line { number, curve, places: Vec::new() };
+    let line = Line { number, curve, points: Vec::new() };
     let mut drawing = Drawing::new();
     let y = SIZE.1 / 2.0;
     drawing.polyline(&format!("course {}", line.class()), &[(1.0, y), (SIZE.0 - 1.0, y)]);
@@ -135,9 +136,9 @@ pub(crate) fn curve_sample(number: usize, curve: &Curve) -> String {
 }
 
 fn lines(comparison: &Comparison, quantity: Quantity) -> Vec<Line<'_>> {
-    let places = |curve: &Curve| places(comparison, curve, quantity);
+    let points_of = |curve: &Curve| plot_points(comparison, curve, quantity);
     let numbered = drawn(comparison).into_iter();
-    numbered.map(|(number, curve)| Line { number, curve, places: places(curve) }).collect()
+    numbered.map(|(number, curve)| Line { number, curve, points: points_of(curve) }).collect()
 }
 
 /// The axis of loads, the same for the charts of all quantities.
@@ -148,7 +149,7 @@ struct Loads {
 }
 
 impl Loads {
-    fn of(comparison: &Comparison) -> Self {
+    fn from_comparison(comparison: &Comparison) -> Self {
         let drawn = drawn(comparison);
         let loads = |curve: &'_ Curve| ends(curve.points.iter().map(|point| point.load));
         let each: Vec<[f64; 2]> = drawn.iter().map(|(_, curve)| loads(curve)).collect();
@@ -156,22 +157,29 @@ impl Loads {
         let lowest = ends(each.iter().map(|[smallest, _]| *smallest))[0];
         Self { ends: [lowest, most], log: lowest > 0.0 && most > FAR_APART_RATIO * least }
     }
+
+    fn axis(&self, frame: Frame<'_>) -> Axis {
+        match (self.log, self.ends) {
+            (false, [_, highest]) => Axis::linear(highest, frame.steps()),
+            (true, [lowest, highest]) => Axis::log((lowest, highest), tick_text),
+        }
+    }
 }
 
-fn places(comparison: &Comparison, curve: &Curve, quantity: Quantity) -> Vec<Place> {
-    let place = |point: &CurvePoint| {
-        let figure = quantity.of(point)?;
+fn plot_points(comparison: &Comparison, curve: &Curve, quantity: Quantity) -> Vec<PlotPoint> {
+    let plot_point = |point: &CurvePoint| {
+        let figure = quantity.figure(point)?;
         let on_axis = |value| quantity.on_axis(value, comparison);
         let text = quantity.text(figure.value, comparison);
-        (point.load.is_finite() && figure.value > 0.0).then(|| Place {
+        (point.load.is_finite() && figure.value > 0.0).then(|| PlotPoint {
             x: point.load,
             y: on_axis(figure.value),
             range: figure.range.map(|range| range.map(on_axis)),
             open: point.not_counted,
-            tip: format!("{}: {text} at {}", curve_name(curve), tick_text(point.load)),
+            tip: format!("{}: {text} at {}", curve_name(comparison, curve), tick_text(point.load)),
         })
     };
-    curve.points.iter().filter_map(place).collect()
+    curve.points.iter().filter_map(plot_point).collect()
 }
 
 fn corners(number: usize, (x, y): (f64, f64)) -> Vec<(f64, f64)> {
@@ -179,125 +187,51 @@ fn corners(number: usize, (x, y): (f64, f64)) -> Vec<(f64, f64)> {
     shape.iter().map(|(dx, dy)| (x + dx * MARK, y + dy * MARK)).collect()
 }
 
-/// The axes, and where values stand between them.
-struct Area {
-    left: f64,
-    right: f64,
-    x: Scale,
-    y: Scale,
-    x_ticks: Vec<(f64, String)>,
-    y_ticks: Vec<(f64, String)>,
-    /// The axis of loads is logarithmic, and that of throughput with it.
-    log: bool,
+fn value_axis(lines: &[Line<'_>], quantity: Quantity, log: bool) -> Axis {
+    let all_points = lines.iter().flat_map(|line| &line.points);
+    let values = all_points.flat_map(|point| point.range.unwrap_or([point.y; 2]));
+    let [low, high] = ends(values.filter(|value| *value > 0.0));
+    match (quantity, log) {
+        (Quantity::Throughput, false) => Axis::linear(high, 5),
+        (Quantity::Throughput, true) => Axis::log((low, high), tick_text),
+        _ => Axis::log((low, high), time_tick_text),
+    }
 }
 
-impl Area {
-    fn of(
-        frame: Frame<'_>,
-        lines: &[Line<'_>],
-        (quantity, Loads { ends: loads, log }): (Quantity, Loads),
-    ) -> Self {
-        let places = || lines.iter().flat_map(|line| &line.places);
-        let values = places().flat_map(|place| place.range.unwrap_or([place.y; 2]));
-        let [low, high] = ends(values.filter(|value| *value > 0.0));
-        let y_ticks = match (quantity, log) {
-            (Quantity::Throughput, false) => named(ticks(high, 5), tick_text),
-            (Quantity::Throughput, true) => named(log_ticks(low, high), tick_text),
-            _ => named(log_ticks(low, high), time_tick_text),
-        };
-        let [lowest, highest] = loads;
-        let about = if frame.is_narrow() { 4 } else { 8 };
-        let x_ticks = match log {
-            false => named(ticks(highest, about), tick_text),
-            true => named(log_ticks(lowest, highest), tick_text),
-        };
-        let (left, right) = (tick_room(&y_ticks).max(36.0), frame.width - RIGHT);
-        let last = |ticks: &[(f64, String)]| ticks.last().map_or(1.0, |(value, _)| *value);
-        let (bottom, top) = (TOP + HEIGHT, TOP);
-        let linear = quantity == Quantity::Throughput && !log;
-        Self {
-            x: if log {
-                log_scale(&x_ticks, left, right)
-            } else {
-                Scale::new(last(&x_ticks), left, right)
-            },
-            y: if linear {
-                Scale::new(last(&y_ticks), bottom, top)
-            } else {
-                log_scale(&y_ticks, bottom, top)
-            },
-            x_ticks,
-            y_ticks,
-            left,
-            right,
-            log,
-        }
+/// The range of the runs.
+fn draw_band(plot: &mut Plot<'_>, line: &Line<'_>) {
+    let edge_at = |end: usize| {
+        let ranged = line.points.iter().filter_map(|point| Some((point.x, point.range?[end])));
+        ranged.map(|(x, y)| plot.area.pixels(x, y)).collect::<Vec<_>>()
+    };
+    let (mut edge, lower) = (edge_at(1), edge_at(0));
+    edge.extend(lower.into_iter().rev());
+    // Two corners make no area.
+    if edge.len() > 2 {
+        plot.drawing.shape(&format!("range {}", line.class()), &edge, "");
     }
+}
 
-    fn axes(&self, drawing: &mut Drawing) {
-        upright(drawing, (self.y, &self.y_ticks), (self.left, self.right));
-        let bottom = TOP + HEIGHT;
-        let mut room = f64::NEG_INFINITY;
-        for (tick, text) in &self.x_ticks {
-            let x = self.x.at(*tick);
-            drawing.line("base", (x, bottom), (x, bottom + 4.0));
-            let half = text.chars().count() as f64 * 4.0;
-            // Ticks of a logarithmic axis may be near each other.
-            if x - half > room {
-                drawing.text("tick", (x, bottom + 17.0), Anchor::Middle, text);
-                room = x + half + 4.0;
-            }
-        }
+fn draw_line(plot: &mut Plot<'_>, line: &Line<'_>) {
+    let class = line.class();
+    let points: Vec<_> = line.points.iter().map(|p| plot.area.pixels(p.x, p.y)).collect();
+    plot.drawing.polyline(&format!("course {class}"), &points);
+    for (point, at) in line.points.iter().zip(points) {
+        let open = if point.open { " open" } else { "" };
+        let class = format!("mark {class}{open}");
+        plot.drawing.shape(&class, &corners(line.number, at), &point.tip);
     }
+}
 
-    /// Where the throughput is the load.
-    fn diagonal(&self, drawing: &mut Drawing) {
-        let [x, y] =
-            [&self.x_ticks, &self.y_ticks].map(|ticks| ends(ticks.iter().map(|(tick, _)| *tick)));
-        let [low, high] = [x[0].max(y[0]), x[1].min(y[1])];
-        drawing.line("guide", self.at(low, low), self.at(high, high));
-    }
-
-    fn at(&self, x: f64, value: f64) -> (f64, f64) {
-        (self.x.at(x), self.y.at(value))
-    }
-
-    /// The range of the runs.
-    fn band(&self, drawing: &mut Drawing, line: &Line<'_>) {
-        let ranged = || line.places.iter().filter_map(|place| Some((place.x, place.range?)));
-        let upper = ranged().map(|(x, [_, high])| self.at(x, high));
-        let lower = ranged().map(|(x, [low, _])| self.at(x, low));
-        let mut edge: Vec<(f64, f64)> = upper.collect();
-        edge.extend(lower.collect::<Vec<_>>().into_iter().rev());
-        // Two corners make no area.
-        if edge.len() > 2 {
-            drawing.shape(&format!("range {}", line.class()), &edge, "");
-        }
-    }
-
-    fn line(&self, drawing: &mut Drawing, line: &Line<'_>) {
-        let class = line.class();
-        let points: Vec<(f64, f64)> =
-            line.places.iter().map(|place| self.at(place.x, place.y)).collect();
-        drawing.polyline(&format!("course {class}"), &points);
-        for (place, at) in line.places.iter().zip(points) {
-            let open = if place.open { " open" } else { "" };
-            let class = format!("mark {class}{open}");
-            drawing.shape(&class, &corners(line.number, at), &place.tip);
-        }
-    }
-
-    /// The number of each curve at its end.
-    fn numbers(&self, drawing: &mut Drawing, lines: &[Line<'_>]) {
-        let ends = lines.iter().filter_map(|line| Some((line, line.places.last()?)));
-        let ends: Vec<_> = ends.map(|(line, end)| (line, self.at(end.x, end.y))).collect();
-        let wanted: Vec<f64> = ends.iter().map(|(_, (_, y))| y + 4.0).collect();
-        let placed = spread(&wanted, NUMBER_GAP, TOP + 4.0, TOP + HEIGHT);
-        for ((line, (x, _)), y) in ends.iter().zip(placed) {
-            let number = line.number.to_string();
-            drawing.text(&format!("end c{number}"), (x + 9.0, y), Anchor::Start, &number);
-        }
-    }
+/// The number of each curve at its end.
+fn number_ends(plot: &mut Plot<'_>, lines: &[Line<'_>]) {
+    let Plot { drawing, area, .. } = plot;
+    let end = |line: &Line<'_>| {
+        let (x, y) = line.points.last().map(|point| area.pixels(point.x, point.y))?;
+        Some((format!("end c{}", line.number), (x + 9.0, y + 4.0), line.number.to_string()))
+    };
+    let ends: Vec<_> = lines.iter().filter_map(end).collect();
+    drawing.texts_apart(&ends, Anchor::Start, NUMBER_SPACING, (area.top + 4.0, area.bottom));
 }
 
 /// Smallest and largest.

@@ -4,10 +4,10 @@
 use plimsoll_model::result::RunResult;
 
 use super::{
-    COST_CHARTS, Frame, chunk_gap_chart, cost_chart, course_chart, first_output_chart,
-    first_output_heat_chart, generator_chart, heat_chart, load_chart, ops_chart, percentile_chart,
-    resource_chart, resource_topics, response_chart, step_chart, throughput_chart, timeline_chart,
-    tokens_chart,
+    COST_CHARTS, Frame, chunk_interval_chart, cost_chart, first_output_chart,
+    first_output_heat_chart, generator_chart, heat_chart, load_chart, ops_chart, page_cache_chart,
+    percentile_chart, resource_chart, resource_topics, response_chart, response_curve_chart,
+    step_chart, throughput_chart, timeline_chart, tokens_chart,
 };
 
 const PALETTE: &str = include_str!("../../templates/palette.css");
@@ -18,10 +18,10 @@ const WIDTH_OF_SECONDS: f64 = 420.0;
 /// Every chart that the run has, as (file name, SVG).
 pub fn charts(run: &RunResult) -> Vec<(String, String)> {
     type Draw = fn(Frame<'_>, &RunResult) -> Option<String>;
-    let drawings: [(&str, Draw); 13] = [
+    let drawings: [(&str, Draw); 14] = [
         ("load", load_chart),
         ("throughput", throughput_chart),
-        ("response-over-throughput", course_chart),
+        ("response-over-throughput", response_curve_chart),
         ("response", response_chart),
         ("percentiles", percentile_chart),
         ("response-over-time", heat_chart),
@@ -29,9 +29,10 @@ pub fn charts(run: &RunResult) -> Vec<(String, String)> {
         ("output-tokens-over-those-of-a-user", step_chart),
         ("output-tokens", tokens_chart),
         ("first-output", first_output_chart),
-        ("chunk-gap", chunk_gap_chart),
+        ("chunk-gap", chunk_interval_chart),
         ("first-output-over-time", first_output_heat_chart),
         ("generator", generator_chart),
+        ("misses-over-memory", page_cache_chart),
     ];
     let mut charts: Vec<(String, String)> = drawings
         .into_iter()
@@ -47,7 +48,7 @@ pub fn charts(run: &RunResult) -> Vec<(String, String)> {
     for topic in resource_topics(run) {
         let name = format!("resources-{}", plain(&topic.title));
         let drawing = resource_chart(Frame { id: &name, width: WIDTH }, run, topic);
-        charts.push((name, drawing));
+        charts.extend(drawing.map(|drawing| (name, drawing)));
     }
     let top = run.points.iter().flat_map(|p| &p.timeline).map(|s| s.ops_per_s).fold(0.0, f64::max);
     for point in &run.points {
@@ -86,14 +87,14 @@ fn resolved(style: &str) -> String {
 /// A variable's first value, which is the light one.
 fn colour(name: &str) -> &'static str {
     let begin = format!("--{name}: ");
-    let found = PALETTE.split_once(begin.as_str()).and_then(|(_, rest)| rest.split_once(';'));
-    found.map_or("none", |(value, _)| value)
+    let declaration = PALETTE.split_once(begin.as_str()).and_then(|(_, rest)| rest.split_once(';'));
+    declaration.map_or("none", |(value, _)| value)
 }
 
 /// A title as a part of a file name.
 fn plain(title: &str) -> String {
-    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+    let parts = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -3,19 +3,20 @@
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{Generation, PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 
 use super::Frame;
-use super::draw::{Anchor, Drawing};
-use super::load::{base, dots, largest};
-use super::scale::{Scale, spread, tick_room, tick_text, ticks};
-use super::stacked::{Panel, Series, Stack, draw, named, upright};
+use super::draw::Anchor;
+use super::load::{chart_by_load, dots};
+use super::plot::{Outline, Plot};
+use super::scale::Axis;
+use super::stacked::{Panel, Series};
 use crate::table::Mark;
 use crate::text::{capitalised, number, three_digits};
 
-/// One point has no course.
+/// One point makes no curve.
 const POINTS_MIN: usize = 2;
 const DESC: &str = "The tables of generation hold the same figures.";
 
@@ -33,7 +34,7 @@ pub(crate) fn first_output_chart(frame: Frame<'_>, run: &RunResult) -> Option<St
 }
 
 /// Chunk gaps and time per output token over load.
-pub(crate) fn chunk_gap_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
+pub(crate) fn chunk_interval_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let lines: [Line; 3] = [
         ("s1", "token p50", StreamFigure::Tpot, Figure::P50),
         ("s2", "gap p50", StreamFigure::ChunkGap, Figure::P50),
@@ -46,22 +47,14 @@ fn times(frame: Frame<'_>, run: &RunResult, (title, lines): (&str, &[Line])) -> 
     let text = |ns: f64| Nanos(ns.round() as u64).to_string();
     let series = lines.iter().map(|&(class, label, of, figure)| {
         let value = move |p: &PointResult| {
-            Stated::stream(p, of, figure).map(|stated| stated.value).filter(|ns| *ns > 0.0)
+            ReportedFigure::stream(p, of, figure)
+                .map(|reported| reported.value)
+                .filter(|ns| *ns > 0.0)
         };
         Series { class, label: label.to_owned(), dots: dots(run, value, text) }
     });
     let series: Vec<Series> = series.filter(|it| !it.dots.is_empty()).collect();
-    let values = || series.iter().flat_map(|it| &it.dots).map(|dot| dot.y);
-    let (floor, top) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let panel = Panel {
-        title: format!("{title}, log scale"),
-        height: 240.0,
-        top,
-        floor_ns: Some(floor),
-        series,
-        ..Panel::default()
-    };
-    over_load(frame, run, &format!("{title} over load"), panel)
+    chart_by_load(frame, run, &format!("{title} over load"), DESC, vec![Panel::log(title, series)?])
 }
 
 /// Output tokens per second over load; chunks where nobody counted tokens.
@@ -72,25 +65,9 @@ pub(crate) fn tokens_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> 
     let (unit, value): (_, fn(&PointResult) -> Option<f64>) =
         if counted { ("output tokens/s", tokens) } else { ("chunks/s", chunks) };
     let dots = dots(run, value, |v| format!("{} {unit}", grouped(v)));
-    let top = (!dots.is_empty()).then(|| largest(&dots))?;
     let label = if counted { "tokens" } else { "chunks" };
-    let panel = Panel {
-        title: capitalised(unit),
-        height: 240.0,
-        top,
-        series: vec![Series { class: "s1", label: label.to_owned(), dots }],
-        ..Panel::default()
-    };
-    over_load(frame, run, &format!("{} over load", capitalised(unit)), panel)
-}
-
-fn over_load(frame: Frame<'_>, run: &RunResult, title: &str, panel: Panel) -> Option<String> {
-    if run.points.len() < POINTS_MIN {
-        return None;
-    }
-    let stack =
-        Stack { title: title.to_owned(), panels: vec![panel], ..base(run, DESC.to_owned()) };
-    Some(draw(frame, &stack))
+    let panel = Panel::single(capitalised(unit), label, dots)?;
+    chart_by_load(frame, run, &format!("{} over load", capitalised(unit)), DESC, vec![panel])
 }
 
 /// A load point of the step curve.
@@ -110,14 +87,11 @@ const BY_P90: (OfUser, &str) =
 const BY_MEAN: (OfUser, &str) =
     (|it| it.tokens_per_s_per_user, "output tokens/s of a user (1 / mean time per token)");
 
-const TOP: f64 = 26.0;
-const HEIGHT: f64 = 240.0;
-const FOOT: f64 = 44.0;
 const RIGHT: f64 = 60.0;
-const NAME_GAP: f64 = 13.0;
+const NAME_SPACING: f64 = 13.0;
 
-/// Output tokens per second over those that each user gets, as MLPerf Endpoints draws it: steps that
-/// hold the value of the last lower concurrency; nothing is drawn between two points.
+/// Output tokens per second over those that each user gets, as MLPerf Endpoints draws it: steps
+/// that keep the value of the last lower concurrency; nothing is drawn between two points.
 pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let [by_p90, by_mean] = [BY_P90, BY_MEAN].map(|(of_user, _)| steps(run, of_user));
     let all_have_p90 = by_p90.len() >= by_mean.len();
@@ -126,36 +100,23 @@ pub(crate) fn step_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
         return None;
     }
     let most = |of: fn(&Step<'_>) -> f64| steps.iter().map(of).fold(0.0, f64::max);
-    let y_ticks = named(ticks(most(|step| step.y), 4), tick_text);
-    let x_ticks = ticks(most(|step| step.x), if frame.is_narrow() { 4 } else { 6 });
-    let left = tick_room(&y_ticks).max(if frame.is_narrow() { 36.0 } else { 60.0 });
-    let (right, bottom) = (frame.width - RIGHT, TOP + HEIGHT);
-    let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
-    let y = Scale::new(y_ticks.last().map_or(1.0, |(tick, _)| *tick), bottom, TOP);
-    let mut drawing = Drawing::new();
-    drawing.text(
-        "panel",
-        (0.0, TOP - 11.0),
-        Anchor::Start,
-        "Output tokens/s, over those of a user",
-    );
-    upright(&mut drawing, (y, &y_ticks), (left, right));
-    for tick in &x_ticks {
-        let at = x.at(*tick);
-        drawing.line("base", (at, bottom), (at, bottom + 4.0));
-        drawing.text("tick", (at, bottom + 17.0), Anchor::Middle, &tick_text(*tick));
-    }
-    let at = |step: &Step<'_>| (x.at(step.x), y.at(step.y));
-    drawing.polyline("curve s1", &corners(&steps.iter().map(at).collect::<Vec<_>>()));
-    marks(&mut drawing, &steps, at);
-    let name = if frame.is_narrow() { "output tokens/s of a user" } else { name };
-    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, name);
+    let outline = Outline {
+        title: "Output tokens/s, over those of a user",
+        x: Axis::linear(most(|step| step.x), if frame.is_narrow() { 4 } else { 6 }),
+        y: Axis::linear(most(|step| step.y), 4),
+        x_name: if frame.is_narrow() { "output tokens/s of a user" } else { name },
+        height: 240.0,
+        margins: (frame.left(), RIGHT),
+    };
+    let mut plot = Plot::new(frame, &outline);
+    let line: Vec<_> = steps.iter().map(|step| plot.area.pixels(step.x, step.y)).collect();
+    plot.drawing.polyline("curve s1", &corners(&line));
+    marks(&mut plot, &steps);
     let desc = format!(
-        "Each step is a load point, with its {}; the value of the lower load is held up to the next.",
+        "Each step is a load point, with its {}; the value of the lower load is kept up to the next.",
         run.axis.name
     );
-    let size = (frame.width, bottom + FOOT);
-    Some(drawing.finish(frame.id, size, "Output tokens/s over output tokens/s of a user", &desc))
+    Some(plot.finish("Output tokens/s over output tokens/s of a user", &desc))
 }
 
 /// By load.
@@ -171,27 +132,25 @@ fn of_point(point: &PointResult, of_user: OfUser) -> Option<Step<'_>> {
     Some(Step { point, x: of_user(generation)?, y: generation.output_tokens_per_s? })
 }
 
-/// From each point level to where the next stands, then up or down to it.
+/// From each point horizontally to the next one's x, then up or down to it.
 fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let between = points.windows(2).flat_map(|pair| [(pair[1].0, pair[0].1), pair[1]]);
     points.first().copied().into_iter().chain(between).collect()
 }
 
-fn marks<'r>(drawing: &mut Drawing, steps: &[Step<'r>], at: impl Fn(&Step<'r>) -> (f64, f64)) {
-    let wanted: Vec<f64> = steps.iter().map(|step| at(step).1 + 4.0).collect();
-    let placed = spread(&wanted, NAME_GAP, TOP + 4.0, TOP + HEIGHT - 4.0);
-    for (step, y) in steps.iter().zip(placed) {
-        let here = at(step);
+fn marks(plot: &mut Plot<'_>, steps: &[Step<'_>]) {
+    let Plot { drawing, area, .. } = plot;
+    let mut names = Vec::new();
+    for step in steps {
+        let (x, y) = area.pixels(step.x, step.y);
         let load = number(Some(step.point.requested));
         let tip =
             format!("{load}: {} output tokens/s, {} a user", grouped(step.y), three_digits(step.x));
-        match Mark::of(step.point) {
-            Mark::Sound => drawing.dot("dot s1", here, 3.2, &tip),
-            Mark::NotCounted => drawing.dot("ring s1", here, 3.4, &tip),
-            Mark::Invalid => drawing.cross("cross s1", here, &tip),
-        }
-        drawing.text("tick", (here.0 + 9.0, y), Anchor::Start, &load);
+        drawing.point("s1", (x, y), Mark::of_point(step.point), &tip);
+        names.push(("tick".to_owned(), (x + 9.0, y + 4.0), load));
     }
+    let edges = (area.top + 4.0, area.bottom - 4.0);
+    drawing.texts_apart(&names, Anchor::Start, NAME_SPACING, edges);
 }
 
 #[cfg(test)]

@@ -1,20 +1,19 @@
-//! Response times across the run as a heat map: one load point beside the other, each window from
+//! Response times across the run as a heat map: the load points side by side, each window from
 //! left to right; the darker, the more ops.
 
-use plimsoll_model::result::{PointResult, ResponseOverTime, RunResult};
+use plimsoll_model::result::{PointResult, ResponseHeatmap, RunResult};
 
 use super::Frame;
 use super::draw::{Anchor, Area, Drawing};
-use super::scale::{Scale, log_ticks, tick_room, time_tick_text};
-use super::stacked::{log_scale, named, upright};
+use super::plot::{Outline, PanelArea, Plot};
+use super::scale::{Axis, Scale, time_tick_text};
 use crate::table::Mark;
 use crate::text::{axis_name, number};
 
 const HEIGHT: f64 = 220.0;
-const TOP: f64 = 26.0;
 /// Narrower columns are drawn as one.
 const COLUMN_MIN: f64 = 2.0;
-const GAP: f64 = 2.0;
+const SPACING: f64 = 2.0;
 const RIGHT: f64 = 10.0;
 /// Each shade has a quarter of the ops of the one before; the last has all that is below.
 const SHADES: [&str; 7] =
@@ -41,7 +40,7 @@ struct Column {
 }
 
 /// What a map shows of each load point.
-type OfPoint = fn(&PointResult) -> Option<&ResponseOverTime>;
+type OfPoint = fn(&PointResult) -> Option<&ResponseHeatmap>;
 
 /// Response times; nothing where no point has any.
 pub(crate) fn heat_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
@@ -58,48 +57,47 @@ pub(crate) fn first_output_heat_chart(frame: Frame<'_>, run: &RunResult) -> Opti
 }
 
 fn heat_map(frame: Frame<'_>, run: &RunResult, (quantity, of): (&str, OfPoint)) -> Option<String> {
-    let points: Vec<(&PointResult, &ResponseOverTime)> =
+    let points: Vec<(&PointResult, &ResponseHeatmap)> =
         run.points.iter().filter_map(|p| Some((p, of(p)?))).collect();
     let edges = || points.iter().flat_map(|(_, heat)| &heat.edges_ns).map(|ns| (*ns).max(1) as f64);
     let (low, high) = (edges().reduce(f64::min)?, edges().reduce(f64::max)?);
-    let y_ticks = named(log_ticks(low, high), time_tick_text);
-    let left = tick_room(&y_ticks).max(if frame.is_narrow() { 36.0 } else { 60.0 });
-    let right = frame.width - RIGHT;
-    let bottom = TOP + HEIGHT;
-    let y = log_scale(&y_ticks, bottom, TOP);
+    // The key is next to it.
+    let scale = if frame.width < ROOM { "" } else { ", log scale" };
+    let outline = Outline {
+        title: &format!("{quantity}{scale}"),
+        x: Axis::marked(Vec::new(), 1.0),
+        y: Axis::log((low, high), time_tick_text),
+        x_name: &format!("{}; each window from left to right", axis_name(&run.axis)),
+        height: HEIGHT,
+        margins: (frame.left(), RIGHT),
+    };
+    let mut plot = Plot::new(frame, &outline);
+    let PanelArea { y, left, right, top, bottom, .. } = plot.area;
     let area = WindowArea { y, left, width: (right - left) / points.len() as f64 };
-    let columns_max = ((area.width - GAP) / COLUMN_MIN).floor().max(1.0) as usize;
+    let columns_max = ((area.width - SPACING) / COLUMN_MIN).floor().max(1.0) as usize;
     let columns: Vec<Vec<Column>> =
         points.iter().map(|(_, heat)| columns(heat, columns_max)).collect();
     let all = columns.iter().flatten().flat_map(|column| &column.rates);
     let most = all.copied().fold(0.0, f64::max);
 
-    let mut drawing = Drawing::new();
-    // Beside it stands the key.
-    let scale = if frame.width < ROOM { "" } else { ", log scale" };
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &format!("{quantity}{scale}"));
-    key(&mut drawing, right);
-    upright(&mut drawing, (y, &y_ticks), (left, right));
+    key(&mut plot.drawing, (right, top - 11.0));
     for (number, shade) in SHADES.into_iter().enumerate() {
         let areas: Vec<_> = (0..points.len())
             .flat_map(|i| areas(&area, (i, points[i].1), &columns[i], (number, most)))
             .collect();
-        drawing.areas(shade, &areas, "");
+        plot.drawing.areas(shade, &areas, "");
     }
-    loads(&mut drawing, &area, &points, (bottom, frame.width));
-    let name = format!("{}; each window from left to right", axis_name(&run.axis));
-    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &name);
+    loads(&mut plot.drawing, &area, &points, (bottom, frame.width));
     let desc = format!(
         "Ops by their {}, second by second of each load point; darker where there were more. The \
          tables hold the figures of each load point.",
         quantity.to_lowercase()
     );
-    let size = (frame.width, bottom + 44.0);
-    Some(drawing.finish(frame.id, size, &format!("{quantity} across the run"), &desc))
+    Some(plot.finish(&format!("{quantity} across the run"), &desc))
 }
 
 /// Neighbouring spans are drawn as one where there is no room for each.
-fn columns(heat: &ResponseOverTime, columns_max: usize) -> Vec<Column> {
+fn columns(heat: &ResponseHeatmap, columns_max: usize) -> Vec<Column> {
     let end = heat.starts_ns.last().copied().unwrap_or(1).max(1) as f64;
     let spans: Vec<_> = heat.starts_ns.windows(2).zip(&heat.counts).collect();
     let merged = spans.chunks(spans.len().div_ceil(columns_max).max(1));
@@ -120,15 +118,15 @@ fn columns(heat: &ResponseOverTime, columns_max: usize) -> Vec<Column> {
 /// The areas of one shade; neighbours in one bucket as one.
 fn areas(
     area: &WindowArea,
-    (point, heat): (usize, &ResponseOverTime),
+    (point, heat): (usize, &ResponseHeatmap),
     columns: &[Column],
     (shade, most): (usize, f64),
 ) -> Vec<Area> {
-    let begin = area.left + area.width * point as f64 + GAP / 2.0;
-    let width = area.width - GAP;
+    let begin = area.left + area.width * point as f64 + SPACING / 2.0;
+    let width = area.width - SPACING;
     let mut areas: Vec<Area> = Vec::new();
     for (bucket, edges) in heat.edges_ns.windows(2).enumerate() {
-        let (top, bottom) = (area.y.at(edges[1] as f64), area.y.at(edges[0].max(1) as f64));
+        let (top, bottom) = (area.y.pixel(edges[1] as f64), area.y.pixel(edges[0].max(1) as f64));
         let is_shade = |column: &Column| {
             shade_of(column.rates.get(bucket).copied().unwrap_or(0.0), most) == Some(shade)
         };
@@ -151,13 +149,13 @@ fn shade_of(rate: f64, most: f64) -> Option<usize> {
 fn loads(
     drawing: &mut Drawing,
     area: &WindowArea,
-    points: &[(&PointResult, &ResponseOverTime)],
+    points: &[(&PointResult, &ResponseHeatmap)],
     (bottom, edge): (f64, f64),
 ) {
     let mut free = 0.0;
     for (i, (point, _)) in points.iter().enumerate() {
         let at = area.left + area.width * (i as f64 + 0.5);
-        let (class, text) = match Mark::of(point) {
+        let (class, text) = match Mark::of_point(point) {
             Mark::Invalid => ("value", format!("✗\u{a0}{}", number(Some(point.requested)))),
             Mark::Sound | Mark::NotCounted => ("tick", number(Some(point.requested))),
         };
@@ -172,10 +170,9 @@ fn loads(
 }
 
 /// From most to fewest, at the upper edge.
-fn key(drawing: &mut Drawing, right: f64) {
+fn key(drawing: &mut Drawing, (right, line): (f64, f64)) {
     let width = SWATCH * SHADES.len() as f64;
     let left = right - 50.0 - width;
-    let line = TOP - 11.0;
     drawing.text("tick", (left - 6.0, line), Anchor::End, "most ops");
     for (i, shade) in SHADES.into_iter().enumerate() {
         let corner = (left + SWATCH * i as f64, line - 10.0);
@@ -188,8 +185,8 @@ fn key(drawing: &mut Drawing, right: f64) {
 mod tests {
     use super::*;
 
-    fn heat(spans: u64) -> ResponseOverTime {
-        ResponseOverTime {
+    fn heat(spans: u64) -> ResponseHeatmap {
+        ResponseHeatmap {
             starts_ns: (0..=spans).map(|i| i * 1_000).collect(),
             edges_ns: vec![64, 96, 128],
             counts: (0..spans).map(|i| vec![100, u64::from(i == 3)]).collect(),
@@ -202,8 +199,8 @@ mod tests {
             let columns = columns(&heat(30), columns_max);
             assert!(columns.len() <= columns_max.max(30));
             let most = columns.iter().flat_map(|c| &c.rates).copied().fold(0.0, f64::max);
-            let seen = columns.iter().filter(|c| shade_of(c.rates[1], most).is_some()).count();
-            assert_eq!(seen, 1, "{columns_max}");
+            let visible = columns.iter().filter(|c| shade_of(c.rates[1], most).is_some()).count();
+            assert_eq!(visible, 1, "{columns_max}");
             assert!(columns.iter().all(|c| shade_of(c.rates[0], most) == Some(0)));
         }
     }

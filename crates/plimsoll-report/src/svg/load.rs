@@ -2,7 +2,6 @@
 
 use plimsoll_model::result::{PointResult, RunResult, TimeSummary};
 use plimsoll_model::suite::Metric;
-use plimsoll_model::units::BytesPerSec;
 
 use super::Frame;
 use super::bounds::{Bounds, peak};
@@ -10,7 +9,7 @@ use super::stacked::{Dot, Guide, Panel, Series, Stack, draw};
 use super::strip::{Cell, cells};
 use crate::table::Mark;
 use crate::text::{TimeUnit, axis_name, number, percent, three_digits};
-use crate::view::{has_limits, metric, ops_unit};
+use crate::view::{has_limits, metric, rate, rate_unit};
 
 /// An axis ends at this multiple of the largest value of a counted point, so that one overloaded
 /// point does not press all others flat; what lies beyond is marked and labelled.
@@ -20,40 +19,40 @@ const HEADROOM: f64 = 1.5;
 const CAP_SHOWN_MAX: f64 = 6.0;
 pub(super) const CAP: &str = "cap: not counted above";
 
-/// One point has no course over load; the tables say what there is to say of it.
+/// One point makes no curve over load; the tables are enough for it.
 const POINTS_MIN: usize = 2;
 
-const STRIP: &str = "What limited each load point";
+/// Of the panels on the generator.
+const LOW_HEIGHT: f64 = 96.0;
 
 /// Achieved rate over load, with what limited each point.
 pub(crate) fn throughput_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let strip = has_limits(run).then(|| (STRIP, cells(run)));
-    over_load(frame, run, ("Throughput over load", vec![throughput(run)?], strip))
+    panels_chart(frame, run, ("Throughput over load", vec![throughput(run)?]), strip(run))
 }
 
 /// Response times over load, on a logarithmic scale.
 pub(crate) fn response_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    over_load(frame, run, ("Response time over load", vec![response(run)?], None))
+    panels_chart(frame, run, ("Response time over load", vec![response(run)?]), None)
 }
 
 /// Both in one drawing.
 pub(crate) fn load_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let panels = [throughput(run), response(run)].into_iter().flatten().collect();
-    let strip = has_limits(run).then(|| (STRIP, cells(run)));
-    over_load(frame, run, ("Throughput and response time over load", panels, strip))
+    let title = "Throughput and response time over load";
+    panels_chart(frame, run, (title, panels), strip(run))
 }
 
-type Strip = Option<(&'static str, Vec<Cell>)>;
+fn strip(run: &RunResult) -> Option<(&'static str, Vec<Cell>)> {
+    has_limits(run).then(|| ("What limited each load point", cells(run)))
+}
 
-fn over_load(
+fn panels_chart(
     frame: Frame<'_>,
     run: &RunResult,
-    (title, panels, strip): (&str, Vec<Panel>, Strip),
+    (title, panels): (&str, Vec<Panel>),
+    strip: Option<(&'static str, Vec<Cell>)>,
 ) -> Option<String> {
-    if panels.is_empty() || run.points.len() < POINTS_MIN {
-        return None;
-    }
-    let count = |mark| run.points.iter().filter(|p| Mark::of(p) == mark).count();
+    let count = |mark| run.points.iter().filter(|p| Mark::of_point(p) == mark).count();
     let rings = match count(Mark::NotCounted) {
         0 => String::new(),
         n => format!("; {n} not counted and drawn as rings"),
@@ -64,65 +63,51 @@ fn over_load(
         run.points.len(),
         count(Mark::Invalid),
     );
-    Some(draw(frame, &Stack { title: title.to_owned(), panels, strip, ..base(run, desc) }))
+    Some(draw(frame, &Stack { strip, ..stack(run, title, &desc, panels)? }))
 }
 
 /// Busy share of the busiest worker and lag of sending over load.
 pub(crate) fn generator_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
-    let panels: Vec<Panel> = [busy(run), lag(run)].into_iter().flatten().collect();
-    if panels.is_empty() || run.points.len() < POINTS_MIN {
-        return None;
-    }
+    let panels = [busy(run), lag(run)].into_iter().flatten().collect();
     let desc = "Dashed lines are the limits beyond which the generator, not the target, may have \
                 shaped the figures.";
-    let stack = Stack { title: "Health of the generator".to_owned(), ..base(run, desc.to_owned()) };
-    Some(draw(frame, &Stack { panels, ..stack }))
+    chart_by_load(frame, run, "Health of the generator", desc, panels)
 }
 
-/// Without title and panels.
-pub(super) fn base(run: &RunResult, desc: String) -> Stack {
-    Stack {
-        title: String::new(),
-        desc,
+/// Panels on the axis of load; nothing without panels or for a single point.
+pub(super) fn chart_by_load(
+    frame: Frame<'_>,
+    run: &RunResult,
+    title: &str,
+    desc: &str,
+    panels: Vec<Panel>,
+) -> Option<String> {
+    Some(draw(frame, &stack(run, title, desc, panels)?))
+}
+
+pub(super) fn stack(run: &RunResult, title: &str, desc: &str, panels: Vec<Panel>) -> Option<Stack> {
+    (!panels.is_empty() && run.points.len() >= POINTS_MIN).then(|| Stack {
+        title: title.to_owned(),
+        desc: desc.to_owned(),
         axis: axis_name(&run.axis),
         loads: run.points.iter().map(|p| p.requested).filter(|x| x.is_finite()).collect(),
-        panels: Vec::new(),
+        panels,
         strip: None,
-    }
-}
-
-fn throughput(run: &RunResult) -> Option<Panel> {
-    if metric(run) == Metric::Bytes {
-        return bytes_moved(run);
-    }
-    let unit = ops_unit(run);
-    let dots = dots(run, |p| p.achieved_ops_per_s, |v| format!("{} {unit}", number(Some(v))));
-    let same_unit = run.axis.unit == unit;
-    let top = largest(&dots).max(if same_unit { largest_load(run) } else { 0.0 });
-    (!dots.is_empty()).then(|| Panel {
-        title: format!("Throughput, {unit}"),
-        height: 240.0,
-        top,
-        series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
-        guides: Vec::from_iter(same_unit.then_some(Guide::Diagonal("achieved = requested"))),
-        peak: peak(run),
-        bounds: Bounds::of(run),
-        ..Panel::default()
     })
 }
 
-/// What a suite of file throughput is about.
-fn bytes_moved(run: &RunResult) -> Option<Panel> {
-    let mib_per_s = |p: &PointResult| Some(BytesPerSec(p.achieved_bytes_per_s?).mib_per_s());
-    let dots = dots(run, mib_per_s, |v| format!("{} MiB/s", three_digits(v)));
-    (!dots.is_empty()).then(|| Panel {
-        title: "Throughput, MiB/s".to_owned(),
-        height: 240.0,
-        top: largest(&dots),
-        series: vec![Series { class: "s1", label: "achieved".to_owned(), dots }],
+fn throughput(run: &RunResult) -> Option<Panel> {
+    let (unit, counts_bytes) = (rate_unit(run), metric(run) == Metric::Bytes);
+    let text = |value| if counts_bytes { three_digits(value) } else { number(Some(value)) };
+    let dots = dots(run, rate(run), |value| format!("{} {unit}", text(value)));
+    let panel = Panel::single(format!("Throughput, {unit}"), "achieved", dots)?;
+    let same_unit = !counts_bytes && run.axis.unit == unit;
+    Some(Panel {
+        top: panel.top.max(if same_unit { largest_load(run) } else { 0.0 }),
+        guides: Vec::from_iter(same_unit.then_some(Guide::Diagonal("achieved = requested"))),
         peak: peak(run),
-        bounds: Bounds::of(run),
-        ..Panel::default()
+        bounds: Bounds::from_run(run),
+        ..panel
     })
 }
 
@@ -155,16 +140,7 @@ fn response(run: &RunResult) -> Option<Panel> {
         let dots = dots(run, |p| above_zero(mean(p)), text);
         series.push(Series { class: "s1", label: "mean".to_owned(), dots });
     }
-    let times = || series.iter().flat_map(|s| &s.dots).map(|dot| dot.y);
-    let (floor, top) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
-    Some(Panel {
-        title: format!("{quantity}, log scale"),
-        height: 240.0,
-        top,
-        floor_ns: Some(floor),
-        series,
-        ..Panel::default()
-    })
+    Panel::log(quantity, series)
 }
 
 pub(super) fn mean(point: &PointResult) -> Option<f64> {
@@ -172,22 +148,18 @@ pub(super) fn mean(point: &PointResult) -> Option<f64> {
 }
 
 fn nanos(value: f64, unit: TimeUnit) -> u64 {
-    (value / unit.of(1.0)).round() as u64
+    (value / unit.convert(1.0)).round() as u64
 }
 
 fn busy(run: &RunResult) -> Option<Panel> {
     let value = |p: &PointResult| p.generator.cpu_busy_ratio_max.map(|r| r * 100.0);
     let dots = dots(run, value, |v| percent(Some(v / 100.0)));
-    (!dots.is_empty()).then(|| Panel {
-        title: "Busiest worker, % of one core".to_owned(),
-        height: 96.0,
+    let limit = lowest(run, |p| p.generator.cpu_busy_ratio_limit);
+    Some(Panel {
+        height: LOW_HEIGHT,
         top: 100.0,
-        series: vec![Series { class: "s1", label: "busy".to_owned(), dots }],
-        guides: lowest(run, |p| p.generator.cpu_busy_ratio_limit)
-            .map(|limit| Guide::Level(limit * 100.0, "limit"))
-            .into_iter()
-            .collect(),
-        ..Panel::default()
+        guides: Vec::from_iter(limit.map(|limit| Guide::Level(limit * 100.0, "limit"))),
+        ..Panel::single("Busiest worker, % of one core".to_owned(), "busy", dots)?
     })
 }
 
@@ -197,14 +169,13 @@ fn lag(run: &RunResult) -> Option<Panel> {
     let cap = cap(run, lag).unwrap_or(0.0).max(limit.unwrap_or(0.0) * 1.25);
     let unit = TimeUnit::for_largest(cap);
     let text = |v: f64| plimsoll_model::units::Nanos(nanos(v, unit)).to_string();
-    let dots = dots(run, |p| Some(unit.of(lag(p)?)), text);
-    (!dots.is_empty()).then(|| Panel {
-        title: format!("Send lag p99, own part, {}", unit.name()),
-        height: 96.0,
-        top: unit.of(cap),
-        series: vec![Series { class: "s1", label: "p99".to_owned(), dots }],
-        guides: limit.map(|limit| Guide::Level(unit.of(limit), "limit")).into_iter().collect(),
-        ..Panel::default()
+    let dots = dots(run, |p| Some(unit.convert(lag(p)?)), text);
+    let title = format!("Send lag p99, own part, {}", unit.name());
+    Some(Panel {
+        height: LOW_HEIGHT,
+        top: unit.convert(cap),
+        guides: Vec::from_iter(limit.map(|limit| Guide::Level(unit.convert(limit), "limit"))),
+        ..Panel::single(title, "p99", dots)?
     })
 }
 
@@ -231,16 +202,12 @@ pub(super) fn dot(
 ) -> Option<Dot> {
     let [x, y] = [x, y].map(|value| value.filter(|value| value.is_finite()));
     let (x, y) = x.zip(y)?;
-    Some(Dot { x, y, mark: Mark::of(point), position: point.position, text: text(y) })
+    Some(Dot { x, y, mark: Mark::of_point(point), position: point.position, text: text(y) })
 }
 
 pub(super) fn cap(run: &RunResult, value: impl Fn(&PointResult) -> Option<f64>) -> Option<f64> {
     let counted = run.points.iter().filter(|p| p.counts()).filter_map(value);
     counted.filter(|v| *v > 0.0).reduce(f64::max).map(|v| v * HEADROOM)
-}
-
-pub(super) fn largest(dots: &[Dot]) -> f64 {
-    dots.iter().map(|d| d.y).fold(0.0, f64::max)
 }
 
 fn largest_load(run: &RunResult) -> f64 {

@@ -5,20 +5,19 @@ use std::collections::BTreeMap;
 use plimsoll_model::result::{PointResult, RunResult};
 
 use super::Frame;
-use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, spread, tick_room, tick_text, ticks};
-use super::stacked::{named, upright};
+use super::draw::Anchor;
+use super::plot::{Outline, PanelArea, Plot};
+use super::scale::{Axis, spread};
 use super::strip::{cut, spans};
 use crate::text::axis_name;
 use crate::view::ops_unit;
 
 const HEIGHT: f64 = 200.0;
-const TOP: f64 = 26.0;
 /// Kinds that have a colour and a name; the others share one, on top.
 const CLASSES: [&str; 8] = ["o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8"];
 const REST: &str = "rest";
 const CHAR_WIDTH: f64 = 7.0; // of 12 px type
-const LABEL_GAP: f64 = 14.0;
+const LABEL_SPACING: f64 = 14.0;
 
 /// Ops of each kind that ended, per second, over load. Nothing for one kind of op.
 pub(crate) fn ops_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
@@ -35,43 +34,34 @@ pub(crate) fn ops_chart(frame: Frame<'_>, run: &RunResult) -> Option<String> {
     let loads: Vec<f64> = points.iter().map(|p| p.requested).collect();
     let stacks: Vec<Vec<f64>> = points.iter().map(|p| stack(p, &kinds)).collect();
     let top = stacks.iter().filter_map(|stack| stack.last()).copied().fold(0.0, f64::max);
-    let y_ticks = named(ticks(top, 4), tick_text);
-    let left = tick_room(&y_ticks).max(if frame.is_narrow() { 36.0 } else { 60.0 });
     let longest = kinds.iter().take(CLASSES.len()).map(|kind| kind.chars().count()).max();
     let room = longest.unwrap_or(0) as f64 * CHAR_WIDTH + 26.0;
-    let right = frame.width - room.clamp(62.0, frame.width / 3.0);
-    let bottom = TOP + HEIGHT;
-    let y = Scale::new(y_ticks.last().map_or(1.0, |(value, _)| *value), bottom, TOP);
-    let x_ticks = ticks(*loads.last()?, if frame.is_narrow() { 4 } else { 8 });
-    let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
+    let outline = Outline {
+        title: &format!("Ops that ended, by kind, {}", ops_unit(run)),
+        x: Axis::linear(*loads.last()?, frame.steps()),
+        y: Axis::linear(top, 4),
+        x_name: &axis_name(&run.axis),
+        height: HEIGHT,
+        margins: (frame.left(), room.clamp(62.0, frame.width / 3.0)),
+    };
+    let mut plot = Plot::new(frame, &outline);
+    let PanelArea { x, y, left, right, .. } = plot.area;
     let spans = spans(&loads, x, (left, right));
-
-    let mut drawing = Drawing::new();
-    let title = format!("Ops that ended, by kind, {}", ops_unit(run));
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, &title);
-    upright(&mut drawing, (y, &y_ticks), (left, right));
     for (number, kind) in kinds.iter().enumerate() {
         let areas: Vec<_> = stacks
             .iter()
             .zip(&spans)
             .map(|(stack, (from, to))| {
-                let upper = y.at(stack[number + 1]);
-                ((*from, upper), (to - from, y.at(stack[number]) - upper))
+                let upper = y.pixel(stack[number + 1]);
+                ((*from, upper), (to - from, y.pixel(stack[number]) - upper))
             })
             .collect();
-        drawing.areas(&format!("kind {}", class(number)), &areas, kind);
+        plot.drawing.areas(&format!("kind {}", class(number)), &areas, kind);
     }
-    label(&mut drawing, &kinds, (stacks.last()?, y), (spans.last()?.1, frame.width));
-    for tick in &x_ticks {
-        let at = x.at(*tick);
-        drawing.line("base", (at, bottom), (at, bottom + 4.0));
-        drawing.text("tick", (at, bottom + 17.0), Anchor::Middle, &tick_text(*tick));
-    }
-    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &axis_name(&run.axis));
+    label(&mut plot, &kinds, stacks.last()?, spans.last()?.1);
     let desc = "A column for each load point, the most frequent kind of op at its foot. The tables \
                 of ops hold the same figures.";
-    let size = (frame.width, bottom + 44.0);
-    Some(drawing.finish(frame.id, size, "Ops by kind over load", desc))
+    Some(plot.finish("Ops by kind over load", desc))
 }
 
 /// The most frequent first.
@@ -101,32 +91,24 @@ fn class(number: usize) -> &'static str {
     CLASSES.get(number).copied().unwrap_or(REST)
 }
 
-/// Names beside the last column.
-fn label(
-    drawing: &mut Drawing,
-    kinds: &[&str],
-    (stack, y): (&[f64], Scale),
-    (column, edge): (f64, f64),
-) {
-    let middle = |i: usize| y.at(f64::midpoint(stack[i], stack[i + 1])) + 4.0;
-    let mut names: Vec<(f64, &str, String)> = kinds
-        .iter()
-        .take(CLASSES.len())
-        .enumerate()
-        .map(|(i, kind)| (middle(i), class(i), (*kind).to_owned()))
-        .collect();
+/// Names next to the last column.
+fn label(plot: &mut Plot<'_>, kinds: &[&str], stack: &[f64], column: f64) {
+    let PanelArea { y, top, bottom, edge, .. } = plot.area;
+    let middle = |from: usize, to: usize| y.pixel(f64::midpoint(stack[from], stack[to])) + 4.0;
+    let named = kinds.iter().take(CLASSES.len()).enumerate();
+    let mut names: Vec<(f64, &str, String)> =
+        named.map(|(i, kind)| (middle(i, i + 1), class(i), (*kind).to_owned())).collect();
     if kinds.len() > CLASSES.len() {
         let rest = kinds.len() - CLASSES.len();
-        let at = y.at(f64::midpoint(stack[CLASSES.len()], stack[kinds.len()])) + 4.0;
-        names.push((at, REST, format!("{rest} others")));
+        names.push((middle(CLASSES.len(), kinds.len()), REST, format!("{rest} others")));
     }
-    let wanted: Vec<f64> = names.iter().map(|name| name.0).collect();
-    let placed = spread(&wanted, LABEL_GAP, TOP + 4.0, TOP + HEIGHT);
-    for ((_, class, name), at) in names.iter().zip(placed) {
+    let preferred: Vec<f64> = names.iter().map(|name| name.0).collect();
+    let positions = spread(&preferred, LABEL_SPACING, top + 4.0, bottom);
+    for ((_, class, name), at) in names.iter().zip(positions) {
         let corner = (column + 6.0, at - 9.0);
-        drawing.areas(&format!("kind {class}"), &[(corner, (9.0, 9.0))], "");
+        plot.drawing.areas(&format!("kind {class}"), &[(corner, (9.0, 9.0))], "");
         let text = cut(name, edge - column - 20.0);
-        drawing.text("tick", (column + 19.0, at), Anchor::Start, &text);
+        plot.drawing.text("tick", (column + 19.0, at), Anchor::Start, &text);
     }
 }
 

@@ -4,15 +4,15 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::units::Nanos;
 
 use super::Frame;
-use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, log_ticks, nines, spread, tick_room, time_tick_text};
-use super::stacked::{log_scale, named, upright};
+use super::draw::Anchor;
+use super::plot::{Outline, PanelArea, Plot};
+use super::scale::{Axis, nines, time_tick_text};
 use crate::text::load;
 use crate::view::selected_points;
 
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
-const HEIGHT: f64 = 240.0;
-const TOP: f64 = 26.0;
+/// Buckets of a histogram whose longest times are further apart have empty ones between them.
+const EMPTY_BUCKETS_RATIO: f64 = 1.8;
 const NAME_DIGIT_WIDTH: f64 = 8.6; // of 13 px bold type
 
 /// One line per selected point.
@@ -23,69 +23,88 @@ pub(crate) fn percentile_chart(frame: Frame<'_>, run: &RunResult) -> Option<Stri
     let nanos = || all().map(|(_, nanos)| *nanos);
     let (shortest, slowest) = (nanos().min()?, nanos().max()?);
     let rarest = all().map(|(p, _)| nines(*p)).fold(1.0, f64::max);
-    let y_ticks = named(log_ticks(shortest as f64, slowest as f64), time_tick_text);
-    let room = if frame.is_narrow() { 36.0 } else { 60.0 };
     let longest = points.iter().map(|p| name(run, p).chars().count()).max().unwrap_or(0);
     let margin = (longest as f64 * NAME_DIGIT_WIDTH + 12.0).min(frame.width / 3.0);
-    let (left, right) = (tick_room(&y_ticks).max(room), frame.width - margin);
-    let bottom = TOP + HEIGHT;
-    let x = Scale::new(rarest, left, right);
-    let y = log_scale(&y_ticks, bottom, TOP);
-
-    let mut drawing = Drawing::new();
-    let title = "Response time by percentile, log scale";
-    drawing.text("panel", (0.0, TOP - 11.0), Anchor::Start, title);
-    upright(&mut drawing, (y, &y_ticks), (left, right));
-    draw_percentiles(&mut drawing, x, bottom);
+    let outline = Outline {
+        title: "Response time by percentile, log scale",
+        x: nines_axis(rarest),
+        y: Axis::log((shortest as f64, slowest as f64), time_tick_text),
+        x_name: "percentile (each step right is rarer)",
+        height: 240.0,
+        margins: (frame.left(), margin),
+    };
+    let mut plot = Plot::new(frame, &outline);
+    let PanelArea { x, y, top, bottom, .. } = plot.area;
     let mut ends = Vec::new();
     for ((point, line), class) in points.iter().zip(&lines).zip(CLASSES) {
-        let pixels: Vec<_> = line.iter().map(|(p, n)| (x.at(nines(*p)), y.at(*n as f64))).collect();
-        drawing.polyline(&format!("curve {class}"), &pixels);
-        for ((p, n), at) in line.iter().zip(&pixels) {
+        let to_pixel = |(p, n): &(f64, u64)| (x.pixel(nines(*p)), y.pixel(*n as f64));
+        let path: Vec<_> = step_path(point, line).iter().map(to_pixel).collect();
+        plot.drawing.polyline(&format!("curve {class}"), &path);
+        for dot @ (p, n) in line {
             let tip = format!("point {}: p{p} {}", point.position, Nanos(*n));
-            drawing.dot(&format!("dot {class}"), *at, 2.0, &tip);
+            plot.drawing.circle(&format!("dot {class}"), to_pixel(dot), 2.0, Some(&tip));
         }
-        ends.extend(pixels.last().map(|at| (*point, class, *at)));
+        let end = line.last().map(to_pixel);
+        ends.extend(
+            end.map(|(x, y)| (format!("name {class}"), (x + 8.0, y + 4.0), name(run, point))),
+        );
     }
-    label(&mut drawing, run, &ends, bottom);
-    let name = "percentile (each step right is rarer)";
-    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, name);
+    plot.drawing.texts_apart(&ends, Anchor::Start, 14.0, (top + 4.0, bottom));
     let desc = "One line per selected load point. The table of load points holds the percentiles.";
-    let size = (frame.width, bottom + 44.0);
-    Some(drawing.finish(frame.id, size, "Response time over percentile", desc))
+    Some(plot.finish("Response time over percentile", desc))
 }
-
-/// The percentile 100 has no place on a scale of nines; the longest time is in the tables.
+/// The percentile 100 has no position on a scale of nines; the longest time is in the tables.
 fn measured(point: &PointResult) -> Vec<(f64, u64)> {
     let on_scale = |p: &&(f64, u64)| p.0 >= 0.0 && p.0 < 100.0;
     point.response_percentiles.iter().filter(on_scale).copied().collect()
 }
 
-fn draw_percentiles(drawing: &mut Drawing, x: Scale, bottom: f64) {
-    for percentile in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999] {
-        if nines(percentile) <= x.max() + 1e-9 {
-            let at = x.at(nines(percentile));
-            drawing.line("base", (at, bottom), (at, bottom + 4.0));
-            let text = if percentile == 0.0 { "0".to_owned() } else { format!("{percentile}") };
-            drawing.text("tick", (at, bottom + 17.0), Anchor::Middle, &text);
+/// What a line goes through: where no op took a time it goes straight up, as between a hundred ops
+/// of 1 ms and one of 4 s.
+fn step_path(point: &PointResult, line: &[(f64, u64)]) -> Vec<(f64, u64)> {
+    let last = line.last().map_or(0.0, |(percentile, _)| *percentile);
+    let all: u64 = point.response_histogram.iter().map(|(_, ops)| ops).sum();
+    let mut below = 0;
+    let mut path = line.to_vec();
+    for pair in point.response_histogram.windows(2) {
+        let [(from, ops), (to, _)] = [pair[0], pair[1]];
+        below += ops;
+        let percentile = 100.0 * below as f64 / all as f64;
+        if to as f64 > EMPTY_BUCKETS_RATIO * from as f64 && percentile < last {
+            path.extend([(percentile, from), (percentile, to)]);
         }
     }
+    path.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    path
 }
 
-fn label(
-    drawing: &mut Drawing,
-    run: &RunResult,
-    ends: &[(&PointResult, &'static str, (f64, f64))],
-    bottom: f64,
-) {
-    let wanted: Vec<f64> = ends.iter().map(|(_, _, at)| at.1 + 4.0).collect();
-    let placed = spread(&wanted, 14.0, TOP + 4.0, bottom);
-    for ((point, class, at), y) in ends.iter().zip(placed) {
-        let at = (at.0 + 8.0, y);
-        drawing.text(&format!("name {class}"), at, Anchor::Start, &name(run, point));
-    }
+fn nines_axis(rarest: f64) -> Axis {
+    let all = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
+    let shown = all.into_iter().filter(|percentile| nines(*percentile) <= rarest + 1e-9);
+    Axis::marked(
+        shown.map(|percentile| (nines(percentile), percentile.to_string())).collect(),
+        rarest,
+    )
 }
 
 fn name(run: &RunResult, point: &PointResult) -> String {
     load(point.requested, &run.axis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_goes_straight_up_where_no_op_took_a_time() {
+        let point = PointResult {
+            response_histogram: vec![(100, 600), (116, 384), (4_000, 16)],
+            ..PointResult::default()
+        };
+        let line = [(0.0, 90), (50.0, 98), (95.0, 116), (99.0, 4_000)];
+        let expected = [&line[..3], &[(98.4, 116), (98.4, 4_000)], &line[3..]].concat();
+        assert_eq!(step_path(&point, &line), expected);
+        assert_eq!(step_path(&point, &line[..3]), line[..3], "nothing is known beyond the last");
+        assert_eq!(step_path(&PointResult::default(), &line), line);
+    }
 }

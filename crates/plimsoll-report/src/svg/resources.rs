@@ -5,30 +5,44 @@ use std::collections::BTreeSet;
 use plimsoll_model::result::{PointResult, RunResult};
 
 use super::Frame;
-use super::load::{base, dot};
-use super::stacked::{Guide, Panel, Series, Stack, draw};
+use super::load::{chart_by_load, dot};
+use super::stacked::{Guide, Panel, Series};
 use crate::text::ResourceUnit;
-use crate::view::{THIS_HOST, find, key_of, key_words};
+use crate::view::{THIS_HOST, find, key_of, key_text};
 
-/// Low enough to stand beside others of their kind.
+/// Low enough to fit with others of their kind.
 const PANEL_HEIGHT: f64 = 58.0;
-/// What a resource is held to is drawn as a line up to this multiple of its use, and said in the
-/// title beyond: it would press the use flat.
+/// A resource's limit is drawn as a line up to this multiple of its use. A higher one is in the
+/// title instead, since it would flatten the use.
 const GUIDE_SHOWN_MAX: f64 = 4.0;
-/// One point has no course over load.
+/// One point makes no curve over load.
 const POINTS_MIN: usize = 2;
 /// Classes of the lines of a panel.
 const CLASSES: [&str; 3] = ["s1", "s2", "s3"];
 
-/// Name of a resource, with a star for the key of its subject, and the word beside its line.
+/// Name of a resource, with a star for the key of its subject, and the label of its line.
 type Line = (&'static str, &'static str);
 
 /// A panel before anybody looked whether there is something to draw.
 struct Plan {
     title: &'static str,
     lines: &'static [Line],
-    /// What they are held to.
+    /// Their limits.
     limits: &'static [Line],
+}
+
+impl Plan {
+    const fn new(title: &'static str) -> Self {
+        Self { title, lines: &[], limits: &[] }
+    }
+
+    const fn lines(self, lines: &'static [Line]) -> Self {
+        Self { lines, ..self }
+    }
+
+    const fn limited_by(self, limits: &'static [Line]) -> Self {
+        Self { limits, ..self }
+    }
 }
 
 /// Plans of one subject, for each of its keys.
@@ -55,165 +69,93 @@ const SUBJECTS: [Subject; 9] = [
 const NO_SERVER: &str = "generator";
 
 const PROCESSORS: &[Plan] = &[
-    Plan {
-        title: "Used",
-        lines: &[
+    Plan::new("Used")
+        .lines(&[
             ("process.*.cpu", "used"),
             ("process.*.busiest_thread", "busiest thread"),
             ("process.*.cores_busy", "all programs"),
-        ],
-        limits: &[("cgroup.*.quota", "quota"), ("process.*.cores_allowed", "allowed")],
-    },
-    Plan {
-        title: "Threads ready to run, waiting",
-        lines: &[
-            ("process.*.run_delay", "for core"),
-            ("cgroup.*.throttled", "for quota"),
-            ("process.*.cores_steal", "stolen"),
-        ],
-        limits: &[],
-    },
+        ])
+        .limited_by(&[("cgroup.*.quota", "quota"), ("process.*.cores_allowed", "allowed")]),
+    Plan::new("Threads ready to run, waiting").lines(&[
+        ("process.*.run_delay", "for core"),
+        ("cgroup.*.throttled", "for quota"),
+        ("process.*.cores_steal", "stolen"),
+    ]),
 ];
 const MEMORY: &[Plan] = &[
-    Plan {
-        title: "In use",
-        lines: &[("process.*.rss", "resident"), ("cgroup.*.memory", "group")],
-        limits: &[("cgroup.*.memory_max", "allowed")],
-    },
-    Plan {
-        title: "Signs of shortage",
-        lines: &[
-            ("cgroup.*.refaults", "refaults"),
-            ("cgroup.*.memory_full", "full"),
-            ("cgroup.*.memory_stalls", "full"),
-        ],
-        limits: &[],
-    },
+    Plan::new("In use")
+        .limited_by(&[("cgroup.*.memory_max", "allowed")])
+        .lines(&[("process.*.rss", "resident"), ("cgroup.*.memory", "group")]),
+    Plan::new("Signs of shortage").lines(&[
+        ("cgroup.*.refaults", "refaults"),
+        ("cgroup.*.memory_full", "full"),
+        ("cgroup.*.memory_stalls", "full"),
+    ]),
 ];
 const QUEUES: &[Plan] = &[
-    Plan {
-        title: "On its sockets",
-        lines: &[("socket.*.send_queue", "to send"), ("socket.*.receive_queue", "to read")],
-        limits: &[],
-    },
-    Plan {
-        title: "Connections not yet accepted",
-        lines: &[("socket.*.accept_queue", "waiting")],
-        limits: &[],
-    },
-    Plan {
-        title: "Threads that wait",
-        lines: &[
-            ("process.*.threads_waiting_for_disk", "for disk"),
-            ("process.*.threads_waiting_for_lock", "for lock"),
-        ],
-        limits: &[],
-    },
-    Plan {
-        title: "Threads that wait",
-        lines: &[
-            ("process.*.waiting_for_disk", "for disk"),
-            ("process.*.waiting_for_lock", "for lock"),
-        ],
-        limits: &[],
-    },
+    Plan::new("On its sockets")
+        .lines(&[("socket.*.send_queue", "to send"), ("socket.*.receive_queue", "to read")]),
+    Plan::new("Connections not yet accepted").lines(&[("socket.*.accept_queue", "waiting")]),
+    Plan::new("Threads that wait").lines(&[
+        ("process.*.threads_waiting_for_disk", "for disk"),
+        ("process.*.threads_waiting_for_lock", "for lock"),
+    ]),
+    Plan::new("Threads that wait").lines(&[
+        ("process.*.waiting_for_disk", "for disk"),
+        ("process.*.waiting_for_lock", "for lock"),
+    ]),
 ];
-const THREADS: &[Plan] = &[Plan {
-    title: "Threads and requests",
-    lines: &[("server.threads_busy_mean", "busy"), ("server.queue_mean", "waiting")],
-    limits: &[("server.threads", "threads")],
-}];
+const THREADS: &[Plan] = &[Plan::new("Threads and requests")
+    .lines(&[("server.threads_busy_mean", "busy"), ("server.queue_mean", "waiting")])
+    .limited_by(&[("server.threads", "threads")])];
 const MODEL: &[Plan] = &[
-    Plan {
-        title: "Requests",
-        lines: &[("model.running", "in the batch"), ("model.waiting", "waiting")],
-        limits: &[],
-    },
-    Plan { title: "KV cache in use", lines: &[("model.kv_cache", "in use")], limits: &[] },
-    Plan {
-        title: "Tokens, by its own account",
-        lines: &[("model.prompt_tokens", "prompts"), ("model.output_tokens", "output")],
-        limits: &[],
-    },
-    Plan {
-        title: "Requests that lost their KV cache",
-        lines: &[("model.preemptions", "lost")],
-        limits: &[],
-    },
+    Plan::new("Requests").lines(&[("model.running", "in the batch"), ("model.waiting", "waiting")]),
+    Plan::new("KV cache in use").lines(&[("model.kv_cache", "in use")]),
+    Plan::new("Tokens, by its own account")
+        .lines(&[("model.prompt_tokens", "prompts"), ("model.output_tokens", "output")]),
+    Plan::new("Requests that lost their KV cache").lines(&[("model.preemptions", "lost")]),
 ];
 const GPU: &[Plan] = &[
-    Plan {
-        title: "Busy",
-        lines: &[("gpu.*.busy", "busy"), ("gpu.*.memory_busy", "memory")],
-        limits: &[],
-    },
-    Plan {
-        title: "Memory",
-        lines: &[("gpu.*.memory_used", "used")],
-        limits: &[("gpu.*.memory_total", "in all")],
-    },
+    Plan::new("Busy").lines(&[("gpu.*.busy", "busy"), ("gpu.*.memory_busy", "memory")]),
+    Plan::new("Memory")
+        .limited_by(&[("gpu.*.memory_total", "in all")])
+        .lines(&[("gpu.*.memory_used", "used")]),
 ];
 const DISK: &[Plan] = &[
-    Plan { title: "Time with a request", lines: &[("disk.*.busy", "busy")], limits: &[] },
-    Plan { title: "Requests in its queue", lines: &[("disk.*.queue_mean", "queue")], limits: &[] },
-    Plan {
-        title: "Transfers",
-        lines: &[("disk.*.reads", "reads"), ("disk.*.writes", "writes")],
-        limits: &[
+    Plan::new("Time with a request").lines(&[("disk.*.busy", "busy")]),
+    Plan::new("Requests in its queue").lines(&[("disk.*.queue_mean", "queue")]),
+    Plan::new("Transfers")
+        .lines(&[("disk.*.reads", "reads"), ("disk.*.writes", "writes")])
+        .limited_by(&[
             ("storage.server:*.reads_max", "reads allowed"),
             ("storage.server:*.writes_max", "writes allowed"),
-        ],
-    },
-    Plan {
-        title: "Data",
-        lines: &[("disk.*.read", "read"), ("disk.*.written", "written")],
-        limits: &[
+        ]),
+    Plan::new("Data").lines(&[("disk.*.read", "read"), ("disk.*.written", "written")]).limited_by(
+        &[
             ("storage.server:*.read_max", "read allowed"),
             ("storage.server:*.written_max", "written allowed"),
         ],
-    },
-    Plan {
-        title: "Time of a transfer",
-        lines: &[("disk.*.per_read", "read"), ("disk.*.per_write", "write")],
-        limits: &[],
-    },
+    ),
+    Plan::new("Time of a transfer")
+        .lines(&[("disk.*.per_read", "read"), ("disk.*.per_write", "write")]),
 ];
 const NETWORK: &[Plan] = &[
-    Plan {
-        title: "Share of the link",
-        lines: &[("network.*.received_share", "in"), ("network.*.sent_share", "out")],
-        limits: &[],
-    },
-    Plan {
-        title: "Data",
-        lines: &[("network.*.received", "in"), ("network.*.sent", "out")],
-        limits: &[],
-    },
+    Plan::new("Share of the link")
+        .lines(&[("network.*.received_share", "in"), ("network.*.sent_share", "out")]),
+    Plan::new("Data").lines(&[("network.*.received", "in"), ("network.*.sent", "out")]),
 ];
 const HOST: &[Plan] = &[
-    Plan {
-        title: "Processors",
-        lines: &[
-            ("host.cpu_busy", "busy"),
-            ("host.cpu_busiest", "busiest"),
-            ("host.cpu_steal", "stolen"),
-        ],
-        limits: &[],
-    },
-    Plan {
-        title: "Time a thread waited",
-        lines: &[
-            ("host.pressure_cpu_some", "for core"),
-            ("host.pressure_io_some", "for disk"),
-            ("host.pressure_memory_some", "memory"),
-        ],
-        limits: &[],
-    },
-    Plan {
-        title: "TCP segments sent again",
-        lines: &[("host.tcp_retransmits", "again")],
-        limits: &[],
-    },
+    Plan::new("Processors").lines(&[
+        ("host.cpu_busy", "busy"),
+        ("host.cpu_busiest", "busiest"),
+        ("host.cpu_steal", "stolen"),
+    ]),
+    Plan::new("Time a thread waited").lines(&[
+        ("host.pressure_cpu_some", "for core"),
+        ("host.pressure_io_some", "for disk"),
+        ("host.pressure_memory_some", "memory"),
+    ]),
+    Plan::new("TCP segments sent again").lines(&[("host.tcp_retransmits", "again")]),
 ];
 
 /// What is drawn of one subject.
@@ -235,7 +177,7 @@ pub(crate) fn resource_topics(run: &RunResult) -> Vec<Topic> {
             for key in keys(run, subject.table, *source) {
                 let panels: Vec<Panel> =
                     subject.plans.iter().filter_map(|p| panel(run, p, (key, *source))).collect();
-                let mut title = subject.title.replacen('*', &key_words(subject.table, key), 1);
+                let mut title = subject.title.replacen('*', &key_text(subject.table, key), 1);
                 if sources.len() > 1 || source.is_some() {
                     title = format!("{title} · {}", source.unwrap_or(THIS_HOST));
                 }
@@ -247,14 +189,10 @@ pub(crate) fn resource_topics(run: &RunResult) -> Vec<Topic> {
 }
 
 /// Its panels on one axis of load.
-pub(crate) fn resource_chart(frame: Frame<'_>, run: &RunResult, topic: Topic) -> String {
+pub(crate) fn resource_chart(frame: Frame<'_>, run: &RunResult, topic: Topic) -> Option<String> {
     let desc = "Means over the window of each load point; dashed lines are limits. The table of \
                 resources holds the same figures.";
-    let Topic { title, panels } = topic;
-    draw(
-        frame,
-        &Stack { title: format!("{title} over load"), panels, ..base(run, desc.to_owned()) },
-    )
+    chart_by_load(frame, run, &format!("{} over load", topic.title), desc, topic.panels)
 }
 
 /// In the order of their names; one empty key for what has none.
@@ -263,8 +201,8 @@ fn keys<'r>(run: &'r RunResult, table: &str, source: Option<&str>) -> BTreeSet<&
         return BTreeSet::from([""]);
     }
     let all = run.points.iter().flat_map(|p| &p.resources);
-    let seen = all.filter(|r| r.source.as_deref() == source);
-    seen.filter_map(|r| key_of(&r.name, table)).filter(|key| *key != NO_SERVER).collect()
+    let of_source = all.filter(|r| r.source.as_deref() == source);
+    of_source.filter_map(|r| key_of(&r.name, table)).filter(|key| *key != NO_SERVER).collect()
 }
 
 /// Nothing where all was zero, or nobody looked.
@@ -276,11 +214,11 @@ fn panel(run: &RunResult, plan: &Plan, (key, source): (&str, Option<&str>)) -> O
         .map(|line| (line.1, name(line)))
         .filter(|(_, name)| run.points.iter().any(|p| mean(p, name, source) > Some(0.0)))
         .collect();
-    let seen = lines
+    let uses = lines
         .iter()
         .flat_map(|(_, name)| run.points.iter().filter_map(|p| find(p, (name.as_str(), source))));
-    let unit_name = seen.clone().next()?.unit.as_str();
-    let largest = seen.map(|r| r.mean).filter(|mean| mean.is_finite()).fold(0.0, f64::max);
+    let unit_name = uses.clone().next()?.unit.as_str();
+    let largest = uses.map(|r| r.mean).filter(|mean| mean.is_finite()).fold(0.0, f64::max);
     let (near, far): (Vec<_>, Vec<_>) = plan
         .limits
         .iter()
@@ -298,9 +236,9 @@ fn panel(run: &RunResult, plan: &Plan, (key, source): (&str, Option<&str>)) -> O
     Some(Panel {
         title: title(plan, &unit, &far),
         height: PANEL_HEIGHT,
-        top: unit.of(top),
+        top: unit.convert(top),
         series: series.collect(),
-        guides: near.iter().map(|(word, limit)| Guide::Level(unit.of(*limit), word)).collect(),
+        guides: near.iter().map(|(word, limit)| Guide::Level(unit.convert(*limit), word)).collect(),
         ..Panel::default()
     })
 }
@@ -329,12 +267,12 @@ fn series(
     unit: &ResourceUnit,
 ) -> Series {
     let dots = run.points.iter().filter_map(|p| {
-        let seen = find(p, key)?;
+        let resource = find(p, key)?;
         let text = |_| {
-            let [mean, max] = [seen.mean, seen.max].map(|value| unit.named_text(value));
+            let [mean, max] = [resource.mean, resource.max].map(|value| unit.named_text(value));
             format!("{mean}, highest sample {max}")
         };
-        dot(p, Some(p.requested), Some(unit.of(seen.mean)), text)
+        dot(p, Some(p.requested), Some(unit.convert(resource.mean)), text)
     });
     Series { class, label: label.to_owned(), dots: dots.collect() }
 }

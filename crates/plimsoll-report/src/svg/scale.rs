@@ -23,7 +23,7 @@ impl Scale {
         Self { min: Some(min), max, from, to }
     }
 
-    pub(super) fn at(self, value: f64) -> f64 {
+    pub(super) fn pixel(self, value: f64) -> f64 {
         let share = match self.min {
             None => value / self.max,
             Some(min) => (value.max(min) / min).ln() / (self.max / min).ln(),
@@ -34,6 +34,64 @@ impl Scale {
     pub(super) fn max(self) -> f64 {
         self.max
     }
+}
+
+/// Ticks of an axis with their texts, and the scale on which they are.
+pub(super) struct Axis {
+    pub(super) ticks: Vec<(f64, String)>,
+    pub(super) ends: [f64; 2],
+    log: bool,
+    /// Half the room of a text on a level axis; what does not fit behind the text before is left
+    /// out.
+    half_room: fn(&str) -> f64,
+}
+
+impl Axis {
+    /// From zero, in about this number of steps.
+    pub(super) fn linear(max: f64, about: u32) -> Self {
+        let ticks = ticks(max, about);
+        let last = ticks.last().copied().unwrap_or(1.0);
+        Self::marked(named(ticks, tick_text), last)
+    }
+
+    /// From zero to `max`, with these ticks.
+    pub(super) fn marked(ticks: Vec<(f64, String)>, max: f64) -> Self {
+        Self { ticks, ends: [0.0, max], log: false, half_room: |_| 0.0 }
+    }
+
+    /// Equal ratios are equal steps.
+    pub(super) fn log((min, max): (f64, f64), text: fn(f64) -> String) -> Self {
+        let ticks = log_ticks(min, max);
+        let ends = [ticks.first(), ticks.last()].map(|end| end.copied().unwrap_or(1.0));
+        Self { ticks: named(ticks, text), ends, log: true, half_room: |_| 0.0 }
+    }
+
+    pub(super) fn with_half_room(self, half_room: fn(&str) -> f64) -> Self {
+        Self { half_room, ..self }
+    }
+
+    /// Ticks of a level axis with the half of the room that their texts need.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (f64, &str, f64)> {
+        self.ticks.iter().map(|(tick, text)| (*tick, text.as_str(), (self.half_room)(text)))
+    }
+
+    pub(super) fn scale(&self, from: f64, to: f64) -> Scale {
+        match (self.log, self.ends) {
+            (true, [min, max]) => Scale::log((min, max), from, to),
+            (false, [_, max]) => Scale::new(max, from, to),
+        }
+    }
+
+    /// Room that its texts need left of it, `least` pixels or more.
+    pub(super) fn room(&self, least: f64) -> f64 {
+        const DIGIT_WIDTH: f64 = 7.6; // of 12 px type, the widest of the system fonts
+        let longest = self.ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
+        (longest as f64 * DIGIT_WIDTH + 10.0).max(least)
+    }
+}
+
+fn named(ticks: Vec<f64>, text: fn(f64) -> String) -> Vec<(f64, String)> {
+    ticks.into_iter().map(|tick| (tick, text(tick))).collect()
 }
 
 /// Ticks from zero in steps of 1, 2, 2.5 or 5 times a power of ten; the last is at or above `max`.
@@ -50,7 +108,7 @@ pub(super) fn ticks(max: f64, about: u32) -> Vec<f64> {
     (0..=steps).map(|i| f64::from(i) * step).collect()
 }
 
-/// Ticks of a logarithmic scale that holds both values: powers of ten, with 2 and 5 times them
+/// Ticks of a logarithmic scale that contains both values: powers of ten, with 2 and 5 times them
 /// where there are few.
 pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     let min = if min.is_finite() && min > 0.0 { min } else { 1.0 };
@@ -61,10 +119,7 @@ pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     let all: Vec<f64> = all.collect();
     let first = all.iter().rposition(|tick| *tick <= min * 1.000_001).unwrap_or(0);
     let last = all.iter().position(|tick| *tick >= max * 0.999_999).unwrap_or(all.len() - 1);
-    match first < last {
-        true => all[first..=last].to_vec(),
-        false => vec![all[first], all[first] * 10.0],
-    }
+    if first < last { all[first..=last].to_vec() } else { vec![all[first], all[first] * 10.0] }
 }
 
 /// A tick of times in nanoseconds, with its unit.
@@ -90,35 +145,28 @@ pub(super) fn tick_text(value: f64) -> String {
     }
 }
 
-/// Room that the texts of ticks need left of an axis.
-pub(super) fn tick_room(ticks: &[(f64, String)]) -> f64 {
-    const DIGIT_WIDTH: f64 = 7.6; // of 12 px type, the widest of the system fonts
-    let longest = ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
-    longest as f64 * DIGIT_WIDTH + 10.0
-}
-
 /// Number of nines of a percentile: 90 is 1, 99 is 2, 99.9 is 3.
 pub(super) fn nines(percentile: f64) -> f64 {
     -(1.0 - percentile / 100.0).max(1e-9).log10()
 }
 
-/// Moves labels apart so that neighbours are at least `gap` pixels from each other, in the order
-/// given by their wanted place, none above `top`.
-pub(super) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut placed = wanted.to_vec();
+/// Moves labels apart so that neighbours are at least `spacing` pixels from each other, in the
+/// order of their preferred positions, none above `top`.
+pub(super) fn spread(preferred: &[f64], spacing: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..preferred.len()).collect();
+    order.sort_by(|a, b| preferred[*a].total_cmp(&preferred[*b]));
+    let mut positions = preferred.to_vec();
     let mut lowest = bottom;
     for i in order.iter().rev() {
-        placed[*i] = placed[*i].min(lowest);
-        lowest = placed[*i] - gap;
+        positions[*i] = positions[*i].min(lowest);
+        lowest = positions[*i] - spacing;
     }
     let mut highest = top;
     for i in &order {
-        placed[*i] = placed[*i].max(highest);
-        highest = placed[*i] + gap;
+        positions[*i] = positions[*i].max(highest);
+        highest = positions[*i] + spacing;
     }
-    placed
+    positions
 }
 
 #[cfg(test)]
@@ -143,7 +191,10 @@ mod tests {
         assert_eq!(log_ticks(1e6, 1e6), [1e6, 1e7]);
         assert_eq!(log_ticks(f64::NAN, 0.0), [1.0, 10.0]);
         let scale = Scale::log((1e5, 1e9), 400.0, 0.0);
-        assert_eq!([1e5, 1e7, 1e9, 0.0].map(|v| scale.at(v).round()), [400.0, 200.0, 0.0, 400.0]);
+        assert_eq!(
+            [1e5, 1e7, 1e9, 0.0].map(|v| scale.pixel(v).round()),
+            [400.0, 200.0, 0.0, 400.0]
+        );
         let texts = [1e5, 2e6, 1e9, 5e10].map(time_tick_text);
         assert_eq!(texts, ["100\u{a0}µs", "2\u{a0}ms", "1\u{a0}s", "50\u{a0}s"]);
     }
@@ -159,8 +210,8 @@ mod tests {
 
     #[test]
     fn spread_labels_keep_their_order_and_distance() {
-        let placed = spread(&[100.0, 98.0, 99.0], 14.0, 0.0, 100.0);
-        assert_eq!(placed, [100.0, 72.0, 86.0]);
+        let positions = spread(&[100.0, 98.0, 99.0], 14.0, 0.0, 100.0);
+        assert_eq!(positions, [100.0, 72.0, 86.0]);
     }
 
     #[test]

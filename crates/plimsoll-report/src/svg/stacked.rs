@@ -1,9 +1,10 @@
 //! Panels one above the other on one axis of load.
 
 use super::Frame;
-use super::bounds::{Bounds, PanelArea};
+use super::bounds::Bounds;
 use super::draw::{Anchor, Drawing};
-use super::scale::{Scale, log_ticks, spread, tick_room, tick_text, ticks, time_tick_text};
+use super::plot::PanelArea;
+use super::scale::{Axis, time_tick_text};
 use super::strip::{Cell, draw_strip};
 use crate::table::Mark;
 
@@ -32,12 +33,6 @@ pub(super) enum Guide {
     Level(f64, &'static str),
 }
 
-impl Guide {
-    fn is_level(&self) -> bool {
-        matches!(self, Self::Level(..))
-    }
-}
-
 #[derive(Default)]
 pub(super) struct Panel {
     /// Quantity and unit.
@@ -56,37 +51,32 @@ pub(super) struct Panel {
 }
 
 impl Panel {
-    /// It is too low for words about single dots; their shape says it there.
+    /// One line on an axis from zero; nothing without dots.
+    pub(super) fn single(title: String, label: &str, dots: Vec<Dot>) -> Option<Self> {
+        let top = dots.iter().map(|dot| dot.y).reduce(f64::max)?.max(0.0);
+        let series = vec![Series { class: "s1", label: label.to_owned(), dots }];
+        Some(Self { title, height: HEIGHT, top, series, ..Self::default() })
+    }
+
+    /// Times on a logarithmic scale; nothing without dots.
+    pub(super) fn log(title: &str, series: Vec<Series>) -> Option<Self> {
+        let times = || series.iter().flat_map(|s| &s.dots).map(|dot| dot.y);
+        let (floor_ns, top) = (times().reduce(f64::min), times().reduce(f64::max)?);
+        let title = format!("{title}, log scale");
+        Some(Self { title, height: HEIGHT, top, floor_ns, series, ..Self::default() })
+    }
+
+    /// It is too low for labels of single dots; their shape must be enough.
     fn is_low(&self) -> bool {
         self.height < LOW
     }
 
-    /// From the bottom up.
-    fn ticks(&self) -> Vec<(f64, String)> {
-        let about = if self.is_low() { 3 } else { 4 };
+    fn axis(&self) -> Axis {
         match self.floor_ns {
-            Some(floor) => named(log_ticks(floor, self.top), time_tick_text),
-            None => named(ticks(self.top, about), tick_text),
+            Some(floor) => Axis::log((floor, self.top), time_tick_text),
+            None => Axis::linear(self.top, if self.is_low() { 3 } else { 4 }),
         }
     }
-
-    fn scale(&self, ticks: &[(f64, String)], bottom: f64, top: f64) -> Scale {
-        match self.floor_ns {
-            Some(_) => log_scale(ticks, bottom, top),
-            None => Scale::new(ticks.last().map_or(1.0, |(value, _)| *value), bottom, top),
-        }
-    }
-}
-
-/// Ticks with their texts.
-pub(super) fn named(ticks: Vec<f64>, text: fn(f64) -> String) -> Vec<(f64, String)> {
-    ticks.into_iter().map(|tick| (tick, text(tick))).collect()
-}
-
-/// The scale that its ticks span.
-pub(super) fn log_scale(ticks: &[(f64, String)], bottom: f64, top: f64) -> Scale {
-    let end = |tick: Option<&(f64, String)>| tick.map_or(1.0, |(value, _)| *value);
-    Scale::log((end(ticks.first()), end(ticks.last())), bottom, top)
 }
 
 /// A set of panels with the axis they share.
@@ -97,77 +87,54 @@ pub(super) struct Stack {
     pub(super) axis: String,
     pub(super) loads: Vec<f64>,
     pub(super) panels: Vec<Panel>,
-    /// Title and cells of what stands below the panels.
+    /// Title and cells of the strip below the panels.
     pub(super) strip: Option<(&'static str, Vec<Cell>)>,
 }
 
+const HEIGHT: f64 = 240.0;
 const TITLE_HEIGHT: f64 = 26.0;
-const GAP: f64 = 18.0;
+const SPACING: f64 = 18.0;
 const FOOT: f64 = 44.0;
 const LOW: f64 = 90.0;
 const NAME_DIGIT_WIDTH: f64 = 8.2; // of 13 px bold type
 const CHAR_WIDTH: f64 = 6.8; // of 12 px type
-const LABEL_GAP: f64 = 14.0;
+const LABEL_SPACING: f64 = 14.0;
 
 pub(super) fn draw(frame: Frame<'_>, stack: &Stack) -> String {
-    let (room, margin) = if frame.is_narrow() { (36.0, 62.0) } else { (60.0, 86.0) };
-    let left = stack.panels.iter().map(|p| tick_room(&p.ticks())).fold(room, f64::max);
+    let margin = if frame.is_narrow() { 62.0 } else { 86.0 };
+    let left = stack.panels.iter().fold(frame.left(), |left, panel| panel.axis().room(left));
     let names = stack.panels.iter().flat_map(|p| &p.series).map(|s| s.label.chars().count());
     let name = names.max().unwrap_or(0) as f64 * NAME_DIGIT_WIDTH + 12.0;
     let right = frame.width - name.max(margin);
     let largest = stack.loads.iter().copied().fold(0.0, f64::max);
-    let x_ticks = ticks(largest, if frame.is_narrow() { 4 } else { 8 });
-    let x = Scale::new(x_ticks.last().copied().unwrap_or(1.0), left, right);
+    let x_axis = Axis::linear(largest, frame.steps());
+    let x = x_axis.scale(left, right);
     let mut drawing = Drawing::new();
-    let mut top = 0.0;
+    let (mut top, mut last) = (0.0, None);
     for panel in &stack.panels {
         top += TITLE_HEIGHT;
-        let y_ticks = panel.ticks();
-        let bottom = top + panel.height;
-        let y = panel.scale(&y_ticks, bottom, top);
+        let (bottom, y_axis) = (top + panel.height, panel.axis());
+        let y = y_axis.scale(bottom, top);
         let area = PanelArea { x, y, left, right, top, bottom, edge: frame.width };
-        let class = if panel.is_low() { "panel small" } else { "panel" };
         if let Some(bounds) = &panel.bounds {
             bounds.draw(&mut drawing, &area);
         }
+        let class = if panel.is_low() { "panel small" } else { "panel" };
         drawing.text(class, (0.0, top - 11.0), Anchor::Start, &panel.title);
-        axes(&mut drawing, &area, (&x_ticks, &y_ticks));
+        area.axes(&mut drawing, &x_axis, &y_axis);
         draw_panel(&mut drawing, &area, panel);
-        top = bottom + GAP;
+        top = bottom + SPACING;
+        last = Some(area);
     }
-    let mut bottom = top - GAP;
+    let mut bottom = top - SPACING;
     if let Some((title, cells)) = &stack.strip {
         drawing.text("panel", (0.0, top + TITLE_HEIGHT - 11.0), Anchor::Start, title);
         bottom = draw_strip(&mut drawing, cells, (x, (left, right)), top + TITLE_HEIGHT - 4.0);
     }
-    for tick in &x_ticks {
-        let at = (x.at(*tick), bottom + 17.0);
-        drawing.text("tick", at, Anchor::Middle, &tick_text(*tick));
+    if let Some(area) = last {
+        area.foot(&mut drawing, (&x_axis, &stack.axis), bottom);
     }
-    drawing.text("axis-name", (right, bottom + 36.0), Anchor::End, &stack.axis);
     drawing.finish(frame.id, (frame.width, bottom + FOOT), &stack.title, &stack.desc)
-}
-
-/// Grid and texts of an upright axis, from its lowest tick up.
-pub(super) fn upright(
-    drawing: &mut Drawing,
-    (y, ticks): (Scale, &[(f64, String)]),
-    (left, right): (f64, f64),
-) {
-    for (number, (tick, text)) in ticks.iter().enumerate() {
-        let at = y.at(*tick);
-        let class = if number == 0 { "base" } else { "grid" };
-        drawing.line(class, (left, at), (right, at));
-        drawing.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
-    }
-}
-
-fn axes(drawing: &mut Drawing, area: &PanelArea, (x_ticks, y_ticks): (&[f64], &[(f64, String)])) {
-    upright(drawing, (area.y, y_ticks), (area.left, area.right));
-    for tick in x_ticks {
-        let x = area.x.at(*tick);
-        drawing.line("base", (x, area.bottom), (x, area.bottom + 4.0));
-    }
 }
 
 fn draw_panel(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
@@ -176,8 +143,7 @@ fn draw_panel(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     }
     for series in &panel.series {
         for piece in inside(series, area.y.max()) {
-            let points: Vec<_> =
-                piece.iter().map(|(x, y)| (area.x.at(*x), area.y.at(*y))).collect();
+            let points: Vec<_> = piece.iter().map(|(x, y)| area.pixels(*x, *y)).collect();
             drawing.polyline(&format!("curve {}", series.class), &points);
         }
     }
@@ -192,8 +158,9 @@ fn draw_panel(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     if let Some(bounds) = &panel.bounds {
         bounds.label(drawing, area);
     }
-    // Beside a limit's line there is no room for words; the shape says it there.
-    if !panel.is_low() && !panel.guides.iter().any(Guide::is_level) {
+    // There is no room for labels next to a limit's line; the shape must be enough.
+    let has_limit = panel.guides.iter().any(|guide| matches!(guide, Guide::Level(..)));
+    if !panel.is_low() && !has_limit {
         label_marked(drawing, area, panel, (Mark::Invalid, "invalid"));
         label_marked(drawing, area, panel, (Mark::NotCounted, "not counted"));
     }
@@ -203,15 +170,15 @@ fn draw_guide(drawing: &mut Drawing, area: &PanelArea, guide: &Guide) {
     match guide {
         Guide::Diagonal(label) => {
             let end = area.x.max().min(area.y.max());
-            let at = (area.x.at(end), area.y.at(end));
+            let at = area.pixels(end, end);
             drawing.line("guide", (area.left, area.bottom), at);
-            // At its end it would stand in the way of the peak's name.
-            let middle = (area.x.at(end * 0.55), area.y.at(end * 0.55));
+            // At its end it would overlap the peak's name.
+            let middle = area.pixels(end * 0.55, end * 0.55);
             let anchor = (middle.0 - 10.0, middle.1 - 2.0);
             drawing.text("guide-name", anchor, Anchor::End, label);
         }
         Guide::Level(level, label) => {
-            let y = area.y.at(*level);
+            let y = area.y.pixel(*level);
             drawing.line("limit", (area.left, y), (area.right, y));
             drawing.text("guide-name", (area.left + 6.0, y + 15.0), Anchor::Start, label);
         }
@@ -219,27 +186,23 @@ fn draw_guide(drawing: &mut Drawing, area: &PanelArea, guide: &Guide) {
 }
 
 fn tip(series: &Series, dot: &Dot) -> String {
-    let judged = match dot.mark {
+    let mark_text = match dot.mark {
         Mark::Sound => "",
         Mark::NotCounted => " (not counted)",
         Mark::Invalid => " (invalid)",
     };
-    format!("point {}{judged}: {} {}", dot.position, series.label, dot.text)
+    format!("point {}{mark_text}: {} {}", dot.position, series.label, dot.text)
 }
 
 fn draw_dot(drawing: &mut Drawing, area: &PanelArea, series: &Series, dot: &Dot) {
-    let at = (area.x.at(dot.x), area.y.at(dot.y));
+    let at = area.pixels(dot.x, dot.y);
     let tip = tip(series, dot);
     if dot.y > area.y.max() {
         let class = format!("beyond {}", series.class);
         drawing.arrow(&class, (at.0, area.top - 1.0), &tip);
         return;
     }
-    match dot.mark {
-        Mark::Sound => drawing.dot(&format!("dot {}", series.class), at, 3.2, &tip),
-        Mark::NotCounted => drawing.dot(&format!("ring {}", series.class), at, 3.4, &tip),
-        Mark::Invalid => drawing.cross(&format!("cross {}", series.class), at, &tip),
-    }
+    drawing.point(series.class, at, dot.mark, &tip);
 }
 
 /// The pieces of a line that lie below `max`, cut where they cross it.
@@ -267,22 +230,18 @@ fn inside(series: &Series, max: f64) -> Vec<Vec<(f64, f64)>> {
 }
 
 fn label_ends(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
-    let ends: Vec<_> = panel
-        .series
-        .iter()
-        .filter_map(|s| s.dots.iter().rfind(|dot| dot.y <= area.y.max()).map(|dot| (s, dot)))
-        .map(|(s, dot)| (s, area.x.at(dot.x), area.y.at(dot.y)))
-        .collect();
-    let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| y + 4.0).collect();
-    let placed = spread(&wanted, LABEL_GAP, area.top + 4.0, area.bottom);
-    for ((series, x, _), y) in ends.iter().zip(placed) {
-        let class = format!("name {}", series.class);
-        drawing.text(&class, (x + 10.0, y), Anchor::Start, &series.label);
-    }
+    let end = |series: &Series| {
+        let dot = series.dots.iter().rfind(|dot| dot.y <= area.y.max())?;
+        let (x, y) = area.pixels(dot.x, dot.y);
+        Some((format!("name {}", series.class), (x + 10.0, y + 4.0), series.label.clone()))
+    };
+    let ends: Vec<_> = panel.series.iter().filter_map(end).collect();
+    let edges = (area.top + 4.0, area.bottom);
+    drawing.texts_apart(&ends, Anchor::Start, LABEL_SPACING, edges);
 }
 
-/// The values of the highest series beyond the axis: each beside its arrow, or first and last of
-/// neighbours that stand too close for that.
+/// The values of the highest series beyond the axis: each next to its arrow, or first and last of
+/// neighbours that are too close for that.
 fn label_beyond(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     const ROOM: f64 = 84.0;
     let Some(series) = panel.series.last() else { return };
@@ -292,7 +251,7 @@ fn label_beyond(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let name = if named { "" } else { series.label.as_str() };
         named = true;
-        let x = area.x.at(last.x);
+        let x = area.x.pixel(last.x);
         if group.len() == 1 {
             let label = format!("{name} {}", first.text);
             let at = (x - 8.0, area.top + 8.0);
@@ -302,7 +261,7 @@ fn label_beyond(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
             let end = (x + 70.0).min(area.edge);
             let free = end - label.chars().count() as f64 * CHAR_WIDTH
                 > panel.title.chars().count() as f64 * NAME_DIGIT_WIDTH;
-            // Beside the panel's title, or else below the arrows.
+            // Next to the panel's title, or else below the arrows.
             let at = (end, if free { area.top - 9.0 } else { area.top + 20.0 });
             drawing.text("value", at, Anchor::End, label.trim_start());
         }
@@ -313,12 +272,12 @@ fn label_beyond(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
 fn label_peak(drawing: &mut Drawing, area: &PanelArea, panel: &Panel) {
     let Some((series, position)) = panel.series.first().zip(panel.peak) else { return };
     let Some(dot) = series.dots.iter().find(|dot| dot.position == position) else { return };
-    let at = (area.x.at(dot.x), area.y.at(dot.y));
-    drawing.ring_around(&format!("peak {}", series.class), at, 7.0);
+    let at = area.pixels(dot.x, dot.y);
+    drawing.circle(&format!("peak {}", series.class), at, 7.0, None);
     drawing.text("guide-name", (at.0, at.1 - 11.0), Anchor::Middle, "peak");
 }
 
-/// Says a mark in words, one label for neighbours that stand too close for one each.
+/// Labels a mark; neighbours that are too close for a label each share one.
 fn label_marked(
     drawing: &mut Drawing,
     area: &PanelArea,
@@ -331,9 +290,9 @@ fn label_marked(
     for group in neighbours(marked, area, ROOM) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let lowest = group.iter().map(|d| d.y).fold(f64::INFINITY, f64::min);
-        let x = f64::midpoint(area.x.at(first.x), area.x.at(last.x));
-        let below = area.y.at(lowest) + 20.0;
-        let y = if below < area.bottom - 4.0 { below } else { area.y.at(lowest) - 12.0 };
+        let x = f64::midpoint(area.x.pixel(first.x), area.x.pixel(last.x));
+        let below = area.y.pixel(lowest) + 20.0;
+        let y = if below < area.bottom - 4.0 { below } else { area.y.pixel(lowest) - 12.0 };
         let text = match group.len() {
             1 => word.to_owned(),
             _ => format!("{}–{} {word}", first.position, last.position),
@@ -351,7 +310,7 @@ fn neighbours<'a>(
 ) -> Vec<Vec<&'a Dot>> {
     let mut groups: Vec<Vec<&Dot>> = Vec::new();
     for dot in dots {
-        let near = |before: &&Dot| area.x.at(dot.x) - area.x.at(before.x) < room;
+        let near = |before: &&Dot| area.x.pixel(dot.x) - area.x.pixel(before.x) < room;
         match groups.last_mut() {
             Some(group) if group.last().is_some_and(near) => group.push(dot),
             _ => groups.push(vec![dot]),

@@ -5,6 +5,7 @@ use plimsoll_model::result::{PointResult, RunResult};
 
 use super::draw::{Anchor, Drawing};
 use super::scale::Scale;
+use crate::sentences;
 use crate::text::load;
 use crate::view::limit_name;
 
@@ -22,7 +23,7 @@ pub(super) struct Cell {
 }
 
 /// A cell with the pixels it spans.
-struct Placed<'c> {
+struct CellSpan<'c> {
     cell: &'c Cell,
     from: f64,
     to: f64,
@@ -39,13 +40,13 @@ pub(super) fn cells(run: &RunResult) -> Vec<Cell> {
 fn cell(run: &RunResult, point: &PointResult) -> Cell {
     let label = limit_name(&point.limit);
     let load = load(point.requested, &run.axis);
-    let said = Some(point.limit.to_string()).filter(|text| !text.is_empty());
-    let said = said.map_or_else(String::new, |text| format!("; {text}"));
-    let tip = format!("point {}, {load}: {label}{said}", point.position);
+    let limit_text = Some(sentences::limit::text(&point.limit)).filter(|text| !text.is_empty());
+    let limit_text = limit_text.map_or_else(String::new, |text| format!("; {text}"));
+    let tip = format!("point {}, {load}: {label}{limit_text}", point.position);
     Cell { x: point.requested, class: class(point.limit.kind), label, tip }
 }
 
-/// Kinds that a reader takes for one another share a colour; the words tell them apart.
+/// Kinds that are easily confused share a colour; their labels differ.
 const fn class(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Processor
@@ -71,21 +72,21 @@ pub(super) fn draw_strip(
     (x, edges): (Scale, (f64, f64)),
     top: f64,
 ) -> f64 {
-    let placed = placed(cells, x, edges);
-    let groups: Vec<_> = placed.chunk_by(|a, b| a.cell.label == b.cell.label).collect();
+    let laid_out = cell_spans(cells, x, edges);
+    let groups: Vec<_> = laid_out.chunk_by(|a, b| a.cell.label == b.cell.label).collect();
     let (roomy, tight): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| width(&group[0].cell.label) + 8.0 <= span(group));
     let mut unnamed: Vec<&Cell> = Vec::new();
     for cell in tight.iter().map(|group| group[0].cell) {
         let mut named = roomy.iter().map(|group| group[0].cell).chain(unnamed.iter().copied());
-        if !named.any(|known| known.label == cell.label) {
+        if !named.any(|other| other.label == cell.label) {
             unnamed.push(cell);
         }
     }
     let top = draw_key(drawing, &unnamed, edges, top);
-    for Placed { cell, from, to } in &placed {
+    for CellSpan { cell, from, to } in &laid_out {
         let class = format!("cell {}", cell.class);
-        drawing.cell(&class, (*from, top), (to - from, HEIGHT), &cell.tip);
+        drawing.rect(&class, ((*from, top), (to - from, HEIGHT)), Some(&cell.tip));
     }
     for group in roomy {
         let at = (group[0].from + span(group) / 2.0, top + HEIGHT / 2.0 + 4.0);
@@ -108,7 +109,8 @@ fn draw_key(
         if x > left && x + room > right {
             (x, top) = (left, top + KEY_LINE);
         }
-        drawing.rect(&format!("cell {}", cell.class), (x, top + 2.0), (SWATCH, SWATCH));
+        let class = format!("cell {}", cell.class);
+        drawing.rect(&class, ((x, top + 2.0), (SWATCH, SWATCH)), None);
         let at = (x + SWATCH + 6.0, top + SWATCH);
         drawing.text("cell-name", at, Anchor::Start, &label);
         x += room + 18.0;
@@ -116,17 +118,17 @@ fn draw_key(
     if cells.is_empty() { top } else { top + KEY_LINE }
 }
 
-fn placed<'c>(cells: &'c [Cell], x: Scale, edges: (f64, f64)) -> Vec<Placed<'c>> {
+fn cell_spans<'c>(cells: &'c [Cell], x: Scale, edges: (f64, f64)) -> Vec<CellSpan<'c>> {
     let loads: Vec<f64> = cells.iter().map(|cell| cell.x).collect();
     let spans = spans(&loads, x, edges);
-    cells.iter().zip(spans).map(|(cell, (from, to))| Placed { cell, from, to }).collect()
+    cells.iter().zip(spans).map(|(cell, (from, to))| CellSpan { cell, from, to }).collect()
 }
 
 /// Pixels of each load, in rising order: each reaches to the middle between itself and its
 /// neighbours; points of the same load share its room.
 pub(super) fn spans(loads: &[f64], x: Scale, (left, right): (f64, f64)) -> Vec<(f64, f64)> {
     let groups: Vec<&[f64]> = loads.chunk_by(|a, b| a == b).collect();
-    let at = |i: usize| x.at(groups[i][0]);
+    let at = |i: usize| x.pixel(groups[i][0]);
     let mut spans = Vec::with_capacity(loads.len());
     for (i, same) in groups.iter().enumerate() {
         let before = (i > 0).then(|| (at(i) - at(i - 1)) / 2.0);
@@ -143,7 +145,7 @@ pub(super) fn spans(loads: &[f64], x: Scale, (left, right): (f64, f64)) -> Vec<(
     spans
 }
 
-fn span(group: &[Placed<'_>]) -> f64 {
+fn span(group: &[CellSpan<'_>]) -> f64 {
     match group {
         [first, .., last] => last.to - first.from,
         [only] => only.to - only.from,
@@ -175,8 +177,8 @@ mod tests {
     #[test]
     fn cells_meet_between_their_loads_and_end_at_the_axis() {
         let cells = [cell(10.0, "a"), cell(20.0, "b"), cell(20.0, "c"), cell(40.0, "d")];
-        let placed = placed(&cells, Scale::new(40.0, 0.0, 400.0), (0.0, 400.0));
-        let spans: Vec<_> = placed.iter().map(|p| (p.from, p.to)).collect();
+        let laid_out = cell_spans(&cells, Scale::new(40.0, 0.0, 400.0), (0.0, 400.0));
+        let spans: Vec<_> = laid_out.iter().map(|p| (p.from, p.to)).collect();
         assert_eq!(spans, [(50.0, 150.0), (150.0, 225.0), (225.0, 300.0), (300.0, 400.0)]);
     }
 
@@ -190,7 +192,7 @@ mod tests {
         let svg = drawing.finish("c", (300.0, bottom), "", "");
         assert_eq!(svg.matches(&format!(">{long}</text>")).count(), 1, "{svg}");
         assert_eq!(svg.matches(">vda</text>").count(), 1, "{svg}");
-        assert!(bottom > HEIGHT, "the key stands above the strip");
+        assert!(bottom > HEIGHT, "the key is above the strip");
         assert_eq!(cut(long, 66.0), "pool: ser…");
     }
 }

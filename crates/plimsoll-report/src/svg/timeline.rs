@@ -1,4 +1,4 @@
-//! One point second by second: a small drawing, made to stand beside others of its kind.
+//! One point second by second: a small drawing, made to fit with others of its kind.
 
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::result::{PointResult, TimelineSecond};
@@ -11,7 +11,7 @@ use crate::text::TimeUnit;
 use crate::view::timeline_time;
 
 const HEIGHT: f64 = 66.0;
-const GAP: f64 = 34.0;
+const SPACING: f64 = 34.0;
 const LEFT: f64 = 52.0;
 const MARGIN: f64 = 8.0;
 
@@ -19,7 +19,7 @@ const MARGIN: f64 = 8.0;
 type Value<'a> = &'a dyn Fn(&TimelineSecond) -> Option<f64>;
 
 /// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run. Nothing
-/// where the window is too short to have a course.
+/// where the window is too short for a curve.
 pub(crate) fn timeline_chart(
     frame: Frame<'_>,
     point: &PointResult,
@@ -36,13 +36,13 @@ pub(crate) fn timeline_chart(
     let unit = TimeUnit::for_largest(top_nanos);
     let x = Scale::new(f64::from(last) + 1.0, LEFT, frame.width - MARGIN);
     let rate = |s: &TimelineSecond| Some(s.ops_per_s).filter(|v| v.is_finite());
-    let response = |s: &TimelineSecond| Some(unit.of(time(s)? as f64));
+    let response = |s: &TimelineSecond| Some(unit.convert(time(s)? as f64));
     let response_title = format!("response {time_name}, {}", unit.name());
 
     let mut drawing = Drawing::new();
     let panels: [(&str, f64, Value<'_>, &str); 2] = [
         ("throughput, ops/s", top_ops_per_s, &rate, "s1"),
-        (&response_title, unit.of(top_nanos), &response, "s3"),
+        (&response_title, unit.convert(top_nanos), &response, "s3"),
     ];
     let mut top = 26.0;
     for (number, (title, largest, value, class)) in panels.into_iter().enumerate() {
@@ -51,19 +51,20 @@ pub(crate) fn timeline_chart(
         for piece in pieces(point, (x, y), value) {
             drawing.polyline(&format!("curve thin {class}"), &piece);
         }
-        top += HEIGHT + GAP;
+        top += HEIGHT + SPACING;
     }
-    for used in used_over_time(point) {
+    for used in resource_timelines(point) {
         shade(&mut drawing, point, x, (top, top + HEIGHT), false);
         let y = panel(&mut drawing, frame.width, top, &used.title, used.largest());
-        let at = |(second, value): &(f64, f64)| (x.at(f64::from(first) + second), y.at(*value));
+        let at =
+            |(second, value): &(f64, f64)| (x.pixel(f64::from(first) + second), y.pixel(*value));
         let line: Vec<(f64, f64)> = used.values.iter().map(at).collect();
         drawing.polyline("curve thin s2", &line);
-        top += HEIGHT + GAP;
+        top += HEIGHT + SPACING;
     }
-    let bottom = top - GAP;
+    let bottom = top - SPACING;
     for tick in ticks(f64::from(last) + 1.0, 4).iter().filter(|t| **t <= f64::from(last) + 1.0) {
-        let at = x.at(*tick);
+        let at = x.pixel(*tick);
         drawing.line("base", (at, bottom), (at, bottom + 4.0));
         drawing.text("tick", (at, bottom + 16.0), Anchor::Middle, &tick_text(*tick));
     }
@@ -74,15 +75,15 @@ pub(crate) fn timeline_chart(
     Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))
 }
 
-/// Title, grid and ticks of a panel; answers with its scale.
+/// Title, grid and ticks of a panel; returns its scale.
 fn panel(drawing: &mut Drawing, width: f64, top: f64, title: &str, largest: f64) -> Scale {
     let y_ticks = ticks(largest, 2);
     let y = Scale::new(y_ticks.last().copied().unwrap_or(1.0), top + HEIGHT, top);
     drawing.text("panel small", (0.0, top - 11.0), Anchor::Start, title);
     for tick in &y_ticks {
         let class = if *tick == 0.0 { "base" } else { "grid" };
-        drawing.line(class, (LEFT, y.at(*tick)), (width - MARGIN, y.at(*tick)));
-        drawing.text("tick", (LEFT - 6.0, y.at(*tick) + 4.0), Anchor::End, &tick_text(*tick));
+        drawing.line(class, (LEFT, y.pixel(*tick)), (width - MARGIN, y.pixel(*tick)));
+        drawing.text("tick", (LEFT - 6.0, y.pixel(*tick) + 4.0), Anchor::End, &tick_text(*tick));
     }
     y
 }
@@ -99,8 +100,8 @@ fn shade(
         if first.phase == "measure" {
             continue;
         }
-        let (from, to) = (x.at(f64::from(first.second)), x.at(f64::from(last.second) + 1.0));
-        drawing.rect("shade", (from, top), (to - from, bottom - top));
+        let (from, to) = (x.pixel(f64::from(first.second)), x.pixel(f64::from(last.second) + 1.0));
+        drawing.rect("shade", ((from, top), (to - from, bottom - top)), None);
         let name = first.phase.replace('_', "-");
         if named && to - from > 7.0 * name.len() as f64 {
             let at = (f64::midpoint(from, to), bottom - 5.0);
@@ -116,7 +117,7 @@ fn pieces(point: &PointResult, (x, y): (Scale, Scale), value: Value<'_>) -> Vec<
         .timeline
         .chunk_by(|a, b| column(x, a) == column(x, b))
         .filter_map(|seconds| {
-            let at = x.at(f64::from(seconds.first()?.second) + 0.5);
+            let at = x.pixel(f64::from(seconds.first()?.second) + 0.5);
             let values = || seconds.iter().filter_map(value);
             Some((at, values().reduce(f64::min).zip(values().reduce(f64::max))))
         })
@@ -126,8 +127,8 @@ fn pieces(point: &PointResult, (x, y): (Scale, Scale), value: Value<'_>) -> Vec<
         .map(|piece| {
             let ends = piece.iter().filter_map(|(at, ends)| ends.map(|ends| (*at, ends)));
             ends.flat_map(|(at, (low, high))| {
-                let low_mark = (at, y.at(low));
-                [Some(low_mark), (high > low).then(|| (at, y.at(high)))].into_iter().flatten()
+                let low_mark = (at, y.pixel(low));
+                [Some(low_mark), (high > low).then(|| (at, y.pixel(high)))].into_iter().flatten()
             })
             .collect()
         })
@@ -135,7 +136,7 @@ fn pieces(point: &PointResult, (x, y): (Scale, Scale), value: Value<'_>) -> Vec<
 }
 
 fn column(x: Scale, second: &TimelineSecond) -> i64 {
-    x.at(f64::from(second.second)).floor() as i64
+    x.pixel(f64::from(second.second)).floor() as i64
 }
 
 /// Samples that make a line.
@@ -157,7 +158,7 @@ impl Used {
     }
 }
 
-/// What a model server tells of its queue and memory.
+/// Figures that a model server reports of its queue and memory.
 const MODEL: [(&str, &str, f64); 3] = [
     ("model.running", "requests in the batch", 1.0),
     ("model.waiting", "requests waiting", 1.0),
@@ -165,8 +166,8 @@ const MODEL: [(&str, &str, f64); 3] = [
 ];
 
 /// The server's processors, the busiest disk and the busiest network, where they were watched, and
-/// what a model server tells.
-fn used_over_time(point: &PointResult) -> Vec<Used> {
+/// a model server's own figures.
+fn resource_timelines(point: &PointResult) -> Vec<Used> {
     let drawn = || point.resources.iter().filter(|used| used.over_time.len() >= SAMPLES_MIN);
     let of = |used: &ResourceUse| match &used.source {
         Some(source) => format!(" of {source}"),
@@ -180,30 +181,34 @@ fn used_over_time(point: &PointResult) -> Vec<Used> {
         drawn().filter(fits).max_by(|a, b| a.mean.total_cmp(&b.mean))
     };
     let key = |used: &ResourceUse| used.name.split('.').nth(1).unwrap_or_default().to_owned();
-    let mut found = Vec::new();
+    let mut timelines = Vec::new();
     if let Some(used) = busiest("process.server", &[".cpu"], 0.0) {
         let title = format!("processors of the server{}, cores", of(used));
-        found.push(Used { title, values: used.over_time.clone(), top_min: 1.0 });
+        timelines.push(Used { title, values: used.over_time.clone(), top_min: 1.0 });
     }
     if let Some(used) = busiest("disk.", &[".busy"], DISK_MIN_RATIO) {
         let title = format!("disk {}{}, share of time busy", key(used), of(used));
-        found.push(Used { title, values: used.over_time.clone(), top_min: 1.0 });
+        timelines.push(Used { title, values: used.over_time.clone(), top_min: 1.0 });
     }
     if let Some(used) = busiest("network.", &[".sent", ".received"], NETWORK_MIN_BYTES_PER_S) {
-        let way = if used.name.ends_with(".sent") { "sent" } else { "received" };
-        let title = format!("network {}{}, MiB/s {way}", key(used), of(used));
+        let direction = if used.name.ends_with(".sent") { "sent" } else { "received" };
+        let title = format!("network {}{}, MiB/s {direction}", key(used), of(used));
         let mib = |&(at, value): &(f64, f64)| (at, BytesPerSec(value).mib_per_s());
-        found.push(Used { title, values: used.over_time.iter().map(mib).collect(), top_min: 0.0 });
+        timelines.push(Used {
+            title,
+            values: used.over_time.iter().map(mib).collect(),
+            top_min: 0.0,
+        });
     }
     for (name, title, top_min) in MODEL {
-        let told = drawn().find(|used| used.name == name && used.max > 0.0);
-        found.extend(told.map(|used| Used {
+        let reported = drawn().find(|used| used.name == name && used.max > 0.0);
+        timelines.extend(reported.map(|used| Used {
             title: format!("{title}{}", of(used)),
             values: used.over_time.clone(),
             top_min,
         }));
     }
-    found
+    timelines
 }
 
 #[cfg(test)]
@@ -230,8 +235,8 @@ mod tests {
             used("model.waiting", 0.0),
         ];
         let point = PointResult { resources, ..PointResult::default() };
-        let found = used_over_time(&point);
-        let titles: Vec<&str> = found.iter().map(|used| used.title.as_str()).collect();
+        let timelines = resource_timelines(&point);
+        let titles: Vec<&str> = timelines.iter().map(|used| used.title.as_str()).collect();
         let expected = [
             "processors of the server, cores",
             "disk vdb, share of time busy",
@@ -239,6 +244,6 @@ mod tests {
             "requests in the batch",
         ];
         assert_eq!(titles, expected);
-        assert!(used_over_time(&PointResult::default()).is_empty());
+        assert!(resource_timelines(&PointResult::default()).is_empty());
     }
 }

@@ -4,12 +4,13 @@ use plimsoll_model::consumers::{Consumer, HostConsumers, InterruptKind};
 use plimsoll_model::event::CoreUserKind;
 use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::server_profile::ProfileScope;
+use plimsoll_model::units::counted;
 use serde::Serialize;
 
 use super::headline::headline_point;
 use super::limits::THIS_HOST;
-use crate::table::{Table, figures, words};
-use crate::text::{ABSENT, count, load, number, percent, three_digits};
+use crate::table::{Rows, Table};
+use crate::text::{count, load, number, percent, three_digits};
 
 /// Below the tables.
 pub(super) const NOTE: &str = "CPU time by the name of the processes, from one reading shortly \
@@ -63,10 +64,7 @@ fn consumers_table(host: &HostConsumers, title: String) -> Table {
     let share = |seconds: f64| percent(Some(seconds / capacity_s));
     let mut caption = format!(
         "{title} · {}, {} busy: {} in soft interrupts, {} in hard ones",
-        match host.processors {
-            1 => "1 processor".to_owned(),
-            several => format!("{several} processors"),
-        },
+        counted(host.processors as usize, "processor"),
         share(host.busy_s),
         share(host.softirq_s),
         share(host.irq_s),
@@ -75,35 +73,24 @@ fn consumers_table(host: &HostConsumers, title: String) -> Table {
         caption =
             format!("{caption} · {} processes and threads started per s", three_digits(forks));
     }
-    let columns = vec![
-        words("consumer"),
-        figures("processes", ""),
-        figures("user", "s"),
-        figures("system", "s"),
-        figures("share of the host", "%"),
-    ];
-    let mut table = Table::new(caption, columns);
-    for it in &host.consumers {
-        table.push(row(&name_of(it), it));
-    }
-    if host.others.share_ratio > 0.0 {
-        table.push(row("all others", &host.others));
-    }
-    let not_seen = format!("{:.1}", 100.0 * host.not_seen_s / capacity_s);
-    let absent = ABSENT.to_owned();
-    table.push(vec!["not seen".to_owned(), absent.clone(), absent.clone(), absent, not_seen]);
-    table
-}
-
-fn row(name: &str, it: &Consumer) -> Vec<String> {
-    let processes = (it.processes > 0).then(|| f64::from(it.processes));
-    vec![
-        name.to_owned(),
-        number(processes),
-        format!("{:.2}", it.user_s),
-        format!("{:.2}", it.system_s),
-        format!("{:.1}", 100.0 * it.share_ratio),
-    ]
+    let others = Some(("all others".to_owned(), &host.others));
+    let others = others.filter(|(_, others)| others.share_ratio > 0.0);
+    let rows = host.consumers.iter().map(|it| (name_of(it), it)).chain(others);
+    // The last row is what was not seen.
+    Rows::new(caption, rows.map(Some).chain([None]))
+        .text("consumer", |row| row.as_ref().map_or("not seen".to_owned(), |it| it.0.clone()))
+        .figures("processes", "", |row| {
+            let processes = row.as_ref()?.1.processes;
+            (processes > 0).then(|| number(Some(f64::from(processes))))
+        })
+        .figures("user", "s", |row| Some(format!("{:.2}", row.as_ref()?.1.user_s)))
+        .figures("system", "s", |row| Some(format!("{:.2}", row.as_ref()?.1.system_s)))
+        .figures("share of the host", "%", |row| {
+            let unaccounted = host.not_seen_s / capacity_s;
+            let ratio = row.as_ref().map_or(unaccounted, |(_, it)| it.share_ratio);
+            format!("{:.1}", 100.0 * ratio)
+        })
+        .table()
 }
 
 fn name_of(it: &Consumer) -> String {
@@ -120,22 +107,19 @@ fn name_of(it: &Consumer) -> String {
 }
 
 fn interrupts_table(host: &HostConsumers, caption: String) -> Table {
-    let columns =
-        vec![words("interrupt"), words("kind"), figures("per second", ""), figures("per op", "")];
-    let mut table = Table::new(caption, columns);
-    for it in &host.interrupts {
-        let kind = match it.kind {
+    Rows::new(caption, &host.interrupts)
+        .text("interrupt", |it| it.name.clone())
+        .text("kind", |it| match it.kind {
             InterruptKind::Soft => "soft",
             InterruptKind::Hard => "hard",
-        };
-        let per_op = it.per_op.map_or_else(|| ABSENT.to_owned(), three_digits);
-        let per_second = three_digits(it.per_s);
-        table.push(vec![it.name.clone(), kind.to_owned(), per_second, per_op]);
-    }
-    table.without_empty_columns()
+        })
+        .figures("per second", "", |it| three_digits(it.per_s))
+        .figures("per op", "", |it| it.per_op.map(three_digits))
+        .table()
+        .without_empty_columns()
 }
 
-/// What is said of a profile, and its functions.
+/// Text about a profile, and its functions.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ProfileView {
     pub(crate) note: String,
@@ -160,18 +144,13 @@ pub(super) fn profile(run: &RunResult) -> Option<ProfileView> {
             idle => format!(", and {} of idle processors", count(Some(idle))),
         },
     );
-    let columns = vec![
-        words("function"),
-        words("module"),
-        figures("itself", "%"),
-        figures("with what it calls", "%"),
-    ];
-    let mut functions = Table::new(caption, columns);
-    for it in &profile.functions {
-        let share = |ratio: f64| format!("{:.1}", 100.0 * ratio);
-        let (own, total) = (share(it.self_ratio), share(it.total_ratio));
-        functions.push(vec![it.name.clone(), it.module.clone(), own, total]);
-    }
+    let share = |ratio: f64| format!("{:.1}", 100.0 * ratio);
+    let functions = Rows::new(caption, &profile.functions)
+        .text("function", |it| it.name.clone())
+        .text("module", |it| it.module.clone())
+        .figures("itself", "%", |it| share(it.self_ratio))
+        .figures("with what it calls", "%", |it| share(it.total_ratio))
+        .table();
     let note = format!(
         "The profile was made at a load point of its own after all others ({} ops/s were done), \
          since perf takes time itself; no other figure contains it. {} has the folded stacks, from \

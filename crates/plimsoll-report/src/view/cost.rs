@@ -1,12 +1,12 @@
-//! What an op costs: the words for its figures, and a table for each host and what ran on it.
+//! What an op costs: the names of its figures, and a table for each host and what ran on it.
 
 use plimsoll_model::cost::{CostFigure, CostOf, HostCost};
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 
 use super::THIS_HOST;
-use crate::table::{Column, Mark, Table, figures};
-use crate::text::{ABSENT, ResourceUnit, TimeUnit, number, three_digits};
+use crate::table::{Mark, Rows, Table};
+use crate::text::{ResourceUnit, TimeUnit, number, three_digits};
 
 /// What the tables mean.
 pub(crate) const COST_NOTE: &str = "What the monitors saw in the window, over the ops that were \
@@ -59,17 +59,17 @@ impl CostUnit {
         }
     }
 
-    pub(crate) fn of(&self, value: f64) -> f64 {
+    pub(crate) fn convert(&self, value: f64) -> f64 {
         match self {
-            Self::Time(unit) => unit.of(value),
-            Self::Other(unit) => unit.of(value),
+            Self::Time(unit) => unit.convert(value),
+            Self::Other(unit) => unit.convert(value),
         }
     }
 
     /// With its interval, where it has one.
-    fn stated(&self, value: f64, interval: Option<[f64; 2]>) -> String {
-        let in_unit = |value| self.of(value);
-        Stated::new(in_unit(value), interval.map(|ends| ends.map(in_unit))).text_in(1.0)
+    fn figure_text(&self, value: f64, interval: Option<[f64; 2]>) -> String {
+        let in_unit = |value| self.convert(value);
+        ReportedFigure::new(in_unit(value), interval.map(|ends| ends.map(in_unit))).text_in(1.0)
     }
 }
 
@@ -78,11 +78,11 @@ pub(crate) fn cost_text(figure: CostFigure, value: f64) -> String {
     let unit = CostUnit::for_largest(figure, value);
     match unit.name() {
         "" => three_digits(value),
-        name => format!("{} {name}", three_digits(unit.of(value))),
+        name => format!("{} {name}", three_digits(unit.convert(value))),
     }
 }
 
-/// Whose cost it is, in a word or two.
+/// Short name of whose cost it is.
 pub(crate) const fn cost_of_name(of: CostOf) -> &'static str {
     match of {
         CostOf::ServerHost => "host",
@@ -93,7 +93,7 @@ pub(crate) const fn cost_of_name(of: CostOf) -> &'static str {
     }
 }
 
-/// A table for each host and what is told apart on it.
+/// A table for each host and each separate part of it.
 pub(super) fn cost_tables(run: &RunResult) -> Vec<Table> {
     let mut kinds: Vec<(CostOf, Option<&str>)> = Vec::new();
     for cost in run.points.iter().flat_map(|point| &point.cost) {
@@ -106,50 +106,45 @@ pub(super) fn cost_tables(run: &RunResult) -> Vec<Table> {
 }
 
 fn cost_table(run: &RunResult, (of, source): (CostOf, Option<&str>)) -> Table {
-    let found = |point: &'_ PointResult| -> Option<HostCost> {
+    let cost_of = |point: &'_ PointResult| -> Option<HostCost> {
         point.cost.iter().find(|it| it.of == of && it.source.as_deref() == source).cloned()
     };
-    let rows: Vec<_> = run.points.iter().map(|point| (point, found(point))).collect();
-    let known = || rows.iter().filter_map(|(_, cost)| cost.as_ref());
-    let units = CostFigure::ALL.map(|figure| {
-        let values = known().filter_map(|cost| cost.figures.get(&figure));
-        CostUnit::for_largest(figure, values.map(|cost| cost.value).fold(0.0, f64::max))
+    let rows: Vec<_> = run.points.iter().map(|point| (point, cost_of(point))).collect();
+    let costs = || rows.iter().filter_map(|(_, cost)| cost.as_ref());
+    let begin = Rows::new(caption(of, source, costs().next()), &rows)
+        .marked(|(point, _)| Mark::of_point(point))
+        .figures("requested", &run.axis.unit, |(point, _)| number(Some(point.requested)));
+    let all = CostFigure::ALL.into_iter().fold(begin, |rows, figure| {
+        let values = costs().filter_map(|cost| cost.figures.get(&figure));
+        let largest = values.map(|cost| cost.value).fold(0.0, f64::max);
+        let unit = CostUnit::for_largest(figure, largest);
+        rows.figures(cost_name(figure), unit.name(), |(_, cost)| {
+            let it = cost.as_ref()?.figures.get(&figure)?;
+            Some(unit.figure_text(it.value, it.interval))
+        })
     });
-    let mut columns: Vec<Column> = vec![figures("requested", &run.axis.unit)];
-    let names = CostFigure::ALL.iter().zip(&units);
-    columns.extend(names.map(|(figure, unit)| figures(cost_name(*figure), unit.name())));
-    // What memory stands beside.
+    // The data set, to compare memory with.
     let set = |point: &PointResult| point.data_set_bytes.map(|bytes| bytes as f64);
     let largest = run.points.iter().filter_map(set).fold(0.0, f64::max);
-    let set_unit = CostUnit::for_largest(CostFigure::Memory, largest);
-    columns.push(figures("data set", set_unit.name()));
-    let mut table = Table::new(caption(of, source, known().next()), columns);
-    for (point, cost) in &rows {
-        let mut cells = vec![number(Some(point.requested))];
-        cells.extend(CostFigure::ALL.iter().zip(&units).map(|(figure, unit)| {
-            let cost = cost.as_ref().and_then(|cost| cost.figures.get(figure));
-            cost.map_or_else(|| ABSENT.to_owned(), |it| unit.stated(it.value, it.interval))
-        }));
-        let has_memory =
-            cost.as_ref().is_some_and(|it| it.figures.contains_key(&CostFigure::Memory));
-        let beside = set(point).filter(|_| has_memory);
-        cells.push(beside.map_or_else(|| ABSENT.to_owned(), |bytes| set_unit.stated(bytes, None)));
-        table.push_marked(cells, Mark::of(point));
-    }
-    table.without_empty_columns()
+    let unit = CostUnit::for_largest(CostFigure::Memory, largest);
+    let all = all.figures("data set", unit.name(), |(point, cost)| {
+        cost.as_ref()?.figures.get(&CostFigure::Memory)?;
+        Some(unit.figure_text(set(point)?, None))
+    });
+    all.table().without_empty_columns()
 }
 
 fn caption(of: CostOf, source: Option<&str>, example: Option<&HostCost>) -> String {
-    let place = source.unwrap_or(THIS_HOST);
+    let host = source.unwrap_or(THIS_HOST);
     let whose = match of {
-        CostOf::ServerHost => format!("The server's host ({place}), all that ran on it."),
-        CostOf::ServerProcesses => format!("The server's processes ({place})."),
+        CostOf::ServerHost => format!("The server's host ({host}), all that ran on it."),
+        CostOf::ServerProcesses => format!("The server's processes ({host})."),
         CostOf::SharedHost => format!(
-            "The host of server and generator ({place}): what its disks and interfaces carried is \
+            "The host of server and generator ({host}): what its disks and interfaces carried is \
              that of both."
         ),
-        CostOf::GeneratorHost => format!("The generator's host ({place}), all that ran on it."),
-        CostOf::OtherHost => format!("Another host that was watched ({place})."),
+        CostOf::GeneratorHost => format!("The generator's host ({host}), all that ran on it."),
+        CostOf::OtherHost => format!("Another host that was watched ({host})."),
     };
     let counted = |what: &str, names: &[String]| match names {
         [] => String::new(),

@@ -1,14 +1,14 @@
 //! Which curves a comparison draws, what their figures are called, and the table of them.
 
 use plimsoll_model::comparison::{Comparison, Curve, CurveFigure, CurvePoint};
-use plimsoll_model::stated::Stated;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BYTES_PER_MIB, grouped};
 
-use crate::table::{Mark, Table, figures, words};
+use crate::table::{Mark, Rows, Table};
 use crate::text::{ABSENT, axis_name, three_digits};
 
-/// As many can be told apart.
+/// More curves cannot be distinguished.
 const DRAWN_MAX: usize = 8;
 const NS_PER_MS: f64 = 1e6;
 
@@ -29,7 +29,7 @@ impl Quantity {
         }
     }
 
-    pub(crate) const fn of(self, point: &CurvePoint) -> Option<CurveFigure> {
+    pub(crate) const fn figure(self, point: &CurvePoint) -> Option<CurveFigure> {
         match self {
             Self::Throughput => point.throughput,
             Self::ResponseMean => point.response_mean_ns,
@@ -50,7 +50,7 @@ impl Quantity {
             Self::Throughput => {
                 format!("{} {}", number(self.on_axis(value, of)), throughput_unit(of))
             }
-            _ => Stated::new(value, None).bare_time_text(),
+            _ => ReportedFigure::new(value, None).bare_time_text(),
         }
     }
 }
@@ -68,21 +68,21 @@ fn counts_bytes(of: &Comparison) -> bool {
     of.unit == Metric::Bytes.unit()
 }
 
-/// The curves of a chart with their numbers from 1: groups first. Where there are too many, the last
-/// groups are left out.
+/// The curves of a chart with their numbers from 1: groups first. Where there are too many, the
+/// last groups are left out.
 pub(crate) fn drawn(comparison: &Comparison) -> Vec<(usize, &Curve)> {
-    let known = || comparison.curves.iter().filter(|curve| !curve.points.is_empty());
-    let published = known().filter(|curve| curve.published.is_some()).take(DRAWN_MAX);
+    let non_empty = || comparison.curves.iter().filter(|curve| !curve.points.is_empty());
+    let published = non_empty().filter(|curve| curve.published.is_some()).take(DRAWN_MAX);
     let room = DRAWN_MAX - published.clone().count();
-    let groups = known().filter(|curve| curve.published.is_none()).take(room);
+    let groups = non_empty().filter(|curve| curve.published.is_none()).take(room);
     (1..).zip(groups.chain(published)).collect()
 }
 
-/// What a curve is called beside others; a published one with its year.
-pub(crate) fn curve_name(curve: &Curve) -> String {
+/// Name of a curve among others; a published one with its year.
+pub(crate) fn curve_name(comparison: &Comparison, curve: &Curve) -> String {
     match &curve.published {
         Some(published) => format!("{} (published, {})", curve.label, published.year),
-        None => curve.label.clone(),
+        None => comparison.name_of(&curve.label).to_owned(),
     }
 }
 
@@ -111,33 +111,23 @@ pub(crate) fn curves_table<'c>(
     comparison: &Comparison,
     curves: impl Iterator<Item = &'c Curve>,
 ) -> Table {
-    let columns = vec![
-        words("curve"),
-        figures(&axis_name(&comparison.axis), ""),
-        figures("throughput", throughput_unit(comparison)),
-        figures("mean response", "ms"),
-        figures("p99", "ms"),
-    ];
-    let mut table = Table::new(caption, columns);
-    for curve in curves {
-        for point in &curve.points {
-            let cell = |quantity: Quantity| figure_text(quantity, point, comparison);
-            let cells = vec![
-                curve_name(curve),
-                grouped(point.load),
-                cell(Quantity::Throughput),
-                cell(Quantity::ResponseMean),
-                cell(Quantity::ResponseP99),
-            ];
-            let mark = if point.not_counted { Mark::NotCounted } else { Mark::Sound };
-            table.push_marked(cells, mark);
-        }
-    }
-    table.without_empty_columns()
+    let cell = |point: &CurvePoint, quantity| figure_text(quantity, point, comparison);
+    let points = curves.flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
+    Rows::new(caption, points)
+        .marked(|(_, point)| if point.not_counted { Mark::NotCounted } else { Mark::Sound })
+        .text("curve", |(curve, _)| curve_name(comparison, curve))
+        .figures(&axis_name(&comparison.axis), "", |(_, point)| grouped(point.load))
+        .figures("throughput", throughput_unit(comparison), |(_, point)| {
+            cell(point, Quantity::Throughput)
+        })
+        .figures("mean response", "ms", |(_, point)| cell(point, Quantity::ResponseMean))
+        .figures("p99", "ms", |(_, point)| cell(point, Quantity::ResponseP99))
+        .table()
+        .without_empty_columns()
 }
 
 fn figure_text(quantity: Quantity, point: &CurvePoint, of: &Comparison) -> String {
-    let Some(figure) = quantity.of(point) else { return ABSENT.to_owned() };
+    let Some(figure) = quantity.figure(point) else { return ABSENT.to_owned() };
     let shown = |value: f64| match quantity {
         Quantity::Throughput => number(quantity.on_axis(value, of)),
         _ => three_digits(value / NS_PER_MS),

@@ -2,10 +2,13 @@
 
 use plimsoll_model::certificate::CertificateNote;
 use plimsoll_model::disclosure::{AgentHost, Host, KernelSetting, Setting, TargetDisclosure};
-use plimsoll_model::inventory::{Inventory, ServerSoftware, Stated, SystemInventory};
+use plimsoll_model::inventory::{DeclaredFacts, Inventory, ServerSoftware, SystemInventory};
+use plimsoll_model::monitored::{MonitoredHost, RoleBasis, SourceRole};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::units::{Bytes, Nanos, grouped};
 use serde::Serialize;
+
+use super::limits::THIS_HOST;
 
 /// Named values under a heading, with a text where a file belongs to them.
 #[derive(Debug, Default, Serialize)]
@@ -52,36 +55,59 @@ pub(super) fn sections(run: &RunResult) -> Vec<Section> {
     let version = Setting::new(&tool.name, format!("{}, {} build", tool.version, tool.build));
     sections.push(section("Version", &[version]));
     sections.push(section("Statements of the user", &disclosure.statements));
-    sections.extend(disclosure.stated.iter().flat_map(stated));
+    sections.extend(disclosure.stated.iter().flat_map(declared_sections));
     sections.retain(|s| !s.settings.is_empty() || s.file.is_some());
     sections
 }
 
-/// How the setup calls what a monitor found of another host's clock.
+/// Prefix of the setup's entry for the clock of another host that a monitor read.
 const CLOCK_OF: &str = "clock of ";
-const NOT_STATED: &str = "not stated";
+const NOT_DECLARED: &str = "not stated";
 
 /// Who watched, and the most that it cost at any load point.
 fn monitors(run: &RunResult) -> Vec<Setting> {
     let points = run.points.iter().filter_map(|point| point.generator.monitor_cpu_ratio);
     let Some(cost) = points.reduce(f64::max) else { return Vec::new() };
     let text = format!("{:.2} % of one core at most, over all load points", cost * 100.0);
-    vec![
-        Setting::new("this host", "processors, memory, disks, networks, processes; once a second"),
-        Setting::new("cost of all monitors", text),
-    ]
+    let what = "processors, memory, disks, networks, processes; once a second";
+    let mut settings = vec![Setting::new(THIS_HOST, what)];
+    let others = run.monitored_hosts.iter().filter_map(|host| Some((host.source.as_ref()?, host)));
+    settings.extend(others.map(|(source, host)| Setting::new(source, role_text(host))));
+    settings.push(Setting::new("cost of all monitors", text));
+    settings
 }
 
-/// Settings that differ from the kernel's defaults, then those whose default cannot be told.
+/// `the server's host, found by its address`.
+fn role_text(host: &MonitoredHost) -> String {
+    let role = match host.role {
+        SourceRole::Server => "the server's host",
+        SourceRole::Database => "the database's host",
+        SourceRole::Network => "a network device",
+        SourceRole::Client => "a client, which makes load",
+        SourceRole::Other => "a host whose part is not known: it is never named as a limit",
+    };
+    let basis = match host.basis {
+        RoleBasis::Given => ", as the user says",
+        RoleBasis::Address => ", found by its address",
+        RoleBasis::Process => ", found by the server's processes",
+        RoleBasis::Agent => ", found by an agent",
+        RoleBasis::NoProcessors => ", which reports no processors",
+        RoleBasis::Assumed => ", assumed: no other monitored host can be it",
+        RoleBasis::Nothing => "",
+    };
+    format!("{role}{basis}")
+}
+
+/// Settings that differ from the kernel's defaults, then those whose default is unknown.
 fn kernel(host: &Host, whose: &str) -> Vec<Section> {
-    let Some(judged) = host.kernel_settings_judged else { return Vec::new() };
+    let Some(compared) = host.kernel_settings_judged else { return Vec::new() };
     let (changed, open): (Vec<_>, Vec<_>) =
         host.kernel_settings.iter().partition(|setting| setting.default.is_some());
     let mut settings: Vec<DisclosedSetting> = changed.iter().map(|s| kernel_entry(s)).collect();
-    let same = u64::from(judged).saturating_sub(changed.len() as u64);
+    let same = u64::from(compared).saturating_sub(changed.len() as u64);
     settings.push(DisclosedSetting {
         name: "as the kernel has them".into(),
-        value: format!("{same} of {judged} settings that were compared"),
+        value: format!("{same} of {compared} settings that were compared"),
         note: String::new(),
     });
     let open: Vec<DisclosedSetting> = open.iter().map(|s| kernel_entry(s)).collect();
@@ -165,21 +191,21 @@ fn configuration_file(server: &ServerSoftware) -> Option<String> {
     Some(format!("configuration file {}", server.configuration_file.as_ref()?))
 }
 
-/// What can only be stated, given or not.
-fn stated(stated: &Stated) -> Vec<Section> {
+/// Facts that only the user can state, given or not.
+fn declared_sections(declared: &DeclaredFacts) -> Vec<Section> {
     let row = |(name, value): (&'static str, Option<&str>)| {
-        Setting::new(name, value.unwrap_or(NOT_STATED))
+        Setting::new(name, value.unwrap_or(NOT_DECLARED))
     };
     let noted = |notes: &[String]| -> Vec<Setting> {
         notes.iter().map(|note| Setting::new("note", note)).collect()
     };
-    let mut test: Vec<Setting> = stated.of_test().into_iter().map(row).collect();
-    if stated.system.is_empty() {
-        test.push(Setting::new("availability of hardware and software", NOT_STATED));
+    let mut test: Vec<Setting> = declared.of_test().into_iter().map(row).collect();
+    if declared.system.is_empty() {
+        test.push(Setting::new("availability of hardware and software", NOT_DECLARED));
     }
-    test.extend(noted(&stated.notes));
+    test.extend(noted(&declared.notes));
     let mut sections = vec![section("Stated of the test", &test)];
-    sections.extend(stated.system.iter().map(|system| {
+    sections.extend(declared.system.iter().map(|system| {
         let mut rows: Vec<Setting> = system.all().into_iter().map(row).collect();
         rows.extend(noted(&system.notes));
         section(&format!("Stated of {}", system.name), &rows)
@@ -187,21 +213,21 @@ fn stated(stated: &Stated) -> Vec<Section> {
     sections
 }
 
-/// One line: whether, and how far, the instrument was held against servers of known behaviour.
+/// One line: whether, and how well, the program was calibrated against servers of known behaviour.
 fn certificate(note: &CertificateNote) -> Section {
     section("Calibration", &certified(note))
 }
 
 fn certified(note: &CertificateNote) -> Vec<Setting> {
     let CertificateNote { made, version, build, driver, workers, pacing, .. } = note;
-    let held = if note.all_held { "all judgements hold" } else { "not all judgements hold" };
+    let judgements = if note.all_held { "all judgements hold" } else { "not all judgements hold" };
     let punctual = match note.punctual_ops_per_s {
         Some(rate) => format!("sends on time up to {} ops/s", grouped(rate)),
         None => "sends on time at no rate that was tried".to_owned(),
     };
     let workers = if *workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
     let text = format!(
-        "{made}, version {version} ({build}): {held}; furthest from the server's own times {} \
+        "{made}, version {version} ({build}): {judgements}; furthest from the server's own times {} \
          ({:.0} % of what is allowed), {}; {punctual}; {driver}, {workers}, pacing {pacing}",
         Nanos(note.worst_tight_ns),
         note.worst_tight_ratio * 100.0,
@@ -219,11 +245,11 @@ fn certified(note: &CertificateNote) -> Vec<Setting> {
 fn target(target: &TargetDisclosure, here: &str) -> Section {
     let mut settings = vec![Setting::new("address", &target.address)];
     settings.extend(target.software.as_ref().map(|s| Setting::new("software", s)));
-    let place = match target.same_host {
+    let location = match target.same_host {
         true => format!("same host as the {here}"),
         false => "another host".to_owned(),
     };
-    settings.push(Setting::new("place", place));
+    settings.push(Setting::new("place", location));
     if !target.cores.is_empty() {
         let cores: Vec<_> = target.cores.iter().map(u32::to_string).collect();
         settings.push(Setting::new("held to cores", cores.join(", ")));

@@ -1,29 +1,25 @@
-//! What went wrong, by class and status, and what the clients saw of it.
+//! Errors by class and status, and how the clients saw them.
 
 use plimsoll_model::event::UnexpectedCount;
 use plimsoll_model::result::RunResult;
 
-use crate::table::{Table, figures, words};
+use crate::table::{Rows, Table};
 use crate::text::{ABSENT, count};
 
 pub(super) fn errors_table(run: &RunResult) -> Table {
-    let columns =
-        vec![figures("point", ""), words("class"), figures("ops", ""), words("what it means")];
-    let mut table = Table::new("Errors by class", columns);
-    for point in &run.points {
-        for (class, n) in point.errors.iter().filter(|(_, n)| **n > 0) {
-            table.push(vec![
-                point.position.to_string(),
-                class_text(class, &point.unexpected),
-                count(Some(*n)),
-                meaning(class).to_owned(),
-            ]);
-        }
-    }
-    table
+    let all = run.points.iter().flat_map(|point| {
+        let failed = point.errors.iter().filter(|(_, n)| **n > 0);
+        failed.map(move |(class, n)| (point, class.as_str(), *n))
+    });
+    Rows::new("Errors by class", all)
+        .figures("point", "", |(point, ..)| point.position)
+        .text("class", |(point, class, _)| class_text(class, &point.unexpected))
+        .figures("ops", "", |(.., n)| count(Some(*n)))
+        .text("what it means", |(_, class, _)| meaning(class))
+        .table()
 }
 
-/// The classes of `docs/validity.md` in a few words each.
+/// Short meanings of the classes of `docs/validity.md`.
 fn meaning(class: &str) -> &'static str {
     match class {
         "timeout" => "no reply within the time limit of an op",
@@ -35,7 +31,7 @@ fn meaning(class: &str) -> &'static str {
         "malformed" => "the reply is not of the protocol",
         "surplus" => "the server sent bytes behind the reply",
         "length" => "the reply has another length than the file",
-        "corrupt" => "the reply held other data than the file",
+        "corrupt" => "the reply contained other data than the file",
         "rejected" => {
             "the server refused the call itself: program, version, procedure, or credentials"
         }
@@ -46,26 +42,17 @@ fn meaning(class: &str) -> &'static str {
 }
 
 pub(super) fn unexpected_table(run: &RunResult) -> Table {
-    let columns = vec![
-        figures("point", ""),
-        words("op"),
-        figures("expected status", ""),
-        figures("seen", ""),
-        figures("ops", ""),
-    ];
-    let mut table = Table::new("Statuses other than expected", columns);
-    for point in &run.points {
-        for seen in &point.unexpected {
-            table.push(vec![
-                point.position.to_string(),
-                seen.op.clone(),
-                status_text(seen.expected, seen.expected_name.as_deref()),
-                status_text(seen.actual, seen.actual_name.as_deref()),
-                count(Some(seen.count)),
-            ]);
-        }
-    }
-    table
+    let points = run.points.iter();
+    let all = points.flat_map(|point| point.unexpected.iter().map(move |it| (point, it)));
+    Rows::new("Statuses other than expected", all)
+        .figures("point", "", |(point, _)| point.position)
+        .text("op", |(_, it)| it.op.clone())
+        .figures("expected status", "", |(_, it)| {
+            status_text(it.expected, it.expected_name.as_deref())
+        })
+        .figures("seen", "", |(_, it)| status_text(it.actual, it.actual_name.as_deref()))
+        .figures("ops", "", |(_, it)| count(Some(it.count)))
+        .table()
 }
 
 /// Statuses from here on are codes of parts (NTSTATUS), which people write in hex.
@@ -85,8 +72,8 @@ pub(super) fn class_text(class: &str, unexpected: &[UnexpectedCount]) -> String 
     let Some(status) = class.strip_prefix("status:").and_then(|s| s.parse::<u32>().ok()) else {
         return class.to_owned();
     };
-    let seen = unexpected.iter().find(|seen| seen.actual == status);
-    let name = seen.and_then(|seen| seen.actual_name.as_deref());
+    let mismatch = unexpected.iter().find(|mismatch| mismatch.actual == status);
+    let name = mismatch.and_then(|mismatch| mismatch.actual_name.as_deref());
     format!("status:{}", status_text(status, name))
 }
 
@@ -102,12 +89,12 @@ mod tests {
 
     #[test]
     fn statuses_have_names_where_the_protocol_gives_them_and_large_ones_are_in_hex() {
-        let seen = UnexpectedCount {
+        let mismatch = UnexpectedCount {
             actual: 0xC000_0043,
             actual_name: Some("STATUS_SHARING_VIOLATION".to_owned()),
             ..UnexpectedCount::default()
         };
-        let class = |text: &str| class_text(text, std::slice::from_ref(&seen));
+        let class = |text: &str| class_text(text, std::slice::from_ref(&mismatch));
         assert_eq!(class("status:3221225539"), "status:STATUS_SHARING_VIOLATION");
         assert_eq!(class("status:3221225506"), "status:0xC0000022");
         assert_eq!(
@@ -129,7 +116,7 @@ mod tests {
             ErrorClass::Status(70),
             ErrorClass::Truncated,
             ErrorClass::Malformed,
-            ErrorClass::Surplus,
+            ErrorClass::TrailingBytes,
             ErrorClass::Length,
             ErrorClass::Corrupt,
             ErrorClass::Rejected,

@@ -1,19 +1,21 @@
 //! What a reader in a hurry must know: peak, response at it and below, what limits it, capacity.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 
 use super::capacity;
 use super::generation;
 use super::headline::{self, headline_point};
 use super::promises;
-use crate::text::{load, number};
+use crate::sentences::finding;
+use crate::text::{capitalised, load, number};
 
-/// In this order, each as far as it is known. A price, where one is known, comes last.
+/// In this order, each as far as known. A price, if any, comes last.
 pub(super) fn sentences(run: &RunResult) -> Vec<String> {
+    let lost = run.server_lost().map(|rule| capitalised(&format!("{}.", finding::cause(rule))));
     if run.points.is_empty() {
-        return Vec::new();
+        return lost.into_iter().collect();
     }
     let point = headline_point(run);
     let generated = [
@@ -21,7 +23,7 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
         point.and_then(generation::goodput_sentence),
     ];
     let promised = promises::sentence(run);
-    let all = [Some(peak(run))].into_iter().chain(generated);
+    let all = [lost, Some(peak(run))].into_iter().chain(generated);
     all.chain([promised, limit(run), capacity(run)]).flatten().collect()
 }
 
@@ -34,17 +36,18 @@ fn peak(run: &RunResult) -> String {
         Some(_) => "The server reached",
         None => "The curve reaches",
     };
-    let score = run.summary.score_note.as_ref().map(|_| match Stated::score(&run.summary) {
-        Some(score) => format!(" The score is {} tps.", number(Some(score.value))),
-        None => " There is no score.".to_owned(),
-    });
-    let (value, place, response) = (headline::value(run), place(run, point), response(point));
-    format!("{what} {value}{place}{response}.{}", score.unwrap_or_default())
+    let score =
+        run.summary.score_note.as_ref().map(|_| match ReportedFigure::score(&run.summary) {
+            Some(score) => format!(" The score is {} tps.", number(Some(score.value))),
+            None => " There is no score.".to_owned(),
+        });
+    let (value, load_text, response) = (headline::value(run), at_load(run, point), response(point));
+    format!("{what} {value}{load_text}{response}.{}", score.unwrap_or_default())
 }
 
-fn place(run: &RunResult, point: &PointResult) -> String {
+fn at_load(run: &RunResult, point: &PointResult) -> String {
     match run.axis.unit.as_str() {
-        // The load says what the figure says.
+        // The load already gives the figure.
         "ops/s" => String::new(),
         "clients" => format!(" at {}", load(point.requested, &run.axis)),
         "" => format!(" at {}", load(point.requested, &run.axis)),
@@ -54,15 +57,15 @@ fn place(run: &RunResult, point: &PointResult) -> String {
 
 fn response(point: &PointResult) -> String {
     let [median, p99] = [Figure::P50, Figure::P99]
-        .map(|which| Stated::response(point, which).map(|time| time.short_time_text()));
+        .map(|which| ReportedFigure::response(point, which).map(|time| time.short_time_text()));
     match (median, p99) {
         (Some(median), Some(p99)) => {
             format!(", with a response time of {median} at the median and {p99} at p99")
         }
         (Some(median), None) => format!(", with a response time of {median} at the median"),
         _ => {
-            let mean =
-                Stated::response(point, Figure::Mean).or(Stated::service(point, Figure::Mean));
+            let mean = ReportedFigure::response(point, Figure::Mean)
+                .or(ReportedFigure::service(point, Figure::Mean));
             mean.map(|mean| format!(", with a mean time of {}", mean.short_time_text()))
                 .unwrap_or_default()
         }

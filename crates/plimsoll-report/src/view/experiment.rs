@@ -1,19 +1,20 @@
-//! What the factors of an experiment do: sentences, a table of the combinations, one of the effects.
+//! What the factors of an experiment do: sentences, a table of the combinations, one of the
+//! effects.
 
-mod words;
+mod wording;
 
 use plimsoll_model::comparison::experiment::{
-    Basis, Cell, Effect, EffectClaim, Experiment, Missing, Setting,
+    Basis, Cell, Effect, EffectClaim, Experiment, Factor, Missing, Setting,
 };
 use plimsoll_model::comparison::{Comparison, GroupFigure};
-use plimsoll_model::units::whole_percent;
+use plimsoll_model::units::{grouped, whole_percent};
 use serde::Serialize;
 
 use super::ratios;
-use crate::table::{Mark, Table, figures, words as texts};
+use crate::table::{Mark, Rows, Table};
 use crate::text::ABSENT;
 
-pub(crate) use words::{cell as cell_name, level as level_name};
+pub(crate) use wording::{cell as cell_name, level as level_name};
 
 const NOTE: &str = "Means are geometric; those of a combination are as they would be over all \
     repeats. Effects are ratios to the first level of the factor. In brackets the 95 % interval: \
@@ -30,7 +31,7 @@ const HAND_NOTE: &str = "These intervals know the scatter of runs alone. What a 
 #[derive(Debug, Serialize)]
 pub(crate) struct ExperimentView {
     pub(crate) sentences: Vec<String>,
-    /// A combination with what became of its repeats.
+    /// A combination with the outcomes of its repeats.
     pub(crate) missing: Vec<(String, String)>,
     pub(crate) cells: Table,
     pub(crate) effects: Table,
@@ -41,12 +42,13 @@ pub(crate) struct ExperimentView {
 
 impl ExperimentView {
     pub(crate) fn new(comparison: &Comparison, it: &Experiment) -> Self {
-        let mut sentences: Vec<String> = words::response(it).into_iter().collect();
-        sentences.extend(words::effects(it));
-        sentences.extend(words::interaction(it));
-        sentences.extend(it.laws.iter().filter_map(|law| words::law(it, law)));
-        // Of two combinations the effect says it.
-        sentences.extend(words::best(it).filter(|_| it.cells.len() > 2));
+        let mut sentences: Vec<String> = wording::combinations_missing(it).into_iter().collect();
+        sentences.extend(wording::response(comparison, it));
+        sentences.extend(wording::effects(it));
+        sentences.extend(wording::interaction(it));
+        sentences.extend(it.laws.iter().filter_map(|law| wording::law(it, law)));
+        // For two combinations the effect is enough.
+        sentences.extend(wording::best(it).filter(|_| it.cells.len() > 2));
         Self {
             sentences,
             missing: missing(it),
@@ -88,86 +90,72 @@ pub(crate) fn factors(it: &Experiment) -> String {
 fn missing(it: &Experiment) -> Vec<(String, String)> {
     let of_cell = |cell: &Cell| {
         let name = cell_name(it, &cell.levels);
-        let text = |missing: &Missing| (name.clone(), words::missing(missing));
+        let text = |missing: &Missing| (name.clone(), wording::missing(missing));
         cell.missing.iter().map(text).collect::<Vec<_>>()
     };
     it.cells.iter().flat_map(of_cell).collect()
 }
 
 fn cells_table(comparison: &Comparison, it: &Experiment) -> Table {
-    let mut columns: Vec<_> = it.factors.iter().map(|factor| texts(&factor.name)).collect();
-    columns.extend([
-        figures(ratios::name(it.response.figure), ""),
-        figures("interval", ""),
-        figures("to the first", ""),
-        figures("runs", ""),
-    ]);
-    let place =
-        it.response.load.map(|load| format!(" at {}", plimsoll_model::units::grouped(load)));
-    let mut table =
-        Table::new(format!("Combinations of levels{}", place.unwrap_or_default()), columns);
-    for cell in &it.cells {
-        let levels = it.factors.iter().zip(&cell.levels);
-        let mut row: Vec<String> = levels
-            .map(|(factor, at)| {
-                let name = factor.levels.get(*at).map_or(ABSENT, |level| level.name.as_str());
-                factor.unit.as_ref().map_or(name.to_owned(), |unit| format!("{name} {unit}"))
-            })
-            .collect();
-        let value = |mean: f64, at_least: bool| {
-            let group = GroupFigure { mean: Some(mean), at_least, ..GroupFigure::default() };
-            ratios::value(comparison, it.response.figure, &group)
-        };
-        let absent = || ABSENT.to_owned();
-        let ends = cell.interval.map(|ends| ends.map(|end| value(end, false)));
-        row.extend([
-            cell.mean.map_or_else(absent, |mean| value(mean, cell.at_least)),
-            ends.map_or_else(absent, |[low, high]| format!("{low}–{high}")),
-            cell.ratio.map_or_else(absent, |ratio| format!("× {}", ratios::times(ratio, 2.0))),
-            match cell.missing.len() {
-                0 => cell.runs.to_string(),
-                missing => format!("{}, {missing} missing", cell.runs),
-            },
-        ]);
-        let mark = if cell.mean.is_some() { Mark::Sound } else { Mark::Invalid };
-        table.push_marked(row, mark);
-    }
-    table.without_empty_columns()
+    let at_load = it.response.load.map(|load| format!(" at {}", grouped(load)));
+    let caption = format!("Combinations of levels{}", at_load.unwrap_or_default());
+    let figure = it.response.figure;
+    let value = |mean: f64, at_least: bool| {
+        let group = GroupFigure { mean: Some(mean), at_least, ..GroupFigure::default() };
+        ratios::value(comparison, figure, &group)
+    };
+    let begin = Rows::new(caption, &it.cells).marked(|cell| match cell.mean {
+        Some(_) => Mark::Sound,
+        None => Mark::Invalid,
+    });
+    let all = it.factors.iter().enumerate().fold(begin, |rows, (number, factor)| {
+        rows.text(&factor.name, |cell| {
+            let level = cell.levels.get(number).and_then(|at| factor.levels.get(*at));
+            let name = level.map_or(ABSENT, |level| level.name.as_str());
+            factor.unit.as_ref().map_or(name.to_owned(), |unit| format!("{name} {unit}"))
+        })
+    });
+    all.figures(ratios::name(figure), "", |cell| cell.mean.map(|mean| value(mean, cell.at_least)))
+        .figures("interval", "", |cell| {
+            let [low, high] = cell.interval?.map(|end| value(end, false));
+            Some(format!("{low}–{high}"))
+        })
+        .figures("to the first", "", |cell| {
+            cell.ratio.map(|ratio| format!("× {}", ratios::times(ratio, 2.0)))
+        })
+        .figures("runs", "", |cell| match cell.missing.len() {
+            0 => cell.runs.to_string(),
+            missing => format!("{}, {missing} missing", cell.runs),
+        })
+        .table()
+        .without_empty_columns()
 }
 
 fn effects_table(it: &Experiment) -> Table {
-    let columns = vec![
-        texts("factor"),
-        texts("level"),
-        texts("against"),
-        texts("with"),
-        figures("ratio", ""),
-        figures("detectable", ""),
-        figures("efficiency", ""),
-        texts("rests on"),
-    ];
-    let mut table = Table::new("Effects of the levels", columns);
-    for effect in &it.effects {
-        let Some(factor) = it.factors.get(effect.factor) else { continue };
-        let name = |at: usize| factor.levels.get(at).map_or(ABSENT, |level| level.name.as_str());
-        let held = words::held(it, &effect.at);
-        let cells = vec![
-            factor.name.clone(),
-            name(effect.to).to_owned(),
-            name(effect.from).to_owned(),
-            match (held.is_empty(), it.factors.len()) {
-                (false, _) => held,
-                (true, 1) => ABSENT.to_owned(),
-                (true, _) => "the mean of all".to_owned(),
-            },
-            ratio(effect),
-            effect.detectable.map_or(ABSENT.to_owned(), |it| words::percent(it - 1.0)),
-            effect.efficiency.map_or(ABSENT.to_owned(), whole_percent),
-            basis(effect.basis).to_owned(),
-        ];
-        table.push(cells);
-    }
-    table.without_empty_columns()
+    let effects = it.effects.iter();
+    let effects = effects.filter_map(|effect| Some((effect, it.factors.get(effect.factor)?)));
+    let name = |factor: &Factor, at: usize| factor.levels.get(at).map(|level| level.name.clone());
+    Rows::new("Effects of the levels", effects)
+        .text("factor", |(_, factor)| factor.name.clone())
+        .text("level", |(effect, factor)| name(factor, effect.to))
+        .text("against", |(effect, factor)| name(factor, effect.from))
+        .text("with", |(effect, _)| {
+            let fixed = wording::fixed_levels(it, &effect.at);
+            match (fixed.is_empty(), effect.over.is_empty(), it.factors.len()) {
+                (false, ..) => Some(fixed),
+                (true, false, _) => Some(wording::averaged_levels(it, effect)),
+                (true, true, 1) => None,
+                (true, true, _) => Some("the mean of all".to_owned()),
+            }
+        })
+        .figures("ratio", "", |(effect, _)| ratio(effect))
+        .figures("detectable", "", |(effect, _)| {
+            effect.detectable.map(|ratio| wording::percent(ratio - 1.0))
+        })
+        .figures("efficiency", "", |(effect, _)| effect.efficiency.map(whole_percent))
+        .text("rests on", |(effect, _)| basis(effect.basis))
+        .table()
+        .without_empty_columns()
 }
 
 fn ratio(effect: &Effect) -> String {
@@ -177,7 +165,7 @@ fn ratio(effect: &Effect) -> String {
         (EffectClaim::AtLeast, _) => format!("at least {text}"),
         (EffectClaim::AtMost, _) => format!("at most {text}"),
         (EffectClaim::Open, _) => ABSENT.to_owned(),
-        (_, Some(interval)) => format!("{text} ({})", words::range(interval)),
+        (_, Some(interval)) => format!("{text} ({})", wording::range(interval)),
         (_, None) => text,
     }
 }

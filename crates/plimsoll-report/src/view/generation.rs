@@ -4,15 +4,15 @@
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::goodput::Goodput;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{
     CountSummary, Endpoints, EndpointsPoint, Generation, PointResult, RegionName, RunResult,
     SteadyVerdict, Wanting,
 };
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{Nanos, grouped};
 use serde::Serialize;
 
-use crate::table::{Filled, Table, figures, filled, table_of, words};
+use crate::table::{Rows, Table};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
 
 /// How the two definitions of a time per output token differ, and who counts tokens.
@@ -20,7 +20,7 @@ const NOTE: &str = "Times run from the instant at which a request was due. Time 
     with the first chunk that holds output of any kind, reasoning and calls of tools too. Time per \
     output token is vLLM's: (last chunk − first chunk) / (tokens − 1); MLPerf's divides by the tokens \
     after the first chunk. Tokens are counted by the server (usage).";
-/// Where no answer said its tokens.
+/// Where no answer reported its tokens.
 const UNCOUNTED_NOTE: &str = "The server did not say how many tokens its answers have, so there are \
     chunks and characters a second, and no tokens.";
 /// What the rules of MLPerf Endpoints are here.
@@ -29,7 +29,7 @@ const ENDPOINTS_NOTE: &str = "This is no MLPerf result: MLCommons' own client, d
     Endpoints; equal parts of the window take the place of passes over a data set, and tokens are \
     those that the server counts.";
 
-/// All that is said of the answers of a run.
+/// All that a report shows of the answers of a run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct GenerationView {
     /// Times within answers, by load point.
@@ -65,34 +65,23 @@ pub(super) fn view(run: &RunResult) -> GenerationView {
     }
 }
 
-/// Position and load of a point.
-fn begin<'a>(run: &'a RunResult) -> Vec<Filled<'a>> {
-    vec![
-        filled(figures("point", ""), |p| p.position.to_string()),
-        filled(figures(&run.axis.name, unit_of(run)), |p| number(Some(p.requested))),
-    ]
-}
-
-fn unit_of(run: &RunResult) -> &str {
-    if run.axis.unit == run.axis.name { "" } else { &run.axis.unit }
-}
-
-/// A table of the points that have what it shows.
-fn table_with(
-    run: &RunResult,
+/// Position and load of each point that has what the table shows.
+fn rows<'r>(
+    run: &'r RunResult,
     caption: &str,
-    columns: Vec<Filled<'_>>,
     has: fn(&PointResult) -> bool,
-) -> Table {
-    let points = run.points.iter().filter(|point| has(point));
-    table_of(points, columns, caption).without_empty_columns()
+) -> Rows<&'r PointResult> {
+    let unit = if run.axis.unit == run.axis.name { "" } else { &run.axis.unit };
+    Rows::of_points(caption, run.points.iter().filter(|point| has(point)))
+        .figures("point", "", |p| p.position)
+        .figures(&run.axis.name, unit, |p| number(Some(p.requested)))
 }
 
 fn has_generation(point: &PointResult) -> bool {
     point.generation.is_some()
 }
 
-/// What of which time, and what its column is called.
+/// Figure of each time, and the name of its column.
 const TIMES: [(StreamFigure, Figure, &str); 13] = [
     (StreamFigure::FirstByte, Figure::P90, "first byte p90"),
     (StreamFigure::FirstOutput, Figure::P50, "first output p50"),
@@ -111,36 +100,33 @@ const TIMES: [(StreamFigure, Figure, &str); 13] = [
 
 fn times_table(run: &RunResult) -> Table {
     let largest = |of: StreamFigure| {
-        let p50 = |p: &PointResult| Stated::stream(p, of, Figure::P50).map(|it| it.value);
+        let p50 = |p: &PointResult| ReportedFigure::stream(p, of, Figure::P50).map(|it| it.value);
         run.points.iter().filter_map(p50).fold(1e6, f64::max)
     };
     let visible = run.points.iter().any(|point| {
-        let at = |of| Stated::stream(point, of, Figure::P90).map(|it| it.value);
+        let at = |of| ReportedFigure::stream(point, of, Figure::P90).map(|it| it.value);
         at(StreamFigure::FirstVisible) != at(StreamFigure::FirstOutput)
     });
     let shown = |of: StreamFigure| of != StreamFigure::FirstVisible || visible;
-    let column = |(of, figure, name): (StreamFigure, Figure, &str)| {
+    let caption = "Times within answers, with their uncertainty intervals";
+    let times = TIMES.into_iter().filter(|(of, ..)| shown(*of));
+    let all = times.fold(rows(run, caption, has_generation), |rows, (of, figure, name)| {
         let unit = TimeUnit::for_largest(largest(of));
-        filled(figures(name, unit.name()), move |p| unit.stated(Stated::stream(p, of, figure)))
-    };
-    let mut columns = begin(run);
-    columns.extend(TIMES.into_iter().filter(|(of, ..)| shown(*of)).map(column));
-    table_with(
-        run,
-        "Times within answers, with their uncertainty intervals",
-        columns,
-        has_generation,
-    )
+        rows.figures(name, unit.name(), |p| unit.figure_text(ReportedFigure::stream(p, of, figure)))
+    });
+    all.table().without_empty_columns()
 }
 
 type CountOf = fn(&Generation) -> u64;
 
 /// What is wrong with the tokens of answers; shown where any has it.
-const COUNTS: [(&str, CountOf); 4] = [
+const COUNTS: [(&str, CountOf); 6] = [
     ("without usage", |it| it.uncounted_requests),
     ("usage cannot be right", |it| it.mismatched_requests),
+    ("usage contradicts itself", |it| it.contradictory_requests),
     ("first chunk estimated", |it| it.estimated_first_chunks),
     ("shorter than asked for", |it| it.cut_short_requests),
+    ("chunks of failed answers", |it| it.failed_chunks),
 ];
 
 fn counted(run: &RunResult, of: CountOf) -> bool {
@@ -148,28 +134,30 @@ fn counted(run: &RunResult, of: CountOf) -> bool {
 }
 
 fn output_table(run: &RunResult) -> Table {
-    fn of(cell: fn(&Generation) -> String) -> impl Fn(&PointResult) -> String {
-        move |point| point.generation.as_ref().map_or_else(|| ABSENT.to_owned(), cell)
+    fn cell<'a>(
+        cell: impl Fn(&Generation) -> String + 'a,
+    ) -> impl Fn(&&PointResult) -> Option<String> + 'a {
+        move |point| point.generation.as_ref().map(&cell)
     }
-    let mut columns = begin(run);
-    columns.extend([
-        filled(figures("output tokens/s", ""), |p| {
-            Stated::tokens_per_s(p).map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
-        }),
-        filled(figures("by its own counter", ""), of(|it| rate(it.server_output_tokens_per_s))),
-        filled(figures("a user, mean", "tokens/s"), of(|it| rate(it.tokens_per_s_per_user))),
-        filled(figures("a user, MLPerf", "tokens/s"), of(|it| rate(it.tps_per_user))),
-        filled(figures("chunks/s", ""), of(|it| number(it.chunks_per_s.map(f64::round)))),
-        filled(figures("characters/s", ""), of(|it| number(it.characters_per_s.map(f64::round)))),
-        filled(figures("prompt tokens, mean", ""), of(|it| mean(it.prompt_tokens))),
-        filled(figures("output tokens, mean", ""), of(|it| mean(it.output_tokens))),
-        filled(figures("p90", ""), of(|it| count(it.output_tokens.and_then(|it| it.p90)))),
-        filled(figures("prompt cached", ""), of(|it| percent(it.cached_prompt_ratio))),
-    ]);
-    columns.extend(COUNTS.iter().filter(|(_, of)| counted(run, *of)).map(|(name, of)| {
-        filled(figures(name, ""), move |p| count(p.generation.as_ref().map(of)))
-    }));
-    table_with(run, "Output within the window", columns, has_generation)
+    let whole = |value: Option<f64>| number(value.map(f64::round));
+    let all = rows(run, "Output within the window", has_generation)
+        .figures("output tokens/s", "", |p| {
+            ReportedFigure::tokens_per_s(p).map(|rate| rate.rate_text())
+        })
+        .figures("by its own counter", "", cell(|it| rate(it.server_output_tokens_per_s)))
+        .figures("a user, mean", "tokens/s", cell(|it| rate(it.tokens_per_s_per_user)))
+        .figures("a user, MLPerf", "tokens/s", cell(|it| rate(it.tps_per_user)))
+        .figures("chunks/s", "", cell(|it| whole(it.chunks_per_s)))
+        .figures("characters/s", "", cell(|it| whole(it.characters_per_s)))
+        .figures("prompt tokens, mean", "", cell(|it| mean(it.prompt_tokens)))
+        .figures("output tokens, mean", "", cell(|it| mean(it.output_tokens)))
+        .figures("p90", "", cell(|it| count(it.output_tokens.and_then(|it| it.p90))))
+        .figures("prompt cached", "", cell(|it| percent(it.cached_prompt_ratio)));
+    let counts = COUNTS.iter().filter(|(_, of)| counted(run, *of));
+    let all = counts.fold(all, |rows, (name, of)| {
+        rows.figures(name, "", cell(|generation| count(Some(of(generation)))))
+    });
+    all.table().without_empty_columns()
 }
 
 fn rate(value: Option<f64>) -> String {
@@ -184,23 +172,20 @@ fn goodput_table(run: &RunResult) -> Table {
     let limits = run.points.iter().find_map(|point| Some(limits_text(point.goodput.as_ref()?)));
     let Some(limits) = limits else { return Table::default() };
     let caption = format!("Goodput: ops that ended well within {limits}, of all that were due");
-    let share = |p: &PointResult| {
-        let Some(stated) = Stated::goodput(p) else { return ABSENT.to_owned() };
-        let in_percent = |ratio: f64| three_digits(ratio * 100.0);
-        let interval = stated
-            .interval
-            .map(|[low, high]| format!("\u{a0}({}–{})", in_percent(low), in_percent(high)));
-        format!("{}{}", in_percent(stated.value), interval.unwrap_or_default())
-    };
-    let rate = |p: &PointResult| {
-        let goodput = p.goodput.as_ref();
-        let stated = goodput.and_then(|it| Some(Stated::new(it.per_s?, it.interval_per_s)));
-        stated.map_or_else(|| ABSENT.to_owned(), |rate| rate.rate_text())
-    };
-    let mut columns = begin(run);
-    columns.push(filled(figures("goodput", "%"), share));
-    columns.push(filled(figures("good ops/s", ""), rate));
-    table_with(run, &caption, columns, |point| point.goodput.is_some())
+    let percent = |ratio: f64| three_digits(ratio * 100.0);
+    rows(run, &caption, |point| point.goodput.is_some())
+        .figures("goodput", "%", |p| {
+            let reported = ReportedFigure::goodput(p)?;
+            let ends = reported.interval.map(|ends| ends.map(percent));
+            let interval = ends.map(|[low, high]| format!("\u{a0}({low}–{high})"));
+            Some(format!("{}{}", percent(reported.value), interval.unwrap_or_default()))
+        })
+        .figures("good ops/s", "", |p| {
+            let goodput = p.goodput.as_ref()?;
+            Some(ReportedFigure::new(goodput.per_s?, goodput.interval_per_s).rate_text())
+        })
+        .table()
+        .without_empty_columns()
 }
 
 /// `first_output < 500ms, tpot < 50ms`.
@@ -211,12 +196,15 @@ fn limits_text(goodput: &Goodput) -> String {
 /// What the users of a load point got.
 pub(super) fn sentence(run: &RunResult, point: &PointResult) -> Option<String> {
     let generation = point.generation.as_ref()?;
-    let place = load(point.requested, &run.axis);
-    let text = |of, figure| Stated::stream(point, of, figure).map(|it| it.short_time_text());
-    let mut said = vec![match Stated::tokens_per_s(point) {
-        Some(rate) => format!("At {place} it generated {} output tokens/s", grouped(rate.value)),
+    let load_text = load(point.requested, &run.axis);
+    let text =
+        |of, figure| ReportedFigure::stream(point, of, figure).map(|it| it.short_time_text());
+    let mut parts = vec![match ReportedFigure::tokens_per_s(point) {
+        Some(rate) => {
+            format!("At {load_text} it generated {} output tokens/s", grouped(rate.value))
+        }
         None => format!(
-            "At {place} it sent {} chunks/s with output (its answers do not say their tokens)",
+            "At {load_text} it sent {} chunks/s with output (its answers do not say their tokens)",
             number(generation.chunks_per_s.map(f64::round))
         ),
     }];
@@ -230,8 +218,8 @@ pub(super) fn sentence(run: &RunResult, point: &PointResult) -> Option<String> {
             _ => text(of, Figure::Mean).map(|mean| format!("{name} was {mean} on average")),
         }
     };
-    said.extend([StreamFigure::FirstOutput, StreamFigure::Tpot].into_iter().filter_map(two));
-    Some(format!("{}.", said.join("; ")))
+    parts.extend([StreamFigure::FirstOutput, StreamFigure::Tpot].into_iter().filter_map(two));
+    Some(format!("{}.", parts.join("; ")))
 }
 
 /// What part of its ops was good.
@@ -248,69 +236,52 @@ pub(super) fn large_figures(point: &PointResult) -> Vec<(String, String, String)
         return Vec::new();
     }
     let of = |figure: StreamFigure| {
-        let at = |(name, which)| Some((name, Stated::stream(point, figure, which)?));
-        // A sample too small for the one may tell the other.
-        let known = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
-        let (name, stated) = known.into_iter().find_map(at)?;
-        let (value, unit) = stated.time_parts();
+        let at = |(name, which)| Some((name, ReportedFigure::stream(point, figure, which)?));
+        // A sample too small for the one may be enough for the other.
+        let candidates = [("p90", Figure::P90), ("p50", Figure::P50), ("mean", Figure::Mean)];
+        let (name, reported) = candidates.into_iter().find_map(at)?;
+        let (value, unit) = reported.time_parts();
         Some((format!("{} {name}", figure.title()), value, unit))
     };
-    let tokens = Stated::tokens_per_s(point).map(|rate| {
-        let interval = rate.rate_interval_text();
-        let unit = interval.map_or_else(String::new, |text| format!("({text})"));
+    let tokens = ReportedFigure::tokens_per_s(point).map(|rate| {
+        let unit = rate.rate_interval_text().map_or_else(String::new, |text| format!("({text})"));
         ("output tokens/s".to_owned(), grouped(rate.value), unit)
     });
     let times = [StreamFigure::FirstOutput, StreamFigure::Tpot].into_iter().filter_map(of);
     tokens.into_iter().chain(times).collect()
 }
 
-fn endpoints(found: &Endpoints) -> EndpointsView {
-    let mut table = Table::new(
-        "Load points by the rules of MLPerf Endpoints",
-        vec![
-            figures("point", ""),
-            figures("concurrency", ""),
-            words("region"),
-            figures("system_tps", ""),
-            figures("tps_per_user", ""),
-            figures("ttft p90", ""),
-            figures("tpot p90", ""),
-            figures("tpot p90, early stopping", ""),
-            words("steady window"),
-        ],
-    );
-    for point in &found.points {
-        table.push(vec![
-            point.position.to_string(),
-            grouped(f64::from(point.concurrency)),
-            point.region.map_or_else(|| ABSENT.to_owned(), |name| name.as_str().to_owned()),
-            rate(point.system_tps),
-            rate(point.tps_per_user),
-            time(point.ttft_p90_ns),
-            time(point.tpot_p90_ns),
-            time(point.tpot_p90_early_ns),
-            steady_text(point),
-        ]);
-    }
-    EndpointsView { lead: lead(found), points: table, note: ENDPOINTS_NOTE }
+fn endpoints(endpoints: &Endpoints) -> EndpointsView {
+    let points = Rows::new("Load points by the rules of MLPerf Endpoints", &endpoints.points)
+        .figures("point", "", |p| p.position)
+        .figures("concurrency", "", |p| grouped(f64::from(p.concurrency)))
+        .text("region", |p| p.region.map(RegionName::as_str))
+        .figures("system_tps", "", |p| rate(p.system_tps))
+        .figures("tps_per_user", "", |p| rate(p.tps_per_user))
+        .figures("ttft p90", "", |p| time(p.ttft_p90_ns))
+        .figures("tpot p90", "", |p| time(p.tpot_p90_ns))
+        .figures("tpot p90, early stopping", "", |p| time(p.tpot_p90_early_ns))
+        .text("steady window", |p| steady_text(p))
+        .table();
+    EndpointsView { lead: lead(endpoints), points, note: ENDPOINTS_NOTE }
 }
 
-fn lead(found: &Endpoints) -> String {
-    let bounds = found.regions.iter().filter(|region| region.name != RegionName::UltraLow);
+fn lead(endpoints: &Endpoints) -> String {
+    let bounds = endpoints.regions.iter().filter(|region| region.name != RegionName::UltraLow);
     let bounds = bounds
         .filter(|region| region.from <= region.to)
         .map(|region| format!("{} {}–{}", region.name.as_str(), region.from, region.to));
     let bounds: Vec<String> = bounds.collect();
     let regions = format!(
         "Regions between {} and {} streams: {}.",
-        found.c_min,
-        found.c_max,
+        endpoints.c_min,
+        endpoints.c_max,
         bounds.join(", ")
     );
-    let wanting: Vec<String> = found.wanting.iter().map(wanting_text).collect();
+    let wanting: Vec<String> = endpoints.wanting.iter().map(wanting_text).collect();
     match wanting.is_empty() {
-        true => format!("{regions} The ladder has all the points that the rules want."),
-        false => format!("{regions} The rules want besides: {}.", wanting.join("; ")),
+        true => format!("{regions} The ladder has all the points that the rules require."),
+        false => format!("{regions} The rules also require: {}.", wanting.join("; ")),
     }
 }
 

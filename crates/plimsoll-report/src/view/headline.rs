@@ -2,8 +2,8 @@
 
 use plimsoll_model::capacity::Figure as TimeFigure;
 use plimsoll_model::event::Bound;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult, Uncertainty};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, grouped, time_unit};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::generation;
 use super::moved::{mbit_per_s, metric, ops_unit};
 use super::points::{CENSORED_NOTE, not_counted_word};
-use crate::table::{self, Mark, Table, words};
+use crate::table::{Mark, Rows, Table};
 use crate::text::{ABSENT, load, number, three_digits};
 
 /// Said where no load point earned a value.
@@ -21,13 +21,13 @@ pub(super) const NONE: &str = "none";
 const OVERALL_NOTE: &str = " Overall response is the mean service time averaged over all \
     throughputs from zero to the peak, so it is lower than the times at the peak: the area under \
     mean service time over achieved throughput, with a point (0, 0) added, divided by the peak.";
-/// Of the second one, where it is shown.
+/// Note on the second one, where it is shown.
 const SPAN_NOTE: &str = " Span: the same from the first load point on, not from zero.";
 
-/// Why a percentile is a range.
-const ALONE_NOTE: &str = " A range is the 95 % interval of that figure, not the spread of requests; \
-    where it is wide, it stands alone.";
-/// Of the score of a mix and of a ladder; how it is made is in its label.
+/// Said where an interval is wide enough to be taken for the spread of requests.
+const WIDE_NOTE: &str =
+    " The range behind a figure is its 95 % interval, not the spread of requests.";
+/// Unit of the score of a mix and of a ladder; its label explains the formula.
 const SCORE_UNIT: &str = "tps";
 
 /// One large figure with its name.
@@ -67,12 +67,12 @@ pub(super) fn value(run: &RunResult) -> String {
 /// A value of the headline in the unit that is shown, which is not that of the files for bytes.
 fn shown(run: &RunResult, value: f64) -> (String, String) {
     match value.is_finite() {
-        true => Stated::new(value, None).throughput_parts(&run.summary.unit),
+        true => ReportedFigure::new(value, None).throughput_parts(&run.summary.unit),
         false => (ABSENT.to_owned(), run.summary.unit.clone()),
     }
 }
 
-/// The headline figure, which may be no more than what was asked of the server.
+/// The headline figure, which may be no more than the requested load.
 fn bounded(run: &RunResult, value: String) -> String {
     match run.summary.bound {
         Bound::Exact => value,
@@ -82,7 +82,7 @@ fn bounded(run: &RunResult, value: String) -> String {
 
 /// Its unit, with its interval where that is wider than the rounding.
 fn main_unit(run: &RunResult) -> String {
-    let Some(value) = Stated::headline(&run.summary) else { return String::new() };
+    let Some(value) = ReportedFigure::headline(&run.summary) else { return String::new() };
     let (_, unit) = shown(run, value.value);
     match value.throughput_interval_text(&run.summary.unit) {
         // A bound has no interval of its own.
@@ -138,33 +138,33 @@ pub(super) fn figures(run: &RunResult) -> (Vec<Figure>, String) {
 /// Response times with their intervals; of a curve from elsewhere the means it gives.
 fn times(point: &PointResult) -> Vec<Figure> {
     if point.response_ns.is_none() {
-        let mean = Stated::service(point, TimeFigure::Mean);
-        return mean.map(|mean| stated_figure("mean service time", mean)).into_iter().collect();
+        let mean = ReportedFigure::service(point, TimeFigure::Mean);
+        return mean.map(|mean| headline_figure("mean service time", mean)).into_iter().collect();
     }
     let percentiles =
         [("p50", TimeFigure::P50), ("p95", TimeFigure::P95), ("p99", TimeFigure::P99)];
     let percentiles = percentiles.map(|(name, which)| {
         let label = format!("response {name}");
-        match Stated::response(point, which) {
-            Some(stated) => stated_figure(&label, stated),
+        match ReportedFigure::response(point, which) {
+            Some(reported) => headline_figure(&label, reported),
             None => figure(&label, ABSENT.to_owned()),
         }
     });
     percentiles.into()
 }
 
-fn stated_figure(label: &str, stated: Stated) -> Figure {
-    let (value, unit) = stated.time_parts();
+fn headline_figure(label: &str, reported: ReportedFigure) -> Figure {
+    let (value, unit) = reported.time_parts();
     Figure { label: label.to_owned(), value, unit, main: false }
 }
 
 /// The overall score of suites that have one; it comes before the peak.
 fn score(run: &RunResult) -> Option<Figure> {
     let note = run.summary.score_note.as_ref()?;
-    let stated = Stated::score(&run.summary);
-    let value = stated.map_or_else(|| NONE.to_owned(), |score| number(Some(score.value)));
-    let interval = stated.and_then(|score| score.rate_interval_text());
-    let unit = match (stated, interval) {
+    let reported = ReportedFigure::score(&run.summary);
+    let value = reported.map_or_else(|| NONE.to_owned(), |score| number(Some(score.value)));
+    let interval = reported.and_then(|score| score.rate_interval_text());
+    let unit = match (reported, interval) {
         (None, _) => String::new(),
         (Some(_), None) => SCORE_UNIT.to_owned(),
         (Some(_), Some(interval)) => format!("{SCORE_UNIT} ({interval})"),
@@ -176,7 +176,7 @@ fn score(run: &RunResult) -> Option<Figure> {
     Some(Figure { label, value, unit, main: true })
 }
 
-/// Suites that cap the response time publish the overall one beside the peak, and a curve from
+/// Suites that cap the response time publish the overall one with the peak, and a curve from
 /// elsewhere is analysed for its sake.
 fn overall_is_a_result(run: &RunResult) -> bool {
     run.suite.as_ref().is_none_or(|suite| suite.response_cap_ms.is_some())
@@ -184,12 +184,12 @@ fn overall_is_a_result(run: &RunResult) -> bool {
 
 /// Overall response time by both definitions, as far as the points give it.
 fn overall(run: &RunResult) -> Vec<Figure> {
-    let stated = |of| Stated::overall(&run.summary, of);
+    let overall_time = |of| ReportedFigure::overall(&run.summary, of);
     let figures = [
-        ("overall response", stated(|overall| overall.origin)),
-        ("overall response, span", stated(|overall| overall.span)),
+        ("overall response", overall_time(|overall| overall.origin)),
+        ("overall response, span", overall_time(|overall| overall.span)),
     ];
-    figures.into_iter().filter_map(|(label, time)| Some(stated_figure(label, time?))).collect()
+    figures.into_iter().filter_map(|(label, time)| Some(headline_figure(label, time?))).collect()
 }
 
 fn figure(label: &str, text: String) -> Figure {
@@ -204,17 +204,18 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     let Some(point) = point else {
         return "No load point was finished, so there are no figures.".to_owned();
     };
-    let place = format!("load point {} ({})", point.position, load(point.requested, &run.axis));
-    let mut note = match Mark::of(point) {
-        Mark::Sound => format!("The response times are those of {place}."),
+    let point_text =
+        format!("load point {} ({})", point.position, load(point.requested, &run.axis));
+    let mut note = match Mark::of_point(point) {
+        Mark::Sound => format!("The response times are those of {point_text}."),
         Mark::NotCounted => {
             let why = point.not_counted.map_or("left out", not_counted_word);
             format!(
-                "No load point counts. The times are those of {place}, which is not counted: {why}."
+                "No load point counts. The times are those of {point_text}, which is not counted: {why}."
             )
         }
         Mark::Invalid => {
-            format!("No load point counts. The times are those of {place}, which is invalid.")
+            format!("No load point counts. The times are those of {point_text}, which is invalid.")
         }
     };
     if point.response_ns.is_some_and(|t| t.p50.is_none() || t.p95.is_none() || t.p99.is_none()) {
@@ -223,8 +224,8 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     if point.censored.is_some() {
         note.push_str(&format!(" {CENSORED_NOTE}"));
     }
-    if percentiles_alone(point) {
-        note.push_str(ALONE_NOTE);
+    if has_wide_interval(point) {
+        note.push_str(WIDE_NOTE);
     }
     if run.summary.overall_response_ms.origin.is_some() {
         note.push_str(OVERALL_NOTE);
@@ -235,10 +236,10 @@ fn note(run: &RunResult, point: Option<&PointResult>) -> String {
     note
 }
 
-fn percentiles_alone(point: &PointResult) -> bool {
+fn has_wide_interval(point: &PointResult) -> bool {
     let shown = [TimeFigure::P50, TimeFigure::P95, TimeFigure::P99]
-        .map(|which| Stated::response(point, which));
-    shown.into_iter().flatten().any(|stated| stated.alone().is_some())
+        .map(|which| ReportedFigure::response(point, which));
+    shown.into_iter().flatten().any(|reported| reported.wide_ratio().is_some())
 }
 
 /// The measured window, when all points agree on it; else its range.
@@ -258,48 +259,43 @@ pub(super) const BUDGET_NOTE: &str = "Each column says how far the truth may lie
     load lie apart. Sample and other runs add up as squares do. Histogram: half a step of the scale \
     the times are counted on.";
 
-/// One figure a row, of the point the headline speaks of; empty where nothing is known.
+/// One figure a row, of the headline's point; empty where unknown.
 pub(super) fn budget_table(run: &RunResult) -> Table {
     let Some(point) = headline_point(run) else { return Table::default() };
-    let mut table = Table::new(
-        format!("What the uncertainty intervals of load point {} are made of", point.position),
-        vec![
-            words("figure"),
-            table::figures("measured", ""),
-            table::figures("generator", ""),
-            table::figures("sample below", ""),
-            table::figures("sample above", ""),
-            table::figures("other runs", ""),
-            table::figures("histogram", ""),
-        ],
-    );
-    for (key, parts) in &point.uncertainty {
-        table.push(budget_row(key, parts));
-    }
-    table
+    let caption =
+        format!("What the uncertainty intervals of load point {} are made of", point.position);
+    Rows::new(caption, &point.uncertainty)
+        .text("figure", |(key, _)| {
+            key.trim_end_matches("_ns").trim_end_matches("_ops_per_s").replace('_', " ")
+        })
+        .figures("measured", "", |(key, parts)| match is_time(key) {
+            true => {
+                let unit = time_unit(parts.value).1;
+                format!("{}\u{a0}{unit}", budget_text(key, parts, "", parts.value))
+            }
+            false => format!("{}\u{a0}ops/s", grouped(parts.value)),
+        })
+        .figures("generator", "", |(key, parts)| {
+            // A late generator makes times longer and a closed loop's throughput smaller.
+            let sign = if is_time(key) { "−" } else { "+" };
+            budget_text(key, parts, sign, parts.generator)
+        })
+        .figures("sample below", "", |(key, it)| budget_text(key, it, "−", it.sample_below))
+        .figures("sample above", "", |(key, it)| budget_text(key, it, "+", it.sample_above))
+        .figures("other runs", "", |(key, it)| budget_text(key, it, "±", it.other_runs))
+        .figures("histogram", "", |(key, it)| budget_text(key, it, "±", it.resolution))
+        .table()
 }
 
-fn budget_row(key: &str, parts: &Uncertainty) -> Vec<String> {
-    let name = key.trim_end_matches("_ns").trim_end_matches("_ops_per_s").replace('_', " ");
-    let is_time = key.ends_with("_ns");
-    // A late generator makes times longer and a closed loop's throughput smaller.
-    let generator = if is_time { "−" } else { "+" };
-    let (unit_size, unit) = if is_time { time_unit(parts.value) } else { (1.0, "ops/s") };
-    let text = |sign: &str, value: f64| match value {
+fn is_time(key: &str) -> bool {
+    key.ends_with("_ns")
+}
+
+/// In the unit of the measured value.
+fn budget_text(key: &str, parts: &Uncertainty, sign: &str, value: f64) -> String {
+    let unit_size = if is_time(key) { time_unit(parts.value).0 } else { 1.0 };
+    match value {
         0.0 => "0".to_owned(),
         _ => format!("{sign}{}", three_digits(value / unit_size)),
-    };
-    let measured = match is_time {
-        true => text("", parts.value),
-        false => grouped(parts.value),
-    };
-    vec![
-        name,
-        format!("{measured}\u{a0}{unit}"),
-        text(generator, parts.generator),
-        text("−", parts.sample_below),
-        text("+", parts.sample_above),
-        text("±", parts.other_runs),
-        text("±", parts.resolution),
-    ]
+    }
 }

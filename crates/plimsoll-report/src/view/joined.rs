@@ -1,5 +1,5 @@
-//! Speed and cost in one sentence: *b, compared with a, is 12 % faster at 9 % less CPU per op; disks
-//! 25 % busier.*
+//! Speed and cost in one sentence: *b, compared with a, is 12 % faster at 9 % less CPU per op;
+//! disks 25 % busier.*
 
 use plimsoll_model::comparison::{Claim, Comparison, FigureRow, Ratio, RatioFigure};
 use plimsoll_model::cost::CostFigure;
@@ -9,10 +9,10 @@ use super::ratios::{percent_off, two_sided};
 
 /// From here on a factor is plainer than a percentage.
 const FACTOR_MIN: f64 = 2.0;
-/// Of too few runs only what lies further from 1 is worth a word.
+/// With too few runs, only a ratio further from 1 is worth mentioning.
 const WORTH_SAYING_RATIO: f64 = 0.05;
 
-/// `None` where no cost is known of both.
+/// `None` where no cost is known for both.
 pub(crate) fn joined(comparison: &Comparison, index: usize) -> Option<String> {
     let load = comparison.load_of_costs()?;
     let at = |figure| {
@@ -27,8 +27,12 @@ pub(crate) fn joined(comparison: &Comparison, index: usize) -> Option<String> {
         worth_saying(it).then(|| changed(figure, row, index))?
     });
     let others: Vec<String> = others.collect();
-    let speed = comparison.figures.iter().filter(|row| row.figure.is_headline());
-    let speed = speed.filter_map(|row| speed_words(row.figure, row.ratios.get(index)?)).next();
+    // Without a known peak, the highest rate of saturated servers.
+    let is_speed =
+        |row: &&FigureRow| row.figure.is_headline() || row.figure == RatioFigure::PeakOpsPerS;
+    let speed = comparison.figures.iter().filter(is_speed);
+    let headline = speed.clone().filter(|row| row.figure.is_headline());
+    let speed = headline.chain(speed).find_map(|row| speed_text(row, index));
     let joins = of_cpu.is_some() && speed.is_some();
     if !joins && others.is_empty() && !of_cpu.is_some_and(worth_saying) {
         return None;
@@ -37,7 +41,7 @@ pub(crate) fn joined(comparison: &Comparison, index: usize) -> Option<String> {
     let lead = [speed, cpu].into_iter().flatten().collect::<Vec<_>>().join(" at ");
     let parts: Vec<String> =
         [lead, others.join(", ")].into_iter().filter(|part| !part.is_empty()).collect();
-    let [first, other] = [0, index + 1].map(|group| &comparison.groups[group].label);
+    let [first, other] = [0, index + 1].map(|group| comparison.groups[group].name());
     let unit = match comparison.axis.unit.as_str() {
         "" => String::new(),
         unit => format!(" {unit}"),
@@ -61,16 +65,21 @@ fn worth_saying(it: &Ratio) -> bool {
     }
 }
 
-fn speed_words(figure: RatioFigure, it: &Ratio) -> Option<String> {
+fn speed_text(row: &FigureRow, index: usize) -> Option<String> {
+    let it = row.ratios.get(index)?;
     let ratio = it.ratio?;
-    let (more, less, factor) = match figure {
+    let is_bound = row.groups[0].at_least || row.groups[index + 1].at_least;
+    let least = if is_bound { "at least " } else { "" };
+    let (more, less, factor) = match row.figure {
         RatioFigure::Score => ("higher score", "lower score", "times the score"),
         RatioFigure::Capacity => ("more capacity", "less capacity", "times the capacity"),
         _ => ("faster", "slower", "times as fast"),
     };
     Some(match it.claim {
-        Claim::Differs | Claim::TooFewRuns => off(ratio, [more, less, factor]),
-        Claim::AtLeast => "the peak is not known".to_owned(),
+        Claim::Differs | Claim::TooFewRuns => {
+            format!("{least}{}", off(ratio, [more, less, factor]))
+        }
+        Claim::AtLeast => return None,
         _ => "no difference in speed seen".to_owned(),
     })
 }
@@ -89,7 +98,7 @@ fn cpu(it: &Ratio) -> Option<String> {
     })
 }
 
-/// What is said of a figure that is not the same in both.
+/// The text for a figure that differs between the two.
 fn changed(figure: CostFigure, row: &FigureRow, index: usize) -> Option<String> {
     let ratio = row.ratios.get(index)?.ratio?;
     let [before, after] = [0, index + 1].map(|group| row.groups.get(group)?.mean);

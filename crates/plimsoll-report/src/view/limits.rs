@@ -1,32 +1,33 @@
-//! What held each load point back, and the use of resources.
+//! What limited each load point, and the use of resources.
 
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::{Evidence, Limit, LimitKind};
-use plimsoll_model::result::{PointResult, RunResult};
+use plimsoll_model::result::{AgentResult, PointResult, RunResult};
 
-use super::names::words_for;
-use crate::table::{Mark, Table, figures, words};
-use crate::text::{ABSENT, ResourceUnit, load, number};
+use super::names::display_name;
+use crate::sentences;
+use crate::table::{Mark, Rows, Table};
+use crate::text::{ResourceUnit, load, number};
 
-/// Kind and place of what held a load point back, with what held it back as much: `disk: vda and
-/// network: eth0`. A point that was not held back is *not saturated*.
+/// Kind and location of a load point's limit, with others reached at the same load: `disk: vda and
+/// network: eth0`. A point without a limit is *not saturated*.
 pub fn limit_name(limit: &Limit) -> String {
     let all: Vec<_> = std::iter::once(limit).chain(&limit.also).map(one_name).collect();
     all.join(" and ")
 }
 
-/// What held the run back, in the order of the ladder: `core 1 from 4 clients on, then disk: vda
-/// from 32 clients on`. A run that nothing held back is *not saturated*.
+/// What limited the run, in the order of the ladder: `core 1 from 4 clients on, then disk: vda
+/// from 32 clients on`. A run that nothing limited is *not saturated*.
 pub fn limit_line(run: &RunResult) -> String {
-    let told = run.summary.limits.iter().map(|span| match run.points.len() {
+    let names = run.summary.limits.iter().map(|span| match run.points.len() {
         1 => limit_name(&span.limit),
         _ => format!("{} from {} on", limit_name(&span.limit), load(span.from, &run.axis)),
     });
-    let told: Vec<String> = told.collect();
-    match (told.as_slice(), run.points.as_slice()) {
+    let names: Vec<String> = names.collect();
+    match (names.as_slice(), run.points.as_slice()) {
         ([], []) => limit_name(&Limit::default()),
         ([], _) => limit_name(&Limit { kind: LimitKind::None, ..Limit::default() }),
-        _ => told.join(", then "),
+        _ => names.join(", then "),
     }
 }
 
@@ -38,93 +39,84 @@ fn one_name(limit: &Limit) -> String {
         LimitKind::KvCache => "KV cache",
         other => other.as_str(),
     };
-    match limit.place.as_deref().filter(|place| !place.is_empty()) {
-        // The place says the kind: `core 1`.
-        Some(place) if place.split(' ').any(|word| word == kind) => place.to_owned(),
-        Some(place) => format!("{kind}: {place}"),
+    let name = match limit.place.as_deref().filter(|location| !location.is_empty()) {
+        // The location names the kind: `core 1`.
+        Some(location) if location.split(' ').any(|word| word == kind) => location.to_owned(),
+        Some(location) => format!("{kind}: {location}"),
         None => kind.to_owned(),
+    };
+    match limit.host.as_ref().map(|host| host.source.as_deref()) {
+        Some(source) => format!("{name} of {}", source.unwrap_or(THIS_HOST)),
+        None => name,
     }
 }
 
-/// Does the result say anything of limits? A curve from elsewhere does not.
+/// Does the result have limits? A curve from elsewhere does not.
 pub(crate) fn has_limits(run: &RunResult) -> bool {
     run.suite.is_some() || run.points.iter().any(|p| p.limit != Limit::default())
 }
 
 /// The figures on which the points rest whose limit is a resource.
 pub(super) fn evidence_table(run: &RunResult) -> Table {
-    let mut table = Table::new(
-        "The figures that say so, of load points that a resource held back",
-        vec![
-            figures("point", ""),
-            words("load"),
-            words("limit"),
-            words("figure"),
-            figures("value", ""),
-            figures("ceiling", ""),
-            figures("at the lowest load", ""),
-        ],
-    );
+    let mut rows: Vec<(&PointResult, &Limit, Option<&Evidence>)> = Vec::new();
     for point in &run.points {
         let all = std::iter::once(&point.limit).chain(&point.limit.also);
         for limit in all.filter(|it| it.kind.is_resource() || !it.evidence.is_empty()) {
-            for row in rows(run, point, limit) {
-                table.push_marked(row, Mark::of(point));
-            }
+            rows.extend(limit.evidence.iter().map(|evidence| (point, limit, Some(evidence))));
+            rows.extend(limit.evidence.is_empty().then_some((point, limit, None)));
         }
     }
-    table.without_empty_columns()
+    Rows::new("The figures that say so, of load points that a resource held back", rows)
+        .marked(|(point, ..)| Mark::of_point(point))
+        .figures("point", "", |(point, ..)| point.position)
+        .text("load", |(point, ..)| load(point.requested, &run.axis))
+        .text("limit", |(_, limit, _)| one_name(limit))
+        .text("figure", |(.., evidence)| evidence.map(|it| display_name(&it.name)))
+        .figures("value", "", |(.., evidence)| evidence.map(|it| evidence_text(it, it.value)))
+        .figures("ceiling", "", |(.., evidence)| {
+            evidence.and_then(|it| Some(evidence_text(it, it.ceiling?)))
+        })
+        .figures("at the lowest load", "", |(.., evidence)| {
+            evidence.and_then(|it| Some(evidence_text(it, it.low_load_value?)))
+        })
+        .table()
+        .without_empty_columns()
 }
 
-fn rows(run: &RunResult, point: &PointResult, limit: &Limit) -> Vec<Vec<String>> {
-    let load = load(point.requested, &run.axis);
-    let begin = [point.position.to_string(), load, one_name(limit)];
-    let row = |figures: [String; 4]| begin.iter().cloned().chain(figures).collect();
-    match limit.evidence.as_slice() {
-        [] => vec![row([0; 4].map(|_| ABSENT.to_owned()))],
-        all => all.iter().map(|evidence| row(evidence_cells(evidence))).collect(),
-    }
-}
-
-fn evidence_cells(evidence: &Evidence) -> [String; 4] {
+/// In the unit of the largest value of the row.
+fn evidence_text(evidence: &Evidence, value: f64) -> String {
     let values = [Some(evidence.value), evidence.ceiling, evidence.low_load_value];
     let finite = values.into_iter().flatten().filter(|value| value.is_finite());
-    let unit = ResourceUnit::for_largest(&evidence.unit, finite.fold(0.0, f64::max));
-    let text = |value: Option<f64>| {
-        value.map_or_else(|| ABSENT.to_owned(), |value| unit.named_text(value))
-    };
-    let [value, ceiling, low_load] = values.map(text);
-    [words_for(&evidence.name), value, ceiling, low_load]
+    ResourceUnit::for_largest(&evidence.unit, finite.fold(0.0, f64::max)).named_text(value)
 }
 
-/// Each limit of the ladder with what is said of it: neighbours with the same stand together.
+/// Each limit of the ladder with its text; neighbours with the same are together.
 pub(super) fn texts(run: &RunResult) -> Vec<(String, String)> {
     if !has_limits(run) {
         return Vec::new();
     }
-    let same = |a: &PointResult, b: &PointResult| said_of(&a.limit) == said_of(&b.limit);
-    let groups = run.points.chunk_by(same);
-    let said = groups.filter_map(|group| {
+    let same = |a: &PointResult, b: &PointResult| limit_text(&a.limit) == limit_text(&b.limit);
+    let entries = run.points.chunk_by(same).filter_map(|group| {
         let (first, last) = (group.first()?, group.last()?);
         let points = match group.len() {
             1 => format!("Point {}", first.position),
             _ => format!("Points {}–{}", first.position, last.position),
         };
-        Some((points, said_of(&first.limit)))
+        Some((points, limit_text(&first.limit)))
     });
-    said.collect()
+    entries.collect()
 }
 
-/// What is said of a limit and of those beside it; their names where nothing is.
-fn said_of(limit: &Limit) -> String {
-    let said = limit.sentence();
-    if said.is_empty() { limit_name(limit) } else { said }
+/// The text for a limit and others at the same load; their names where there is none.
+fn limit_text(limit: &Limit) -> String {
+    let text = sentences::limit::text_with_others(limit);
+    if text.is_empty() { limit_name(limit) } else { text }
 }
 
 /// What a resource without a source was read on.
 pub(crate) const THIS_HOST: &str = "this host";
 
-/// What tells one resource from the others: its name, and where it was read.
+/// Identity of a resource: its name, and where it was read.
 type Key<'r> = (&'r str, Option<&'r str>);
 
 /// Mean and highest sample of each resource at each load point. What was zero all the time is left
@@ -132,52 +124,54 @@ type Key<'r> = (&'r str, Option<&'r str>);
 pub(super) fn resource_table(run: &RunResult) -> Table {
     let watched: Vec<_> = run.points.iter().filter(|p| !p.resources.is_empty()).collect();
     let elsewhere = watched.iter().flat_map(|p| &p.resources).any(|r| r.source.is_some());
-    let mut columns = vec![words("resource")];
-    columns.extend(elsewhere.then(|| words("host")));
-    columns.push(words("unit"));
-    columns.extend(watched.iter().map(|p| figures(&number(Some(p.requested)), &run.axis.unit)));
-    let mut table = Table::new(
-        "Use of resources at each requested load: mean, and highest sample in brackets. What was \
-         zero at every load is left out.",
-        columns,
-    );
-    for key @ (name, source) in keys(&watched) {
+    let caption = "Use of resources at each requested load: mean, and highest sample in brackets. \
+                   What was zero at every load is left out.";
+    let uses = keys(&watched).into_iter().map(|key| {
         let uses: Vec<_> = watched.iter().map(|p| find(p, key)).collect();
-        if uses.iter().flatten().all(|r| r.mean == 0.0 && r.max == 0.0) {
-            continue;
-        }
-        let unit = unit(uses.iter().copied().flatten());
-        let mut row = vec![words_for(name)];
-        row.extend(elsewhere.then(|| source.unwrap_or(THIS_HOST).to_owned()));
-        row.push(if unit.name.is_empty() { "count".to_owned() } else { unit.name.clone() });
-        row.extend(uses.into_iter().map(|found| cell(found, &unit)));
-        table.push(row);
-    }
-    table
+        (key, unit(uses.iter().copied().flatten()), uses)
+    });
+    let is_used = |r: &&ResourceUse| r.mean != 0.0 || r.max != 0.0;
+    let uses = uses.filter(|(.., uses)| uses.iter().flatten().any(is_used));
+    let begin = Rows::new(caption, uses).text("resource", |((name, _), ..)| display_name(name));
+    let begin = match elsewhere {
+        true => begin.text("host", |((_, source), ..)| source.unwrap_or(THIS_HOST)),
+        false => begin,
+    };
+    let begin = begin.text("unit", |(_, unit, _)| match unit.name.as_str() {
+        "" => "count".to_owned(),
+        name => name.to_owned(),
+    });
+    let all = watched.iter().enumerate().fold(begin, |rows, (at, point)| {
+        rows.figures(&number(Some(point.requested)), &run.axis.unit, |(_, unit, uses)| {
+            uses[at].map(|r| format!("{} ({})", unit.text(r.mean), unit.text(r.max)))
+        })
+    });
+    all.table()
 }
 
 /// In the order of their first mention.
 fn keys<'r>(points: &[&'r PointResult]) -> Vec<Key<'r>> {
     let mut keys: Vec<Key<'r>> = Vec::new();
-    for resource in points.iter().flat_map(|p| &p.resources) {
+    for (point, resource) in points.iter().flat_map(|p| p.resources.iter().map(move |r| (p, r))) {
         let key = (resource.name.as_str(), resource.source.as_deref());
-        if !keys.contains(&key) {
+        if !keys.contains(&key) && !stands_already(point, resource) {
             keys.push(key);
         }
     }
     keys
 }
 
+/// Another agent on the same host has reported it already. An agent's process is its own.
+fn stands_already(point: &PointResult, resource: &ResourceUse) -> bool {
+    let of = |agent: &&AgentResult| resource.source.as_ref() == Some(&agent.name);
+    let Some(own) = point.agents.iter().find(of) else { return false };
+    let first = point.agents.iter().find(|agent| agent.host == own.host);
+    !resource.name.starts_with("process.") && first.is_some_and(|first| first.name != own.name)
+}
+
 /// A resource of a load point.
 pub(crate) fn find<'p>(point: &'p PointResult, (name, source): Key<'_>) -> Option<&'p ResourceUse> {
     point.resources.iter().find(|r| r.name == name && r.source.as_deref() == source)
-}
-
-fn cell(found: Option<&ResourceUse>, unit: &ResourceUnit) -> String {
-    found.map_or_else(
-        || ABSENT.to_owned(),
-        |r| format!("{} ({})", unit.text(r.mean), unit.text(r.max)),
-    )
 }
 
 fn unit<'a>(uses: impl Iterator<Item = &'a ResourceUse> + Clone) -> ResourceUnit {
@@ -191,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    fn limit(kind: LimitKind, place: &str) -> Limit {
-        Limit { kind, place: Some(place.to_owned()), ..Limit::default() }
+    fn limit(kind: LimitKind, location: &str) -> Limit {
+        Limit { kind, place: Some(location.to_owned()), ..Limit::default() }
     }
 
     #[test]
@@ -206,6 +200,29 @@ mod tests {
         run.points.truncate(1);
         run.summary.limits.truncate(1);
         assert_eq!(limit_line(&run), "core 1");
+    }
+
+    #[test]
+    fn a_host_that_two_agents_tell_of_has_its_rows_once() {
+        let agent = |name: &str, host: &str| AgentResult {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            ..AgentResult::default()
+        };
+        let resource = |name: &str, source: &str| ResourceUse {
+            source: Some(source.to_owned()),
+            ..ResourceUse::of_window(name, "ratio", 0.5, 0.5)
+        };
+        let names = ["host.cpu_busy", "cpu.0.busy", "process.generator.cpu"];
+        let of = |source: &'static str| names.map(|name| resource(name, source));
+        let point = PointResult {
+            agents: vec![agent("a", "h"), agent("a#2", "h"), agent("b", "i")],
+            resources: [of("a"), of("a#2"), of("b")].concat(),
+            ..PointResult::default()
+        };
+        let all = keys(&[&point, &point]);
+        let by = |source: &str| all.iter().filter(|(_, of)| *of == Some(source)).count();
+        assert_eq!([by("a"), by("a#2"), by("b")], [3, 1, 3], "{all:?}");
     }
 
     #[test]

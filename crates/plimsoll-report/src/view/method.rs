@@ -1,11 +1,9 @@
-//! Every parameter of the run beside the method's.
+//! Every parameter of the run and the method's.
 
-use plimsoll_model::method::Parameter;
 use plimsoll_model::result::RunResult;
 use serde::Serialize;
 
-use crate::table::{Table, words};
-use crate::text::ABSENT;
+use crate::table::{Rows, Table};
 
 /// Before a value that is not the method's, so that it does not rest on colour.
 const DEVIATES: &str = "≠ ";
@@ -20,13 +18,18 @@ pub(crate) struct MethodView {
 }
 
 pub(super) fn view(run: &RunResult) -> MethodView {
-    let mut table = Table::new(
-        "Every parameter of the run",
-        vec![words("parameter"), words("this run"), words("the method"), words("origin")],
-    );
-    for parameter in &run.method {
-        table.push(row(parameter));
-    }
+    let table = Rows::new("Every parameter of the run", &run.method)
+        .text("parameter", |it| it.name.clone())
+        .text("this run", |it| {
+            let mark = if it.departure.is_some() { DEVIATES } else { "" };
+            format!("{mark}{}", it.value)
+        })
+        .text("the method", |it| it.method.clone())
+        .text("origin", |it| match it.said.as_str() {
+            "" => it.origin.as_str().to_owned(),
+            note => format!("{}: {note}", it.origin.as_str()),
+        })
+        .table();
     let departing = run.method.iter().filter(|it| it.departure.is_some()).count();
     let source = run.suite.as_ref().map(|suite| suite.source.as_str()).unwrap_or_default();
     MethodView {
@@ -43,29 +46,18 @@ pub(super) fn view(run: &RunResult) -> MethodView {
     }
 }
 
-/// Departures are from the method where it says anything, from the suite where it does not.
-pub(super) fn departures_lead(run: &RunResult) -> String {
+/// Deviations are from the method where it has a value, else from the suite.
+pub(super) fn deviations_lead(run: &RunResult) -> String {
     let departing = run.method.iter().filter(|parameter| parameter.departure.is_some());
     let of_suite = departing.filter(|parameter| parameter.method.is_none()).count();
     let all = run.departures.len();
-    let departures = |count: usize, what: &str| {
+    let deviations = |count: usize, what: &str| {
         format!("{count} deviation{} from {what}", if count == 1 { "" } else { "s" })
     };
     let (method, suite) = ("the published method", "the suite's full profile");
     match (all.saturating_sub(of_suite), of_suite) {
-        (_, 0) => departures(all, method),
-        (0, _) => departures(all, suite),
-        (of_method, _) => format!("{}, {of_suite} from {suite}", departures(of_method, method)),
+        (_, 0) => deviations(all, method),
+        (0, _) => deviations(all, suite),
+        (of_method, _) => format!("{}, {of_suite} from {suite}", deviations(of_method, method)),
     }
-}
-
-fn row(parameter: &Parameter) -> Vec<String> {
-    let Parameter { name, value, method, origin, said, departure, .. } = parameter;
-    let mark = if departure.is_some() { DEVIATES } else { "" };
-    let origin = match said.as_str() {
-        "" => origin.as_str().to_owned(),
-        said => format!("{}: {said}", origin.as_str()),
-    };
-    let method = method.clone().unwrap_or_else(|| ABSENT.to_owned());
-    vec![name.clone(), format!("{mark}{value}"), method, origin]
 }

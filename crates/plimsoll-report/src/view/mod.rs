@@ -1,4 +1,4 @@
-//! What both the page and the Markdown say of a run, as text in order of reading.
+//! The content of both the page and the Markdown of a run, as text in order of reading.
 
 mod agents;
 mod capacity;
@@ -6,7 +6,6 @@ mod consumers;
 mod cost;
 pub(crate) mod curves;
 mod disclosure;
-mod drawn;
 mod errors;
 mod executive;
 pub(crate) mod experiment;
@@ -17,6 +16,7 @@ mod limits;
 mod method;
 mod moved;
 mod names;
+mod page_cache;
 mod points;
 mod price;
 mod promises;
@@ -27,28 +27,28 @@ mod shares;
 
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
-use plimsoll_model::gate::GateResult;
 use plimsoll_model::limit::LimitKind;
+use plimsoll_model::reported::gate_text;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::stated::gate_text;
 use serde::Serialize;
 
+use crate::sentences::{finding, hint};
 use crate::table::{Mark, Table};
 use crate::text::{command_line, instant, number};
 
 pub(crate) use cost::{CostUnit, cost_name, cost_of_name, cost_text};
 pub(crate) use disclosure::Section;
-pub(crate) use drawn::{selected_points, timeline_time};
 pub(crate) use headline::Figure;
 pub(crate) use joined::joined;
 pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
-pub(crate) use moved::{metric, ops_unit};
-pub(crate) use names::{key_of, key_words};
-pub(crate) use points::{LIMIT_COLUMN, caps, timeline_table};
+pub(crate) use moved::{metric, ops_unit, rate, rate_unit};
+pub(crate) use names::{key_of, key_text};
+pub use points::not_counted_word;
+pub(crate) use points::{LIMIT_COLUMN, caps, selected_points, timeline_table, timeline_time};
 pub(crate) use price::{PriceView, price_comparison_table};
-pub use published::Beside;
-pub(crate) use published::{BesideView, PublishedView, comparison_tables};
+pub use published::Supplements;
+pub(crate) use published::{PublishedView, SupplementsView, comparison_tables};
 
 /// Said at the end of every report.
 pub(crate) const CLOSING: &str = "Plimsoll is an independent implementation of published \
@@ -61,7 +61,7 @@ pub(crate) struct RunView {
     pub(crate) subtitle: String,
     pub(crate) targets: Vec<String>,
     pub(crate) valid: bool,
-    /// Of the verdict, so that it does not rest on colour.
+    /// Sign of the verdict, so that it does not depend on colour.
     pub(crate) symbol: &'static str,
     /// `good`, `bad` or `open`.
     pub(crate) mood: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct RunView {
     pub(crate) reasons: Findings,
     pub(crate) reasons_lead: &'static str,
     pub(crate) warnings: Findings,
-    /// What became of the conditions under which the run fails, with a sign.
+    /// Outcomes of the conditions under which the run fails, with a sign.
     pub(crate) gates: Vec<(&'static str, String)>,
     /// What a reader in a hurry must know, a sentence each.
     pub(crate) executive: Vec<String>,
@@ -103,7 +103,7 @@ pub(crate) struct RunView {
     pub(crate) points_note: String,
     /// Some point is left out of the headline.
     pub(crate) leaves_out: bool,
-    /// The generator's health, where a chart would hold one dot.
+    /// The generator's health, where a chart would have one dot.
     pub(crate) generator_note: String,
     /// The same of each point of a ladder.
     pub(crate) generator: Table,
@@ -111,20 +111,21 @@ pub(crate) struct RunView {
     pub(crate) agents: Table,
     /// Each point has its limit.
     pub(crate) limited: bool,
-    /// The figures that say what limited a point, of points limited by a resource.
+    /// The figures that show what limited a point, for points limited by a resource.
     pub(crate) evidence: Table,
-    /// Which points, with their limit; what is said of it, which may be nothing.
+    /// Which points, with their limit; the text about it, which may be empty.
     pub(crate) limit_texts: Vec<(String, String)>,
-    /// What an op costs: a table for each host and what is told apart on it.
+    /// What an op costs: a table for each host and each separate part of it.
     pub(crate) costs: Vec<Table>,
     pub(crate) cost_note: &'static str,
+    pub(crate) page_cache: page_cache::PageCacheView,
     pub(crate) resources: Table,
     pub(crate) consumers: consumers::ConsumersView,
     pub(crate) profile: Option<consumers::ProfileView>,
     pub(crate) errors: Table,
     pub(crate) unexpected: Table,
     pub(crate) error_samples: Vec<(String, Vec<String>)>,
-    /// Of the point the headline speaks of, where there are several kinds of op.
+    /// For the headline's point, where there are several kinds of op.
     pub(crate) op_mix: Table,
     pub(crate) generation: generation::GenerationView,
     pub(crate) ops: Vec<Table>,
@@ -140,16 +141,9 @@ pub(crate) struct RunView {
     pub(crate) not_verified: Vec<String>,
 }
 
-/// Reasons or warnings: the first of each rule, then those that repeat a rule at other points,
-/// where all would not fit a first screen.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Findings {
-    pub(crate) first: Vec<FindingView>,
-    pub(crate) rest: Vec<FindingView>,
-}
-
-/// More than these are folded.
-const FINDINGS_SHOWN_MAX: usize = 3;
+/// Reasons or warnings: each rule once, with its points and the text of the first. The files have
+/// the others.
+pub(crate) type Findings = Vec<FindingView>;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingView {
@@ -176,6 +170,14 @@ fn mood(run: &RunResult) -> &'static str {
     }
 }
 
+/// What introduces the reasons: figures that are there must not be relied on.
+fn reasons_lead(run: &RunResult) -> &'static str {
+    match !run.verdict.valid && !run.points.is_empty() {
+        true => "Why these figures must not be relied on:",
+        false => "Why:",
+    }
+}
+
 impl RunView {
     pub(crate) fn new(run: &RunResult) -> Self {
         let (title, subtitle) = titles(run);
@@ -196,12 +198,9 @@ impl RunView {
             verdict: verdict(run),
             connections: findings(connections),
             reasons: findings(run.verdict.reasons.iter()),
-            reasons_lead: match !run.verdict.valid && !points.rows.is_empty() {
-                true => "Why these figures must not be relied on:",
-                false => "Why:",
-            },
+            reasons_lead: reasons_lead(run),
             warnings: findings(warnings),
-            gates: run.gates.iter().map(|gate| (gate_sign(gate), gate_text(gate))).collect(),
+            gates: run.gates.iter().map(|it| (it.state.sign(it.fails), gate_text(it))).collect(),
             executive: executive::sentences(run),
             capacity: capacity::view(run),
             figures,
@@ -209,17 +208,17 @@ impl RunView {
             budget: headline::budget_table(run),
             budget_note: headline::BUDGET_NOTE,
             limit: run.summary.limit.clone().unwrap_or_default(),
-            hints: run.hints.iter().map(ToString::to_string).collect(),
+            hints: run.hints.iter().map(hint::text).collect(),
             curve: curve(run),
             facts: facts(run),
             departures: run.departures.clone(),
-            departures_lead: method::departures_lead(run),
+            departures_lead: method::deviations_lead(run),
             method: method::view(run),
             command: command_line(&run.command),
             repeat_note: repeat_note(run),
             moved: moved::moved_table(run),
             points_note: points::note(run, &points),
-            leaves_out: run.points.iter().any(|p| Mark::of(p) == Mark::NotCounted),
+            leaves_out: run.points.iter().any(|p| Mark::of_point(p) == Mark::NotCounted),
             points,
             generator_note: points::generator_note(run),
             generator: points::generator_table(run),
@@ -229,6 +228,7 @@ impl RunView {
             limit_texts: limits::texts(run),
             costs: cost::cost_tables(run),
             cost_note: cost::COST_NOTE,
+            page_cache: page_cache::view(run),
             resources: limits::resource_table(run),
             consumers: consumers::view(run),
             profile: consumers::profile(run),
@@ -250,8 +250,8 @@ impl RunView {
         }
     }
 
-    /// Of a run that goes on. What is said of the run as a whole is left out: most of it is that
-    /// the run has not ended.
+    /// View of a run in progress. Findings on the run as a whole are left out: most of them are
+    /// that the run has not ended.
     pub(crate) fn so_far(run: &RunResult) -> Self {
         let of_points = run.verdict.reasons.iter().filter(|reason| reason.point.is_some());
         let mut all = Self::new(run);
@@ -282,14 +282,10 @@ fn symbol(run: &RunResult) -> &'static str {
     }
 }
 
-fn gate_sign(gate: &GateResult) -> &'static str {
-    if gate.fails { "✗" } else { "✓" }
-}
-
 fn verdict(run: &RunResult) -> String {
     let word = match (run.verdict.valid, &run.suite) {
         (true, Some(_)) => "Valid",
-        // Only what the file holds was checked: nothing is known of how it was measured.
+        // Only the content of the file was checked: how it was measured is unknown.
         (true, None) => "Not judged",
         (false, _) => "Invalid",
     };
@@ -300,29 +296,14 @@ fn verdict(run: &RunResult) -> String {
 }
 
 fn findings<'f>(all: impl IntoIterator<Item = &'f Finding>) -> Findings {
-    let all: Vec<&Finding> = all.into_iter().collect();
-    if all.len() <= FINDINGS_SHOWN_MAX {
-        return Findings { first: all.into_iter().map(finding).collect(), rest: Vec::new() };
-    }
-    let mut rules: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    let mut rules: Vec<(&Finding, Vec<u32>)> = Vec::new();
     for one in all {
-        match rules.iter_mut().find(|(rule, _)| *rule == one.rule.name()) {
-            Some((_, same)) => same.push(one),
-            None => rules.push((one.rule.name(), vec![one])),
+        match rules.iter_mut().find(|(first, _)| first.rule.is_same(&one.rule)) {
+            Some((_, points)) => points.extend(one.point),
+            None => rules.push((one, one.point.into_iter().collect())),
         }
     }
-    let mut sorted = Findings::default();
-    for (_, same) in rules {
-        let Some((first, rest)) = same.split_first() else { continue };
-        let also: Vec<u32> = rest.iter().filter_map(|f| f.point).collect();
-        let mut view = finding(first);
-        if !also.is_empty() {
-            view.place = format!("{}, also {}", view.place, positions(&also));
-        }
-        sorted.first.push(view);
-        sorted.rest.extend(rest.iter().map(|f| finding(f)));
-    }
-    sorted
+    rules.into_iter().map(|(first, points)| finding(first, &points)).collect()
 }
 
 /// `5–10, 12`.
@@ -337,11 +318,15 @@ fn positions(points: &[u32]) -> String {
     texts.join(", ")
 }
 
-fn finding(finding: &Finding) -> FindingView {
+fn finding(finding: &Finding, points: &[u32]) -> FindingView {
     FindingView {
         rule: finding.rule.name().replace('_', " "),
-        place: finding.point.map(|p| format!("point {p}")).unwrap_or_default(),
-        text: finding.rule.to_string(),
+        place: match points {
+            [] => String::new(),
+            [point] => format!("point {point}"),
+            [first, also @ ..] => format!("point {first}, also {}", positions(also)),
+        },
+        text: finding::text(&finding.rule),
     }
 }
 
@@ -364,7 +349,7 @@ fn facts(run: &RunResult) -> Vec<(String, String)> {
     facts
 }
 
-/// What the curve tells. A searched ladder ends where the server still held its load.
+/// What the curve shows. A searched ladder ends where the server still sustained its load.
 fn curve(run: &RunResult) -> String {
     let Some(curve) = &run.summary.curve else { return String::new() };
     let free = run.points.iter().all(|point| point.limit.kind == LimitKind::None);
@@ -374,7 +359,7 @@ fn curve(run: &RunResult) -> String {
     format!("{}{}", curve.text, if free && searched { beyond } else { "" })
 }
 
-/// What the command alone does not repeat: a search may end elsewhere the next time, and a default
+/// What the command alone does not repeat: a search may end at another load, and a default
 /// may change with the version.
 fn repeat_note(run: &RunResult) -> String {
     let Some(seed) = run.seed else { return String::new() };
@@ -390,11 +375,28 @@ fn servers(run: &RunResult) -> Option<String> {
     let mut servers: Vec<String> = targets
         .map(|target| {
             let software = target.software.as_deref().unwrap_or("software not known");
-            let place =
+            let location =
                 if target.same_host { "on the generator's host" } else { "on another host" };
-            format!("{software}, {place}")
+            format!("{software}, {location}")
         })
         .collect();
     servers.dedup();
     (!servers.is_empty()).then(|| servers.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_many_points_break_is_one_line_with_its_points() {
+        let ambiguous = |at: &u32| Rule::Ambiguous { ops: u64::from(*at) }.of_point(*at);
+        let mut all: Vec<Finding> = [2, 5, 6, 7, 9].iter().map(ambiguous).collect();
+        all.insert(1, Rule::ForeignCurve.of_run());
+        let views = findings(&all);
+        let locations: Vec<&str> = views.iter().map(|view| view.place.as_str()).collect();
+        assert_eq!(locations, ["point 2, also 5–7, 9", ""]);
+        let one = findings(&all[..1]);
+        assert_eq!((one.len(), one[0].place.as_str()), (1, "point 2"));
+    }
 }

@@ -4,7 +4,7 @@ use plimsoll_model::result::{PointResult, RunResult};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::BytesPerSec;
 
-use crate::table::{Mark, Table, figures};
+use crate::table::{Rows, Table};
 use crate::text::{ABSENT, bytes, count, number, three_digits};
 
 /// What the suite's headline counts. A curve from elsewhere counts ops.
@@ -18,6 +18,18 @@ pub(crate) fn ops_unit(run: &RunResult) -> &'static str {
         Metric::Logons => Metric::Logons.unit(),
         Metric::Ops | Metric::Bytes => Metric::Ops.unit(),
     }
+}
+
+/// The throughput that charts draw, in [`rate_unit`].
+pub(crate) fn rate(run: &RunResult) -> fn(&PointResult) -> Option<f64> {
+    match metric(run) {
+        Metric::Bytes => |p| Some(BytesPerSec(p.achieved_bytes_per_s?).mib_per_s()),
+        Metric::Ops | Metric::Logons => |p| p.achieved_ops_per_s,
+    }
+}
+
+pub(crate) fn rate_unit(run: &RunResult) -> &'static str {
+    if metric(run) == Metric::Bytes { "MiB/s" } else { ops_unit(run) }
 }
 
 /// In MiB/s.
@@ -40,48 +52,24 @@ pub(super) fn moved_table(run: &RunResult) -> Table {
         true => ("clients", "requested"),
         false => (run.axis.name.as_str(), run.axis.unit.as_str()),
     };
-    let columns = vec![
-        figures("point", ""),
-        figures(name, unit),
-        figures("clients", "requested"),
-        figures("clients", "took part"),
-        figures("throughput", Metric::Bytes.unit()),
-        figures("throughput", "MiB/s"),
-        figures("throughput", "Mbit/s"),
-        figures("read", ""),
-        figures("written", ""),
-        figures("wire in", ""),
-        figures("wire out", ""),
-    ];
-    let mut table = Table::new(caption, columns);
-    if metric(run) != Metric::Bytes {
-        return table;
-    }
-    for point in &run.points {
-        let mut cells = row(point);
-        if clients_are_the_axis {
-            // Said in the column before.
-            ABSENT.clone_into(&mut cells[2]);
-        }
-        table.push_marked(cells, Mark::of(point));
-    }
-    table.without_empty_columns()
-}
-
-fn row(point: &PointResult) -> Vec<String> {
-    let rate = point.achieved_bytes_per_s;
+    let counts_bytes = metric(run) == Metric::Bytes;
+    let points = if counts_bytes { &run.points[..] } else { &[] };
     let clients = |n: Option<u32>| count(n.map(u64::from));
-    vec![
-        point.position.to_string(),
-        number(Some(point.requested)),
-        clients(point.clients_requested),
-        clients(point.clients_participating),
-        number(rate),
-        mib_per_s(rate),
-        mbit_per_s(rate),
-        bytes(point.bytes_read),
-        bytes(point.bytes_written),
-        bytes(point.wire_bytes_in),
-        bytes(point.wire_bytes_out),
-    ]
+    Rows::of_points(caption, points)
+        .figures("point", "", |p| p.position)
+        .figures(name, unit, |p| number(Some(p.requested)))
+        // Said in the column before where clients are the axis.
+        .figures("clients", "requested", |p| {
+            clients(p.clients_requested.filter(|_| !clients_are_the_axis))
+        })
+        .figures("clients", "took part", |p| clients(p.clients_participating))
+        .figures("throughput", Metric::Bytes.unit(), |p| number(p.achieved_bytes_per_s))
+        .figures("throughput", "MiB/s", |p| mib_per_s(p.achieved_bytes_per_s))
+        .figures("throughput", "Mbit/s", |p| mbit_per_s(p.achieved_bytes_per_s))
+        .figures("read", "", |p| bytes(p.bytes_read))
+        .figures("written", "", |p| bytes(p.bytes_written))
+        .figures("wire in", "", |p| bytes(p.wire_bytes_in))
+        .figures("wire out", "", |p| bytes(p.wire_bytes_out))
+        .table()
+        .without_empty_columns()
 }

@@ -1,11 +1,11 @@
 //! What people call the resources that results name.
 
-/// Tables whose names have a key between table and column, which may hold dots itself.
+/// Tables whose names have a key between table and column, which may contain dots itself.
 const KEYED: [&str; 8] =
     ["cpu", "disk", "network", "process", "cgroup", "storage", "socket", "gpu"];
 
-/// Name and words; the star is the key.
-const WORDS: &[(&str, &str)] = &[
+/// Name and display name; the star is the key.
+const NAMES: &[(&str, &str)] = &[
     ("host.cpu_busy", "host: processors, busy"),
     ("host.cpu_user", "host: processors, in programs"),
     ("host.cpu_system", "host: processors, in the kernel"),
@@ -18,6 +18,8 @@ const WORDS: &[(&str, &str)] = &[
     ("host.context_switches", "host: context switches"),
     ("host.interrupts", "host: interrupts"),
     ("host.memory_used", "host: memory used"),
+    ("host.memory_available", "host: memory available"),
+    ("host.paged_in", "host: read from disks"),
     ("host.cpu_irq", "host: processors, in hardware interrupts"),
     ("host.memory_cached", "host: files kept in memory"),
     ("host.memory_dirty", "host: memory not yet written to disk"),
@@ -27,6 +29,12 @@ const WORDS: &[(&str, &str)] = &[
     ("host.major_faults", "host: page faults that read a disk"),
     ("host.tcp_retransmits", "host: TCP segments sent again"),
     ("host.tcp_listen_overflows", "host: connections refused by a full accept queue"),
+    ("host.udp_received", "host: UDP datagrams received"),
+    ("host.udp_receive_errors", "host: UDP datagrams received and not delivered"),
+    ("host.udp_receive_buffer_errors", "host: UDP datagrams dropped by a full socket buffer"),
+    ("host.softnet_processed", "host: packets that the processors took in"),
+    ("host.softnet_dropped", "host: packets dropped by a full backlog of a processor"),
+    ("host.softnet_squeezed", "host: times a processor left packets for later"),
     ("host.tcp_listen_drops", "host: connections dropped before they were accepted"),
     ("host.tcp_timeouts", "host: TCP retransmission timeouts"),
     ("host.tcp_loss_probes", "host: TCP tail loss probes"),
@@ -36,7 +44,7 @@ const WORDS: &[(&str, &str)] = &[
     ("host.pressure_io_some", "host: time a thread waited for a disk"),
     ("host.pressure_memory_some", "host: time a thread waited for memory"),
     ("host.throttled_periods", "host: periods in which a CPU quota was used up"),
-    ("host.throttled", "host: held back by a CPU quota"),
+    ("host.throttled", "host: throttled by a CPU quota"),
     ("host.turns_correlation", "host: full processors against disk waits, correlation by 50 ms"),
     ("host.turns_cpu_full", "host: time with full processors, by 50 ms"),
     ("host.turns_storage_stalled", "host: time with a disk waited for, by 50 ms"),
@@ -60,6 +68,7 @@ const WORDS: &[(&str, &str)] = &[
     ("network.*.received_per_packet", "network *: size of a packet received"),
     ("network.*.sent_per_packet", "network *: size of a packet sent"),
     ("network.*.receive_drops", "network *: packets dropped on arrival"),
+    ("network.*.receive_overruns", "network *: packets dropped by a full receive ring"),
     ("network.*.send_drops", "network *: packets dropped when sent"),
     ("process.generator.cpu", "generator: processor, cores used, polls for replies included"),
     ("process.*.cpu", "*: processor, cores used"),
@@ -80,13 +89,13 @@ const WORDS: &[(&str, &str)] = &[
     ("process.*.descriptors", "*: open files and sockets"),
     ("process.*.processes", "*: processes"),
     ("cgroup.*.quota", "*: CPU quota"),
-    ("cgroup.*.throttled", "*: held back by its CPU quota"),
+    ("cgroup.*.throttled", "*: throttled by its CPU quota"),
     ("cgroup.*.throttled_periods", "*: periods in which its CPU quota was used up"),
     ("cgroup.*.memory", "*: memory of its group"),
     ("cgroup.*.memory_max", "*: memory its group may use"),
     ("cgroup.*.memory_full", "*: times its memory was full"),
     ("cgroup.*.memory_stalls", "*: times its memory was full"),
-    ("cgroup.*.refaults", "*: pages read again for want of memory"),
+    ("cgroup.*.refaults", "*: pages read again for lack of memory"),
     ("storage.*.reads", "*: reads"),
     ("storage.*.writes", "*: writes"),
     ("storage.*.read", "*: read"),
@@ -100,9 +109,9 @@ const WORDS: &[(&str, &str)] = &[
     ("socket.*.receive_queue", "*: arrived and not yet read"),
     ("socket.*.accept_queue", "*: connections not yet accepted"),
     ("server.threads", "server: service threads"),
-    ("server.threads_busy", "server: service threads busy, when asked"),
+    ("server.threads_busy", "server: service threads busy, when polled"),
     ("server.threads_busy_mean", "server: service threads busy"),
-    ("server.queue", "server: requests waiting, when asked"),
+    ("server.queue", "server: requests waiting, when polled"),
     ("server.queue_mean", "server: requests waiting"),
     ("server.threads_in_fdatasync", "server: threads in fdatasync"),
     ("server.fdatasyncs", "server: calls of fdatasync"),
@@ -135,20 +144,20 @@ const WORDS: &[(&str, &str)] = &[
     ("response_mean_ns", "response mean"),
 ];
 
-/// Words for a resource or a figure of a load point; a name that has none stays as it is.
-pub(super) fn words_for(name: &str) -> String {
+/// Display name of a resource or a figure of a load point; a name without one stays as it is.
+pub(super) fn display_name(name: &str) -> String {
     let (pattern, key) = pattern(name);
-    let words = WORDS.iter().find(|(known, _)| *known == pattern).map(|(_, words)| words);
-    match (words, name.contains('.')) {
-        (Some(words), _) => words.replacen('*', &key_words(name, key), 1),
+    let text = NAMES.iter().find(|(candidate, _)| *candidate == pattern).map(|(_, text)| text);
+    match (text, name.contains('.')) {
+        (Some(text), _) => text.replacen('*', &key_text(name, key), 1),
         (None, true) => name.to_owned(),
         (None, false) => name.replace('_', " "),
     }
 }
 
-/// A key in words: that of what a server does to a disk holds both, that of an interface in the
-/// server's own namespace the server's name before the interface's.
-pub(crate) fn key_words(name: &str, key: &str) -> String {
+/// A key as text. The key of a server's use of a disk contains both; the key of an interface in the
+/// server's own namespace has the server's name before the interface's.
+pub(crate) fn key_text(name: &str, key: &str) -> String {
     match key.split_once(':') {
         Some((server, interface)) if name.starts_with("network") => {
             format!("{interface} of {server}")
@@ -179,7 +188,7 @@ mod tests {
 
     #[test]
     fn resources_have_names_that_people_use() {
-        for (name, words) in [
+        for (name, expected) in [
             ("process.server.cpu", "server: processor, cores used"),
             ("network.eth0.100.sent_share", "network eth0.100: sent, share of the link"),
             ("network.server:veth0.sent", "network veth0 of server: sent"),
@@ -190,15 +199,15 @@ mod tests {
             ("disk.vda.unheard_of", "disk.vda.unheard_of"),
             ("ops_in_flight", "ops in flight"),
         ] {
-            assert_eq!(words_for(name), words);
+            assert_eq!(display_name(name), expected);
         }
     }
 
     #[test]
     fn each_name_stands_in_the_table_once() {
-        let mut names: Vec<_> = WORDS.iter().map(|(name, _)| name).collect();
+        let mut names: Vec<_> = NAMES.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), WORDS.len());
+        assert_eq!(names.len(), NAMES.len());
     }
 }

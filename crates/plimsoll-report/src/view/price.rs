@@ -1,12 +1,10 @@
 //! What a system costs, and what that is per unit, as text in order of reading.
 
-use plimsoll_model::prices::{
-    Money, PriceComparison, PriceFigure, PriceRow, PricedLine, PricedSystem, Sensitivity,
-};
+use plimsoll_model::prices::{PriceComparison, PriceFigure, PricedLine, PricedSystem, Sensitivity};
 use plimsoll_model::units::grouped_with;
 use serde::Serialize;
 
-use crate::table::{Table, figures, words};
+use crate::table::{Rows, Table};
 use crate::text::{ABSENT, number, three_digits};
 
 /// One system with its price.
@@ -59,25 +57,22 @@ fn claim(system: &PricedSystem) -> String {
 }
 
 fn ratios_table(system: &PricedSystem) -> Table {
-    let currency = &system.currency;
-    let mut table = Table::new(
-        "Price per unit, both ways",
-        vec![
-            words("of"),
-            figures("throughput", ""),
-            figures(currency, "per unit"),
-            figures("units", &format!("per {currency}")),
-        ],
-    );
-    for figure in &system.figures {
-        table.push(vec![
-            figure.of.clone(),
-            throughput(figure),
-            with_bounds(figure.money_per_unit, figure.money_per_unit_interval),
-            with_bounds(figure.units_per_money, figure.units_per_money_interval),
-        ]);
-    }
-    table
+    let rows =
+        Rows::new("Price per unit, both ways", &system.figures).text("of", |it| it.of.clone());
+    per_unit(rows, &system.currency, |it| it).table()
+}
+
+/// Throughput and both ratios to it.
+fn per_unit<T>(rows: Rows<T>, currency: &str, figure: impl Fn(&T) -> &PriceFigure) -> Rows<T> {
+    rows.figures("throughput", "", |it| throughput(figure(it)))
+        .figures(currency, "per unit", |it| {
+            let it = figure(it);
+            with_bounds(it.money_per_unit, it.money_per_unit_interval)
+        })
+        .figures("units", &format!("per {currency}"), |it| {
+            let it = figure(it);
+            with_bounds(it.units_per_money, it.units_per_money_interval)
+        })
 }
 
 fn throughput(figure: &PriceFigure) -> String {
@@ -96,24 +91,23 @@ fn with_bounds(value: f64, bounds: Option<[f64; 2]>) -> String {
 
 fn lines_table(system: &PricedSystem) -> Table {
     let currency = &system.currency;
-    let mut table = Table::new(
-        "What it is made of",
-        vec![
-            words("item"),
-            words("part number"),
-            words("source"),
-            words("date"),
-            figures("quantity", ""),
-            figures("unit price", currency),
-            figures("discount", "%"),
-            figures("price", currency),
-            figures("maintenance", currency),
-            figures("share", "%"),
-        ],
-    );
-    for line in &system.lines {
-        table.push(line_cells(line));
-    }
+    let mut table = Rows::new("What it is made of", &system.lines)
+        .text("item", |line| line.name.clone())
+        .text("part number", |line| line.part_number.clone())
+        .text("source", |line| line.source.clone())
+        .text("date", |line| line.date.clone())
+        .figures("quantity", "", |line| line.quantity.to_string())
+        .figures("unit price", currency, |line| unit_price(line))
+        .figures("discount", "%", |line| {
+            number(Some(line.discount_percent).filter(|percent| *percent > 0.0))
+        })
+        .figures("price", currency, |line| line.price.amount_text())
+        .figures("maintenance", currency, |line| {
+            let (price, years) = line.maintenance_price.zip(line.maintenance_years)?;
+            Some(format!("{} ({years} years)", price.amount_text()))
+        })
+        .figures("share", "%", |line| share_cell(line.share_ratio))
+        .table();
     let mut sum = vec![ABSENT.to_owned(); table.columns.len()];
     "Total".clone_into(&mut sum[0]);
     sum[7] = system.total.amount_text();
@@ -121,28 +115,12 @@ fn lines_table(system: &PricedSystem) -> Table {
     table.without_empty_columns()
 }
 
-fn line_cells(line: &PricedLine) -> Vec<String> {
+fn unit_price(line: &PricedLine) -> String {
     let decimals = if line.unit_price.fract() == 0.0 { 0 } else { 2 };
-    let exact = grouped_with(line.unit_price, decimals);
-    let unit_price = match line.hourly {
+    match line.hourly {
         true => format!("{} an hour", line.unit_price),
-        false => exact,
-    };
-    let maintenance = line.maintenance_price.zip(line.maintenance_years);
-    let years = |(price, years): (Money, u32)| format!("{} ({years} years)", price.amount_text());
-    let discount = (line.discount_percent > 0.0).then_some(line.discount_percent);
-    vec![
-        line.name.clone(),
-        line.part_number.clone().unwrap_or_else(|| ABSENT.to_owned()),
-        line.source.clone(),
-        line.date.clone(),
-        line.quantity.to_string(),
-        unit_price,
-        number(discount),
-        line.price.amount_text(),
-        maintenance.map_or_else(|| ABSENT.to_owned(), years),
-        share_cell(line.share_ratio),
-    ]
+        false => grouped_with(line.unit_price, decimals),
+    }
 }
 
 fn sensitivity_table(system: &PricedSystem) -> Table {
@@ -150,26 +128,16 @@ fn sensitivity_table(system: &PricedSystem) -> Table {
         Some(figure) => ("price per unit", format!("{} per {}", system.currency, figure.unit)),
         None => ("total", system.currency.clone()),
     };
-    let mut table = Table::new(
-        format!("The same {per}, {unit}, if one item had another price"),
-        vec![
-            words("item"),
-            figures("share", "%"),
-            figures("10 % less", ""),
-            figures("10 % more", ""),
-            figures("left out", ""),
-        ],
-    );
-    for row in &system.sensitivity {
-        table.push(sensitivity_cells(row));
-    }
-    table
-}
-
-fn sensitivity_cells(row: &Sensitivity) -> Vec<String> {
-    let [less, more, without] = row.money_per_unit.unwrap_or(row.totals);
-    let cells = [less, more, without].map(three_digits);
-    [row.item.clone(), share_cell(row.share_ratio)].into_iter().chain(cells).collect()
+    let caption = format!("The same {per}, {unit}, if one item had another price");
+    let value =
+        |row: &Sensitivity, at: usize| three_digits(row.money_per_unit.unwrap_or(row.totals)[at]);
+    Rows::new(caption, &system.sensitivity)
+        .text("item", |row| row.item.clone())
+        .figures("share", "%", |row| share_cell(row.share_ratio))
+        .figures("10 % less", "", |row| value(row, 0))
+        .figures("10 % more", "", |row| value(row, 1))
+        .figures("left out", "", |row| value(row, 2))
+        .table()
 }
 
 /// A share, for a column in percent.
@@ -180,43 +148,15 @@ fn share_cell(ratio: f64) -> String {
 /// Systems side by side; the first is the measure of the others.
 pub(crate) fn price_comparison_table(all: &PriceComparison) -> Table {
     let currency = &all.currency;
-    let mut table = Table::new(
-        "Price/performance; ratios are to the first system",
-        vec![
-            words("system"),
-            figures("total", currency),
-            words("of"),
-            figures("throughput", ""),
-            figures(currency, "per unit"),
-            figures("units", &format!("per {currency}")),
-            figures("price", "ratio"),
-            figures("throughput", "ratio"),
-            figures(&format!("{currency} per unit"), "ratio"),
-            figures(&format!("units per {currency}"), "ratio"),
-        ],
-    );
-    for row in &all.rows {
-        table.push(comparison_cells(row));
-    }
-    table
-}
-
-fn comparison_cells(row: &PriceRow) -> Vec<String> {
-    let ratios = [
-        row.price_ratio,
-        row.throughput_ratio,
-        row.money_per_unit_ratio,
-        row.units_per_money_ratio,
-    ];
-    let figure = &row.figure;
-    let mut cells = vec![
-        row.name.clone(),
-        row.total.amount_text(),
-        figure.of.clone(),
-        throughput(figure),
-        with_bounds(figure.money_per_unit, figure.money_per_unit_interval),
-        with_bounds(figure.units_per_money, figure.units_per_money_interval),
-    ];
-    cells.extend(ratios.map(|ratio| format!("× {}", three_digits(ratio))));
-    cells
+    let rows = Rows::new("Price/performance; ratios are to the first system", &all.rows)
+        .text("system", |row| row.name.clone())
+        .figures("total", currency, |row| row.total.amount_text())
+        .text("of", |row| row.figure.of.clone());
+    let ratio = |ratio: f64| format!("× {}", three_digits(ratio));
+    per_unit(rows, currency, |row| &row.figure)
+        .figures("price", "ratio", |row| ratio(row.price_ratio))
+        .figures("throughput", "ratio", |row| ratio(row.throughput_ratio))
+        .figures(&format!("{currency} per unit"), "ratio", |row| ratio(row.money_per_unit_ratio))
+        .figures(&format!("units per {currency}"), "ratio", |row| ratio(row.units_per_money_ratio))
+        .table()
 }

@@ -1,16 +1,16 @@
-//! Up to which load the slowest of a hundred ops stayed within round times: what a reader wants who
-//! has promised one.
+//! Up to which load the slowest of a hundred ops stayed within round times, for readers who have
+//! promised one.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 
 use crate::text::load;
 
 /// Times that people promise.
 const PROMISED_NS: [(f64, &str); 4] =
     [(1e6, "1 ms"), (1e7, "10 ms"), (1e8, "100 ms"), (1e9, "1 s")];
-/// Loads on which more of it means more work; fewer points tell nothing of a bound between them.
+/// Loads on which more of it means more work; fewer points show no bound between them.
 const UNITS: [&str; 3] = ["ops/s", "logons/s", "clients"];
 const POINTS_MIN: usize = 3;
 
@@ -23,14 +23,14 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
     }
     let mut points: Vec<&PointResult> = run.points.iter().collect();
     points.sort_by(|a, b| a.requested.total_cmp(&b.requested));
-    let mut said: Vec<(&str, f64)> = Vec::new();
+    let mut promises: Vec<(&str, f64)> = Vec::new();
     for (promised, name) in PROMISED_NS {
         let within = points.iter().take_while(|point| {
             point.counts() && highest_p99(point).is_some_and(|p99| p99 <= promised)
         });
         let Some(last) = within.last() else { continue };
-        if said.last().is_none_or(|(_, load)| *load < last.requested) {
-            said.push((name, last.requested));
+        if promises.last().is_none_or(|(_, load)| *load < last.requested) {
+            promises.push((name, last.requested));
         }
     }
     let highest = points.last().map(|point| point.requested);
@@ -38,10 +38,10 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
         let beyond = if Some(*at) == highest { ", the highest load" } else { "" };
         format!("within {name} up to {}{beyond}", load(*at, &run.axis))
     };
-    let (last, others) = said.split_last()?;
+    let (last, others) = promises.split_last()?;
     let others: Vec<String> = others.iter().map(text).collect();
     let and = if others.is_empty() { "" } else { " and " };
-    let interval = |p: &PointResult| Stated::response(p, Figure::P99)?.interval;
+    let interval = |p: &PointResult| ReportedFigure::response(p, Figure::P99)?.interval;
     let included = match run.points.iter().any(|p| interval(p).is_some()) {
         true => ", its interval included,",
         false => "",
@@ -51,7 +51,7 @@ pub(super) fn sentence(run: &RunResult) -> Option<String> {
 
 fn highest_p99(point: &PointResult) -> Option<f64> {
     // A lower bound promises nothing.
-    let p99 = Stated::response(point, Figure::P99).filter(|p99| !p99.lower_bound)?;
+    let p99 = ReportedFigure::response(point, Figure::P99).filter(|p99| !p99.lower_bound)?;
     Some(p99.interval.map_or(p99.value, |[_, high]| high))
 }
 
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    fn said(points: &[(f64, f64)]) -> Option<String> {
+    fn promise_text(points: &[(f64, f64)]) -> Option<String> {
         let run = RunResult {
             suite: Some(SuiteSummary::default()),
             axis: Axis { name: "load".to_owned(), unit: "ops/s".to_owned() },
@@ -86,16 +86,23 @@ mod tests {
     #[test]
     fn a_load_is_named_for_each_time_that_gives_another() {
         let both = "p99 stayed within 1 ms up to 1,000 ops/s and within 10 ms up to 3,000 ops/s.";
-        assert_eq!(said(&[(1e3, 0.4), (2e3, 2.0), (3e3, 9.0), (4e3, 2_000.0)]).unwrap(), both);
+        assert_eq!(
+            promise_text(&[(1e3, 0.4), (2e3, 2.0), (3e3, 9.0), (4e3, 2_000.0)]).unwrap(),
+            both
+        );
         let all = "p99 stayed within 1 ms up to 3,000 ops/s, the highest load.";
-        assert_eq!(said(&[(3e3, 0.9), (1e3, 0.4), (2e3, 0.8)]).unwrap(), all, "in any order");
+        assert_eq!(
+            promise_text(&[(3e3, 0.9), (1e3, 0.4), (2e3, 0.8)]).unwrap(),
+            all,
+            "in any order"
+        );
     }
 
     #[test]
     fn a_load_that_is_quick_again_behind_a_slow_one_promises_nothing() {
-        let text = said(&[(1e3, 0.4), (2e3, 5_000.0), (3e3, 0.4)]).unwrap();
+        let text = promise_text(&[(1e3, 0.4), (2e3, 5_000.0), (3e3, 0.4)]).unwrap();
         assert_eq!(text, "p99 stayed within 1 ms up to 1,000 ops/s.");
-        assert_eq!(said(&[(1e3, 5_000.0), (2e3, 0.4), (3e3, 0.4)]), None);
-        assert_eq!(said(&[(1e3, 0.4), (2e3, 0.4)]), None, "two points are no ladder");
+        assert_eq!(promise_text(&[(1e3, 5_000.0), (2e3, 0.4), (3e3, 0.4)]), None);
+        assert_eq!(promise_text(&[(1e3, 0.4), (2e3, 0.4)]), None, "two points are no ladder");
     }
 }

@@ -1,18 +1,17 @@
-//! What others published of the same method, as text in order of reading; and what stands beside a
-//! run without being of its bundle.
+//! Published results of the same method, as text in order of reading; and supplements to a run that
+//! are not in its bundle.
 
 use plimsoll_model::prices::PricedSystem;
 use plimsoll_model::published::{
-    Placed, PublishedComparison, PublishedFigure, PublishedPage, PublishedPoint, PublishedTable,
+    CitedText, PublishedComparison, PublishedFigure, PublishedPage, PublishedTable,
 };
 use plimsoll_model::units::{grouped, grouped_with, three_digits};
 use serde::Serialize;
 
 use super::price::PriceView;
-use crate::table::{Table, figures, words};
-use crate::text::ABSENT;
+use crate::table::{Rows, Table, figures, text_column};
 
-/// Said before them in the report of a run.
+/// Introduces them in the report of a run.
 pub(crate) const CONTEXT: &str = "Figures that others printed for the method this suite follows, \
     with their year. They are context and no comparison: servers, networks, clients and software \
     of that time are not those of this run, and nothing here is ranked.";
@@ -27,12 +26,12 @@ pub(crate) struct PublishedView {
     pub(crate) places: String,
     /// Suites here that follow its method.
     pub(crate) suites: String,
-    pub(crate) method: Placed,
+    pub(crate) method: CitedText,
     pub(crate) tables: Vec<Table>,
-    /// Name, value, place.
+    /// Name, value, citation.
     pub(crate) disclosure: Vec<(String, String, String)>,
-    pub(crate) notes: Vec<Placed>,
-    pub(crate) slips: Vec<Placed>,
+    pub(crate) notes: Vec<CitedText>,
+    pub(crate) slips: Vec<CitedText>,
 }
 
 impl PublishedView {
@@ -53,7 +52,7 @@ impl PublishedView {
     }
 }
 
-/// With its place behind the caption; columns that hold numbers only stand to the right.
+/// With its citation after the caption; columns of numbers are right-aligned.
 fn table(of: &PublishedTable) -> Table {
     let caption = match of.place.is_empty() {
         true => of.name.clone(),
@@ -61,7 +60,7 @@ fn table(of: &PublishedTable) -> Table {
     };
     let column = |(at, name): (usize, &String)| {
         let mut cells = of.rows.iter().map(|row| row[at].as_str());
-        if cells.all(is_number) { figures(name, "") } else { words(name) }
+        if cells.all(is_number) { figures(name, "") } else { text_column(name) }
     };
     let mut table = Table::new(caption, of.columns.iter().enumerate().map(column).collect());
     of.rows.iter().for_each(|row| table.push(row.clone()));
@@ -75,42 +74,38 @@ fn is_number(cell: &str) -> bool {
 
 /// Figures of two published systems, and the load points that both print.
 pub(crate) fn comparison_tables(all: &PublishedComparison) -> [Table; 2] {
-    let mut of_figures = Table::new(
-        "Figures; the ratio is the second over the first",
-        vec![
-            words("figure"),
-            figures("first", ""),
-            figures("second", ""),
-            figures("ratio, computed", ""),
-            words("of values"),
-            words("the source says"),
-            words("place"),
-        ],
-    );
-    all.figures.iter().for_each(|figure| of_figures.push(figure_cells(figure)));
-    let mut of_points = Table::new(
-        "Load points that both print",
-        vec![
-            words("load"),
-            figures("first", ""),
-            figures("second", ""),
-            figures("ratio, computed", ""),
-            words("clients that took part"),
-        ],
-    );
-    all.points.iter().for_each(|point| of_points.push(point_cells(point)));
+    let of_figures = Rows::new("Figures; the ratio is the second over the first", &all.figures)
+        .text("figure", |it| it.name.clone())
+        .figures("first", "", |it| figure_text(it, 0))
+        .figures("second", "", |it| figure_text(it, 1))
+        .figures("ratio, computed", "", |it| ratio_text(it.ratio))
+        .text("of values", |it| it.basis.clone())
+        .text("the source says", |it| it.printed.clone())
+        .text("place", |it| it.place.clone())
+        .table();
+    let of_points = Rows::new("Load points that both print", &all.points)
+        .text("load", |it| it.load.clone())
+        .figures("first", "", |it| grouped(it.values[0]))
+        .figures("second", "", |it| grouped(it.values[1]))
+        .figures("ratio, computed", "", |it| format!("× {}", three_digits(it.ratio)))
+        .text("clients that took part", |it| {
+            it.participating.map(|[one, two]| format!("{one} and {two}"))
+        })
+        .table();
     [of_figures, of_points.without_empty_columns()]
 }
 
-fn figure_cells(figure: &PublishedFigure) -> Vec<String> {
+fn figure_text(figure: &PublishedFigure, at: usize) -> String {
     // An amount of money for a unit has cents.
-    let text = |value: f64| match figure.name.contains(" per ") {
-        true => grouped_with(value, 2),
-        false => grouped(value),
-    };
-    let [first, second] = figure.values.map(text);
-    // What became less is read more easily the other way round, a small gain in percent.
-    let ratio = match figure.ratio {
+    match figure.name.contains(" per ") {
+        true => grouped_with(figure.values[at], 2),
+        false => grouped(figure.values[at]),
+    }
+}
+
+/// A decrease reads better as the inverse ratio, a small gain in percent.
+fn ratio_text(ratio: f64) -> String {
+    match ratio {
         less if less > 0.0 && less < 1.0 => {
             format!("× {} (÷ {})", three_digits(less), three_digits(1.0 / less))
         }
@@ -118,36 +113,27 @@ fn figure_cells(figure: &PublishedFigure) -> Vec<String> {
             format!("× {} ({:+.1} %)", three_digits(gain), (gain - 1.0) * 100.0)
         }
         more => format!("× {}", three_digits(more)),
-    };
-    let texts = [figure.basis.clone(), figure.printed.clone(), figure.place.clone()];
-    [figure.name.clone(), first, second, ratio].into_iter().chain(texts).collect()
+    }
 }
 
-fn point_cells(point: &PublishedPoint) -> Vec<String> {
-    let [first, second] = point.values.map(grouped);
-    let took_part = point.participating.map(|[one, two]| format!("{one} and {two}"));
-    let ratio = format!("× {}", three_digits(point.ratio));
-    vec![point.load.clone(), first, second, ratio, took_part.unwrap_or_else(|| ABSENT.to_owned())]
-}
-
-/// Of one run.
+/// Supplements to one run.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct Supplements {
     /// What its system costs.
     pub price: Option<PricedSystem>,
-    /// What others published of its method, in the order to show.
+    /// Published results of its method, in the order to show.
     pub published: Vec<PublishedPage>,
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct BesideView {
+pub(crate) struct SupplementsView {
     pub(crate) price: Option<PriceView>,
     pub(crate) published: Vec<PublishedView>,
     pub(crate) context: &'static str,
 }
 
-impl BesideView {
-    pub(crate) fn new(Beside { price, published }: &Beside) -> Self {
+impl SupplementsView {
+    pub(crate) fn new(Supplements { price, published }: &Supplements) -> Self {
         Self {
             price: price.as_ref().map(PriceView::new),
             published: published.iter().map(PublishedView::new).collect(),

@@ -1,12 +1,11 @@
-//! How figures, ratios and what may be said of them are written: the same on the terminal, in HTML
-//! and in Markdown.
+//! Figures, ratios and claims as text: the same on the terminal, in HTML and in Markdown.
 
 use plimsoll_model::comparison::{
     Claim, Comparison, FigureRow, GroupFigure, Ratio, RatioFigure, RatioGateResult,
 };
 use plimsoll_model::cost::CostFigure;
 use plimsoll_model::gate::GateState;
-use plimsoll_model::stated::Stated;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, decimals, grouped, percent};
 
@@ -31,7 +30,7 @@ pub(crate) fn name(figure: RatioFigure) -> &'static str {
 }
 
 /// The name with its load.
-pub(crate) fn place(row: &FigureRow) -> String {
+pub(crate) fn name_at_load(row: &FigureRow) -> String {
     match row.load {
         None => name(row.figure).to_owned(),
         Some(load) => format!("{} at {}", name(row.figure), grouped(load)),
@@ -43,7 +42,7 @@ pub(crate) fn value(comparison: &Comparison, figure: RatioFigure, group: &GroupF
     let Some(mean) = group.mean else { return ABSENT.to_owned() };
     let least = if group.at_least { "at least " } else { "" };
     let text = match figure {
-        figure if figure.is_time() => Stated::new(mean, None).time_text(),
+        figure if figure.is_time() => ReportedFigure::new(mean, None).time_text(),
         RatioFigure::Peak if comparison.unit == Metric::Bytes.unit() => {
             BytesPerSec(mean).to_string()
         }
@@ -77,33 +76,38 @@ pub(crate) fn ratio(ratio: &Ratio) -> String {
     }
 }
 
-/// Where only a larger ratio would have been seen, its figure says no more than that.
+/// Where only a larger ratio would have been detected, its figure is replaced by that fact.
 const DETECTABLE_MAX: f64 = 10.0;
 
-/// What may be said of it, with what would have been seen.
-pub(crate) fn said(row: &FigureRow, index: usize) -> String {
+/// The claim about it, with the ratio that would have been detected.
+pub(crate) fn claim_text(row: &FigureRow, index: usize) -> String {
     let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
-    let open = |row: &FigureRow| (row.groups[0].at_least, row.groups[index + 1].at_least);
+    let open = (row.groups[0].at_least, row.groups[index + 1].at_least);
+    let ratio = |it: &Ratio| match open {
+        (true, _) => format!("at most {}", ratio(it)),
+        (_, true) => format!("at least {}", ratio(it)),
+        _ => ratio(it),
+    };
     match it.claim {
-        Claim::Differs => match open(row) {
-            (true, _) => format!("at most {}", ratio(it)),
-            (_, true) => format!("at least {}", ratio(it)),
-            _ => ratio(it),
-        },
+        Claim::Differs => ratio(it),
         Claim::NotDetectable => {
             let bounds = it.interval.map(two_sided);
-            let seen = it.detectable.map(|seen| match seen {
-                ..DETECTABLE_MAX => format!("; {} would have been", difference(seen)),
+            let detectable = it.detectable.map(|detectable| match detectable {
+                ..DETECTABLE_MAX => format!("; {} would have been", difference(detectable)),
                 _ => "; not even a tenfold one would have been".to_owned(),
             });
-            format!("no difference seen{}{}", bounds.unwrap_or_default(), seen.unwrap_or_default())
+            format!(
+                "no difference seen{}{}",
+                bounds.unwrap_or_default(),
+                detectable.unwrap_or_default()
+            )
         }
         Claim::MayBeChance => format!("{} by itself, may be chance", ratio(it)),
         Claim::TooFewRuns => format!("{}, no claim: too few runs", ratio(it)),
-        Claim::AtLeast => match open(row) {
-            (true, true) => "not known: both would have carried more".to_owned(),
-            (true, false) => "not known: the first would have carried more".to_owned(),
-            _ => "not known: it would have carried more".to_owned(),
+        Claim::AtLeast => match open {
+            (true, true) => "not known: both may carry more".to_owned(),
+            (true, false) => "not known: the first may carry more".to_owned(),
+            _ => "not known: it may carry more".to_owned(),
         },
         Claim::Absent => "not in both".to_owned(),
     }
@@ -113,7 +117,7 @@ pub(crate) fn said(row: &FigureRow, index: usize) -> String {
 pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     let Some(it) = row.ratios.get(index) else { return ABSENT.to_owned() };
     match it.claim {
-        Claim::Differs | Claim::AtLeast => said(row, index),
+        Claim::Differs | Claim::AtLeast => claim_text(row, index),
         Claim::NotDetectable | Claim::MayBeChance => match it.interval {
             Some([low, high]) => {
                 let text = |bound| times(bound, high / low);
@@ -127,10 +131,10 @@ pub(crate) fn cell(row: &FigureRow, index: usize) -> String {
     }
 }
 
-/// The group against the first one, in a sentence for each figure of the run, for the response at the
-/// highest load that counts in all groups, and for the CPU time of an op.
+/// The group against the first one, in a sentence for each figure of the run, for the response at
+/// the highest load that counts in all groups, and for the CPU time of an op.
 pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
-    let [first, other] = [0, index + 1].map(|at| &comparison.groups[at].label);
+    let [first, other] = [0, index + 1].map(|at| comparison.groups[at].name());
     let rows = || comparison.figures.iter();
     let mut counted = rows().filter(|row| row.not_counted.is_empty()).filter_map(|row| row.load);
     let highest = counted.next_back();
@@ -153,9 +157,10 @@ pub(crate) fn sentences(comparison: &Comparison, index: usize) -> Vec<String> {
             }
             _ => String::new(),
         };
-        let what = if row.load.is_none() { capitalised(&place(row)) } else { place(row) };
-        let said = said(row, index);
-        Some(format!("{what}: {other} {after}, {first} {before}: {said}{by}."))
+        let what =
+            if row.load.is_none() { capitalised(&name_at_load(row)) } else { name_at_load(row) };
+        let claim = claim_text(row, index);
+        Some(format!("{what}: {other} {after}, {first} {before}: {claim}{by}."))
     };
     shown.filter_map(sentence).collect()
 }
@@ -176,27 +181,28 @@ pub(super) fn percent_off(ratio: f64) -> String {
     two_digits((ratio - 1.0).abs() * 100.0)
 }
 
-/// An interval in brackets, behind a word.
+/// An interval in brackets, after a word.
 pub(super) fn two_sided([low, high]: [f64; 2]) -> String {
     format!(" ({}–{})", times(low, high / low), times(high, high / low))
 }
 
-/// What became of a condition.
-pub(crate) fn gate(gate: &RatioGateResult) -> String {
+/// Outcome of a condition.
+pub(crate) fn gate(comparison: &Comparison, gate: &RatioGateResult) -> String {
+    let group = comparison.name_of(&gate.group);
     let state = gate.state.as_str();
     let Some(ratio) = gate.ratio else {
-        return format!("{}: {state}, {} has no such figure to compare", gate.expr, gate.group);
+        return format!("{}: {state}, {group} has no such figure to compare", gate.expr);
     };
     let it = Ratio { ratio: Some(ratio), interval: gate.interval, ..Ratio::default() };
-    let place = gate.load.map_or(String::new(), |load| format!(" at {}", grouped(load)));
+    let at_load = gate.load.map_or(String::new(), |load| format!(" at {}", grouped(load)));
     let why = match (gate.state, gate.interval) {
         (GateState::Unsure, None) => "; fewer than three runs a side",
-        _ => "",
+        (state, _) => state.unsure_text(gate.fails),
     };
-    format!("{}: {state}, {} {}{place}{why}", gate.expr, gate.group, self::ratio(&it))
+    format!("{}: {state}, {group} {}{at_load}{why}", gate.expr, self::ratio(&it))
 }
 
-/// How many runs, and how they stand to each other.
+/// How many runs, and whether they are paired.
 pub(crate) fn runs(comparison: &Comparison) -> String {
     let counts: Vec<usize> = comparison.groups.iter().map(|group| group.runs.len()).collect();
     match (comparison.paired, counts.as_slice()) {
@@ -224,7 +230,7 @@ fn two_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A ratio with the decimals that its interval, so many times wide, leaves sense.
+/// A ratio with as many decimals as its interval justifies: high bound over low is `width`.
 pub(crate) fn times(value: f64, width: f64) -> String {
     match (value, width) {
         (value, _) if value >= 99.5 => grouped(value.round()),
@@ -235,16 +241,16 @@ pub(crate) fn times(value: f64, width: f64) -> String {
 }
 
 /// The rows that a chart of ratios shows: figures of the run, of the load points the median, the
-/// 99th percentile and, where it is not simply what was asked for, the throughput, and costs at the
+/// 99th percentile and, where it is not simply the requested load, the throughput, and costs at the
 /// load of the peak.
 pub(crate) fn charted(it: &Comparison, index: usize) -> impl Iterator<Item = &FigureRow> {
     const TRIVIAL: f64 = 0.005;
-    let throughput_says = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
+    let throughput_differs = it.rows(RatioFigure::AchievedOpsPerS).any(move |row| {
         let ratio = row.ratios.get(index).and_then(|it| it.ratio);
         ratio.is_some_and(|ratio| (ratio - 1.0).abs() > TRIVIAL)
     });
     let shown = move |figure| match figure {
-        RatioFigure::AchievedOpsPerS => throughput_says,
+        RatioFigure::AchievedOpsPerS => throughput_differs,
         RatioFigure::P90 | RatioFigure::P95 => false,
         _ => true,
     };
@@ -279,15 +285,15 @@ mod tests {
     #[test]
     fn a_claim_comes_with_its_interval_and_its_absence_with_what_would_have_been_seen() {
         let bounds = Some([1.39, 1.492]);
-        assert_eq!(said(&row(Claim::Differs, bounds), 0), "× 1.44 (1.39–1.49)");
+        assert_eq!(claim_text(&row(Claim::Differs, bounds), 0), "× 1.44 (1.39–1.49)");
         assert_eq!(
-            said(&row(Claim::NotDetectable, Some([0.97, 1.05])), 0),
+            claim_text(&row(Claim::NotDetectable, Some([0.97, 1.05])), 0),
             "no difference seen (0.97–1.05); 5.2 % would have been"
         );
-        assert_eq!(said(&row(Claim::TooFewRuns, None), 0), "× 1.44, no claim: too few runs");
+        assert_eq!(claim_text(&row(Claim::TooFewRuns, None), 0), "× 1.44, no claim: too few runs");
         let mut open = row(Claim::Differs, bounds);
         open.groups[1].at_least = true;
-        assert_eq!(said(&open, 0), "at least × 1.44 (1.39–1.49)");
+        assert_eq!(claim_text(&open, 0), "at least × 1.44 (1.39–1.49)");
     }
 
     #[test]

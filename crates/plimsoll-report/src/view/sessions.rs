@@ -1,78 +1,53 @@
 //! Sessions that clients opened one after the other and kept.
 
 use plimsoll_model::result::RunResult;
-use plimsoll_model::sessions::{SessionStep, Sessions};
+use plimsoll_model::sessions::Sessions;
 
-use crate::table::{Table, figures, words};
+use crate::table::{Rows, Table};
 use crate::text::{ABSENT, TimeUnit, count};
 
 /// How many there were at each load point.
 pub(super) fn sessions_table(run: &RunResult) -> Table {
-    let columns = vec![
-        figures("point", ""),
-        figures("asked for", ""),
-        figures("opened", ""),
-        figures("held at the end", ""),
-        figures("clients lost", ""),
-        words("errors"),
-    ];
-    let mut table = Table::new("Sessions held", columns);
-    for (position, sessions) in held(run) {
-        table.push(vec![
-            position.to_string(),
-            count(Some(u64::from(sessions.asked))),
-            count(Some(sessions.opened)),
-            count(Some(sessions.held)),
-            count(Some(u64::from(sessions.lost))),
-            errors(sessions),
-        ]);
-    }
-    table
+    Rows::new("Sessions held", session_points(run))
+        .figures("point", "", |(position, _)| *position)
+        .figures("asked for", "", |(_, it)| count(Some(u64::from(it.asked))))
+        .figures("opened", "", |(_, it)| count(Some(it.opened)))
+        .figures("held at the end", "", |(_, it)| count(Some(it.held)))
+        .figures("clients lost", "", |(_, it)| count(Some(u64::from(it.lost))))
+        .text("errors", |(_, it)| errors(it))
+        .table()
 }
 
-/// What opening a session took, by the number of sessions there were.
+/// Time to open a session, by the number of open sessions.
 pub(super) fn steps_table(run: &RunResult) -> Table {
-    let steps = || held(run).flat_map(|(_, sessions)| &sessions.steps);
-    let largest = steps().map(|step| step.p50_ns).fold(1e6, f64::max);
-    let unit = TimeUnit::for_largest(largest);
-    let columns = vec![
-        figures("point", ""),
-        figures("opened before", ""),
-        figures("opened in the step", ""),
-        figures("time to open p50", unit.name()),
-        figures("p99", unit.name()),
-        figures("max", unit.name()),
-    ];
-    let mut table =
-        Table::new("Opening a session, by the number of sessions opened before", columns);
-    for (position, sessions) in held(run) {
-        for SessionStep { from, to, p50_ns, p99_ns, max_ns } in &sessions.steps {
-            let times = [p50_ns, p99_ns, max_ns].map(|ns| unit.text(Some(*ns)));
-            let mut row = vec![position.to_string(), count(Some(*from)), count(Some(to - from))];
-            row.extend(times);
-            table.push(row);
-        }
-    }
-    table
+    let steps = session_points(run)
+        .flat_map(|(position, sessions)| sessions.steps.iter().map(move |step| (position, step)));
+    let unit = TimeUnit::for_largest(steps.clone().map(|(_, it)| it.p50_ns).fold(1e6, f64::max));
+    Rows::new("Opening a session, by the number of sessions opened before", steps)
+        .figures("point", "", |(position, _)| *position)
+        .figures("opened before", "", |(_, step)| count(Some(step.from)))
+        .figures("opened in the step", "", |(_, step)| count(Some(step.to - step.from)))
+        .figures("time to open p50", unit.name(), |(_, step)| unit.text(Some(step.p50_ns)))
+        .figures("p99", unit.name(), |(_, step)| unit.text(Some(step.p99_ns)))
+        .figures("max", unit.name(), |(_, step)| unit.text(Some(step.max_ns)))
+        .table()
 }
 
-fn held(run: &RunResult) -> impl Iterator<Item = (u32, &Sessions)> {
+fn session_points(run: &RunResult) -> impl Iterator<Item = (u32, &Sessions)> + Clone {
     run.points.iter().filter_map(|point| Some((point.position, point.sessions.as_ref()?)))
 }
 
 fn errors(sessions: &Sessions) -> String {
     let some = sessions.errors.iter().filter(|(_, n)| **n > 0);
     let texts: Vec<String> = some.map(|(class, n)| format!("{class} {n}")).collect();
-    match texts.is_empty() {
-        true => ABSENT.to_owned(),
-        false => texts.join(", "),
-    }
+    if texts.is_empty() { ABSENT.to_owned() } else { texts.join(", ") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_model::result::PointResult;
+    use plimsoll_model::sessions::SessionStep;
 
     #[test]
     fn a_run_of_held_sessions_has_a_line_for_each_point_and_each_step() {

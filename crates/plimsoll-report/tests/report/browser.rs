@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::fixture;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// Of a screen, in pixels.
+/// Height of a screen, in pixels.
 const SCREEN_HEIGHT: f64 = 800.0;
 /// Before the details, on a wide page.
 const SCREENS_MAX: f64 = 4.0;
-/// Of a report of ten load points.
+/// Size of a report of ten load points.
 const SIZE_MAX_BYTES: usize = 1_000_000;
-/// Of a processor, to render a report of a hundred load points; a debug build is slower.
+/// CPU time to render a report of a hundred load points; a debug build is slower.
 const RENDER_MAX_S: f64 = if cfg!(debug_assertions) { 4.0 } else { 1.0 };
 
 /// What is measured in each frame. `open` opens all that is folded.
@@ -54,8 +54,8 @@ addEventListener("load", () => {
 /// The page in a wide and in a narrow frame, each with its details folded and open.
 fn laid_out(html: &str) -> Option<[[Value; 2]; 2]> {
     let browser = BROWSERS.into_iter().find(|name| {
-        let found = Command::new(name).arg("--version").output();
-        found.is_ok_and(|output| output.status.success())
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
     });
     let Some(browser) = browser else {
         skip("no Chromium is installed (apt: chromium)");
@@ -71,23 +71,23 @@ fn laid_out(html: &str) -> Option<[[Value; 2]; 2]> {
     let all = format!(
         "<!doctype html><meta charset=\"utf-8\"><body>{wide}{narrow}<script>{MEASURE}</script>"
     );
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("page").replace("::", "-");
-    let file = place.join(format!("{test}.html"));
+    let file = dir.join(format!("{test}.html"));
     std::fs::write(&file, all).unwrap();
     let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom"];
     let output = Command::new(browser)
         .args(flags)
-        .arg(format!("--user-data-dir={}", place.join(test).display()))
+        .arg(format!("--user-data-dir={}", dir.join(test).display()))
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    let seen = text.split("SEEN ").nth(1).and_then(|rest| rest.split(" SEEN").next());
-    let seen = seen.unwrap_or_else(|| panic!("the browser measured nothing: {output:?}"));
-    let seen = seen.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    Some(serde_json::from_str(&seen).unwrap())
+    let measured = text.split("SEEN ").nth(1).and_then(|rest| rest.split(" SEEN").next());
+    let measured = measured.unwrap_or_else(|| panic!("the browser measured nothing: {output:?}"));
+    let measured = measured.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    Some(serde_json::from_str(&measured).unwrap())
 }
 
 fn check(run: &RunResult) {

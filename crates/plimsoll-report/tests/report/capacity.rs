@@ -1,8 +1,8 @@
-//! A search for a capacity, as a report tells it.
+//! A search for a capacity, in a report.
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{
-    Capacity, CapacityAsked, CapacitySearch, CapacityTry, LimitFigure, TryReason, TryStanding,
+    Capacity, CapacityRequest, CapacitySearch, CapacityTry, LimitFigure, TryOutcome, TryReason,
 };
 use plimsoll_model::finding::Rule;
 use plimsoll_model::result::RunResult;
@@ -25,35 +25,39 @@ fn attempt(point: u32, load: f64, p99_ms: f64) -> CapacityTry {
         point,
         load,
         purpose: if passed { Purpose::Verify } else { Purpose::Probe },
-        standing: if passed { TryStanding::Within } else { TryStanding::NotWithin },
+        standing: if passed { TryOutcome::Within } else { TryOutcome::NotWithin },
         passed,
+        late: false,
+        why: String::new(),
         reason: TryReason::Rule { rule: Rule::EndedEarly { cause: "<script>".to_owned() } },
         figures: vec![figure],
     }
 }
 
-fn searched(found: bool) -> RunResult {
+fn searched(has_capacity: bool) -> RunResult {
     let mut run = fixture::valid(3);
-    let asked = CapacityAsked {
+    let request = CapacityRequest {
         within: "p99<50ms".parse().unwrap(),
         think: Some(Nanos::from_secs(25)),
-        users_per_client: 1.0,
+        users_per_client: Some(1.0),
     };
     run.summary.unit = "ops/s".to_owned();
-    run.summary.capacity = found.then(|| Capacity {
+    run.summary.capacity = has_capacity.then(|| Capacity {
         value: 1_200.0,
         unit: "ops/s".to_owned(),
         low: 1_200.0,
         high: Some(1_260.0),
-        within: asked.within.clone(),
+        undecided_to: None,
+        within: request.within.clone(),
         passed: 5,
         tries: 5,
         users: Some(30_012.4),
+        client: None,
         limit: fixture::watched::core(),
     });
     let tries = vec![attempt(2, 1_260.0, 61.3), attempt(1, 1_200.0, 41.0)];
     run.summary.capacity_search =
-        Some(CapacitySearch { asked, how: Some("so it was found".to_owned()), tries });
+        Some(CapacitySearch { asked: request, how: Some("so it was found".to_owned()), tries });
     run
 }
 
@@ -75,6 +79,19 @@ fn the_claim_stands_above_the_tries_with_their_figures() {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     assert!(!page.contains("<script>61") && !page.contains("ms <script>"));
+}
+
+#[test]
+fn clients_of_a_method_that_are_no_users_are_called_clients() {
+    let mut run = searched(true);
+    let capacity = run.summary.capacity.as_mut().unwrap();
+    (capacity.users, capacity.unit) = (None, "clients".to_owned());
+    capacity.client = Some("one stands for 5 to 10 users (a report)".to_owned());
+    let text = plimsoll_report::markdown(&run);
+    let claim = "1,200 clients at a think time of 25.0 s within p99&lt;50ms: 5 of 5 re-runs stayed \
+        within the limits; 1,260 clients was too much. The method's clients are no users: one stands \
+        for 5 to 10 users (a report). --users-per-client N gives users.";
+    assert!(text.contains(claim), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a report says of the host's calibration.
+//! The host's calibration in a report.
 
 use plimsoll_model::certificate::CertificateNote;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_model::event::Bound;
 use plimsoll_model::result::RunResult;
-use plimsoll_report::Beside;
+use plimsoll_report::Supplements;
 
 use crate::fixture;
 
@@ -49,6 +50,19 @@ fn each_chart_is_a_file_that_stands_alone() {
     }
 }
 
+/// A server that was not saturated had its highest throughput marked as its peak.
+#[test]
+fn a_peak_is_marked_only_where_throughput_stopped_following_the_load() {
+    let marked = |run: &RunResult| charts(run).iter().any(|(_, svg)| svg.contains(">peak</text>"));
+    for mut run in [fixture::valid(30), fixture::smb(30), fixture::sweep(30)] {
+        run.summary.bound = Bound::Exact;
+        assert!(marked(&run), "{}", run.summary.metric);
+        run.summary.bound = Bound::AtLeast;
+        assert!(!marked(&run), "{}", run.summary.metric);
+    }
+    assert!(!marked(&fixture::curve()), "nothing bounds it");
+}
+
 #[test]
 fn what_was_not_measured_has_no_file() {
     assert!(names(&fixture::interrupted()).is_empty());
@@ -75,7 +89,7 @@ fn the_heat_map_shows_the_stall_of_the_seventh_second() {
 #[test]
 fn a_repository_shows_the_pictures_in_the_markdown() {
     let text =
-        plimsoll_report::markdown_with_charts(&fixture::nfs(3), &Beside::default(), "charts/");
+        plimsoll_report::markdown_with_charts(&fixture::nfs(3), &Supplements::default(), "charts/");
     for file in ["throughput", "response-over-throughput", "response", "response-over-time", "ops"]
     {
         assert!(text.contains(&format!("](<charts/{file}.svg>)")), "{file}: {text}");

@@ -5,7 +5,7 @@ use plimsoll_model::result::RunResult;
 
 use crate::fixture;
 
-/// The pretended run with the cost of a server that shares its host: less CPU an op with load.
+/// The simulated run with the cost of a server that shares its host: less CPU an op with load.
 pub fn costed(seconds: u32) -> RunResult {
     let mut run = fixture::valid(seconds);
     for point in &mut run.points {

@@ -1,8 +1,8 @@
-//! What a report says of hosts, kernel settings and statements.
+//! Hosts, kernel settings and statements in a report.
 
 use plimsoll_model::disclosure::{Host, KernelSetting, Setting};
 use plimsoll_model::inventory::{
-    ConfigurationFile, Inventory, ServerSoftware, Stated, StatedSystem, SystemInventory,
+    ConfigurationFile, DeclaredFacts, DeclaredSystem, Inventory, ServerSoftware, SystemInventory,
 };
 use plimsoll_model::result::RunResult;
 
@@ -55,13 +55,16 @@ fn disclosed() -> RunResult {
         of_targets: vec!["http://192.0.2.17:8080/".into()],
         inventory: Inventory { host, servers: vec![server], ..Inventory::default() },
     }];
-    let system = StatedSystem {
+    let system = DeclaredSystem {
         name: "server".into(),
         hardware_available: Some("2026-11".into()),
-        ..StatedSystem::default()
+        ..DeclaredSystem::default()
     };
-    disclosure.stated =
-        Some(Stated { tester: Some("Ada".into()), system: vec![system], ..Stated::default() });
+    disclosure.stated = Some(DeclaredFacts {
+        tester: Some("Ada".into()),
+        system: vec![system],
+        ..DeclaredFacts::default()
+    });
     run
 }
 

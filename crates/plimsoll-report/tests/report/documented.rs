@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::fixture;
 
 const DOCUMENT: &str = include_str!("../../../../docs/bundle.md");
-/// Their keys are names of ops, classes of errors, facts of rules, figures of cost, and things of the
-/// disclosure.
+/// Their keys are names of ops, classes of errors, facts of rules, figures of cost, and things of
+/// the disclosure.
 const FREE: [&str; 4] = ["errors", "facts", "figures", "disclosure"];
 
 fn collect(value: &Value, fields: &mut BTreeSet<String>) {
@@ -34,7 +34,8 @@ fn collect(value: &Value, fields: &mut BTreeSet<String>) {
 fn every_field_of_a_result_is_documented() {
     let mut fields = BTreeSet::new();
     let runs = [fixture::valid(3), fixture::invalid(3), fixture::nfs(3), fixture::smb(3)];
-    let others = [fixture::sweep(3), fixture::llm(3), crate::cost::costed(3)];
+    let others =
+        [fixture::sweep(3), fixture::llm(3), crate::cost::costed(3), crate::page_cache::cached(3)];
     for run in runs.into_iter().chain(others) {
         collect(&serde_json::to_value(run).unwrap(), &mut fields);
     }

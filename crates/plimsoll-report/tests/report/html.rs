@@ -13,7 +13,7 @@ fn page(run: &RunResult) -> String {
     html
 }
 
-/// What holds of every page.
+/// Checks that apply to every page.
 fn check(html: &str) {
     assert!(html.starts_with("<!doctype html>"), "doctype first, else browsers fall to quirks");
     for bad in ["NaN", "inf\"", "None", "Some(", "undefined", "{{", "{%"] {
@@ -139,7 +139,7 @@ fn markup_from_a_server_stays_text() {
     run.command.push(evil.into());
     run.departures.push(evil.into());
     run.method[0].value = evil.into();
-    run.verdict.reasons[0] = Rule::Aborted { cause: evil.into() }.of_run();
+    run.verdict.reasons[0] = Rule::Aborted { cause: evil.into(), nothing_finished: false }.of_run();
     run.points[0].errors.insert(evil.into(), 1);
     run.points[0].resources[0].name = evil.into();
     run.disclosure.as_mut().unwrap().targets[0].configuration = Some(evil.into());
@@ -163,7 +163,7 @@ fn a_curve_from_elsewhere_shows_what_it_has() {
     assert!(!html.contains("p99.9"), "columns without a value are left out");
     assert!(!html.contains("achieved = requested"), "the load has no unit");
     assert!(html.contains("Service time, log scale") && html.contains("Not judged"));
-    assert!(!html.contains("class=\"cross"), "nobody judged its points");
+    assert!(!html.contains("class=\"cross"), "its points have no verdict");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn each_point_has_a_cell_with_its_limit_below_the_curve() {
         assert!(html.contains(text), "{text:?} in the report");
     }
     let curve = page(&fixture::curve());
-    assert!(!curve.contains("class=\"cell") && !curve.contains(">unknown<"), "nobody judged them");
+    assert!(!curve.contains("class=\"cell") && !curve.contains(">unknown<"), "no verdict");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn the_live_page_hears_of_its_own_run_and_of_nothing_else() {
         assert!(!page.contains(network), "{network:?} in the page");
     }
     assert_eq!(page.matches("new EventSource(\"events\")").count(), 1);
-    // Seconds come and go without a word; finished points are told to who cannot see them.
+    // Screen readers announce finished points, but not each second.
     assert_eq!(page.matches("role=\"status\"").count(), 1);
     let report = plimsoll_report::html_body(&fixture::valid(30)).unwrap();
     let filled = page.replace("<div id=\"report\">", &format!("<div id=\"report\">{report}"));
@@ -365,7 +365,7 @@ fn the_body_of_a_page_is_what_the_report_shows() {
 #[test]
 fn a_run_that_goes_on_has_no_verdict_yet() {
     let mut run = fixture::invalid(30);
-    let interrupted = Rule::Interrupted { how: Interruption::Stopped };
+    let interrupted = Rule::Interrupted { how: Interruption::Stopped, nothing_finished: false };
     run.verdict.reasons.insert(0, interrupted.of_run());
     let body = plimsoll_report::html_body_so_far(&run).unwrap();
     assert!(body.contains("verdict open") && body.contains("Under way: "));

@@ -10,21 +10,21 @@ fn file(name: &str) -> String {
 #[test]
 fn the_first_screen_says_what_users_get() {
     let text = plimsoll_report::markdown(&fixture::llm(30));
-    for said in [
+    for expected in [
         "At 64 clients it generated 931 output tokens/s",
         "time to first output was",
         "time per output token was",
         "Goodput: 31\u{a0}% of the requests kept first\\_output &lt; 500ms, tpot &lt; 50ms",
         "time to first output p90: 9.",
     ] {
-        assert!(text.contains(said), "{said}: {text}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
 }
 
 #[test]
 fn answers_have_their_tables_and_mlperf_its_own_with_what_it_is_not() {
     let text = plimsoll_report::markdown(&fixture::llm(30));
-    for said in [
+    for expected in [
         "## Generation and goodput",
         "per output token (MLPerf) p90",
         "chunk gap p50",
@@ -34,7 +34,7 @@ fn answers_have_their_tables_and_mlperf_its_own_with_what_it_is_not() {
         "This is no MLPerf result",
         "steady for 30.0 s",
     ] {
-        assert!(text.contains(said), "{said}: {text}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(!text.contains("first visible output p90"), "output is visible from the first on");
 }

@@ -1,7 +1,6 @@
 //! Reports as files: pages, charts, Markdown and CSV.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-mod beside;
 mod browser;
 mod capacity;
 mod certificate;
@@ -12,4 +11,6 @@ mod documented;
 mod fixture;
 mod html;
 mod llm;
+mod page_cache;
+mod supplements;
 mod text;

@@ -27,7 +27,7 @@ fn a_flag_is_found_however_it_is_written() {
         assert_eq!(flag_value(&arguments(line), flag).as_deref(), value, "{line}");
     }
     let title = ["nginx: master process nginx -c /x/nginx.conf".to_owned()];
-    assert_eq!(flag_value(&words(&title), "-c").as_deref(), Some("/x/nginx.conf"));
+    assert_eq!(flag_value(&split_title(&title), "-c").as_deref(), Some("/x/nginx.conf"));
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn a_command_line_names_its_file_as_its_program_does() {
         ("haproxy -D", Some("/etc/haproxy/haproxy.cfg")),
         ("smbd -F", Some("/etc/samba/smb.conf")),
     ] {
-        let words = arguments(line);
-        let known = KNOWN.iter().find(|known| known.program == words[0]).unwrap();
-        let named = known.file(&words, Path::new("/cwd"));
+        let tokens = arguments(line);
+        let rule = CONFIGURATION_RULES.iter().find(|rule| rule.program == tokens[0]).unwrap();
+        let named = rule.file(&tokens, Path::new("/cwd"));
         let plain = named.map(|path| path.components().collect::<PathBuf>());
         assert_eq!(plain, file.map(PathBuf::from), "{line}");
     }
@@ -59,14 +59,14 @@ fn a_command_line_names_its_file_as_its_program_does() {
 
 #[test]
 fn what_is_no_file_or_too_long_has_no_checksum() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("x.conf");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.conf");
     fs::write(&file, "abc").unwrap();
     // FIPS 180-4, of "abc".
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(checksum(&file).as_deref(), Some(abc));
-    assert_eq!(checksum(place.path()), None);
-    assert_eq!(checksum(&place.path().join("gone")), None);
+    assert_eq!(checksum(folder.path()), None);
+    assert_eq!(checksum(&folder.path().join("gone")), None);
     File::create(&file).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
     assert_eq!(checksum(&file), None);
 }
@@ -109,30 +109,42 @@ fn a_process_tells_program_and_command_line_and_is_not_asked_unless_it_is_known(
 
 #[test]
 fn only_a_binary_that_nobody_else_can_write_is_started() {
-    let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("nginx");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("nginx");
     let mode = |mode: u32| {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
     };
     fs::write(&program, "#!/bin/sh\necho\necho 'nginx version: nginx/1.2.3' >&2\n").unwrap();
     mode(0o755);
-    let told = version(&program, &program);
-    assert_eq!(told.as_deref(), Some("nginx version: nginx/1.2.3"));
+    let printed = version(&program, &program);
+    assert_eq!(printed.as_deref(), Some("nginx version: nginx/1.2.3"));
     mode(0o777);
     assert_eq!(version(&program, &program), None);
     mode(0o755);
-    let other = place.path().join("other");
+    let other = folder.path().join("other");
     fs::copy(&program, &other).unwrap();
     assert_eq!(version(&other, &other), None, "not known");
 }
 
 #[test]
 fn a_program_that_does_not_end_is_given_up() {
-    let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("nginx");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("nginx");
     fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(version(&program, &program), None);
+}
+
+/// `2.6.2` alone does not name its program.
+#[test]
+fn a_version_without_a_name_gets_that_of_its_program() {
+    let named = |program: &str, line: &str| with_name(program, line.to_owned());
+    assert_eq!(named("caddy", "2.6.2"), "Caddy 2.6.2");
+    assert_eq!(named("caddy", "v2.7.6 h1:abc="), "Caddy v2.7.6 h1:abc=");
+    assert_eq!(named("smbd", "Version 4.17.12-Debian"), "Samba Version 4.17.12-Debian");
+    assert_eq!(named("node", "v20.11.1"), "Node.js v20.11.1");
+    assert_eq!(named("nginx", "nginx version: nginx/1.22.1"), "nginx version: nginx/1.22.1");
+    assert_eq!(named("varnishd", "varnishd (varnish-7.1.1)"), "varnishd (varnish-7.1.1)");
 }

@@ -26,7 +26,7 @@ pub(super) fn command() -> clap::Command {
 /// Serves until it is stopped.
 pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
     let args = ServeSmbArgs::from_arg_matches(matches)?;
-    // First of all, so that no thread of ours is elsewhere; serving says where that fails.
+    // First, so that every thread of ours is pinned; serving reports a failure.
     let _ = cores::pin_current_thread(&args.cores);
     let access = if args.read_only { FilesAccess::Read } else { FilesAccess::ReadWrite };
     let files = match &args.root {
@@ -38,7 +38,7 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     raise_descriptor_limit();
     let work = Work(args.work.unwrap_or_default());
     let config = SmbConfig { listen: args.listen, files, login, encryption, cores, work };
-    let law = DelayLaw::asked(args.calibrated.as_ref(), args.log.as_ref())?;
+    let law = DelayLaw::from_spec(args.calibrated.as_ref(), args.log.as_ref())?;
     let server = SmbServer::bind_delayed(&config, law.clone())?;
     let stop = console.listens(
         &server.url(),
@@ -89,15 +89,15 @@ struct ServeSmbArgs {
     /// Cores to use, one thread each, for example 0,2
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cores: Vec<u32>,
-    /// Spend so much processor time besides on each read and write, for example 50us: a slower server of
-    /// known speed
+    /// Spend this much additional processor time on each read and write, for example 50us: a slower
+    /// server of known speed
     #[arg(long, value_name = "TIME", value_parser = parse_span_arg, conflicts_with = "root")]
     work: Option<Nanos>,
     /// Hold each reply to READ until a queue of known law would have served it, for example
     /// service=exp:1ms,servers=4
     #[arg(long, value_name = "SPEC", hide = true, conflicts_with = "root")]
     calibrated: Option<CalibratedSpec>,
-    /// Where it writes what happened to each of those, at its end
+    /// File for its log of those replies, written at its end
     #[arg(long, value_name = "FILE", hide = true, requires = "calibrated")]
     log: Option<PathBuf>,
     /// Stop when standard input ends

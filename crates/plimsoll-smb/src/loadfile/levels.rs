@@ -3,27 +3,27 @@
 
 use crate::op::{FileChange, FileLevel, FindLevel, FsLevel};
 
-use super::words::Verb;
+use super::grammar::Verb;
 
-/// What is asked on SMB2 for an SMB1 level.
+/// What is queried on SMB2 for an SMB1 level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked<L> {
+pub(crate) struct MappedLevel<L> {
     /// The class.
     pub level: L,
     /// It is not the same class: the load file's has no counterpart here.
     pub instead_of: Option<&'static str>,
 }
 
-const fn same<L: Copy>(level: L) -> Option<Asked<L>> {
-    Some(Asked { level, instead_of: None })
+const fn same<L: Copy>(level: L) -> Option<MappedLevel<L>> {
+    Some(MappedLevel { level, instead_of: None })
 }
 
-const fn nearest<L: Copy>(level: L, wanted: &'static str) -> Option<Asked<L>> {
-    Some(Asked { level, instead_of: Some(wanted) })
+const fn nearest<L: Copy>(level: L, requested: &'static str) -> Option<MappedLevel<L>> {
+    Some(MappedLevel { level, instead_of: Some(requested) })
 }
 
 /// Of a file: QUERY_PATH_INFORMATION and QUERY_FILE_INFORMATION.
-pub(crate) const fn file(level: u64) -> Option<Asked<FileLevel>> {
+pub(crate) const fn file(level: u64) -> Option<MappedLevel<FileLevel>> {
     match level {
         1 => nearest(FileLevel::NetworkOpen, "SMB_INFO_STANDARD"),
         2 => nearest(FileLevel::Ea, "SMB_INFO_QUERY_EA_SIZE"),
@@ -46,9 +46,9 @@ pub(crate) const fn file(level: u64) -> Option<Asked<FileLevel>> {
     }
 }
 
-/// What SET_FILE_INFORMATION sets. A load file does not say the new value, so that only what
-/// needs none can be replayed.
-pub(crate) const fn change(level: u64) -> Option<Asked<FileChange>> {
+/// What SET_FILE_INFORMATION sets. A load file does not have the new value, so only levels that
+/// need none can be replayed.
+pub(crate) const fn change(level: u64) -> Option<MappedLevel<FileChange>> {
     match level {
         1 => nearest(FileChange::Basic, "SMB_INFO_STANDARD"),
         0x101 | 1004 => same(FileChange::Basic),
@@ -57,7 +57,7 @@ pub(crate) const fn change(level: u64) -> Option<Asked<FileChange>> {
 }
 
 /// Of a volume: QUERY_FS_INFORMATION.
-pub(crate) const fn volume(level: u64) -> Option<Asked<FsLevel>> {
+pub(crate) const fn volume(level: u64) -> Option<MappedLevel<FsLevel>> {
     match level {
         1 => nearest(FsLevel::Size, "SMB_INFO_ALLOCATION"),
         2 => nearest(FsLevel::Volume, "SMB_INFO_VOLUME"),
@@ -71,7 +71,7 @@ pub(crate) const fn volume(level: u64) -> Option<Asked<FsLevel>> {
 }
 
 /// Of a directory's entries: FIND_FIRST.
-pub(crate) const fn find(level: u64) -> Option<Asked<FindLevel>> {
+pub(crate) const fn find(level: u64) -> Option<MappedLevel<FindLevel>> {
     match level {
         1 => nearest(FindLevel::Directory, "SMB_INFO_STANDARD"),
         2 => nearest(FindLevel::Full, "SMB_INFO_QUERY_EA_SIZE"),
@@ -86,33 +86,27 @@ pub(crate) const fn find(level: u64) -> Option<Asked<FindLevel>> {
 }
 
 /// The verb's level can be replayed.
-pub(crate) const fn is_known(verb: Verb, level: u64) -> bool {
-    match verb {
-        Verb::QueryPath | Verb::QueryFile => file(level).is_some(),
-        Verb::SetFile => change(level).is_some(),
-        Verb::QueryFs => volume(level).is_some(),
-        Verb::FindFirst => find(level).is_some(),
-        _ => false,
-    }
+pub(crate) fn is_supported(verb: Verb, level: u64) -> bool {
+    describe(verb, level).is_some()
 }
 
-/// For a verb's level: `None` when it cannot be replayed, else what SMB2 is asked for and, when
-/// that is another class, instead of what; in words.
-pub(crate) fn in_words(verb: Verb, level: u64) -> Option<(String, Option<&'static str>)> {
-    fn words<L: std::fmt::Debug>(asked: Asked<L>) -> (String, Option<&'static str>) {
-        (format!("{:?}", asked.level), asked.instead_of)
+/// Describes what SMB2 queries for a verb's level and, if that is another class, what it replaces.
+/// `None` if the level cannot be replayed.
+pub(crate) fn describe(verb: Verb, level: u64) -> Option<(String, Option<&'static str>)> {
+    fn text<L: std::fmt::Debug>(mapped: MappedLevel<L>) -> (String, Option<&'static str>) {
+        (format!("{:?}", mapped.level), mapped.instead_of)
     }
     match verb {
-        Verb::QueryPath | Verb::QueryFile => file(level).map(words),
-        Verb::SetFile => change(level).map(words),
-        Verb::QueryFs => volume(level).map(words),
-        Verb::FindFirst => find(level).map(words),
+        Verb::QueryPath | Verb::QueryFile => file(level).map(text),
+        Verb::SetFile => change(level).map(text),
+        Verb::QueryFs => volume(level).map(text),
+        Verb::FindFirst => find(level).map(text),
         _ => None,
     }
 }
 
 /// The levels of a verb that can be replayed, for messages.
-pub(crate) fn known(verb: Verb) -> String {
-    let all = (0..=2000).filter(|level| is_known(verb, *level));
+pub(crate) fn supported(verb: Verb) -> String {
+    let all = (0..=2000).filter(|level| is_supported(verb, *level));
     all.map(|level| level.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -5,14 +5,14 @@ use std::fmt;
 
 use plimsoll_model::suite::nearest;
 
+use super::grammar::{ARGUMENTS_MAX, Argument, Status, Verb};
 use super::problem::Problem;
-use super::words::{ARGUMENTS_MAX, Argument, Status, Verb};
 use super::{TRANSFER_BYTES_MAX, levels, names};
 
 /// Dispositions are numbered from 0 to this.
 const DISPOSITION_MAX: u64 = 5;
 
-/// What a line says.
+/// A line, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<'t> {
     /// The operation.
@@ -54,15 +54,15 @@ impl Value<'_> {
 
 /// Reads a line; `None` if it is empty or a comment.
 pub(crate) fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
-    let mut words = Words { rest: text };
-    let Some(mut word) = words.next()? else { return Ok(None) };
+    let mut tokens = Tokens { rest: text };
+    let Some(mut word) = tokens.next()? else { return Ok(None) };
     let timestamp = word.starts_with(|c: char| c.is_ascii_digit());
     if timestamp {
         let seconds: Option<f64> = word.parse().ok();
         if !seconds.is_some_and(f64::is_finite) {
             return Err(Problem::Timestamp(word.to_owned()));
         }
-        match words.next()? {
+        match tokens.next()? {
             Some(next) => word = next,
             None => return Ok(None),
         }
@@ -71,16 +71,16 @@ pub(crate) fn parse(text: &str) -> Result<Option<Line<'_>>, Problem> {
     let missing = |missing| Problem::Missing { missing, usage: verb.usage() };
     let mut values = [const { Value::Number(0) }; ARGUMENTS_MAX];
     for (value, argument) in values.iter_mut().zip(verb.arguments()) {
-        let word = words.next()?.ok_or_else(|| missing(argument.name()))?;
+        let word = tokens.next()?.ok_or_else(|| missing(argument.name()))?;
         *value = read(verb, *argument, word)?;
     }
-    let status = match words.next()? {
+    let status = match tokens.next()? {
         Some(word) => Status::parse(word).ok_or_else(|| unknown_status(word))?,
         None if verb == Verb::Sleep => Status::OK,
         None => return Err(missing("status")),
     };
-    if let Some(word) = words.next()? {
-        return Err(Problem::TooMuch { found: word.to_owned(), usage: verb.usage() });
+    if let Some(word) = tokens.next()? {
+        return Err(Problem::TooMuch { word: word.to_owned(), usage: verb.usage() });
     }
     let line = Line { verb, values, status, timestamp };
     check_removal(&line)?;
@@ -94,7 +94,7 @@ fn check_removal(line: &Line<'_>) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::Name {
-        found: name.to_owned(),
+        name: name.to_owned(),
         why: "is the tree of all clients, not of one; Deltree a name with client1 in it",
     })
 }
@@ -112,13 +112,13 @@ fn read<'t>(verb: Verb, argument: Argument, word: &'t str) -> Result<Value<'t>, 
     };
     let number = number(word).filter(|number| *number <= max).ok_or_else(|| Problem::Number {
         what: argument.name(),
-        found: word.to_owned(),
+        word: word.to_owned(),
         max,
         usage: verb.usage(),
     })?;
-    if argument == Argument::Level && !levels::is_known(verb, number) {
-        let known = levels::known(verb);
-        return Err(Problem::Level { verb: verb.name(), level: number, known });
+    if argument == Argument::Level && !levels::is_supported(verb, number) {
+        let supported = levels::supported(verb);
+        return Err(Problem::Level { verb: verb.name(), level: number, supported });
     }
     Ok(Value::Number(number))
 }
@@ -134,9 +134,9 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn unknown_verb(word: &str) -> Problem {
-    let found = word.to_owned();
+    let operation = word.to_owned();
     if word.starts_with("SMB") {
-        return Problem::Dbench1(found);
+        return Problem::Dbench1(operation);
     }
     let names = || Verb::ALL.iter().map(|verb| verb.name());
     let same = names().find(|name| name.eq_ignore_ascii_case(word));
@@ -144,7 +144,7 @@ fn unknown_verb(word: &str) -> Problem {
         Some(near) => format!("did you mean {near}?"),
         None => format!("known operations: {}", names().collect::<Vec<_>>().join(", ")),
     };
-    Problem::Verb { found, help }
+    Problem::Verb { operation, help }
 }
 
 fn unknown_status(word: &str) -> Problem {
@@ -152,15 +152,16 @@ fn unknown_status(word: &str) -> Problem {
         Some(near) => format!("did you mean {near}? Others are written as a number, 0xC0000034"),
         None => "expected: NT_STATUS_…, 0x… (an NTSTATUS), SUCCESS, ERROR or *".to_owned(),
     };
-    Problem::Status { found: word.to_owned(), help }
+    Problem::Status { word: word.to_owned(), help }
 }
 
-/// The words of a line; a quoted one may hold spaces. `#` at the start of a word begins a comment.
-struct Words<'t> {
+/// The tokens of a line; a quoted one may contain spaces. `#` at the start of a token begins a
+/// comment.
+struct Tokens<'t> {
     rest: &'t str,
 }
 
-impl<'t> Words<'t> {
+impl<'t> Tokens<'t> {
     fn next(&mut self) -> Result<Option<&'t str>, Problem> {
         let text = self.rest.trim_ascii_start();
         if text.is_empty() || text.starts_with('#') {

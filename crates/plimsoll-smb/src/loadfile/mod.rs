@@ -1,25 +1,25 @@
 //! Load files of dbench: recorded desktop sessions, replayed by every client in its own directory.
 //!
 //! A file is read once, line by line, into records of 24 bytes and one pool of names; all clients
-//! share it. `docs/load-files.md` has the format, the mapping and where a replay departs from it.
+//! share it. `docs/load-files.md` has the format, the mapping and where a replay differs from it.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`words`], [`levels`] | the words and numbers of the format |
+//! | [`grammar`], [`levels`] | the keywords and numbers of the format |
 //! | [`names`] | names, and where a client finds them on the share |
 //! | [`line`](mod@line), [`problem`] | a line as text, what can be wrong with it, bounds |
 //! | [`record`] | a line in 24 bytes, and a file read into such records |
-//! | [`replay`] | the script, and where SMB2 answers otherwise than SMB1 |
+//! | [`replay`] | the script, and where SMB2 answers differently from SMB1 |
 
+pub(crate) mod grammar;
 pub(crate) mod levels;
 pub(crate) mod line;
 pub(crate) mod names;
 pub(crate) mod problem;
 pub(crate) mod record;
 pub(crate) mod replay;
-pub(crate) mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use crate::parameters::{Pattern, SmbWorkload};
 
 pub(crate) use replay::Replay;
 
+use grammar::{Status, Verb};
 use line::Line;
 use names::Pool;
 use record::Record;
-use words::{Status, Verb};
 
 /// Most bytes of one read or write: what every content table serves in one slice, and twice
 /// what SMB1 transfers at once.
@@ -62,14 +62,14 @@ pub(crate) struct LoadFileSource {
 /// How load files are taken up by a run.
 pub(crate) const LOAD_FILES: LoadFiles = LoadFiles {
     belong_to: "suite disk-mix and to SMB suites with pattern = \"disk-mix\"",
-    fit: |suite| suite.workload.of::<SmbWorkload>().pattern == Pattern::DiskMix,
+    fit: |suite| suite.workload.parameters::<SmbWorkload>().pattern == Pattern::DiskMix,
     read: |reader, name| Ok(Arc::new(LoadFile::parse(reader, name).map_err(PlanError::own)?)),
     due_times: |_| None,
 };
 
 impl LoadFileSource {
     /// The file that the user named; `None` where nothing of this protocol was read.
-    pub(crate) fn of(input: &InputFile) -> Option<Self> {
+    pub(crate) fn from_input(input: &InputFile) -> Option<Self> {
         let InputFile { path, sha256, content } = input;
         let file = Arc::clone(content).downcast().ok()?;
         Some(Self { path: path.clone(), sha256: sha256.clone(), file })
@@ -101,42 +101,11 @@ impl LoadFile {
         size_of_val(&*self.records) + size_of_val(&*self.statuses) + self.pool.memory_bytes()
     }
 
-    /// Directories of [`REPLAY_ROOT`] that all clients share and that must be there before a
-    /// client's own: `clients`. Parents come before their children.
-    pub fn shared_directories(&self) -> BTreeSet<String> {
-        let mut directories = BTreeSet::new();
-        for name in self.pool.iter().filter(|name| names::is_own(name)) {
-            let mut shared = name.split('\\').take_while(|part| !names::is_own(part));
-            let mut directory = String::new();
-            for part in shared.by_ref() {
-                if !directory.is_empty() {
-                    directory.push('\\');
-                }
-                directory.push_str(part);
-                directories.insert(directory.clone());
-            }
-        }
-        directories
-    }
-
-    /// Top directories of [`REPLAY_ROOT`] that belong to client number `client` alone, from 0:
-    /// `clients\client1`. A point begins without them.
-    pub fn own_directories(&self, client: u32) -> BTreeSet<String> {
-        let own = names::own_name(client);
-        let top = |name: &str| {
-            let mut parts = name.split('\\');
-            let shared = parts.by_ref().take_while(|part| !names::is_own(part)).count();
-            let top = name.split('\\').take(shared + 1).collect::<Vec<_>>().join("\\");
-            top.replace(names::OWN_MARK, own.as_str())
-        };
-        self.pool.iter().filter(|name| names::is_own(name)).map(top).collect()
-    }
-
-    /// How a replay of this file departs from the file, for a person.
-    fn departures(&self) -> Vec<String> {
-        let mut departures = Vec::new();
+    /// How a replay of this file deviates from the file, for a person.
+    fn deviations(&self) -> Vec<String> {
+        let mut deviations = Vec::new();
         if self.timestamps > 0 {
-            departures.push(format!(
+            deviations.push(format!(
                 "the timestamps of {} lines are ignored: an op follows when the one before it is \
                  answered",
                 self.timestamps
@@ -153,42 +122,42 @@ impl LoadFile {
             }
         }
         for ((verb, level), lines) in levels {
-            if let Some((asked, Some(instead_of))) = levels::in_words(verb, level) {
-                departures.push(format!(
-                    "{} level {level} ({instead_of}) is asked as {asked} ({lines} lines)",
+            if let Some((mapped, Some(instead_of))) = levels::describe(verb, level) {
+                deviations.push(format!(
+                    "{} level {level} ({instead_of}) is asked as {mapped} ({lines} lines)",
                     verb.name()
                 ));
             }
         }
         if masked > 0 {
-            departures.push(format!(
+            deviations.push(format!(
                 "CreateOptions that SMB2 forbids are left out of {masked} NTCreateX lines"
             ));
         }
-        departures
+        deviations
     }
 }
 
 impl LoadFileSource {
-    /// Every way in which replaying this file departs from the suite's method and from the file.
-    pub(crate) fn departures(&self) -> Vec<String> {
+    /// All deviations of a replay of this file, from the suite's method and from the file.
+    pub(crate) fn deviations(&self) -> Vec<String> {
         let first = format!(
             "the ops are those of load file {}, pass after pass, instead of the suite's mix",
             self.path.display()
         );
-        std::iter::once(first).chain(self.file.departures()).collect()
+        std::iter::once(first).chain(self.file.deviations()).collect()
     }
 
     /// For the disclosure.
     pub(crate) fn facts(&self) -> Vec<Setting> {
         let counts = self.file.counts();
         let ops: u64 = counts.values().sum();
-        let words = counts.iter().map(|(verb, count)| format!("{} {count}", verb.name()));
+        let parts = counts.iter().map(|(verb, count)| format!("{} {count}", verb.name()));
         vec![
             Setting::new("load file", self.path.display().to_string()),
             Setting::new("load file SHA-256", self.sha256.clone()),
             Setting::new("lines of one pass", ops.to_string()),
-            Setting::new("lines by operation", words.collect::<Vec<_>>().join(", ")),
+            Setting::new("lines by operation", parts.collect::<Vec<_>>().join(", ")),
         ]
     }
 }

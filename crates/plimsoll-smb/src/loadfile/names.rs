@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use crate::op::PathText;
 
+use super::grammar::{Argument, Verb};
 use super::problem::{NAME_BYTES_MAX, Problem, REPLAY_ROOT};
-use super::words::{Argument, Verb};
 
 /// What becomes the client's own directory.
 pub(crate) const OWN_MARK: &str = "client1";
@@ -22,7 +22,7 @@ pub(crate) fn read<'t>(
     argument: Argument,
     word: &'t str,
 ) -> Result<Cow<'t, str>, Problem> {
-    let refuse = |why| Err(Problem::Name { found: word.to_owned(), why });
+    let refuse = |why| Err(Problem::Name { name: word.to_owned(), why });
     let name = word.trim_start_matches(['\\', '/']);
     let name = match name.contains('/') {
         true => Cow::Owned(name.replace('/', "\\")),
@@ -94,11 +94,6 @@ impl Pool {
     pub fn get(&self, number: u32) -> &str {
         let at = number as usize;
         &self.text[self.starts[at] as usize..self.starts[at + 1] as usize]
-    }
-
-    /// All, in the order of their first use.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.starts.windows(2).map(|pair| &self.text[pair[0] as usize..pair[1] as usize])
     }
 
     /// Bytes in memory.

@@ -1,4 +1,4 @@
-//! What can be wrong with a load file, and the next move; how long names, lines and files may be.
+//! Errors of a load file, with what to do; limits of names, lines and files.
 
 use crate::op::PathText;
 
@@ -36,10 +36,10 @@ pub enum Problem {
     #[error("{0:?} begins with a digit and is not a number of seconds; an operation is expected")]
     Timestamp(String),
     /// No operation of that name.
-    #[error("operation {found:?} is not known; {help}")]
+    #[error("operation {operation:?} is not known; {help}")]
     Verb {
-        /// The word.
-        found: String,
+        /// The token.
+        operation: String,
         /// The nearest verb, or all.
         help: String,
     },
@@ -55,48 +55,48 @@ pub enum Problem {
         usage: String,
     },
     /// The line goes on.
-    #[error("{found:?} is too much; expected: {usage}")]
+    #[error("{word:?} is too much; expected: {usage}")]
     TooMuch {
-        /// The first word too much.
-        found: String,
+        /// The first token too many.
+        word: String,
         /// How such a line is written.
         usage: String,
     },
     /// Not a number, or a too large one.
-    #[error("{what} {found:?} is not a whole number from 0 to {max}; expected: {usage}")]
+    #[error("{what} {word:?} is not a whole number from 0 to {max}; expected: {usage}")]
     Number {
         /// Which argument.
         what: &'static str,
         /// What stands there.
-        found: String,
+        word: String,
         /// Largest.
         max: u64,
         /// How such a line is written.
         usage: String,
     },
-    /// The last word is no status.
-    #[error("status {found:?} is not known; {help}")]
+    /// The last token is no status.
+    #[error("status {word:?} is not known; {help}")]
     Status {
-        /// The word.
-        found: String,
+        /// The token.
+        word: String,
         /// The nearest, or the forms there are.
         help: String,
     },
     /// The information level has no counterpart.
-    #[error("{verb} level {level} cannot be asked for on SMB2; known levels: {known}")]
+    #[error("{verb} level {level} cannot be asked for on SMB2; known levels: {supported}")]
     Level {
         /// The verb.
         verb: &'static str,
         /// The number.
         level: u64,
         /// Those that can.
-        known: String,
+        supported: String,
     },
     /// A name that cannot be replayed below one directory.
-    #[error("name {found:?} {why}")]
+    #[error("name {name:?} {why}")]
     Name {
         /// The name.
-        found: String,
+        name: String,
         /// Why not, and the next move.
         why: &'static str,
     },

@@ -1,5 +1,5 @@
-//! A line in 24 bytes, and how a load file is read into such records: line by line, of which only
-//! what is new is kept.
+//! A line in 24 bytes, and how a load file is read into such records: line by line, keeping only
+//! new names.
 //!
 //! All clients share these records. The public load file has 458,344 lines, and a copy for each
 //! client would limit the number of clients.
@@ -8,12 +8,12 @@ use std::borrow::Cow;
 use std::io::{BufRead, Read as _};
 
 use super::LoadFile;
+use super::grammar::{ARGUMENTS_MAX, Status, Verb};
 use super::line::{self, Line, Value};
 use super::names::{Pool, PoolBuilder};
 use super::problem::{LINE_BYTES_MAX, LoadFileError, NAMES_BYTES_MAX, Problem, RECORDS_MAX};
-use super::words::{ARGUMENTS_MAX, Status, Verb};
 
-/// A line: what names it has are numbers in a [`Pool`], its status is a number in a list.
+/// A line: its names are numbers in a [`Pool`], its status is a number in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Second and third number of a verb with four arguments in one, else the second alone.
@@ -28,7 +28,7 @@ pub struct Record {
     pub status: u8,
 }
 
-/// The verbs whose first argument is not what the line is about, but its only number.
+/// The verbs whose first argument is not a name or handle, but the only number.
 const fn has_subject(verb: Verb) -> bool {
     !matches!(verb, Verb::QueryFs | Verb::Sleep)
 }
@@ -144,7 +144,7 @@ impl Building {
     }
 
     fn status_number(&mut self, status: Status) -> Result<u8, Problem> {
-        let number = self.statuses.iter().position(|known| *known == status);
+        let number = self.statuses.iter().position(|existing| *existing == status);
         let number = number.unwrap_or_else(|| {
             self.statuses.push(status);
             self.statuses.len() - 1

@@ -1,20 +1,22 @@
 //! One client's replay of a load file: line after line, pass after pass.
 //!
-//! Where SMB2 answers otherwise than SMB1, or a replay otherwise than its recording, another status
-//! is expected than the recorded one. `docs/load-files.md` has each case with its reason.
+//! Where SMB2 answers differently from SMB1, or a replay from its recording, another status than
+//! the recorded one is expected. `docs/load-files.md` has each case with its reason.
 
 use std::sync::Arc;
 
+use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
 use plimsoll_engine::rng;
-use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
+use super::grammar::{Status, Verb};
 use super::line::Line;
 use super::record::Record;
-use super::words::{Status, Verb};
 use super::{LoadFile, levels, names};
-use crate::op::{Content, Disposition, Expected, HandleNo, PathText, SmbCall, SmbOp, Wanted};
+use crate::op::{
+    Content, Disposition, Expected, ExpectedLength, HandleNo, PathText, SmbCall, SmbOp,
+};
 use crate::wire::status::END_OF_FILE;
 
 /// CreateOptions a client may set on SMB2 (MS-SMB2 2.2.13). The others must not be used or are
@@ -38,7 +40,7 @@ pub(crate) struct Replay {
     content: Content,
     /// The next record.
     at: usize,
-    /// The think time before this pass has been held.
+    /// The think time before this pass is over.
     begun: bool,
     in_flight: u32,
 }
@@ -78,11 +80,17 @@ impl Replay {
             Verb::Close => SmbOp::Close { handle },
             Verb::Flush => SmbOp::Flush { handle },
             Verb::ReadX => {
-                let wanted = match expected {
-                    Expected::Success => Wanted::Exactly(word(3)),
-                    _ => Wanted::Any,
+                let expected_length = match expected {
+                    Expected::Success => ExpectedLength::Exactly(word(3)),
+                    _ => ExpectedLength::Any,
                 };
-                SmbOp::Read { handle, offset: number(1), length: word(2), wanted, check: None }
+                SmbOp::Read {
+                    handle,
+                    offset: number(1),
+                    length: word(2),
+                    expected_length,
+                    check: None,
+                }
             }
             Verb::WriteX | Verb::Write => {
                 let content = self.content;
@@ -137,11 +145,11 @@ impl Script for Replay {
     /// A pass is.
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, turn: Turn) -> Step<SmbCall> {
+    fn next(&mut self, context: ScriptContext) -> Step<SmbCall> {
         if self.in_flight > 0 {
             return Step::WaitForOutcome;
         }
-        // Ends: a file without operations is no load file.
+        // The loop ends: a file without operations is no load file.
         loop {
             if self.at == self.file.records().len() {
                 (self.at, self.begun) = (0, false);
@@ -158,7 +166,7 @@ impl Script for Replay {
             let micros = record.numbers()[0];
             if record.verb == Verb::Sleep && micros > 0 {
                 let pause = Nanos(micros.saturating_mul(1000));
-                return Step::SleepUntil(turn.now.saturating_add(pause));
+                return Step::SleepUntil(context.now.saturating_add(pause));
             }
         }
     }
@@ -184,7 +192,7 @@ pub(crate) fn expected(line: &Line<'_>) -> Expected {
 fn exception(line: &Line<'_>) -> Option<Expected> {
     let number = |at: usize| line.values[at].number();
     match line.verb {
-        // All clients share the directory: the first to come makes it, the others find it.
+        // All clients share the directory: the first one makes it, the others find it.
         Verb::Mkdir if !names::is_own(line.values[0].text()) => Some(Expected::Anything),
         // SMB1 answers a read at the end of the file with success and no bytes, SMB2 with
         // STATUS_END_OF_FILE (MS-SMB2 3.3.5.12).

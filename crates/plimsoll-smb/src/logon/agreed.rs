@@ -1,11 +1,11 @@
-//! NEGOTIATE: what is offered, and what both ends agree on. MS-SMB2 §3.2.4.2.2, §3.2.5.2
+//! NEGOTIATE: the offer, and the result that both ends agree on. MS-SMB2 §3.2.4.2.2, §3.2.5.2
 
 use super::error::{LogonError, Step};
 use super::offer::{Dialect, Offer, Signing};
 use crate::seal::{Cipher, SigningAlgorithm};
 use crate::wire::negotiate::{
-    NegotiateContext, NegotiateContexts, NegotiateRequest, NegotiateResponse, Words, capabilities,
-    security_mode,
+    NegotiateContext, NegotiateContexts, NegotiateRequest, NegotiateResponse, U16List,
+    capabilities, security_mode,
 };
 
 const SHA_512: u16 = 1;
@@ -73,16 +73,16 @@ impl Agreed {
                     hashed = algorithms.iter().eq([SHA_512]);
                 }
                 NegotiateContext::Encryption { ciphers } => {
-                    self.cipher = chosen(&offer.ciphers, ciphers, cipher_code);
+                    self.cipher = chosen(&offer.ciphers, ciphers, |cipher| cipher as u16);
                 }
                 NegotiateContext::Signing { algorithms } => {
-                    self.signing = chosen(&offer.signing_algorithms, algorithms, signing_code)
+                    self.signing = chosen(&offer.signing_algorithms, algorithms, |one| one as u16)
                         .ok_or(LogonError::Unfit {
                             step: Step::Negotiate,
                             what: "a signing algorithm that was not offered",
                         })?;
                 }
-                NegotiateContext::NetName(_) | NegotiateContext::Other { .. } => {}
+                NegotiateContext::Other { .. } => {}
             }
         }
         if hashed {
@@ -98,8 +98,8 @@ impl Agreed {
     }
 }
 
-/// Of our own list, the one that the server answers with.
-fn chosen<T: Copy>(offered: &[T], answer: Words<'_>, code: impl Fn(T) -> u16) -> Option<T> {
+/// The entry of our own list that the server chose.
+fn chosen<T: Copy>(offered: &[T], answer: U16List<'_>, code: impl Fn(T) -> u16) -> Option<T> {
     let answer = answer.iter().next()?;
     offered.iter().copied().find(|one| code(*one) == answer)
 }
@@ -111,7 +111,7 @@ fn has(reply: &NegotiateResponse<'_>, capability: u32) -> bool {
 /// The dialects offered, the oldest first.
 fn offered(offer: &Offer) -> impl Iterator<Item = Dialect> {
     let dialect_max = offer.dialect_max;
-    Dialect::ALL.into_iter().map(|(_, dialect)| dialect).filter(move |one| *one <= dialect_max)
+    Dialect::ALL.into_iter().filter(move |one| *one <= dialect_max)
 }
 
 /// The same, as on the wire.
@@ -143,19 +143,19 @@ pub(super) fn our_guid(offer: &Offer) -> [u8; 16] {
 
 /// Appends the body of our NEGOTIATE.
 pub(super) fn encode_body(offer: &Offer, nonce: u64, out: &mut Vec<u8>) {
-    let ciphers: Vec<u16> = offer.ciphers.iter().map(|cipher| cipher_code(*cipher)).collect();
+    let ciphers: Vec<u16> = offer.ciphers.iter().map(|cipher| *cipher as u16).collect();
     let algorithms: Vec<u16> =
-        offer.signing_algorithms.iter().map(|algorithm| signing_code(*algorithm)).collect();
+        offer.signing_algorithms.iter().map(|algorithm| *algorithm as u16).collect();
     let salt = salt(nonce);
     let mut contexts = vec![NegotiateContext::PreauthIntegrity {
-        algorithms: Words::Values(&[SHA_512]),
+        algorithms: U16List::Values(&[SHA_512]),
         salt: &salt,
     }];
     if !ciphers.is_empty() {
-        contexts.push(NegotiateContext::Encryption { ciphers: Words::Values(&ciphers) });
+        contexts.push(NegotiateContext::Encryption { ciphers: U16List::Values(&ciphers) });
     }
     if !algorithms.is_empty() {
-        contexts.push(NegotiateContext::Signing { algorithms: Words::Values(&algorithms) });
+        contexts.push(NegotiateContext::Signing { algorithms: U16List::Values(&algorithms) });
     }
     if offer.dialect_max < Dialect::V3_1_1 {
         contexts.clear();
@@ -164,7 +164,7 @@ pub(super) fn encode_body(offer: &Offer, nonce: u64, out: &mut Vec<u8>) {
         security_mode: our_security_mode(offer),
         capabilities: our_capabilities(offer),
         client_guid: our_guid(offer),
-        dialects: Words::Values(&dialects(offer)),
+        dialects: U16List::Values(&dialects(offer)),
         contexts: NegotiateContexts::Values(&contexts),
     }
     .encode(out);
@@ -182,23 +182,4 @@ fn salt(nonce: u64) -> [u8; SALT_BYTES] {
         *word = (mixed ^ (mixed >> 31)).to_le_bytes();
     }
     salt
-}
-
-/// MS-SMB2 §2.2.3.1.2
-fn cipher_code(cipher: Cipher) -> u16 {
-    match cipher {
-        Cipher::Aes128Ccm => 1,
-        Cipher::Aes128Gcm => 2,
-        Cipher::Aes256Ccm => 3,
-        Cipher::Aes256Gcm => 4,
-    }
-}
-
-/// MS-SMB2 §2.2.3.1.7
-fn signing_code(algorithm: SigningAlgorithm) -> u16 {
-    match algorithm {
-        SigningAlgorithm::HmacSha256 => 0,
-        SigningAlgorithm::AesCmac => 1,
-        SigningAlgorithm::AesGmac => 2,
-    }
 }

@@ -46,7 +46,7 @@ pub enum LogonError {
         step: Step,
         /// NTSTATUS.
         status: u32,
-        /// Who asked for what.
+        /// Who requested what.
         who: String,
     },
     /// The server answered with a dialect that was not offered.
@@ -60,16 +60,16 @@ pub enum LogonError {
     SigningDemanded,
     /// A guest's or nobody's session has no key.
     #[error(
-        "the server gave {who} a guest's session, which cannot be {wish}; name a user it knows, \
-         or do not ask for that"
+        "the server gave {who} a guest's session, which cannot be {required}; name a user it \
+         knows, or do not ask for that"
     )]
     Keyless {
         /// Who logged on.
         who: String,
         /// "signed" or "encrypted".
-        wish: &'static str,
+        required: &'static str,
     },
-    /// Encryption is asked for, by us or by the server, and there is no cipher.
+    /// We or the server require encryption, and there is no cipher.
     #[error(
         "{by} demands encryption, but dialect {dialect} was agreed on without a cipher; raise \
          dialect_max to 3.0 or later, and allow encryption on the server"
@@ -110,7 +110,7 @@ pub enum LogonError {
         /// What is wrong.
         error: SealError,
     },
-    /// The server repeats other facts than NEGOTIATE said.
+    /// The server confirms other facts than those of NEGOTIATE.
     #[error("NEGOTIATE was changed on its way; somebody is between here and the server")]
     Downgraded,
     /// Keys of another length than the algorithms want.
@@ -119,7 +119,7 @@ pub enum LogonError {
 }
 
 impl LogonError {
-    /// The server's status, where that is what failed.
+    /// The server's status, if the logon failed by that.
     pub fn status(&self) -> Option<u32> {
         match self {
             Self::Refused { status, .. } => Some(*status),

@@ -34,9 +34,9 @@ use super::wire::{frame, lenient, status};
 use agreed::Agreed;
 use offer::Exchange;
 
-/// Credits asked for with each request.
-const CREDITS_WANTED: u16 = 64;
-/// Interim replies that one logon is patient with; a server needs one for each of its requests.
+/// Credits requested by each message.
+const CREDITS_REQUESTED: u16 = 64;
+/// Most interim replies to one logon; a server needs one for each of its requests.
 const INTERIMS_MAX: u32 = 64;
 
 /// What became of a reply.
@@ -72,7 +72,7 @@ pub struct Established {
     pub large_mtu: bool,
     /// Leases are granted (2.1 and later).
     pub leasing: bool,
-    /// As whom we asked.
+    /// The identity that we requested.
     pub identity: Identity,
     /// The server treats us as its guest, or as nobody, though a user may have been named.
     pub guest: bool,
@@ -90,7 +90,7 @@ pub struct Logon {
     offer: Offer,
     unc: String,
     nonce: u64,
-    stage: Stage,
+    phase: Phase,
     message_id_next: u64,
     credits: u32,
     interims: u32,
@@ -109,7 +109,7 @@ pub struct Logon {
 
 /// What the next reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     Negotiating,
     Greeting,
     Proving,
@@ -118,7 +118,7 @@ enum Stage {
     Done,
 }
 
-impl Stage {
+impl Phase {
     fn step(self) -> Step {
         match self {
             Self::Negotiating => Step::Negotiate,
@@ -148,7 +148,7 @@ impl Logon {
             offer: request.offer.clone(),
             unc: request.unc.to_owned(),
             nonce: request.nonce,
-            stage: Stage::Negotiating,
+            phase: Phase::Negotiating,
             message_id_next: 0,
             credits: 1,
             interims: 0,
@@ -173,8 +173,8 @@ impl Logon {
         self.negotiated_hash.update(&out[at + frame::FRAME_HEADER..]);
     }
 
-    /// Takes a message from the server, without its four-byte length, and appends what must be
-    /// sent next. After an error the connection is of no use any more.
+    /// Takes a message from the server, without its four-byte length, and appends what must be sent
+    /// next. After an error the connection is unusable.
     pub fn on_message(
         &mut self,
         message: &[u8],
@@ -190,16 +190,16 @@ impl Logon {
     }
 
     fn on_plain(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<LogonProgress, LogonError> {
-        let step = self.stage.step();
+        let step = self.phase.step();
         let part = match Parts::new(message).next() {
             Some(part) => part.map_err(|error| LogonError::Garbled { step, error })?,
             None => return Err(self.unfit("nothing")),
         };
         let header = &part.header;
         let answers = header.is_response()
-            && header.command == self.stage.command()
+            && header.command == self.phase.command()
             && header.message_id.wrapping_add(1) == self.message_id_next;
-        if !answers || self.stage == Stage::Done {
+        if !answers || self.phase == Phase::Done {
             return Err(self.unfit("the answer to another question"));
         }
         self.credits = self.credits.saturating_add(header.credits.into());
@@ -207,17 +207,17 @@ impl Logon {
         if header.status == status::PENDING {
             return self.wait_on();
         }
-        match self.stage {
-            Stage::Negotiating => self.on_negotiate(&part, out)?,
-            Stage::Greeting => self.on_challenge(&part, out)?,
-            Stage::Proving => self.on_session(&part, out)?,
-            Stage::Connecting => return self.on_tree(&part, out),
-            Stage::Validating | Stage::Done => return self.on_validated(&part),
+        match self.phase {
+            Phase::Negotiating => self.on_negotiate(&part, out)?,
+            Phase::Greeting => self.on_challenge(&part, out)?,
+            Phase::Proving => self.on_session(&part, out)?,
+            Phase::Connecting => return self.on_tree(&part, out),
+            Phase::Validating | Phase::Done => return self.on_validated(&part),
         }
         Ok(LogonProgress::More)
     }
 
-    /// The server is still at work, but must not be so for ever.
+    /// The server is still at work, but not for ever.
     fn wait_on(&mut self) -> Result<LogonProgress, LogonError> {
         self.interims += 1;
         match self.interims {
@@ -227,7 +227,7 @@ impl Logon {
     }
 
     fn establish(&mut self) -> Established {
-        self.stage = Stage::Done;
+        self.phase = Phase::Done;
         let agreed = self.agreed.as_ref().expect("agreed before any session");
         let newer = agreed.dialect > Dialect::V2_0_2;
         let protection = self.seal.protection();
@@ -257,7 +257,7 @@ impl Logon {
         Header {
             message_id: self.message_id_next,
             credit_charge: charge,
-            credits: CREDITS_WANTED,
+            credits: CREDITS_REQUESTED,
             session_id: self.session_id,
             tree_id: self.tree_id,
             ..Header::new(command)
@@ -302,17 +302,17 @@ impl Logon {
     }
 
     fn refused(&self, status: u32) -> LogonError {
-        let who = match self.stage {
-            Stage::Negotiating => String::new(),
-            Stage::Greeting | Stage::Proving => self.who(),
-            Stage::Connecting | Stage::Validating | Stage::Done => {
+        let who = match self.phase {
+            Phase::Negotiating => String::new(),
+            Phase::Greeting | Phase::Proving => self.who(),
+            Phase::Connecting | Phase::Validating | Phase::Done => {
                 format!("{} to {}", self.who(), self.unc)
             }
         };
-        LogonError::Refused { step: self.stage.step(), status, who }
+        LogonError::Refused { step: self.phase.step(), status, who }
     }
 
-    /// A server that no longer knows the session cannot sign; what it says counts then.
+    /// A server that no longer knows the session cannot sign; its status counts then.
     fn unsealed(&self, error: SealError) -> LogonError {
         match error {
             SealError::Unsigned { status, .. } | SealError::Unencrypted { status, .. }
@@ -320,12 +320,12 @@ impl Logon {
             {
                 self.refused(status)
             }
-            error => LogonError::Unsealed { step: self.stage.step(), error },
+            error => LogonError::Unsealed { step: self.phase.step(), error },
         }
     }
 
     fn unfit(&self, what: &'static str) -> LogonError {
-        LogonError::Unfit { step: self.stage.step(), what }
+        LogonError::Unfit { step: self.phase.step(), what }
     }
 
     /// The body of a reply that succeeded, as its decoder wants it.
@@ -339,7 +339,7 @@ impl Logon {
     }
 
     fn decoded<T>(&self, decoded: Result<T, super::wire::WireError>) -> Result<T, LogonError> {
-        decoded.map_err(|error| LogonError::Garbled { step: self.stage.step(), error })
+        decoded.map_err(|error| LogonError::Garbled { step: self.phase.step(), error })
     }
 
     fn dialect(&self) -> Dialect {
@@ -358,8 +358,4 @@ impl Logon {
             Identity::Anonymous => "nobody (no user is named)".to_owned(),
         }
     }
-}
-
-fn name(dialect: Dialect) -> &'static str {
-    Dialect::ALL.iter().find(|(_, one)| *one == dialect).map_or("", |(name, _)| name)
 }

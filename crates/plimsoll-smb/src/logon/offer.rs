@@ -1,8 +1,8 @@
-//! What we come with: who we are, what we can and want to speak, and our NTLM tokens (MS-NLMP).
+//! What we offer: our identity, our dialects and algorithms, and our NTLM tokens (MS-NLMP).
 //!
 //! Our tokens travel bare, as those of other small clients do: within SPNEGO (RFC 4178) servers
 //! want the list of mechanisms signed as well, for which the NTLM crate has no call. The server's
-//! may come either way.
+//! may come in either form.
 //!
 //! The client's challenge and session key are random, from the operating system: a predictable key
 //! would protect nothing. The time in the answer is the server's own from its challenge; only where
@@ -20,7 +20,7 @@ use crate::seal::{Cipher, SigningAlgorithm};
 /// Who wants to log on.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// Name of the account. Empty: guest, or nobody where guests are not wanted.
+    /// Name of the account. Empty: guest, or nobody where guests are not used.
     pub user: String,
     /// Its password.
     pub password: String,
@@ -68,7 +68,7 @@ pub struct Offer {
     pub ciphers: Vec<Cipher>,
     /// Signing algorithms offered in 3.1.1, best first. The other dialects leave no choice.
     pub signing_algorithms: Vec<SigningAlgorithm>,
-    /// Who this client is among the server's clients.
+    /// Identity of this client among the server's clients.
     pub client_guid: [u8; 16],
 }
 
@@ -107,30 +107,28 @@ pub struct LogonRequest<'a> {
     pub nonce: u64,
 }
 
-/// Versions of the protocol.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[expect(missing_docs, reason = "each is the dialect of its name")]
-pub enum Dialect {
-    #[serde(rename = "2.0.2")]
-    V2_0_2,
-    #[serde(rename = "2.1")]
-    V2_1,
-    #[serde(rename = "3.0")]
-    V3_0,
-    #[serde(rename = "3.0.2")]
-    V3_0_2,
-    #[default]
-    #[serde(rename = "3.1.1")]
-    V3_1_1,
+plimsoll_model::named! {
+    /// Versions of the protocol, rising.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+        JsonSchema,
+    )]
+    #[expect(missing_docs, reason = "each is the dialect of its name")]
+    pub enum Dialect {
+        V2_0_2 = "2.0.2",
+        V2_1 = "2.1",
+        V3_0 = "3.0",
+        V3_0_2 = "3.0.2",
+        #[default]
+        V3_1_1 = "3.1.1",
+    }
 }
 
 /// When messages are signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signing {
-    /// Offered, done when the server asks for it.
+    /// Offered, done when the server requires it.
     #[default]
     WhenAsked,
     /// Always.
@@ -140,20 +138,6 @@ pub enum Signing {
 }
 
 impl Dialect {
-    /// All, rising, with their names.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("2.0.2", Self::V2_0_2),
-        ("2.1", Self::V2_1),
-        ("3.0", Self::V3_0),
-        ("3.0.2", Self::V3_0_2),
-        ("3.1.1", Self::V3_1_1),
-    ];
-
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
-    }
-
     /// Its number on the wire, MS-SMB2 2.2.3.
     pub const fn revision(self) -> u16 {
         match self {
@@ -173,7 +157,7 @@ const NEGOTIATE_ANONYMOUS: u32 = 0x0000_0800;
 /// Nobody's messages are neither signed nor sealed, and no key is exchanged for them.
 const NOT_FOR_ANONYMOUS: u32 = 0x4000_0000 | 0x0000_8000 | 0x0000_0030;
 
-/// As whom a session is asked for.
+/// The identity of a requested session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// The user of the credentials.
@@ -184,7 +168,7 @@ pub enum Identity {
     Anonymous,
 }
 
-/// What the server says cannot be answered.
+/// The server's token cannot be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Not NTLM, but Kerberos perhaps.

@@ -5,7 +5,7 @@ use smb2::crypto::kdf::{PreauthHasher, derive_session_keys};
 use super::agreed::{self, Agreed};
 use super::error::{LogonError, Step};
 use super::offer::{Dialect, Exchange, Identity};
-use super::{Logon, LogonProgress, Signing, Stage, name};
+use super::{Logon, LogonProgress, Phase, Signing};
 use crate::seal::{
     Cipher, EncryptionKeys, KeyLengthError, Keys, Protection, Role, Seal, SigningAlgorithm,
 };
@@ -15,7 +15,7 @@ use crate::wire::info::{
     FSCTL_VALIDATE_NEGOTIATE_INFO, IOCTL_IS_FSCTL, IoctlRequest, IoctlResponse,
     ValidateNegotiateRequest, ValidateNegotiateResponse,
 };
-use crate::wire::negotiate::Words;
+use crate::wire::negotiate::U16List;
 use crate::wire::session::{
     SHARE_ENCRYPT_DATA, SessionSetupRequest, SessionSetupResponse, TreeConnectRequest,
     TreeConnectResponse, session_flags, share_type,
@@ -36,7 +36,7 @@ impl Logon {
             return Err(LogonError::SigningDemanded);
         }
         if self.offer.encryption && agreed.cipher.is_none() {
-            return Err(LogonError::NoCipher { dialect: name(agreed.dialect), by: "the suite" });
+            return Err(LogonError::NoCipher { dialect: agreed.dialect.as_str(), by: "the suite" });
         }
         self.negotiated_hash.update(part.bytes);
         self.agreed = Some(agreed);
@@ -50,7 +50,7 @@ impl Logon {
         self.session_hash = self.negotiated_hash.clone();
         let token = self.exchange.first();
         self.send_token(&token, out);
-        self.stage = Stage::Greeting;
+        self.phase = Phase::Greeting;
     }
 
     pub(super) fn on_challenge(
@@ -68,7 +68,7 @@ impl Logon {
         self.session_id = part.header.session_id;
         self.session_hash.update(part.bytes);
         self.send_token(&token, out);
-        self.stage = Stage::Proving;
+        self.phase = Phase::Proving;
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Logon {
         out: &mut Vec<u8>,
     ) -> Result<(), LogonError> {
         if let Err(refused) = self.succeeded(part) {
-            // Some servers know no guest, but let nobody in; ask once more.
+            // Some servers have no guest but admit nobody; try once more.
             if self.exchange.identity() != Identity::Guest {
                 return Err(refused);
             }
@@ -103,7 +103,7 @@ impl Logon {
         }
         let body = self.body_without_token(part);
         let reply = self.decoded(SessionSetupResponse::decode(&body))?;
-        // Samba does not say of nobody that he is nobody.
+        // Samba does not set the flag for an anonymous session.
         self.guest = reply.flags & (session_flags::GUEST | session_flags::NULL) != 0
             || self.exchange.identity() == Identity::Anonymous;
         if self.guest {
@@ -117,12 +117,12 @@ impl Logon {
     }
 
     fn check_keyless(&self) -> Result<(), LogonError> {
-        let wish = match (self.offer.signing, self.offer.encryption) {
+        let required = match (self.offer.signing, self.offer.encryption) {
             (_, true) => "encrypted",
             (Signing::Required, false) => "signed",
             (Signing::Off | Signing::WhenAsked, false) => return Ok(()),
         };
-        Err(LogonError::Keyless { who: self.who(), wish })
+        Err(LogonError::Keyless { who: self.who(), required })
     }
 
     /// Makes the keys ready, and believes the reply only if they verify it. Before 3.0 a server
@@ -165,9 +165,9 @@ impl Logon {
             return Ok(());
         }
         if self.guest {
-            return Err(LogonError::Keyless { who: self.who(), wish: "encrypted" });
+            return Err(LogonError::Keyless { who: self.who(), required: "encrypted" });
         }
-        let dialect = name(self.dialect());
+        let dialect = self.dialect().as_str();
         Err(LogonError::NoCipher { dialect, by: "the server" })
     }
 
@@ -175,7 +175,7 @@ impl Logon {
         let at = self.begin(Command::TreeConnect, out);
         TreeConnectRequest { flags: 0, path: Text::Utf8(&self.unc) }.encode(out);
         self.finish_signed(at, out);
-        self.stage = Stage::Connecting;
+        self.phase = Phase::Connecting;
     }
 
     pub(super) fn on_tree(
@@ -214,7 +214,7 @@ impl Logon {
             capabilities: agreed::our_capabilities(&self.offer),
             client_guid: agreed::our_guid(&self.offer),
             security_mode: agreed::our_security_mode(&self.offer),
-            dialects: Words::Values(&agreed::dialects(&self.offer)),
+            dialects: U16List::Values(&agreed::dialects(&self.offer)),
         }
         .encode(&mut input);
         let at = self.begin(Command::Ioctl, out);
@@ -228,7 +228,7 @@ impl Logon {
         }
         .encode(out);
         self.finish_signed(at, out);
-        self.stage = Stage::Validating;
+        self.phase = Phase::Validating;
     }
 
     pub(super) fn on_validated(&mut self, part: &Part<'_>) -> Result<LogonProgress, LogonError> {

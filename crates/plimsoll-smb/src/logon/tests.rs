@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::wire::negotiate::{
-    NegotiateContext, NegotiateContexts, NegotiateResponse, Words, security_mode,
+    NegotiateContext, NegotiateContexts, NegotiateResponse, U16List, security_mode,
 };
 use crate::wire::session::{SessionSetupResponse, TreeConnectResponse, session_flags, share_type};
 
@@ -49,9 +49,12 @@ impl Server {
     fn negotiate(&mut self) -> Vec<u8> {
         let (salt, sha512, gmac, gcm) = ([1; 32], [1], [2], [2]);
         let contexts = [
-            NegotiateContext::PreauthIntegrity { algorithms: Words::Values(&sha512), salt: &salt },
-            NegotiateContext::Signing { algorithms: Words::Values(&gmac) },
-            NegotiateContext::Encryption { ciphers: Words::Values(&gcm) },
+            NegotiateContext::PreauthIntegrity {
+                algorithms: U16List::Values(&sha512),
+                salt: &salt,
+            },
+            NegotiateContext::Signing { algorithms: U16List::Values(&gmac) },
+            NegotiateContext::Encryption { ciphers: U16List::Values(&gcm) },
         ];
         let contexts = if self.contexts { &contexts[..] } else { &contexts[1..] };
         let (dialect, security_mode) = (self.dialect, self.security_mode);
@@ -115,7 +118,7 @@ fn feed(logon: &mut Logon, message: &[u8]) -> Result<LogonProgress, LogonError> 
     logon.on_message(message, &mut Vec::new())
 }
 
-/// Fed with the replies up to the one that says who we are.
+/// Fed with the replies up to the one that confirms our identity.
 fn up_to_session(logon: &mut Logon, server: &mut Server) -> Result<LogonProgress, LogonError> {
     for reply in [server.negotiate(), server.challenge()] {
         assert!(matches!(feed(logon, &reply).unwrap(), LogonProgress::More));

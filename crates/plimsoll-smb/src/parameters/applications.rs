@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{DiskMix, DiskMixModel, SizeTable, check_model};
 
-/// One that keeps all handles it may keep still finds a file to open.
+/// A client that keeps all the handles it may keep still has a file to open.
 const FILES_MIN: u32 = 8;
 /// Those of a workspace that are no documents.
 const FILES_MAX: u32 = 48;
 /// A pass of more is no pass.
 const APPLICATIONS_MAX: usize = 64;
 
-/// One desktop application. What it does not say is as the model says.
+/// One desktop application. Fields that it omits have the model's values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
@@ -26,7 +26,7 @@ pub struct Application {
     /// 320 KiB, 55 has 1,824 KiB.
     #[schemars(range(min = 48, max = 55))]
     pub document: u32,
-    /// Smaller seed files that it works with beside its document.
+    /// Smaller seed files that it works with besides its document.
     #[schemars(range(min = FILES_MIN, max = FILES_MAX))]
     pub files: u32,
     /// How often each op occurs.

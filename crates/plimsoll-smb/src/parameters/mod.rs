@@ -17,7 +17,7 @@ pub use sizes::SizeTable;
 const OUTSTANDING_MAX: u32 = 256;
 /// Five handles are needed at a time: two documents, a made file, and two that come and go.
 const HANDLES_OPEN_MIN: u32 = 5;
-/// Set-up writes the file of `nic`, and reads it once; nobody waits for more.
+/// Set-up writes the file of `nic` and reads it once; more would take too long.
 const NIC_BYTES_MAX: u32 = 1 << 30;
 /// Every server takes a READ of 64 KiB.
 const NIC_REQUEST_BYTES_MAX: u32 = 65_536;
@@ -37,7 +37,7 @@ pub struct SmbWorkload {
     /// Newest dialect that is offered.
     pub dialect_max: Dialect,
     /// Log on as a guest to a server that Plimsoll starts, and not with a password made for the
-    /// run. A URL says for itself who logs on.
+    /// run. A URL itself names the user.
     pub guest: bool,
     /// When messages are signed.
     pub signing: Signing,
@@ -48,8 +48,8 @@ pub struct SmbWorkload {
     /// Size of one client's workspace in MiB, before the profile's scale.
     #[schemars(range(min = 0.1, max = 4_096.0))]
     pub workspace_mib: f64,
-    /// Percent of reads that go to files of the directory all clients share; and of what is asked
-    /// of seed files and their directories by name.
+    /// Percent of reads that go to files of the directory all clients share; and of queries of seed
+    /// files and their directories by name.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub shared_percent: f64,
     /// Percent of writes that go to files of that directory, with what they hold. Locks are then
@@ -74,7 +74,7 @@ pub struct SmbWorkload {
     /// A client with more unexpected statuses than this leaves the mix.
     #[schemars(range(min = 0, max = u32::MAX))]
     pub unexpected_max: u32,
-    /// Of one read in this many the content is compared; 1 is all.
+    /// The content of one read in this many is compared; 1 means all.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub verify_one_in: u32,
     /// Seed of the content.
@@ -95,13 +95,13 @@ pub struct DiskMixModel {
     pub sessions: u32,
     /// In which order a client goes through the applications of a pass.
     pub order: SessionOrder,
-    /// Client n begins with the n-th application session of its order, each at another place
+    /// Client n begins with the n-th application session of its order, each at another position
     /// within it, so that a short load point sees all of them.
     pub stagger: bool,
     /// Most handles of one client open at a time.
     #[schemars(range(min = HANDLES_OPEN_MIN, max = HANDLES_OPEN_MAX))]
     pub handles_open_max: u32,
-    /// A session that has opened so many closes one for each that it opens further.
+    /// A session that has opened this many closes one for each further one that it opens.
     pub handles_kept: u32,
     /// Reads from one seed file between two application sessions.
     #[schemars(range(min = 0, max = 1_000))]
@@ -138,8 +138,8 @@ pub struct DiskMixModel {
     pub applications: Applications,
 }
 
-/// Weight of each op. Those of `close`, `unlink` and `unlock` follow: what was opened is closed,
-/// what was made is removed, what was locked is unlocked.
+/// Weight of each op. Those of `close`, `unlink` and `unlock` follow: opened files are closed, made
+/// files are removed, locks are unlocked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = weights)]
@@ -274,8 +274,7 @@ impl Default for DiskMix {
 }
 
 impl Default for DiskMixModel {
-    /// The method's; what it leaves open is `stagger`, `handles_kept` and
-    /// `reads_between`.
+    /// The method's values; it leaves `stagger`, `handles_kept` and `reads_between` open.
     fn default() -> Self {
         Self {
             ops_per_pass: 3_550,

@@ -6,7 +6,7 @@ use plimsoll_model::suite::{SuiteError, TableReader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What one read or write may ask for at most; files of every scale have room for it.
+/// Most bytes of one read or write; files of every scale have room for it.
 pub(super) const REQUEST_BYTES_MAX: u32 = 65_536;
 /// Rows a table may have: a draw walks through them.
 const ROWS_MAX: usize = 64;
@@ -85,17 +85,17 @@ impl SizeTable {
             / total
     }
 
-    /// What a table of reads does not say is the method's.
+    /// Fields that a table of reads omits have the method's values.
     pub(super) fn reads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Written::deserialize(deserializer)?.over(Self::method_reads()))
+        Ok(Written::deserialize(deserializer)?.apply_to(Self::method_reads()))
     }
 
-    /// What a table of writes does not say is the method's.
+    /// Fields that a table of writes omits have the method's values.
     pub(super) fn writes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Written::deserialize(deserializer)?.over(Self::method_writes()))
+        Ok(Written::deserialize(deserializer)?.apply_to(Self::method_writes()))
     }
 
-    /// Looks whether the lists fit each other. `key` is the table's.
+    /// Checks that the lists fit each other. `key` is the table's.
     pub(super) fn check(&self, table: &TableReader<'_>, key: &str) -> Result<(), SuiteError> {
         let wrong = |list: &str, message: String, help: String| {
             Err(table.error_at(&format!("{key}.{list}"), message).with_help(help))
@@ -142,7 +142,7 @@ struct Written {
 }
 
 impl Written {
-    fn over(self, method: SizeTable) -> SizeTable {
+    fn apply_to(self, method: SizeTable) -> SizeTable {
         SizeTable {
             percent: self.percent.unwrap_or(method.percent),
             bytes_min: self.bytes_min.unwrap_or(method.bytes_min),

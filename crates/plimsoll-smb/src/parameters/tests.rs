@@ -10,7 +10,7 @@ fn suite(set: &[&str]) -> Result<Suite, SuiteError> {
 }
 
 fn typed(set: &[&str]) -> SmbWorkload {
-    suite(set).unwrap().workload.of::<SmbWorkload>().clone()
+    suite(set).unwrap().workload.parameters::<SmbWorkload>().clone()
 }
 
 #[test]
@@ -22,7 +22,8 @@ fn an_empty_table_is_the_methods_disk_mix() {
 
 #[test]
 fn dialects_may_be_written_with_and_without_quotes() {
-    for (name, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
+        let name = dialect.as_str();
         for value in [name.to_owned(), format!("\"{name}\"")] {
             assert_eq!(typed(&[&format!("workload.dialect_max={value}")]).dialect_max, dialect);
         }
@@ -113,14 +114,14 @@ fn applications_make_the_pass_and_their_mistakes_are_placed() {
     );
     let read = |set: &[&str]| small_suite(("smb", &text), set, read);
     let suite = read(&[]).unwrap();
-    let model = &suite.workload.of::<SmbWorkload>().model;
+    let model = &suite.workload.parameters::<SmbWorkload>().model;
     assert_eq!((model.sessions, model.ops_per_pass), (1, 200));
     let own = model.of_application(&model.applications["letter"]);
     assert_eq!((own.mix.lock, own.missing_find_percent), (0.0, 52.0), "the rest is the model's");
     let both = model.shares().into_iter().zip(own.shares());
     assert!(both.into_iter().all(|(pass, one)| (pass - one).abs() < 1e-12));
     let longer = read(&["workload.model.applications.letter.ops=300"]).unwrap();
-    assert_eq!(longer.workload.of::<SmbWorkload>().model.ops_per_pass, 300);
+    assert_eq!(longer.workload.parameters::<SmbWorkload>().model.ops_per_pass, 300);
     let refusal = |set: &str| {
         let error = read(&[set]).unwrap_err();
         format!("{error} | {}", error.help.as_deref().unwrap_or_default())

@@ -7,13 +7,13 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `share`, `remote` | what is asked of a share; a session that asks it |
-//! | `place` | one place: what is there of it, and the work on it |
-//! | `set` | all places, with several connections; the way back |
+//! | `share`, `remote` | the operations on a share; a session that carries them out |
+//! | `layout` | one layout: what is there of it, and the work on it |
+//! | `set` | all layouts, with several connections; their removal |
 //! | `validate` | each operation once, before any is measured |
 //! | `points` | what happens around each load point |
 
-mod place;
+mod layout;
 mod points;
 mod remote;
 mod set;
@@ -25,7 +25,7 @@ pub(crate) use self::points::WORK_BYTES;
 pub use self::points::{MakeWorkload, PreparationRequest, SmbPreparation};
 pub use self::remote::Remote;
 pub use self::set::clean_target;
-pub use self::share::{Entry, Found, Kind, Share, ShareError};
+pub use self::share::{Entry, EntryStat, Kind, Share, ShareError};
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
-//! What happens on the shares around each load point: probe, validate once, bring the workspaces
-//! into order for the load; after the last point remove them, if the suite says so.
+//! The work on the shares around each load point: probe, validate once, prepare the workspaces for
+//! the load; after the last point remove them, if the suite requires it.
 
 use std::sync::Arc;
 
 use plimsoll_engine::workload::Workload;
-use plimsoll_model::assignment::{Deal, Load};
+use plimsoll_model::assignment::{Load, TargetDistribution};
 use plimsoll_model::units::Bytes;
 
 use super::super::loadfile::LoadFile;
@@ -12,8 +12,8 @@ use super::super::logon::Offer;
 use super::super::parameters::{Pattern, SmbWorkload};
 use super::super::session::SmbSite;
 use super::super::target::SmbTarget;
-use super::super::workspace::{Place, Workspace};
-use super::place::Depth;
+use super::super::workspace::{Layout, Workspace};
+use super::layout::Depth;
 use super::remote::{self, Remote, on_site};
 use super::set::{self, CHANNELS, Order, clean};
 use super::validate::{self, Check};
@@ -32,7 +32,7 @@ pub type MakeWorkload = Box<dyn Fn(&Load) -> Result<Arc<dyn Workload>, SetupErro
 pub struct PreparationRequest {
     /// The shares, in the order of the targets.
     pub targets: Vec<SmbTarget>,
-    /// As the suite says.
+    /// From the suite.
     pub workload: SmbWorkload,
     /// Scale of the profile.
     pub scale: f64,
@@ -42,10 +42,10 @@ pub struct PreparationRequest {
     pub make: MakeWorkload,
 }
 
-/// The shares of a run, and how far each is.
+/// The shares of a run, and the state of each.
 pub struct SmbPreparation {
-    sites: Vec<KnownShare>,
-    deal: Deal,
+    sites: Vec<ShareState>,
+    distribution: TargetDistribution,
     workload: SmbWorkload,
     offer: Offer,
     needs: Needs,
@@ -53,14 +53,14 @@ pub struct SmbPreparation {
     make: MakeWorkload,
 }
 
-/// A share, and what this process knows of it.
-struct KnownShare {
+/// A share, and its state as far as this process knows.
+struct ShareState {
     target: SmbTarget,
     is_validated: bool,
-    /// Clients (of all shares) whose workspaces were in order here once.
-    known_clients: u32,
-    /// What is no client's was in order here once.
-    is_known: bool,
+    /// Clients (of all shares) whose workspaces were prepared here once.
+    prepared_clients: u32,
+    /// The shared files were prepared here once.
+    is_prepared: bool,
 }
 
 /// What must lie on a share.
@@ -97,10 +97,14 @@ impl SmbPreparation {
     pub fn new(request: PreparationRequest) -> Self {
         let needs = Needs::new(&request);
         let PreparationRequest { targets, workload, make, .. } = request;
-        let site =
-            |target| KnownShare { target, is_validated: false, known_clients: 0, is_known: false };
+        let site = |target| ShareState {
+            target,
+            is_validated: false,
+            prepared_clients: 0,
+            is_prepared: false,
+        };
         Self {
-            deal: Deal::in_turn(targets.len()),
+            distribution: TargetDistribution::round_robin(targets.len()),
             sites: targets.into_iter().map(site).collect(),
             needs,
             offer: workload.offer(),
@@ -110,31 +114,32 @@ impl SmbPreparation {
         }
     }
 
-    /// What must lie on share `at` for so many clients in all.
-    fn places(&self, at: usize, clients: u32) -> Vec<(Place, Depth<'_>)> {
+    /// What must lie on share `at` for `clients` clients in all.
+    fn layouts(&self, at: usize, clients: u32) -> Vec<(Layout, Depth<'_>)> {
         let site = &self.sites[at];
         let seed = self.table.seed();
-        let depth = |is_known| if is_known { Depth::Sizes } else { Depth::Content(&self.table) };
+        let depth =
+            |is_prepared| if is_prepared { Depth::Sizes } else { Depth::Content(&self.table) };
         match self.needs {
             Needs::Nothing => Vec::new(),
-            Needs::NicFile { bytes } => vec![(Place::nic(seed, bytes), depth(site.is_known))],
-            Needs::ReplayRoot => vec![(Place::replay(), depth(site.is_known))],
+            Needs::NicFile { bytes } => vec![(Layout::nic(seed, bytes), depth(site.is_prepared))],
+            Needs::ReplayRoot => vec![(Layout::replay(), depth(site.is_prepared))],
             Needs::Workspaces { workspace, shared } => {
-                let here = (0..clients).filter(|client| self.deal.target_of(*client) == at);
+                let here = (0..clients).filter(|client| self.distribution.target_of(*client) == at);
                 let of_client = |client| {
-                    let place = Place::of_client(seed, client, workspace);
-                    (place, depth(client < site.known_clients))
+                    let layout = Layout::of_client(seed, client, workspace);
+                    (layout, depth(client < site.prepared_clients))
                 };
-                let mut places: Vec<_> = here.map(of_client).collect();
+                let mut layouts: Vec<_> = here.map(of_client).collect();
                 if shared {
-                    places.push((Place::shared(seed, workspace), depth(site.is_known)));
+                    layouts.push((Layout::shared(seed, workspace), depth(site.is_prepared)));
                 }
-                places
+                layouts
             }
         }
     }
 
-    /// Size of a workspace, and how many of so many clients have one, by the marker of a share.
+    /// Size of a workspace, and how many of `clients` have one, for the marker of a share.
     fn workspaces(&self, clients: u32) -> (Workspace, u32) {
         match self.needs {
             Needs::Workspaces { workspace, .. } => (workspace, clients),
@@ -149,11 +154,11 @@ impl SmbPreparation {
         dial: &dyn Dial,
         progress: &mut OnProgress<'_>,
     ) -> Result<(), SetupError> {
-        let places = self.places(at, clients);
+        let layouts = self.layouts(at, clients);
         let (workspace, clients) = self.workspaces(clients);
-        let clients_here = if clients > 0 { places.len() as u64 } else { 0 };
+        let clients_here = if clients > 0 { layouts.len() as u64 } else { 0 };
         let order = Order {
-            places: &places,
+            layouts: &layouts,
             table: &self.table,
             workspace,
             clients,
@@ -164,7 +169,7 @@ impl SmbPreparation {
         on_site(&site.target, &self.offer, &self.table, dial, |share| {
             let opened = set::open(share, &order, progress)?;
             if self.needs.is_mix() && !site.is_validated {
-                data_set::tell_validating(progress)?;
+                data_set::report_validating(progress)?;
                 self.validate(validate::mix(), site, dial)?;
             }
             set::write(share, &order, &opened, progress)?;
@@ -179,16 +184,16 @@ impl SmbPreparation {
         })?;
         let site = &mut self.sites[at];
         site.is_validated = true;
-        site.is_known = true;
-        site.known_clients = site.known_clients.max(clients);
+        site.is_prepared = true;
+        site.prepared_clients = site.prepared_clients.max(clients);
         Ok(())
     }
 
-    /// Has a client as it is measured try these operations.
+    /// Tries these operations with a client like the measured ones.
     fn validate(
         &self,
         checks: Vec<Check>,
-        site: &KnownShare,
+        site: &ShareState,
         dial: &dyn Dial,
     ) -> Result<(), SetupError> {
         let open = || {
@@ -204,7 +209,7 @@ impl SmbPreparation {
     }
 }
 
-/// Some servers let in a user whom they do not know; what is measured then is a guest's.
+/// Some servers admit an unknown user as a guest; the run would measure a guest's session.
 fn check_identity(target: &SmbTarget, is_guest: bool) -> Result<(), SetupError> {
     if !is_guest || target.credentials.is_guest() {
         return Ok(());
@@ -225,10 +230,10 @@ impl PointPreparation for SmbPreparation {
         })
     }
 
-    fn deal(&mut self, deal: &Deal) {
-        if self.deal != *deal {
-            self.deal = deal.clone();
-            self.sites.iter_mut().for_each(|site| site.known_clients = 0);
+    fn distribute(&mut self, distribution: &TargetDistribution) {
+        if self.distribution != *distribution {
+            self.distribution = distribution.clone();
+            self.sites.iter_mut().for_each(|site| site.prepared_clients = 0);
         }
     }
 
@@ -258,10 +263,10 @@ impl PointPreparation for SmbPreparation {
         dial: &dyn Dial,
     ) -> Result<Arc<dyn Workload>, SetupError> {
         if self.needs != Needs::Nothing {
-            let held = self.workspaces(load.clients());
+            let workspaces = self.workspaces(load.clients());
             self.sites.iter().try_for_each(|site| {
                 on_site(&site.target, &self.offer, &self.table, dial, |share| {
-                    set::find(share, &self.table, held)
+                    set::find(share, &self.table, workspaces)
                 })
             })?;
         }
@@ -280,7 +285,7 @@ impl PointPreparation for SmbPreparation {
         }
         for site in &mut self.sites {
             on_site(&site.target, &self.offer, &self.table, dial, |share| clean(share, progress))?;
-            (site.known_clients, site.is_known) = (0, false);
+            (site.prepared_clients, site.is_prepared) = (0, false);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The share behind a connection: a session that is asked by blocking.
+//! The share behind a connection: a session with blocking calls.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_engine::seam::{ClientSeat, LinkKind, Session as _, Ticket};
+use plimsoll_engine::interface::{ClientContext, LinkKind, Session as _, Ticket};
 use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::units::Nanos;
 
 use super::super::logon::{Established, Offer};
 use super::super::op::{
-    Content, Disposition, Expected, FileChange, FileLevel, FindLevel, FsLevel, HandleNo, PathText,
-    SmbCall, SmbOp, Wanted,
+    Content, Disposition, Expected, ExpectedLength, FileChange, FileLevel, FindLevel, FsLevel,
+    HandleNo, PathText, SmbCall, SmbOp,
 };
 use super::super::session::{Answer, BadName, Caching, SmbSession, SmbSite, name_of_entry};
 use super::super::target::SmbTarget;
@@ -22,7 +22,7 @@ use super::super::wire::fscc::{Entries, FsFullSizeInfo, FsSizeInfo};
 use super::super::wire::info::{QueryDirectoryResponse, QueryInfoResponse};
 use super::super::wire::open_file::ReadResponse;
 use super::super::wire::{Command, status};
-use super::share::{Entry, Found, Kind, Share, ShareError, Site};
+use super::share::{Entry, EntryStat, Kind, Share, ShareError, Site};
 use plimsoll_engine::rng;
 use plimsoll_protocol::blocking::{Blocking, Ended};
 use plimsoll_protocol::content::{ContentTable, SLICE_BYTES_MAX};
@@ -32,7 +32,7 @@ use plimsoll_protocol::net::{Dial, SetupError, SourcePort};
 const WINDOW: u32 = 16;
 /// Entries that one directory may have.
 const ENTRIES_MAX: usize = 1_000_000;
-/// Replies without a name of use: those with `.` and `..`, perhaps one by one.
+/// Replies without a useful name: those with `.` and `..`, perhaps one by one.
 const BARREN_MAX: u32 = 2;
 /// Of the one file that is open.
 const HANDLE: HandleNo = HandleNo(0);
@@ -94,8 +94,9 @@ impl Remote {
         // own.
         let nth = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
         let nonce = rng::key(&[dial.caller().nonce, nth]);
-        let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
-        let session = SmbSession::new(Rc::new(site), seat).answering();
+        let client =
+            ClientContext { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce };
+        let session = SmbSession::new(Rc::new(site), client).answering();
         let channel = dial
             .dial(target.address, LinkKind::Stream, SourcePort::Any)
             .map_err(|error| ShareError::from(error).unable_to("log on", &target.name))?;
@@ -108,25 +109,25 @@ impl Remote {
         self.0.session().established()
     }
 
-    /// Does it; answers with what the replies said.
+    /// Carries out the op; returns the replies' answers.
     fn ask(&mut self, op: SmbOp) -> Result<Vec<Answer>, ShareError> {
-        let (answers, judged) = self.ask_anyway(op)?;
-        judged.map(|()| answers)
+        let (answers, outcome) = self.ask_anyway(op)?;
+        outcome.map(|()| answers)
     }
 
-    /// Does it; answers with what the replies said, and whether all of it was done.
+    /// Carries out the op; returns the replies' answers, and whether all of it was done.
     fn ask_anyway(
         &mut self,
         op: SmbOp,
     ) -> Result<(Vec<Answer>, Result<(), ShareError>), ShareError> {
         let ended = self.0.run(SmbCall { op, expected: Expected::Success })?;
         let answers = self.0.session_mut().take_answers();
-        let judged = self.judge(ended, &answers);
-        Ok((answers, judged))
+        let outcome = self.check_outcome(ended, &answers);
+        Ok((answers, outcome))
     }
 
     /// The command that failed names the failure.
-    fn judge(&self, ended: Ended, answers: &[Answer]) -> Result<(), ShareError> {
+    fn check_outcome(&self, ended: Ended, answers: &[Answer]) -> Result<(), ShareError> {
         match ended.outcome.status {
             OpStatus::Ok | OpStatus::ExpectedFailure => Ok(()),
             OpStatus::Unexpected { actual: status, .. } => {
@@ -140,8 +141,8 @@ impl Remote {
         }
     }
 
-    /// Opens or makes a file or directory, does something with it, and closes it whatever came of
-    /// that; the first failure counts.
+    /// Opens or makes a file or directory, does something with it, and closes it in any case; the
+    /// first failure counts.
     fn with_open<T>(
         &mut self,
         path: &str,
@@ -165,7 +166,7 @@ impl Remote {
     ) -> Result<(), ShareError> {
         let (mut offset, mut in_flight, mut failure) = (stretch.start, 0, None);
         let mut answers = Vec::new();
-        // One command each, so that they come in the order of their places: some servers take no
+        // One command each, so that they come in the order of their offsets: some servers take no
         // bytes behind the end of a file.
         let most = u64::from(self.0.session().write_bytes_max());
         loop {
@@ -183,14 +184,14 @@ impl Remote {
             in_flight -= 1;
             written.fetch_add(ended.outcome.bytes_written, Ordering::Relaxed);
             answers.extend(self.0.session_mut().take_answers());
-            if let Err(error) = self.judge(ended, &answers) {
+            if let Err(error) = self.check_outcome(ended, &answers) {
                 failure.get_or_insert(error);
             }
         }
     }
 
-    /// The server does not know what was asked about, and can be asked about other things. Some
-    /// do not find what the command before in the same message opened.
+    /// The server cannot answer this query, but may answer others. Some do not find what the
+    /// command before in the same message opened.
     fn is_unknown(&self, error: &ShareError) -> bool {
         match error {
             ShareError::Failed(_) => self.0.session().lost().is_none(),
@@ -221,12 +222,14 @@ impl Remote {
                 let reply = QueryDirectoryResponse::decode(&answer.body)?;
                 for entry in Entries::new(FindLevel::Directory, reply.output) {
                     let entry = entry?;
-                    let found =
-                        Found { kind: Kind::of(entry.attributes), bytes: entry.end_of_file };
+                    let stat = EntryStat {
+                        kind: Kind::from_attributes(entry.attributes),
+                        bytes: entry.end_of_file,
+                    };
                     let name = entry.name.to_string();
                     let name = name_of_entry(&name)
                         .map_err(|BadName| ShareError::Unfit("a name that no file can have"))?;
-                    entries.extend(name.map(|name| Entry { name: name.to_owned(), found }));
+                    entries.extend(name.map(|name| Entry { name: name.to_owned(), stat }));
                 }
             }
             barren += u32::from(entries.len() == before);
@@ -238,16 +241,19 @@ impl Remote {
 }
 
 impl Share for Remote {
-    fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
+    fn find(&mut self, path: &str) -> Result<Option<EntryStat>, ShareError> {
         let op = SmbOp::QueryPath { path: text(path)?, level: FileLevel::Basic };
-        let (answers, judged) = self.ask_anyway(op)?;
+        let (answers, outcome) = self.ask_anyway(op)?;
         let created = answers.first().filter(|answer| answer.command == Command::Create);
         let Some(created) = created.filter(|answer| !status::is_failure(answer.status)) else {
-            return unless_missing(judged.map(|()| None)).map(Option::flatten);
+            return unless_missing(outcome.map(|()| None)).map(Option::flatten);
         };
-        // What opened is there, whatever else the server knows of it.
+        // What could be opened exists, whatever else the server reports.
         let opened = CreateResponse::decode(&created.body)?;
-        Ok(Some(Found { kind: Kind::of(opened.attributes), bytes: opened.end_of_file }))
+        Ok(Some(EntryStat {
+            kind: Kind::from_attributes(opened.attributes),
+            bytes: opened.end_of_file,
+        }))
     }
 
     fn list(&mut self, path: &str) -> Result<Option<Vec<Entry>>, ShareError> {
@@ -284,8 +290,8 @@ impl Share for Remote {
     }
 
     fn read(&mut self, path: &str, offset: u64, bytes: u32) -> Result<Vec<u8>, ShareError> {
-        let (handle, length, wanted) = (HANDLE, bytes, Wanted::Any);
-        let op = SmbOp::Read { handle, offset, length, wanted, check: None };
+        let (handle, length, expected_length) = (HANDLE, bytes, ExpectedLength::Any);
+        let op = SmbOp::Read { handle, offset, length, expected_length, check: None };
         let answers = self.with_open(path, A_FILE, |own| own.ask(op))?;
         let mut data = Vec::new();
         for answer in answers.iter().filter(|answer| !status::is_failure(answer.status)) {
@@ -313,7 +319,7 @@ impl Share for Remote {
     }
 
     fn free_bytes(&mut self) -> Result<Option<u64>, ShareError> {
-        // Both tell what the user may still write; some servers know one of them.
+        // Both report what the user may still write; some servers have only one of them.
         for level in [FsLevel::FullSize, FsLevel::Size] {
             let answers = match self.ask(SmbOp::QueryFs { level }) {
                 Err(error) if self.is_unknown(&error) => continue,
@@ -347,14 +353,14 @@ fn text(path: &str) -> Result<PathText, ShareError> {
     PathText::new(path).map_err(|_| ShareError::Path)
 }
 
-/// What was answered to a command of an op that succeeded.
+/// The answer to a command of an op that succeeded.
 fn body(answers: &[Answer], command: Command) -> &[u8] {
     answers.iter().find(|answer| answer.command == command).map_or(&[], |answer| &answer.body)
 }
 
 fn unless_missing<T>(result: Result<T, ShareError>) -> Result<Option<T>, ShareError> {
     match result {
-        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) if error.is_missing() => Ok(None),
         result => result.map(Some),
     }
 }

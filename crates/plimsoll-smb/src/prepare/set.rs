@@ -1,25 +1,25 @@
-//! All places of one share, with several connections: first a look at everything, then room is
-//! asked for, then what is missing is written. The way back removes everything below our directory,
-//! if it is ours.
+//! All layouts of one share, with several connections: first all is surveyed, then free space is
+//! queried, then what is missing is written. Cleaning removes everything below our directory, if it
+//! is ours.
 
 use std::sync::atomic::Ordering;
 
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Tree, Words};
+use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Terms, Tree};
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
 use super::super::logon::Offer;
 use super::super::op::PathText;
 use super::super::target::SmbTarget;
-use super::super::workspace::{Place, ShareMarker, Workspace, root_path};
-use super::place::{Depth, Survey, build, patiently, remove_all, survey};
+use super::super::workspace::{Layout, ShareMarker, Workspace, root_path};
+use super::layout::{Depth, Survey, build, patiently, remove_all, survey};
 use super::remote::on_site;
 use super::share::{Entry, Kind, Share, ShareError, Site};
 
-/// Connections that work on a share at once, when nothing else is said.
+/// Connections that work on a share at once by default.
 pub(super) const CHANNELS: usize = 4;
 /// Left free beyond our files: the file system's own needs, and other users of it.
 const SPARE_BYTES: u64 = 32 * 1024 * 1024;
@@ -27,8 +27,8 @@ const SPARE_BYTES: u64 = 32 * 1024 * 1024;
 /// What is to be there.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
-    /// The places, and how closely each is looked at.
-    pub places: &'a [(Place, Depth<'a>)],
+    /// The layouts, and how closely each is looked at.
+    pub layouts: &'a [(Layout, Depth<'a>)],
     /// What is in the files.
     pub table: &'a ContentTable,
     /// For the marker: the size of a workspace.
@@ -54,7 +54,7 @@ pub(super) struct Written {
 pub(super) struct Opened {
     surveys: Vec<Survey>,
     /// Clients of the marker.
-    held: u32,
+    marker_clients: u32,
 }
 
 /// Looks at everything, then finds or makes our directory. Refuses foreign directories, other
@@ -66,22 +66,22 @@ pub(super) fn open(
 ) -> Result<Opened, SetupError> {
     let mut share = site.connection()?;
     let here = &mut OnShare(&mut *share, site);
-    let standing: Standing = data_set::look(here)?;
-    let mut held = 0;
-    if let Some(marker) = standing.marker() {
+    let state: RootState = data_set::look(here)?;
+    let mut marker_clients = 0;
+    if let Some(marker) = state.marker() {
         data_set::check_seed(here, marker.seed(), order.table.seed())?;
         if marker.is_of(order.table.seed(), order.workspace) {
-            held = marker.clients();
+            marker_clients = marker.clients();
         }
     }
     let surveys = survey_all(site, order, progress)?;
     let bytes = surveys.iter().map(|survey| survey.missing_bytes).sum();
     Need { files: 0, bytes, growth: order.growth, spare: SPARE_BYTES }.check(here)?;
-    data_set::open(here, standing, &order.marker(held))?;
-    Ok(Opened { surveys, held })
+    data_set::open(here, state, &order.marker(marker_clients))?;
+    Ok(Opened { surveys, marker_clients })
 }
 
-/// Finds what another host has brought into order for so many clients.
+/// Finds what another host has prepared for `clients` clients.
 pub(super) fn find(
     site: &Site<'_>,
     table: &ContentTable,
@@ -95,7 +95,7 @@ pub(super) fn find(
     if has_all || clients == 0 { Ok(()) } else { Err(data_set::not_prepared(here)) }
 }
 
-/// Brings the places into order.
+/// Builds the layouts.
 pub(super) fn write(
     site: &Site<'_>,
     order: &Order<'_>,
@@ -103,7 +103,7 @@ pub(super) fn write(
     progress: &mut OnProgress<'_>,
 ) -> Result<Written, SetupError> {
     let written = write_all(site, order, &opened.surveys, progress)?;
-    if order.clients > opened.held {
+    if order.clients > opened.marker_clients {
         let marker = order.marker(order.clients);
         data_set::write_marker(&mut OnShare(&mut *site.connection()?, site), &(), &marker)?;
     }
@@ -121,15 +121,15 @@ fn survey_all(
     order: &Order<'_>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Vec<Survey>, SetupError> {
-    let (tally, total) = (Tally::default(), order.places.len() as u64);
-    let each = |share: &mut Box<dyn Share>, (place, depth): &(Place, Depth<'_>)| {
-        let found = survey(&mut **share, site, place, *depth)?;
+    let (tally, total) = (Tally::default(), order.layouts.len() as u64);
+    let each = |share: &mut Box<dyn Share>, (layout, depth): &(Layout, Depth<'_>)| {
+        let surveyed = survey(&mut **share, site, layout, *depth)?;
         tally.step();
-        Ok(found)
+        Ok(surveyed)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
     let report = Report { tally: &tally, doing: "looking at workspaces", total, progress };
-    pool.collect(order.places, each, report)
+    pool.collect(order.layouts, each, report)
 }
 
 fn write_all(
@@ -140,14 +140,14 @@ fn write_all(
 ) -> Result<Written, SetupError> {
     let tally = Tally::default();
     let jobs: Vec<_> = order
-        .places
+        .layouts
         .iter()
         .zip(surveys)
         .filter(|(_, survey)| !survey.is_in_order())
-        .map(|((place, _), survey)| (place, survey))
+        .map(|((layout, _), survey)| (layout, survey))
         .collect();
     let total = jobs.iter().map(|(_, survey)| survey.files.len() as u64).sum();
-    let each = |share: &mut Box<dyn Share>, job: &(&Place, &Survey)| {
+    let each = |share: &mut Box<dyn Share>, job: &(&Layout, &Survey)| {
         build(&mut **share, site, *job, &tally)
     };
     let pool = ChannelPool { open: site.open, channels: order.channels };
@@ -160,7 +160,7 @@ fn write_all(
 }
 
 /// What a share has under [`ROOT`].
-pub(super) type Standing = data_set::Standing<(), ShareMarker>;
+pub(super) type RootState = data_set::RootState<(), ShareMarker>;
 
 /// Our directory on a share over one connection, as what all data sets share reaches it.
 pub(super) struct OnShare<'a>(pub &'a mut dyn Share, pub &'a Site<'a>);
@@ -169,8 +169,8 @@ impl Tree for OnShare<'_> {
     type Root = ();
     type File = PathText;
     type Error = ShareError;
-    const WORDS: Words = Words {
-        held: ("files", "them"),
+    const TERMS: Terms = Terms {
+        subject: ("files", "them"),
         elsewhere: "share or directory",
         needed: "the workspaces and what the clients write",
         less: "ask for fewer clients, or scale the workspaces down with --set \
@@ -206,11 +206,11 @@ impl Tree for OnShare<'_> {
     }
 
     fn space(&mut self) -> Result<Space, ShareError> {
-        // Where the server does not say, what does not fit fails when it is written.
+        // If the server does not report its free space, too large a set fails when it is written.
         Ok(Space { bytes: self.0.free_bytes()?.unwrap_or(u64::MAX), files: None })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.1.name.to_owned()
     }
 
@@ -219,7 +219,7 @@ impl Tree for OnShare<'_> {
     }
 }
 
-/// Removes our directory from a share; answers in words.
+/// Removes our directory from a share; returns a message.
 pub fn clean_target(
     target: &ResolvedTarget,
     dial: &dyn Dial,
@@ -243,8 +243,8 @@ pub(super) fn clean(
     progress: &mut OnProgress<'_>,
 ) -> Result<Option<u64>, SetupError> {
     let mut share = site.connection()?;
-    let standing: Standing = data_set::look(&mut OnShare(&mut *share, site))?;
-    if standing == Standing::Absent {
+    let state: RootState = data_set::look(&mut OnShare(&mut *share, site))?;
+    if state == RootState::Absent {
         return Ok(None);
     }
     let listed = share.list(ROOT).map_err(site.unable_to("list plimsoll-files"))?;
@@ -254,7 +254,7 @@ pub(super) fn clean(
     let (tally, total) = (Tally::default(), entries.len() as u64);
     let each = |share: &mut Box<dyn Share>, entry: &Entry| {
         let path = format!("{ROOT}\\{}", entry.name);
-        let files = remove_all(&mut **share, site, &path, entry.found.kind)?;
+        let files = remove_all(&mut **share, site, &path, entry.stat.kind)?;
         tally.step();
         Ok(files)
     };

@@ -1,5 +1,5 @@
-//! What the preparation asks of a share, over one connection, and where our directory on it is
-//! reached. Paths are those below the target's URL, with backslashes and without one in front.
+//! The operations of the preparation on a share, over one connection, and the path of our
+//! directory. Paths are relative to the target's URL, with backslashes and without a leading one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub use super::super::session::EntryKind as Kind;
 
 /// One connection to a share.
 pub trait Share {
-    /// What has that name; `None`: nothing has.
-    fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError>;
-    /// What a directory holds; `None`: there is no such directory.
+    /// The object of that name; `None`: there is none.
+    fn find(&mut self, path: &str) -> Result<Option<EntryStat>, ShareError>;
+    /// The entries of a directory; `None`: there is no such directory.
     fn list(&mut self, path: &str) -> Result<Option<Vec<Entry>>, ShareError>;
-    /// Makes a directory; one that is there is as good.
+    /// Makes a directory, unless it exists.
     fn make_dir(&mut self, path: &str) -> Result<(), ShareError>;
     /// Makes a file, or empties the one that is there, and writes all of it. The last bytes are
     /// written when all others are there, so that a file of its whole size has its whole content
@@ -39,19 +39,19 @@ pub trait Share {
     fn cut(&mut self, path: &str, bytes: u64) -> Result<(), ShareError>;
     /// The bytes at `offset`, fewer at the end of the file.
     fn read(&mut self, path: &str, offset: u64, bytes: u32) -> Result<Vec<u8>, ShareError>;
-    /// Gives a file another name, and takes it from what has it.
+    /// Renames a file, and replaces a file of the new name.
     fn rename(&mut self, from: &str, to: &str) -> Result<(), ShareError>;
-    /// Removes a file or an empty directory; nothing there is as good.
+    /// Removes a file or an empty directory, if there is one.
     fn remove(&mut self, path: &str, kind: Kind) -> Result<(), ShareError>;
     /// Lets the server be for so long.
     fn pause(&mut self, time: Duration) -> Result<(), ShareError>;
-    /// What this user may still write; `None`: the server does not say.
+    /// Space that this user may still fill; `None`: the server does not report it.
     fn free_bytes(&mut self) -> Result<Option<u64>, ShareError>;
 }
 
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct EntryStat {
     /// File or directory.
     pub kind: Kind,
     /// Size of a file.
@@ -64,7 +64,7 @@ pub struct Entry {
     /// Its name there.
     pub name: String,
     /// What it is.
-    pub found: Found,
+    pub stat: EntryStat,
 }
 
 /// Why something could not be done.
@@ -81,28 +81,28 @@ pub enum ShareError {
         /// NTSTATUS.
         status: u32,
     },
-    /// The session cannot go on, or an answer is wrong: in its words, with the next move.
+    /// The session cannot continue, or an answer is wrong; the message says what to do.
     #[error("{0}")]
     Failed(String),
-    /// What came is not the reply it should be.
+    /// The received bytes are not a valid reply.
     #[error("the server's reply cannot be read: {0}")]
     Garbled(#[from] WireError),
     /// A reply that does not fit.
     #[error("the server gave {0}")]
     Unfit(&'static str),
-    /// A path that is not asked for.
+    /// A path that is never requested.
     #[error("that path is longer or deeper than any of ours")]
     Path,
     /// Under a name of ours there is something else.
     #[error("something else has that name")]
     Foreign,
-    /// The caller said stop.
+    /// The caller stopped it.
     #[error("stopped")]
     Stopped,
 }
 
 impl ShareError {
-    /// The server's status, when that is what failed.
+    /// The server's status, if the call failed by that.
     pub fn status(&self) -> Option<u32> {
         match self {
             Self::Status { status, .. } => Some(*status),
@@ -111,18 +111,18 @@ impl ShareError {
     }
 
     /// Nothing has that name, or the directory it would be in is not there either.
-    pub(super) fn is_not_found(&self) -> bool {
+    pub(super) fn is_missing(&self) -> bool {
         let missing =
             [status::OBJECT_NAME_NOT_FOUND, status::OBJECT_PATH_NOT_FOUND, status::NO_SUCH_FILE];
         self.status().is_some_and(|status| missing.contains(&status))
     }
 
     /// For the user: what could not be done, where, why, and the next move.
-    pub fn unable_to(self, doing: impl fmt::Display, place: impl fmt::Display) -> SetupError {
+    pub fn unable_to(self, doing: impl fmt::Display, location: impl fmt::Display) -> SetupError {
         let remedy = match &self {
             Self::Stopped => return SetupError::Stopped,
-            Self::Failed(words) => {
-                return SetupError::Unusable(format!("{place}: cannot {doing}: {words}"));
+            Self::Failed(message) => {
+                return SetupError::Unusable(format!("{location}: cannot {doing}: {message}"));
             }
             Self::Channel(ChannelError::Timeout | ChannelError::Closed) => {
                 "see whether the server still runs, and what its log says"
@@ -134,7 +134,7 @@ impl ShareError {
             Self::Path => "see what lies there, and remove it by hand",
             Self::Foreign => "move it away, or plimsoll clean the share",
         };
-        SetupError::Unusable(format!("{place}: cannot {doing}: {self}; {remedy}"))
+        SetupError::Unusable(format!("{location}: cannot {doing}: {self}; {remedy}"))
     }
 }
 
@@ -177,7 +177,7 @@ fn remedy(status: u32) -> &'static str {
 pub(super) struct Site<'a> {
     /// As the user named it, for messages.
     pub name: &'a str,
-    /// Goes up when the user wants everything to end.
+    /// Is set when the user stops everything.
     pub stop: &'a Arc<AtomicBool>,
     /// Opens a connection, which ends what it does soon after the flag is raised.
     pub open: OpenShare<'a>,
@@ -188,12 +188,12 @@ pub(super) type OpenShare<'a> =
     &'a (dyn Fn(&Arc<AtomicBool>) -> Result<Box<dyn Share>, SetupError> + Sync);
 
 impl Site<'_> {
-    /// A connection that ends when the user says so.
+    /// A connection that ends when the user stops it.
     pub(super) fn connection(&self) -> Result<Box<dyn Share>, SetupError> {
         (self.open)(self.stop)
     }
 
-    /// Says what could not be done here.
+    /// Describes what could not be done here.
     pub(super) fn unable_to(
         &self,
         doing: impl fmt::Display,

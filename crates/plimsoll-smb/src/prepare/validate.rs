@@ -1,15 +1,15 @@
-//! The validation phase: before anything is measured, the server shows that it does each
-//! operation of the suite by its meaning. What changes files happens in a scratch directory of our
-//! own, all of it by the same state machine that is measured.
+//! The validation phase: before anything is measured, the server shows that it carries out each
+//! operation of the suite correctly. Operations that change files use a scratch directory of our
+//! own. All use the measured state machine.
 
 use std::fmt;
 
-use plimsoll_engine::seam::Session as _;
+use plimsoll_engine::interface::Session as _;
 use plimsoll_model::outcome::OpStatus;
 
 use super::super::op::{
-    Content, Disposition, Expected, FileChange, FileLevel, FindLevel, FsLevel, HandleNo, PathText,
-    SmbCall, SmbOp, Wanted,
+    Content, Disposition, Expected, ExpectedLength, FileChange, FileLevel, FindLevel, FsLevel,
+    HandleNo, PathText, SmbCall, SmbOp,
 };
 use super::super::wire::create::options;
 use super::super::wire::status::{self, Named};
@@ -38,7 +38,7 @@ enum Step {
     Write,
     WriteBehind,
     WriteEnd,
-    WriteOver,
+    Overwrite,
     Cut,
     Lock,
     Unlock,
@@ -58,9 +58,9 @@ pub(super) struct Check {
     /// What a message calls it.
     name: &'static str,
     call: SmbCall,
-    /// What others can build on when it has passed.
+    /// The step that it proves for others.
     step: Option<Step>,
-    /// The steps without which it says nothing.
+    /// The steps without which it proves nothing.
     given: &'static [Step],
 }
 
@@ -70,7 +70,7 @@ impl Check {
         Self { step: Some(step), ..self }
     }
 
-    /// Says something only if these steps have passed.
+    /// Proves something only if these steps have passed.
     fn given(self, given: &'static [Step]) -> Self {
         Self { given, ..self }
     }
@@ -85,7 +85,7 @@ struct Lacking {
 
 enum Got {
     Status(u32),
-    /// Other data than there should be, or none that can be read, in words.
+    /// A message about wrong or unreadable data.
     Failure(String),
     /// Nothing. Others would wait as long.
     Silence,
@@ -93,7 +93,7 @@ enum Got {
 
 impl Got {
     /// `None`: it went as expected.
-    fn of(ended: Ended) -> Option<Self> {
+    fn from_ended(ended: Ended) -> Option<Self> {
         match ended.outcome.status {
             OpStatus::Ok | OpStatus::ExpectedFailure => None,
             OpStatus::Unexpected { actual, .. } => Some(Self::Status(actual)),
@@ -114,7 +114,7 @@ impl fmt::Display for Lacking {
         match &self.got {
             Got::Status(status::SUCCESS) => f.write_str(", got success)"),
             Got::Status(number) => write!(f, ", got {})", Named(*number)),
-            Got::Failure(words) => write!(f, ", got: {words})"),
+            Got::Failure(message) => write!(f, ", got: {message})"),
             Got::Silence => write!(f, ", got: {})", ChannelError::Timeout),
         }
     }
@@ -124,8 +124,8 @@ impl fmt::Display for Lacking {
 type Open<'a> = &'a dyn Fn() -> Result<Remote, SetupError>;
 
 /// Tries every operation, and refuses a server that lacks some, with the names of all of them.
-/// `place` is for messages.
-pub(super) fn validate(checks: Vec<Check>, open: Open<'_>, place: &str) -> Result<(), SetupError> {
+/// `target` is for messages.
+pub(super) fn validate(checks: Vec<Check>, open: Open<'_>, target: &str) -> Result<(), SetupError> {
     let total = checks.len();
     let lacking = try_all(checks, open)?;
     if lacking.is_empty() {
@@ -138,13 +138,13 @@ pub(super) fn validate(checks: Vec<Check>, open: Open<'_>, place: &str) -> Resul
         (many, _) => format!("{many} of the {total} operations that this suite needs do not work"),
     };
     Err(SetupError::Unusable(format!(
-        "{place}: {count}: {}; nothing was measured. See the server's log and the configuration \
+        "{target}: {count}: {}; nothing was measured. See the server's log and the configuration \
          of the share",
         names.join(", ")
     )))
 }
 
-/// Operations that the server lacks. What cannot be tried without one of them is not among them.
+/// Operations that the server lacks. Operations that depend on one of them are not listed.
 fn try_all(checks: Vec<Check>, open: Open<'_>) -> Result<Vec<Lacking>, SetupError> {
     let (mut share, mut is_broken) = (open()?, false);
     let (mut lacking, mut passed) = (Vec::new(), Vec::new());
@@ -166,7 +166,7 @@ fn try_all(checks: Vec<Check>, open: Open<'_>) -> Result<Vec<Lacking>, SetupErro
         }
         let expected = call.expected;
         let got = match share.0.run(call) {
-            Ok(ended) => Got::of(ended),
+            Ok(ended) => Got::from_ended(ended),
             Err(BlockingError::Stopped) => return Err(SetupError::Stopped),
             Err(BlockingError::Channel(ChannelError::Timeout)) => Some(Got::Silence),
             Err(BlockingError::Channel(error)) => {
@@ -193,7 +193,7 @@ pub(super) fn mix() -> Vec<Check> {
     parts.into_iter().flatten().collect()
 }
 
-fn at(name: &str) -> PathText {
+fn scratch_path(name: &str) -> PathText {
     PathText::new(&format!("{ROOT}\\{SCRATCH}\\{name}")).unwrap_or(PathText::EMPTY)
 }
 
@@ -212,12 +212,17 @@ fn refused(name: &'static str, status: u32, op: SmbOp) -> Check {
 }
 
 fn create(name: &str, handle: HandleNo, disposition: Disposition) -> SmbOp {
-    SmbOp::Create { path: at(name), handle, disposition, options: options::NON_DIRECTORY_FILE }
+    SmbOp::Create {
+        path: scratch_path(name),
+        handle,
+        disposition,
+        options: options::NON_DIRECTORY_FILE,
+    }
 }
 
-fn read(offset: u64, length: u32, wanted: u32) -> SmbOp {
-    let (wanted, check) = (Wanted::Exactly(wanted), Some(CONTENT));
-    SmbOp::Read { handle: FIRST, offset, length, wanted, check }
+fn read(offset: u64, length: u32, expected: u32) -> SmbOp {
+    let (expected_length, check) = (ExpectedLength::Exactly(expected), Some(CONTENT));
+    SmbOp::Read { handle: FIRST, offset, length, expected_length, check }
 }
 
 fn write(offset: u64, length: u32) -> SmbOp {
@@ -225,7 +230,7 @@ fn write(offset: u64, length: u32) -> SmbOp {
 }
 
 fn query(name: &str) -> SmbOp {
-    SmbOp::QueryPath { path: at(name), level: FileLevel::Basic }
+    SmbOp::QueryPath { path: scratch_path(name), level: FileLevel::Basic }
 }
 
 fn find(pattern: &str) -> SmbOp {
@@ -243,8 +248,9 @@ pub(super) fn nic(file_set_seed: u64, bytes: u32, request_bytes: u32) -> Vec<Che
     let (path, handle) = (workspace::nic_path(), FIRST);
     let (disposition, options) = (Disposition::Open, options::NON_DIRECTORY_FILE);
     let check = Some(workspace::nic_content(file_set_seed));
-    let wanted = Wanted::Exactly(length);
-    let read = |offset: u32| SmbOp::Read { handle, offset: offset.into(), length, wanted, check };
+    let expected_length = ExpectedLength::Exactly(length);
+    let read =
+        |offset: u32| SmbOp::Read { handle, offset: offset.into(), length, expected_length, check };
     vec![
         done("open the file", SmbOp::Create { path, handle, disposition, options }),
         done("read its beginning", read(0)),
@@ -283,9 +289,9 @@ fn data() -> Vec<Check> {
         done("read back up to the end", read(2 * large - 511, 4_096, 512))
             .given(&[Step::WriteBehind, Step::WriteEnd]),
         refused("read beyond the end", status::END_OF_FILE, read(2 * large + 1, 4_096, 0)),
-        done("write over what is there", write(4_096, 61_440)).is(Step::WriteOver),
+        done("write over what is there", write(4_096, 61_440)).is(Step::Overwrite),
         done("read back what was written over", read(0, LARGE_BYTES, LARGE_BYTES))
-            .given(&[Step::Write, Step::WriteOver]),
+            .given(&[Step::Write, Step::Overwrite]),
     ]
 }
 
@@ -306,13 +312,13 @@ fn locks() -> Vec<Check> {
     let (offset, length) = (100, 200);
     let lock = |handle| SmbOp::Lock { handle, offset, length };
     let unlock = |handle| SmbOp::Unlock { handle, offset, length };
-    let held = "lock what another handle holds";
+    let conflict = "lock what another handle holds";
     let refused = SmbCall { op: lock(SECOND), expected: Expected::AnyFailure };
     vec![
         done("open a file a second time", create("data.dat", SECOND, Disposition::Open))
             .given(&[Step::File]),
         done("lock", lock(FIRST)).is(Step::Lock),
-        Check { name: held, call: refused, step: None, given: &[Step::Lock] },
+        Check { name: conflict, call: refused, step: None, given: &[Step::Lock] },
         done("unlock", unlock(FIRST)).is(Step::Unlock).given(&[Step::Lock]),
         done("lock what was unlocked", lock(SECOND)).is(Step::LockAgain).given(&[Step::Unlock]),
         done("unlock that", unlock(SECOND)).given(&[Step::LockAgain]),
@@ -323,7 +329,11 @@ fn locks() -> Vec<Check> {
 
 fn names() -> Vec<Check> {
     let missing = status::OBJECT_NAME_NOT_FOUND;
-    let rename = || SmbOp::Rename { path: at("data.dat"), to: at("other.dat"), replace: false };
+    let rename = || SmbOp::Rename {
+        path: scratch_path("data.dat"),
+        to: scratch_path("other.dat"),
+        replace: false,
+    };
     vec![
         refused(
             "create a name that exists",
@@ -351,7 +361,7 @@ fn names() -> Vec<Check> {
         done("close it", SmbOp::Close { handle: FIRST }),
         refused("rename to a name that exists", status::OBJECT_NAME_COLLISION, rename())
             .given(&[Step::Rename, Step::OldName]),
-        done("remove a file", SmbOp::Unlink { path: at("other.dat") })
+        done("remove a file", SmbOp::Unlink { path: scratch_path("other.dat") })
             .is(Step::Remove)
             .given(&[Step::Rename]),
         refused("query a removed name", missing, query("other.dat"))
@@ -360,7 +370,7 @@ fn names() -> Vec<Check> {
 }
 
 fn directories() -> Vec<Check> {
-    let path = at("inner");
+    let path = scratch_path("inner");
     vec![
         done("make an inner directory", SmbOp::Mkdir { path })
             .is(Step::InnerDirectory)

@@ -1,5 +1,5 @@
-//! What the application sessions of a pass are made from: the model alone, or a list of applications
-//! with a script each.
+//! What the application sessions of a pass are made from: the model alone, or a list of
+//! applications with a script each.
 
 use plimsoll_protocol::draw::Weights;
 
@@ -61,9 +61,9 @@ impl Desktop {
         Self { sessions, distinct }
     }
 
-    /// The application session at this place of a pass.
-    pub(super) fn session(&self, place: usize) -> &Application {
-        &self.sessions[place % self.sessions.len()]
+    /// The application session at this index of a pass.
+    pub(super) fn session(&self, index: usize) -> &Application {
+        &self.sessions[index % self.sessions.len()]
     }
 }
 
@@ -72,8 +72,8 @@ fn alike(workload: &SmbWorkload, document: SeedFile) -> Application {
     Application::new(workload, &workload.model, (document, files))
 }
 
-/// Application number `at` of the pass. The small files of different ones overlap as little as they
-/// can.
+/// Application number `at` of the pass. The small files of different applications overlap as little
+/// as possible.
 fn distinct_one(
     workload: &SmbWorkload,
     parameters: &parameters::Application,
@@ -118,7 +118,7 @@ impl Sizes {
     }
 
     /// The size in bytes at `quantile` (in 0..1).
-    pub(super) fn at(&self, quantile: f64) -> u32 {
+    pub(super) fn size_at(&self, quantile: f64) -> u32 {
         let (row, within) = self.rows.within(quantile);
         let (min, max) = (self.table.bytes_min[row], self.table.bytes_max[row]);
         min + (within * f64::from(max - min + 1)) as u32

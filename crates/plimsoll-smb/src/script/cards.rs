@@ -4,7 +4,7 @@ use crate::op::SmbKind;
 use crate::parameters::DiskMixModel;
 use plimsoll_engine::rng;
 
-/// What may come next; an op, and for some what should become of it.
+/// What may come next: an op, and for some its expected outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Card {
@@ -131,9 +131,9 @@ impl CardShares {
         }
     }
 
-    /// The cards of a client's application session number `session`, from `begin` (in 0..1) of it
-    /// on, and those of the seed file that is read after it. Rounded so that over many sessions,
-    /// and over many clients, the counts are those expected.
+    /// The cards of a client's application session number `session`, from `begin` (in 0..1) on, and
+    /// those of the seed file that is read after it. Rounded so that the counts are as expected
+    /// over many sessions and many clients.
     pub(crate) fn of_session(
         &self,
         session: u64,
@@ -180,20 +180,20 @@ impl Deck {
         Self { cards: Vec::new(), at: 0, left: PerCard::NONE }
     }
 
-    /// Card i of n alike goes to a random place within the i-th n-th of the deck, so that a part
+    /// Card i of n alike goes to a random position within the i-th n-th of the deck, so that a part
     /// of the deck has the shares of the whole.
     pub(super) fn fill(&mut self, counts: PerCard<u32>, key: u64) {
-        let places = |card: Card| {
+        let positions = |card: Card| {
             let n = counts[card];
             (0..n).map(move |i| {
                 let jitter = rng::unit(rng::key(&[key, card as u64, u64::from(i)]));
                 ((f64::from(i) + jitter) / f64::from(n), card)
             })
         };
-        let mut placed: Vec<(f64, Card)> = Card::ALL.into_iter().flat_map(places).collect();
-        placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut keyed: Vec<(f64, Card)> = Card::ALL.into_iter().flat_map(positions).collect();
+        keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         self.cards.clear();
-        self.cards.extend(placed.iter().map(|(_, card)| *card));
+        self.cards.extend(keyed.iter().map(|(_, card)| *card));
         self.at = 0;
         self.left = counts;
     }
@@ -208,10 +208,10 @@ impl Deck {
     }
 
     /// The first card that can be played; those before it stay first in line.
-    pub(super) fn deal(&mut self, playable: impl Fn(Card, &PerCard<u32>) -> bool) -> Option<Card> {
+    pub(super) fn draw(&mut self, playable: impl Fn(Card, &PerCard<u32>) -> bool) -> Option<Card> {
         let waiting = &self.cards[self.at..];
-        let place = waiting.iter().position(|card| playable(*card, &self.left))?;
-        self.cards[self.at..=self.at + place].rotate_right(1);
+        let index = waiting.iter().position(|card| playable(*card, &self.left))?;
+        self.cards[self.at..=self.at + index].rotate_right(1);
         let card = self.cards[self.at];
         self.at += 1;
         self.left[card] -= 1;

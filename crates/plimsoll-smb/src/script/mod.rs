@@ -1,8 +1,8 @@
-//! What a client asks for next.
+//! Chooses a client's next request.
 //!
-//! A script follows from the plan and the client's number alone: what the server answers changes
-//! nothing, so that a run can be repeated. In closed loads it says itself when a piece of work
-//! begins; in open loads, whose arrivals come when they come, it never thinks.
+//! A script depends only on the plan and the client's number, not on the server's answers, so that
+//! a run can be repeated. In closed loads the script marks where a piece of work begins; in open
+//! loads, where the schedule does, it never thinks.
 
 mod applications;
 mod cards;
@@ -11,7 +11,7 @@ mod repeating;
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{ClientSeat, Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{ClientContext, Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::sessions::SessionsPlan;
 use plimsoll_model::units::Nanos;
@@ -24,7 +24,7 @@ use crate::parameters::SmbWorkload;
 use crate::workspace::Workspace;
 use applications::Desktop;
 use disk_mix::DiskMix;
-use repeating::{Echoes, HeldSession, Logons, NicPasses};
+use repeating::{Echoes, Logons, NicPasses, SustainedSession};
 
 /// The script of one client, whatever its pattern.
 #[derive(Debug)]
@@ -38,80 +38,79 @@ enum Acts {
     DiskMix(Box<DiskMix>),
     Nic(NicPasses),
     Logons(Logons),
-    Held(HeldSession),
+    Sustained(SustainedSession),
     Echo(Echoes),
     Replay(Replay),
 }
 
+/// Does the same with whichever script it is.
+macro_rules! each {
+    ($acts:expr, $script:ident => $act:expr) => {
+        match $acts {
+            Acts::DiskMix($script) => $act,
+            Acts::Nic($script) => $act,
+            Acts::Logons($script) => $act,
+            Acts::Sustained($script) => $act,
+            Acts::Echo($script) => $act,
+            Acts::Replay($script) => $act,
+        }
+    };
+}
+
 impl SmbScript {
-    /// The script of the client on `seat`.
-    pub(crate) fn new(plan: Arc<ScriptPlan>, seat: &ClientSeat) -> Self {
+    /// The script of `client`.
+    pub(crate) fn new(plan: Arc<ScriptPlan>, client: &ClientContext) -> Self {
         let outstanding_max = plan.workload.outstanding_max;
         let acts = match (&plan.replay, plan.workload.pattern) {
-            (Some(file), _) => Acts::Replay(Replay::new(Arc::clone(file), seat.client)),
+            (Some(file), _) => Acts::Replay(Replay::new(Arc::clone(file), client.client)),
             (None, Pattern::DiskMix) => {
-                Acts::DiskMix(Box::new(DiskMix::new(Arc::clone(&plan), seat.client)))
+                Acts::DiskMix(Box::new(DiskMix::new(Arc::clone(&plan), client.client)))
             }
-            (None, Pattern::Nic) => Acts::Nic(NicPasses::new(&plan.workload, seat.client)),
+            (None, Pattern::Nic) => Acts::Nic(NicPasses::new(&plan.workload, client.client)),
             (None, Pattern::Logons) => Acts::Logons(Logons::default()),
             (None, Pattern::Sessions) => {
-                let start = plan.sessions.as_ref().map(|sessions| sessions.start(seat.client));
-                Acts::Held(HeldSession::new(start.unwrap_or_default()))
+                let start = plan.sessions.as_ref().map(|sessions| sessions.start(client.client));
+                Acts::Sustained(SustainedSession::new(start.unwrap_or_default()))
             }
             (None, Pattern::Echo) => Acts::Echo(Echoes::new(outstanding_max)),
         };
         Self { pacing: plan.pacing, acts }
     }
 
-    fn step(&mut self, turn: Turn) -> Step<SmbCall> {
-        match &mut self.acts {
-            Acts::DiskMix(script) => script.next(turn),
-            Acts::Nic(script) => script.next(turn),
-            Acts::Logons(script) => script.next(turn),
-            Acts::Held(script) => script.next(turn),
-            Acts::Echo(script) => script.next(turn),
-            Acts::Replay(script) => script.next(turn),
-        }
+    fn step(&mut self, context: ScriptContext) -> Step<SmbCall> {
+        each!(&mut self.acts, script => script.next(context))
+    }
+
+    /// In an open load the clients of a worker share the script: each takes as many ops as it has
+    /// room for.
+    fn is_shared(&self) -> bool {
+        self.pacing == Pacing::Open && matches!(self.acts, Acts::Logons(_) | Acts::Echo(_))
     }
 }
 
 impl Script for SmbScript {
     type Op = SmbCall;
 
-    /// An application session is, or a pass; each script says it.
+    /// An application session is a piece, or a pass; each script marks it.
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, turn: Turn) -> Step<SmbCall> {
-        match (self.step(turn), self.pacing) {
+    fn next(&mut self, context: ScriptContext) -> Step<SmbCall> {
+        match (self.step(context), self.pacing) {
             // A thought is never followed by another.
-            (Step::Think, Pacing::Open) => self.step(turn),
+            (Step::Think, Pacing::Open) => self.step(context),
             (step, _) => step,
         }
     }
 
     fn on_issued(&mut self, ticket: Ticket) {
-        match &mut self.acts {
-            // In an open load the clients of a worker share the script: each takes what it has
-            // room for.
-            Acts::Logons(_) | Acts::Echo(_) if self.pacing == Pacing::Open => {}
-            Acts::DiskMix(script) => script.on_issued(ticket),
-            Acts::Nic(script) => script.on_issued(ticket),
-            Acts::Logons(script) => script.on_issued(ticket),
-            Acts::Held(script) => script.on_issued(ticket),
-            Acts::Echo(script) => script.on_issued(ticket),
-            Acts::Replay(script) => script.on_issued(ticket),
+        if !self.is_shared() {
+            each!(&mut self.acts, script => script.on_issued(ticket));
         }
     }
 
     fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome, now: Nanos) {
-        match &mut self.acts {
-            Acts::Logons(_) | Acts::Echo(_) if self.pacing == Pacing::Open => {}
-            Acts::DiskMix(script) => script.on_outcome(ticket, outcome, now),
-            Acts::Nic(script) => script.on_outcome(ticket, outcome, now),
-            Acts::Logons(script) => script.on_outcome(ticket, outcome, now),
-            Acts::Held(script) => script.on_outcome(ticket, outcome, now),
-            Acts::Echo(script) => script.on_outcome(ticket, outcome, now),
-            Acts::Replay(script) => script.on_outcome(ticket, outcome, now),
+        if !self.is_shared() {
+            each!(&mut self.acts, script => script.on_outcome(ticket, outcome, now));
         }
     }
 }
@@ -126,7 +125,7 @@ fn succeeds(op: super::op::SmbOp) -> SmbCall {
 pub(crate) enum Pacing {
     /// When the one before has ended and the client has thought.
     Closed,
-    /// When a schedule says.
+    /// At the times of a schedule.
     Open,
 }
 

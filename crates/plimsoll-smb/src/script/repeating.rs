@@ -1,12 +1,12 @@
 //! The patterns in which a client does one thing over and over: `echo`, `logons`, `sessions` and
 //! `nic`.
 
-use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
 use super::succeeds;
-use crate::op::{Disposition, FsLevel, HandleNo, SmbCall, SmbOp, Wanted};
+use crate::op::{Disposition, ExpectedLength, FsLevel, HandleNo, SmbCall, SmbOp};
 use crate::parameters::SmbWorkload;
 use crate::wire::create::options;
 use crate::workspace;
@@ -29,7 +29,7 @@ impl Script for Echoes {
 
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+    fn next(&mut self, _context: ScriptContext) -> Step<SmbCall> {
         match self.in_flight < self.outstanding_max {
             true => Step::Issue(succeeds(SmbOp::Echo)),
             false => Step::WaitForOutcome,
@@ -50,7 +50,7 @@ impl Script for Echoes {
 #[derive(Debug, Default)]
 pub(super) struct Logons {
     in_flight: bool,
-    /// The think time before the next logon has been held.
+    /// The think time before the next logon is over.
     begun: bool,
 }
 
@@ -59,15 +59,12 @@ impl Script for Logons {
 
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+    fn next(&mut self, _context: ScriptContext) -> Step<SmbCall> {
         if self.in_flight {
             return Step::WaitForOutcome;
         }
         self.begun = !self.begun;
-        match self.begun {
-            true => Step::Think,
-            false => Step::Issue(succeeds(SmbOp::Logon)),
-        }
+        if self.begun { Step::Think } else { Step::Issue(succeeds(SmbOp::Logon)) }
     }
 
     fn on_issued(&mut self, _ticket: Ticket) {
@@ -79,53 +76,53 @@ impl Script for Logons {
     }
 }
 
-/// A client of pattern `sessions`: it logs on when its turn has come, and stays. From then on each
-/// piece of work is a question about the volume.
+/// A client of pattern `sessions`: it logs on at its start time, and stays. From then on each piece
+/// of work is a query of the volume.
 #[derive(Debug)]
-pub(super) struct HeldSession {
+pub(super) struct SustainedSession {
     start: Nanos,
-    stage: Stage,
+    phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     LogOn,
     InFlight,
     Think,
     Ask,
 }
 
-impl HeldSession {
+impl SustainedSession {
     /// The client logs on at this instant of the load point.
     pub(super) fn new(start: Nanos) -> Self {
-        Self { start, stage: Stage::LogOn }
+        Self { start, phase: Phase::LogOn }
     }
 }
 
-impl Script for HeldSession {
+impl Script for SustainedSession {
     type Op = SmbCall;
 
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, turn: Turn) -> Step<SmbCall> {
-        match self.stage {
-            Stage::LogOn if turn.now < self.start => Step::SleepUntil(self.start),
-            Stage::LogOn => Step::Issue(succeeds(SmbOp::OpenSession)),
-            Stage::InFlight => Step::WaitForOutcome,
-            Stage::Think => {
-                self.stage = Stage::Ask;
+    fn next(&mut self, context: ScriptContext) -> Step<SmbCall> {
+        match self.phase {
+            Phase::LogOn if context.now < self.start => Step::SleepUntil(self.start),
+            Phase::LogOn => Step::Issue(succeeds(SmbOp::OpenSession)),
+            Phase::InFlight => Step::WaitForOutcome,
+            Phase::Think => {
+                self.phase = Phase::Ask;
                 Step::Think
             }
-            Stage::Ask => Step::Issue(succeeds(SmbOp::QueryFs { level: FsLevel::FullSize })),
+            Phase::Ask => Step::Issue(succeeds(SmbOp::QueryFs { level: FsLevel::FullSize })),
         }
     }
 
     fn on_issued(&mut self, _ticket: Ticket) {
-        self.stage = Stage::InFlight;
+        self.phase = Phase::InFlight;
     }
 
     fn on_outcome(&mut self, _ticket: Ticket, _outcome: &Outcome, _now: Nanos) {
-        self.stage = Stage::Think;
+        self.phase = Phase::Think;
     }
 }
 
@@ -181,7 +178,7 @@ impl NicPasses {
             handle: HANDLE,
             offset: u64::from(offset),
             length,
-            wanted: Wanted::Exactly(length),
+            expected_length: ExpectedLength::Exactly(length),
             check: verify.then(|| workspace::nic_content(self.content_seed)),
         };
         (op, next)
@@ -193,10 +190,10 @@ impl Script for NicPasses {
 
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+    fn next(&mut self, _context: ScriptContext) -> Step<SmbCall> {
         let room = match self.next {
             Next::Read { offset: 1.. } => self.outstanding_max,
-            // What opens, closes or thinks waits for all before it; so does the first read.
+            // Opening, closing and thinking wait for all ops before; so does the first read.
             _ => 1,
         };
         if self.in_flight >= room {

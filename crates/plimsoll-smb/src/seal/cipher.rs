@@ -7,30 +7,23 @@ use ccm::consts::{U11, U16};
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::{EncryptionKeys, KeyLengthError, SealError};
+use crate::wire::bytes::Field;
+use crate::wire::header::{AUTHENTICATED_AT, TransformHeader};
 
-/// First bytes of an encrypted message.
-pub(super) const ENCRYPTED: [u8; 4] = [0xFD, b'S', b'M', b'B'];
-/// Bytes of a transform header.
-pub(super) const TRANSFORM_BYTES: usize = 52;
-
-const TAG_AT: usize = 4;
-const NONCE_AT: usize = 20;
-const SIZE_AT: usize = 36;
-const FLAGS_AT: usize = 42;
-const SESSION_ID_AT: usize = 44;
 const TAG_BYTES: usize = 16;
 const CCM_NONCE_BYTES: usize = 11;
 /// The only flag, or in 3.0 the only algorithm number: both say "encrypted".
-const FLAG_ENCRYPTED: [u8; 2] = [1, 0];
+const FLAG_ENCRYPTED: u16 = 1;
 
 type Ccm128 = ccm::Ccm<Aes128, U16, U11>;
 type Ccm256 = ccm::Ccm<Aes256, U16, U11>;
 
-/// How messages are encrypted.
+/// How messages are encrypted, by its number on the wire. MS-SMB2 §2.2.3.1.2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 pub enum Cipher {
     /// AES-128-CCM, the only one of 3.0 and 3.0.2.
-    Aes128Ccm,
+    Aes128Ccm = 1,
     /// AES-128-GCM.
     Aes128Gcm,
     /// AES-256-CCM.
@@ -89,19 +82,22 @@ impl Encryption {
     /// before it.
     pub(super) fn encrypt(&mut self, out: &mut Vec<u8>, at: usize) {
         let plain_bytes = out.len() - at;
-        out.resize(out.len() + TRANSFORM_BYTES, 0);
-        out.copy_within(at..at + plain_bytes, at + TRANSFORM_BYTES);
-        let (header, message) = out[at..].split_at_mut(TRANSFORM_BYTES);
-        let size = u32::try_from(plain_bytes).expect("our messages are below 16 MiB");
-        header.fill(0);
-        header[..TAG_AT].copy_from_slice(&ENCRYPTED);
-        header[NONCE_AT..NONCE_AT + 8].copy_from_slice(&self.nonce_next.to_le_bytes());
-        header[SIZE_AT..SIZE_AT + 4].copy_from_slice(&size.to_le_bytes());
-        header[FLAGS_AT..SESSION_ID_AT].copy_from_slice(&FLAG_ENCRYPTED);
-        header[SESSION_ID_AT..].copy_from_slice(&self.session_id.to_le_bytes());
+        out.resize(out.len() + TransformHeader::BYTES, 0);
+        out.copy_within(at..at + plain_bytes, at + TransformHeader::BYTES);
+        let (header, message) = out[at..].split_at_mut(TransformHeader::BYTES);
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&self.nonce_next.to_le_bytes());
+        let unsigned = TransformHeader {
+            nonce,
+            message_bytes: u32::try_from(plain_bytes).expect("our messages are below 16 MiB"),
+            flags: FLAG_ENCRYPTED,
+            session_id: self.session_id,
+            ..TransformHeader::default()
+        };
+        unsigned.write(header);
         self.nonce_next = self.nonce_next.checked_add(1).expect("2^64 messages take millennia");
-        let tag = self.sending.encrypt(&header[NONCE_AT..], message);
-        header[TAG_AT..NONCE_AT].copy_from_slice(&tag);
+        let tag = self.sending.encrypt(&header[AUTHENTICATED_AT..], message);
+        header[AUTHENTICATED_AT - TAG_BYTES..AUTHENTICATED_AT].copy_from_slice(&tag);
     }
 
     /// Decrypts `message` into `plain`.
@@ -111,24 +107,20 @@ impl Encryption {
         plain: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SealError> {
         let malformed = SealError::Malformed(message.len());
-        if message.len() <= TRANSFORM_BYTES {
+        if message.len() <= TransformHeader::BYTES {
             return Err(malformed);
         }
-        let (header, encrypted) = message.split_at(TRANSFORM_BYTES);
-        let size = u32::try_from(encrypted.len()).map_err(|_| malformed.clone())?;
-        if header[SIZE_AT..SIZE_AT + 4] != size.to_le_bytes() {
+        let (bytes, encrypted) = message.split_at(TransformHeader::BYTES);
+        let header = TransformHeader::decode(bytes).map_err(|_| malformed.clone())?;
+        if header.message_bytes as usize != encrypted.len() {
             return Err(malformed);
         }
-        if header[SESSION_ID_AT..] != self.session_id.to_le_bytes()
-            || header[FLAGS_AT..SESSION_ID_AT] != FLAG_ENCRYPTED
-        {
+        if header.session_id != self.session_id || header.flags != FLAG_ENCRYPTED {
             return Err(SealError::Undecryptable);
         }
-        let mut tag = [0; TAG_BYTES];
-        tag.copy_from_slice(&header[TAG_AT..NONCE_AT]);
         plain.clear();
         plain.extend_from_slice(encrypted);
-        self.receiving.decrypt(&header[NONCE_AT..], tag, plain)?;
+        self.receiving.decrypt(&bytes[AUTHENTICATED_AT..], header.signature, plain)?;
         Ok(plain)
     }
 }

@@ -7,16 +7,16 @@
 mod cipher;
 mod signing;
 
+use crate::wire::frame::{self, FRAME_HEADER};
+use crate::wire::header::{PROTOCOL_ID, SIGNATURE_AT, TRANSFORM_ID, UNSOLICITED, flags};
+use crate::wire::{self, HEADER_BYTES, status};
 use cipher::Encryption;
 use signing::Signer;
 
 pub use cipher::Cipher;
 pub use signing::SigningAlgorithm;
 
-/// Bytes before a message on a direct TCP connection.
-const FRAME_HEADER: usize = 4;
-
-/// What is done to the requests of a session, and demanded of its replies.
+/// Protection of a session's requests, also required of its replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// Nothing.
@@ -50,7 +50,7 @@ pub enum SealError {
     Unsigned {
         /// Code of the command.
         command: u16,
-        /// What the reply says, for what it is worth.
+        /// The status in the unprotected reply.
         status: u32,
     },
     /// A signature that the session's key does not produce.
@@ -66,7 +66,7 @@ pub enum SealError {
     Unencrypted {
         /// Code of the command.
         command: u16,
-        /// What the reply says, for what it is worth.
+        /// The status in the unprotected reply.
         status: u32,
     },
     /// An encrypted message that was changed, or is not for this session.
@@ -139,7 +139,7 @@ impl Seal {
         Ok(Self { protection: Protection::None, signer, encryption })
     }
 
-    /// Demands and gives `protection` from now on. `false`: the session has no key for it, and
+    /// Applies and requires `protection` from now on. `false`: the session has no key for it, and
     /// nothing changes.
     #[must_use]
     pub fn set_protection(&mut self, protection: Protection) -> bool {
@@ -172,9 +172,7 @@ impl Seal {
             Protection::Encrypt => {
                 if let Some(encryption) = &mut self.encryption {
                     encryption.encrypt(out, at + FRAME_HEADER);
-                    let length = out.len() - at - FRAME_HEADER;
-                    let length = u32::try_from(length).expect("our messages are below 16 MiB");
-                    out[at..at + FRAME_HEADER].copy_from_slice(&length.to_be_bytes());
+                    frame::finish(out, at);
                 }
             }
         }
@@ -186,7 +184,7 @@ impl Seal {
         let Some(signer) = &self.signer else { return };
         let mut at = 0;
         while at < message.len() {
-            let end = Command::at(message, at).expect("our own compound is a chain").end();
+            let end = Command::parse_at(message, at).expect("our own compound is a chain").end();
             signer.sign(&mut message[at..end]);
             at = end;
         }
@@ -206,11 +204,11 @@ impl Seal {
     ) -> Result<&'a [u8], SealError> {
         match message.first_chunk::<4>() {
             None => Err(SealError::Malformed(message.len())),
-            Some(&PLAIN) => {
+            Some(&PROTOCOL_ID) => {
                 self.check_plain(message, scratch)?;
                 Ok(message)
             }
-            Some(&cipher::ENCRYPTED) => {
+            Some(&TRANSFORM_ID) => {
                 let encryption = self.encryption.as_ref().ok_or(SealError::Undecryptable)?;
                 let plain = encryption.decrypt(message, scratch)?;
                 check_chain(plain)?;
@@ -225,7 +223,7 @@ impl Seal {
             Protection::None => check_chain(message),
             Protection::Sign => self.verify(message, scratch),
             Protection::Encrypt => {
-                let first = Command::at(message, 0)?;
+                let first = Command::parse_at(message, 0)?;
                 // Nothing may travel in clear behind it: it would be taken for a reply.
                 if first.is_break() && first.end() == message.len() {
                     return Ok(());
@@ -240,7 +238,7 @@ impl Seal {
     pub fn verify(&self, message: &[u8], scratch: &mut Vec<u8>) -> Result<(), SealError> {
         let mut at = 0;
         while at < message.len() {
-            let command = Command::at(message, at)?;
+            let command = Command::parse_at(message, at)?;
             at = command.end();
             if command.needs_no_signature() {
                 continue;
@@ -262,54 +260,29 @@ impl Seal {
 fn check_chain(message: &[u8]) -> Result<(), SealError> {
     let mut at = 0;
     while at < message.len() {
-        at = Command::at(message, at)?.end();
+        at = Command::parse_at(message, at)?.end();
     }
     Ok(())
 }
 
-/// MS-SMB2 §2.2.1.2
-fn command_name(code: u16) -> &'static str {
-    const NAMES: [&str; 19] = [
-        "NEGOTIATE",
-        "SESSION_SETUP",
-        "LOGOFF",
-        "TREE_CONNECT",
-        "TREE_DISCONNECT",
-        "CREATE",
-        "CLOSE",
-        "FLUSH",
-        "READ",
-        "WRITE",
-        "LOCK",
-        "IOCTL",
-        "CANCEL",
-        "ECHO",
-        "QUERY_DIRECTORY",
-        "CHANGE_NOTIFY",
-        "QUERY_INFO",
-        "SET_INFO",
-        "OPLOCK_BREAK",
-    ];
-    NAMES.get(usize::from(code)).copied().unwrap_or("an unknown command")
+/// As MS-SMB2 §2.2.1.2 writes it.
+fn command_name(code: u16) -> String {
+    let Ok(command) = wire::Command::try_from(code) else { return "an unknown command".to_owned() };
+    let mut name = String::new();
+    for char in format!("{command:?}").chars() {
+        if char.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(char.to_ascii_uppercase());
+    }
+    name
 }
 
-/// First bytes of a message in clear.
-const PLAIN: [u8; 4] = [0xFE, b'S', b'M', b'B'];
-/// Bytes of a header.
-const HEADER_BYTES: usize = 64;
-/// Where the signature lies in a header.
-const SIGNATURE_AT: usize = 48;
-/// Bytes of it.
+/// Bytes of a signature.
 const SIGNATURE_BYTES: usize = 16;
-/// Where the flags lie.
+/// Where the flags lie in a header; the one of the signature is in the first byte.
 const FLAGS_AT: usize = 16;
-/// The command carries a signature.
-const FLAG_SIGNED: u8 = 0x08;
-
-const COMMAND_CANCEL: u16 = 12;
-const COMMAND_OPLOCK_BREAK: u16 = 18;
-const STATUS_PENDING: u32 = 0x0000_0103;
-const MESSAGE_ID_UNSOLICITED: u64 = u64::MAX;
+const FLAG_SIGNED: u8 = flags::SIGNED as u8;
 
 /// One command of a compound: the few fields of its header that sealing looks at.
 /// MS-SMB2 §2.2.1.2
@@ -320,10 +293,10 @@ struct Command<'a> {
 
 impl<'a> Command<'a> {
     /// The command that begins at `start` of the compound.
-    fn at(compound: &'a [u8], start: usize) -> Result<Self, SealError> {
+    fn parse_at(compound: &'a [u8], start: usize) -> Result<Self, SealError> {
         let malformed = SealError::Malformed(compound.len());
         let rest = &compound[start..];
-        if rest.len() < HEADER_BYTES || !rest.starts_with(&PLAIN) {
+        if rest.len() < HEADER_BYTES || !rest.starts_with(&PROTOCOL_ID) {
             return Err(malformed);
         }
         let next = u32::from_le_bytes(field(rest, 20)) as usize;
@@ -361,14 +334,14 @@ impl<'a> Command<'a> {
         self.bytes[FLAGS_AT] & FLAG_SIGNED != 0
     }
 
-    /// A break of an oplock or a lease: the one message nobody asked for.
+    /// A break of an oplock or a lease: the only unsolicited message.
     fn is_break(&self) -> bool {
-        self.command() == COMMAND_OPLOCK_BREAK && self.message_id() == MESSAGE_ID_UNSOLICITED
+        self.command() == wire::Command::OplockBreak as u16 && self.message_id() == UNSOLICITED
     }
 
     /// MS-SMB2 §3.2.5.1.3
     fn needs_no_signature(&self) -> bool {
-        self.status() == STATUS_PENDING || self.is_break()
+        self.status() == status::PENDING || self.is_break()
     }
 }
 
@@ -379,7 +352,7 @@ fn message_id(header: &[u8]) -> u64 {
 
 /// Whether this header is a CANCEL's.
 fn is_cancel(header: &[u8]) -> bool {
-    u16::from_le_bytes(field(header, 12)) == COMMAND_CANCEL
+    u16::from_le_bytes(field(header, 12)) == wire::Command::Cancel as u16
 }
 
 fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {

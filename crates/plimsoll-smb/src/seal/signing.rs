@@ -17,11 +17,12 @@ const KEY_BYTES: usize = 16;
 
 type Signature = [u8; SIGNATURE_BYTES];
 
-/// How messages are signed.
+/// How messages are signed, by its number on the wire. MS-SMB2 §2.2.3.1.7
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 pub enum SigningAlgorithm {
     /// HMAC-SHA256, the first half of it: 2.0.2 and 2.1, or negotiated.
-    HmacSha256,
+    HmacSha256 = 0,
     /// AES-128-CMAC: 3.0 and later.
     AesCmac,
     /// AES-128-GMAC, where 3.1.1 negotiates it.
@@ -101,8 +102,12 @@ impl Signer {
             Key::HmacSha256(_) | Key::AesCmac(_) => self.pieces(command),
         };
         let received = &command[SIGNATURE_AT..SIGNATURE_END];
-        // Looks at every byte, so that the time taken says nothing about the first wrong one.
-        expected.iter().zip(received).fold(0, |seen, (ours, theirs)| seen | (ours ^ theirs)) == 0
+        // Looks at every byte, so that the time taken does not reveal the first wrong one.
+        expected
+            .iter()
+            .zip(received)
+            .fold(0, |difference, (ours, theirs)| difference | (ours ^ theirs))
+            == 0
     }
 
     /// The signature over the command with zeros in place of its signature, without touching it.
@@ -131,7 +136,7 @@ impl Signer {
 }
 
 /// AES-GCM of nothing, with the command as associated data. The nonce is made of the message's
-/// number and of who sends what, so it never repeats under one key.
+/// number, its sender and whether it is a CANCEL, so it never repeats under one key.
 fn gmac(key: &LessSafeKey, unsigned: &[u8], sender: Role) -> Signature {
     let mut nonce = [0; 12];
     nonce[..8].copy_from_slice(&message_id(unsigned).to_le_bytes());

@@ -52,7 +52,7 @@ fn encrypting_seal(cipher: Cipher, role: Role) -> Seal {
 
 fn command(code: u16, message_id: u64, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; HEADER_BYTES];
-    bytes[..4].copy_from_slice(&PLAIN);
+    bytes[..4].copy_from_slice(&PROTOCOL_ID);
     bytes[4] = 64;
     bytes[12..14].copy_from_slice(&code.to_le_bytes());
     bytes[24..32].copy_from_slice(&message_id.to_le_bytes());
@@ -127,7 +127,7 @@ fn every_command_of_a_compound_is_signed_on_its_own() {
         let signed = sealed(&mut signing_seal(ours, Role::Client), &compound(&commands));
         let mut at = 0;
         for message_id in 4..=6 {
-            let one = Command::at(&signed, at).unwrap();
+            let one = Command::parse_at(&signed, at).unwrap();
             let mut again = one.bytes().to_vec();
             signing::sign_message(&mut again, &KEY[..16], theirs, message_id, false).unwrap();
             assert_eq!(one.bytes(), again);
@@ -146,7 +146,7 @@ fn another_implementation_decrypts_what_we_encrypt() {
         let seal = &mut encrypting_seal(ours, Role::Client);
         for _ in 0..3 {
             let encrypted = sealed(seal, &message);
-            let (header, rest) = encrypted.split_at(cipher::TRANSFORM_BYTES);
+            let (header, rest) = encrypted.split_at(wire::TransformHeader::BYTES);
             let key = &KEY[..ours.key_bytes()];
             let plain = encryption::decrypt_message(header, rest, key, theirs).unwrap();
             assert_eq!(plain, message, "{ours:?}");
@@ -273,7 +273,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), head in 0..3) {
         let mut bytes = bytes;
-        let first = [PLAIN, cipher::ENCRYPTED, [0xFC, 0, 0, 0]][head as usize];
+        let first = [PROTOCOL_ID, TRANSFORM_ID, [0xFC, 0, 0, 0]][head as usize];
         if bytes.len() >= 4 {
             bytes[..4].copy_from_slice(&first);
         }

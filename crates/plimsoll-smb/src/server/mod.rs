@@ -31,7 +31,7 @@ pub const SHARE: &str = "plimsoll";
 
 /// Connections served at a time; more are closed at once.
 const CONNECTIONS_MAX: usize = 16_384;
-/// A connection without a request for so long is closed, unless it has files open.
+/// A connection without a request for this long is closed, unless it has files open.
 const IDLE_MAX: Duration = Duration::from_secs(3600);
 /// How long requests in progress may take once stopping.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
@@ -49,14 +49,14 @@ pub struct SmbConfig {
     pub encryption: Encryption,
     /// Threads, and the cores they keep to; empty: as many as there are cores, on any.
     pub cores: Vec<u32>,
-    /// Besides, for each read and write of files in memory.
+    /// Additional work for each read and write of files in memory.
     pub work: Work,
 }
 
 /// Where the files of a server are.
 #[derive(Clone, Debug)]
 pub enum SmbFiles {
-    /// In memory, of which at most so many bytes are used.
+    /// In memory, up to a limit.
     Memory {
         /// Limit in bytes.
         bytes_max: u64,
@@ -103,8 +103,8 @@ impl SmbServer {
         Self::bind_delayed(config, None)
     }
 
-    /// Listens, as a server whose READs from memory are held by `delay`. On cores of its own it
-    /// never sleeps while there are some.
+    /// Listens, as a server that delays READs from memory by `delay`. On cores of its own it stays
+    /// awake while any wait.
     pub fn bind_delayed(
         config: &SmbConfig,
         delay: Option<Arc<DelayLaw>>,
@@ -159,7 +159,7 @@ impl SmbServer {
                 served = &mut serving => served,
                 () = stop.requested() => {
                     shutdown.shutdown();
-                    // Whoever is not done by then is cut off below.
+                    // Connections that are not done by then are cut off below.
                     tokio::time::timeout(DRAIN_MAX, serving).await.unwrap_or(Ok(()))
                 }
             }
@@ -221,14 +221,14 @@ fn runtime(cores: &[u32]) -> Result<Runtime, ServerError> {
 pub struct Refused(String);
 
 /// How long a deleted file keeps its inode number, and its space.
-const HELD: Duration = Duration::from_secs(1);
+const RETENTION: Duration = Duration::from_secs(1);
 
 /// The share on a directory.
 ///
 /// The crate tells files apart by their inode numbers and forgets a deleted file only after its
-/// name is gone. A file system gives a freed number to the next new file, which would then be
-/// taken for the deleted one and refused as delete-pending. So a deleted file is held open, and
-/// its number with it, until the crate has surely forgotten it.
+/// name is gone. A file system gives a freed number to the next new file, which would then be taken
+/// for the deleted one and refused as delete-pending. So a deleted file is kept open, and its
+/// number in use, until the crate has surely forgotten it.
 struct DirectoryShare(LocalFsBackend);
 
 #[async_trait]
@@ -242,12 +242,12 @@ impl ShareBackend for DirectoryShare {
     }
 
     async fn unlink(&self, path: &SmbPath) -> SmbResult<()> {
-        // What cannot be opened may be deleted all the same.
-        let held = self.0.open(path, OpenOptions::default()).await.ok();
+        // A file that cannot be opened may still be deleted.
+        let retained = self.0.open(path, OpenOptions::default()).await.ok();
         self.0.unlink(path).await?;
         tokio::spawn(async move {
-            tokio::time::sleep(HELD).await;
-            drop(held);
+            tokio::time::sleep(RETENTION).await;
+            drop(retained);
         });
         Ok(())
     }
@@ -282,13 +282,13 @@ mod tests {
     async fn a_new_file_is_not_taken_for_the_one_just_deleted() {
         let root = tempfile::tempdir().unwrap();
         let share = DirectoryShare(LocalFsBackend::new(root.path()).unwrap());
-        let mut seen = Vec::new();
+        let mut indices = Vec::new();
         for number in 0..50 {
             let name = format!("file{number:02}");
             let index = created(&share, &name).await;
             share.unlink(&name.parse().unwrap()).await.unwrap();
-            assert!(!seen.contains(&index), "file {number}: {index} again");
-            seen.push(index);
+            assert!(!indices.contains(&index), "file {number}: {index} again");
+            indices.push(index);
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Asks whoever listens for SMB who it is, in bytes written by hand: what starts a server needs no
+//! Identifies the SMB server at an address by a message written by hand: starting a server needs no
 //! client.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::net::SocketAddr;
+
+use plimsoll_servers::Bounded;
+use plimsoll_servers::clock::Deadline;
 
 /// Largest reply that is read; a NEGOTIATE reply takes some 240 bytes.
 const REPLY_BYTES_MAX: usize = 4096;
@@ -12,14 +14,10 @@ const HEADER_BYTES: usize = 64;
 /// Where the server's GUID stands in a NEGOTIATE response (MS-SMB2 2.2.4), from its header on.
 const GUID_AT: usize = HEADER_BYTES + 8;
 
-/// The GUID of the server at `address`, which a NEGOTIATE of dialect 2.0.2 asks for; `None` of one
-/// that answers anything but success.
-pub(super) fn server_guid(address: SocketAddr, wait: Duration) -> io::Result<Option<[u8; 16]>> {
-    // A timeout of zero is an error to the system.
-    let wait = wait.max(Duration::from_millis(1));
-    let mut stream = TcpStream::connect_timeout(&address, wait)?;
-    stream.set_read_timeout(Some(wait))?;
-    stream.set_write_timeout(Some(wait))?;
+/// The GUID of the server at `address`, requested by a NEGOTIATE of dialect 2.0.2; `None` if it
+/// answers anything but success.
+pub(super) fn server_guid(address: SocketAddr, until: Deadline) -> io::Result<Option<[u8; 16]>> {
+    let mut stream = Bounded::connect(address, until)?;
     stream.write_all(&negotiate())?;
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -37,9 +35,9 @@ fn guid_in(reply: &[u8]) -> Option<[u8; 16]> {
     let begins = [&b"\xfeSMB\x40\0"[..], &[0; 2], &[0; 4], &[0; 2]];
     let (mut rest, mut at) = (reply, 0);
     for (part, expected) in begins.into_iter().enumerate() {
-        let (found, after) = rest.split_at_checked(expected.len())?;
+        let (actual, after) = rest.split_at_checked(expected.len())?;
         // The credit charge is the server's to choose.
-        if part != 1 && found != expected {
+        if part != 1 && actual != expected {
             return None;
         }
         (rest, at) = (after, at + expected.len());
@@ -51,7 +49,7 @@ fn guid_in(reply: &[u8]) -> Option<[u8; 16]> {
 fn negotiate() -> Vec<u8> {
     let mut message = Vec::with_capacity(HEADER_BYTES + 38);
     message.extend_from_slice(b"\xfeSMB\x40\0");
-    // All else of the header is 0 but the credit that is asked for.
+    // The rest of the header is 0, except for the requested credit.
     message.resize(14, 0);
     message.extend_from_slice(&1_u16.to_le_bytes());
     message.resize(HEADER_BYTES, 0);

@@ -16,17 +16,16 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use plimsoll_servers::programs::{
-    LOOPBACK, find_program, on_a_free_port, output_of, plain, scratch, search_path,
-};
+use plimsoll_servers::programs::{LOOPBACK, installed, on_a_free_port, output_of, plain, scratch};
 
 use super::probe;
+use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, Login, ParentWatch, Process, random_hex};
 use plimsoll_servers::{ServerError, ServerProcess, Software};
 
 const NAME: &str = "samba";
 /// Where packages and source builds put programs.
-const USUAL_PLACES: [&str; 4] =
+const PROGRAM_DIRS: [&str; 4] =
     ["/usr/sbin", "/usr/local/sbin", "/usr/local/samba/sbin", "/usr/local/samba/bin"];
 const INSTALL: &str = "apt install samba";
 /// How long it may take until it answers; it normally takes some 100 ms.
@@ -70,7 +69,7 @@ pub struct SambaRequest {
     pub signing: SmbSigning,
     /// Whether messages are encrypted.
     pub encryption: SmbEncryption,
-    /// Refuses whatever would change the share.
+    /// Refuses every change of the share.
     pub read_only: bool,
     /// Speaks SMB 1 as well, for clients that know nothing newer.
     pub smb1: bool,
@@ -86,7 +85,7 @@ pub struct SambaRequest {
 /// Whether an SMB server signs messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmbSigning {
-    /// As its clients wish.
+    /// If a client requests it.
     #[default]
     Offered,
     /// Always.
@@ -98,7 +97,7 @@ pub enum SmbSigning {
 /// Whether an SMB server encrypts messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmbEncryption {
-    /// As its clients wish.
+    /// If a client requests it.
     #[default]
     Offered,
     /// Always; who cannot is refused.
@@ -123,14 +122,8 @@ pub fn start(request: &SambaRequest) -> Result<ServerProcess, ServerError> {
 }
 
 fn find(request: &SambaRequest) -> Result<Programs, ServerError> {
-    let directories = search_path(request.search.as_deref(), &USUAL_PLACES);
-    let find = |program: &'static str, install| {
-        find_program(program, &directories).ok_or_else(|| {
-            let [first, second, third, last] = USUAL_PLACES;
-            let searched = format!("PATH, {first}, {second}, {third} or {last}");
-            ServerError::NotInstalled { name: NAME, program, searched, install }
-        })
-    };
+    let search = (request.search.as_deref(), &PROGRAM_DIRS[..]);
+    let find = |program, install| installed(NAME, program, search, install);
     let unshare = request.share_bytes.map(|_| find("unshare", "apt install util-linux"));
     Ok(Programs {
         smbd: find("smbd", INSTALL)?,
@@ -159,8 +152,10 @@ fn start_at(
     let mut process = Process::start(launch(programs, &configuration_file, scratch, request))?;
     let software = Software { name: "Samba".to_owned(), version: version.to_owned() };
     // Its GUID shows that it is ours that answers.
-    let answers =
-        || matches!(probe::server_guid(address, PROBE_WAIT), Ok(Some(found)) if found == guid);
+    let answers = || {
+        let answered = probe::server_guid(address, Deadline::after(PROBE_WAIT));
+        answered.is_ok_and(|answered| answered == Some(guid))
+    };
     process.wait_until(&software, START_WAIT, |_| answers() && lets_shares_be_used(&names))?;
     let (path, cores) = (format!("/{SHARE}"), request.cores.clone());
     let facts = Facts { scheme: "smb".to_owned(), path, software, configuration, cores };
@@ -171,8 +166,8 @@ fn start_at(
 }
 
 /// Whether the daemon of change notifications has entered its name. Until then Samba answers every
-/// TREE_CONNECT with `STATUS_NO_MEMORY`, though it negotiates and logs users on. One that keeps no
-/// such data base is not waited for.
+/// TREE_CONNECT with `STATUS_NO_MEMORY`, though it negotiates and logs users on. It does not wait
+/// for a Samba without such a data base.
 fn lets_shares_be_used(names: &Path) -> bool {
     let entered = |names: &[u8]| names.windows(NOTIFY_DAEMON.len()).any(|it| it == NOTIFY_DAEMON);
     std::fs::read(names).map_or(true, |names| entered(&names))
@@ -215,7 +210,7 @@ struct Scratch {
     root: PathBuf,
     /// Samba's NetBIOS name, made of the directory's own: unique on this host.
     netbios_name: String,
-    /// What Samba makes of that name, and tells every client.
+    /// The GUID that Samba derives from that name and sends to every client.
     guid: [u8; 16],
 }
 
@@ -235,7 +230,7 @@ impl Scratch {
         }
         let share = root.join(SHARE);
         std::fs::create_dir(&share).map_err(system)?;
-        // Guests are somebody else when root starts the server; nothing but the share is theirs.
+        // If root starts the server, guests are another user, who owns nothing but the share.
         std::fs::set_permissions(&share, Permissions::from_mode(0o777)).map_err(system)?;
         std::fs::set_permissions(&root, Permissions::from_mode(0o711)).map_err(system)?;
         let (netbios_name, guid) = identity(&random_hex(6)?);
@@ -265,8 +260,8 @@ fn own_name() -> Result<String, ServerError> {
     if output.status.success() && plain_name(&name) {
         return Ok(name);
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(ServerError::Failed { doing: "find the name of this user", program, said })
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(ServerError::Failed { doing: "find the name of this user", program, error_output })
 }
 
 fn configuration(
@@ -295,8 +290,8 @@ fn configuration(
         None if geteuid().is_root() => "map to guest = Bad User".to_owned(),
         None => format!("map to guest = Bad User\n    guest account = {unix_user}"),
     };
-    let asked = |(key, value): &(String, String)| format!("    {key} = {value}\n");
-    let options: String = request.options.iter().map(asked).collect();
+    let option_line = |(key, value): &(String, String)| format!("    {key} = {value}\n");
+    let options: String = request.options.iter().map(option_line).collect();
     let yes_no = |it: bool| if it { "yes" } else { "no" };
     let (read_only, guest_ok) = (yes_no(request.read_only), yes_no(request.login.is_none()));
     format!(
@@ -366,22 +361,22 @@ fn add_user(
         .spawn()
         .map_err(spawn_failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that ended early says why itself.
+        // A process that ended early reports the reason itself.
         let _ = write!(stdin, "{password}\n{password}\n");
     }
     let output = child.wait_with_output().map_err(spawn_failed)?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(ServerError::Failed { doing: "give Samba a user", program, said })
+    let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(ServerError::Failed { doing: "give Samba a user", program, error_output })
 }
 
 /// `Version 4.17.12-Debian`.
 fn version_of(program: &Path) -> Result<String, ServerError> {
     let output = output_of(program, "--version")?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let version = said.trim().strip_prefix("Version ");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.trim().strip_prefix("Version ");
     Ok(version.unwrap_or("of unknown version").to_owned())
 }
 

@@ -1,9 +1,9 @@
-//! What a client sends without an op: answers to broken oplocks and leases, closes of files that
-//! no handle stands for any more, and a question that brings credits.
+//! What a client sends without an op: acknowledgements of broken oplocks and leases, closes of
+//! files without a handle, and requests that bring credits.
 
 use std::collections::VecDeque;
 
-use plimsoll_engine::seam::Io;
+use plimsoll_engine::interface::Io;
 
 use super::super::wire::FileId;
 use super::super::wire::create::{OplockLevel, lease_state};
@@ -16,11 +16,11 @@ use super::SmbSession;
 use super::connection::Connection;
 use super::encode::Message;
 use super::failure::{Failure, Stop};
-use super::handles::Held;
+use super::handles::CacheGrant;
 
-/// Waiting and under way; a server that sends breaks without end is not listened to.
+/// Most that wait or are under way; further breaks of a server are ignored.
 const CHORES_MAX: usize = 4_096;
-/// Questions for credits in a row that brought too few. Then the op waits for its timeout.
+/// Consecutive requests for credits that brought too few. Then the op waits for its timeout.
 const BEGS_MAX: u32 = 16;
 
 /// Something to send.
@@ -60,7 +60,7 @@ impl Chores {
         self.sent.push(message_id);
     }
 
-    /// The reply to one came, or that it is to come.
+    /// The final or interim reply to one came.
     pub(super) fn answered(&mut self, message_id: u64, is_interim: bool) -> bool {
         let Some(at) = self.sent.iter().position(|sent| *sent == message_id) else { return false };
         if !is_interim {
@@ -69,8 +69,8 @@ impl Chores {
         true
     }
 
-    /// There are too few credits and no reply to come that may bring more: asks for some, if
-    /// that is any use.
+    /// There are too few credits and no reply to come that may bring more: requests some, if that
+    /// can help.
     pub(super) fn beg(&mut self) -> bool {
         let is_idle = self.waiting.is_empty() && self.sent.is_empty();
         let begs = is_idle && self.begs < BEGS_MAX;
@@ -88,27 +88,27 @@ impl Chores {
 }
 
 impl SmbSession {
-    /// The server takes back what it let the client keep.
+    /// The server revokes what the client may cache.
     pub(super) fn on_break(&mut self, part: &Part<'_>, io: &mut impl Io) -> Result<(), Stop> {
         let command = part.header.command;
         if command != Command::OplockBreak {
-            let what = "the server says it unasked";
+            let what = "the server sends it unsolicited";
             return self.lose(Failure::Nonsense { command, what }, None, io);
         }
         let answer = match Break::decode(part.body) {
             Ok(Break::Oplock(oplock)) => {
-                // One that is being closed needs no answer, nor one that only let read.
+                // A file that is being closed needs no acknowledgement, nor does a read-only grant.
                 match self.handles.oplock_broken(oplock.file_id, oplock.level) {
-                    Some(Held::Oplock(OplockLevel::LevelTwo)) | None => None,
+                    Some(CacheGrant::Oplock(OplockLevel::LevelTwo)) | None => None,
                     Some(_) => Some(Break::Oplock(oplock)),
                 }
             }
             Ok(Break::Lease(lease)) => {
-                let held = match lease.new_state & lease_state::READ {
-                    0 => Held::Nothing,
-                    _ => Held::Lease(lease.key),
+                let grant = match lease.new_state & lease_state::READ {
+                    0 => CacheGrant::Nothing,
+                    _ => CacheGrant::Lease(lease.key),
                 };
-                self.handles.lease_broken(lease.key, held);
+                self.handles.lease_broken(lease.key, grant);
                 let acknowledgement =
                     LeaseBreakAcknowledgement { flags: 0, key: lease.key, state: lease.new_state };
                 (lease.flags & LEASE_BREAK_ACK_REQUIRED != 0)
@@ -139,8 +139,7 @@ impl SmbSession {
         match chore {
             Chore::Break(answer) => answer.encode(message.command(Command::OplockBreak, 1)),
             Chore::Close(file_id) => {
-                let request = CloseRequest { flags: 0, file_id };
-                request.encode(message.command(Command::Close, 1));
+                CloseRequest { flags: 0, file_id }.encode(message.command(Command::Close, 1));
             }
             Chore::Beg => EchoRequest {}.encode(message.command(Command::Echo, 1)),
         }

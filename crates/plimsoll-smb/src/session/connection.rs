@@ -8,7 +8,7 @@
 //! A request takes as many consecutive message ids as its credit charge; the server grants further
 //! ones in every reply. Nothing is ever sent without.
 
-use plimsoll_engine::seam::Link;
+use plimsoll_engine::interface::Link;
 
 use super::super::logon::{Established, Logon};
 
@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// What an op waits for that has not been sent.
+    /// What an unsent op waits for.
     pub(super) fn waited_for(&self) -> &'static str {
         match self {
             Self::Idle | Self::Gone | Self::Connecting(_) => "connection",
@@ -52,26 +52,26 @@ impl Connection {
 /// Bytes that one credit pays for.
 pub(super) const CREDIT_BYTES: u32 = 65_536;
 /// Credits kept at most, however many a server grants: 512 MiB under way.
-const HELD_MAX: u32 = 8_192;
+const CREDITS_MAX: u32 = 8_192;
 
 /// The message ids that may be used now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Credits {
     next: u64,
-    held: u32,
-    wanted: u32,
+    available: u32,
+    requested: u32,
 }
 
 impl Credits {
-    /// Ids from `next` on, of which `held` may be used; `wanted` are asked for.
-    pub(super) fn new(next: u64, held: u32, wanted: u32) -> Self {
-        let wanted = wanted.clamp(1, HELD_MAX);
-        Self { next, held: held.min(HELD_MAX), wanted }
+    /// Ids from `next` on, of which `available` may be used; `requested` is the stock to ask for.
+    pub(super) fn new(next: u64, available: u32, requested: u32) -> Self {
+        let requested = requested.clamp(1, CREDITS_MAX);
+        Self { next, available: available.min(CREDITS_MAX), requested }
     }
 
     /// Takes `charge` consecutive ids; answers with the first, or `None` when there are fewer.
     pub(super) fn take(&mut self, charge: u32) -> Option<u64> {
-        self.held = self.held.checked_sub(charge)?;
+        self.available = self.available.checked_sub(charge)?;
         let first = self.next;
         self.next = self.next.wrapping_add(u64::from(charge));
         Some(first)
@@ -79,24 +79,24 @@ impl Credits {
 
     /// The server granted some.
     pub(super) fn grant(&mut self, credits: u16) {
-        self.held = self.held.saturating_add(u32::from(credits)).min(HELD_MAX);
+        self.available = self.available.saturating_add(u32::from(credits)).min(CREDITS_MAX);
     }
 
-    /// Credits to ask for in a request whose charge has been taken: those it takes, and what is
-    /// missing to the stock that is wanted.
+    /// Credits to request in a message whose charge has been taken: the charge, and what the stock
+    /// lacks.
     pub(super) fn request(&self, charge: u32) -> u16 {
-        let missing = self.wanted.saturating_sub(self.held);
+        let missing = self.requested.saturating_sub(self.available);
         u16::try_from(missing.max(charge)).unwrap_or(u16::MAX)
     }
 
     /// Ids that may be used.
     #[cfg(test)]
-    pub(super) fn held(&self) -> u32 {
-        self.held
+    pub(super) fn available(&self) -> u32 {
+        self.available
     }
 }
 
-/// Credits that a request pays which carries `bytes`, or asks for as many.
+/// Credits that a message costs which carries or requests `bytes`.
 pub(super) fn charge(bytes: u32) -> u32 {
     bytes.saturating_sub(1) / CREDIT_BYTES + 1
 }
@@ -140,7 +140,7 @@ mod tests {
                     taken += u64::from(n);
                 }
                 prop_assert!(taken <= granted);
-                prop_assert_eq!(u64::from(credits.held()), (granted - taken).min(8_192));
+                prop_assert_eq!(u64::from(credits.available()), (granted - taken).min(8_192));
             }
         }
     }

@@ -40,7 +40,7 @@ pub enum EntryKind {
 
 impl EntryKind {
     /// From a file's attributes.
-    pub(crate) fn of(attributes: u32) -> Self {
+    pub(crate) fn from_attributes(attributes: u32) -> Self {
         let is = |attribute| attributes & attribute != 0;
         match is(attributes::DIRECTORY) && !is(attributes::REPARSE_POINT) {
             true => Self::Directory,
@@ -49,8 +49,8 @@ impl EntryKind {
     }
 }
 
-/// An entry's name as it counts; `None`: `.` or `..`. What is removed by its name must be in the
-/// directory that was listed, and a name with a separator would lead out of it.
+/// An entry's name, checked; `None`: `.` or `..`. A removed name must be in the directory that was
+/// listed, and a name with a separator would lead out of it.
 pub(crate) fn name_of_entry(name: &str) -> Result<Option<&str>, BadName> {
     match name {
         "." | ".." => Ok(None),
@@ -60,7 +60,7 @@ pub(crate) fn name_of_entry(name: &str) -> Result<Option<&str>, BadName> {
     }
 }
 
-/// What is asked of the server at [`Deltree::path`].
+/// What is requested of the server at [`Deltree::path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// The first part of a listing.
@@ -78,7 +78,7 @@ pub(super) enum Next {
     Done(u32),
 }
 
-/// A name that no directory can hold, from a server that wants something else removed.
+/// A name that no directory can have, from a server that aims at another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadName;
 
@@ -105,7 +105,7 @@ impl Deltree {
     }
 
     /// The listing has this entry.
-    pub(super) fn found(&mut self, name: &str, kind: EntryKind) -> Result<(), BadName> {
+    pub(super) fn add_entry(&mut self, name: &str, kind: EntryKind) -> Result<(), BadName> {
         if let Some(name) = name_of_entry(name)? {
             self.entries.push(Entry { name: name.to_owned(), kind });
         }
@@ -197,7 +197,7 @@ mod tests {
                 Task::List => {
                     let inside = format!("{path}\\");
                     for name in [".", ".."] {
-                        deltree.found(name, EntryKind::Directory).unwrap();
+                        deltree.add_entry(name, EntryKind::Directory).unwrap();
                     }
                     let names = tree.iter().filter_map(|entry| entry.strip_prefix(&*inside));
                     let names = names.filter(|name| {
@@ -208,7 +208,7 @@ mod tests {
                             true => EntryKind::Directory,
                             false => EntryKind::File,
                         };
-                        deltree.found(name.trim_end_matches('\\'), kind).unwrap();
+                        deltree.add_entry(name.trim_end_matches('\\'), kind).unwrap();
                     }
                     match tree.contains(&&*inside) {
                         true => status::SUCCESS,
@@ -255,7 +255,7 @@ mod tests {
         let mut deltree = Deltree::new("a");
         assert_eq!(deltree.ended(status::ACCESS_DENIED), Next::Done(status::ACCESS_DENIED));
         for name in ["", "..\\x", "x\\y", "/etc", "a\0"] {
-            assert_eq!(deltree.found(name, EntryKind::File), Err(BadName));
+            assert_eq!(deltree.add_entry(name, EntryKind::File), Err(BadName));
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
         let mut deltree = Deltree::new("a");
         for _ in 0..=TASKS_MAX {
             if deltree.task() == Task::List {
-                deltree.found("x", EntryKind::File).unwrap();
+                deltree.add_entry("x", EntryKind::File).unwrap();
             }
             if let Next::Done(status) = deltree.ended(status::SUCCESS) {
                 return assert_eq!(status, status::INSUFFICIENT_RESOURCES);

@@ -1,32 +1,28 @@
-//! From an op to the bytes of its commands; `docs/smb-operations.md` has the mapping in words.
+//! From an op to the bytes of its commands; `docs/smb-operations.md` describes the mapping.
 
-use plimsoll_engine::seam::{Io, Link};
+use plimsoll_engine::interface::{Io, Link};
 
 use super::super::logon::Dialect;
 use super::super::op::{Disposition, FileChange, FileLevel, FindLevel, FsLevel, SmbOp};
 use super::super::wire::create::{
-    CreateContext, CreateContexts, CreateRequest, Lease, LeaseKey, LeaseVersion, OplockLevel,
-    access, attributes, lease_state, options,
+    CreateRequest, Lease, LeaseKey, LeaseVersion, OplockLevel, access, attributes, lease_state,
+    options,
 };
-use super::super::wire::fscc::{
-    BasicInfo, EaInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo, InternalInfo, NetworkOpenInfo,
-    SetFile, StandardInfo,
-};
+use super::super::wire::fscc::{BasicInfo, SetFile};
 use super::super::wire::header::{self, Command, Header, flags};
 use super::super::wire::info::{
     QueryDirectoryRequest, QueryInfoRequest, SetInfoRequest, info_type, query_directory_flags,
 };
 use super::super::wire::open_file::{
-    CloseRequest, FlushRequest, LockElement, LockElements, LockRequest, ReadRequest, WriteRequest,
-    lock_flags,
+    CloseRequest, FlushRequest, LockRequest, ReadRequest, WriteRequest, lock_flags,
 };
 use super::super::wire::session::EchoRequest;
 use super::super::wire::text::Text;
-use super::super::wire::{FileId, frame};
+use super::super::wire::{FileId, frame, lenient};
 use super::super::workspace::SLICE_BYTES_MAX;
 use super::connection::{CREDIT_BYTES, Connected, Connection, charge};
 use super::deltree::{EntryKind, Task};
-use super::in_flight::{OpInFlight, Stage};
+use super::in_flight::{OpInFlight, Phase};
 use super::{Caching, SmbSession, SmbSite, handle_of};
 use plimsoll_engine::rng;
 
@@ -38,9 +34,9 @@ const ENTRY_BYTES: u32 = 1_024;
 const ANSWER_BYTES: u32 = 4_096;
 /// Bytes of a READ at most, however many a server offers.
 const PART_BYTES_MAX: u32 = 1_024 * 1_024;
-/// Bytes of a READ or WRITE that every server takes, even one that says otherwise.
+/// Bytes of a READ or WRITE that every server takes, even one that reports a smaller limit.
 const PART_BYTES_MIN: u32 = 4_096;
-/// What a redirector asks for when an application opens a file for anything.
+/// What a redirector requests when an application opens a file for anything.
 const FILE_ACCESS: u32 = access::READ_DATA
     | access::WRITE_DATA
     | access::APPEND_DATA
@@ -55,7 +51,7 @@ const DIRECTORY_ACCESS: u32 =
 const ASK_ACCESS: u32 = access::READ_ATTRIBUTES | access::SYNCHRONIZE;
 const REMOVE_ACCESS: u32 = access::DELETE | access::READ_ATTRIBUTES | access::SYNCHRONIZE;
 
-/// What became of an op that was to be sent.
+/// The result of trying to send an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
     Sent,
@@ -63,7 +59,7 @@ pub(super) enum Sending {
     NoCredits,
     /// Its handle is not open (any more).
     NotOpen,
-    /// The session is open, and it asks for nothing else.
+    /// The session is open, and the op needs nothing else.
     LoggedOn,
 }
 
@@ -74,7 +70,7 @@ pub(super) struct Message<'o> {
     session_id: u64,
     tree_id: u32,
     charged: bool,
-    /// Asked for by the first command.
+    /// Requested by the first command.
     credits: u16,
     message_id: u64,
     /// Where the command before begins.
@@ -160,7 +156,7 @@ impl SmbSession {
         let charge = charge(in_flight.part);
         let ids = charge.max(commands);
         let Some(first) = up.credits.take(ids) else { return Sending::NoCredits };
-        in_flight.stage = Stage::Sent;
+        in_flight.phase = Phase::Sent;
         let buffers = &mut *site.buffers.borrow_mut();
         let message = Message::begin(&mut buffers.out, up, first);
         let lease = lease_version(&site, up);
@@ -177,7 +173,7 @@ impl SmbSession {
     }
 }
 
-/// Bytes of a READ or WRITE that the server, a credit or our own table of content takes at once.
+/// Most bytes of a READ or WRITE that the server, a credit and our own table of content allow.
 fn part_bytes(in_flight: &OpInFlight, up: &Connected) -> u32 {
     let (length, most) = match &in_flight.call.op {
         SmbOp::Read { length, .. } => (*length, at_once(up.established.max_read, up)),
@@ -203,7 +199,7 @@ fn lease_version(site: &SmbSite, up: &Connected) -> Option<LeaseVersion> {
     let established = &up.established;
     match (site.caching, established.leasing) {
         (Caching::Lease, true) if established.dialect < Dialect::V3_0 => Some(LeaseVersion::One),
-        (Caching::Lease, true) => Some(LeaseVersion::Two { parent_key: None, epoch: 0 }),
+        (Caching::Lease, true) => Some(LeaseVersion::Two),
         _ => None,
     }
 }
@@ -213,7 +209,7 @@ struct Encoder<'s, 'o> {
     site: &'s SmbSite,
     message: Message<'o>,
     path: &'o mut String,
-    /// What the op's handle stands for; in compounds what the CREATE opens.
+    /// The file of the op's handle; in compounds the file that the CREATE opens.
     file: FileId,
     charge: u32,
     lease: Option<LeaseVersion>,
@@ -246,11 +242,11 @@ impl Encoder<'_, '_> {
             SmbOp::FindNext { .. } => self.list_on("*", FindLevel::Directory, 0, 0),
             SmbOp::Lock { offset, length, .. } => {
                 let flags = lock_flags::EXCLUSIVE | lock_flags::FAIL_IMMEDIATELY;
-                self.lock(LockElement { offset: *offset, length: *length, flags });
+                self.lock(*offset, *length, flags);
             }
             SmbOp::Unlock { offset, length, .. } => {
                 let flags = lock_flags::UNLOCK;
-                self.lock(LockElement { offset: *offset, length: *length, flags });
+                self.lock(*offset, *length, flags);
             }
             SmbOp::QueryFile { level, .. } => self.ask_file(*level),
             SmbOp::SetFile { set, .. } => {
@@ -266,7 +262,7 @@ impl Encoder<'_, '_> {
         match &in_flight.call.op {
             SmbOp::Rename { path, to, replace } => {
                 self.open(path.as_str(), Disposition::Open, REMOVE_ACCESS, 0);
-                let name = place(self.path, &self.site.prefix, to.as_str());
+                let name = share_path(self.path, &self.site.prefix, to.as_str());
                 let change = SetFile::Rename { replace: *replace, name: Text::Utf8(name) };
                 let out = self.message.command(Command::SetInfo, 1);
                 SetInfoRequest::encode_file(self.file, &change, out);
@@ -311,26 +307,21 @@ impl Encoder<'_, '_> {
         let removes = options & options::DELETE_ON_CLOSE != 0;
         let desired_access = if is_directory { DIRECTORY_ACCESS } else { FILE_ACCESS }
             | if removes { access::DELETE } else { 0 };
-        let name = place(self.path, &self.site.prefix, path);
+        let name = share_path(self.path, &self.site.prefix, path);
         let key = lease_key(name);
         let state = lease_state::READ | lease_state::WRITE | lease_state::HANDLE;
         let lease = self.lease.filter(|_| !is_directory);
-        let lease =
-            lease.map(|version| [CreateContext::Lease(Lease { key, state, flags: 0, version })]);
-        let oplock = match (&lease, self.site.caching) {
+        let lease = lease.map(|version| Lease { key, state, version });
+        let oplock = match (lease, self.site.caching) {
             (Some(_), _) => OplockLevel::Lease,
             (None, Caching::Oplock | Caching::Lease) if !is_directory => OplockLevel::Batch,
             (None, _) => OplockLevel::None,
-        };
-        let contexts = match &lease {
-            Some(contexts) => CreateContexts::Values(contexts),
-            None => CreateContexts::NONE,
         };
         let request = CreateRequest {
             oplock,
             options,
             attributes: if is_directory { 0 } else { attributes::NORMAL },
-            contexts,
+            lease,
             ..CreateRequest::new(Text::Utf8(name), disposition, desired_access)
         };
         request.encode(self.message.command(Command::Create, 1));
@@ -338,7 +329,7 @@ impl Encoder<'_, '_> {
 
     /// CREATE at the head of a compound.
     fn open(&mut self, path: &str, disposition: Disposition, desired_access: u32, options: u32) {
-        let name = place(self.path, &self.site.prefix, path);
+        let name = share_path(self.path, &self.site.prefix, path);
         let request = CreateRequest {
             options,
             ..CreateRequest::new(Text::Utf8(name), disposition, desired_access)
@@ -351,8 +342,8 @@ impl Encoder<'_, '_> {
         request.encode(self.message.command(Command::Close, 1));
     }
 
-    /// What removes when its CLOSE comes. A file goes by an option of its CREATE. A directory that
-    /// is not empty would stay then and nobody would be told, so that it takes a SET_INFO.
+    /// Removes an entry on CLOSE. For a file, an option of its CREATE does it. A directory that is
+    /// not empty would then stay without an error, so it takes a SET_INFO.
     fn remove(&mut self, path: &str, kind: EntryKind) {
         match kind {
             EntryKind::File => {
@@ -371,36 +362,21 @@ impl Encoder<'_, '_> {
         }
     }
 
-    fn lock(&mut self, element: LockElement) {
-        let file_id = self.file;
-        let locks = LockElements::Values(std::slice::from_ref(&element));
-        let request = LockRequest { sequence: 0, file_id, locks };
+    fn lock(&mut self, offset: u64, length: u64, flags: u32) {
+        let request = LockRequest { file_id: self.file, offset, length, flags };
         request.encode(self.command(Command::Lock));
     }
 
     fn ask_file(&mut self, level: FileLevel) {
-        let room = match level {
-            FileLevel::Basic => BasicInfo::BYTES as u32,
-            FileLevel::Standard => StandardInfo::BYTES as u32,
-            FileLevel::Internal => InternalInfo::BYTES as u32,
-            FileLevel::Ea => EaInfo::BYTES as u32,
-            FileLevel::NetworkOpen => NetworkOpenInfo::BYTES as u32,
-            FileLevel::Stream | FileLevel::All => ANSWER_BYTES,
-        };
-        self.ask(info_type::FILE, level.class(), room);
+        self.ask(info_type::FILE, level as u8, lenient::file_info_bytes(level));
     }
 
     fn ask_volume(&mut self, level: FsLevel) {
-        let room = match level {
-            FsLevel::Size => FsSizeInfo::BYTES as u32,
-            FsLevel::Device => FsDeviceInfo::BYTES as u32,
-            FsLevel::FullSize => FsFullSizeInfo::BYTES as u32,
-            FsLevel::Volume | FsLevel::Attribute => ANSWER_BYTES,
-        };
-        self.ask(info_type::FILE_SYSTEM, level.class(), room);
+        self.ask(info_type::FILE_SYSTEM, level as u8, lenient::volume_info_bytes(level));
     }
 
-    fn ask(&mut self, info_type: u8, class: u8, output_bytes_max: u32) {
+    fn ask(&mut self, info_type: u8, class: u8, bytes: Option<usize>) {
+        let output_bytes_max = bytes.map_or(ANSWER_BYTES, |bytes| bytes as u32);
         let file_id = self.file;
         let request =
             QueryInfoRequest { info_type, class, output_bytes_max, file_id, ..Default::default() };
@@ -419,7 +395,7 @@ impl Encoder<'_, '_> {
             _ => 0,
         };
         let request = QueryDirectoryRequest {
-            class: level.class(),
+            class: level as u8,
             flags: flags | single,
             file_index: 0,
             file_id: self.file,
@@ -441,7 +417,7 @@ fn change(set: FileChange) -> SetFile<'static> {
 }
 
 /// A path of the script's as the share has it.
-fn place<'p>(out: &'p mut String, prefix: &str, path: &'p str) -> &'p str {
+fn share_path<'p>(out: &'p mut String, prefix: &str, path: &'p str) -> &'p str {
     if prefix.is_empty() {
         return path;
     }
@@ -456,16 +432,16 @@ fn place<'p>(out: &'p mut String, prefix: &str, path: &'p str) -> &'p str {
 
 /// Opens of the same file have the same key, so that they do not break each other's lease.
 pub(super) fn lease_key(name: &str) -> LeaseKey {
-    let mut words = [0x6c65_6173, 0x6b65_7973];
+    let mut hash = [0x6c65_6173, 0x6b65_7973];
     for chunk in name.as_bytes().chunks(8) {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
         // Servers tell names apart without regard to case.
         bytes.make_ascii_lowercase();
-        words = words.map(|word| rng::key(&[word, u64::from_le_bytes(bytes)]));
+        hash = hash.map(|word| rng::key(&[word, u64::from_le_bytes(bytes)]));
     }
     let mut key = [0; 16];
-    key[..8].copy_from_slice(&words[0].to_le_bytes());
-    key[8..].copy_from_slice(&words[1].to_le_bytes());
+    key[..8].copy_from_slice(&hash[0].to_le_bytes());
+    key[8..].copy_from_slice(&hash[1].to_le_bytes());
     key
 }

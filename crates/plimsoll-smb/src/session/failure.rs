@@ -1,8 +1,8 @@
-//! Why an op failed or a client is lost, as a class for the statistics and in words.
+//! Why an op failed or a client is lost, as a class for the statistics and as text.
 
 use std::fmt;
 
-use plimsoll_engine::seam::LinkError;
+use plimsoll_engine::interface::LinkError;
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
@@ -18,7 +18,7 @@ const SEE_WHETHER_IT_RUNS: &str = "see whether the server still runs, and what i
 const SEE_WHAT_IT_IS: &str = "see what the server is, and its log";
 const SEE_WHO_IS_BETWEEN: &str = "somebody between here and the server may change messages";
 
-/// Why no further messages of a turn are looked at.
+/// Why no further messages of the received bytes are handled.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The client is lost.
@@ -39,9 +39,9 @@ pub(super) enum Failure<'m> {
     /// The server answered with another status than the script expects.
     Unexpected { expected: u32, actual: u32 },
     /// More or fewer bytes than there should be.
-    Length { expected: u32, found: u32 },
+    Length { expected: u32, actual: u32 },
     /// A byte differs from what was written.
-    Content { at: u64, expected: u8, found: u8 },
+    Content { at: u64, expected: u8, actual: u8 },
     /// No end in time.
     Timeout { after: Nanos, waited_for: &'static str },
     /// The connection did not open or broke.
@@ -52,9 +52,9 @@ pub(super) enum Failure<'m> {
     Logon(&'m LogonError),
     /// The server ended the session or took the share away.
     Gone { command: Command, status: u32 },
-    /// The reply is not what its command answers.
+    /// The reply is not one to its command.
     Malformed { command: Command, error: WireError },
-    /// Decodable, yet not an answer to what was asked.
+    /// Decodable, but not an answer to the request.
     Nonsense { command: Command, what: &'static str },
     /// The message has no commands that could be read.
     Message(WireError),
@@ -62,7 +62,7 @@ pub(super) enum Failure<'m> {
     Seal(&'m SealError),
     /// The same of the reply to LOGOFF.
     Unsealed,
-    /// A logon of its own failed, in words that were told already.
+    /// A logon of its own failed, and the message was reported already.
     Refused(OpStatus),
     /// The stream cannot be read any further.
     Stream(FrameError),
@@ -100,12 +100,12 @@ impl fmt::Display for Failure<'_> {
             Self::Unexpected { expected, actual } => {
                 write!(f, "expected {}, the server answered {}", Named(expected), Named(actual))
             }
-            Self::Length { expected, found } => {
-                write!(f, "{found} bytes where {expected} should be")
+            Self::Length { expected, actual } => {
+                write!(f, "{actual} bytes where {expected} should be")
             }
-            Self::Content { at, expected, found } => write!(
+            Self::Content { at, expected, actual } => write!(
                 f,
-                "first wrong byte at offset {at}: 0x{found:02x}, but 0x{expected:02x} was written"
+                "first wrong byte at offset {at}: 0x{actual:02x}, but 0x{expected:02x} was written"
             ),
             Self::Timeout { after, waited_for } => {
                 write!(f, "no {waited_for} within {after}; {SEE_WHETHER_IT_RUNS}")
@@ -156,7 +156,7 @@ pub(super) fn class_of(error: &LogonError) -> ErrorClass {
     }
 }
 
-/// The next move after a connection that did not open or broke.
+/// What to do after a connection did not open or broke.
 fn after_break(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::PortsExhausted => {
@@ -170,7 +170,7 @@ fn after_break(class: ErrorClass) -> &'static str {
     }
 }
 
-/// What a status means that ends a session.
+/// The meaning of a status that ends a session.
 fn gone(code: u32) -> &'static str {
     match code {
         status::USER_SESSION_DELETED => "the server has forgotten the session",
@@ -183,7 +183,7 @@ fn gone(code: u32) -> &'static str {
 }
 
 /// A message that is not sealed as it must be. A server that no longer knows the session cannot
-/// sign, so what it says of that counts.
+/// sign, so its status counts.
 pub(super) fn unsealed(error: &SealError) -> Failure<'_> {
     match *error {
         SealError::Unsigned { command, status } | SealError::Unencrypted { command, status }
@@ -196,7 +196,7 @@ pub(super) fn unsealed(error: &SealError) -> Failure<'_> {
     }
 }
 
-/// The session or share is gone, whatever was asked.
+/// The session or share is gone, whatever the request was.
 pub(super) fn is_gone(code: u32) -> bool {
     matches!(
         code,

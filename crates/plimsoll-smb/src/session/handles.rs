@@ -1,5 +1,5 @@
-//! What the server calls the files that a client has open, and what of them has been read or
-//! written under an oplock or lease, so that it need not be asked for again.
+//! The server's ids of the files that a client has open, and the ranges read or written under an
+//! oplock or lease, which need not be read again.
 //!
 //! Only the ranges are kept and no data, because the content of a file follows from its key.
 
@@ -14,23 +14,23 @@ use super::super::wire::create::{LeaseKey, OplockLevel};
 pub(super) struct Open {
     handle: HandleNo,
     pub(super) file: FileId,
-    pub(super) held: Held,
-    /// What need not be asked for while reads may be answered from memory.
+    pub(super) grant: CacheGrant,
+    /// What need not be read while reads may be answered from memory.
     pub(super) ranges: Ranges,
 }
 
 /// What the server lets a client do without asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum CacheGrant {
     /// Nothing.
     Nothing,
-    /// What the level says, by an oplock of this open.
+    /// What the level allows, by an oplock of this open.
     Oplock(OplockLevel),
     /// Reading, by a lease that all opens with its key share.
     Lease(LeaseKey),
 }
 
-/// The open files of a client: few, so that a search in line is the fastest.
+/// The open files of a client: few, so that a linear search is the fastest.
 #[derive(Debug, Default)]
 pub(super) struct Handles {
     open: Vec<Open>,
@@ -47,12 +47,16 @@ impl Handles {
         self.open.iter_mut().find(|open| open.handle == handle)
     }
 
-    /// The handle is open from now on. Answers with what it stood for before, which has to be
-    /// closed.
-    pub(super) fn insert(&mut self, handle: HandleNo, file: FileId, held: Held) -> Option<FileId> {
+    /// The handle is open from now on. Returns its previous file, which has to be closed.
+    pub(super) fn insert(
+        &mut self,
+        handle: HandleNo,
+        file: FileId,
+        grant: CacheGrant,
+    ) -> Option<FileId> {
         let before = self.remove(handle);
         let ranges = self.spare.pop().unwrap_or_default();
-        self.open.push(Open { handle, file, held, ranges });
+        self.open.push(Open { handle, file, grant, ranges });
         before
     }
 
@@ -65,28 +69,28 @@ impl Handles {
         Some(file)
     }
 
-    /// The oplock of a file has this level from now on; nothing is known of the file any more.
-    /// Answers with what it was.
-    pub(super) fn oplock_broken(&mut self, file: FileId, level: OplockLevel) -> Option<Held> {
+    /// The oplock of a file has this level from now on; nothing of the file is cached any more.
+    /// Returns the previous grant.
+    pub(super) fn oplock_broken(&mut self, file: FileId, level: OplockLevel) -> Option<CacheGrant> {
         let open = self.open.iter_mut().find(|open| open.file == file)?;
         open.ranges.clear();
-        let held = match level {
-            OplockLevel::None => Held::Nothing,
-            level => Held::Oplock(level),
+        let grant = match level {
+            OplockLevel::None => CacheGrant::Nothing,
+            level => CacheGrant::Oplock(level),
         };
-        Some(mem::replace(&mut open.held, held))
+        Some(mem::replace(&mut open.grant, grant))
     }
 
     /// The same of all opens of a lease.
-    pub(super) fn lease_broken(&mut self, key: LeaseKey, held: Held) {
-        for open in self.open.iter_mut().filter(|open| open.held == Held::Lease(key)) {
-            open.held = held;
+    pub(super) fn lease_broken(&mut self, key: LeaseKey, grant: CacheGrant) {
+        for open in self.open.iter_mut().filter(|open| open.grant == CacheGrant::Lease(key)) {
+            open.grant = grant;
             open.ranges.clear();
         }
     }
 }
 
-/// Ranges remembered per open; a file read in more places is asked for again.
+/// Ranges remembered per open; a file with more is read again.
 const RANGES_MAX: usize = 64;
 
 /// Ranges of a file, ascending, apart from each other.
@@ -94,18 +98,18 @@ const RANGES_MAX: usize = 64;
 pub(super) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// All of the range is known.
+    /// All of the range is cached.
     pub(super) fn holds(&self, offset: u64, bytes: u32) -> bool {
         let end = offset.saturating_add(u64::from(bytes));
         let after = self.0.partition_point(|(start, _)| *start <= offset);
         after.checked_sub(1).is_some_and(|at| end <= self.0[at].1)
     }
 
-    /// The range is known from now on.
+    /// The range is cached from now on.
     pub(super) fn add(&mut self, offset: u64, bytes: u32) {
         let (mut start, mut end) = (offset, offset.saturating_add(u64::from(bytes)));
-        let first = self.0.partition_point(|(_, known)| *known < start);
-        let beyond = self.0.partition_point(|(known, _)| *known <= end);
+        let first = self.0.partition_point(|(_, range_end)| *range_end < start);
+        let beyond = self.0.partition_point(|(range_start, _)| *range_start <= end);
         if first < beyond {
             start = start.min(self.0[first].0);
             end = end.max(self.0[beyond - 1].1);
@@ -115,7 +119,7 @@ impl Ranges {
         self.0.splice(first..beyond, [(start, end)]);
     }
 
-    /// Nothing is known.
+    /// Nothing is cached.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
@@ -143,16 +147,16 @@ mod tests {
         #[test]
         fn a_range_is_known_when_each_of_its_bytes_is(
             added in prop::collection::vec((0u64..100, 1u32..30), 0..40),
-            asked in prop::collection::vec((0u64..120, 1u32..30), 0..40),
+            queried in prop::collection::vec((0u64..120, 1u32..30), 0..40),
         ) {
             let mut ranges = Ranges::default();
-            let mut known = [false; 200];
+            let mut cached = [false; 200];
             for (offset, bytes) in added {
                 ranges.add(offset, bytes);
-                known[offset as usize..][..bytes as usize].fill(true);
+                cached[offset as usize..][..bytes as usize].fill(true);
             }
-            for (offset, bytes) in asked {
-                let all = known[offset as usize..][..bytes as usize].iter().all(|known| *known);
+            for (offset, bytes) in queried {
+                let all = cached[offset as usize..][..bytes as usize].iter().all(|is_cached| *is_cached);
                 prop_assert_eq!(ranges.holds(offset, bytes), all);
             }
         }

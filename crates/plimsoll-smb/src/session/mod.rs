@@ -3,29 +3,25 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `connection` | the connection; message ids, and what pays for them |
-//! | `replies` | what arrives |
-//! | `ending` | how ops end, by their status, and clients |
-//! | `in_flight` | the ops under way, and the commands each is made of |
-//! | `handles` | open files, and what is known of their content |
+//! | `connection` | the connection; message ids and credits |
+//! | `replies` | what arrives; how ops end, by their status, and clients |
+//! | `in_flight` | the ops under way, the commands each is made of, and what replies mean for it |
+//! | `handles` | open files, and what is cached of their content |
 //! | `encode` | from an op to the bytes of its commands |
-//! | `check` | from the bytes of a reply to what it means for its op |
 //! | `deltree` | removing a directory with all below it |
 //! | `chores` | what is sent without an op: acknowledged breaks, stray closes |
 //! | `single_logons` | logons with a connection of their own |
-//! | `failure` | what an error sample says |
+//! | `failure` | the text of error samples |
 //!
 //! The first op opens the connection and logs on. An op ends once: by its replies, or because the
 //! client is lost: its connection or session is gone, its peer answers nonsense, or not in time,
 //! or too often with another status than expected. A lost client does not come back, as in the
 //! method: it leaves the mix.
 
-mod check;
 mod chores;
 mod connection;
 mod deltree;
 mod encode;
-mod ending;
 mod failure;
 mod handles;
 mod in_flight;
@@ -37,20 +33,20 @@ use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 
-use plimsoll_engine::rng;
-use plimsoll_engine::seam::{
-    ClientSeat, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
+use plimsoll_engine::interface::{
+    ClientContext, Io, Link, LinkError, LinkKind, Session, SessionCounters, Ticket,
 };
+use plimsoll_engine::rng;
 use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
 use self::chores::Chores;
 use self::connection::Connection;
 use self::encode::Sending;
-use self::ending::verdict;
 use self::failure::{Failure, Stop};
-use self::handles::{Handles, Held};
-use self::in_flight::{OpInFlight, OpsInFlight, Stage};
+use self::handles::{CacheGrant, Handles};
+use self::in_flight::{OpInFlight, OpsInFlight, Phase};
+use self::replies::verdict;
 use self::single_logons::{LinkState, SingleLogons};
 use super::logon::{Credentials, Established, Logon, LogonRequest, Offer};
 use super::op::{HandleNo, SmbCall, SmbOp};
@@ -66,7 +62,7 @@ pub(crate) use super::parameters::Caching;
 /// One client.
 pub(crate) struct SmbSession {
     site: Rc<SmbSite>,
-    seat: ClientSeat,
+    client: ClientContext,
     connection: Connection,
     assembler: Assembler,
     ops: OpsInFlight,
@@ -80,16 +76,16 @@ pub(crate) struct SmbSession {
     unexpected: u32,
     counters: SessionCounters,
     lost: Option<String>,
-    /// What replies said, for set-up; elsewhere nobody keeps it.
+    /// The replies' answers, kept for set-up only.
     answers: Option<Vec<Answer>>,
 }
 
 impl SmbSession {
     /// A client of `site`.
-    pub(crate) fn new(site: Rc<SmbSite>, seat: ClientSeat) -> Self {
+    pub(crate) fn new(site: Rc<SmbSite>, client: ClientContext) -> Self {
         Self {
             site,
-            seat,
+            client,
             connection: Connection::Idle,
             assembler: Assembler::default(),
             ops: OpsInFlight::default(),
@@ -105,22 +101,22 @@ impl SmbSession {
         }
     }
 
-    /// A client that keeps what replies say until it is taken.
+    /// A client that keeps the replies' answers until they are taken.
     pub(crate) fn answering(self) -> Self {
         Self { answers: Some(Vec::new()), ..self }
     }
 
-    /// What the replies said since the last call.
+    /// The replies' answers since the last call.
     pub(crate) fn take_answers(&mut self) -> Vec<Answer> {
         self.answers.as_mut().map(mem::take).unwrap_or_default()
     }
 
-    /// What the op is about is open, where it is about a handle.
+    /// The op's handle is open, if it has one.
     pub(crate) fn has_open(&self, op: &SmbOp) -> bool {
         handle_of(op).is_none_or(|handle| self.handles.get(handle).is_some())
     }
 
-    /// What was agreed on at the logon, where that is done.
+    /// The result of the logon, once done.
     pub(crate) fn established(&self) -> Option<&Established> {
         match &self.connection {
             Connection::Up(up) => Some(&up.established),
@@ -130,7 +126,7 @@ impl SmbSession {
 
     /// The connection is open: the first message of the logon goes out.
     fn log_on(&mut self, link: Link, io: &mut impl Io) {
-        let mut logon = Box::new(self.site.logon(self.seat, 0));
+        let mut logon = Box::new(self.site.logon(self.client, 0));
         let site = self.site.clone();
         let out = &mut site.buffers.borrow_mut().out;
         out.clear();
@@ -176,10 +172,10 @@ impl SmbSession {
         }
     }
 
-    /// A read of what is known already; the client may answer it itself.
-    fn is_known(&self, op: &SmbOp) -> bool {
+    /// A read of cached data; the client may answer it itself.
+    fn is_cached(&self, op: &SmbOp) -> bool {
         let SmbOp::Read { handle, offset, length, .. } = *op else { return false };
-        let open = self.handles.get(handle).filter(|open| open.held != Held::Nothing);
+        let open = self.handles.get(handle).filter(|open| open.grant != CacheGrant::Nothing);
         open.is_some_and(|open| open.ranges.holds(offset, length))
     }
 }
@@ -217,7 +213,7 @@ impl Session for SmbSession {
     }
 
     fn issue(&mut self, ticket: Ticket, call: SmbCall, now: Nanos, io: &mut impl Io) {
-        let deadline = now.saturating_add(self.seat.op_timeout);
+        let deadline = now.saturating_add(self.client.op_timeout);
         let mut in_flight = OpInFlight::new(ticket, call, deadline);
         if let Some(reason) = &self.lost {
             io.explain(format_args!("{reason}"));
@@ -228,7 +224,7 @@ impl Session for SmbSession {
         if let SmbOp::Logon = in_flight.call.op {
             return self.logons.start(in_flight, io);
         }
-        if self.is_known(&in_flight.call.op)
+        if self.is_cached(&in_flight.call.op)
             && let SmbOp::Read { length, .. } = in_flight.call.op
         {
             in_flight.moved = length;
@@ -247,9 +243,9 @@ impl Session for SmbSession {
         match self.connection {
             Connection::Connecting(own) if own == link => self.log_on(link, io),
             _ => {
-                let (site, seat) = (self.site.clone(), self.seat);
+                let (site, client) = (self.site.clone(), self.client);
                 let buffers = &mut site.buffers.borrow_mut();
-                self.logons.connected(link, |nth| site.logon(seat, nth), buffers, io);
+                self.logons.connected(link, |nth| site.logon(client, nth), buffers, io);
             }
         }
     }
@@ -305,16 +301,16 @@ impl Session for SmbSession {
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
         self.wake = Nanos::MAX;
-        let after = self.seat.op_timeout;
+        let after = self.client.op_timeout;
         self.logons.time_out(now, after, io);
         self.wake = self.wake.min(self.logons.deadline());
         for at in 0..self.ops.slots() {
             let Some(in_flight) = self.ops.get(at) else { continue };
             if in_flight.deadline <= now {
-                let waited_for = match in_flight.stage {
-                    Stage::Waiting => self.connection.waited_for(),
-                    Stage::Sent => "reply",
-                    Stage::Pending => "final reply (STATUS_PENDING came)",
+                let waited_for = match in_flight.phase {
+                    Phase::Waiting => self.connection.waited_for(),
+                    Phase::Sent => "reply",
+                    Phase::Pending => "final reply (STATUS_PENDING came)",
                 };
                 let _ = self.lose(Failure::Timeout { after, waited_for }, Some(at), io);
                 return;
@@ -351,8 +347,7 @@ pub(crate) struct SmbSite {
     pub content: ContentTable,
     /// Ops of one client in flight at most.
     pub outstanding_max: u32,
-    /// Statuses other than the expected ones after which a client leaves the mix; so many are
-    /// still allowed.
+    /// Unexpected statuses that a client may receive; with one more it leaves the mix.
     pub unexpected_max: u32,
     /// Memory that the clients of a worker share.
     pub buffers: RefCell<Buffers>,
@@ -368,10 +363,10 @@ pub(crate) struct Buffers {
 
 impl SmbSite {
     /// Logon number `nth` of a client.
-    fn logon(&self, seat: ClientSeat, nth: u64) -> Logon {
-        let nonce = rng::key(&[seat.nonce, u64::from(seat.client), nth]);
-        // Every client is a machine of its own: a server may serve all connections of one machine
-        // in one process, and would measure something else then.
+    fn logon(&self, client: ClientContext, nth: u64) -> Logon {
+        let nonce = rng::key(&[client.nonce, u64::from(client.client), nth]);
+        // Every client is a separate machine: a server may serve all connections of one machine in
+        // one process, which would be another measurement.
         let mut offer = self.offer.clone();
         offer.client_guid[..8].copy_from_slice(&nonce.to_le_bytes());
         offer.client_guid[8..].copy_from_slice(&rng::key(&[nonce]).to_le_bytes());

@@ -1,6 +1,6 @@
 //! Logons with a connection of their own: connect, log on, reach the share, log off, close.
 
-use plimsoll_engine::seam::{Io, Link, LinkKind};
+use plimsoll_engine::interface::{Io, Link, LinkKind};
 use plimsoll_model::nonconformity::Nonconformities;
 use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::units::Nanos;
@@ -10,17 +10,17 @@ use super::super::wire::frame::{self, Assembler};
 use super::super::wire::header::{Command, Header, Parts};
 use super::super::wire::session::{LogoffRequest, LogoffResponse};
 use super::super::wire::{lenient, status};
-use super::ending::{Verdict, expectation};
 use super::failure::{Described, Failure, class_of};
 use super::in_flight::OpInFlight;
+use super::replies::{Verdict, expectation, fail};
 use super::{Buffers, SmbSite};
 
 /// The logons of a client that are under way.
 #[derive(Default)]
 pub(super) struct SingleLogons {
-    under_way: Vec<SingleLogon>,
+    active: Vec<SingleLogon>,
     started: u64,
-    /// Where replies differ from their specification and mean the same, since it was taken.
+    /// Harmless differences of replies from their specification, since the last call.
     pub(super) nonconformities: Nonconformities,
 }
 
@@ -28,10 +28,10 @@ struct SingleLogon {
     in_flight: OpInFlight,
     link: Link,
     assembler: Assembler,
-    stage: Stage,
+    phase: Phase,
 }
 
-enum Stage {
+enum Phase {
     Connecting,
     LoggingOn(Box<Logon>),
     LoggingOff(Box<Established>),
@@ -44,7 +44,7 @@ pub(super) enum LinkState {
     Closed,
 }
 
-impl Stage {
+impl Phase {
     fn waited_for(&self) -> &'static str {
         match self {
             Self::Connecting => "connection",
@@ -56,22 +56,22 @@ impl Stage {
 
 impl SingleLogons {
     pub(super) fn len(&self) -> usize {
-        self.under_way.len()
+        self.active.len()
     }
 
     pub(super) fn start(&mut self, in_flight: OpInFlight, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
-        let (assembler, stage) = (Assembler::default(), Stage::Connecting);
-        self.under_way.push(SingleLogon { in_flight, link, assembler, stage });
+        let (assembler, phase) = (Assembler::default(), Phase::Connecting);
+        self.active.push(SingleLogon { in_flight, link, assembler, phase });
     }
 
-    /// The instant at which the first of them is too late.
+    /// The deadline of the first of them.
     pub(super) fn deadline(&self) -> Nanos {
-        self.under_way.iter().map(|logon| logon.in_flight.deadline).min().unwrap_or(Nanos::MAX)
+        self.active.iter().map(|logon| logon.in_flight.deadline).min().unwrap_or(Nanos::MAX)
     }
 
     fn find(&self, link: Link) -> Option<usize> {
-        self.under_way.iter().position(|logon| logon.link == link)
+        self.active.iter().position(|logon| logon.link == link)
     }
 
     /// Its connection is open.
@@ -83,13 +83,13 @@ impl SingleLogons {
         io: &mut impl Io,
     ) {
         let Some(at) = self.find(link) else { return };
-        let under_way = &mut self.under_way[at];
+        let active = &mut self.active[at];
         self.started += 1;
         let mut logon = Box::new(logon(self.started));
         buffers.out.clear();
         logon.start(&mut buffers.out);
         io.send(link, &buffers.out);
-        under_way.stage = Stage::LoggingOn(logon);
+        active.phase = Phase::LoggingOn(logon);
     }
 
     /// Bytes came; the logon may be over, and then its op is to end as the verdict says.
@@ -101,14 +101,15 @@ impl SingleLogons {
         io: &mut impl Io,
     ) -> Option<(OpInFlight, Verdict<'static>)> {
         let at = self.find(link)?;
-        let under_way = &mut self.under_way[at];
-        let seen = &mut self.nonconformities;
-        let mut assembler = std::mem::take(&mut under_way.assembler);
+        let active = &mut self.active[at];
+        let nonconformities = &mut self.nonconformities;
+        let mut assembler = std::mem::take(&mut active.assembler);
         let ended = loop {
             match assembler.take(&mut bytes) {
                 Ok(Some(message)) => {
                     let buffers = &mut site.buffers.borrow_mut();
-                    if let Some(verdict) = under_way.on_message(message, buffers, seen, io) {
+                    if let Some(verdict) = active.on_message(message, buffers, nonconformities, io)
+                    {
                         break Some(verdict);
                     }
                 }
@@ -116,9 +117,9 @@ impl SingleLogons {
                 Err(error) => break Some(Err(Failure::Stream(error))),
             }
         };
-        under_way.assembler = assembler;
+        active.assembler = assembler;
         let verdict = ended?;
-        let ended = self.under_way.swap_remove(at);
+        let ended = self.active.swap_remove(at);
         io.close(link);
         Some((ended.in_flight, verdict))
     }
@@ -135,33 +136,26 @@ impl SingleLogons {
         if state == LinkState::Open {
             io.close(link);
         }
-        fail(&self.under_way.swap_remove(at).in_flight, failure, io);
+        fail(&self.active.swap_remove(at).in_flight, failure, io);
     }
 
-    /// Those that should have ended by now have failed.
+    /// Logons past their deadline have failed.
     pub(super) fn time_out(&mut self, now: Nanos, after: Nanos, io: &mut impl Io) {
-        while let Some(at) = self.under_way.iter().position(|logon| logon.in_flight.deadline <= now)
-        {
-            let logon = self.under_way.swap_remove(at);
+        while let Some(at) = self.active.iter().position(|logon| logon.in_flight.deadline <= now) {
+            let logon = self.active.swap_remove(at);
             io.close(logon.link);
-            let waited_for = logon.stage.waited_for();
+            let waited_for = logon.phase.waited_for();
             fail(&logon.in_flight, Failure::Timeout { after, waited_for }, io);
         }
     }
 
     /// The client leaves the mix.
     pub(super) fn leave(&mut self, io: &mut impl Io) {
-        for logon in self.under_way.drain(..) {
+        for logon in self.active.drain(..) {
             io.close(logon.link);
             fail(&logon.in_flight, Failure::Left, io);
         }
     }
-}
-
-/// The op ends with a failure.
-pub(super) fn fail(in_flight: &OpInFlight, failure: Failure<'_>, io: &mut impl Io) {
-    io.explain(format_args!("{}: {failure}", Described(&in_flight.call.op)));
-    io.complete(in_flight.ticket, in_flight.outcome(failure.status()));
 }
 
 impl SingleLogon {
@@ -169,14 +163,14 @@ impl SingleLogon {
         &mut self,
         message: &[u8],
         buffers: &mut Buffers,
-        seen: &mut Nonconformities,
+        nonconformities: &mut Nonconformities,
         io: &mut impl Io,
     ) -> Option<Verdict<'static>> {
         let Buffers { out, plain, .. } = buffers;
         out.clear();
-        match &mut self.stage {
-            Stage::Connecting => None,
-            Stage::LoggingOn(logon) => match logon.on_message(message, out) {
+        match &mut self.phase {
+            Phase::Connecting => None,
+            Phase::LoggingOn(logon) => match logon.on_message(message, out) {
                 Ok(LogonProgress::More) => {
                     io.send(self.link, out);
                     None
@@ -184,16 +178,16 @@ impl SingleLogon {
                 Ok(LogonProgress::Done(mut established)) => {
                     encode_logoff(&mut established, out);
                     io.send(self.link, out);
-                    seen.add(&established.nonconformities);
-                    self.stage = Stage::LoggingOff(established);
+                    nonconformities.add(&established.nonconformities);
+                    self.phase = Phase::LoggingOff(established);
                     None
                 }
                 Err(error) => Some(refused(&self.in_flight, &error, io)),
             },
-            Stage::LoggingOff(established) => {
+            Phase::LoggingOff(established) => {
                 let expected = self.in_flight.call.expected;
                 Some(
-                    logged_off(established, message, plain, seen)
+                    logged_off(established, message, plain, nonconformities)
                         .and_then(|status| expectation(expected, status)),
                 )
             }
@@ -201,10 +195,10 @@ impl SingleLogon {
     }
 }
 
-/// A logon that failed, explained here: the error with its next move is not kept.
+/// A failed logon, explained here because its error is not kept.
 fn refused(in_flight: &OpInFlight, error: &LogonError, io: &mut impl Io) -> Verdict<'static> {
-    let judged = error.status().map(|actual| expectation(in_flight.call.expected, actual));
-    let status = match judged {
+    let verdict = error.status().map(|actual| expectation(in_flight.call.expected, actual));
+    let status = match verdict {
         Some(Ok(as_expected)) => return Ok(as_expected),
         Some(Err(failure)) => failure.status(),
         None => OpStatus::Failed(class_of(error)),
@@ -233,7 +227,7 @@ fn logged_off(
     established: &mut Established,
     message: &[u8],
     plain: &mut Vec<u8>,
-    seen: &mut Nonconformities,
+    nonconformities: &mut Nonconformities,
 ) -> Result<u32, Failure<'static>> {
     let command = Command::Logoff;
     let opened = established.seal.open(message, plain).map_err(|_| Failure::Unsealed)?;
@@ -245,12 +239,12 @@ fn logged_off(
     if part.header.command != command || part.header.message_id != established.next_message_id {
         return Err(Failure::Nonsense { command, what: "it answers something else" });
     }
-    lenient::header(&part.header, seen);
+    lenient::header(&part.header, nonconformities);
     if part.header.status == status::SUCCESS {
-        let decoded = LogoffResponse::decode(&lenient::body(command, part.body, seen));
+        let decoded = LogoffResponse::decode(&lenient::body(command, part.body, nonconformities));
         decoded.map_err(|error| Failure::Malformed { command, error })?;
     } else {
-        lenient::failed(command, part.body, seen);
+        lenient::failed(command, part.body, nonconformities);
     }
     Ok(part.header.status)
 }

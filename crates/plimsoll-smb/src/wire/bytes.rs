@@ -1,4 +1,4 @@
-//! Little-endian fields at fixed places, and buffers that a message points to.
+//! Little-endian fields at fixed offsets, and buffers that a message points to.
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 64;
@@ -50,7 +50,7 @@ pub trait Field: Sized {
     const BYTES: usize;
 
     /// Writes itself over all of `out`, of which there are [`Self::BYTES`].
-    fn put(&self, out: &mut [u8]);
+    fn write(&self, out: &mut [u8]);
 
     /// Reads itself from all of `bytes`, of which there are [`Self::BYTES`].
     fn get(bytes: &[u8]) -> Result<Self, WireError>;
@@ -62,7 +62,7 @@ macro_rules! integers {
             const BYTES: usize = size_of::<$type>();
 
             #[inline]
-            fn put(&self, out: &mut [u8]) {
+            fn write(&self, out: &mut [u8]) {
                 out.copy_from_slice(&self.to_le_bytes());
             }
 
@@ -81,7 +81,7 @@ impl Field for bool {
     const BYTES: usize = 1;
 
     #[inline]
-    fn put(&self, out: &mut [u8]) {
+    fn write(&self, out: &mut [u8]) {
         out[0] = u8::from(*self);
     }
 
@@ -95,7 +95,7 @@ impl<const N: usize> Field for [u8; N] {
     const BYTES: usize = N;
 
     #[inline]
-    fn put(&self, out: &mut [u8]) {
+    fn write(&self, out: &mut [u8]) {
         out.copy_from_slice(self);
     }
 
@@ -113,8 +113,8 @@ impl Field for FileTime {
     const BYTES: usize = 8;
 
     #[inline]
-    fn put(&self, out: &mut [u8]) {
-        self.0.put(out);
+    fn write(&self, out: &mut [u8]) {
+        self.0.write(out);
     }
 
     #[inline]
@@ -123,39 +123,15 @@ impl Field for FileTime {
     }
 }
 
-/// What the server calls an open. MS-SMB2 2.2.14.1
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FileId {
-    /// Stays over a reconnection, where the open does.
-    pub persistent: u64,
-    /// Of this connection.
-    pub volatile: u64,
-}
-
 impl FileId {
     /// In a related command of a compound: the open of the command before.
     pub const RELATED: Self = Self { persistent: u64::MAX, volatile: u64::MAX };
 }
 
-impl Field for FileId {
-    const BYTES: usize = 16;
-
-    #[inline]
-    fn put(&self, out: &mut [u8]) {
-        self.persistent.put(&mut out[..8]);
-        self.volatile.put(&mut out[8..]);
-    }
-
-    #[inline]
-    fn get(bytes: &[u8]) -> Result<Self, WireError> {
-        Ok(Self { persistent: u64::get(&bytes[..8])?, volatile: u64::get(&bytes[8..])? })
-    }
-}
-
 /// Writes `value` at `at` of a structure.
 #[inline]
-pub(super) fn put<F: Field>(bytes: &mut [u8], at: usize, value: &F) {
-    value.put(&mut bytes[at..at + F::BYTES]);
+pub(super) fn write_at<F: Field>(bytes: &mut [u8], at: usize, value: &F) {
+    value.write(&mut bytes[at..at + F::BYTES]);
 }
 
 /// Reads the field at `at` of a structure that is long enough.
@@ -186,9 +162,9 @@ pub(super) fn structure<'a, const N: usize>(
 }
 
 /// Bytes that a body points to, behind its fixed part of `fixed` bytes; `offset` counts from the
-/// start of the SMB2 header. Where nothing is pointed to, the offset is not looked at.
+/// start of the SMB2 header. Without such bytes the offset is ignored.
 #[inline]
-pub(super) fn buffer<'a>(
+fn buffer<'a>(
     body: &'a [u8],
     fixed: usize,
     (offset, length): (u32, u32),
@@ -222,18 +198,153 @@ pub(super) fn pad8(out: &mut Vec<u8>, at: usize) {
     out.resize(at + (out.len() - at).next_multiple_of(8), 0);
 }
 
-/// A structure of fixed fields, each with its place; what no field covers is zero and not
-/// looked at. With `size N`, the first two bytes are its StructureSize.
+/// Begins another part, a multiple of 8 bytes after `start`, and writes its distance to the
+/// previous one.
+pub(super) fn begin_part(out: &mut Vec<u8>, start: usize, previous: &mut Option<usize>) {
+    if let Some(previous) = *previous {
+        pad8(out, start);
+        let distance = since(out, previous);
+        write_at(out, previous, &distance);
+    }
+    *previous = Some(out.len());
+}
+
+/// A number in a structure: where it lies, and how many bytes it has, at most four.
+pub(super) type FieldSpan = (usize, usize);
+
+/// A little-endian number.
+#[inline]
+pub(super) fn number(bytes: &[u8], (at, length): FieldSpan) -> Option<usize> {
+    let bytes = bytes.get(at..at + length)?;
+    Some(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
+}
+
+/// What lies behind the fixed part of a structure.
+pub(super) trait Tail<'a>: Copy {
+    /// Bytes of it, where its length is `count` and `rest` bytes follow in the message.
+    #[inline]
+    fn wire_bytes(count: u32, _rest: u32) -> u32 {
+        count
+    }
+
+    /// Reads itself from all of `bytes`; `count` is its length as the structure has it.
+    fn from_wire(bytes: &'a [u8], count: u32) -> Result<Self, WireError>;
+
+    /// Appends itself; returns its length as the structure has it.
+    fn append(self, out: &mut Vec<u8>) -> u32;
+}
+
+impl<'a> Tail<'a> for &'a [u8] {
+    #[inline]
+    fn from_wire(bytes: &'a [u8], _count: u32) -> Result<Self, WireError> {
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn append(self, out: &mut Vec<u8>) -> u32 {
+        out.extend_from_slice(self);
+        self.len() as u32
+    }
+}
+
+/// How a structure describes a tail without bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Empty {
+    /// By its offset, and the length 0.
+    Described,
+    /// The same, and there is one byte of zero.
+    ZeroByte,
+    /// By zeros. Such a tail begins at a multiple of 8.
+    Omitted,
+}
+
+/// Where a structure has offset and length of a tail.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// Counts from the start of the SMB2 header. `None`: the tail follows the fixed part.
+    offset: Option<FieldSpan>,
+    length: FieldSpan,
+    empty: Empty,
+}
+
+impl Span {
+    /// A tail that the structure points to.
+    pub(super) const fn new(offset: FieldSpan, length: FieldSpan, empty: Empty) -> Self {
+        Self { offset: Some(offset), length, empty }
+    }
+
+    /// A tail that follows the fixed part.
+    pub(super) const fn behind(length: FieldSpan, empty: Empty) -> Self {
+        Self { offset: None, length, empty }
+    }
+
+    /// Reads the tail of a structure with a fixed part of `fixed` bytes.
+    #[inline]
+    pub(super) fn read<'a, T: Tail<'a>>(
+        self,
+        body: &'a [u8],
+        fixed: usize,
+        what: &'static str,
+    ) -> Result<T, WireError> {
+        let truncated = WireError::Truncated { what, bytes: body.len() };
+        let field = |span| number(body, span).map(|number| number as u32).ok_or(truncated);
+        let count = field(self.length)?;
+        let bytes = match self.offset {
+            None => {
+                let length = T::wire_bytes(count, 0) as usize;
+                body.get(fixed..fixed.saturating_add(length)).ok_or(truncated)?
+            }
+            Some(offset) => {
+                let offset = field(offset)?;
+                let rest = from_header(body.len()).saturating_sub(offset);
+                buffer(body, fixed, (offset, T::wire_bytes(count, rest)), what)?
+            }
+        };
+        T::from_wire(bytes, count)
+    }
+
+    /// Appends the tail of the structure that began at `at`.
+    #[inline]
+    pub(super) fn append<'a>(self, tail: impl Tail<'a>, out: &mut Vec<u8>, at: usize) {
+        let before = out.len();
+        if self.empty == Empty::Omitted {
+            pad8(out, at);
+        }
+        let start = out.len();
+        let count = tail.append(out);
+        if count == 0 && self.empty == Empty::Omitted {
+            return out.truncate(before);
+        }
+        if out.len() == start && self.empty == Empty::ZeroByte {
+            out.push(0);
+        }
+        let fields = [self.offset.map(|offset| (offset, from_header(start - at)))];
+        for ((field, length), value) in fields.into_iter().flatten().chain([(self.length, count)]) {
+            // A length that is too long stays invalid.
+            let value = value.min(u32::MAX >> (32 - 8 * length));
+            out[at + field..][..length].copy_from_slice(&value.to_le_bytes()[..length]);
+        }
+    }
+}
+
+/// A structure of fixed fields, each with its offset; what no field covers is zero and not looked
+/// at. With `size N`, the first two bytes are its StructureSize. `and 1`: another byte of zero
+/// follows. `with` are numbers that are written and not read. A `tail` lies behind the fixed part,
+/// where its [`Span`] says; `if`: unless this holds, there is none.
 macro_rules! layout {
-    (@encode $bytes:ident) => {};
-    (@encode $bytes:ident $size:literal) => { $crate::wire::bytes::put::<u16>(&mut $bytes, 0, &$size); };
     (@decode $body:ident $name:literal) => { $crate::wire::bytes::fixed($body, $name)? };
     (@decode $body:ident $name:literal $size:literal) => {
         $crate::wire::bytes::structure($body, $size, $name)?
     };
+    (@tail $tail:expr) => { $tail };
+    (@tail $tail:expr, $condition:expr) => {
+        if $condition { $tail } else { Default::default() }
+    };
     (
         $(#[$attribute:meta])*
-        $type:ident $name:literal: $bytes:literal bytes $(, size $size:literal)? {
+        $type:ident $name:literal: $bytes:literal bytes $(and $more:literal)?
+            $(, size $size:literal)? $(, with ($constant_at:literal: $constant:expr))?
+        {
             $($(#[$field_attribute:meta])* $field:ident: $field_type:ty = $at:literal,)*
         }
     ) => {
@@ -243,6 +354,22 @@ macro_rules! layout {
             $($(#[$field_attribute])* pub $field: $field_type,)*
         }
 
+        impl $crate::wire::bytes::Field for $type {
+            const BYTES: usize = $bytes;
+
+            #[inline]
+            fn write(&self, _out: &mut [u8]) {
+                $($crate::wire::bytes::write_at::<u16>(_out, 0, &$size);)?
+                $($crate::wire::bytes::write_at(_out, $constant_at, &$constant);)?
+                $($crate::wire::bytes::write_at(_out, $at, &self.$field);)*
+            }
+
+            #[inline]
+            fn get(_bytes: &[u8]) -> Result<Self, $crate::wire::bytes::WireError> {
+                Ok(Self { $($field: $crate::wire::bytes::get(_bytes, $at)?,)* })
+            }
+        }
+
         impl $type {
             /// Bytes of it on the wire.
             pub const BYTES: usize = $bytes;
@@ -250,18 +377,62 @@ macro_rules! layout {
             /// Appends itself.
             #[inline]
             pub fn encode(&self, out: &mut Vec<u8>) {
-                #[allow(unused_mut, reason = "some have no fields")]
-                let mut bytes = [0u8; Self::BYTES];
-                layout!(@encode bytes $($size)?);
-                $($crate::wire::bytes::put(&mut bytes, $at, &self.$field);)*
+                let mut bytes = [0; $bytes $(+ $more)?];
+                $crate::wire::bytes::write_at(&mut bytes, 0, self);
                 out.extend_from_slice(&bytes);
             }
 
             /// Reads itself from the front of `body`.
             #[inline]
             pub fn decode(body: &[u8]) -> Result<Self, $crate::wire::bytes::WireError> {
-                let _bytes: &[u8; Self::BYTES] = layout!(@decode body $name $($size)?);
-                Ok(Self { $($field: $crate::wire::bytes::get(_bytes, $at)?,)* })
+                let bytes: &[u8; $bytes] = layout!(@decode body $name $($size)?);
+                $crate::wire::bytes::get(bytes, 0)
+            }
+        }
+    };
+    (
+        $(#[$attribute:meta])*
+        $type:ident $(<$life:lifetime>)? $name:literal: $bytes:literal bytes
+            $(, size $size:literal)? $(, with ($constant_at:literal: $constant:expr))?
+        {
+            $($(#[$field_attribute:meta])* $field:ident: $field_type:ty = $at:literal,)*
+        } tail {
+            $(
+                $(#[$tail_attribute:meta])*
+                $tail:ident: $tail_type:ty = $what:expr, $span:expr $(, if $condition:expr)?;
+            )*
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $type $(<$life>)? {
+            $($(#[$field_attribute])* pub $field: $field_type,)*
+            $($(#[$tail_attribute])* pub $tail: $tail_type,)*
+        }
+
+        impl $(<$life>)? $type $(<$life>)? {
+            /// Bytes of it before what has no fixed length.
+            pub const FIXED: usize = $bytes;
+
+            /// Appends itself.
+            #[inline]
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                let at = out.len();
+                let mut bytes = [0; $bytes];
+                $($crate::wire::bytes::write_at::<u16>(&mut bytes, 0, &$size);)?
+                $($crate::wire::bytes::write_at(&mut bytes, $constant_at, &$constant);)?
+                $($crate::wire::bytes::write_at(&mut bytes, $at, &self.$field);)*
+                out.extend_from_slice(&bytes);
+                $($span.append(self.$tail, out, at);)*
+            }
+
+            /// Reads itself from a body.
+            #[inline]
+            pub fn decode(body: & $($life)? [u8]) -> Result<Self, $crate::wire::bytes::WireError> {
+                let _bytes: &[u8; $bytes] = layout!(@decode body $name $($size)?);
+                $(let $field: $field_type = $crate::wire::bytes::get(_bytes, $at)?;)*
+                $(let $tail: $tail_type = layout!(@tail $span.read(body, $bytes, $what)? $(, $condition)?);)*
+                Ok(Self { $($field,)* $($tail,)* })
             }
         }
     };
@@ -284,7 +455,7 @@ macro_rules! numbers {
 
         impl $type {
             /// All, in order.
-            pub const ALL: &[Self] = &[$(Self::$value,)*];
+            pub const ALL: [Self; [$($number,)*].len()] = [$(Self::$value,)*];
         }
 
         impl TryFrom<$repr> for $type {
@@ -303,8 +474,8 @@ macro_rules! numbers {
             const BYTES: usize = size_of::<$repr>();
 
             #[inline]
-            fn put(&self, out: &mut [u8]) {
-                $crate::wire::bytes::Field::put(&(*self as $repr), out);
+            fn write(&self, out: &mut [u8]) {
+                $crate::wire::bytes::Field::write(&(*self as $repr), out);
             }
 
             #[inline]
@@ -315,37 +486,13 @@ macro_rules! numbers {
     };
 }
 
-/// A response that is a buffer and nothing else.
-macro_rules! output_response {
-    ($(#[$attribute:meta])* $type:ident $name:literal) => {
-        $(#[$attribute])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $type<'a> {
-            /// As the class says.
-            pub output: &'a [u8],
-        }
-
-        impl<'a> $type<'a> {
-            /// Bytes before the output.
-            pub const FIXED: usize = 8;
-
-            /// Appends itself behind its header.
-            pub fn encode(&self, out: &mut Vec<u8>) {
-                let mut bytes = [0; $type::FIXED];
-                put(&mut bytes, 0, &9u16);
-                put(&mut bytes, 2, &(from_header(Self::FIXED) as u16));
-                put(&mut bytes, 4, &(self.output.len() as u32));
-                out.extend_from_slice(&bytes);
-                out.extend_from_slice(self.output);
-            }
-
-            /// Reads itself from a body.
-            #[inline]
-            pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-                let bytes = structure::<{ $type::FIXED }>(body, 9, $name)?;
-                let output = (get::<u16>(bytes, 2)?.into(), get(bytes, 4)?);
-                Ok(Self { output: buffer(body, Self::FIXED, output, "the output")? })
-            }
-        }
-    };
+layout! {
+    /// The server's id of an open. MS-SMB2 2.2.14.1
+    #[derive(Hash)]
+    FileId "a file id": 16 bytes {
+        /// Stays over a reconnection, where the open does.
+        persistent: u64 = 0,
+        /// Of this connection.
+        volatile: u64 = 8,
+    }
 }

@@ -1,7 +1,7 @@
 //! Headers: the one before every command, compounds, and the one before an encrypted message.
 //! MS-SMB2 2.2.1, 2.2.41, 3.2.4.1.4
 
-use super::bytes::{HEADER_BYTES, WireError, fixed, get, put};
+use super::bytes::{HEADER_BYTES, WireError, fixed, get, write_at};
 
 /// Where the signature lies in a header, for 16 bytes.
 pub const SIGNATURE_AT: usize = 48;
@@ -11,7 +11,7 @@ const NEXT_COMMAND_AT: usize = 20;
 /// Begins a command.
 pub const PROTOCOL_ID: [u8; 4] = [0xfe, b'S', b'M', b'B'];
 
-/// Message id of what the server sends unasked: oplock and lease breaks.
+/// Message id of unsolicited messages: oplock and lease breaks.
 pub const UNSOLICITED: u64 = u64::MAX;
 
 /// Bits of [`Header::flags`].
@@ -31,7 +31,7 @@ pub mod flags {
 }
 
 numbers! {
-    /// What is asked. MS-SMB2 2.2.1.2
+    /// What is requested. MS-SMB2 2.2.1.2
     #[expect(missing_docs, reason = "each is the command of its name")]
     Command: u16 "Command" {
         Negotiate = 0,
@@ -59,7 +59,7 @@ numbers! {
 /// The header of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What is asked or answered.
+    /// What is requested or answered.
     pub command: Command,
     /// NTSTATUS of a response; in a request the channel's sequence number.
     pub status: u32,
@@ -71,11 +71,11 @@ pub struct Header {
     pub message_id: u64,
     /// Credits that it uses: one per 64 KiB of data; 0 before 2.1.
     pub credit_charge: u16,
-    /// Credits asked for, or granted.
+    /// Credits requested or granted.
     pub credits: u16,
     /// The share; 0 in the async form.
     pub tree_id: u32,
-    /// The async form: what the server calls the request that it works on.
+    /// The async form: the server's id of the request that it works on.
     pub async_id: Option<u64>,
     /// The session.
     pub session_id: u64,
@@ -108,13 +108,7 @@ impl Header {
         self.flags & flags::RESPONSE != 0
     }
 
-    /// Goes on with the open of the command before.
-    #[inline]
-    pub const fn is_related(&self) -> bool {
-        self.flags & flags::RELATED != 0
-    }
-
-    /// Its signature holds, as it says.
+    /// Its flags claim a signature.
     #[inline]
     pub const fn is_signed(&self) -> bool {
         self.flags & flags::SIGNED != 0
@@ -124,26 +118,26 @@ impl Header {
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut bytes = [0; HEADER_BYTES];
-        put(&mut bytes, 0, &PROTOCOL_ID);
-        put(&mut bytes, 4, &(HEADER_BYTES as u16));
-        put(&mut bytes, 6, &self.credit_charge);
-        put(&mut bytes, 8, &self.status);
-        put(&mut bytes, 12, &self.command);
-        put(&mut bytes, 14, &self.credits);
-        put(&mut bytes, NEXT_COMMAND_AT, &self.next_command);
-        put(&mut bytes, 24, &self.message_id);
+        write_at(&mut bytes, 0, &PROTOCOL_ID);
+        write_at(&mut bytes, 4, &(HEADER_BYTES as u16));
+        write_at(&mut bytes, 6, &self.credit_charge);
+        write_at(&mut bytes, 8, &self.status);
+        write_at(&mut bytes, 12, &self.command);
+        write_at(&mut bytes, 14, &self.credits);
+        write_at(&mut bytes, NEXT_COMMAND_AT, &self.next_command);
+        write_at(&mut bytes, 24, &self.message_id);
         match self.async_id {
             Some(async_id) => {
-                put(&mut bytes, 16, &(self.flags | flags::ASYNC));
-                put(&mut bytes, 32, &async_id);
+                write_at(&mut bytes, 16, &(self.flags | flags::ASYNC));
+                write_at(&mut bytes, 32, &async_id);
             }
             None => {
-                put(&mut bytes, 16, &(self.flags & !flags::ASYNC));
-                put(&mut bytes, 36, &self.tree_id);
+                write_at(&mut bytes, 16, &(self.flags & !flags::ASYNC));
+                write_at(&mut bytes, 36, &self.tree_id);
             }
         }
-        put(&mut bytes, 40, &self.session_id);
-        put(&mut bytes, SIGNATURE_AT, &self.signature);
+        write_at(&mut bytes, 40, &self.session_id);
+        write_at(&mut bytes, SIGNATURE_AT, &self.signature);
         out.extend_from_slice(&bytes);
     }
 
@@ -185,7 +179,7 @@ impl Header {
 pub fn chain(out: &mut Vec<u8>, previous: usize) -> usize {
     super::bytes::pad8(out, previous);
     let distance = super::bytes::since(out, previous);
-    put(out, previous + NEXT_COMMAND_AT, &distance);
+    write_at(out, previous + NEXT_COMMAND_AT, &distance);
     out.len()
 }
 
@@ -241,9 +235,6 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// Bytes of a transform header.
-pub const TRANSFORM_BYTES: usize = 52;
-
 /// Begins an encrypted message.
 pub const TRANSFORM_ID: [u8; 4] = [0xfd, b'S', b'M', b'B'];
 
@@ -263,7 +254,7 @@ pub enum MessageForm {
     Plain,
     /// A transform header and what it encrypts.
     Encrypted,
-    /// Compressed, which nobody asked for.
+    /// Compressed, which nobody requested.
     Compressed,
     /// Of SMB 1.
     Smb1,
@@ -280,56 +271,18 @@ pub fn form(message: &[u8]) -> Option<MessageForm> {
     }
 }
 
-/// The header before an encrypted message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransformHeader {
-    /// Tag of the cipher.
-    pub signature: [u8; 16],
-    /// The first 12 bytes for GCM, 11 for CCM; the rest zero.
-    pub nonce: [u8; 16],
-    /// Bytes of the message.
-    pub message_bytes: u32,
-    /// 1: encrypted. In 3.0 the cipher, which is 1 too.
-    pub flags: u16,
-    /// Whose keys.
-    pub session_id: u64,
-}
-
-impl TransformHeader {
-    /// Appends itself.
-    #[inline]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_bytes());
-    }
-
-    /// As on the wire.
-    #[inline]
-    pub fn to_bytes(&self) -> [u8; TRANSFORM_BYTES] {
-        let mut bytes = [0; TRANSFORM_BYTES];
-        put(&mut bytes, 0, &TRANSFORM_ID);
-        put(&mut bytes, 4, &self.signature);
-        put(&mut bytes, AUTHENTICATED_AT, &self.nonce);
-        put(&mut bytes, 36, &self.message_bytes);
-        put(&mut bytes, 42, &self.flags);
-        put(&mut bytes, 44, &self.session_id);
-        bytes
-    }
-
-    /// Reads itself from the front of `message`. Whether [`Self::message_bytes`] follow is for
-    /// the caller to see.
-    #[inline]
-    pub fn decode(message: &[u8]) -> Result<Self, WireError> {
-        let bytes: &[u8; TRANSFORM_BYTES] = fixed(message, "a transform header")?;
-        let protocol = get::<u32>(bytes, 0)?;
-        if protocol.to_le_bytes() != TRANSFORM_ID {
-            return Err(WireError::Value { what: "the protocol", value: protocol.into() });
-        }
-        Ok(Self {
-            signature: get(bytes, 4)?,
-            nonce: get(bytes, AUTHENTICATED_AT)?,
-            message_bytes: get(bytes, 36)?,
-            flags: get(bytes, 42)?,
-            session_id: get(bytes, 44)?,
-        })
+layout! {
+    /// The header before an encrypted message.
+    TransformHeader "a transform header": 52 bytes, with (0: TRANSFORM_ID) {
+        /// Tag of the cipher.
+        signature: [u8; 16] = 4,
+        /// The first 12 bytes for GCM, 11 for CCM; the rest zero.
+        nonce: [u8; 16] = 20,
+        /// Bytes of the message.
+        message_bytes: u32 = 36,
+        /// 1: encrypted. In 3.0 the cipher, which is 1 too.
+        flags: u16 = 42,
+        /// Whose keys.
+        session_id: u64 = 44,
     }
 }

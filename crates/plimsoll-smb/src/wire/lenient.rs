@@ -1,20 +1,20 @@
 //! Replies that differ from their specification and mean the same, as other clients accept them:
-//! put right before they are decoded, and noted. What the meaning depends on stays as it came, so
-//! that its decoder refuses it.
+//! corrected before they are decoded, and noted. Fields that change the meaning stay as they came,
+//! so that the decoder refuses them.
 
 use std::borrow::Cow;
 
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind as Kind};
 
-use super::bytes::{Field, HEADER_BYTES, WireError};
+use super::bytes::{Field, FieldSpan, HEADER_BYTES, WireError, number};
 use super::create::{CreateAction, CreateResponse, OplockLevel};
 use super::fscc::{
-    AllInfo, BasicInfo, EaInfo, Entries, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo, FsSizeInfo,
-    FsVolumeInfo, InternalInfo, NetworkOpenInfo, StandardInfo, Streams,
+    AllInfo, BasicInfo, EaInfo, Entries, FileLevel, FindLevel, FsAttributeInfo, FsDeviceInfo,
+    FsFullSizeInfo, FsLevel, FsSizeInfo, FsVolumeInfo, InternalInfo, NetworkOpenInfo, StandardInfo,
+    Streams,
 };
 use super::header::{Command, Header, flags};
 use super::status::ErrorResponse;
-use crate::op::{FileLevel, FindLevel, FsLevel};
 
 const MS_SMB2: &str = "MS-SMB2";
 const MS_FSCC: &str = "MS-FSCC";
@@ -29,9 +29,6 @@ const FLAGS_DEFINED: u32 = flags::RESPONSE
 /// Fewer bytes behind a body are its padding: commands of a compound begin at multiples of that,
 /// and some servers pad the last one too.
 const ALIGNMENT: usize = 8;
-
-/// A number in a body: where it lies, and how many bytes it has.
-type Place = (usize, usize);
 
 /// The body of a successful reply. MS-SMB2 2.2
 struct Form {
@@ -52,15 +49,15 @@ enum End {
     /// With its fixed part.
     Fixed,
     /// With the buffer whose offset and length lie there.
-    Buffer(Place, Place),
-    /// It is not known here.
+    Buffer(FieldSpan, FieldSpan),
+    /// It is not determined here.
     Open,
 }
 
 impl Form {
     /// `None`: this client does not ask for it.
     #[inline]
-    fn of(command: Command) -> Option<Self> {
+    fn from_command(command: Command) -> Option<Self> {
         macro_rules! form {
             ($name:literal in $section:literal, size $size:literal: $fixed:literal, $read:literal, $end:expr) => {
                 Self {
@@ -104,10 +101,10 @@ impl Form {
         Nonconformity::once(MS_SMB2, self.section, self.message, field, kind)
     }
 
-    /// Bytes that the body has by what it says itself; what it has behind them says nothing.
+    /// Bytes of the body by its own fields; any after them mean nothing.
     #[inline]
     fn bytes(&self, body: &[u8]) -> Option<usize> {
-        // Of an odd size is the first byte of a buffer, which may be empty.
+        // An odd size includes the first byte of a buffer, which may be empty.
         let fixed = self.fixed.max(self.size.into());
         match self.end {
             End::Open => None,
@@ -122,9 +119,13 @@ impl Form {
 
 /// The body of a successful reply as its decoder wants it.
 #[inline]
-pub fn body<'b>(command: Command, body: &'b [u8], seen: &mut Nonconformities) -> Cow<'b, [u8]> {
+pub fn body<'b>(
+    command: Command,
+    body: &'b [u8],
+    nonconformities: &mut Nonconformities,
+) -> Cow<'b, [u8]> {
     let mut right = Cow::Borrowed(body);
-    let Some(form) = Form::of(command).filter(|form| body.len() >= form.read) else {
+    let Some(form) = Form::from_command(command).filter(|form| body.len() >= form.read) else {
         return right;
     };
     // One of both: with neither size nor length it would be any message.
@@ -132,29 +133,29 @@ pub fn body<'b>(command: Command, body: &'b [u8], seen: &mut Nonconformities) ->
     match (has_size, body.len() >= form.fixed) {
         (true, true) => {}
         (false, true) => {
-            seen.note(&form.differs(Some("StructureSize"), Kind::WrongSize));
+            nonconformities.note(&form.differs(Some("StructureSize"), Kind::WrongSize));
             right.to_mut()[..2].copy_from_slice(&form.size.to_le_bytes());
         }
         (true, false) => {
-            seen.note(&form.differs(None, Kind::MissingPart));
+            nonconformities.note(&form.differs(None, Kind::MissingPart));
             right.to_mut().resize(form.fixed, 0);
         }
         (false, false) => return right,
     }
     if form.bytes(body).is_some_and(|bytes| body.len() >= bytes.saturating_add(ALIGNMENT)) {
-        seen.note(&form.differs(None, Kind::TrailingBytes));
+        nonconformities.note(&form.differs(None, Kind::TrailingBytes));
     }
     if command == Command::Create {
-        of_create(&form, &mut right, seen);
+        of_create(&form, &mut right, nonconformities);
     }
     right
 }
 
-/// A CREATE response whose file was opened: what it says of caching counts as nothing where it
-/// cannot be read, and what became of the file nobody asks.
-fn of_create(form: &Form, body: &mut Cow<'_, [u8]>, seen: &mut Nonconformities) {
-    let mut forget = |body: &mut Cow<'_, [u8]>, (at, bytes): Place, field, kind| {
-        seen.note(&form.differs(Some(field), kind));
+/// A CREATE response whose file was opened: unreadable fields about caching count as none, and
+/// nobody uses the action that was taken.
+fn of_create(form: &Form, body: &mut Cow<'_, [u8]>, nonconformities: &mut Nonconformities) {
+    let mut forget = |body: &mut Cow<'_, [u8]>, (at, bytes): FieldSpan, field, kind| {
+        nonconformities.note(&form.differs(Some(field), kind));
         body.to_mut()[at..at + bytes].fill(0);
     };
     if OplockLevel::get(&body[2..3]).is_err() {
@@ -169,28 +170,27 @@ fn of_create(form: &Form, body: &mut Cow<'_, [u8]>, seen: &mut Nonconformities) 
     }
 }
 
-/// Of a reply whose status says that its command failed, the body says nothing that is read here.
-pub fn failed(command: Command, body: &[u8], seen: &mut Nonconformities) {
+/// Notes what is wrong with the body of a failed command's reply; nothing else of it is used.
+pub fn failed(command: Command, body: &[u8], nonconformities: &mut Nonconformities) {
     let (field, kind) = match ErrorResponse::decode(body) {
         Ok(_) => return,
         Err(WireError::Structure { .. }) => (Some("StructureSize"), Kind::WrongSize),
         Err(_) => (None, Kind::MissingPart),
     };
-    seen.note(&Nonconformity::once(MS_SMB2, "2.2.2", name(command), field, kind));
+    nonconformities.note(&Nonconformity::once(MS_SMB2, "2.2.2", name(command), field, kind));
 }
 
 /// Flags of a reply's header without a meaning.
 #[inline]
-pub fn header(header: &Header, seen: &mut Nonconformities) {
+pub fn header(header: &Header, nonconformities: &mut Nonconformities) {
     if header.flags & !FLAGS_DEFINED != 0 {
-        let field = Some("Flags");
-        let kind = Kind::UndefinedValue;
-        seen.note(&Nonconformity::once(MS_SMB2, "2.2.1", name(header.command), field, kind));
+        let (reply, field, kind) = (name(header.command), Some("Flags"), Kind::UndefinedValue);
+        nonconformities.note(&Nonconformity::once(MS_SMB2, "2.2.1", reply, field, kind));
     }
 }
 
 fn name(command: Command) -> &'static str {
-    Form::of(command).map_or("another command", |form| form.message)
+    Form::from_command(command).map_or("another command", |form| form.message)
 }
 
 /// The body of a NEGOTIATE response, or of the last SESSION_SETUP response, whose security token
@@ -198,33 +198,26 @@ fn name(command: Command) -> &'static str {
 pub fn without_token<'b>(
     command: Command,
     bytes: &'b [u8],
-    seen: &mut Nonconformities,
+    nonconformities: &mut Nonconformities,
 ) -> Cow<'b, [u8]> {
-    let mut right = body(command, bytes, seen);
+    let mut right = body(command, bytes, nonconformities);
     let (offset, length) = match command {
         Command::Negotiate => ((56, 2), (58, 2)),
         _ => ((4, 2), (6, 2)),
     };
-    let ends = |place| number(&right, place);
+    let ends = |span| number(&right, span);
     let end = ends(offset).zip(ends(length)).map(|(offset, length)| offset + length);
     let is_empty = ends(length) == Some(0);
-    let Some(form) = Form::of(command) else { return right };
+    let Some(form) = Form::from_command(command) else { return right };
     if !is_empty && end.is_some_and(|end| end > HEADER_BYTES + right.len()) {
-        seen.note(&form.differs(Some("SecurityBufferLength"), Kind::WrongSize));
+        nonconformities.note(&form.differs(Some("SecurityBufferLength"), Kind::WrongSize));
         right.to_mut()[length.0..length.0 + length.1].fill(0);
     }
     right
 }
 
-/// A little-endian number.
-#[inline]
-fn number(body: &[u8], (at, bytes): Place) -> Option<usize> {
-    let bytes = body.get(at..at + bytes)?;
-    Some(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
-}
-
 /// What QUERY_INFO answers at a level. MS-FSCC 2.4, 2.5
-struct Told {
+struct InfoForm {
     section: &'static str,
     message: &'static str,
     /// Bytes before its name.
@@ -235,79 +228,73 @@ struct Told {
     name: Option<(usize, &'static str)>,
 }
 
-impl Told {
+macro_rules! info {
+    ($name:literal in $section:literal: $fixed:expr, $read:expr, $text:expr) => {
+        InfoForm {
+            section: $section,
+            message: concat!("QUERY_INFO of ", $name),
+            fixed: $fixed,
+            read: $read,
+            name: $text,
+        }
+    };
+    ($name:literal in $section:literal: $fixed:expr) => {
+        info!($name in $section: $fixed, $fixed, None)
+    };
+    ($name:literal in $section:literal: $fixed:expr, $read:literal) => {
+        info!($name in $section: $fixed, $read, None)
+    };
+    ($name:literal in $section:literal: $fixed:expr; $field:literal at $at:literal) => {
+        info!($name in $section: $fixed, $fixed, Some(($at, $field)))
+    };
+}
+
+impl InfoForm {
     /// `None`: a list of its own.
     fn of_file(level: FileLevel) -> Option<Self> {
-        let told = |section, message, fixed, read| {
-            Some(Self { section, message, fixed, read, name: None })
-        };
-        match level {
-            FileLevel::Basic => {
-                told("2.4.7", "QUERY_INFO of FileBasicInformation", BasicInfo::BYTES, 36)
-            }
+        Some(match level {
+            FileLevel::Basic => info!("FileBasicInformation" in "2.4.7": BasicInfo::BYTES, 36),
             FileLevel::Standard => {
-                told("2.4.47", "QUERY_INFO of FileStandardInformation", StandardInfo::BYTES, 22)
+                info!("FileStandardInformation" in "2.4.47": StandardInfo::BYTES, 22)
             }
-            FileLevel::Internal => told(
-                "2.4.26",
-                "QUERY_INFO of FileInternalInformation",
-                InternalInfo::BYTES,
-                InternalInfo::BYTES,
-            ),
-            FileLevel::Ea => {
-                told("2.4.13", "QUERY_INFO of FileEaInformation", EaInfo::BYTES, EaInfo::BYTES)
+            FileLevel::Internal => {
+                info!("FileInternalInformation" in "2.4.26": InternalInfo::BYTES)
             }
-            FileLevel::NetworkOpen => told(
-                "2.4.33",
-                "QUERY_INFO of FileNetworkOpenInformation",
-                NetworkOpenInfo::BYTES,
-                52,
-            ),
+            FileLevel::Ea => info!("FileEaInformation" in "2.4.13": EaInfo::BYTES),
+            FileLevel::NetworkOpen => {
+                info!("FileNetworkOpenInformation" in "2.4.33": NetworkOpenInfo::BYTES, 52)
+            }
             FileLevel::All => {
-                let name = Some((96, "FileNameLength"));
-                let (fixed, read) = (AllInfo::FIXED, AllInfo::FIXED);
-                Some(Self {
-                    section: "2.4.2",
-                    message: "QUERY_INFO of FileAllInformation",
-                    fixed,
-                    read,
-                    name,
-                })
+                info!("FileAllInformation" in "2.4.2": AllInfo::FIXED; "FileNameLength" at 96)
             }
-            FileLevel::Stream => None,
-        }
+            FileLevel::Stream => return None,
+        })
     }
 
     fn of_volume(level: FsLevel) -> Self {
-        let (section, message, fixed, name) = match level {
-            FsLevel::Size => {
-                ("2.5.8", "QUERY_INFO of FileFsSizeInformation", FsSizeInfo::BYTES, None)
-            }
-            FsLevel::Device => {
-                ("2.5.10", "QUERY_INFO of FileFsDeviceInformation", FsDeviceInfo::BYTES, None)
-            }
+        match level {
+            FsLevel::Size => info!("FileFsSizeInformation" in "2.5.8": FsSizeInfo::BYTES),
+            FsLevel::Device => info!("FileFsDeviceInformation" in "2.5.10": FsDeviceInfo::BYTES),
             FsLevel::FullSize => {
-                ("2.5.4", "QUERY_INFO of FileFsFullSizeInformation", FsFullSizeInfo::BYTES, None)
+                info!("FileFsFullSizeInformation" in "2.5.4": FsFullSizeInfo::BYTES)
             }
-            FsLevel::Volume => {
-                let name = Some((12, "VolumeLabelLength"));
-                ("2.5.9", "QUERY_INFO of FileFsVolumeInformation", FsVolumeInfo::FIXED, name)
-            }
-            FsLevel::Attribute => {
-                let name = Some((8, "FileSystemNameLength"));
-                ("2.5.1", "QUERY_INFO of FileFsAttributeInformation", FsAttributeInfo::FIXED, name)
-            }
-        };
-        Self { section, message, fixed, read: fixed, name }
+            FsLevel::Volume => info!(
+                "FileFsVolumeInformation" in "2.5.9": FsVolumeInfo::FIXED; "VolumeLabelLength" at 12
+            ),
+            FsLevel::Attribute => info!(
+                "FileFsAttributeInformation" in "2.5.1":
+                    FsAttributeInfo::FIXED; "FileSystemNameLength" at 8
+            ),
+        }
     }
 
-    fn check(&self, output: &[u8], seen: &mut Nonconformities) -> Result<(), WireError> {
+    fn check(&self, output: &[u8], nonconformities: &mut Nonconformities) -> Result<(), WireError> {
         if output.len() < self.read {
             return Err(WireError::Truncated { what: self.message, bytes: output.len() });
         }
         let mut differs = |field, kind| {
             let Self { section, message, .. } = *self;
-            seen.note(&Nonconformity::once(MS_FSCC, section, message, field, kind));
+            nonconformities.note(&Nonconformity::once(MS_FSCC, section, message, field, kind));
         };
         match self.name {
             _ if output.len() < self.fixed => differs(None, Kind::MissingPart),
@@ -324,35 +311,46 @@ impl Told {
     }
 }
 
-/// What is told of a file has what its level has. Nobody reads what it is.
-pub fn told_of_file(
+/// Bytes of the information about a file; `None`: it ends with a name, or is a list.
+pub fn file_info_bytes(level: FileLevel) -> Option<usize> {
+    InfoForm::of_file(level).filter(|form| form.name.is_none()).map(|form| form.fixed)
+}
+
+/// The same of a volume.
+pub fn volume_info_bytes(level: FsLevel) -> Option<usize> {
+    let form = InfoForm::of_volume(level);
+    form.name.is_none().then_some(form.fixed)
+}
+
+/// Checks that the information about a file has the form of its level. Nobody reads the values.
+pub fn check_file_info(
     level: FileLevel,
     output: &[u8],
-    seen: &mut Nonconformities,
+    nonconformities: &mut Nonconformities,
 ) -> Result<(), WireError> {
-    match Told::of_file(level) {
-        Some(told) => told.check(output, seen),
+    match InfoForm::of_file(level) {
+        Some(form) => form.check(output, nonconformities),
         None => Streams::new(output).try_for_each(|stream| stream.map(drop)),
     }
 }
 
 /// The same of a volume.
-pub fn told_of_volume(
+pub fn check_volume_info(
     level: FsLevel,
     output: &[u8],
-    seen: &mut Nonconformities,
+    nonconformities: &mut Nonconformities,
 ) -> Result<(), WireError> {
-    Told::of_volume(level).check(output, seen)
+    InfoForm::of_volume(level).check(output, nonconformities)
 }
 
-/// Entries that were read: a short name that is longer than its place is none.
-pub fn listed(level: FindLevel, entries: &Entries<'_>, seen: &mut Nonconformities) {
+/// Entries that were read: a short name that is longer than its field counts as none.
+pub fn listed(level: FindLevel, entries: &Entries<'_>, nonconformities: &mut Nonconformities) {
     let (section, message) = match level {
         FindLevel::IdBoth => ("2.4.22", "QUERY_DIRECTORY"),
         _ => ("2.4.8", "QUERY_DIRECTORY"),
     };
     if entries.wrong_short_names > 0 {
-        let field = Some("ShortNameLength");
-        seen.note(&Nonconformity::once(MS_FSCC, section, message, field, Kind::WrongSize));
+        let (field, kind) = (Some("ShortNameLength"), Kind::WrongSize);
+        nonconformities.note(&Nonconformity::once(MS_FSCC, section, message, field, kind));
     }
 }

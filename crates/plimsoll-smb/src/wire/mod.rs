@@ -12,7 +12,7 @@
 //! | [`status`] | NTSTATUS and its names, and the answer to what failed | MS-ERREF 2.3.1 |
 //! | [`negotiate`], [`session`] | NEGOTIATE; sessions and trees | MS-SMB2 2.2.3 to 2.2.12 |
 //! | [`create`], [`open_file`] | opening a file; what is done to it | MS-SMB2 2.2.13 to 2.2.27 |
-//! | [`info`] | what is asked and set, and IOCTL | MS-SMB2 2.2.31 to 2.2.40 |
+//! | [`info`] | what is queried and set, and IOCTL | MS-SMB2 2.2.31 to 2.2.40 |
 //! | [`fscc`] | the data of that | MS-FSCC 2.4, 2.5 |
 //! | [`bytes`](mod@bytes), [`text`] | fields, and UTF-16LE | |
 //! | [`lenient`] | replies that differ from the specification and mean the same | |
@@ -34,7 +34,7 @@ pub mod text;
 
 pub use bytes::{FileId, FileTime, HEADER_BYTES, WireError};
 pub use create::{CreateRequest, CreateResponse, OplockLevel};
-pub use header::{Command, Header, Part, Parts, TRANSFORM_BYTES, TransformHeader, chain};
+pub use header::{Command, Header, Part, Parts, TransformHeader, chain};
 pub use info::{
     IoctlRequest, IoctlResponse, QueryDirectoryRequest, QueryDirectoryResponse, QueryInfoRequest,
     QueryInfoResponse, SetInfoRequest, SetInfoResponse,
@@ -42,13 +42,12 @@ pub use info::{
 pub use negotiate::{NegotiateRequest, NegotiateResponse};
 pub use open_file::{
     Break, CloseRequest, CloseResponse, FlushRequest, FlushResponse, LeaseBreakAcknowledgement,
-    LeaseBreakNotification, LockElement, LockElements, LockRequest, LockResponse, OplockBreak,
-    ReadRequest, ReadResponse, WriteRequest, WriteResponse,
+    LeaseBreakNotification, LockRequest, LockResponse, OplockBreak, ReadRequest, ReadResponse,
+    WriteRequest, WriteResponse,
 };
 pub use session::{
-    CancelRequest, EchoRequest, EchoResponse, LogoffRequest, LogoffResponse, SessionSetupRequest,
-    SessionSetupResponse, TreeConnectRequest, TreeConnectResponse, TreeDisconnectRequest,
-    TreeDisconnectResponse,
+    EchoRequest, EchoResponse, LogoffRequest, LogoffResponse, SessionSetupRequest,
+    SessionSetupResponse, TreeConnectRequest, TreeConnectResponse,
 };
 pub use status::ErrorResponse;
 pub use text::Text;

@@ -1,9 +1,6 @@
 //! NEGOTIATE, with what dialect 3.1.1 negotiates besides. MS-SMB2 2.2.3, 2.2.4
 
-use super::bytes::{
-    FileTime, HEADER_BYTES, WireError, buffer, fixed, from_header, get, pad8, put, since, structure,
-};
-use super::text::Text;
+use super::bytes::{Empty, FileTime, Span, Tail, WireError, fixed, get, pad8, since, write_at};
 
 /// Bits of a SecurityMode, in NEGOTIATE and SESSION_SETUP.
 pub mod security_mode {
@@ -19,176 +16,66 @@ pub mod capabilities {
     pub const DFS: u32 = 0x01;
     pub const LEASING: u32 = 0x02;
     pub const LARGE_MTU: u32 = 0x04;
-    pub const MULTI_CHANNEL: u32 = 0x08;
-    pub const PERSISTENT_HANDLES: u32 = 0x10;
-    pub const DIRECTORY_LEASING: u32 = 0x20;
     pub const ENCRYPTION: u32 = 0x40;
 }
 
 /// A version of the protocol. MS-SMB2 2.2.3
 pub mod dialect {
-    /// 2.0.2
-    pub const SMB_2_0_2: u16 = 0x0202;
-    /// 2.1
-    pub const SMB_2_1: u16 = 0x0210;
-    /// 3.0
-    pub const SMB_3_0: u16 = 0x0300;
-    /// 3.0.2
-    pub const SMB_3_0_2: u16 = 0x0302;
     /// 3.1.1, the one with contexts.
     pub const SMB_3_1_1: u16 = 0x0311;
-    /// Answer to an SMB 1 NEGOTIATE: ask again.
-    pub const WILDCARD: u16 = 0x02ff;
 }
 
-const REQUEST: &str = "a NEGOTIATE request";
-const RESPONSE: &str = "a NEGOTIATE response";
-
-/// Asks for a dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NegotiateRequest<'a> {
-    /// See [`security_mode`].
-    pub security_mode: u16,
-    /// See [`capabilities`].
-    pub capabilities: u32,
-    /// Of the client machine.
-    pub client_guid: [u8; 16],
-    /// See [`dialect`], in any order.
-    pub dialects: Words<'a>,
-    /// Only with dialect 3.1.1.
-    pub contexts: NegotiateContexts<'a>,
-}
-
-impl<'a> NegotiateRequest<'a> {
-    const FIXED: usize = 36;
-
-    /// Appends itself behind its header.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let at = out.len();
-        let mut bytes = [0; NegotiateRequest::FIXED];
-        put(&mut bytes, 0, &36u16);
-        put(&mut bytes, 2, &(self.dialects.len() as u16));
-        put(&mut bytes, 4, &self.security_mode);
-        put(&mut bytes, 8, &self.capabilities);
-        put(&mut bytes, 12, &self.client_guid);
-        out.extend_from_slice(&bytes);
-        self.dialects.encode(out);
-        if !self.contexts.is_empty() {
-            pad8(out, at);
-            let offset = from_header(out.len() - at);
-            put(out, at + 28, &offset);
-            let count = self.contexts.encode(out);
-            put(out, at + 32, &count);
-        }
-    }
-
-    /// Reads itself from a body.
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ NegotiateRequest::FIXED }>(body, 36, REQUEST)?;
-        let dialects_bytes = u32::from(get::<u16>(bytes, 2)?) * 2;
-        let place = (from_header(Self::FIXED), dialects_bytes);
-        let dialects = Words::Wire(buffer(body, Self::FIXED, place, "the list of dialects")?);
-        let contexts = if dialects.iter().any(|dialect| dialect == dialect::SMB_3_1_1) {
-            NegotiateContexts::decode(body, get(bytes, 28)?, get(bytes, 32)?)?
-        } else {
-            NegotiateContexts::default()
-        };
-        Ok(Self {
-            security_mode: get(bytes, 4)?,
-            capabilities: get(bytes, 8)?,
-            client_guid: get(bytes, 12)?,
-            dialects,
-            contexts,
-        })
+layout! {
+    /// Requests a dialect.
+    NegotiateRequest<'a> "a NEGOTIATE request": 36 bytes, size 36 {
+        /// See [`security_mode`].
+        security_mode: u16 = 4,
+        /// See [`capabilities`].
+        capabilities: u32 = 8,
+        /// Of the client machine.
+        client_guid: [u8; 16] = 12,
+    } tail {
+        /// See [`dialect`], in any order.
+        dialects: U16List<'a> = "the list of dialects", Span::behind((2, 2), Empty::Described);
+        /// Only with dialect 3.1.1.
+        contexts: NegotiateContexts<'a> = "a negotiate context",
+            Span::new((28, 4), (32, 2), Empty::Omitted),
+            if dialects.iter().any(|dialect| dialect == dialect::SMB_3_1_1);
     }
 }
 
-/// The dialect, and what the server can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NegotiateResponse<'a> {
-    /// See [`security_mode`].
-    pub security_mode: u16,
-    /// See [`dialect`].
-    pub dialect: u16,
-    /// Of the server machine.
-    pub server_guid: [u8; 16],
-    /// See [`capabilities`].
-    pub capabilities: u32,
-    /// Most bytes of one QUERY_INFO, QUERY_DIRECTORY, SET_INFO …
-    pub max_transact: u32,
-    /// Most bytes of one READ.
-    pub max_read: u32,
-    /// Most bytes of one WRITE.
-    pub max_write: u32,
-    /// The server's time.
-    pub system_time: FileTime,
-    /// When it started, or 0.
-    pub start_time: FileTime,
-    /// Security token: SPNEGO's NegTokenInit2.
-    pub token: &'a [u8],
-    /// Only with dialect 3.1.1.
-    pub contexts: NegotiateContexts<'a>,
-}
-
-impl<'a> NegotiateResponse<'a> {
-    const FIXED: usize = 64;
-
-    /// Appends itself behind its header.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let at = out.len();
-        let mut bytes = [0; NegotiateResponse::FIXED];
-        put(&mut bytes, 0, &65u16);
-        put(&mut bytes, 2, &self.security_mode);
-        put(&mut bytes, 4, &self.dialect);
-        put(&mut bytes, 8, &self.server_guid);
-        put(&mut bytes, 24, &self.capabilities);
-        put(&mut bytes, 28, &self.max_transact);
-        put(&mut bytes, 32, &self.max_read);
-        put(&mut bytes, 36, &self.max_write);
-        put(&mut bytes, 40, &self.system_time);
-        put(&mut bytes, 48, &self.start_time);
-        put(&mut bytes, 56, &(from_header(Self::FIXED) as u16));
-        put(&mut bytes, 58, &(self.token.len() as u16));
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(self.token);
-        if !self.contexts.is_empty() {
-            pad8(out, at);
-            let offset = HEADER_BYTES as u32 + since(out, at);
-            put(out, at + 60, &offset);
-            let count = self.contexts.encode(out);
-            put(out, at + 6, &count);
-        }
-    }
-
-    /// Reads itself from a body.
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ NegotiateResponse::FIXED }>(body, 65, RESPONSE)?;
-        let dialect = get(bytes, 4)?;
-        let token = (get::<u16>(bytes, 56)?.into(), get::<u16>(bytes, 58)?.into());
-        let contexts = if dialect == dialect::SMB_3_1_1 {
-            NegotiateContexts::decode(body, get(bytes, 60)?, get(bytes, 6)?)?
-        } else {
-            NegotiateContexts::default()
-        };
-        Ok(Self {
-            security_mode: get(bytes, 2)?,
-            dialect,
-            server_guid: get(bytes, 8)?,
-            capabilities: get(bytes, 24)?,
-            max_transact: get(bytes, 28)?,
-            max_read: get(bytes, 32)?,
-            max_write: get(bytes, 36)?,
-            system_time: get(bytes, 40)?,
-            start_time: get(bytes, 48)?,
-            token: buffer(body, Self::FIXED, token, "the security token")?,
-            contexts,
-        })
+layout! {
+    /// The dialect, and what the server can do.
+    NegotiateResponse<'a> "a NEGOTIATE response": 64 bytes, size 65 {
+        /// See [`security_mode`].
+        security_mode: u16 = 2,
+        /// See [`dialect`].
+        dialect: u16 = 4,
+        /// Of the server machine.
+        server_guid: [u8; 16] = 8,
+        /// See [`capabilities`].
+        capabilities: u32 = 24,
+        /// Most bytes of one QUERY_INFO, QUERY_DIRECTORY, SET_INFO …
+        max_transact: u32 = 28,
+        /// Most bytes of one READ.
+        max_read: u32 = 32,
+        /// Most bytes of one WRITE.
+        max_write: u32 = 36,
+        /// The server's time.
+        system_time: FileTime = 40,
+        /// When it started, or 0.
+        start_time: FileTime = 48,
+    } tail {
+        /// Security token: SPNEGO's NegTokenInit2.
+        token: &'a [u8] = "the security token", Span::new((56, 2), (58, 2), Empty::Described);
+        /// Only with dialect 3.1.1.
+        contexts: NegotiateContexts<'a> = "a negotiate context",
+            Span::new((60, 4), (6, 2), Empty::Omitted), if dialect == dialect::SMB_3_1_1;
     }
 }
 
 const PREAUTH_INTEGRITY: u16 = 1;
 const ENCRYPTION: u16 = 2;
-const NET_NAME: u16 = 5;
 const SIGNING: u16 = 8;
 
 const CONTEXT: &str = "a negotiate context";
@@ -196,14 +83,14 @@ const CONTEXT_HEADER: usize = 8;
 
 /// Numbers of two bytes, to write or as they came.
 #[derive(Clone, Copy, Debug)]
-pub enum Words<'a> {
+pub enum U16List<'a> {
     /// Ours.
     Values(&'a [u16]),
     /// From the wire, of even length.
     Wire(&'a [u8]),
 }
 
-impl<'a> Words<'a> {
+impl<'a> U16List<'a> {
     /// The numbers.
     pub fn iter(self) -> impl Iterator<Item = u16> + 'a {
         let (values, wire): (&[u16], &[u8]) = match self {
@@ -215,30 +102,36 @@ impl<'a> Words<'a> {
     }
 
     /// How many.
-    pub const fn len(&self) -> usize {
+    const fn len(&self) -> usize {
         match self {
             Self::Values(values) => values.len(),
             Self::Wire(bytes) => bytes.len() / 2,
         }
     }
+}
 
-    /// None.
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+impl<'a> Tail<'a> for U16List<'a> {
+    fn wire_bytes(count: u32, _rest: u32) -> u32 {
+        count * 2
     }
 
-    pub(super) fn encode(self, out: &mut Vec<u8>) {
+    fn from_wire(bytes: &'a [u8], _count: u32) -> Result<Self, WireError> {
+        Ok(Self::Wire(bytes))
+    }
+
+    fn append(self, out: &mut Vec<u8>) -> u32 {
         out.extend(self.iter().flat_map(u16::to_le_bytes));
+        self.len() as u32
     }
 }
 
-impl PartialEq for Words<'_> {
+impl PartialEq for U16List<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl Eq for Words<'_> {}
+impl Eq for U16List<'_> {}
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,22 +139,20 @@ pub enum NegotiateContext<'a> {
     /// How the messages before the keys are hashed.
     PreauthIntegrity {
         /// 1 is SHA-512, and all there is.
-        algorithms: Words<'a>,
+        algorithms: U16List<'a>,
         /// Random.
         salt: &'a [u8],
     },
     /// Ciphers, the client's in its order, the server's one.
     Encryption {
         /// 1 AES-128-CCM, 2 AES-128-GCM, 3 AES-256-CCM, 4 AES-256-GCM.
-        ciphers: Words<'a>,
+        ciphers: U16List<'a>,
     },
     /// Signing, the client's in its order, the server's one.
     Signing {
         /// 0 HMAC-SHA256, 1 AES-CMAC, 2 AES-GMAC.
-        algorithms: Words<'a>,
+        algorithms: U16List<'a>,
     },
-    /// The server's name, as the client knows it.
-    NetName(Text<'a>),
     /// Another.
     Other {
         /// ContextType.
@@ -278,7 +169,6 @@ impl<'a> NegotiateContext<'a> {
             Self::PreauthIntegrity { .. } => PREAUTH_INTEGRITY,
             Self::Encryption { .. } => ENCRYPTION,
             Self::Signing { .. } => SIGNING,
-            Self::NetName(_) => NET_NAME,
             Self::Other { kind, .. } => *kind,
         };
         out.extend_from_slice(&kind.to_le_bytes());
@@ -287,39 +177,37 @@ impl<'a> NegotiateContext<'a> {
             Self::PreauthIntegrity { algorithms, salt } => {
                 out.extend_from_slice(&(algorithms.len() as u16).to_le_bytes());
                 out.extend_from_slice(&(salt.len() as u16).to_le_bytes());
-                algorithms.encode(out);
+                algorithms.append(out);
                 out.extend_from_slice(salt);
             }
-            Self::Encryption { ciphers: words } | Self::Signing { algorithms: words } => {
-                out.extend_from_slice(&(words.len() as u16).to_le_bytes());
-                words.encode(out);
+            Self::Encryption { ciphers: numbers } | Self::Signing { algorithms: numbers } => {
+                out.extend_from_slice(&(numbers.len() as u16).to_le_bytes());
+                numbers.append(out);
             }
-            Self::NetName(name) => name.encode(out),
             Self::Other { data, .. } => out.extend_from_slice(data),
         }
         let length = since(out, at + CONTEXT_HEADER) as u16;
-        put(out, at + 2, &length);
+        write_at(out, at + 2, &length);
     }
 
     fn decode(kind: u16, data: &'a [u8]) -> Result<Self, WireError> {
-        let words = |from: usize| {
+        let numbers = |from: usize| {
             let count = usize::from(get::<u16>(fixed::<2>(data, CONTEXT)?, 0)?);
             let rest = data.get(from..from + count * 2);
-            let words = rest.ok_or(WireError::Truncated { what: CONTEXT, bytes: data.len() })?;
-            Ok((Words::Wire(words), from + count * 2))
+            let numbers = rest.ok_or(WireError::Truncated { what: CONTEXT, bytes: data.len() })?;
+            Ok((U16List::Wire(numbers), from + count * 2))
         };
         match kind {
             PREAUTH_INTEGRITY => {
                 let salt = usize::from(get::<u16>(fixed::<4>(data, CONTEXT)?, 2)?);
-                let (algorithms, at) = words(4)?;
+                let (algorithms, at) = numbers(4)?;
                 let salt = data
                     .get(at..at + salt)
                     .ok_or(WireError::Truncated { what: CONTEXT, bytes: data.len() })?;
                 Ok(Self::PreauthIntegrity { algorithms, salt })
             }
-            ENCRYPTION => Ok(Self::Encryption { ciphers: words(2)?.0 }),
-            SIGNING => Ok(Self::Signing { algorithms: words(2)?.0 }),
-            NET_NAME => Ok(Self::NetName(Text::Utf16(data))),
+            ENCRYPTION => Ok(Self::Encryption { ciphers: numbers(2)?.0 }),
+            SIGNING => Ok(Self::Signing { algorithms: numbers(2)?.0 }),
             _ => Ok(Self::Other { kind, data }),
         }
     }
@@ -330,12 +218,12 @@ impl<'a> NegotiateContext<'a> {
 pub enum NegotiateContexts<'a> {
     /// Ours.
     Values(&'a [NegotiateContext<'a>]),
-    /// From the wire; decoded once, and found right.
+    /// From the wire; decoded once, and valid.
     Wire {
         /// From the first to the end of the message.
         bytes: &'a [u8],
         /// How many.
-        count: u16,
+        count: u32,
     },
 }
 
@@ -348,41 +236,34 @@ impl Default for NegotiateContexts<'_> {
 impl<'a> NegotiateContexts<'a> {
     /// Each of them.
     pub fn iter(self) -> impl Iterator<Item = NegotiateContext<'a>> {
-        let (values, mut bytes, count): (&[_], &[u8], u16) = match self {
+        let (values, mut bytes, count): (&[_], &[u8], u32) = match self {
             Self::Values(values) => (values, &[], 0),
             Self::Wire { bytes, count } => (&[], bytes, count),
         };
         let wire = (0..count).map_while(move |_| next(&mut bytes).ok());
         values.iter().copied().chain(wire)
     }
+}
 
-    /// None.
-    pub const fn is_empty(&self) -> bool {
-        match self {
-            Self::Values(values) => values.is_empty(),
-            Self::Wire { count, .. } => *count == 0,
-        }
+impl<'a> Tail<'a> for NegotiateContexts<'a> {
+    fn wire_bytes(count: u32, rest: u32) -> u32 {
+        if count == 0 { 0 } else { rest.max(1) }
     }
 
-    /// Appends all, from a multiple of 8 on; answers with how many.
-    fn encode(self, out: &mut Vec<u8>) -> u16 {
-        let at = out.len();
-        let mut count = 0;
-        for context in self.iter() {
-            pad8(out, at);
-            context.encode(out);
-            count += 1;
-        }
-        count
-    }
-
-    fn decode(body: &'a [u8], offset: u32, count: u16) -> Result<Self, WireError> {
-        let end = (HEADER_BYTES + body.len()) as u32;
-        let length = if count == 0 { 0 } else { end.saturating_sub(offset).max(1) };
-        let bytes = buffer(body, 2, (offset, length), CONTEXT)?;
+    fn from_wire(bytes: &'a [u8], count: u32) -> Result<Self, WireError> {
         let mut rest = bytes;
         (0..count).try_for_each(|_| next(&mut rest).map(drop))?;
         Ok(Self::Wire { bytes, count })
+    }
+
+    /// From a multiple of 8 on.
+    fn append(self, out: &mut Vec<u8>) -> u32 {
+        let at = out.len();
+        let append = |context: NegotiateContext<'_>| {
+            pad8(out, at);
+            context.encode(out);
+        };
+        self.iter().map(append).count() as u32
     }
 }
 

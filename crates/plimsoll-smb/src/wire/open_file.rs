@@ -2,144 +2,56 @@
 //! unlocks too (2.2.26, 2.2.27), and OPLOCK_BREAK, by which the server takes back what may be
 //! cached (2.2.23 to 2.2.25).
 
-use super::bytes::{FileId, FileTime, WireError, buffer, fixed, from_header, get, put, structure};
+use super::bytes::{Empty, FileId, FileTime, Span, WireError, fixed, from_header, get};
 use super::create::{LeaseKey, OplockLevel};
 
-/// Bytes of a response before its data, as we write it.
-pub const READ_RESPONSE_FIXED: usize = 16;
-
-/// Asks for bytes of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadRequest {
-    /// 1 reads around the server's cache.
-    pub flags: u8,
-    /// Bytes wanted.
-    pub length: u32,
-    /// Where.
-    pub offset: u64,
-    /// Of which open.
-    pub file_id: FileId,
-    /// Fewer are STATUS_END_OF_FILE.
-    pub minimum: u32,
-    /// Bytes that later requests will ask for; a hint.
-    pub remaining: u32,
-}
-
-impl ReadRequest {
-    const FIXED: usize = 48;
-
-    /// Appends itself behind its header.
-    #[inline]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; Self::FIXED + 1]; // The buffer has at least one byte.
-        put(&mut bytes, 0, &49u16);
-        put(&mut bytes, 2, &(from_header(READ_RESPONSE_FIXED) as u8));
-        put(&mut bytes, 3, &self.flags);
-        put(&mut bytes, 4, &self.length);
-        put(&mut bytes, 8, &self.offset);
-        put(&mut bytes, 16, &self.file_id);
-        put(&mut bytes, 32, &self.minimum);
-        put(&mut bytes, 40, &self.remaining);
-        out.extend_from_slice(&bytes);
-    }
-
-    /// Reads itself from a body.
-    #[inline]
-    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ Self::FIXED }>(body, 49, "a READ request")?;
-        Ok(Self {
-            flags: get(bytes, 3)?,
-            length: get(bytes, 4)?,
-            offset: get(bytes, 8)?,
-            file_id: get(bytes, 16)?,
-            minimum: get(bytes, 32)?,
-            remaining: get(bytes, 40)?,
-        })
+layout! {
+    /// Requests bytes of a file.
+    ReadRequest "a READ request": 48 bytes and 1, size 49,
+        with (2: from_header(ReadResponse::FIXED) as u8)
+    {
+        /// 1 reads around the server's cache.
+        flags: u8 = 3,
+        /// Requested bytes.
+        length: u32 = 4,
+        /// Where.
+        offset: u64 = 8,
+        /// Of which open.
+        file_id: FileId = 16,
+        /// Fewer are STATUS_END_OF_FILE.
+        minimum: u32 = 32,
+        /// Bytes that later requests will read; a hint.
+        remaining: u32 = 40,
     }
 }
 
-/// The bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadResponse<'a> {
-    /// As many as there are.
-    pub data: &'a [u8],
-    /// Bytes that went another way.
-    pub remaining: u32,
-}
-
-impl<'a> ReadResponse<'a> {
-    const FIXED: usize = READ_RESPONSE_FIXED;
-
-    /// Appends itself behind its header.
-    #[inline]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; ReadResponse::FIXED];
-        put(&mut bytes, 0, &17u16);
-        put(&mut bytes, 2, &(from_header(Self::FIXED) as u8));
-        put(&mut bytes, 4, &(self.data.len() as u32));
-        put(&mut bytes, 8, &self.remaining);
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(self.data);
-    }
-
-    /// Reads itself from a body.
-    #[inline]
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ ReadResponse::FIXED }>(body, 17, "a READ response")?;
-        let data = (get::<u8>(bytes, 2)?.into(), get(bytes, 4)?);
-        Ok(Self {
-            data: buffer(body, Self::FIXED, data, "the data read")?,
-            remaining: get(bytes, 8)?,
-        })
+layout! {
+    /// The bytes.
+    #[derive(Default)]
+    ReadResponse<'a> "a READ response": 16 bytes, size 17 {
+        /// Bytes sent over another channel.
+        remaining: u32 = 8,
+    } tail {
+        /// As many as there are.
+        data: &'a [u8] = "the data read", Span::new((2, 1), (4, 4), Empty::Described);
     }
 }
 
-/// Puts bytes into a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteRequest<'a> {
-    /// Where.
-    pub offset: u64,
-    /// Of which open.
-    pub file_id: FileId,
-    /// Bytes that later requests will write; a hint.
-    pub remaining: u32,
-    /// 1 writes through to stable storage.
-    pub flags: u32,
-    /// What.
-    pub data: &'a [u8],
-}
-
-impl<'a> WriteRequest<'a> {
-    /// Bytes of a request before its data.
-    pub const FIXED: usize = 48;
-
-    /// Appends itself behind its header.
-    #[inline]
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; WriteRequest::FIXED];
-        put(&mut bytes, 0, &49u16);
-        put(&mut bytes, 2, &(from_header(Self::FIXED) as u16));
-        put(&mut bytes, 4, &(self.data.len() as u32));
-        put(&mut bytes, 8, &self.offset);
-        put(&mut bytes, 16, &self.file_id);
-        put(&mut bytes, 36, &self.remaining);
-        put(&mut bytes, 44, &self.flags);
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(self.data);
-    }
-
-    /// Reads itself from a body.
-    #[inline]
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ WriteRequest::FIXED }>(body, 49, "a WRITE request")?;
-        let data = (get::<u16>(bytes, 2)?.into(), get(bytes, 4)?);
-        Ok(Self {
-            offset: get(bytes, 8)?,
-            file_id: get(bytes, 16)?,
-            remaining: get(bytes, 36)?,
-            flags: get(bytes, 44)?,
-            data: buffer(body, Self::FIXED, data, "the data to write")?,
-        })
+layout! {
+    /// Puts bytes into a file.
+    #[derive(Default)]
+    WriteRequest<'a> "a WRITE request": 48 bytes, size 49 {
+        /// Where.
+        offset: u64 = 8,
+        /// Of which open.
+        file_id: FileId = 16,
+        /// Bytes that later requests will write; a hint.
+        remaining: u32 = 36,
+        /// 1 writes through to stable storage.
+        flags: u32 = 44,
+    } tail {
+        /// What.
+        data: &'a [u8] = "the data to write", Span::new((2, 2), (4, 4), Empty::Described);
     }
 }
 
@@ -148,18 +60,15 @@ layout! {
     WriteResponse "a WRITE response": 16 bytes, size 17 {
         /// As many.
         count: u32 = 4,
-        /// Bytes that went another way.
+        /// Bytes sent over another channel.
         remaining: u32 = 8,
     }
 }
 
-/// Bit of the flags of both: the response shall tell, or tells, about the file.
-pub const CLOSE_QUERY_ATTRIBUTES: u16 = 1;
-
 layout! {
     /// Gives an open back. MS-SMB2 2.2.15
     CloseRequest "a CLOSE request": 24 bytes, size 24 {
-        /// See [`CLOSE_QUERY_ATTRIBUTES`].
+        /// Bit 0: the response shall have the file's attributes.
         flags: u16 = 2,
         /// Which.
         file_id: FileId = 8,
@@ -167,9 +76,9 @@ layout! {
 }
 
 layout! {
-    /// The open is gone. MS-SMB2 2.2.16; all but the flags is zero unless asked for.
+    /// The open is gone. MS-SMB2 2.2.16; all but the flags is zero unless requested.
     CloseResponse "a CLOSE response": 60 bytes, size 60 {
-        /// See [`CLOSE_QUERY_ATTRIBUTES`].
+        /// Bit 0: it tells about the file.
         flags: u16 = 2,
         /// When it was made.
         creation_time: FileTime = 8,
@@ -201,10 +110,8 @@ layout! {
     FlushResponse "a FLUSH response": 4 bytes, size 4 {}
 }
 
-/// Bits of [`LockElement::flags`].
+/// Bits of [`LockRequest::flags`].
 pub mod lock_flags {
-    /// For reading, with others.
-    pub const SHARED: u32 = 0x01;
     /// For this open alone.
     pub const EXCLUSIVE: u32 = 0x02;
     /// Gives it back.
@@ -213,101 +120,17 @@ pub mod lock_flags {
     pub const FAIL_IMMEDIATELY: u32 = 0x10;
 }
 
-const ELEMENT: usize = 24;
-
 layout! {
-    /// A range to lock or unlock. MS-SMB2 2.2.26.1
-    LockElement "a lock": 24 bytes {
+    /// Locks or unlocks one range. MS-SMB2 2.2.26
+    LockRequest "a LOCK request": 48 bytes, size 48, with (2: 1u16) {
+        /// Of which open.
+        file_id: FileId = 8,
         /// Start.
-        offset: u64 = 0,
+        offset: u64 = 24,
         /// Bytes.
-        length: u64 = 8,
+        length: u64 = 32,
         /// See [`lock_flags`].
-        flags: u32 = 16,
-    }
-}
-
-/// Ranges, to write or as they came.
-#[derive(Clone, Copy, Debug)]
-pub enum LockElements<'a> {
-    /// Ours; at least one.
-    Values(&'a [LockElement]),
-    /// From the wire.
-    Wire(&'a [[u8; ELEMENT]]),
-}
-
-impl<'a> LockElements<'a> {
-    /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = LockElement> + 'a {
-        let (values, wire): (&[_], &[_]) = match self {
-            Self::Values(values) => (values, &[]),
-            Self::Wire(wire) => (&[], wire),
-        };
-        let wire = wire.iter().map_while(|bytes| LockElement::decode(bytes).ok());
-        values.iter().copied().chain(wire)
-    }
-
-    /// How many.
-    pub const fn len(&self) -> usize {
-        match self {
-            Self::Values(values) => values.len(),
-            Self::Wire(wire) => wire.len(),
-        }
-    }
-
-    /// None; a server refuses that.
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl PartialEq for LockElements<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for LockElements<'_> {}
-
-/// Locks or unlocks ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockRequest<'a> {
-    /// For replays; 0 where unused.
-    pub sequence: u32,
-    /// Of which open.
-    pub file_id: FileId,
-    /// Which ranges.
-    pub locks: LockElements<'a>,
-}
-
-impl<'a> LockRequest<'a> {
-    /// With one range, the structure has the size that it names.
-    const FIXED: usize = 24;
-
-    /// Appends itself behind its header.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; LockRequest::FIXED];
-        put(&mut bytes, 0, &48u16);
-        put(&mut bytes, 2, &(self.locks.len() as u16));
-        put(&mut bytes, 4, &self.sequence);
-        put(&mut bytes, 8, &self.file_id);
-        out.extend_from_slice(&bytes);
-        self.locks.iter().for_each(|lock| lock.encode(out));
-    }
-
-    /// Reads itself from a body.
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let bytes = structure::<{ LockRequest::FIXED }>(body, 48, "a LOCK request")?;
-        let count = usize::from(get::<u16>(bytes, 2)?);
-        let (locks, _) = body[Self::FIXED..].as_chunks();
-        let locks = locks
-            .get(..count)
-            .ok_or(WireError::Truncated { what: "a LOCK request", bytes: body.len() })?;
-        Ok(Self {
-            sequence: get(bytes, 4)?,
-            file_id: get(bytes, 8)?,
-            locks: LockElements::Wire(locks),
-        })
+        flags: u32 = 40,
     }
 }
 

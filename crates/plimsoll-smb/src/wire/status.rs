@@ -1,9 +1,9 @@
-//! NTSTATUS: what a server says became of a command (MS-ERREF 2.3.1), and what answers a command
-//! that failed (MS-SMB2 2.2.2).
+//! NTSTATUS: the outcome of a command that a server reports (MS-ERREF 2.3.1), and what answers a
+//! command that failed (MS-SMB2 2.2.2).
 
 use std::fmt;
 
-use super::bytes::{WireError, get, put, structure};
+use super::bytes::{Empty, Span};
 
 macro_rules! statuses {
     ($($name:ident = $number:literal,)*) => {
@@ -176,8 +176,8 @@ pub fn parse(text: &str) -> Option<u32> {
         return Some(SUCCESS);
     }
     let suffix = |text: &'static str| text.strip_prefix("NT_").unwrap_or(text);
-    let wanted = text.strip_prefix("NT_").unwrap_or(text);
-    ALL.iter().find(|(_, name)| suffix(name) == wanted).map(|(number, _)| *number)
+    let expected = text.strip_prefix("NT_").unwrap_or(text);
+    ALL.iter().find(|(_, name)| suffix(name) == expected).map(|(number, _)| *number)
 }
 
 /// Whether the command failed: an error, or a warning other than a buffer that was too small for
@@ -186,40 +186,14 @@ pub const fn is_failure(status: u32) -> bool {
     status >> 30 == 3 || (status >> 30 == 2 && status != BUFFER_OVERFLOW)
 }
 
-/// A failure; why is in the header's status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ErrorResponse<'a> {
-    /// 3.1.1: error contexts in the data.
-    pub context_count: u8,
-    /// Usually nothing.
-    pub data: &'a [u8],
-}
-
-impl<'a> ErrorResponse<'a> {
-    const FIXED: usize = 8;
-
-    /// Appends itself behind its header.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut bytes = [0; ErrorResponse::FIXED];
-        put(&mut bytes, 0, &9u16);
-        put(&mut bytes, 2, &self.context_count);
-        put(&mut bytes, 4, &(self.data.len() as u32));
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(self.data);
-        if self.data.is_empty() {
-            out.push(0); // The buffer has at least one byte.
-        }
-    }
-
-    /// Reads itself from a body.
-    pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
-        let what = "an ERROR response";
-        let bytes = structure::<{ ErrorResponse::FIXED }>(body, 9, what)?;
-        let length = get::<u32>(bytes, 4)? as usize;
-        let data = body[Self::FIXED..].get(..length);
-        Ok(Self {
-            context_count: get(bytes, 2)?,
-            data: data.ok_or(WireError::Truncated { what, bytes: body.len() })?,
-        })
+layout! {
+    /// A failure; why is in the header's status.
+    #[derive(Default)]
+    ErrorResponse<'a> "an ERROR response": 8 bytes, size 9 {
+        /// 3.1.1: error contexts in the data.
+        context_count: u8 = 2,
+    } tail {
+        /// Usually nothing.
+        data: &'a [u8] = "an ERROR response", Span::behind((4, 4), Empty::ZeroByte);
     }
 }

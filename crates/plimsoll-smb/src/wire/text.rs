@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use super::bytes::{Tail, WireError, since};
+
 /// A text to write, or as it came.
 #[derive(Clone, Copy)]
 pub enum Text<'a> {
     /// Ours; converted as it is written.
     Utf8(&'a str),
-    /// From the wire, UTF-16LE; an odd last byte is not looked at.
+    /// From the wire, UTF-16LE; an odd last byte is ignored.
     Utf16(&'a [u8]),
 }
 
@@ -56,6 +58,20 @@ impl<'a> Text<'a> {
     }
 }
 
+impl<'a> Tail<'a> for Text<'a> {
+    #[inline]
+    fn from_wire(bytes: &'a [u8], _count: u32) -> Result<Self, WireError> {
+        Ok(Self::Utf16(bytes))
+    }
+
+    #[inline]
+    fn append(self, out: &mut Vec<u8>) -> u32 {
+        let at = out.len();
+        self.encode(out);
+        since(out, at)
+    }
+}
+
 impl<'a> From<&'a str> for Text<'a> {
     fn from(text: &'a str) -> Self {
         Self::Utf8(text)
@@ -68,7 +84,7 @@ impl Default for Text<'_> {
     }
 }
 
-/// The same text, however it is held.
+/// The same text, however it is stored.
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.units().eq(other.units())

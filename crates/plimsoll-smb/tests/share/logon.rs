@@ -1,4 +1,4 @@
-//! Our logon, seal and what set-up asks of a share, against the real Samba.
+//! Our logon, seal and set-up's operations on a share, against the real Samba.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,7 +28,7 @@ fn credentials(server: &ServerProcess) -> Credentials {
     Credentials::named(&login.user, &login.password)
 }
 
-/// The refusal is in words.
+/// An error is a message.
 fn log_on_as(
     server: &ServerProcess,
     credentials: &Credentials,
@@ -67,17 +67,17 @@ fn agreed(client: &Remote) -> &Established {
 
 #[track_caller]
 fn refused(outcome: Result<Remote, String>, part: &str) {
-    let Err(words) = outcome else { panic!("let in") };
-    assert!(words.starts_with("smb://here/share: cannot log on: "), "{words}");
-    assert!(words.contains(part), "{words}");
+    let Err(message) = outcome else { panic!("let in") };
+    assert!(message.starts_with("smb://here/share: cannot log on: "), "{message}");
+    assert!(message.contains(part), "{message}");
 }
 
 fn has(client: &mut Remote, path: &str, bytes: u64) {
-    let found = client.find(path).unwrap().unwrap();
-    assert_eq!((found.kind, found.bytes), (Kind::File, bytes));
+    let stat = client.find(path).unwrap().unwrap();
+    assert_eq!((stat.kind, stat.bytes), (Kind::File, bytes));
 }
 
-/// Everything set-up asks for, once; leaves nothing.
+/// All operations of set-up, once; leaves nothing.
 fn whole_life(client: &mut Remote) {
     client.make_dir("plimsoll-files").unwrap();
     client.make_dir("plimsoll-files").unwrap();
@@ -99,7 +99,7 @@ fn whole_life(client: &mut Remote) {
     }
     let mut listed = client.list("plimsoll-files\\sub").unwrap().unwrap();
     listed.sort_by(|a, b| a.name.cmp(&b.name));
-    assert_eq!(listed.iter().map(|one| one.found.bytes).collect::<Vec<_>>(), SIZES);
+    assert_eq!(listed.iter().map(|one| one.stat.bytes).collect::<Vec<_>>(), SIZES);
     client.cut("plimsoll-files\\sub\\file3", 1000).unwrap();
     client.rename("plimsoll-files\\sub\\file3", "plimsoll-files\\sub\\file0").unwrap();
     has(client, "plimsoll-files\\sub\\file0", 1000);
@@ -112,7 +112,7 @@ fn whole_life(client: &mut Remote) {
     let full = client.remove("plimsoll-files\\sub", Kind::Directory).unwrap_err();
     assert_eq!(full.status(), Some(status::DIRECTORY_NOT_EMPTY));
     for entry in client.list("plimsoll-files\\sub").unwrap().unwrap() {
-        client.remove(&format!("plimsoll-files\\sub\\{}", entry.name), entry.found.kind).unwrap();
+        client.remove(&format!("plimsoll-files\\sub\\{}", entry.name), entry.stat.kind).unwrap();
     }
     for path in ["plimsoll-files\\sub", "plimsoll-files", "plimsoll-files"] {
         client.remove(path, Kind::Directory).unwrap();
@@ -126,7 +126,7 @@ fn whole_life(client: &mut Remote) {
 #[test]
 fn every_dialect_serves_a_whole_life_bare_and_signed() {
     let Some(server) = samba() else { return };
-    for (_, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
         for signing in [Signing::Off, Signing::WhenAsked, Signing::Required] {
             let offer = Offer { dialect_max: dialect, signing, ..Offer::default() };
             let mut client = log_on(&server, &offer);
@@ -178,7 +178,7 @@ fn a_server_that_demands_signing_gets_it_or_is_refused() {
     let request =
         SambaRequest { login: user(), signing: SmbSigning::Required, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
-    for (_, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
         let offer = Offer { dialect_max: dialect, ..Offer::default() };
         let mut client = log_on(&server, &offer);
         assert!(agreed(&client).signing.is_some());
@@ -208,8 +208,8 @@ fn a_server_that_demands_encryption_gets_it_or_is_refused() {
     }
     let older = Offer { dialect_max: Dialect::V2_1, ..Offer::default() };
     let refusal = log_on_as(&server, &credentials(&server), &older);
-    let Err(words) = &refusal else { panic!("let in") };
-    assert!(words.contains("NT_STATUS_ACCESS_DENIED"), "{words}");
+    let Err(message) = &refusal else { panic!("let in") };
+    assert!(message.contains("NT_STATUS_ACCESS_DENIED"), "{message}");
     refused(refusal, "raise dialect_max");
 }
 
@@ -217,7 +217,7 @@ fn a_server_that_demands_encryption_gets_it_or_is_refused() {
 fn a_wrong_password_and_an_unknown_share_are_told_apart_with_a_next_move() {
     let Some(server) = samba() else { return };
     let offer = Offer::default();
-    for (_, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
         let offer = Offer { dialect_max: dialect, ..offer.clone() };
         let wrong = Credentials::named("plimsoll", "wrong");
         refused(
@@ -235,7 +235,7 @@ fn a_wrong_password_and_an_unknown_share_are_told_apart_with_a_next_move() {
 #[test]
 fn a_guest_gets_in_and_a_stranger_is_known_for_one() {
     let Some(server) = samba_as(&SambaRequest::default()) else { return };
-    for (_, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
         let offer = Offer { dialect_max: dialect, ..Offer::default() };
         let mut client = log_on_as(&server, &Credentials::guest(), &offer).unwrap();
         let session = agreed(&client);
@@ -258,7 +258,7 @@ fn nobody_is_tried_where_guests_are_not_known() {
     let options = options.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
     let request = SambaRequest { options, ..SambaRequest::default() };
     let Some(server) = samba_as(&request) else { return };
-    for (_, dialect) in Dialect::ALL {
+    for dialect in Dialect::ALL {
         let offer = Offer { dialect_max: dialect, ..Offer::default() };
         let mut client = log_on_as(&server, &Credentials::guest(), &offer).unwrap();
         let session = agreed(&client);
@@ -269,12 +269,10 @@ fn nobody_is_tried_where_guests_are_not_known() {
 
 #[test]
 fn where_nothing_listens_the_error_says_so() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
     let target = SmbTarget {
         name: "smb://x/y".to_owned(),
-        address,
+        // Not the port of a listener that has gone: another test may have it by now.
+        address: ([127, 0, 0, 1], 1).into(),
         unc: "\\\\x\\y".to_owned(),
         base: String::new(),
         credentials: Credentials::guest(),

@@ -1,7 +1,7 @@
-//! The reference SMB server in a process of its own, judged by smbclient and smbtorture.
+//! The reference SMB server in a process of its own, tested with smbclient and smbtorture.
 
 use plimsoll_servers::{Builtin, Login, ServerError, ServerProcess, ServerState};
-use plimsoll_testkit::nfs_peers::Said;
+use plimsoll_testkit::nfs_peers::PeerOutput;
 use plimsoll_testkit::peers::listens_on;
 use plimsoll_testkit::program::{example, is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{smbclient, smbtorture};
@@ -16,12 +16,12 @@ fn start(arguments: &[&str]) -> ServerProcess {
     try_start(arguments, Some(Login::with_new_password("ann").unwrap())).unwrap()
 }
 
-fn run(server: &ServerProcess, arguments: &[&str], commands: &str) -> Option<Said> {
+fn run(server: &ServerProcess, arguments: &[&str], commands: &str) -> Option<PeerOutput> {
     smbclient(&server.url_with_password(), arguments, commands)
 }
 
-fn text(said: &Said) -> String {
-    format!("{}{}", String::from_utf8_lossy(&said.output), said.errors)
+fn text(result: &PeerOutput) -> String {
+    format!("{}{}", String::from_utf8_lossy(&result.output), result.errors)
 }
 
 /// Puts, lists, gets, renames and deletes, and compares what comes back.
@@ -36,9 +36,9 @@ fn round_trip(server: &ServerProcess, arguments: &[&str]) -> Option<()> {
         there.display(),
         back.display()
     );
-    let said = run(server, arguments, &commands)?;
-    let text = text(&said);
-    assert!(said.success && text.contains("a-file") && text.contains("3000001"), "{text}");
+    let result = run(server, arguments, &commands)?;
+    let text = text(&result);
+    assert!(result.success && text.contains("a-file") && text.contains("3000001"), "{text}");
     assert!(!text.contains("NT_STATUS"), "{text}");
     assert!(std::fs::read(back).unwrap() == content, "what came back differs");
     Some(())
@@ -81,8 +81,8 @@ fn it_signs_and_encrypts_where_the_client_wants_it() {
 #[test]
 fn it_insists_on_encryption_when_told_to() {
     let server = start(&["--encrypt"]);
-    let Some(said) = run(&server, &["--max-protocol=SMB2"], "ls") else { return };
-    assert!(!said.success, "{}", text(&said));
+    let Some(result) = run(&server, &["--max-protocol=SMB2"], "ls") else { return };
+    assert!(!result.success, "{}", text(&result));
     round_trip(&server, &[]);
 }
 
@@ -91,13 +91,14 @@ fn a_directory_is_served_too() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("here-before"), "of the directory").unwrap();
     let server = start(&["--root", root.path().to_str().unwrap()]);
-    let Some(said) = run(&server, &[], "ls; get here-before -") else { return };
-    assert!(text(&said).contains("of the directory"), "{}", text(&said));
+    let Some(result) = run(&server, &[], "ls; get here-before -") else { return };
+    assert!(text(&result).contains("of the directory"), "{}", text(&result));
     // The directory's file system tells upper from lower case.
-    let Some(said) = run(&server, &[], "mkdir d; rename here-before d/b; del d/b; rmdir d") else {
+    let Some(result) = run(&server, &[], "mkdir d; rename here-before d/b; del d/b; rmdir d")
+    else {
         return;
     };
-    assert!(said.success && !text(&said).contains("NT_STATUS"), "{}", text(&said));
+    assert!(result.success && !text(&result).contains("NT_STATUS"), "{}", text(&result));
     assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
 }
 
@@ -106,8 +107,8 @@ fn nobody_gets_in_with_a_wrong_password_and_the_right_one_works_afterwards() {
     let server = start(&[]);
     let wrong = format!("smb://ann:wrong@{}/plimsoll", server.address);
     for _ in 0..12 {
-        let Some(said) = smbclient(&wrong, &[], "ls") else { return };
-        assert!(text(&said).contains("NT_STATUS_LOGON_FAILURE"), "{}", text(&said));
+        let Some(result) = smbclient(&wrong, &[], "ls") else { return };
+        assert!(text(&result).contains("NT_STATUS_LOGON_FAILURE"), "{}", text(&result));
     }
     assert!(run(&server, &[], "ls").unwrap().success);
 }
@@ -139,8 +140,8 @@ fn smbtorture_finds_files_and_directories_as_they_should_be() {
         "smb2.compound_find.compound_find_related",
         "smb2.delete-on-close-perms.READONLY",
     ] {
-        let Some(said) = smbtorture(&url, test, &[]) else { return };
-        assert!(said.success, "{test}\n{}", text(&said));
+        let Some(result) = smbtorture(&url, test, &[]) else { return };
+        assert!(result.success, "{test}\n{}", text(&result));
     }
 }
 

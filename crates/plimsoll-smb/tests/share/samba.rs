@@ -1,4 +1,4 @@
-//! `managed:samba` with the real Samba, judged by smbclient.
+//! `managed:samba` with the real Samba, tested with smbclient.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::process::{Command, Stdio};
 
 use plimsoll_servers::{Login, ServerProcess, ServerState};
 use plimsoll_smb::server::samba::{self, SambaRequest, SmbEncryption, SmbSigning};
-use plimsoll_testkit::nfs_peers::Said;
+use plimsoll_testkit::nfs_peers::PeerOutput;
 use plimsoll_testkit::peers::{listens_on, require_peer};
 use plimsoll_testkit::program::{is_alive, kill, wait_until};
 use plimsoll_testkit::smb_peers::{samba, samba_as, share_of, smbclient};
 
-fn run(server: &ServerProcess, arguments: &[&str], commands: &str) -> Option<Said> {
+fn run(server: &ServerProcess, arguments: &[&str], commands: &str) -> Option<PeerOutput> {
     smbclient(&server.url_with_password(), arguments, commands)
 }
 
-fn text(said: &Said) -> String {
-    format!("{}{}", String::from_utf8_lossy(&said.output), said.errors)
+fn text(result: &PeerOutput) -> String {
+    format!("{}{}", String::from_utf8_lossy(&result.output), result.errors)
 }
 
 /// What smbclient lists in the share's root; it must succeed.
 fn listing(server: &ServerProcess) -> Option<String> {
-    let said = run(server, &[], "ls")?;
-    assert!(said.success, "{}", text(&said));
-    Some(text(&said))
+    let result = run(server, &[], "ls")?;
+    assert!(result.success, "{}", text(&result));
+    Some(text(&result))
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn it_shares_a_directory_and_leaves_nothing_behind() {
     }
     std::fs::write(share.join("a-file"), "from Samba").unwrap();
     let commands = "ls; get a-file -; mkdir d; rename a-file d/b; ls d/*; del d/b; rmdir d";
-    if let Some(said) = run(&server, &[], commands) {
-        assert!(said.success && text(&said).contains("from Samba"), "{}", text(&said));
+    if let Some(result) = run(&server, &[], commands) {
+        assert!(result.success && text(&result).contains("from Samba"), "{}", text(&result));
     }
     assert_eq!(std::fs::read_dir(&share).unwrap().count(), 0);
     let password = server.login.clone().unwrap().password;
@@ -65,8 +65,8 @@ fn nobody_gets_in_without_the_password() {
     let Some(server) = samba() else { return };
     let share = format!("{}/share", server.address);
     for who in ["plimsoll:wrong@", "stranger:x@", ""] {
-        let Some(said) = smbclient(&format!("smb://{who}{share}"), &[], "ls") else { return };
-        assert!(!said.success, "{who}: {}", text(&said));
+        let Some(result) = smbclient(&format!("smb://{who}{share}"), &[], "ls") else { return };
+        assert!(!result.success, "{who}: {}", text(&result));
     }
 }
 
@@ -84,8 +84,8 @@ fn guests_get_in_where_there_is_no_user() {
     assert_eq!(server.url(), server.url_with_password());
     for who in ["", "stranger:x@"] {
         let url = format!("smb://{who}{}/share", server.address);
-        let Some(said) = smbclient(&url, &[], "mkdir d; ls; rmdir d") else { return };
-        assert!(said.success && text(&said).contains(" d "), "{}", text(&said));
+        let Some(result) = smbclient(&url, &[], "mkdir d; ls; rmdir d") else { return };
+        assert!(result.success && text(&result).contains(" d "), "{}", text(&result));
     }
 }
 
@@ -114,14 +114,14 @@ fn signing_encryption_and_reading_only_are_as_asked() {
         ..SambaRequest::default()
     };
     let Some(server) = samba_as(&strict) else { return };
-    let Some(said) = run(&server, &["--max-protocol=SMB2"], "ls") else { return };
-    assert!(!said.success, "SMB 2 cannot encrypt: {}", text(&said));
-    let said = run(&server, &[], "mkdir d").unwrap();
-    assert!(text(&said).contains("NT_STATUS_ACCESS_DENIED"), "{}", text(&said));
+    let Some(result) = run(&server, &["--max-protocol=SMB2"], "ls") else { return };
+    assert!(!result.success, "SMB 2 cannot encrypt: {}", text(&result));
+    let result = run(&server, &[], "mkdir d").unwrap();
+    assert!(text(&result).contains("NT_STATUS_ACCESS_DENIED"), "{}", text(&result));
     let lax = SambaRequest { login, encryption: SmbEncryption::Off, ..SambaRequest::default() };
     let server = samba_as(&lax).unwrap();
-    let said = run(&server, &["--client-protection=encrypt"], "ls").unwrap();
-    assert!(!said.success, "it must not encrypt: {}", text(&said));
+    let result = run(&server, &["--client-protection=encrypt"], "ls").unwrap();
+    assert!(!result.success, "it must not encrypt: {}", text(&result));
     assert!(run(&server, &["--client-protection=sign"], "ls").unwrap().success);
 }
 
@@ -134,8 +134,8 @@ fn a_share_can_have_a_size() {
     let big = tempfile::NamedTempFile::new().unwrap();
     big.as_file().set_len(2 * BYTES).unwrap();
     let put = format!("put {} big", big.path().display());
-    let Some(said) = run(&server, &[], &put) else { return };
-    assert!(text(&said).contains("NT_STATUS_DISK_FULL"), "{}", text(&said));
+    let Some(result) = run(&server, &[], &put) else { return };
+    assert!(text(&result).contains("NT_STATUS_DISK_FULL"), "{}", text(&result));
     assert!(listing(&server).is_some());
 }
 
@@ -191,9 +191,9 @@ fn a_killed_parent_leaves_no_samba_behind() {
         .unwrap();
     let lines = BufReader::new(parent.stdout.take().unwrap()).lines().map_while(Result::ok);
     let started = lines.into_iter().find(|line| line.starts_with("started ")).unwrap();
-    let mut words = started.split(' ').skip(1);
-    let share = PathBuf::from(words.next().unwrap());
-    let pids: Vec<u32> = words.map(|pid| pid.parse().unwrap()).collect();
+    let mut tokens = started.split(' ').skip(1);
+    let share = PathBuf::from(tokens.next().unwrap());
+    let pids: Vec<u32> = tokens.map(|pid| pid.parse().unwrap()).collect();
     // Not all: the process that answered the probe ends soon after.
     assert!(is_alive(pids[0]));
     parent.kill().unwrap();

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::Load;
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::suite::{Arrivals, Gaps};
+use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::ResolvedTarget;
@@ -35,7 +35,7 @@ impl Workload for Nothing {
         OpNames(Vec::new())
     }
 
-    fn run_worker(&self, _: Seat<'_>) {}
+    fn run_worker(&self, _: WorkerContext<'_>) {}
 }
 
 /// A fortieth of the method's workspaces.
@@ -44,14 +44,14 @@ const SCALE: f64 = 0.025;
 fn resolved(url: &str) -> ResolvedTarget {
     let url = TargetUrl::parse(url).unwrap();
     let address = (url.host.parse::<std::net::IpAddr>().unwrap(), url.port.unwrap()).into();
-    ResolvedTarget::at(url, address)
+    ResolvedTarget::new(url, address)
 }
 
 /// A run on one share.
 struct Run {
     preparation: SmbPreparation,
     workload: SmbWorkload,
-    seen: Vec<SetupProgress>,
+    reports: Vec<SetupProgress>,
 }
 
 impl Run {
@@ -68,7 +68,7 @@ impl Run {
             replay: None,
             make: Box::new(|_| Ok(Arc::new(Nothing))),
         });
-        Self { preparation, workload, seen: Vec::new() }
+        Self { preparation, workload, reports: Vec::new() }
     }
 
     fn ready(&mut self, clients: u32) -> Result<(), SetupError> {
@@ -80,36 +80,36 @@ impl Run {
         clients: u32,
         go_on: impl Fn(&SetupProgress) -> GoOn,
     ) -> Result<(), SetupError> {
-        let Self { preparation, seen, .. } = self;
-        seen.clear();
+        let Self { preparation, reports, .. } = self;
+        reports.clear();
         let mut progress = |at| {
-            seen.push(at);
+            reports.push(at);
             go_on(&at)
         };
         preparation.ready(&load(clients), &Sockets, &mut progress).map(drop)
     }
 
     fn bytes_written(&self) -> u64 {
-        self.seen.last().map_or(0, |at| at.bytes.0)
+        self.reports.last().map_or(0, |at| at.bytes.0)
     }
 
     fn workspace(&self) -> Workspace {
         Workspace::new(self.workload.workspace_mib, SCALE)
     }
 
-    /// What lies on the share is what the numbering says, to the byte.
+    /// Checks that the share holds exactly what the numbering defines.
     fn check(&self, share: &Path, clients: impl Iterator<Item = u32>) {
         let table = ContentTable::new(self.workload.file_set_seed);
         for client in clients {
             let home = Home::Client(client);
             for file in self.workspace().files() {
                 let path = on_disk(share, workspace::path_of(home, file).as_str());
-                let held = fs::read(&path).unwrap();
-                assert_eq!(held.len(), self.workspace().bytes_of(file) as usize, "{path:?}");
+                let stored = fs::read(&path).unwrap();
+                assert_eq!(stored.len(), self.workspace().bytes_of(file) as usize, "{path:?}");
                 let key = workspace::content(table.seed(), home, file).key;
-                for (at, chunk) in held.chunks(65_536).enumerate() {
-                    let wanted = table.bytes(key, at as u64 * 65_536, chunk.len());
-                    assert!(chunk == wanted, "{path:?} in chunk {at}");
+                for (at, chunk) in stored.chunks(65_536).enumerate() {
+                    let expected = table.bytes(key, at as u64 * 65_536, chunk.len());
+                    assert!(chunk == expected, "{path:?} in chunk {at}");
                 }
             }
             let work = on_disk(share, workspace::work_directory(client).as_str());
@@ -122,7 +122,7 @@ fn load(clients: u32) -> Load {
     Load::Open {
         rate_ops_per_s: OpsPerSec::new(1.0).unwrap(),
         arrivals: Arrivals::Shared,
-        gaps: Gaps::Uniform,
+        gaps: InterArrival::Uniform,
         clients,
         backlog_ops_max: 1,
     }
@@ -314,7 +314,8 @@ fn who_may_not_log_on_hears_it_from_the_probe() {
     let error = message(Run::new(&wrong).preparation.probe(&Sockets));
     assert!(error.contains("NT_STATUS_LOGON_FAILURE"), "{error}");
     assert!(!error.contains("wrong@"), "{error}");
-    // Whether a stranger is a guest is the server's choice; either way it is said or works.
+    // Whether a stranger is a guest is the server's choice; either an error is reported or it
+    // works.
     let _ = run.preparation.probe(&Sockets);
 }
 
@@ -347,9 +348,8 @@ fn a_stopped_preparation_goes_on_where_it_was() {
 
 #[test]
 fn the_reference_server_serves_a_whole_life() {
-    let place = tempfile::tempdir().unwrap();
-    let files =
-        SmbFiles::Directory { root: place.path().to_owned(), access: FilesAccess::ReadWrite };
+    let dir = tempfile::tempdir().unwrap();
+    let files = SmbFiles::Directory { root: dir.path().to_owned(), access: FilesAccess::ReadWrite };
     let server = SmbServer::bind(&SmbConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         files,
@@ -361,5 +361,5 @@ fn the_reference_server_serves_a_whole_life() {
     .unwrap();
     let url = server.url();
     let _serving = ServerThread::new(move |stop| server.serve_until(stop));
-    whole_life(&url, place.path());
+    whole_life(&url, dir.path());
 }

@@ -57,7 +57,7 @@ pub(super) fn send(
             std::thread::sleep(*pause);
             stream.write_all(body)?;
         }
-        Fault::Surplus { bytes, after } => {
+        Fault::TrailingBytes { bytes, after } => {
             let mut reply = whole(200, "", &body, facts);
             if after.is_zero() {
                 reply.extend_from_slice(bytes);

@@ -1,6 +1,6 @@
 //! Frames of HTTP/2 as bytes, right ones and wrong ones. RFC 9113 §4, §6; RFC 7541.
 
-/// What a client says first. §3.4
+/// The first bytes that a client sends. §3.4
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What our pings carry.
 pub const PING: &[u8] = b"plimsoll";
@@ -130,8 +130,8 @@ pub fn head(stream: u32, status: u16) -> Vec<u8> {
 
 /// A field of the static table: `:status`. RFC 7541, appendix A
 fn status_field(status: u16) -> [u8; 1] {
-    let known = [200, 204, 206, 304, 400, 404, 500];
-    let at = known.iter().position(|known| *known == status).unwrap();
+    let statuses = [200, 204, 206, 304, 400, 404, 500];
+    let at = statuses.iter().position(|entry| *entry == status).unwrap();
     [0x80 + 8 + at as u8]
 }
 

@@ -5,7 +5,7 @@ pub mod udp;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.

@@ -11,11 +11,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::lock;
 
-/// How often the accepting thread looks whether it is to stop.
+/// How often the accepting thread checks for a stop.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What goes on for what came: appends to the second argument.
+/// Transforms what arrived into what is passed on: appends to the second argument.
 pub type Filter = Box<dyn FnMut(&[u8], &mut Vec<u8>) + Send>;
 /// Makes the filters of one connection: to the server, to the client.
 pub type Filters = dyn Fn() -> (Filter, Filter) + Send + Sync;
@@ -103,9 +103,9 @@ impl Drop for TcpRelay {
 fn listen(listener: TcpListener, shared: &Arc<Shared>) -> Listening {
     listener.set_nonblocking(true).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let (told_to_stop, shared) = (Arc::clone(&stop), Arc::clone(shared));
+    let (stop_requested, shared) = (Arc::clone(&stop), Arc::clone(shared));
     let thread = std::thread::spawn(move || {
-        while !told_to_stop.load(Ordering::SeqCst) {
+        while !stop_requested.load(Ordering::SeqCst) {
             let _ = poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&LOOK_AGAIN));
             if let Ok((client, _)) = listener.accept() {
                 // An error is the server's refusal; dropping the stream passes it on.

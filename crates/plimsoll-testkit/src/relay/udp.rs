@@ -12,11 +12,11 @@ use rustix::net::sockopt;
 use super::{Direction, lock};
 use crate::clock::monotonic_ns;
 
-/// How often the thread looks whether it is to stop.
+/// How often the thread checks for a stop.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 /// While a datagram is held back.
 const LOOK_SOON: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000 };
-/// A datagram that nothing overtakes goes on after this.
+/// A datagram that nothing overtakes is passed on after this.
 const HOLD_NS: u64 = 3_000_000;
 /// The proxy itself must not lose what it does not count.
 const BUFFER_BYTES: usize = 8 << 20;
@@ -42,10 +42,10 @@ pub type Decide = dyn FnMut(Direction, &mut Vec<u8>) -> Fate + Send;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Datagrams that came.
-    pub seen: u64,
-    /// Those that went no further.
+    pub received: u64,
+    /// Those that were dropped.
     pub lost: u64,
-    /// Those that went on twice.
+    /// Those that were passed on twice.
     pub duplicated: u64,
     /// Those that were overtaken by a later one.
     pub reordered: u64,
@@ -61,7 +61,7 @@ pub struct BothCounts {
 }
 
 impl BothCounts {
-    fn of(&mut self, direction: Direction) -> &mut Counts {
+    fn direction_mut(&mut self, direction: Direction) -> &mut Counts {
         match direction {
             Direction::ToServer => &mut self.to_server,
             Direction::ToClient => &mut self.to_client,
@@ -69,7 +69,7 @@ impl BothCounts {
     }
 }
 
-/// A socket whose datagrams are passed on. Stops when dropped.
+/// A socket whose datagrams are relayed. Stops when dropped.
 pub struct UdpRelay {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -167,11 +167,11 @@ struct Passing {
 /// One client.
 struct Flow {
     upstream: UdpSocket,
-    held_to_server: Option<Held>,
-    held_to_client: Option<Held>,
+    delayed_to_server: Option<DelayedDatagram>,
+    delayed_to_client: Option<DelayedDatagram>,
 }
 
-struct Held {
+struct DelayedDatagram {
     datagram: Vec<u8>,
     until_ns: u64,
 }
@@ -180,18 +180,18 @@ impl Flow {
     fn to(server: SocketAddr) -> Self {
         let upstream = socket();
         upstream.connect(server).unwrap();
-        Self { upstream, held_to_server: None, held_to_client: None }
+        Self { upstream, delayed_to_server: None, delayed_to_client: None }
     }
 
-    fn held(&mut self, direction: Direction) -> &mut Option<Held> {
+    fn delayed_mut(&mut self, direction: Direction) -> &mut Option<DelayedDatagram> {
         match direction {
-            Direction::ToServer => &mut self.held_to_server,
-            Direction::ToClient => &mut self.held_to_client,
+            Direction::ToServer => &mut self.delayed_to_server,
+            Direction::ToClient => &mut self.delayed_to_client,
         }
     }
 
     fn holds(&self) -> bool {
-        self.held_to_server.is_some() || self.held_to_client.is_some()
+        self.delayed_to_server.is_some() || self.delayed_to_client.is_some()
     }
 }
 
@@ -241,13 +241,13 @@ impl Passing {
             false => (self.decide)(direction, &mut datagram),
         };
         let Some(flow) = self.flows.get_mut(&client) else { return };
-        let held = flow.held(direction).take();
+        let delayed = flow.delayed_mut(direction).take();
         // One at a time: a second one would be overtaken by the first.
-        let fate = if held.is_some() && fate == Fate::HoldBack { Fate::Pass } else { fate };
+        let fate = if delayed.is_some() && fate == Fate::HoldBack { Fate::Pass } else { fate };
         let shared = Arc::clone(&self.shared);
         let mut counts = lock(&shared.counts);
-        let counts = counts.of(direction);
-        counts.seen += 1;
+        let counts = counts.direction_mut(direction);
+        counts.received += 1;
         let times = match fate {
             Fate::Pass => 1,
             Fate::Duplicate => 2,
@@ -258,38 +258,39 @@ impl Passing {
         }
         counts.lost += u64::from(fate == Fate::Lose);
         counts.duplicated += u64::from(fate == Fate::Duplicate);
-        match held {
-            Some(held) if times > 0 => {
+        match delayed {
+            Some(delayed) if times > 0 => {
                 counts.reordered += 1;
-                self.send(direction, client, &held.datagram);
+                self.send(direction, client, &delayed.datagram);
             }
             // Nothing went past it.
-            Some(held) => self.hold(direction, client, held),
+            Some(delayed) => self.hold(direction, client, delayed),
             None if fate == Fate::HoldBack => {
                 let until_ns = monotonic_ns() + HOLD_NS;
-                self.hold(direction, client, Held { datagram, until_ns });
+                self.hold(direction, client, DelayedDatagram { datagram, until_ns });
             }
             None => {}
         }
     }
 
-    fn hold(&mut self, direction: Direction, client: SocketAddr, held: Held) {
+    fn hold(&mut self, direction: Direction, client: SocketAddr, delayed: DelayedDatagram) {
         if let Some(flow) = self.flows.get_mut(&client) {
-            *flow.held(direction) = Some(held);
+            *flow.delayed_mut(direction) = Some(delayed);
         }
     }
 
     fn release_the_overdue(&mut self, client: SocketAddr) {
         for direction in [Direction::ToServer, Direction::ToClient] {
             let Some(flow) = self.flows.get_mut(&client) else { return };
-            let overdue = flow.held(direction).take_if(|held| held.until_ns <= monotonic_ns());
-            if let Some(held) = overdue {
-                self.send(direction, client, &held.datagram);
+            let overdue =
+                flow.delayed_mut(direction).take_if(|delayed| delayed.until_ns <= monotonic_ns());
+            if let Some(delayed) = overdue {
+                self.send(direction, client, &delayed.datagram);
             }
         }
     }
 
-    /// An error is a datagram lost on the way, as with any network; a client that has gone, mostly.
+    /// An error counts as a lost datagram, as in any network; mostly the client is gone.
     fn send(&self, direction: Direction, client: SocketAddr, datagram: &[u8]) {
         let _ = match direction {
             Direction::ToServer => self.flows[&client].upstream.send(datagram),

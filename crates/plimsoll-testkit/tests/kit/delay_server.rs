@@ -1,4 +1,4 @@
-//! The delay server does what it was told and says what it did.
+//! The delay server imposes the given delays and reports them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,9 +9,9 @@ use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Waiting, after, o
 
 const BODY_BYTES: usize = 100;
 
-fn server(departure: Box<plimsoll_testkit::delay_server::Departure>) -> DelayServer {
+fn server(completion: Box<plimsoll_testkit::delay_server::CompletionLaw>) -> DelayServer {
     DelayServer::start(DelayConfig {
-        departure,
+        completion,
         body_bytes: BODY_BYTES,
         waiting: Waiting::Sleeping,
     })
@@ -41,7 +41,7 @@ fn replies_leave_after_the_delay_of_their_request_on_one_connection() {
     for (index, exchange) in (0..).zip(&exchanges) {
         let planned = Duration::from_nanos(exchange.planned_ns - exchange.arrival_ns);
         assert_eq!(planned, Duration::from_millis(4 + index % 3));
-        assert!(exchange.departure_ns >= exchange.planned_ns);
+        assert!(exchange.sent_ns >= exchange.planned_ns);
         assert!(exchange.imposed() >= planned);
     }
 }

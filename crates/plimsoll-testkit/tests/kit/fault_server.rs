@@ -1,4 +1,4 @@
-//! curl, a foreign judge, sees every fault for what it is.
+//! curl, a foreign client, reports every fault correctly.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plimsoll_testkit::peers::{CurlReply, curl};
 
 const BODY_BYTES: usize = 1_000;
 
-fn judge(fault: Fault, more: &[&str]) -> Option<CurlReply> {
+fn fetch_with_curl(fault: Fault, more: &[&str]) -> Option<CurlReply> {
     let server = FaultServer::with_fixed_body(BODY_BYTES, move |_| fault.clone());
     let mut arguments = vec!["--max-time", "2"];
     arguments.extend(more);
@@ -20,7 +20,7 @@ fn judge(fault: Fault, more: &[&str]) -> Option<CurlReply> {
 /// in receiving.
 fn check(fault: Fault, exit: i32) {
     let shown = format!("{fault:?}");
-    if let Some(reply) = judge(fault, &[]) {
+    if let Some(reply) = fetch_with_curl(fault, &[]) {
         assert_eq!(reply.exit, exit, "{shown}");
     }
 }
@@ -50,19 +50,19 @@ fn replies_that_are_only_strange_arrive_whole() {
         Fault::HugeHeader(50_000),
     ] {
         let shown = format!("{fault:?}");
-        let Some(reply) = judge(fault, &[]) else { return };
+        let Some(reply) = fetch_with_curl(fault, &[]) else { return };
         assert_eq!((reply.exit, &reply.output), (0, &right), "{shown}");
     }
 }
 
 #[test]
 fn wrong_content_has_the_right_status_and_a_known_difference() {
-    let Some(flipped) = judge(Fault::FlippedByte, &[]) else { return };
+    let Some(flipped) = fetch_with_curl(Fault::FlippedByte, &[]) else { return };
     assert_eq!(flipped.output.len(), BODY_BYTES);
     assert_eq!(flipped.output.iter().filter(|&&byte| byte != b'x').count(), 1);
-    let Some(longer) = judge(Fault::WrongLength(5), &[]) else { return };
+    let Some(longer) = fetch_with_curl(Fault::WrongLength(5), &[]) else { return };
     assert_eq!((longer.exit, longer.output.len()), (0, BODY_BYTES + 5));
-    let Some(shorter) = judge(Fault::WrongLength(-5), &[]) else { return };
+    let Some(shorter) = fetch_with_curl(Fault::WrongLength(-5), &[]) else { return };
     assert_eq!((shorter.exit, shorter.output.len()), (0, BODY_BYTES - 5));
 }
 
@@ -74,7 +74,7 @@ fn statuses_and_redirects_are_what_was_asked_for() {
         (Fault::Redirect("/elsewhere".into()), "301"),
     ] {
         let more = ["--output", "/dev/null", "--write-out", "%{http_code}"];
-        let Some(reply) = judge(fault, &more) else { return };
+        let Some(reply) = fetch_with_curl(fault, &more) else { return };
         assert_eq!(String::from_utf8_lossy(&reply.output), status);
     }
 }

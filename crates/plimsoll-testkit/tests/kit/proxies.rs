@@ -1,4 +1,4 @@
-//! The proxies do what they say, no more and no less.
+//! The proxies do exactly what is configured.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_testkit::clock::monotonic_ns;
 use plimsoll_testkit::flip_proxy::FlipProxy;
 use plimsoll_testkit::lossy_proxy::{
-    BothCounts, Counts, CutProxy, LossyConfig, LossyProxy, Mischief,
+    BothCounts, Counts, CutProxy, FaultRates, LossyConfig, LossyProxy,
 };
 
 /// Longest a datagram may take, on a busy machine.
@@ -37,7 +37,7 @@ fn client_of(proxy: &LossyProxy) -> UdpSocket {
 }
 
 fn forwarded(of: Counts) -> u64 {
-    of.seen - of.lost + of.duplicated
+    of.received - of.lost + of.duplicated
 }
 
 /// Sends numbers in small bursts and answers with what came back, in order. After each burst it
@@ -67,12 +67,12 @@ fn exchange(proxy: &LossyProxy, client: &UdpSocket, datagrams: u32) -> Vec<u32> 
 
 /// Of `sent` datagrams since `before` each has met its fate, and the `back` that came are all.
 fn has_all(now: BothCounts, before: BothCounts, (sent, back): (u32, usize)) -> bool {
-    let seen = now.to_server.seen - before.to_server.seen;
+    let received = now.to_server.received - before.to_server.received;
     let at_server = forwarded(now.to_server) - forwarded(before.to_server);
-    let answered = now.to_client.seen - before.to_client.seen;
+    let answered = now.to_client.received - before.to_client.received;
     let at_client = forwarded(now.to_client) - forwarded(before.to_client);
     // More than all is for the test to find.
-    seen >= u64::from(sent) && answered >= at_server && back as u64 >= at_client
+    received >= u64::from(sent) && answered >= at_server && back as u64 >= at_client
 }
 
 fn receive(client: &UdpSocket) -> Option<u32> {
@@ -82,27 +82,27 @@ fn receive(client: &UdpSocket) -> Option<u32> {
 
 #[test]
 fn without_mischief_everything_arrives_in_order() {
-    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let config = LossyConfig { seed: 1, to_server: FaultRates::NONE, to_client: FaultRates::NONE };
     let proxy = LossyProxy::start(udp_echo(), config);
     let back = exchange(&proxy, &client_of(&proxy), 100);
     assert_eq!(back, (0..100).collect::<Vec<_>>());
-    assert_eq!(proxy.counts().to_server.seen, 100);
-    assert_eq!(proxy.counts().to_client.seen, 100);
+    assert_eq!(proxy.counts().to_server.received, 100);
+    assert_eq!(proxy.counts().to_client.received, 100);
 }
 
 #[test]
 fn every_datagram_is_accounted_for() {
     const SENT: u32 = 800;
-    let mischief = Mischief { lose: 0.1, duplicate: 0.1, reorder: 0.1 };
-    let config = LossyConfig { seed: 7, to_server: mischief, to_client: mischief };
+    let rates = FaultRates { lose: 0.1, duplicate: 0.1, reorder: 0.1 };
+    let config = LossyConfig { seed: 7, to_server: rates, to_client: rates };
     let proxy = LossyProxy::start(udp_echo(), config);
     let back = exchange(&proxy, &client_of(&proxy), SENT);
     let counts = proxy.counts();
-    assert_eq!(counts.to_server.seen, u64::from(SENT));
-    assert_eq!(counts.to_client.seen, forwarded(counts.to_server));
+    assert_eq!(counts.to_server.received, u64::from(SENT));
+    assert_eq!(counts.to_client.received, forwarded(counts.to_server));
     assert_eq!(back.len() as u64, forwarded(counts.to_client));
     for of in [counts.to_server, counts.to_client] {
-        let tenth = of.seen as f64 / 10.0;
+        let tenth = of.received as f64 / 10.0;
         for count in [of.lost, of.duplicated] {
             assert!((count as f64 - tenth).abs() < 0.4 * tenth, "{counts:?}");
         }
@@ -118,8 +118,8 @@ fn every_datagram_is_accounted_for() {
 
 #[test]
 fn the_same_seed_gives_the_same_fates() {
-    let mischief = Mischief { lose: 0.2, duplicate: 0.2, reorder: 0.0 };
-    let config = LossyConfig { seed: 3, to_server: mischief, to_client: Mischief::NONE };
+    let rates = FaultRates { lose: 0.2, duplicate: 0.2, reorder: 0.0 };
+    let config = LossyConfig { seed: 3, to_server: rates, to_client: FaultRates::NONE };
     let run = || {
         let proxy = LossyProxy::start(udp_echo(), config);
         exchange(&proxy, &client_of(&proxy), 200)
@@ -129,7 +129,7 @@ fn the_same_seed_gives_the_same_fates() {
 
 #[test]
 fn two_clients_do_not_hear_each_other() {
-    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let config = LossyConfig { seed: 1, to_server: FaultRates::NONE, to_client: FaultRates::NONE };
     let proxy = LossyProxy::start(udp_echo(), config);
     let (first, second) = (client_of(&proxy), client_of(&proxy));
     first.send(b"1111").unwrap();
@@ -143,7 +143,7 @@ fn two_clients_do_not_hear_each_other() {
 
 #[test]
 fn while_it_is_down_datagrams_are_lost_and_counted() {
-    let config = LossyConfig { seed: 1, to_server: Mischief::NONE, to_client: Mischief::NONE };
+    let config = LossyConfig { seed: 1, to_server: FaultRates::NONE, to_client: FaultRates::NONE };
     let proxy = LossyProxy::start(udp_echo(), config);
     let client = client_of(&proxy);
     proxy.go_down();
@@ -153,7 +153,7 @@ fn while_it_is_down_datagrams_are_lost_and_counted() {
     assert_eq!(exchange(&proxy, &client, 5), vec![0, 1, 2, 3, 4]);
 }
 
-fn words(values: &[u32]) -> Vec<u8> {
+fn be_bytes(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_be_bytes()).collect()
 }
 
@@ -165,7 +165,7 @@ fn udp_reader() -> SocketAddr {
         let mut call = [0; 64];
         while let Ok((_, peer)) = socket.recv_from(&mut call) {
             let mut reply = call[..4].to_vec();
-            reply.extend(words(&[1, 0, 0, 0, 0, 0, 0, 16, 1, 16, 0, 0, 0, 0]));
+            reply.extend(be_bytes(&[1, 0, 0, 0, 0, 0, 0, 16, 1, 16, 0, 0, 0, 0]));
             socket.send_to(&reply, peer).unwrap();
         }
     });
@@ -182,7 +182,7 @@ fn over_udp_every_second_read_is_damaged_and_nothing_else() {
     for xid in 1..=20 {
         let (read, getattr) = (6, 1);
         let procedure = if xid % 2 == 0 { read } else { getattr };
-        client.send(&words(&[xid, 0, 2, 100_003, 3, procedure, 0, 0, 0, 0])).unwrap();
+        client.send(&be_bytes(&[xid, 0, 2, 100_003, 3, procedure, 0, 0, 0, 0])).unwrap();
         let bytes = client.recv(&mut reply).unwrap();
         let bits: u32 = reply[bytes - 16..bytes].iter().map(|byte| byte.count_ones()).sum();
         assert!(bits <= u32::from(procedure == read));

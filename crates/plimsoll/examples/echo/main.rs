@@ -16,8 +16,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::suite::Parameters;
 use plimsoll_protocol::host::{
-    Console, HostError, Reference, Registration, ServerWish, Started, any_room, any_source,
-    greet_nobody, own_program,
+    Console, HostError, Reference, Registration, ServerRequest, Started, own_program,
 };
 use plimsoll_protocol::{Plan, PlanError, PlanRequest, Protocol};
 use plimsoll_servers::{Builtin, ServerError, cores};
@@ -44,25 +43,13 @@ const PROTOCOL: Protocol = Protocol {
 
 /// What the host needs.
 const ECHO: Registration = Registration {
-    protocol: &PROTOCOL,
-    reference: Reference {
-        verb: "echo",
-        command: || ServeEchoArgs::augment_args(clap::Command::new("echo").about("Says it again")),
-        serve,
-        start,
-        has_threads: false,
-    },
-    managed: &[],
-    servers_practice: &[],
-    greet: greet_nobody,
-    room: any_room,
-    sources: any_source,
-    directory: None,
-    status: None,
-    connect_to: None,
     refuse_user: Some("echo knows no users; leave the name out"),
-    calibration: &[],
+    ..Registration::new(&PROTOCOL, Reference::new("echo", command, serve, start))
 };
+
+fn command() -> clap::Command {
+    ServeEchoArgs::augment_args(clap::Command::new("echo").about("Says it again"))
+}
 
 fn main() -> ExitCode {
     plimsoll::program(&[&ECHO])
@@ -92,9 +79,9 @@ struct ServeEchoArgs {
     stop_with_stdin: bool,
 }
 
-fn start(wish: &ServerWish<'_>) -> Result<Started, HostError> {
-    let server = Builtin::new("echo", own_program()?, wish.cores);
-    Ok(Started::at_its_url(server.listening_on(wish.listen_on).start()?))
+fn start(request: &ServerRequest<'_>) -> Result<Started, HostError> {
+    let server = Builtin::new("echo", own_program()?, request.cores);
+    Ok(Started::at_its_url(server.listening_on(request.listen_on).start()?))
 }
 
 fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError> {
@@ -108,7 +95,7 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
         console.listens(&format!("echo://{address}/"), args.stop_with_stdin, &["echo URL"])?;
     while !stop.is_requested() {
         match listener.accept() {
-            Ok((stream, _)) => drop(std::thread::spawn(move || say_again(stream))),
+            Ok((stream, _)) => drop(std::thread::spawn(move || echo_messages(stream))),
             Err(_) => std::thread::sleep(LOOK_AGAIN),
         }
     }
@@ -116,7 +103,7 @@ fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(), HostError>
 }
 
 /// Until the client leaves.
-fn say_again(mut stream: TcpStream) -> io::Result<()> {
+fn echo_messages(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     let mut message = [0; MESSAGE_BYTES];

@@ -4,19 +4,26 @@ use std::io::{self, IsTerminal as _, StderrLock, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_model::units::Nanos;
+use plimsoll_model::assignment::{Phases, Purpose};
+use plimsoll_model::result::PointResult;
+use plimsoll_model::suite::Metric;
+use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_protocol::net::SetupProgress;
+use plimsoll_run::clock::Stopwatch;
+use plimsoll_run::observers::SecondView;
+use plimsoll_run::{LoadUnit, RunProgress};
 
-use super::live_view::cut;
+use super::live_view::{LiveView, cut};
+use super::point_line::{finished_line, opening_line, search_line};
 use super::{Style, stderr_style};
-use crate::cli::Progress;
-use crate::clock::Stopwatch;
+use crate::flags::Progress;
 
 /// A live line changes at most this often.
 const REDRAW_PAUSE: Duration = Duration::from_millis(100);
-/// Used when the terminal does not say how large it is.
+/// Used if the terminal does not report its size.
 const SIZE_DEFAULT: (usize, usize) = (80, 24);
-/// Passing lines on the terminal. Only the holder of the lock of standard error reads or changes
-/// it: a thread that writes a lasting line first removes them.
+/// Number of passing lines on the terminal. Only the holder of standard error's lock reads or
+/// changes it: a thread that writes a lasting line first removes them.
 static PASSING_LINES: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +33,14 @@ enum Mode {
     Silent,
 }
 
-#[derive(Debug)]
 pub(crate) struct Live {
     mode: Mode,
     style: Style,
-    /// Lasting lines are shown.
+    /// Whether lasting lines are shown.
     lasting: bool,
     last_draw: Option<Stopwatch>,
+    /// The load point that runs.
+    point: Option<LiveView>,
 }
 
 impl Live {
@@ -42,65 +50,98 @@ impl Live {
             Progress::Auto if io::stderr().is_terminal() => Mode::Live,
             Progress::Auto | Progress::Plain => Mode::Plain,
         };
-        Self { mode, style: stderr_style(), lasting: true, last_draw: None }
+        Self { mode, style: stderr_style(), lasting: true, last_draw: None, point: None }
     }
 
-    /// Passing lines only.
-    pub(crate) fn passing_only(self) -> Self {
-        Self { lasting: false, ..self }
+    /// Shows passing lines only.
+    pub(crate) fn passing_only(mut self) -> Self {
+        self.lasting = false;
+        self
     }
 
-    /// How to paint what is shown here.
-    pub(crate) fn style(&self) -> Style {
-        self.style
-    }
-
-    pub(crate) fn line(&mut self, text: &str) {
-        if self.mode == Mode::Silent || !self.lasting {
-            return;
-        }
-        super::note(text);
-    }
-
-    /// A lasting line before long work, where no passing line will tell of it.
-    pub(crate) fn opening(&mut self, text: &str) {
-        if self.mode == Mode::Plain {
-            self.line(text);
-        }
-    }
-
-    /// A passing line: the next one takes its place. Nothing in plain mode.
-    pub(crate) fn passing(&mut self, text: impl FnOnce() -> String) {
-        self.passing_lines(|columns, _| vec![cut(&text(), columns)]);
-    }
-
-    /// Passing lines, made for so many columns: the next ones take their place. Where the terminal
-    /// has no room for them all, the first stands for them.
-    pub(crate) fn passing_lines(&mut self, lines: impl FnOnce(usize, Style) -> Vec<String>) {
+    /// Passing lines, made for this number of columns. The next ones replace them. If the terminal
+    /// has no room for all, only the first is shown.
+    fn passing_lines(&mut self, lines: impl FnOnce(usize, Style) -> Vec<String>) {
         let too_soon = self.last_draw.is_some_and(|drawn| drawn.elapsed() < REDRAW_PAUSE);
         if self.mode != Mode::Live || too_soon {
             return;
         }
         self.last_draw = Some(Stopwatch::start());
         let (columns, rows) = size();
-        // The last column would make some terminals wrap.
+        // Some terminals would wrap at the last column.
         let mut lines = lines(columns.saturating_sub(1), self.style);
         if lines.len() >= rows {
             lines.truncate(1);
         }
         let mut err = io::stderr().lock();
-        // Each line over the one before it: a screen that is cleared first would flicker.
+        // Overwrites line by line: clearing the screen first would flicker.
         let shown = PASSING_LINES.swap(lines.len(), Ordering::Relaxed);
         let _ = write!(err, "{}{}\x1b[J", to_first(shown), lines.join("\x1b[K\r\n"));
         let _ = err.flush();
     }
+}
 
-    pub(crate) fn clear(&mut self) {
+/// Passing lines are shown on a terminal only, lasting lines unless progress is silent.
+impl RunProgress for Live {
+    fn note_writer(&self) -> fn(&str) {
+        super::note
+    }
+
+    fn line(&mut self, text: &str) {
+        if self.mode == Mode::Silent || !self.lasting {
+            return;
+        }
+        super::note(text);
+    }
+
+    fn passing(&mut self, text: &str) {
+        self.passing_lines(|columns, _| vec![cut(text, columns)]);
+    }
+
+    fn clear(&mut self) {
         remove_passing(&mut io::stderr().lock());
+    }
+
+    fn setting_up(&mut self, title: &str, at: &SetupProgress, left: Option<Nanos>) {
+        self.passing_lines(|columns, _| {
+            let SetupProgress { doing, done, total, bytes } = at;
+            let left = left.map_or(String::new(), |left| format!(", {}", left_text(left)));
+            let count = format!("{} of {}", grouped(*done as f64), grouped(*total as f64));
+            vec![cut(&format!("{title}: {doing}, {count}, {bytes} written{left}"), columns)]
+        });
+    }
+
+    /// Elsewhere than on a terminal nothing is shown until the first point has finished.
+    fn ladder_begins(&mut self, loads: &[f64], unit: LoadUnit, phases: &Phases) {
+        if self.mode == Mode::Plain {
+            self.line(&opening_line(loads, unit, phases));
+        }
+    }
+
+    fn point_begins(&mut self, title: &str, metric: Metric, phases: &Phases) {
+        self.point = Some(LiveView::new(title, metric).of_lengths(phases));
+    }
+
+    fn point_runs(&mut self, second: Option<&SecondView>, left: Nanos) {
+        let Some(mut view) = self.point.take() else { return };
+        if let Some(second) = second {
+            view.add_second(second);
+        }
+        let left = view.ops.clone().unwrap_or_else(|| left_text(left));
+        self.passing_lines(|columns, style| view.lines(&left, columns, style));
+        self.point = Some(view);
+    }
+
+    fn point_finished(&mut self, title: &str, purpose: Purpose, point: &PointResult) {
+        let text = match purpose {
+            Purpose::Ladder => finished_line(title, point, self.style),
+            _ => search_line(title, point, self.style),
+        };
+        self.line(&text);
     }
 }
 
-/// Makes room for a lasting line.
+/// Removes the passing lines before a lasting line.
 pub(super) fn remove_passing(err: &mut StderrLock<'_>) {
     let shown = PASSING_LINES.swap(0, Ordering::Relaxed);
     if shown > 0 {
@@ -125,39 +166,9 @@ impl Drop for Live {
 
 /// Columns and rows of the terminal.
 fn size() -> (usize, usize) {
-    let said = rustix::termios::tcgetwinsize(io::stderr()).ok();
-    let known = said.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    known.map_or(SIZE_DEFAULT, |size| (size.ws_col.into(), size.ws_row.into()))
-}
-
-/// Time left of work whose parts take a known time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Countdown {
-    started: Stopwatch,
-    total: Nanos,
-}
-
-impl Countdown {
-    /// Work that takes `total`.
-    pub(crate) fn start(total: Nanos) -> Self {
-        Self { started: Stopwatch::start(), total }
-    }
-
-    /// `4 min left`, rounded so that it does not flicker.
-    pub(crate) fn text(&self) -> String {
-        let gone = self.started.elapsed().as_nanos() as u64;
-        left_text(self.total.saturating_sub(Nanos(gone)))
-    }
-}
-
-/// `, 12 s left` for `left` units of work after `done` took `elapsed_s`; nothing while there is no
-/// rate to judge by.
-pub(crate) fn left_at_this_rate(elapsed_s: f64, done: u64, left: u64) -> String {
-    if done == 0 || elapsed_s <= 0.0 {
-        return String::new();
-    }
-    let seconds = left as f64 * elapsed_s / done as f64;
-    format!(", {}", left_text(Nanos::from_secs_f64(seconds)))
+    let reported = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    let valid = reported.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    valid.map_or(SIZE_DEFAULT, |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// `12 s left`, rounded up.

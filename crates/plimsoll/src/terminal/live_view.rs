@@ -1,26 +1,28 @@
-//! A load point while it runs: how it goes now, and how it went second by second.
+//! A running load point: its current figures and its history, second by second.
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::Phase;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped};
+use plimsoll_run::observers::SecondView;
 
 use super::Style;
 use super::point_line::{lengths, time, warm_up};
-use crate::observers::SecondView;
 
 /// Seconds that are kept: more than any terminal has columns.
 const SECONDS_MAX: usize = 512;
 const LABEL_COLUMNS: usize = 34;
-/// Share of a core from which the generator is shown as a worry.
+/// Share of a core from which the generator's load is marked as a problem.
 const BUSY_WORRY: f64 = 0.9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The seconds of one load point so far.
 pub(crate) struct LiveView {
     title: String,
-    /// How long warm-up and measurement are; empty where that is not known.
+    /// Length of warm-up and measurement; empty if unknown.
     lengths: String,
+    /// What replaces the time left of a point that ends after a number of ops.
+    pub ops: Option<String>,
     metric: Metric,
     seconds: Vec<SecondView>,
     errors: u64,
@@ -29,20 +31,21 @@ pub(crate) struct LiveView {
 impl LiveView {
     pub(crate) fn new(title: &str, metric: Metric) -> Self {
         let (title, lengths) = (title.to_owned(), String::new());
-        Self { title, lengths, metric, seconds: Vec::new(), errors: 0 }
+        Self { title, lengths, ops: None, metric, seconds: Vec::new(), errors: 0 }
     }
 
-    /// Says how long its parts are until they are over.
+    /// Adds the length of its phases.
     pub(crate) fn of_lengths(self, phases: &Phases) -> Self {
         let lengths = match phases.ops {
-            // The time left is given in them already.
+            // The time left is shown elsewhere.
             Some(_) => warm_up(phases).map_or(String::new(), |text| format!(", {text}")),
             None => format!(", {}", lengths(phases)),
         };
-        Self { lengths, ..self }
+        let ops = phases.ops.map(|ops| format!("{} ops in all", grouped(ops as f64)));
+        Self { lengths, ops, ..self }
     }
 
-    pub(crate) fn see(&mut self, last: &SecondView) {
+    pub(crate) fn add_second(&mut self, last: &SecondView) {
         self.errors += last.errors;
         self.seconds.push(*last);
         if self.seconds.len() > SECONDS_MAX {
@@ -50,7 +53,7 @@ impl LiveView {
         }
     }
 
-    /// Lines of at most `columns`; `left` is how much time there is.
+    /// Lines of at most `columns`; `left` is the remaining time.
     pub(crate) fn lines(&self, left: &str, columns: usize, style: Style) -> Vec<String> {
         let Some(last) = self.seconds.last() else {
             let text = format!("{}{}, {left}: begins", self.title, self.lengths);
@@ -89,7 +92,7 @@ impl LiveView {
         ]
     }
 
-    /// The last seconds, as many as there is room for, as bars from zero.
+    /// The last seconds that fit, as bars from zero.
     fn picture(&self, label: &str, value: impl Fn(&SecondView) -> f64, columns: usize) -> String {
         let label = format!("  {label:<width$} ", width = LABEL_COLUMNS - 3);
         let room = columns.saturating_sub(label.chars().count());
@@ -108,7 +111,7 @@ fn bar(value: f64, most: f64) -> String {
     }
 }
 
-/// As much of a line as fits.
+/// The part of a line that fits.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     text.chars().take(columns).collect()
 }
@@ -153,11 +156,11 @@ mod tests {
         let first = |view: &LiveView| view.lines("36 s left", 79, Style::new(false)).swap_remove(0);
         let title = "point 1/1, 64 clients";
         let mut view = LiveView::new(title, Metric::Ops).of_lengths(&phases);
-        let said = format!("{title}, 5 s warm-up + 30 s, 36 s left");
-        assert_eq!(first(&view), format!("{said}: begins"));
-        view.see(&SecondView { phase: Phase::WarmUp, ..second(1.0, 0) });
-        assert_eq!(first(&view), said);
-        view.see(&second(1.0, 0));
+        let heading = format!("{title}, 5 s warm-up + 30 s, 36 s left");
+        assert_eq!(first(&view), format!("{heading}: begins"));
+        view.add_second(&SecondView { phase: Phase::WarmUp, ..second(1.0, 0) });
+        assert_eq!(first(&view), heading);
+        view.add_second(&second(1.0, 0));
         assert_eq!(first(&view), format!("{title}, measuring, 36 s left"));
         let counted = Phases { ops: Some(9), warm_up_ns: Nanos::ZERO, ..phases };
         let view = LiveView::new(title, Metric::Ops).of_lengths(&counted);
@@ -172,7 +175,7 @@ mod tests {
             ["point 3/10, 2,000 ops/s, 4 min left: begins"]
         );
         for n in 0..200 {
-            view.see(&second(f64::from(n % 9) * 250.0, u64::from(n == 7)));
+            view.add_second(&second(f64::from(n % 9) * 250.0, u64::from(n == 7)));
         }
         let lines = view.lines("4 min left", 79, Style::new(false));
         assert_eq!(lines[0], "point 3/10, 2,000 ops/s, measuring, 4 min left");

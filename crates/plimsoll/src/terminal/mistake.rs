@@ -2,10 +2,10 @@
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use plimsoll_model::suite::SuiteError;
+use plimsoll_run::secrets::starred;
 
 use super::{note, stderr_style};
 use crate::exit::Failure;
-use crate::secrets::starred;
 
 /// Writes a failure to standard error.
 pub(crate) fn show_failure(failure: &Failure) {

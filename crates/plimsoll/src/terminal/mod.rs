@@ -1,5 +1,5 @@
-//! What a person sees: progress on standard error, results on standard output, mistakes with
-//! their place. The only module that writes to the terminal.
+//! Text for a person: progress on standard error, results on standard output, mistakes with their
+//! position. The only module that writes to the terminal.
 
 mod live;
 mod live_view;
@@ -12,11 +12,10 @@ use std::io::{self, IsTerminal, Write as _};
 use std::os::fd::AsFd;
 
 use plimsoll_model::nonconformity::Nonconformities;
+use plimsoll_report::sentences::nonconformity;
 
-pub(crate) use live::{Countdown, Live, left_at_this_rate};
-pub(crate) use live_view::LiveView;
+pub(crate) use live::Live;
 pub(crate) use mistake::show_failure;
-pub(crate) use point_line::{LoadUnit, finished_line, opening_line, search_line};
 pub(crate) use story::story;
 pub(crate) use summary::summary;
 
@@ -30,27 +29,22 @@ pub(crate) fn print(text: &str) {
     let _ = out.flush();
 }
 
-/// Writes a line to standard error, in place of a live line. From any thread.
+/// Writes a line to standard error, above a live line. From any thread.
 pub(crate) fn note(text: &str) {
     let mut err = io::stderr().lock();
     live::remove_passing(&mut err);
     let _ = writeln!(err, "{text}");
 }
 
-/// `1 host`, `2 hosts`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Says where a server's replies differ from their specification, if they do.
-pub(crate) fn note_nonconformities(seen: &Nonconformities) {
-    if let Some(sentence) = seen.sentence() {
+/// Reports where a server's replies differ from their specification, if they do.
+pub(crate) fn note_nonconformities(nonconformities: &Nonconformities) {
+    if let Some(sentence) = nonconformity::text(nonconformities) {
         note(&format!("warning: {sentence}"));
     }
 }
 
-/// Colours are wanted on that stream: it is a terminal and `NO_COLOR` is not set.
-fn colours_wanted(is_terminal: bool) -> bool {
+/// Whether that stream gets colours: it is a terminal and `NO_COLOR` is not set.
+fn colours_enabled(is_terminal: bool) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     is_terminal && !refused && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
@@ -66,10 +60,10 @@ pub(crate) fn stderr_style() -> Style {
 fn style_of(stream: &(impl AsFd + IsTerminal)) -> Style {
     let is_terminal = stream.is_terminal();
     let size = rustix::termios::tcgetwinsize(stream).ok().filter(|_| is_terminal);
-    // A terminal that says zero does not know, and may have any size.
-    let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    let screen = known.map(|size| Screen { columns: size.ws_col.into(), rows: size.ws_row.into() });
-    Style::new(colours_wanted(is_terminal)).on(screen)
+    // A terminal that reports zero does not know its size.
+    let valid = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let screen = valid.map(|size| Screen { columns: size.ws_col.into(), rows: size.ws_row.into() });
+    Style::new(colours_enabled(is_terminal)).on(screen)
 }
 
 /// Size of a terminal, in characters.
@@ -79,7 +73,7 @@ pub(crate) struct Screen {
     pub rows: usize,
 }
 
-/// How text looks where it goes: paints it, or leaves it as it is.
+/// Paints text for its destination, or leaves it plain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     painted: bool,
@@ -87,17 +81,17 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Paints when `painted`.
+    /// Paints if `painted`.
     pub(crate) const fn new(painted: bool) -> Self {
         Self { painted, screen: None }
     }
 
-    /// The same on a screen of that size.
+    /// The same style on a screen of this size.
     pub(crate) const fn on(self, screen: Option<Screen>) -> Self {
         Self { screen, ..self }
     }
 
-    /// Where the text goes to a terminal.
+    /// The screen, if the text goes to a terminal.
     pub(crate) const fn screen(self) -> Option<Screen> {
         self.screen
     }

@@ -4,51 +4,15 @@ use plimsoll_analysis::search::ProbeOutcome;
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::finding::Finding;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::PointResult;
-use plimsoll_model::stated::Stated;
-use plimsoll_model::suite::{Ladder, LoadSpec, Profile, Suite};
-use plimsoll_model::units::{BytesPerSec, Nanos, clients, grouped};
+use plimsoll_model::units::{BytesPerSec, Nanos, grouped};
+use plimsoll_report::sentences::finding;
+use plimsoll_run::LoadUnit;
 
 use super::Style;
 
-/// What a ladder counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadUnit {
-    /// ops/s.
-    Rate,
-    /// Clients.
-    Clients,
-    /// Seconds of think time, of so many clients.
-    ThinkTime(u32),
-}
-
-impl LoadUnit {
-    /// Of a suite in a profile.
-    pub(crate) fn of(suite: &Suite, profile: &Profile) -> Self {
-        match (&suite.load, &suite.ladder) {
-            (LoadSpec::Open { .. }, _) => Self::Rate,
-            (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => {
-                Self::ThinkTime(profile.clients_used(*clients))
-            }
-            (LoadSpec::Closed { .. }, _) => Self::Clients,
-        }
-    }
-
-    /// `1,500 ops/s`.
-    pub(crate) fn text(self, load: f64) -> String {
-        match self {
-            Self::Rate => format!("{} ops/s", grouped(load)),
-            Self::Clients => clients(load),
-            Self::ThinkTime(clients) => format!(
-                "{} s think time, {}",
-                grouped(load),
-                Self::Clients.text(f64::from(clients))
-            ),
-        }
-    }
-}
-
-/// Before the first point of a ladder: how much there is to do.
+/// Printed before the first point of a ladder: the amount of work.
 pub(crate) fn opening_line(loads: &[f64], unit: LoadUnit, phases: &Phases) -> String {
     let lengths = lengths(phases);
     match loads {
@@ -75,7 +39,7 @@ pub(super) fn warm_up(phases: &Phases) -> Option<String> {
     length.map(|length| format!("{} warm-up", span(length)))
 }
 
-/// `5 s`, for what people write is mostly whole.
+/// `5 s`, since people mostly write whole numbers.
 fn span(length: Nanos) -> String {
     match length.as_secs_f64() {
         seconds if seconds >= 1.0 && seconds.fract() == 0.0 => format!("{seconds} s"),
@@ -83,36 +47,36 @@ fn span(length: Nanos) -> String {
     }
 }
 
-/// When a point of the ladder has finished.
+/// Printed when a point of the ladder has finished.
 pub(crate) fn finished_line(title: &str, point: &PointResult, style: Style) -> String {
     let verdict = match (point.reasons.first(), &point.not_counted_because) {
-        (Some(reason), _) => format!("{} ({})", style.bad("invalid"), rule_words(reason)),
-        (None, Some(why)) => format!("{} ({})", style.mixed("not counted"), rule_words(why)),
+        (Some(reason), _) => format!("{} ({})", style.bad("invalid"), rule_text(reason)),
+        (None, Some(why)) => format!("{} ({})", style.mixed("not counted"), rule_text(why)),
         (None, None) if point.valid => style.good("valid"),
         (None, None) => style.bad("invalid"),
     };
     format!("{}, {verdict}", figures(title, point))
 }
 
-/// The rule alone; the end of the run tells the reason whole.
-fn rule_words(finding: &Finding) -> String {
+/// The rule alone; the end of the run gives the full reason.
+fn rule_text(finding: &Finding) -> String {
     finding.rule.name().replace('_', " ")
 }
 
-/// When a step of the search has finished. A load that is too much is what a search looks for, no
-/// fault of the run.
+/// Printed when a step of the search has finished. A search looks for loads that are too high: they
+/// are no fault of the run.
 pub(crate) fn search_line(title: &str, point: &PointResult, style: Style) -> String {
     let figures = figures(title, point);
-    let outcome = ProbeOutcome::of(point);
-    // The closed probe asks for no load that could be held.
+    let outcome = ProbeOutcome::from_point(point);
+    // The closed probe requests no load that could be sustained.
     let open = outcome.offered.is_some();
     match outcome.why_not {
         None if open => format!("{figures}, {}", style.good("held")),
         None => figures,
         Some(rule) if open => {
-            format!("{figures}, {}: {}", style.mixed("not held"), rule.cause())
+            format!("{figures}, {}: {}", style.mixed("not held"), finding::cause(&rule))
         }
-        Some(rule) => format!("{figures}, {}", rule.cause()),
+        Some(rule) => format!("{figures}, {}", finding::cause(&rule)),
     }
 }
 
@@ -122,7 +86,9 @@ fn figures(title: &str, point: &PointResult) -> String {
     let bytes = point.achieved_bytes_per_s;
     let bytes = bytes.map_or(String::new(), |rate| format!("{}, ", BytesPerSec(rate)));
     let clients = match (point.clients_requested, point.clients_participating) {
-        (Some(asked), Some(stayed)) if stayed < asked => format!("{stayed} of {asked} clients, "),
+        (Some(requested), Some(stayed)) if stayed < requested => {
+            format!("{stayed} of {requested} clients, ")
+        }
         _ => String::new(),
     };
     format!(
@@ -132,15 +98,15 @@ fn figures(title: &str, point: &PointResult) -> String {
     )
 }
 
-/// A time, or a dash where the sample is too small to say.
+/// A time, or a dash if the sample is too small.
 pub(super) fn time(ns: Option<u64>) -> String {
     ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string())
 }
 
-/// A response time without its interval, or a dash where the sample is too small to say.
+/// A response time, with its interval if that is wide, or a dash if the sample is too small.
 pub(super) fn response(point: &PointResult, figure: Figure) -> String {
-    let stated = Stated::response(point, figure);
-    stated.map_or("–".to_owned(), |stated| stated.bare_time_text())
+    let reported = ReportedFigure::response(point, figure);
+    reported.map_or("–".to_owned(), |reported| reported.short_time_text())
 }
 
 #[cfg(test)]
@@ -174,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_point_that_the_suite_does_not_count_is_not_called_invalid() {
-        let above = Rule::ResponseCap { mean_ms: 50.0, cap_ms: 40.0 }.at(3);
+        let above = Rule::ResponseCap { mean_ms: 50.0, cap_ms: 40.0 }.of_point(3);
         let point = PointResult {
             valid: true,
             not_counted: Some(NotCounted::Cap),
@@ -223,13 +189,6 @@ mod tests {
         let cold = Phases { warm_up_ns: Nanos::ZERO, ..phases };
         assert_eq!(opening(cold), "64 clients, 1.50 s");
         assert_eq!(opening(Phases { ops: Some(5), ..cold }), "64 clients, 5 ops in all");
-    }
-
-    #[test]
-    fn loads_have_their_unit() {
-        assert_eq!(LoadUnit::Rate.text(1500.0), "1,500 ops/s");
-        assert_eq!(LoadUnit::Clients.text(1.0), "1 client");
-        assert_eq!(LoadUnit::ThinkTime(974).text(2.5), "2.5 s think time, 974 clients");
     }
 
     #[test]

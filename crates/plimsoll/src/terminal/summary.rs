@@ -1,4 +1,4 @@
-//! The end of a run: all of it into a file or a pipe, what fits on a terminal's screen.
+//! The end of a run: complete for a file or a pipe, cut to the screen of a terminal.
 
 mod distribution;
 mod extent;
@@ -12,19 +12,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use extent::Extent;
-use plimsoll_model::capacity::TryStanding;
+use plimsoll_model::capacity::TryOutcome;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::gate::GateState;
+use plimsoll_model::reported::{ReportedFigure, gate_text};
 use plimsoll_model::result::{RunResult, Verdict};
 use plimsoll_model::sessions::SessionStep;
-use plimsoll_model::stated::{Stated, gate_text};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{Bytes, BytesPerSec, Nanos, grouped};
+use plimsoll_report::sentences::{self, finding, hint};
 
 use super::Style;
 
-/// Verdict, headline, limit, table of points, and where the report is. On a terminal as much as
-/// fits its screen: the report has the rest, so without one nothing is left out.
+/// Verdict, headline, limit, table of points, and the report's path. On a terminal it is cut to the
+/// screen, since the report has the rest. Without a report nothing is left out.
 pub(crate) fn summary(result: &RunResult, report: Option<&Path>, style: Style) -> String {
     match style.screen().filter(|_| report.is_some()) {
         None => text(result, report, style, &Extent::WHOLE),
@@ -47,11 +49,16 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
         push_findings(&mut out, findings, &style.mixed(title), bundle, extent);
     }
     for gate in &result.gates {
-        let sign = if gate.fails { style.bad("✗") } else { style.good("✓") };
+        let sign = gate.state.sign(gate.fails);
+        let sign = match (gate.fails, gate.state) {
+            (true, _) => style.bad(sign),
+            (false, GateState::Unsure) => style.mixed(sign),
+            (false, _) => style.good(sign),
+        };
         let _ = writeln!(out, "{sign} {}", gate_text(gate));
     }
     if let Some(report) = report {
-        let _ = writeln!(out, "{}Report: {}", extent.gap(), report.display());
+        let _ = writeln!(out, "{}Report: {}", extent.separator(), report.display());
     }
     out
 }
@@ -60,7 +67,7 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
     let profile = result.profile.as_deref().unwrap_or_default();
     let word = match (result.verdict.valid, &result.suite) {
         (true, Some(_)) => style.good("valid"),
-        // That the file can be read says nothing of how it was measured.
+        // A readable file does not show how it was measured.
         (true, None) => style.mixed("not judged"),
         (false, _) => style.bad("invalid"),
     };
@@ -72,6 +79,9 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
         targets => format!(" on {}", targets.join(", ")),
     };
     let _ = writeln!(out, "\n{}{targets}, {word}{scaled}", style.bold(suite));
+    if let Some(rule) = result.server_lost() {
+        let _ = writeln!(out, "  {}", extent.headline(&style.bad(&finding::cause(rule))));
+    }
     let summary = &result.summary;
     push_score(out, result, style, extent);
     if !summary.metric.is_empty() {
@@ -80,15 +90,15 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
     push_capacity(out, result, extent);
-    // Said already where the headline is the peak.
-    let said = |peak: &f64| summary.value == Some(*peak) || metric(result) == Metric::Bytes;
-    if let Some(peak) = summary.peak_ops_per_s.filter(|peak| !said(peak)) {
+    // Already printed if the headline is the peak.
+    let is_headline = |peak: &f64| summary.value == Some(*peak) || metric(result) == Metric::Bytes;
+    if let Some(peak) = summary.peak_ops_per_s.filter(|peak| !is_headline(peak)) {
         let bytes =
             summary.peak_bytes_per_s.map_or(String::new(), |b| format!(", {}/s", Bytes(b as u64)));
         let _ = writeln!(out, "  highest rate of any point: {} ops/s{bytes}", grouped(peak));
     }
-    if let Some(origin) = Stated::overall(summary, |overall| overall.origin) {
-        let span = Stated::overall(summary, |overall| overall.span);
+    if let Some(origin) = ReportedFigure::overall(summary, |overall| overall.origin) {
+        let span = ReportedFigure::overall(summary, |overall| overall.span);
         let span = span.map(|span| format!(" by origin, {} by span", span.time_text()));
         let origin = origin.time_text();
         let _ = writeln!(out, "  overall response: {origin}{}", span.unwrap_or_default());
@@ -97,14 +107,15 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
         let _ = writeln!(out, "  {}", extent.headline(&format!("limit: {limit}")));
     }
     for hint in &result.hints {
-        let _ = writeln!(out, "  {}", extent.headline(&format!("hint: {hint}")));
+        let text = hint::text(hint);
+        let _ = writeln!(out, "  {}", extent.headline(&format!("hint: {text}")));
     }
     if let Some(search) = &summary.peak_search {
         let _ = writeln!(out, "  {}", extent.headline(search));
     }
 }
 
-/// Below the headline that it is, where one was searched.
+/// Printed below the headline, if a capacity was searched.
 fn push_capacity(out: &mut String, result: &RunResult, extent: &Extent) {
     let Some(search) = &result.summary.capacity_search else { return };
     if let Some(capacity) = &result.summary.capacity {
@@ -112,13 +123,19 @@ fn push_capacity(out: &mut String, result: &RunResult, extent: &Extent) {
         let think = think.unwrap_or_default();
         if let Some(users) = capacity.users {
             let _ = writeln!(out, "  users: {}{think}", grouped(users.floor()));
+        } else if let Some(client) = sentences::capacity::client(capacity) {
+            let _ = writeln!(out, "  clients: {}{think}", grouped(capacity.value));
+            let _ = writeln!(out, "  {}", extent.headline(&client));
+        }
+        if let Some(load) = capacity.undecided_to {
+            let _ = writeln!(out, "  undecided up to {} {}", grouped(load), capacity.unit);
         }
         let _ = writeln!(out, "  re-runs passed: {} of {}", capacity.passed, capacity.tries);
     }
     if let Some(how) = &search.how {
         let _ = writeln!(out, "  {}", extent.headline(how));
     }
-    let within = search.tries.iter().filter(|attempt| attempt.standing == TryStanding::Within);
+    let within = search.tries.iter().filter(|attempt| attempt.standing == TryOutcome::Within);
     let highest = within.map(|attempt| attempt.load).reduce(f64::max);
     if let Some(load) = highest.filter(|_| is_searched_still(result)) {
         let unit = &result.summary.unit;
@@ -126,15 +143,15 @@ fn push_capacity(out: &mut String, result: &RunResult, extent: &Extent) {
     }
 }
 
-/// The search for a capacity was cut short.
+/// Whether the search for a capacity was cut short.
 fn is_searched_still(result: &RunResult) -> bool {
     result.summary.capacity_search.as_ref().is_some_and(|search| search.how.is_none())
 }
 
-/// Before the peak, where the suite has one.
+/// Printed before the peak, if the suite has a score.
 fn push_score(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
     let Some(note) = &result.summary.score_note else { return };
-    let _ = match Stated::score(&result.summary) {
+    let _ = match ReportedFigure::score(&result.summary) {
         Some(score) => {
             writeln!(out, "  score: {} tps, {note}", style.bold(&score.rate_text()))
         }
@@ -152,15 +169,15 @@ fn value_text(value: f64, result: &RunResult) -> String {
         Bound::Exact => "",
         Bound::AtLeast => "at least ",
     };
-    let stated = Stated::new(value, result.summary.value_interval);
-    let text = format!("{bound}{}", stated.throughput_text(&result.summary.unit));
-    match metric(result) {
-        Metric::Ops | Metric::Logons => text,
-        Metric::Bytes => format!("{text}, {:.1} Mbit/s", BytesPerSec(value).mbit_per_s()),
+    let reported = ReportedFigure::new(value, result.summary.value_interval);
+    let text = format!("{bound}{}", reported.throughput_text(&result.summary.unit));
+    match result.summary.unit == Metric::Bytes.unit() {
+        true => format!("{text}, {:.1} Mbit/s", BytesPerSec(value).mbit_per_s()),
+        false => text,
     }
 }
 
-/// Where else the same rule speaks: ` (and at point 3, 5)`.
+/// Other points with the same rule: ` (and at point 3, 5)`.
 fn elsewhere(first: &Finding, findings: &[Finding]) -> String {
     let others: Vec<String> = findings
         .iter()
@@ -184,9 +201,9 @@ fn push_findings(
     if findings.is_empty() {
         return;
     }
-    let words = |rule: &Rule| match bundle {
-        Some(bundle) => rule.text(&bundle.display().to_string()),
-        None => rule.to_string(),
+    let describe = |rule: &Rule| match bundle {
+        Some(bundle) => finding::text_in(rule, &bundle.display().to_string()),
+        None => finding::text(rule),
     };
     let first_of_rule = |(at, finding): &(usize, &Finding)| {
         !findings[..*at].iter().any(|earlier| earlier.rule.is_same(&finding.rule))
@@ -194,16 +211,16 @@ fn push_findings(
     let rules: Vec<&Finding> =
         findings.iter().enumerate().filter(first_of_rule).map(|(_, finding)| finding).collect();
     let more = rules.len().saturating_sub(extent.findings_max);
-    // Where lines are few, one of its own would be one finding less.
+    // Where lines are few, a separate one would cost a finding.
     let note = match extent.columns {
         Some(_) if more > 0 => format!(" (and {more} more in the report)"),
         _ => String::new(),
     };
-    let _ = writeln!(out, "{}  {title}{note}", extent.gap());
+    let _ = writeln!(out, "{}  {title}{note}", extent.separator());
     for finding in rules.iter().take(extent.findings_max) {
         let point = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        let text = format!("- {point}{}{}", words(&finding.rule), elsewhere(finding, findings));
-        // A command that is cut cannot be given.
+        let text = format!("- {point}{}{}", describe(&finding.rule), elsewhere(finding, findings));
+        // A cut command cannot be run.
         let whole = extent.columns.is_none() || finding.rule.is_resumable();
         let _ = writeln!(out, "  {}", if whole { text } else { extent.finding(&text) });
     }
@@ -212,7 +229,7 @@ fn push_findings(
     }
 }
 
-/// Is this finding shown here?
+/// Whether this finding is shown here.
 fn shows(finding: &Finding) -> bool {
     matches!(finding.rule, Rule::ConnectionsLost { .. })
 }
@@ -221,19 +238,19 @@ fn shows(finding: &Finding) -> bool {
 #[derive(Default)]
 struct Class<'r> {
     ops: u64,
-    /// Of the first point that kept one.
+    /// From the first point that kept one.
     sample: Option<(u32, &'r str)>,
 }
 
-/// The sessions that clients opened and kept, and what opening the first and the last took.
+/// The sessions that clients opened and kept, and how long the first and the last took to open.
 fn push_sessions(out: &mut String, result: &RunResult) {
-    let held = result.points.iter().filter_map(|p| Some((p.position, p.sessions.as_ref()?)));
-    for (position, sessions) in held {
-        let [asked, lost] = [sessions.asked, sessions.lost].map(|n| grouped(f64::from(n)));
-        let [opened, held] = [sessions.opened, sessions.held].map(|n| grouped(n as f64));
+    let sustained = result.points.iter().filter_map(|p| Some((p.position, p.sessions.as_ref()?)));
+    for (position, sessions) in sustained {
+        let [requested, lost] = [sessions.asked, sessions.lost].map(|n| grouped(f64::from(n)));
+        let [opened, sustained] = [sessions.opened, sessions.held].map(|n| grouped(n as f64));
         let _ = writeln!(
             out,
-            "  sessions at point {position}: {asked} asked for, {opened} opened, {held} held at \
+            "  sessions at point {position}: {requested} asked for, {opened} opened, {sustained} held at \
              the end, {lost} clients lost"
         );
         let opening = |step: &SessionStep| {
@@ -247,13 +264,14 @@ fn push_sessions(out: &mut String, result: &RunResult) {
     }
 }
 
-/// What failed, before anything that follows from it: lost connections, and one sample of each class
-/// of errors. Nothing where no op failed, or none is known closer.
+/// Failures, before their consequences: lost connections, and one sample of each class of errors.
+/// Empty if no op failed or no details are known.
 fn push_errors(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
     let warnings = &result.verdict.warnings;
     let connections = warnings.iter().find(|finding| shows(finding)).map(|finding| {
-        let place = finding.point.map_or(String::new(), |number| format!("point {number}: "));
-        format!("- {place}{}{}", finding.rule, elsewhere(finding, warnings))
+        let location = finding.point.map_or(String::new(), |number| format!("point {number}: "));
+        let text = finding::text(&finding.rule);
+        format!("- {location}{text}{}", elsewhere(finding, warnings))
     });
     let classes = classes(result);
     let samples = classes.iter().filter_map(|(name, class)| {
@@ -268,7 +286,7 @@ fn push_errors(out: &mut String, result: &RunResult, style: Style, extent: &Exte
     if lines.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}  {}", extent.gap(), style.mixed("Errors"));
+    let _ = writeln!(out, "{}  {}", extent.separator(), style.mixed("Errors"));
     for line in lines.iter().take(extent.findings_max) {
         let _ = writeln!(out, "  {}", extent.finding(line));
     }

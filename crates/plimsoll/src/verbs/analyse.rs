@@ -1,13 +1,26 @@
 //! `plimsoll analyse`: derive the result of a bundle, or of a curve from elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use plimsoll_model::result::RunResult;
+use plimsoll_run::{derive, text_file};
 
-use crate::cli::AnalyseArgs;
-use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct AnalyseArgs {
+    /// Bundle of a run
+    #[arg(required_unless_present = "curve", conflicts_with = "curve")]
+    pub bundle: Option<PathBuf>,
+    /// Curve from elsewhere; header: load,throughput,response_ms[,…]
+    #[arg(long, value_name = "FILE.csv")]
+    pub curve: Option<PathBuf>,
+    /// Print result.json on standard output
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Analyses and shows; a bundle's derived files are written again.
 pub(crate) fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
@@ -26,11 +39,11 @@ pub(crate) fn perform(args: &AnalyseArgs) -> Result<Exit, Failure> {
         let style = terminal::stdout_style();
         terminal::print(&terminal::summary(&result, report.as_deref(), style));
     }
-    Ok(derive::exit_of(&result))
+    Ok(Exit::from(&result))
 }
 
 fn curve(file: &Path) -> Result<RunResult, Failure> {
-    let text = std::fs::read_to_string(file)
+    let text = text_file::read(file)
         .map_err(|e| Failure::wrong(format!("{}: cannot read it: {e}", file.display())))?;
     plimsoll_analysis::curve::analyse_curve(&text)
         .map_err(|e| Failure::wrong(format!("{}: {e}", file.display())))

@@ -1,32 +1,70 @@
 //! `plimsoll capacity SUITE TARGET --within LIMITS`: the highest load within limits.
 
+use clap::Args;
 use plimsoll_model::bundle::BundleWriter;
-use plimsoll_model::capacity::{CapacityAsked, LoadFigure};
+use plimsoll_model::capacity::{CapacityRequest, LoadFigure, Within};
 use plimsoll_model::suite::{Ladder, LoadSpec};
+use plimsoll_run::coordinator::RunRequest;
 
 use super::run::{refuse_goodput, refuse_streams, request_of, run_and_show, write_junit};
-use super::url_flags::URL_SUITE;
-use crate::cli::{CapacityArgs, Reported, RunArgs};
-use crate::coordinator::RunRequest;
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
+use crate::flags::url::URL_SUITE;
+use crate::flags::values::parse_number;
+use crate::flags::{Reported, RunArgs};
+use crate::interrupts;
 
-/// What an open load of web-url begins as; the search names its loads itself.
+/// Initial rate of an open load of web-url; the search sets its loads itself.
 const ANY_RATE: f64 = 1.0;
+/// More than any server has.
+const USERS_MAX: f64 = 1e9;
+
+// The search sets the loads itself: the flags of a ladder are answered, but hidden.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("points", |arg| arg.hide(true)),
+    mut_arg("peak", |arg| arg.hide(true)),
+    mut_arg("steps", |arg| arg.hide(true)),
+    mut_arg("repeat", |arg| arg.hide(true)),
+    mut_arg("report", |arg| arg.hide(true)),
+    mut_arg("clients", |arg| arg.hide(true)),
+    mut_arg("rate", |arg| arg.hide(true)),
+)]
+pub(crate) struct CapacityArgs {
+    /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
+    /// first_output.p90<500ms,tpot.p90<50ms; figures: mean, p50, p90, p95, p99, p999, max of the
+    /// response, of first_output, first_visible, chunk_gap, tpot; errors, goodput (goodput>0.95);
+    /// the load must always be sustained
+    #[arg(long, required = true, value_name = "LIMITS")]
+    pub within: Within,
+    /// How many users one client represents [default: 1; of methods whose clients are no users,
+    /// none]
+    #[arg(long, value_name = "N", value_parser = parse_users)]
+    pub users_per_client: Option<f64>,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// A number of users, or of users of a client.
+pub(crate) fn parse_users(text: &str) -> Result<f64, String> {
+    match parse_number(text) {
+        Some(value) if value > 0.0 && value <= USERS_MAX => Ok(value),
+        _ => Err("write a number of users above zero, for example 5".to_owned()),
+    }
+}
 
 /// Searches the capacity, and shows it.
 pub(crate) fn perform(args: &CapacityArgs) -> Result<Exit, Failure> {
     refuse_ladder(&args.run)?;
     let request = request(args)?;
     BundleWriter::refuse_occupied(&request.out)?;
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     let end = run_and_show(&request, &signals, args.run.output)?;
     write_junit(&args.run, std::slice::from_ref(&end.result))?;
-    Ok(end.exit)
+    Ok(Exit::from(&end))
 }
 
-/// Flags of a ladder make no sense: the loads are searched.
-fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
+/// Refuses flags of a ladder: the loads are searched.
+pub(crate) fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
     let (ladder, url) = (&run.ladder, &run.url);
     let given = [
         (!ladder.points.is_empty(), "--points"),
@@ -46,16 +84,27 @@ fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
+/// The request that the flags describe.
+pub(crate) fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
     let mut run = args.run.clone();
-    // As users ask of a URL: so many requests a second, unless they name what a user does.
-    if run.suite == URL_SUITE && args.think.is_none() && args.users_per_client.is_none() {
+    let mut think_arg = run.url.think;
+    // A URL's load is open, in requests per second, unless the flags describe a user's behaviour.
+    if run.suite != URL_SUITE {
+        think_arg = run.take_think();
+    } else if think_arg.is_none() && args.users_per_client.is_none() {
+        if run.like.is_some() {
+            return Err(Failure::wrong(format!(
+                "--like: plimsoll capacity sets the load of suite {URL_SUITE} itself; leave --like \
+                 out, or give --think"
+            )));
+        }
         run.url.rate = vec![ANY_RATE];
     }
     let mut request = request_of(&run)?;
-    match (&mut request.suite.load, args.think) {
-        (LoadSpec::Closed { think, .. }, Some(asked)) => {
-            think.mean = asked;
+    match (&mut request.suite.load, think_arg) {
+        (LoadSpec::Closed { think, .. }, Some(requested)) => {
+            think.mean = requested.mean;
+            think.distribution = requested.distribution.unwrap_or(think.distribution);
             request.suite.profiles.get_mut(request.profile).think_scale = 1.0;
         }
         (LoadSpec::Open { .. }, _) if args.users_per_client.is_some() => {
@@ -68,8 +117,8 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         _ => {}
     }
     if let Ladder::Think { clients, .. } = request.suite.ladder {
-        // Of such a ladder the think time is given and the clients are searched.
-        if args.think.is_none() {
+        // With a ladder of think times, the think time is fixed and the clients are searched.
+        if think_arg.is_none() {
             return Err(Failure::wrong(format!(
                 "suite {} has a ladder of think times: write --think, for example --think 25s, to \
                  search how many clients that is",
@@ -83,10 +132,10 @@ fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         refuse_streams(&request.suite, &flag, limit.figure.needs_streams())?;
         refuse_goodput(&request.suite, &flag, limit.figure == LoadFigure::Goodput)?;
     }
-    request.capacity = Some(CapacityAsked {
+    request.capacity = Some(CapacityRequest {
         within: args.within.clone(),
-        think: args.think,
-        users_per_client: args.users_per_client.unwrap_or(1.0),
+        think: think_arg.map(|think| think.mean),
+        users_per_client: args.users_per_client,
     });
     Ok(request)
 }

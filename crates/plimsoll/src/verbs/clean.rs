@@ -2,20 +2,30 @@
 
 use std::path::Path;
 
+use clap::Args;
 use plimsoll_model::target::TargetUrl;
-use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::reach;
 use plimsoll_protocol::net::{Dial as _, SetupError};
+use plimsoll_run::coordinator::setup::setup_shower;
+use plimsoll_run::dial::SystemDial;
+use plimsoll_run::protocols;
 
-use crate::cli::CleanArgs;
-use crate::coordinator::setup::setup_shower;
-use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
-use crate::protocols;
-use crate::signals::Signals;
+use crate::flags::Progress;
+use crate::interrupts;
 use crate::terminal::{self, Live};
 
-/// Removes what carries our marker and nothing else.
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Directory that was prepared, or URL of a file server
+    #[arg(value_name = "DIR|TARGET")]
+    pub place: String,
+    /// How to show progress
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub progress: Progress,
+}
+
+/// Removes files with our marker and nothing else.
 pub(crate) fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
     if args.place.contains("://") {
         return clean_target(args);
@@ -29,8 +39,8 @@ pub(crate) fn perform(args: &CleanArgs) -> Result<Exit, Failure> {
 
 fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
     let url = TargetUrl::parse(&args.place)?;
-    let found = protocols::of_url(&url).and_then(|(one, port)| Some((one.protocol.clean?, port)));
-    let Some((clean, port)) = found else {
+    let cleaner = protocols::of_url(&url).and_then(|(one, port)| Some((one.protocol.clean?, port)));
+    let Some((clean, port)) = cleaner else {
         let cleaned = protocols::all().filter(|one| one.protocol.clean.is_some());
         let schemes = cleaned.flat_map(|one| one.protocol.schemes);
         let schemes: Vec<String> = schemes.map(|(scheme, _)| format!("{scheme}://")).collect();
@@ -40,9 +50,8 @@ fn clean_target(args: &CleanArgs) -> Result<Exit, Failure> {
             schemes.join(", ")
         )));
     };
-    let address = reach::resolve(&url, port)?;
-    let target = ResolvedTarget::at(url, address);
-    let signals = Signals::listen()?;
+    let target = reach::resolve(&url, port)?;
+    let signals = interrupts::listen()?;
     let mut live = Live::new(args.progress);
     let dial = SystemDial::new(signals.clone());
     let done = clean(&target, &dial, &mut setup_shower("clean", &signals, &mut live));

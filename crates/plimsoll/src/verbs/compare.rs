@@ -1,43 +1,96 @@
 //! `plimsoll compare A… --against B…`: groups of runs side by side.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::compare::{GroupInput, Wishes, add_published, compare};
+use clap::Args;
+use plimsoll_analysis::compare::{CompareOptions, GroupInput, RunInput, add_published, compare};
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::comparison::Comparison;
+use plimsoll_model::comparison::{Comparison, RUNS_MIN, RatioGate};
 use plimsoll_report::{comparison_html, comparison_junit, comparison_markdown, comparison_text};
+use serde_json::json;
 
 use super::groups::{self, Named};
 use super::prices::Prices;
-use super::published::{self, Wanted};
-use super::write;
-use crate::cli::{CompareArgs, YesNo};
-use crate::derive::cannot_render;
+use super::{published, write};
 use crate::exit::{Exit, Failure};
+use crate::flags::yes_no;
 use crate::terminal;
 
-/// Compares, shows and writes what was asked for; exit code 1 where a condition fails.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Bundles of runs, or directories that hold several (a group each; DIR stands for DIR-1, DIR-2
+    /// … of run --repeat too). The first is the baseline; with --against all of them are.
+    /// published:NAME draws a published curve beside those of the runs; two published results
+    /// without runs are compared with each other
+    #[arg(value_name = "RUNS", required_unless_present = "label")]
+    pub runs: Vec<String>,
+    /// Runs of the second group
+    #[arg(long, value_name = "RUNS", num_args = 1.., requires = "runs")]
+    pub against: Vec<String>,
+    /// A group with its name, for comparisons of more than two; may be given often
+    #[arg(long, value_name = "NAME=DIR[,DIR…]", value_parser = parse_label)]
+    pub label: Vec<Named>,
+    /// The runs were made in rounds: the first runs of all groups, then the second ones, and so on,
+    /// as plimsoll versus makes them
+    #[arg(long)]
+    pub paired: bool,
+    /// Compare runs of different methods, and invalid ones; every output is marked
+    #[arg(long)]
+    pub force: bool,
+    /// What the systems cost, each by its group's label or by the name of its first directory
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
+    /// HTML file to write
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Markdown file to write
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Print the comparison as JSON on standard output, everything else on standard error
+    #[arg(long)]
+    pub json: bool,
+    /// End with exit code 1 if this holds for the ratio to the first group, for example 'p99 >
+    /// 1.05x', 'peak < 0.97x', 'p99@4000 > 1.1x' (one load point); may be given often
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<RatioGate>,
+    /// Whether a limit within a ratio's interval fails [default: only if the ratio itself breaks
+    /// the limit]
+    #[arg(long, value_name = "yes|no", requires = "fail_if", value_parser = yes_no())]
+    pub fail_if_unsure: Option<bool>,
+    /// Write the conditions as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+/// `NAME=DIR,DIR`.
+fn parse_label(text: &str) -> Result<Named, String> {
+    let parts = text.split_once('=').filter(|(name, dirs)| !name.is_empty() && !dirs.is_empty());
+    let (name, dirs) = parts.ok_or("write NAME=DIR, for example before=runs/a,runs/b")?;
+    let runs = dirs.split(',').filter(|dir| !dir.is_empty()).map(str::to_owned).collect();
+    Ok(Named { label: Some(name.to_owned()), runs })
+}
+
+/// Compares, shows and writes the requested files; exit code 1 if a condition fails.
 pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     let names: Vec<&String> = args.runs.iter().chain(&args.against).collect();
-    // A label names runs.
+    // Labelled groups are always runs.
     if args.label.is_empty()
         && let Some(pair) = published::pair(&names)?
     {
-        refuse_of_published(args)?;
-        let wanted = Wanted { json: args.json, html: args.html.as_deref(), md: args.md.as_deref() };
-        return published::compare(pair, &wanted);
+        return compare_published(args, pair);
     }
     let curves = published::curves(&names)?;
     let prices = Prices::read(args.prices.as_deref())?;
     let groups = groups::read(&named(args)?)?;
     refuse_unjudged(args, groups.len())?;
-    let wishes = Wishes {
+    refuse_few(args, &groups)?;
+    let options = CompareOptions {
         paired: args.paired,
         force: args.force,
         gates: &args.fail_if,
-        unsure_fails: args.fail_if_unsure == YesNo::Yes,
+        unsure_fails: args.fail_if_unsure,
     };
-    let mut comparison = compared(&groups, wishes)?;
+    let mut comparison = compared(&groups, options)?;
     add_published(&mut comparison, curves);
     comparison.prices = prices.map(|prices| prices.compare(&groups)).transpose()?;
     show(&comparison, args.json);
@@ -51,8 +104,24 @@ pub(crate) fn perform(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(if comparison.fails() { Exit::Invalid } else { Exit::Valid })
 }
 
-/// What takes runs is not passed over where published results are compared: a condition that nobody
-/// judged must not look like one that held.
+fn compare_published(args: &CompareArgs, pair: [&str; 2]) -> Result<Exit, Failure> {
+    refuse_of_published(args)?;
+    let comparison = published::compare(pair)?;
+    terminal::print(&match args.json {
+        true => published::json_text(&json!(comparison)),
+        false => plimsoll_report::published_comparison_text(&comparison),
+    });
+    if let Some(file) = &args.html {
+        write(file, &plimsoll_report::published_comparison_html(&comparison)?)?;
+    }
+    if let Some(file) = &args.md {
+        write(file, &plimsoll_report::published_comparison_markdown(&comparison))?;
+    }
+    Ok(Exit::Valid)
+}
+
+/// Refuses flags for runs where published results are compared: an unevaluated condition must not
+/// look as if it held.
 fn refuse_of_published(args: &CompareArgs) -> Result<(), Failure> {
     let given = [
         ("--paired", args.paired),
@@ -69,7 +138,7 @@ fn refuse_of_published(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// A group alone beside published curves has no ratio that a condition could be of.
+/// Refuses conditions on a single group beside published curves: there is no ratio.
 fn refuse_unjudged(args: &CompareArgs, groups: usize) -> Result<(), Failure> {
     match groups < 2 && !args.fail_if.is_empty() {
         true => Err(Failure::wrong(
@@ -80,8 +149,36 @@ fn refuse_unjudged(args: &CompareArgs, groups: usize) -> Result<(), Failure> {
     }
 }
 
-/// The groups that the arguments name: the first, and those it is compared with. Published results
-/// are no groups; beside them one will do.
+/// Refuses conditions with fewer than three runs a side: the ratio's interval could not decide.
+fn refuse_few(args: &CompareArgs, groups: &[GroupInput]) -> Result<(), Failure> {
+    let Some(gate) = args.fail_if.first() else { return Ok(()) };
+    let counts = |run: &&RunInput| run.result.verdict.valid || args.force;
+    let mut few = Vec::new();
+    for group in groups {
+        let usable = group.runs.iter().filter(counts).count();
+        let Some(run) = group.runs.first().filter(|_| usable < RUNS_MIN) else { continue };
+        let suite = run.result.suite.as_ref().map_or("SUITE", |suite| &suite.name);
+        few.push(format!(
+            "{} has {usable}: plimsoll run {suite} {} --like {dir} --repeat {} --out {dir}-more",
+            group.label,
+            run.result.targets.join(" "),
+            RUNS_MIN - usable,
+            dir = run.bundle,
+        ));
+    }
+    match few.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::wrong(format!(
+            "--fail-if '{gate}': a condition on a ratio needs {RUNS_MIN} valid runs a side. Make \
+             those that are missing:\n  {}\nand name them beside the others: plimsoll compare DIR \
+             DIR-more --against …",
+            few.join("\n  ")
+        ))),
+    }
+}
+
+/// The groups that the arguments name, the first being the baseline. Published results are no
+/// groups; with them one group is enough.
 fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
     let is_run = |name: &&String| published::name_of(name).is_none();
     let of_runs = |names: &[String]| names.iter().filter(is_run).cloned().collect::<Vec<String>>();
@@ -93,12 +190,7 @@ fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
         false => vec![unnamed(&runs), unnamed(&against)],
     };
     named.retain(|group| !group.runs.is_empty());
-    named.extend(
-        args.label.iter().map(|labelled| Named {
-            label: Some(labelled.name.clone()),
-            runs: labelled.runs.clone(),
-        }),
-    );
+    named.extend_from_slice(&args.label);
     match named.len() {
         1 if alone_will_do => Ok(named),
         0 | 1 => Err(Failure::wrong(
@@ -109,9 +201,12 @@ fn named(args: &CompareArgs) -> Result<Vec<Named>, Failure> {
     }
 }
 
-/// Compares groups; what must not be compared is the user's mistake.
-pub(crate) fn compared(groups: &[GroupInput], wishes: Wishes<'_>) -> Result<Comparison, Failure> {
-    compare(groups, wishes).map_err(|error| Failure::wrong(error.to_string()))
+/// Compares groups. Refused comparisons are the user's mistake.
+pub(crate) fn compared(
+    groups: &[GroupInput],
+    options: CompareOptions<'_>,
+) -> Result<Comparison, Failure> {
+    compare(groups, options).map_err(|error| Failure::wrong(error.to_string()))
 }
 
 pub(crate) fn show(comparison: &Comparison, json: bool) {
@@ -124,19 +219,19 @@ pub(crate) fn show(comparison: &Comparison, json: bool) {
     }
 }
 
-/// The comparison as text: the same comparison gives the same bytes.
+/// The comparison as JSON: the same comparison gives the same bytes.
 pub(crate) fn json_text(comparison: &Comparison) -> String {
     let text = serde_json::to_string_pretty(comparison);
     text.expect("numbers and text become JSON") + "\n"
 }
 
 pub(crate) fn page(comparison: &Comparison) -> Result<String, Failure> {
-    comparison_html(comparison).map_err(|e| cannot_render(&e))
+    Ok(comparison_html(comparison)?)
 }
 
-/// Writes the file of `--junit`, where it was asked for.
+/// Writes the file of `--junit`, if requested.
 pub(crate) fn write_junit(file: Option<&Path>, comparison: &Comparison) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    let text = comparison_junit(comparison).map_err(|e| cannot_render(&e))?;
+    let text = comparison_junit(comparison)?;
     Ok(write_durably(file, text.as_bytes())?)
 }

@@ -1,30 +1,39 @@
 //! `plimsoll demo`: a short tour on the built-in servers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use plimsoll_model::bundle::write_durably;
-use plimsoll_model::event::{Asked, ServerLimits};
+use plimsoll_model::event::{RunOptions, ServerLimits};
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Ladder, LoadSpec, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::Nanos;
+use plimsoll_run::coordinator::{RunRequest, cores_of_program, run};
 
-use crate::cli::DemoArgs;
-use crate::coordinator::{RunRequest, cores_of_program, run};
-use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
+use crate::flags::Output;
+use crate::interrupts;
 use crate::suite_source;
 use crate::terminal::{self, Live};
 use crate::verbs::run::{default_out, show_end};
 
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where the bundles go [default: runs/demo-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// A suite of the tour.
 struct Stop {
     suite: &'static str,
-    /// The work that its server does besides on one core: it ends each load line well below what
-    /// the generator can send. Of a language model, the time of a step.
+    /// Additional work of its server on one core: it ends each load line well below what the
+    /// generator can send. Of a language model, the time of a step.
     work: Nanos,
-    /// What is set otherwise, so that it takes no longer than the others.
+    /// Changed settings, so that it takes no longer than the others.
     changes: &'static [&'static str],
 }
 
@@ -33,7 +42,7 @@ const TOUR: [Stop; 5] = [
     Stop { suite: "nfs-v3", work: Nanos::from_micros(200), changes: &[] },
     Stop { suite: "disk-mix", work: Nanos::from_micros(50), changes: &[] },
     Stop { suite: "transactions", work: Nanos::from_micros(50), changes: &[] },
-    // By its law it has its knee at eight clients.
+    // By its law the knee is at eight clients.
     Stop {
         suite: "llm-chat",
         work: Nanos::from_millis(4),
@@ -49,10 +58,10 @@ const STEPS: u32 = 10;
 /// The page with all of them.
 const OVERVIEW_FILE: &str = "index.html";
 
-/// Runs each suite on its built-in server, tells each in a line, and shows where the page is.
+/// Runs each suite on its built-in server, prints a line for each, and shows the page's path.
 pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
     let out = args.out.clone().unwrap_or_else(|| default_out("demo"));
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     terminal::note(
         "Five servers of our own on one core each: four spend 50 to 200 us on a request, and the \
          last writes text in steps of 4 ms. Where does each end?",
@@ -63,14 +72,14 @@ pub(crate) fn perform(args: &DemoArgs) -> Result<Exit, Failure> {
         let mut live = Live::new(args.output.progress).passing_only();
         let end = run(&request(stop, &out)?, &signals, &mut live)?;
         drop(live);
-        worst = worst.max(end.exit);
-        if args.output.json || end.exit == Exit::Interrupted {
+        worst = worst.max(Exit::from(&end));
+        if args.output.json || end.is_interrupted {
             show_end(&end, args.output);
         } else {
             terminal::print(&terminal::story(&end.result, terminal::stdout_style()));
         }
         results.push((stop.suite.to_owned(), end.result));
-        if end.exit == Exit::Interrupted {
+        if end.is_interrupted {
             break;
         }
     }
@@ -84,8 +93,8 @@ fn request(stop: &Stop, out: &Path) -> Result<RunRequest, Failure> {
     let changes: Vec<Override> = stop.changes.iter().map(change).collect();
     let mut suite = suite_source::find(stop.suite, &changes[..])?;
     if matches!(suite.load, LoadSpec::Open { .. }) {
-        // A core that spends all its time on that work does so many ops a second, and has other
-        // work too: the last load point is just too much.
+        // The rate of a core that only did this work. It has other work too, so the last load point
+        // is just too high.
         suite.ladder = Ladder::Peak { peak: 1.0 / work.as_secs_f64(), steps: STEPS };
     }
     let cores = (cores_of_program()?.len() > 1).then_some(1);
@@ -93,7 +102,7 @@ fn request(stop: &Stop, out: &Path) -> Result<RunRequest, Failure> {
     Ok(RunRequest {
         targets: vec![TargetSpec::Builtin],
         out: out.join(stop.suite),
-        asked: Asked { server_limits: Some(limits), ..Asked::default() },
+        options: RunOptions { server_limits: Some(limits), ..RunOptions::default() },
         ..RunRequest::plain(suite, ProfileName::Demo)
     })
 }
@@ -101,7 +110,7 @@ fn request(stop: &Stop, out: &Path) -> Result<RunRequest, Failure> {
 fn write_overview(out: &Path, results: &[(String, RunResult)]) -> Result<(), Failure> {
     let runs: Vec<_> = results.iter().map(|(name, result)| (name.clone(), result)).collect();
     let page = out.join(OVERVIEW_FILE);
-    let text = derive::overview("Five servers, five load lines", &runs)?;
+    let text = plimsoll_report::overview_html("Five servers, five load lines", &runs)?;
     write_durably(&page, text.as_bytes())?;
     terminal::note(&format!("Open {}", page.display()));
     Ok(())

@@ -1,14 +1,36 @@
 //! `plimsoll generate`: manual pages and completions, made from the flags.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _, Subcommand};
 use clap_mangen::Man;
 
-use crate::cli::{Cli, GenerateArgs, Generated};
+use super::Cli;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use crate::verbs::suites;
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(subcommand)]
+    pub what: Generated,
+    /// Write files into this directory; of manual pages one for each verb
+    #[arg(long, value_name = "DIR", global = true)]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Generated {
+    /// The manual page, for man
+    Man,
+    /// Completions, to be sourced by the shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// JSON Schema of suite files, as `plimsoll suites schema` prints it
+    Schema,
+}
 
 /// Prints it, or writes its files.
 pub(crate) fn perform(args: &GenerateArgs) -> Result<Exit, Failure> {
@@ -48,8 +70,9 @@ fn add_pages(command: &Command, name: &str, pages: &mut Vec<File>) -> Result<(),
 fn page(command: &Command, name: String) -> Result<File, Failure> {
     let file = format!("{name}.1");
     let mut bytes = Vec::new();
-    let man = Man::new(command.clone().display_name(name)).manual("Plimsoll");
-    man.render(&mut bytes)
+    Man::new(command.clone().display_name(name))
+        .manual("Plimsoll")
+        .render(&mut bytes)
         .map_err(|e| Failure::unusable(format!("{file}: cannot be made: {e}")))?;
     Ok((file, bytes))
 }

@@ -1,23 +1,24 @@
-//! From what a user names to groups of runs.
+//! Reads the groups of runs that a user names.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::compare::{GroupInput, RunInput};
 use plimsoll_model::bundle::{BundleReader, JOURNAL_FILE, SUITE_FILE};
 use plimsoll_model::result::RunResult;
+use plimsoll_run::derive;
 
-use crate::derive;
 use crate::exit::Failure;
 
-/// A group as it was named.
-pub(super) struct Named {
+/// A group as the user named it.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
     pub label: Option<String>,
     /// Bundles, directories of them, or the stem of repeats.
     pub runs: Vec<String>,
 }
 
-/// The groups, each run analysed. Those without a label are called after their targets where these
-/// tell them apart, else after their directories.
+/// Reads and analyses the groups. Those without a label are named after their targets if these
+/// differ, else after their directories.
 pub(super) fn read(named: &[Named]) -> Result<Vec<GroupInput>, Failure> {
     let mut groups = Vec::new();
     for group in named {
@@ -27,7 +28,8 @@ pub(super) fn read(named: &[Named]) -> Result<Vec<GroupInput>, Failure> {
                 runs.push(run_of(&bundle)?);
             }
         }
-        groups.push(GroupInput { label: group.label.clone().unwrap_or_default(), runs });
+        let (label, is_named) = (group.label.clone().unwrap_or_default(), group.label.is_some());
+        groups.push(GroupInput { label, is_named, runs });
     }
     label(&mut groups, named);
     Ok(groups)
@@ -38,7 +40,7 @@ pub(crate) fn run_of(bundle: &Path) -> Result<RunInput, Failure> {
     input(bundle, derive::result_of(bundle)?)
 }
 
-/// A run whose result is known, and its suite.
+/// A run with an existing result, and its suite.
 pub(crate) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failure> {
     let suite = BundleReader::open(bundle)?;
     let suite = suite.suite_text().parse().map_err(|e: toml::de::Error| {
@@ -47,37 +49,37 @@ pub(crate) fn input(bundle: &Path, result: RunResult) -> Result<RunInput, Failur
     Ok(RunInput { bundle: bundle.display().to_string(), result, suite })
 }
 
-/// The bundle, those in the directory, or those that `run --repeat` made of that name.
-pub(crate) fn bundles(place: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if is_bundle(place) {
-        return Ok(vec![place.to_owned()]);
+/// The bundle itself, those in the directory, or those that `run --repeat` made with that name.
+pub(crate) fn bundles(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if is_bundle(path) {
+        return Ok(vec![path.to_owned()]);
     }
-    let within = if place.is_dir() { in_directory(place, |_| true)? } else { repeats_of(place)? };
+    let within = if path.is_dir() { in_directory(path, |_| true)? } else { repeats_of(path)? };
     match within.is_empty() {
         false => Ok(within),
         true => Err(Failure::wrong(format!(
             "{}: neither the bundle of a run nor a directory that holds some; runs are made with \
              plimsoll run SUITE TARGET --out DIR",
-            place.display()
+            path.display()
         ))),
     }
 }
 
-/// A run is there that came to its end.
-pub(crate) fn is_finished(place: &Path) -> bool {
-    BundleReader::open(place).is_ok_and(|bundle| bundle.journal().is_finished())
+/// Whether there is a finished run.
+pub(crate) fn is_finished(path: &Path) -> bool {
+    BundleReader::open(path).is_ok_and(|bundle| bundle.journal().is_finished())
 }
 
-fn is_bundle(place: &Path) -> bool {
-    place.join(JOURNAL_FILE).is_file()
+fn is_bundle(path: &Path) -> bool {
+    path.join(JOURNAL_FILE).is_file()
 }
 
 /// `DIR-1`, `DIR-2` …
-fn repeats_of(place: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let Some(stem) = place.file_name().map(|name| format!("{}-", name.to_string_lossy())) else {
+fn repeats_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let Some(stem) = path.file_name().map(|name| format!("{}-", name.to_string_lossy())) else {
         return Ok(Vec::new());
     };
-    let parent = match place.parent() {
+    let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
@@ -89,21 +91,21 @@ fn repeats_of(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     in_directory(parent, is_repeat)
 }
 
-/// Bundles directly below, by their names with numbers in order of their size.
-fn in_directory(dir: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
+/// Bundles directly below, sorted by name, with numbers by their size.
+fn in_directory(dir: &Path, is_included: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |e: std::io::Error| {
         Failure::unusable(format!("{}: cannot read the directory: {e}", dir.display()))
     };
-    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    let mut entries: Vec<(String, PathBuf)> = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if wanted(&name) && is_bundle(&path) {
-            found.push((name, path));
+        if is_included(&name) && is_bundle(&path) {
+            entries.push((name, path));
         }
     }
-    found.sort_by_key(|(name, _)| natural(name));
-    Ok(found.into_iter().map(|(_, path)| path).collect())
+    entries.sort_by_key(|(name, _)| natural(name));
+    Ok(entries.into_iter().map(|(_, path)| path).collect())
 }
 
 /// `run-10` comes after `run-9`.
@@ -115,7 +117,7 @@ fn natural(name: &str) -> (String, u64, String) {
 
 fn label(groups: &mut [GroupInput], named: &[Named]) {
     let of_targets: Vec<Option<String>> = groups.iter().map(one_target).collect();
-    let told_apart = of_targets.iter().all(Option::is_some) && all_differ(&of_targets);
+    let targets_differ = of_targets.iter().all(Option::is_some) && all_differ(&of_targets);
     let short = |named: &Named| {
         let first = named.runs.first().map(Path::new)?;
         first.file_name().map(|name| name.to_string_lossy().into_owned())
@@ -127,14 +129,14 @@ fn label(groups: &mut [GroupInput], named: &[Named]) {
             continue;
         }
         let whole = || named[index].runs.first().cloned();
-        let name = match (told_apart, names_differ) {
+        let name = match (targets_differ, names_differ) {
             (true, _) => of_targets[index].clone(),
             (false, true) => of_names[index].clone(),
             (false, false) => whole(),
         };
         group.label = name.unwrap_or_default();
     }
-    // The same runs twice: nothing tells them apart but their place.
+    // Groups of the same runs differ only by their number.
     for index in 1..groups.len() {
         if groups[..index].iter().any(|other| other.label == groups[index].label) {
             groups[index].label = format!("{} ({})", groups[index].label, index + 1);
@@ -142,7 +144,7 @@ fn label(groups: &mut [GroupInput], named: &[Named]) {
     }
 }
 
-/// The targets that all runs of a group have.
+/// The targets, if all runs of a group have the same.
 fn one_target(group: &GroupInput) -> Option<String> {
     let mut targets = group.runs.iter().map(|run| run.result.targets.join(", "));
     let first = targets.next()?;
@@ -166,20 +168,20 @@ mod tests {
 
     #[test]
     fn a_directory_of_bundles_and_the_stem_of_repeats_are_groups() {
-        let place = tempfile::tempdir().unwrap();
+        let temp_dir = tempfile::tempdir().unwrap();
         for name in ["r-2", "r-10", "r-1", "r-x"] {
-            std::fs::create_dir(place.path().join(name)).unwrap();
-            std::fs::write(place.path().join(name).join(JOURNAL_FILE), "").unwrap();
+            std::fs::create_dir(temp_dir.path().join(name)).unwrap();
+            std::fs::write(temp_dir.path().join(name).join(JOURNAL_FILE), "").unwrap();
         }
-        std::fs::create_dir(place.path().join("empty")).unwrap();
+        std::fs::create_dir(temp_dir.path().join("empty")).unwrap();
         let names = |at: &Path| -> Vec<String> {
-            let found = bundles(at).unwrap();
-            found.iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect()
+            let paths = bundles(at).unwrap();
+            paths.iter().map(|p| p.file_name().unwrap().to_string_lossy().into_owned()).collect()
         };
-        assert_eq!(names(place.path()), ["r-1", "r-2", "r-10", "r-x"]);
-        assert_eq!(names(&place.path().join("r")), ["r-1", "r-2", "r-10"]);
-        assert_eq!(names(&place.path().join("r-2")), ["r-2"]);
-        assert!(bundles(&place.path().join("empty")).is_err());
-        assert!(bundles(&place.path().join("no/where")).is_err());
+        assert_eq!(names(temp_dir.path()), ["r-1", "r-2", "r-10", "r-x"]);
+        assert_eq!(names(&temp_dir.path().join("r")), ["r-1", "r-2", "r-10"]);
+        assert_eq!(names(&temp_dir.path().join("r-2")), ["r-2"]);
+        assert!(bundles(&temp_dir.path().join("empty")).is_err());
+        assert!(bundles(&temp_dir.path().join("no/where")).is_err());
     }
 }

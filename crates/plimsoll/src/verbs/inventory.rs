@@ -1,25 +1,32 @@
-//! `plimsoll inventory`: what the disclosure says of this host.
+//! `plimsoll inventory`: what the disclosure contains about this host.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use clap::Args;
 use plimsoll_model::disclosure::{Disk, Host, KernelSetting, Network, Setting};
 use plimsoll_model::inventory::Inventory;
 use plimsoll_model::units::Bytes;
 use plimsoll_monitor::Root;
+use plimsoll_run::host_inventory;
 
-use crate::cli::InventoryArgs;
 use crate::exit::{Exit, Failure};
-use crate::host_inventory;
 use crate::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct InventoryArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub(crate) fn perform(args: &InventoryArgs) -> Result<Exit, Failure> {
     let mounted: Vec<(String, PathBuf)> = plimsoll_monitor::mounted(&Root::default())
         .into_iter()
-        .map(|place| (format!("mounted on {}", place.display()), place))
+        .map(|mount_point| (format!("mounted on {}", mount_point.display()), mount_point))
         .collect();
     let paths: Vec<_> =
-        mounted.iter().map(|(role, place)| (role.as_str(), place.as_path())).collect();
+        mounted.iter().map(|(role, mount_point)| (role.as_str(), mount_point.as_path())).collect();
     let inventory = host_inventory::of_this_host(&paths);
     if args.json {
         let text = serde_json::to_string_pretty(&inventory).expect("an inventory is plain JSON");
@@ -107,14 +114,14 @@ fn with_details(first: String, details: &[Setting]) -> String {
     std::iter::once(first).chain(details).collect::<Vec<_>>().join(", ")
 }
 
-/// What differs with its default and its meaning, then what cannot be judged.
+/// Settings that differ, with their defaults and meanings, then those without a fixed default.
 fn push_kernel(out: &mut String, host: &Host) {
-    let judged = host.kernel_settings_judged.unwrap_or(0);
+    let evaluated = host.kernel_settings_judged.unwrap_or(0);
     let (changed, open): (Vec<_>, Vec<_>) =
         host.kernel_settings.iter().partition(|setting| setting.default.is_some());
     let _ = writeln!(
         out,
-        "\nkernel settings: {} of {judged} differ from the kernel's defaults",
+        "\nkernel settings: {} of {evaluated} differ from the kernel's defaults",
         changed.len()
     );
     for setting in changed {

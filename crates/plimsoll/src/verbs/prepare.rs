@@ -1,27 +1,55 @@
-//! `plimsoll prepare SUITE DIR|TARGET`: the file set, on disk for a server that serves files from
-//! there, or through a file server.
+//! `plimsoll prepare SUITE DIR|TARGET`: writes the file set, on disk for a server that serves files
+//! from there, or through a file server.
 
 use std::path::Path;
 
+use clap::Args;
 use plimsoll_model::assignment::Load;
-use plimsoll_model::suite::{Arrivals, Gaps, LoadSpec, Peak, Profile, ProfileName, Suite};
+use plimsoll_model::suite::{
+    Arrivals, InterArrival, LoadSpec, Override, Peak, Profile, ProfileName, Suite,
+};
 use plimsoll_model::target::TargetUrl;
 use plimsoll_model::units::OpsPerSec;
 use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::{Registration, reach};
 use plimsoll_protocol::net::{Dial as _, SetupError};
-use plimsoll_protocol::{PlanRequest, ResolvedTarget, Work};
+use plimsoll_protocol::{PlanRequest, Work};
+use plimsoll_run::coordinator::ladder;
+use plimsoll_run::coordinator::setup::setup_shower;
+use plimsoll_run::dial::SystemDial;
+use plimsoll_run::protocols;
 
-use crate::cli::PrepareArgs;
-use crate::coordinator::ladder;
-use crate::coordinator::setup::setup_shower;
-use crate::dial::SystemDial;
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
+use crate::flags::Progress;
+use crate::flags::values::{parse_override, parse_peak};
+use crate::interrupts;
+use crate::suite_source;
 use crate::terminal::{self, Live};
-use crate::{protocols, suite_source};
 
-/// Writes what is missing of the unscaled file set.
+#[derive(Debug, Args)]
+pub(crate) struct PrepareArgs {
+    /// Name of a shipped suite, or path of a suite file
+    pub suite: String,
+    /// Directory your web server serves, or URL of a file server, for example nfs://host/export
+    /// or smb://user@host/share
+    #[arg(value_name = "DIR|TARGET")]
+    pub place: String,
+    /// Highest load you will request, in ops/s, or clients for closed suites; the size of the file
+    /// set follows from it
+    #[arg(long, value_name = "N", value_parser = parse_peak)]
+    pub peak: Peak,
+    /// Seed of the contents, for a directory [default: the suite's]; a run takes it from the marker
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Set a value of the suite
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_override)]
+    pub set: Vec<Override>,
+    /// How to show progress
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub progress: Progress,
+}
+
+/// Writes the missing files of the unscaled file set.
 pub(crate) fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
     let Peak::At(peak) = args.peak else {
         return Err(Failure::wrong(
@@ -29,7 +57,7 @@ pub(crate) fn perform(args: &PrepareArgs) -> Result<Exit, Failure> {
         ));
     };
     let suite = suite_source::find(&args.suite, &args.set)?;
-    let registration = protocols::of(&suite)?;
+    let registration = protocols::of_suite(&suite)?;
     match args.place.contains("://") {
         true => through_server(args, &suite, registration, peak),
         false => into_directory(args, &suite, registration, peak),
@@ -55,7 +83,7 @@ fn into_directory(
     if let Some(seed) = args.seed {
         set.seed = seed;
     }
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     let mut live = Live::new(args.progress);
     let no_directory = || Failure::wrong(format!("suite {} needs no directory", suite.name));
     let directory = registration.directory.ok_or_else(no_directory)?;
@@ -98,14 +126,13 @@ fn through_server(
              workload.file_set_seed=N, here and for the run",
         ));
     }
-    let address = reach::resolve(&url, port)?;
+    let targets = [reach::resolve(&url, port)?];
     // Without the password.
-    let place = url.to_string();
-    let targets = [ResolvedTarget::at(url, address)];
+    let shown_url = url.to_string();
     let profile = suite.profiles.get(ProfileName::Full);
     let (load, unit) = load_of(suite, profile, peak);
     let is_open = matches!(load, Load::Open { .. });
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     let dial = SystemDial::new(signals.clone());
     let plan = (protocol.plan)(&PlanRequest {
         highest_ops_per_s: is_open.then_some(peak),
@@ -128,32 +155,32 @@ fn through_server(
     terminal::note_nonconformities(&dial.nonconformities().take());
     if let Err(SetupError::Stopped) = ended {
         return Err(Failure::interrupted(format!(
-            "{place}: stopped; what is written stays and is used again: prepare once more, or \
-             plimsoll clean '{place}'"
+            "{shown_url}: stopped; what is written stays and is used again: prepare once more, or \
+             plimsoll clean '{shown_url}'"
         )));
     }
     ended?;
     let written = written.unwrap_or_default();
     let run = match is_open {
-        true => format!("plimsoll run {} '{place}' --peak {peak}", args.suite),
-        false => format!("plimsoll run {} '{place}'", args.suite),
+        true => format!("plimsoll run {} '{shown_url}' --peak {peak}", args.suite),
+        false => format!("plimsoll run {} '{shown_url}'", args.suite),
     };
     terminal::print(&format!(
-        "{place}: the file set for {peak} {unit} is complete; {written} written.\nNow: {run}"
+        "{shown_url}: the file set for {peak} {unit} is complete; {written} written.\nNow: {run}"
     ));
     Ok(Exit::Valid)
 }
 
-/// A load that asks for the file set of `peak`, and its unit.
+/// A load that needs the file set of `peak`, and its unit.
 fn load_of(suite: &Suite, profile: &Profile, peak: f64) -> (Load, &'static str) {
     match &suite.load {
         LoadSpec::Closed { .. } => (ladder::load_at(suite, profile, peak), "clients"),
         LoadSpec::Open { .. } => {
             let load = Load::Open {
-                // The flag's reader lets only positive numbers through.
+                // The flag's parser accepts only positive numbers.
                 rate_ops_per_s: OpsPerSec::new(peak).unwrap_or_default(),
                 arrivals: Arrivals::PerClient,
-                gaps: Gaps::Exponential,
+                gaps: InterArrival::Exponential,
                 clients: 1,
                 backlog_ops_max: 1,
             };

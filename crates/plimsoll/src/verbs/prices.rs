@@ -1,4 +1,4 @@
-//! `--prices FILE` of `report` and `compare`: what systems cost beside what they carry.
+//! `--prices FILE` of `report` and `compare`: the price of systems with the load they carry.
 
 use std::path::Path;
 
@@ -8,39 +8,40 @@ use plimsoll_analysis::price::{Performance, PriceError, compare_priced, priced, 
 use plimsoll_model::board::BoardPrice;
 use plimsoll_model::prices::{PriceComparison, PriceList, PricedSystem, SystemPrices};
 use plimsoll_model::result::RunResult;
+use plimsoll_run::text_file;
 
 use crate::exit::Failure;
 
-/// A price file that was read, and its name for messages.
+/// A price file, and its name for messages.
 pub(crate) struct Prices<'p> {
     file: &'p Path,
     list: PriceList,
 }
 
 impl<'p> Prices<'p> {
-    /// Reads a price file; nothing where none was named.
+    /// Reads a price file; `None` if none was named.
     pub(crate) fn read(file: Option<&'p Path>) -> Result<Option<Self>, Failure> {
         let Some(file) = file else { return Ok(None) };
-        let text = std::fs::read_to_string(file).map_err(|e| {
+        let text = text_file::read(file).map_err(|e| {
             Failure::wrong(format!("{}: cannot read the price file: {e}", file.display()))
         })?;
         let list = PriceList::parse(&file.display().to_string(), &text)?;
         Ok(Some(Self { file, list }))
     }
 
-    /// The price of the run in a bundle: of the system that has its directory's name, or of the
-    /// only one.
+    /// The price of the run in a bundle: of the system named like its directory, or of the only
+    /// one.
     pub(crate) fn of_run(&self, bundle: &Path, run: &RunResult) -> Result<PricedSystem, Failure> {
-        Ok(priced(&self.list, self.system_of(bundle)?, &Performance::of(run)))
+        Ok(priced(&self.list, self.system_of(bundle)?, &Performance::from_run(run)))
     }
 
-    /// The system that has the name of a bundle's directory, or the only one.
+    /// The system named like a bundle's directory, or the only one.
     pub(crate) fn system_of(&self, bundle: &Path) -> Result<&SystemPrices, Failure> {
         system_of(&self.list, &label_of(bundle)).map_err(|e| self.failure(&e))
     }
 
-    /// Groups of runs side by side, each by its label, or by the name of its first bundle's
-    /// directory where no system is called like the label.
+    /// Groups of runs with their prices. A group's system has its label as its name, or else the
+    /// name of its first bundle's directory.
     pub(crate) fn compare(&self, groups: &[GroupInput]) -> Result<PriceComparison, Failure> {
         let named = |group: &GroupInput| match (self.list.system(&group.label), &*group.runs) {
             (None, [first, ..]) => label_of(Path::new(&first.bundle)),
@@ -54,8 +55,8 @@ impl<'p> Prices<'p> {
         compare_priced(&self.list, &groups).map_err(|e| self.failure(&e))
     }
 
-    /// The system of a run in a table of results: it is called like the run's directory, like that
-    /// without the number of a repeat, like the directory above, or like the target; or it is the
+    /// The system of a run in a table of results. Its name is that of the run's directory, the same
+    /// without the number of a repeat, that of the directory above, or the target; or it is the
     /// only one.
     pub(crate) fn system_on_board(&self, bundle: &Path, run: &RunResult) -> Option<&SystemPrices> {
         let own = label_of(bundle);
@@ -67,12 +68,12 @@ impl<'p> Prices<'p> {
         system_among(&self.list, &labels)
     }
 
-    /// What a unit of the run's peak costs.
+    /// The price of a unit of the run's peak.
     pub(crate) fn of_line(&self, bundle: &Path, run: &RunResult) -> Option<BoardPrice> {
         price_of(&self.list, self.system_on_board(bundle, run)?, run)
     }
 
-    /// No run is of a system that the file prices.
+    /// Reports that the file prices no run's system.
     pub(crate) fn nothing_priced(&self) -> Failure {
         let names: Vec<&str> = self.list.names().collect();
         Failure::wrong(format!(

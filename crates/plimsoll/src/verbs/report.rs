@@ -2,22 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::compare::Wishes;
+use clap::Args;
+use plimsoll_analysis::compare::CompareOptions;
 use plimsoll_model::bundle::{Manifest, REPORT_FILE, write_durably};
 use plimsoll_model::result::RunResult;
+use plimsoll_report::html_with_supplements;
+use plimsoll_run::derive;
 
 use super::compare::{compared, page};
 use super::groups::{self, Named};
 use super::prices::Prices;
-use crate::cli::ReportArgs;
-use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
 /// The page of several runs.
 const COMPARISON_FILE: &str = "comparison.html";
 
-/// Renders what is asked for; without a wish, the page beside the bundle.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Bundles of runs; several are compared with the first
+    #[arg(required = true, value_name = "BUNDLE")]
+    pub bundles: Vec<PathBuf>,
+    /// HTML file to write [default without any output flag: BUNDLE/report.html, of several bundles
+    /// comparison.html beside the first]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Markdown file to write
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Directory to write CSV files into
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Directory to write the charts into, each as an SVG file
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// What the systems cost: price per unit of peak and capacity, in the files of --html and --md
+    #[arg(long, value_name = "FILE.toml")]
+    pub prices: Option<PathBuf>,
+}
+
+/// Renders the requested files; without a request, the page in the bundle.
 pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
     if args.prices.is_some() && args.html.is_none() && args.md.is_none() {
         return Err(Failure::wrong(
@@ -25,11 +49,11 @@ pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
              bundle, so its own report.html stays without",
         ));
     }
-    let asked = [&args.html, &args.md, &args.csv, &args.svg];
-    let nothing_asked = asked.iter().all(|place| place.is_none());
+    let outputs = [&args.html, &args.md, &args.csv, &args.svg];
+    let no_outputs = outputs.iter().all(|output| output.is_none());
     let results = match args.bundles.as_slice() {
-        [bundle] => report_of(bundle, args, nothing_asked)?,
-        bundles => comparison_of(bundles, args, nothing_asked)?,
+        [bundle] => report_of(bundle, args, no_outputs)?,
+        bundles => comparison_of(bundles, args, no_outputs)?,
     };
     if let Some(dir) = &args.csv {
         write_files(dir, &results, plimsoll_report::csv)?;
@@ -43,47 +67,49 @@ pub(crate) fn perform(args: &ReportArgs) -> Result<Exit, Failure> {
 fn report_of(
     bundle: &Path,
     args: &ReportArgs,
-    nothing_asked: bool,
+    no_outputs: bool,
 ) -> Result<Vec<RunResult>, Failure> {
     let result = derive::result_of(bundle)?;
     let prices = Prices::read(args.prices.as_deref())?;
     let price = prices.map(|prices| prices.of_run(bundle, &result)).transpose()?;
-    let beside = derive::beside(&result, price)?;
-    if nothing_asked {
-        write(&bundle.join(REPORT_FILE), &derive::report_page(&result, &beside)?)?;
+    let supplements = derive::supplements(&result, price)?;
+    if no_outputs {
+        write(&bundle.join(REPORT_FILE), &html_with_supplements(&result, &supplements)?)?;
         Manifest::refresh_derived(bundle, &[REPORT_FILE])?;
     }
     if let Some(file) = &args.html {
-        write(file, &derive::report_page(&result, &beside)?)?;
+        write(file, &html_with_supplements(&result, &supplements)?)?;
     }
     if let Some(file) = &args.md {
         let text = match &args.svg {
-            Some(dir) => {
-                plimsoll_report::markdown_with_charts(&result, &beside, &seen_from(file, dir))
-            }
-            None => plimsoll_report::markdown_beside(&result, &beside),
+            Some(dir) => plimsoll_report::markdown_with_charts(
+                &result,
+                &supplements,
+                &relative_to_page(file, dir),
+            ),
+            None => plimsoll_report::markdown_with_supplements(&result, &supplements),
         };
         write(file, &text)?;
     }
     Ok(vec![result])
 }
 
-/// Several bundles are looked at to see how they differ.
+/// Compares several bundles.
 fn comparison_of(
     bundles: &[PathBuf],
     args: &ReportArgs,
-    nothing_asked: bool,
+    no_outputs: bool,
 ) -> Result<Vec<RunResult>, Failure> {
     let named = bundles
         .iter()
         .map(|bundle| Named { label: None, runs: vec![bundle.display().to_string()] });
     let groups = groups::read(&named.collect::<Vec<_>>())?;
-    let mut comparison = compared(&groups, Wishes::default())?;
+    let mut comparison = compared(&groups, CompareOptions::default())?;
     let prices = Prices::read(args.prices.as_deref())?;
     comparison.prices = prices.map(|prices| prices.compare(&groups)).transpose()?;
-    if nothing_asked {
-        let beside = bundles[0].parent().unwrap_or(Path::new(""));
-        write(&beside.join(COMPARISON_FILE), &page(&comparison)?)?;
+    if no_outputs {
+        let parent = bundles[0].parent().unwrap_or(Path::new(""));
+        write(&parent.join(COMPARISON_FILE), &page(&comparison)?)?;
     }
     if let Some(file) = &args.html {
         write(file, &page(&comparison)?)?;
@@ -94,26 +120,27 @@ fn comparison_of(
     Ok(groups.into_iter().flat_map(|group| group.runs).map(|run| run.result).collect())
 }
 
-/// A directory as a page beside or above it links to it.
-fn seen_from(page: &Path, dir: &Path) -> String {
-    let beside = page.parent().and_then(|place| dir.strip_prefix(place).ok());
-    beside.unwrap_or(dir).display().to_string()
+/// The directory, relative to the page if it lies at or below the page's directory.
+fn relative_to_page(page: &Path, dir: &Path) -> String {
+    let relative = page.parent().and_then(|parent| dir.strip_prefix(parent).ok());
+    relative.unwrap_or(dir).display().to_string()
 }
 
-/// The files that each result makes.
+/// Writes the files of each result.
 fn write_files(
     dir: &Path,
     results: &[RunResult],
     files: fn(&RunResult) -> Vec<(String, String)>,
 ) -> Result<(), Failure> {
     for (index, result) in results.iter().enumerate() {
-        // Several runs have files of the same names.
-        let place = if results.len() == 1 { dir.to_owned() } else { dir.join(run_name(index)) };
-        std::fs::create_dir_all(&place).map_err(|e| {
-            Failure::unusable(format!("{}: cannot create it: {e}", place.display()))
+        // Files of several runs have the same names.
+        let target_dir =
+            if results.len() == 1 { dir.to_owned() } else { dir.join(run_name(index)) };
+        std::fs::create_dir_all(&target_dir).map_err(|e| {
+            Failure::unusable(format!("{}: cannot create it: {e}", target_dir.display()))
         })?;
         for (name, text) in files(result) {
-            write(&place.join(name), &text)?;
+            write(&target_dir.join(name), &text)?;
         }
     }
     Ok(())

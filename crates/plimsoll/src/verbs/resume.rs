@@ -1,34 +1,43 @@
-//! `plimsoll resume DIR`: go on after the last finished load point of a run, or the last finished
-//! run of an experiment.
+//! `plimsoll resume DIR`: continues after the last finished load point of a run, or the last
+//! finished run of an experiment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
+use clap::{Args, Parser as _};
+use plimsoll_run::coordinator::resume;
+use plimsoll_run::secrets::holds_left_out;
 
-use crate::cli::{Cli, ResumeArgs, Verb};
-use crate::coordinator::resume;
+use super::{Cli, Verb};
 use crate::exit::{Exit, Failure};
-use crate::secrets::holds_left_out;
-use crate::signals::Signals;
+use crate::flags::Output;
+use crate::interrupts;
 use crate::terminal::Live;
 use crate::verbs::experiment::{self, Begin, started_in};
 use crate::verbs::run::show_end;
 use crate::verbs::{scale, versus};
 
-/// Same suite, seed, targets and ladder; only what is not finished is run.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Bundle of the interrupted run, or directory of the experiment
+    pub dir: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Same suite, seed, targets and ladder; only unfinished parts are run.
 pub(crate) fn perform(args: &ResumeArgs) -> Result<Exit, Failure> {
     if let Some(started) = started_in(&args.dir)? {
         return again(args, &started.command, &started.directory);
     }
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     let mut live = Live::new(args.output.progress);
     let end = resume(&args.dir, &signals, &mut live)?;
     drop(live);
     show_end(&end, args.output);
-    Ok(end.exit)
+    Ok(Exit::from(&end))
 }
 
-/// The command of an experiment, in the directory it was given in.
+/// Repeats the command of an experiment, in the directory where it was started.
 fn again(args: &ResumeArgs, command: &[String], directory: &Path) -> Result<Exit, Failure> {
     let shown = args.dir.display();
     let whole = std::fs::canonicalize(&args.dir)
@@ -45,24 +54,24 @@ fn again(args: &ResumeArgs, command: &[String], directory: &Path) -> Result<Exit
             directory.display()
         ))
     })?;
-    // As it would have been typed there.
+    // As if typed in that directory.
     let whole = match whole.strip_prefix(directory) {
         Ok(within) if within != Path::new("") => within.to_owned(),
         _ => whole,
     };
     let unread = |why: String| Failure::wrong(format!("{shown}: cannot read its command: {why}"));
     match Cli::try_parse_from(command).map_err(|e| unread(e.to_string()))?.verb {
-        Verb::Versus(mut asked) => {
-            (asked.run.out, asked.run.output) = (Some(whole), args.output);
-            versus::perform(&asked, Begin::Resume)
+        Verb::Versus(mut earlier) => {
+            (earlier.run.out, earlier.run.output) = (Some(whole), args.output);
+            versus::perform(&earlier, Begin::Resume)
         }
-        Verb::Scale(mut asked) => {
-            (asked.run.out, asked.run.output) = (Some(whole), args.output);
-            scale::perform(&asked, Begin::Resume)
+        Verb::Scale(mut earlier) => {
+            (earlier.run.out, earlier.run.output) = (Some(whole), args.output);
+            scale::perform(&earlier, Begin::Resume)
         }
-        Verb::Experiment(mut asked) => {
-            (asked.out, asked.output) = (Some(whole), args.output);
-            experiment::perform(&asked, Begin::Resume)
+        Verb::Experiment(mut earlier) => {
+            (earlier.out, earlier.output) = (Some(whole), args.output);
+            experiment::perform(&earlier, Begin::Resume)
         }
         _ => Err(unread("it is none of an experiment".to_owned())),
     }

@@ -5,31 +5,29 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
-use plimsoll_model::event::{Asked, InARow};
+use plimsoll_model::event::{InARow, RunOptions};
 use plimsoll_model::gate::{GateFigure, Gates};
 use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::suite::{Changes, Override, ProfileName, Suite};
+use plimsoll_model::suite::{Changes, Override, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
+use plimsoll_run::clock::{unix_ns, utc_stamp};
+use plimsoll_run::coordinator::{RunEnd, RunRequest, like, run, sources};
+use plimsoll_run::secrets::{command_line, separate};
+use plimsoll_run::testbed::Testbed;
+use plimsoll_run::{Signals, derive, load_file, systems};
 use toml::Value;
 
-use crate::cli::{FailIf, Output, Reported, RunArgs, YesNo};
-use crate::clock::{unix_ns, utc_stamp};
-use crate::coordinator::{RunEnd, RunRequest, like, run, sources};
-use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::load_file;
-use crate::secrets::{command_line, separate};
-use crate::signals::Signals;
+use crate::flags::{FailIf, Output, Reported, RunArgs};
+use crate::interrupts;
 use crate::suite_source;
-use crate::systems;
 use crate::terminal::{self, Live};
-use crate::verbs::url_flags;
 
-/// Keys that state a fact for the disclosure instead of setting the suite.
+/// Prefix of keys that declare a fact for the disclosure instead of setting the suite.
 const STATEMENT_PREFIX: &str = "disclosure.";
-/// Default place of bundles.
+/// Default parent directory of bundles.
 const RUNS_DIR: &str = "runs";
 
 /// Makes one run, or several in a row.
@@ -38,31 +36,31 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
         return Err(Failure::wrong("--report last: there is one run; write --repeat 3 as well"));
     }
     let request = request_of(args)?;
-    let places: Vec<PathBuf> = match args.repeat {
+    let bundle_dirs: Vec<PathBuf> = match args.repeat {
         1 => vec![request.out.clone()],
         count => (1..=count).map(|number| numbered(&request.out, number)).collect(),
     };
-    // All of them now: hours may lie before the last run.
-    for out in &places {
+    // Check all now: hours may pass before the last run.
+    for out in &bundle_dirs {
         BundleWriter::refuse_occupied(out)?;
     }
-    let signals = Signals::listen()?;
+    let signals = interrupts::listen()?;
     let mut worst = Exit::Valid;
     let mut results = Vec::new();
-    for (number, out) in (1..).zip(places) {
+    for (number, out) in (1..).zip(bundle_dirs) {
         let mut one = RunRequest { out, ..request.clone() };
-        one.asked.in_a_row = in_a_row(args, number);
+        one.options.in_a_row = in_a_row(args, number);
         if args.report == Reported::Last && number < args.repeat {
             let end = run_unshown(&one, &signals, args.output)?;
-            if end.exit == Exit::Interrupted {
-                return Ok(end.exit);
+            if end.is_interrupted {
+                return Ok(Exit::Interrupted);
             }
             continue;
         }
         let end = run_and_show(&one, &signals, args.output)?;
-        worst = worst.max(end.exit);
+        worst = worst.max(Exit::from(&end));
         results.push(end.result);
-        if end.exit == Exit::Interrupted {
+        if end.is_interrupted {
             break;
         }
     }
@@ -70,7 +68,7 @@ pub(crate) fn perform(args: &RunArgs) -> Result<Exit, Failure> {
     Ok(worst)
 }
 
-/// The place of run `number`, for its report.
+/// The number of a run in a series, for its report.
 fn in_a_row(args: &RunArgs, number: u32) -> Option<InARow> {
     let unreported = match args.report {
         Reported::All => 0,
@@ -79,21 +77,21 @@ fn in_a_row(args: &RunArgs, number: u32) -> Option<InARow> {
     (args.repeat > 1).then_some(InARow { number, count: args.repeat, unreported })
 }
 
-/// Makes a run that conditions the server for one to come. Its bundle is kept, and nothing more is
-/// said of it.
+/// Makes a run that conditions the server for the next one. Its bundle is kept, but its result is
+/// not printed.
 fn run_unshown(request: &RunRequest, signals: &Signals, output: Output) -> Result<RunEnd, Failure> {
     let mut live = Live::new(output.progress);
     let end = run(request, signals, &mut live)?;
     drop(live);
-    let run = request.asked.in_a_row.map_or_else(|| "run".to_owned(), |run| run.to_string());
+    let run = request.options.in_a_row.map_or_else(|| "run".to_owned(), |run| run.to_string());
     terminal::note(&format!("{run}: kept in {}", request.out.display()));
     Ok(end)
 }
 
-/// Writes the file of `--junit`, where it was asked for.
+/// Writes the file of `--junit`, if requested.
 pub(crate) fn write_junit(args: &RunArgs, results: &[RunResult]) -> Result<(), Failure> {
     let Some(file) = &args.gates.junit else { return Ok(()) };
-    Ok(write_durably(file, derive::junit(results)?.as_bytes())?)
+    Ok(write_durably(file, plimsoll_report::junit(results)?.as_bytes())?)
 }
 
 /// Makes a run and prints its result.
@@ -104,7 +102,7 @@ pub(crate) fn run_and_show(
 ) -> Result<RunEnd, Failure> {
     let mut live = Live::new(output.progress);
     let end = run(request, signals, &mut live)?;
-    // The live line goes before the result comes.
+    // Remove the live line before the result is printed.
     drop(live);
     show_end(&end, output);
     Ok(end)
@@ -122,7 +120,7 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
     }
 }
 
-/// The run that the flags ask for.
+/// The request that the flags describe.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let targets = args.targets.iter().map(|text| TargetSpec::parse(text));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
@@ -145,58 +143,63 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     refuse_streams(&base.suite, "--goodput with first_output or tpot", good)?;
     let loadfile = args.replay.loadfile.as_deref();
     let loadfile = loadfile.map(|file| load_file::read(file, &base.suite)).transpose()?;
+    let testbed = args.testbed.as_deref().map(Testbed::read).transpose()?;
     let (of_agents, others) = sources::agents_apart(&args.monitor);
+    let (mut monitors, mut agents) = (sources::parse(&others)?, args.agents.agents.clone());
+    if let Some(testbed) = &testbed {
+        monitors = testbed.monitors_with(&monitors)?;
+        agents = testbed.agents_with(&agents)?;
+    }
     let monitors_agents = !of_agents.is_empty();
-    if monitors_agents && args.agents.agents.is_empty() {
+    if monitors_agents && agents.is_empty() {
         return Err(Failure::wrong("--monitor agents: there are none; name them with --agents"));
     }
     let gates = gates(args, &base.suite)?;
-    let asked = Asked {
-        workers: args.workers.or(base.asked.workers),
-        pacing: match args.pacing.into() {
-            Pacing::Auto => base.asked.pacing,
+    let options = RunOptions {
+        workers: args.workers.or(base.options.workers),
+        pacing: match args.pacing {
+            Pacing::Auto => base.options.pacing,
             other => other,
         },
-        priority: match args.priority.into() {
-            Priority::Auto => base.asked.priority,
+        priority: match args.priority {
+            Priority::Auto => base.options.priority,
             other => other,
         },
-        agents: args.agents.asked(),
+        agents: args.agents.options(agents)?,
         listen_on: args.agents.listen_on,
         sources: args.agents.source.clone(),
         profile_server: args.profile_server,
-        ..Asked::default()
+        ..RunOptions::default()
     };
     Ok(RunRequest {
         targets,
         out: args.out.clone().unwrap_or_else(|| default_out(&base.suite.name)),
-        asked,
+        options,
         loadfile: loadfile.or(base.loadfile),
-        monitors: sources::parse(&others)?,
+        monitors,
         monitors_agents,
-        observers: args.observers.wishes()?,
+        observers: args.observers.options()?,
         statements: statements.iter().map(statement).collect(),
-        systems: systems::read(&args.system)?,
+        systems: systems::read(&args.system, testbed.as_ref().map(Testbed::declared))?,
         gates,
         command: command_line(),
         ..base
     })
 }
 
-/// A run of the suite that the flags name.
+/// The request for the suite that the flags name.
 fn request_of_suite(args: &RunArgs, mut values: Vec<Override>) -> Result<RunRequest, Failure> {
-    let profile = ProfileName::from(args.profile);
-    let flags = url_flags::changes(args, profile)?;
-    values.extend(flags.values);
+    let (of_flags, loadfile) = args.changes()?;
+    values.extend(of_flags);
     values.extend(args.goodput.iter().flat_map(|limits| good_limits(*limits)));
     let ladder = args.ladder.change();
-    let changes = Changes { values: &values, ladder: ladder.as_ref() };
+    let changes = Changes { values: &values, ladder: ladder.as_ref(), without: &[] };
     let (suite, headers) = separate(suite_source::find(&args.suite, changes)?)?;
-    let plain = RunRequest::plain(suite, profile);
-    Ok(RunRequest { headers, seed: args.seed, loadfile: flags.trace, ..plain })
+    let plain = RunRequest::plain(suite, args.profile);
+    Ok(RunRequest { headers, seed: args.seed, loadfile, ..plain })
 }
 
-/// Each as a value of the suite.
+/// The limits as values of the suite.
 fn good_limits(limits: GoodLimits) -> Vec<Override> {
     let set = |(name, limit)| Override {
         path: format!("goodput.{name}"),
@@ -205,9 +208,9 @@ fn good_limits(limits: GoodLimits) -> Vec<Override> {
     limits.each().map(set).collect()
 }
 
-/// A run like that of a bundle, of another target or at another time.
+/// A request like that of a bundle, with another target or at another time.
 fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRequest, Failure> {
-    if let Some(flag) = args.url.first_given().or(args.llm.first_given()) {
+    if let Some(flag) = args.first_of_url().or_else(|| args.first_of_llm()) {
         return Err(Failure::wrong(format!(
             "{flag}: with --like the requests are those of that run; change a value with --set"
         )));
@@ -222,17 +225,17 @@ fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRe
             started.version
         ));
     }
-    let (asked, found) = (suite_source::find(&args.suite, &[])?.name, &as_before.suite.name);
-    if asked != *found {
+    let (requested, recorded) = (suite_source::find(&args.suite, &[])?.name, &as_before.suite.name);
+    if requested != *recorded {
         return Err(Failure::wrong(format!(
-            "--like {}: that was a run of suite {found}, not of {asked}; write plimsoll run {found}",
+            "--like {}: that was a run of suite {recorded}, not of {requested}; write plimsoll run {recorded}",
             dir.display()
         )));
     }
     Ok(as_before)
 }
 
-/// Only answers in streams have times within them and tokens.
+/// Refuses a flag for times within replies or tokens, unless the replies are streams.
 pub(crate) fn refuse_streams(suite: &Suite, flag: &str, needed: bool) -> Result<(), Failure> {
     if !needed || suite.workload.generates() {
         return Ok(());
@@ -244,7 +247,7 @@ pub(crate) fn refuse_streams(suite: &Suite, flag: &str, needed: bool) -> Result<
     )))
 }
 
-/// A part of good ops needs limits of a good one.
+/// Refuses a flag for goodput, unless the suite has limits of a good op.
 pub(crate) fn refuse_goodput(suite: &Suite, flag: &str, needed: bool) -> Result<(), Failure> {
     if !needed || suite.goodput.is_some() {
         return Ok(());
@@ -254,7 +257,7 @@ pub(crate) fn refuse_goodput(suite: &Suite, flag: &str, needed: bool) -> Result<
     )))
 }
 
-/// Conditions on this run; those on ratios need another one.
+/// The conditions on this run. Refuses those on ratios, which need another run.
 fn gates(args: &RunArgs, suite: &Suite) -> Result<Gates, Failure> {
     let gate = |condition: &FailIf| match condition {
         FailIf::Figure(gate) => {
@@ -274,7 +277,7 @@ fn gates(args: &RunArgs, suite: &Suite) -> Result<Gates, Failure> {
     };
     Ok(Gates {
         all: args.gates.fail_if.iter().map(gate).collect::<Result<_, _>>()?,
-        unsure_fails: args.gates.fail_if_unsure == YesNo::Yes,
+        unsure_fails: args.gates.fail_if_unsure,
     })
 }
 

@@ -1,19 +1,34 @@
-//! `plimsoll scale SUITE managed:X|builtin: --over cores=0.5,1,2`: an experiment of one factor, what
-//! the server gets.
+//! `plimsoll scale SUITE managed:X|builtin: --over cores=0.5,1,2`: an experiment of one factor, the
+//! server's resources.
 
+use clap::Args;
 use plimsoll_model::comparison::experiment::Response;
 use plimsoll_model::target::TargetSpec;
 
-use super::experiment::design::{Design, Order};
-use super::experiment::{self, Asked, Begin, file, refuse_occupied, requests};
-use super::run::default_out;
-use crate::cli::{Reported, ScaleArgs};
+use super::experiment::design::{Design, Factor, Order};
+use super::experiment::{self, Begin, ExperimentRequest, file, refuse_occupied, requests};
+use super::run::{default_out, request_of};
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
+use crate::flags::{Reported, RunArgs};
+use crate::interrupts;
 
 const VERB: &str = "scale";
 
-/// Makes the runs of each step, and lays the steps side by side.
+#[derive(Debug, Args)]
+#[command(mut_arg("report", |arg| arg.hide(true)))]
+pub(crate) struct ScaleArgs {
+    /// The server's resources, step by step: cores=0.5,1,2 (a fraction is a quota),
+    /// memory=256MiB,1GiB, or threads=1,4,16 (of the reference server of transactions)
+    #[arg(long, required = true, value_name = "WHAT=LIST", value_parser = file::parse_scaled_resource)]
+    pub over: Factor,
+    /// Take invalid runs too; every output is marked
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Makes the runs of each step, and compares the steps.
 pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
     let is_started = |text: &String| Ok(TargetSpec::parse(text)?.is_started());
     let started = args.run.targets.iter().map(is_started).collect::<Result<Vec<_>, Failure>>()?;
@@ -27,20 +42,20 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
         return Err(Failure::wrong("--report last: every run of plimsoll scale counts"));
     }
     let mut base = args.run.clone();
-    let ratios = experiment::split_conditions(&mut base);
-    // Of one run a step, the order of growth is the one a user can follow.
+    let ratios = experiment::split_conditions(&mut base, args.run.repeat)?;
+    // With one run a step, a user can follow increasing order best.
     let order = match args.run.repeat {
         1 => Order::Alternating,
         _ => Order::Seeded(args.run.seed),
     };
-    let design = Design::new(vec![file::factor_of_scale(&args.over)], args.run.repeat, order);
-    let requests = requests(&base, &design)?;
+    let design = Design::new(vec![args.over.clone()], args.run.repeat, order);
+    let requests = requests(&base, &design, request_of)?;
     let name = &requests[0].suite.name;
     let dir = args.run.out.clone().unwrap_or_else(|| default_out(&format!("{VERB}-{name}")));
     if begin == Begin::New {
         refuse_occupied(&dir, &design)?;
     }
-    let asked = Asked {
+    let request = ExperimentRequest {
         verb: VERB,
         dir: &dir,
         begin,
@@ -52,5 +67,5 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
         force: args.force,
         output: args.run.output,
     };
-    asked.conduct(&Signals::listen()?)
+    request.conduct(&interrupts::listen()?)
 }

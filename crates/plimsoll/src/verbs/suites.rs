@@ -1,10 +1,31 @@
-//! `plimsoll suites`: what is shipped.
+//! `plimsoll suites`: the shipped suites.
 
 use std::fmt::Write as _;
 
-use crate::cli::{SuitesAction, SuitesArgs};
+use clap::{Args, Subcommand};
+use plimsoll_run::protocols;
+
 use crate::exit::{Exit, Failure};
-use crate::{protocols, suite_source, terminal};
+use crate::{suite_source, terminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct SuitesArgs {
+    #[command(subcommand)]
+    pub action: Option<SuitesAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SuitesAction {
+    /// List them, as `plimsoll suites` alone does
+    List,
+    /// Print a shipped suite, a good start for your own
+    Show {
+        /// Name of the suite
+        name: String,
+    },
+    /// Print the JSON Schema of the suite format
+    Schema,
+}
 
 /// Lists the suites, shows one, or the schema of the format.
 pub(crate) fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
@@ -29,7 +50,7 @@ fn list() -> Result<String, Failure> {
     Ok(out)
 }
 
-/// Schema of the whole format; `[workload]` is that of the protocol, by its name.
+/// Schema of the whole format; `[workload]` is that of the protocol with the given name.
 pub(crate) fn schema() -> String {
     let mut schema = plimsoll_model::suite::Suite::schema().to_value();
     let workloads: Vec<_> = protocols::all()

@@ -1,4 +1,4 @@
-//! What agents reach and what they are given to reach: targets, source addresses, networks.
+//! Targets, source addresses and networks of agents.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::web_peers::WebPeer;
 
 /// A file of agents of this host, each with these lines.
-fn agents_file(place: &Path, agents: &[&str]) -> PathBuf {
-    let path = place.join("fleet.toml");
+fn agents_file(temp_dir: &Path, agents: &[&str]) -> PathBuf {
+    let path = temp_dir.join("fleet.toml");
     let text = agents.iter().map(|lines| format!("[[agent]]\nat = \"exec:env\"\n{lines}\n"));
     std::fs::write(&path, text.collect::<String>()).unwrap();
     path
 }
 
-/// A run of web-url with these flags, that is to be refused before it writes anything.
-fn refused(place: &Path, target: &str, flags: &[&str]) -> Ended {
-    let bundle = place.join("refused");
+/// A run of web-url with these flags, which must be refused before it writes anything.
+fn refused(temp_dir: &Path, target: &str, flags: &[&str]) -> Ended {
+    let bundle = temp_dir.join("refused");
     let ended = plimsoll(&short("web-url", target, &bundle, flags));
     assert!(!bundle.exists(), "{ended:?}");
     ended
@@ -28,50 +28,50 @@ fn refused(place: &Path, target: &str, flags: &[&str]) -> Ended {
 #[test]
 fn agents_in_a_network_of_their_own_do_not_reach_loopback() {
     let Some(_) = require_peer("unshare").zip(require_root("a network namespace")) else { return };
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let agents = ["--agents", "exec:unshare --net"];
     let started = ["agent exec:unshare --net: it does not reach builtin:", "--listen-on ADDR"];
-    refused(place.path(), "builtin:", &agents).check(2, &started);
+    refused(temp_dir.path(), "builtin:", &agents).check(2, &started);
     let on_loopback = [&agents[..], &["--listen-on", "127.0.0.2"]].concat();
-    refused(place.path(), "builtin:", &on_loopback).check(2, &["would listen on 127.0.0.2"]);
+    refused(temp_dir.path(), "builtin:", &on_loopback).check(2, &["would listen on 127.0.0.2"]);
     let server = Served::with("web", &[]);
-    refused(place.path(), &server.url, &agents).check(2, &["by an address that agents reach"]);
+    refused(temp_dir.path(), &server.url, &agents).check(2, &["by an address that agents reach"]);
 }
 
 #[test]
 fn what_would_have_no_effect_or_no_way_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let refused = |flags: &[&str]| refused(place.path(), "http://127.0.0.1:9/", flags);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let refused = |flags: &[&str]| refused(temp_dir.path(), "http://127.0.0.1:9/", flags);
     refused(&["--listen-on", "127.0.0.1"]).check(2, &["this run starts no server", "builtin:"]);
-    // RFC 5737: nobody's.
+    // RFC 5737: unassigned.
     let source = ["source address 203.0.113.9: clients cannot connect from it", "`ip address`"];
     refused(&["--source", "127.0.0.1,203.0.113.9"]).check(2, &source);
     refused(&["--source", "::1"]).check(2, &["no way from it to 127.0.0.1", "`ip route get"]);
-    let file = agents_file(place.path(), &["targets = [1]", "targets = [2]"]);
+    let file = agents_file(temp_dir.path(), &["targets = [1]", "targets = [2]"]);
     let unknown = ["agent exec:env#2: targets: the run has no target 2", "1 = http://127.0.0.1:9/"];
     refused(&["--agents", file.to_str().unwrap()]).check(2, &unknown);
 }
 
 #[test]
 fn an_agent_refuses_sources_that_its_host_has_not() {
-    let place = tempfile::tempdir().unwrap();
-    let file = agents_file(place.path(), &["sources = [\"203.0.113.9\"]"]);
-    let said = ["agent exec:env on ", ": source address 203.0.113.9: clients cannot connect"];
-    refused(place.path(), "builtin:", &["--agents", file.to_str().unwrap()]).check(3, &said);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = agents_file(temp_dir.path(), &["sources = [\"203.0.113.9\"]"]);
+    let expected = ["agent exec:env on ", ": source address 203.0.113.9: clients cannot connect"];
+    refused(temp_dir.path(), "builtin:", &["--agents", file.to_str().unwrap()]).check(3, &expected);
 }
 
 #[test]
 fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let agents = ["targets = [2]\nsources = [\"127.0.0.3\"]", "targets = [1]", ""];
-    let file = agents_file(place.path(), &agents);
+    let file = agents_file(temp_dir.path(), &agents);
     for (suite, clients) in [("transactions", "12"), ("disk-mix", "6")] {
-        let bundle = place.path().join(suite);
+        let bundle = temp_dir.path().join(suite);
         let arguments = ["run", suite, "builtin:", "builtin:", "--profile", "quick", "--points"];
-        let places = ["--agents", file.to_str().unwrap(), "--out", bundle.to_str().unwrap()];
-        let mut run = command(&[&arguments[..], &[clients, "--workers", "1"], &places].concat());
+        let paths = ["--agents", file.to_str().unwrap(), "--out", bundle.to_str().unwrap()];
+        let mut run = command(&[&arguments[..], &[clients, "--workers", "1"], &paths].concat());
         // No certificate of this host is there.
-        let ended = run.env("XDG_STATE_HOME", place.path()).output().unwrap();
+        let ended = run.env("XDG_STATE_HOME", temp_dir.path()).output().unwrap();
         // A busy machine may make it invalid.
         assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
         let result = result(&bundle);
@@ -89,28 +89,28 @@ fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
     }
 }
 
-/// Not all servers agree on HTTP/2. An agent that asked only its own would speak it.
+/// Not all servers agree on HTTP/2. An agent that checked only its own would use it.
 #[test]
 fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
     let Some(peer) = WebPeer::nginx() else { return };
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let (certificate, key) = (peer.file("certificate.pem"), peer.file("key.pem"));
     let http1 = Served::with("web", &["--cert", &certificate, "--key", &key]);
-    let file = agents_file(place.path(), &["targets = [1]", "targets = [2]"]);
+    let file = agents_file(temp_dir.path(), &["targets = [1]", "targets = [2]"]);
     let run = |name: &str, second: &str| {
-        let bundle = place.path().join(name);
+        let bundle = temp_dir.path().join(name);
         let fleet = ["--agents", file.to_str().unwrap(), "--http", "auto", "-k"];
         let more = [&[second, "--clients", "2"], &fleet[..]].concat();
-        let before = peer.seen(0).len();
+        let before = peer.logged_requests(0).len();
         let ended = plimsoll(&short("web-url", &peer.tls_url(""), &bundle, &more));
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
         let point = &result(&bundle)["points"][0];
         assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
-        // The look at the server and its load, of which a very busy machine may make nothing.
+        // The check of the server and its load, which a very busy machine may not manage.
         let rate = point["per_target"][0]["achieved_ops_per_s"].as_f64().unwrap();
         let least = if rate > 0.0 { 2 } else { 1 };
-        let seen = peer.seen(before as u64 + least).split_off(before);
-        seen.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
+        let requests = peer.logged_requests(before as u64 + least).split_off(before);
+        requests.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
     };
     assert_eq!(run("two", &http1.url), BTreeSet::from(["HTTP/1.1".to_owned()]));
     assert_eq!(run("one", &peer.tls_url("a")), BTreeSet::from(["HTTP/2.0".to_owned()]));
@@ -118,12 +118,12 @@ fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
 
 fn check_disclosed(disclosure: &Value) {
     let agents = disclosure["agents"].as_array().unwrap();
-    let ways = |at: usize| agents[at]["ways"].as_array().unwrap();
-    assert_eq!([0, 1, 2].map(|at| ways(at).len()), [1, 1, 2], "{disclosure}");
+    let routes = |at: usize| agents[at]["ways"].as_array().unwrap();
+    assert_eq!([0, 1, 2].map(|at| routes(at).len()), [1, 1, 2], "{disclosure}");
     let address = |at: usize| &disclosure["targets"][at]["address"];
-    assert_eq!(&ways(0)[0]["address"], address(1));
-    assert_eq!(&ways(1)[0]["address"], address(0));
-    assert_eq!(ways(0)[0]["interface"], "lo");
+    assert_eq!(&routes(0)[0]["address"], address(1));
+    assert_eq!(&routes(1)[0]["address"], address(0));
+    assert_eq!(routes(0)[0]["interface"], "lo");
     assert_eq!(agents[0]["sources"][0], "127.0.0.3");
     assert_eq!(disclosure["topology"][0]["name"], "coordinator");
     let not_verified = disclosure["not_verified"].to_string();
@@ -132,8 +132,8 @@ fn check_disclosed(disclosure: &Value) {
 
 #[test]
 fn source_addresses_that_were_asked_for_are_used_and_disclosed() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("sources");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("sources");
     let flags = ["--source", "127.0.0.5,127.0.0.9", "--clients", "4"];
     let ended = plimsoll(&short("web-url", "builtin:", &bundle, &flags));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");

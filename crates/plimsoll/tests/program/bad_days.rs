@@ -25,8 +25,8 @@ fn against(server: &FaultServer, out: &Path, more: &[&str]) -> Ended {
 
 /// Runs web-url against a server with that fault and expects errors of `class` over the limit.
 fn check_errors(fault: Fault, class: &str) {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = FaultServer::with_fixed_body(200, move |_| fault.clone());
     against(&server, &bundle, &[]).check(1, &["invalid"]);
     let result = result(&bundle);
@@ -37,12 +37,12 @@ fn check_errors(fault: Fault, class: &str) {
 
 #[test]
 fn servers_of_a_run_listen_on_an_address_of_this_host_that_was_asked_for() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("away");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("away");
     let run = |suite: &str, bundle: &Path, ip: &str| {
         plimsoll(&short(suite, "builtin:", bundle, &["--listen-on", ip, "--points", "2"]))
     };
-    // RFC 5737: nobody's.
+    // RFC 5737: unassigned.
     run("transactions", &bundle, "203.0.113.9")
         .check(3, &["cannot listen on 203.0.113.9: ", "`ip address` shows"]);
     assert!(!bundle.exists());
@@ -52,7 +52,7 @@ fn servers_of_a_run_listen_on_an_address_of_this_host_that_was_asked_for() {
         ("web-static", "127.0.0.2"),
         ("disk-mix", "::1"),
     ] {
-        let bundle = place.path().join(suite);
+        let bundle = temp_dir.path().join(suite);
         let ended = run(suite, &bundle, ip);
         // A busy machine may make it invalid.
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -63,8 +63,8 @@ fn servers_of_a_run_listen_on_an_address_of_this_host_that_was_asked_for() {
 
 #[test]
 fn a_host_that_cannot_be_resolved_ends_with_3_before_any_bundle() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     plimsoll(&short("web-url", "http://no-such-host.invalid/", &bundle, &[]))
         .check(3, &["no-such-host.invalid", "cannot be resolved"]);
     assert!(!bundle.exists());
@@ -72,27 +72,28 @@ fn a_host_that_cannot_be_resolved_ends_with_3_before_any_bundle() {
 
 #[test]
 fn a_refused_port_ends_with_3_and_the_address() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let mut server = FaultServer::with_fixed_body(1, |_| Fault::None);
     server.go_down();
     let address = server.address().to_string();
-    against(&server, &place.path().join("b"), &[]).check(3, &[&address, "refuses the connection"]);
+    against(&server, &temp_dir.path().join("b"), &[])
+        .check(3, &[&address, "refuses the connection"]);
 }
 
 #[test]
 fn a_tls_handshake_without_an_answer_ends_with_3_and_says_what_to_write() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let server = FaultServer::with_fixed_body(1, |_| Fault::None);
     let url = server.url().replace("http://", "https://");
-    plimsoll(&short("web-url", &url, &place.path().join("b"), &[]))
+    plimsoll(&short("web-url", &url, &temp_dir.path().join("b"), &[]))
         .check(3, &["no answer to the TLS handshake", "write http:// if it does not speak TLS"]);
 }
 
 #[test]
 fn a_server_without_the_file_set_says_how_to_write_it() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let server = FaultServer::start(|_| None, |_| Fault::None);
-    let (url, bundle) = (server.url(), place.path().join("b"));
+    let (url, bundle) = (server.url(), temp_dir.path().join("b"));
     let arguments = short("web-static", &url, &bundle, &["--points", "50"]);
     let file = format!("{}{MARKER}: 404", server.url());
     plimsoll(&arguments).check(3, &[&file, "plimsoll prepare web-static DIR --peak N"]);
@@ -121,7 +122,7 @@ fn a_reset_connection_is_counted_as_transport() {
     check_errors(Fault::ResetBeforeReply, "transport");
 }
 
-/// A server with a file set, which does this to each of its files.
+/// A server with a file set, with this fault in each of its files.
 fn with_file_set(fault: Fault) -> FaultServer {
     let set = FileSet::new(7, 2);
     let marker = set.marker().to_json();
@@ -140,8 +141,8 @@ fn with_file_set(fault: Fault) -> FaultServer {
 
 #[test]
 fn wrong_content_makes_a_run_invalid_whatever_the_limit() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = with_file_set(Fault::FlippedByte);
     let more = ["--points", "50", "--set", "workload.verify_one_in=1"];
     plimsoll(&short("web-static", &server.url(), &bundle, &more)).check(1, &["invalid"]);
@@ -155,15 +156,15 @@ const ROOMY: [&str; 4] =
 
 #[test]
 fn a_server_that_dies_and_comes_back_costs_errors_and_not_the_run() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let mut server = FaultServer::with_fixed_body(200, |_| Fault::None);
     let url = server.url();
     let more = [&["--points", "200,201,202", "--set", "load.mode=open"], &ROOMY[..]].concat();
     let mut child = command(&short("web-url", &url, &bundle, &more));
     let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let child = child.spawn().unwrap();
-    // Not between the points, where the program waits for a server that is away.
+    // Not between the points, where the program waits for a server that does not answer.
     wait_until("the second point has begun", || {
         bundle.join("intervals/point-02.hlog.partial").exists()
     });
@@ -182,8 +183,8 @@ fn a_server_that_dies_and_comes_back_costs_errors_and_not_the_run() {
 
 #[test]
 fn a_server_that_stays_away_ends_with_3_and_a_usable_bundle() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let mut server = FaultServer::with_fixed_body(200, |_| Fault::None);
     let url = server.url();
     let more = ["--points", "200,201", "--set", "load.mode=open"];
@@ -195,15 +196,83 @@ fn a_server_that_stays_away_ends_with_3_and_a_usable_bundle() {
     });
     server.go_down();
     let ended = wait_for(child);
-    ended.check(3, &["refuses the connection", "plimsoll resume"]);
+    let gone = format!("the server {url} went away during the load: it takes no connection");
+    ended.check(3, &[&gone, "refuses the connection", "plimsoll resume"]);
     assert_eq!(points_finished(&bundle), 1);
-    assert!(bundle.join("report.html").exists());
+    let lost = result(&bundle);
+    assert_eq!(lost["points"][0]["not_counted"], "server_lost", "{lost}");
+    assert_eq!(lost["points"][0]["limit"]["kind"], "unknown", "{lost}");
+    let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    let sentence = report.find(r#"<p class="executive">The server http"#);
+    assert!(sentence.is_some(), "the first sentence says so: {report}");
+    server.come_back();
+    let resumed = plimsoll(&["resume", bundle.to_str().unwrap(), "--progress", "none"]);
+    assert!(matches!(resumed.code, Some(0 | 1)), "{resumed:?}");
+    check_made_again(&result(&bundle));
+}
+
+/// No load point has lost its server, and the report says that the first was made again.
+fn check_made_again(result: &Value) {
+    let points = result["points"].as_array().unwrap();
+    let lost = |point: &&Value| point["not_counted"] == "server_lost";
+    assert_eq!((points.len(), points.iter().filter(lost).count()), (2, 0), "{result}");
+    assert_eq!(points[0]["errors"], json!({}), "{result}");
+    let warnings = result["verdict"]["warnings"].as_array().unwrap();
+    let lost = warnings.iter().find(|warning| warning["rule"] == "server_lost").unwrap();
+    assert!(lost["text"].as_str().unwrap().contains("was made again"), "{lost}");
+}
+
+/// Of a run that this program makes, and of one that agents make.
+#[test]
+fn a_load_point_whose_server_came_back_is_made_again_at_once() {
+    for more in [&[][..], &["--agents", "local"]] {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let bundle = temp_dir.path().join("b");
+        let mut server = FaultServer::with_fixed_body(200, |_| Fault::None);
+        let url = server.url();
+        let more = [&["--points", "200,201", "--set", "load.mode=open"], more, &ROOMY[..]].concat();
+        let mut child = command(&short("web-url", &url, &bundle, &more));
+        let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = child.spawn().unwrap();
+        wait_until("the first point has begun", || {
+            bundle.join("intervals/point-01.hlog.partial").exists()
+        });
+        server.go_down();
+        wait_until("the first point has ended", || points_finished(&bundle) == 1);
+        server.come_back();
+        let ended = wait_for(child);
+        ended.check(1, &["it is back, and the load point is made again"]);
+        check_made_again(&result(&bundle));
+    }
+}
+
+#[test]
+fn a_run_without_a_finished_point_is_begun_again_and_not_resumed() {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let server = FaultServer::with_fixed_body(200, |_| Fault::None);
+    let url = server.url();
+    let more = ["--points", "200,201", "--set", "load.mode=open", "--for", "9s"];
+    let mut child = command(&short("web-url", &url, &bundle, &more));
+    let child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = child.spawn().unwrap();
+    wait_until("the first point has begun", || {
+        bundle.join("intervals/point-01.hlog.partial").exists()
+    });
+    plimsoll_testkit::program::signal(&child, rustix::process::Signal::INT);
+    let ended = wait_for(child);
+    ended.check(4, &["no load point was finished: begin the run again"]);
+    assert_eq!(points_finished(&bundle), 0);
+    let page = std::fs::read_to_string(bundle.join("report.html")).unwrap();
+    for shown in [&ended.err, &ended.out, &page] {
+        assert!(!shown.contains("plimsoll resume"), "{shown}");
+    }
 }
 
 #[test]
 fn an_error_now_and_then_below_the_limit_is_reported_and_allowed() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let failed = Arc::new(AtomicBool::new(false));
     let once = Arc::clone(&failed);
     let server = FaultServer::with_fixed_body(20, move |facts| {
@@ -216,14 +285,17 @@ fn an_error_now_and_then_below_the_limit_is_reported_and_allowed() {
     assert_eq!(result["points"][0]["errors"]["status:503"].as_u64(), Some(1), "{result}");
 }
 
-/// Runs against a server whose every reply has a surplus, and expects that to be an error of the
-/// ops, shown wherever somebody looks. The engine's own tests count each.
+/// Runs against a server that sends trailing bytes after every reply, and expects errors of the
+/// ops, in the summary, the result and the report. The engine's own tests count each.
 #[track_caller]
-fn check_surplus(server: &FaultServer, suite: &str, more: &[&str]) {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+fn check_trailing_bytes(server: &FaultServer, suite: &str, more: &[&str]) {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let ended = plimsoll(&short(suite, &server.url(), &bundle, &[&ROOMY, more].concat()));
-    ended.check(1, &["invalid", "- surplus, ", "the server sent 7 bytes behind the reply"]);
+    ended.check(
+        1,
+        &["invalid", concat!("- ", "surplus", ", "), "the server sent 7 bytes behind the reply"],
+    );
     let result = result(&bundle);
     assert!(broken_rules(&result).contains(&"errors".to_owned()), "{result}");
     let point = &result["points"][0];
@@ -248,32 +320,32 @@ fn report_of(bundle: &Path) -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-fn surplus(after_ms: u64) -> Fault {
-    Fault::Surplus { bytes: b"another".to_vec(), after: Duration::from_millis(after_ms) }
+fn trailing_bytes(after_ms: u64) -> Fault {
+    Fault::TrailingBytes { bytes: b"another".to_vec(), after: Duration::from_millis(after_ms) }
 }
 
 #[test]
 fn a_surplus_that_comes_with_the_reply_fails_its_op_whether_the_body_is_kept_or_discarded() {
     for body_bytes in [200, 100_000] {
-        let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(0));
-        check_surplus(&server, "web-url", &["--rate", "40", "--no-check"]);
+        let server = FaultServer::with_fixed_body(body_bytes, |_| trailing_bytes(0));
+        check_trailing_bytes(&server, "web-url", &["--rate", "40", "--no-check"]);
     }
 }
 
 #[test]
 fn a_surplus_that_comes_20_ms_later_fails_its_op_whether_the_body_is_kept_or_discarded() {
     for body_bytes in [200, 100_000] {
-        let server = FaultServer::with_fixed_body(body_bytes, |_| surplus(20));
-        check_surplus(&server, "web-url", &["--rate", "40", "--no-check"]);
+        let server = FaultServer::with_fixed_body(body_bytes, |_| trailing_bytes(20));
+        check_trailing_bytes(&server, "web-url", &["--rate", "40", "--no-check"]);
     }
 }
 
 #[test]
 fn a_surplus_fails_an_op_whose_content_was_verified_and_right() {
     for after_ms in [0, 20] {
-        let server = with_file_set(surplus(after_ms));
+        let server = with_file_set(trailing_bytes(after_ms));
         let more = ["--points", "40", "--set", "workload.verify_one_in=1"];
-        check_surplus(&server, "web-static", &more);
+        check_trailing_bytes(&server, "web-static", &more);
     }
 }
 
@@ -284,11 +356,11 @@ fn lines(ended: &Ended, part: &str) -> usize {
 
 #[test]
 fn a_server_that_hangs_up_and_then_falls_silent_is_described_so_before_all_else() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     // At 200 ops/s: a connection carries one op, and after two seconds none is answered.
     let server = FaultServer::with_fixed_body(20, |facts| match facts.index {
-        // The program looks whether somebody answers.
+        // The program checks that the server answers.
         0..10 => Fault::None,
         index @ ..400 if index % 4 > 0 => Fault::AnnouncedCloseAfterReply,
         index if index % 8 == 4 => Fault::Silence,

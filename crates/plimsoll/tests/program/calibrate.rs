@@ -11,81 +11,83 @@ use plimsoll_testkit::program::{command, short, signal, wait_for};
 use plimsoll_testkit::skips::skip_always;
 use rustix::process::Signal;
 
-/// The program with state and temporary files below `place`.
-fn calibrate(place: &Path, arguments: &[&str]) -> Command {
-    let scratch = place.join("tmp");
+/// The program with state and temporary files below `temp_dir`.
+fn calibrate(temp_dir: &Path, arguments: &[&str]) -> Command {
+    let scratch = temp_dir.join("tmp");
     std::fs::create_dir_all(&scratch).unwrap();
     let mut command = command(&[&["calibrate", "--quick"], arguments].concat());
-    command.env("XDG_STATE_HOME", place.join("state")).env("TMPDIR", scratch);
+    command.env("XDG_STATE_HOME", temp_dir.join("state")).env("TMPDIR", scratch);
     command
 }
 
-fn kept(place: &Path) -> Vec<PathBuf> {
-    let dir = place.join("state/plimsoll/certificates");
+fn kept(temp_dir: &Path) -> Vec<PathBuf> {
+    let dir = temp_dir.join("state/plimsoll/certificates");
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-fn left_over(place: &Path) -> usize {
-    std::fs::read_dir(place.join("tmp")).unwrap().count()
+fn temp_file_count(temp_dir: &Path) -> usize {
+    std::fs::read_dir(temp_dir.join("tmp")).unwrap().count()
 }
 
 #[test]
 fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("bundles");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("bundles");
     let arguments = ["--scale", "0.05", "--json", "--out", out.to_str().unwrap()];
-    let ended = calibrate(place.path(), &arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let certificate: Certificate = serde_json::from_slice(&ended.stdout).expect(&said);
+    let ended = calibrate(temp_dir.path(), &arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let certificate: Certificate = serde_json::from_slice(&ended.stdout).expect(&stderr);
     let expected = if certificate.all_held { 0 } else { 1 };
-    assert_eq!(ended.status.code(), Some(expected), "{said}");
-    let cases: Vec<String> = certificate.queues.iter().map(|case| case.place()).collect();
+    assert_eq!(ended.status.code(), Some(expected), "{stderr}");
+    let cases: Vec<String> = certificate.queues.iter().map(|case| case.label()).collect();
     assert_eq!(cases.len(), 17, "{cases:?}");
     assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
-    for over in ["http", "https", "nfs", "llm"] {
-        let expected =
-            [format!("constant 1.00 ms over {over} at 0.01"), format!("M/D/1 over {over} at 0.6")];
+    for protocol in ["http", "https", "nfs", "llm"] {
+        let expected = [
+            format!("constant 1.00 ms over {protocol} at 0.01"),
+            format!("M/D/1 over {protocol} at 0.6"),
+        ];
         assert!(expected.iter().all(|case| cases.contains(case)), "{cases:?}");
     }
     assert!(cases[6].contains("read on a grid"), "{cases:?}");
     assert!(cases[13].contains("over smb") && cases[14].contains("M/M/4//6 over smb"), "{cases:?}");
     check_counts(&certificate);
-    assert!(!certificate.punctual.probes.is_empty(), "{said}");
-    check_done(&certificate, &said);
+    assert!(!certificate.punctual.probes.is_empty(), "{stderr}");
+    check_done(&certificate, &stderr);
     for part in ["There and back", "M/M/4 at 90 %", "Closed loop", "Stall", "Kept as"] {
-        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+        assert!(stderr.contains(part), "{part:?} is not in:\n{stderr}");
     }
-    let kept = kept(place.path());
+    let kept = kept(temp_dir.path());
     let text = std::fs::read(kept.first().unwrap()).unwrap();
     assert_eq!(serde_json::from_slice::<Certificate>(&text).unwrap(), certificate);
-    assert_eq!(left_over(place.path()), 0, "temporary files");
+    assert_eq!(temp_file_count(temp_dir.path()), 0, "temporary files");
     assert!(out.join("queue-1/journal.jsonl").exists() && out.join("stall.server.csv").exists());
-    check_named_by_a_run(place.path(), &certificate);
+    check_named_by_a_run(temp_dir.path(), &certificate);
 }
 
 #[test]
 fn an_agents_host_calibrates_itself_and_its_certificate_is_kept_here() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     // Two agents of one host make one certificate.
     let arguments =
         ["--scale", "0.01", "--protocol", "app", "--json", "--agents", "local,exec:env"];
-    let ended = calibrate(place.path(), &arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let certificates: Vec<Certificate> = serde_json::from_slice(&ended.stdout).expect(&said);
-    assert_eq!(certificates.len(), 1, "{said}");
+    let ended = calibrate(temp_dir.path(), &arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let certificates: Vec<Certificate> = serde_json::from_slice(&ended.stdout).expect(&stderr);
+    assert_eq!(certificates.len(), 1, "{stderr}");
     let expected = if certificates[0].all_held { 0 } else { 1 };
-    assert_eq!(ended.status.code(), Some(expected), "{said}");
-    assert!(said.contains("agent local: ") && said.contains("Kept as"), "{said}");
-    let kept = kept(place.path());
+    assert_eq!(ended.status.code(), Some(expected), "{stderr}");
+    assert!(stderr.contains("agent local: ") && stderr.contains("Kept as"), "{stderr}");
+    let kept = kept(temp_dir.path());
     let text = std::fs::read(kept.first().unwrap()).unwrap();
     assert_eq!(serde_json::from_slice::<Certificate>(&text).unwrap(), certificates[0]);
-    assert_eq!(left_over(place.path()), 0, "temporary files");
+    assert_eq!(temp_file_count(temp_dir.path()), 0, "temporary files");
 }
 
-/// Ops came due and replies were compared over each protocol, except where others had the cores: a
-/// window of a twentieth of its length may be over before the first handshake.
-fn check_done(certificate: &Certificate, said: &str) {
+/// Ops came due and replies were compared over each protocol, except where other programs had the
+/// cores: a window of a twentieth of its length may be over before the first handshake.
+fn check_done(certificate: &Certificate, stderr: &str) {
     let queues = &certificate.queues;
     let mut lacking: Vec<&str> = ["app", "http", "https", "llm", "nfs", "smb"].into();
     lacking.retain(|protocol| {
@@ -96,25 +98,25 @@ fn check_done(certificate: &Certificate, said: &str) {
     if due && lacking.is_empty() && certificate.closed.ops_per_s > 0.0 {
         return;
     }
-    assert!(queues.iter().any(|case| !case.open_because.is_empty()), "{lacking:?}: {said}");
+    assert!(queues.iter().any(|case| !case.open_because.is_empty()), "{lacking:?}: {stderr}");
     skip_always("other programs had the cores for the whole of a window");
 }
 
-/// What the client counts as due is what the schedule has in the window, over any protocol.
+/// The client counts as due what the schedule has in the window, over any protocol.
 fn check_counts(certificate: &Certificate) {
     for case in &certificate.queues {
         let scheduled = (case.protocol != "smb").then_some(case.ops_due);
-        assert_eq!(case.ops_scheduled, scheduled, "{}", case.place());
+        assert_eq!(case.ops_scheduled, scheduled, "{}", case.label());
     }
     assert_eq!(certificate.instrument.protocols, ["app", "http", "nfs", "smb", "llm"]);
 }
 
-fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
-    let bundle = place.join("run");
+fn check_named_by_a_run(temp_dir: &Path, certificate: &Certificate) {
+    let bundle = temp_dir.join("run");
     let mut arguments = short("web-static", "builtin:", &bundle, &["--points", "100"]);
     arguments.extend(["--pacing", "coalesce"]);
     let mut run = command(&arguments);
-    let ended = run.env("XDG_STATE_HOME", place.join("state")).output().unwrap();
+    let ended = run.env("XDG_STATE_HOME", temp_dir.join("state")).output().unwrap();
     assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
     let text = std::fs::read(bundle.join("disclosure.json")).unwrap();
     let disclosure: Disclosure = serde_json::from_slice(&text).unwrap();
@@ -128,9 +130,11 @@ fn check_named_by_a_run(place: &Path, certificate: &Certificate) {
 
 #[test]
 fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
-    let place = tempfile::tempdir().unwrap();
-    let mut child =
-        calibrate(place.path(), &["--progress", "plain"]).stderr(Stdio::piped()).spawn().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let mut child = calibrate(temp_dir.path(), &["--progress", "plain"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     assert!(first.contains("nobody waits"), "{first}");
@@ -139,28 +143,28 @@ fn ctrl_c_ends_with_4_and_leaves_neither_server_nor_file() {
     let ended = wait_for(child);
     assert_eq!(ended.code, Some(4), "{rest:?}");
     assert!(rest.iter().any(|line| line.contains("no certificate was made")), "{rest:?}");
-    assert_eq!((left_over(place.path()), kept(place.path()).len()), (0, 0));
+    assert_eq!((temp_file_count(temp_dir.path()), kept(temp_dir.path()).len()), (0, 0));
 }
 
 #[test]
 fn certificates_that_cannot_be_kept_are_printed_all_the_same() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let mut calibrate =
-        calibrate(place.path(), &["--scale", "0.01", "--protocol", "app", "--progress", "none"]);
+        calibrate(temp_dir.path(), &["--scale", "0.01", "--protocol", "app", "--progress", "none"]);
     let ended = calibrate.env("XDG_STATE_HOME", "/dev/null").output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout);
+    let stdout = String::from_utf8_lossy(&ended.stdout);
     assert!(matches!(ended.status.code(), Some(0 | 1)), "{ended:?}");
-    assert!(said.contains("Calibration of plimsoll"), "{said}");
-    assert!(said.contains("the certificate is not kept: /dev/null/plimsoll"), "{said}");
+    assert!(stdout.contains("Calibration of plimsoll"), "{stdout}");
+    assert!(stdout.contains("the certificate is not kept: /dev/null/plimsoll"), "{stdout}");
 }
 
 #[test]
 fn an_occupied_place_for_the_bundles_is_refused_before_anything_runs() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("out");
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("mine"), "").unwrap();
-    let ended = calibrate(place.path(), &["--out", out.to_str().unwrap()]).output().unwrap();
+    let ended = calibrate(temp_dir.path(), &["--out", out.to_str().unwrap()]).output().unwrap();
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
     assert!(String::from_utf8_lossy(&ended.stderr).contains("exists and is not empty"));
 }

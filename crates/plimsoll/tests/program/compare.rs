@@ -1,4 +1,4 @@
-//! Groups of runs side by side, made in turn or one by one.
+//! Compares groups of runs, made alternately or one by one.
 //!
 //! A build with debug assertions measures nothing, so its runs are invalid: these comparisons are
 //! forced, and marked.
@@ -16,16 +16,16 @@ use plimsoll_testkit::program::{
 };
 
 const LOADS: [&str; 2] = ["--rate", "50,100"];
-/// Long beside what a busy machine adds, and in windows with ops enough for a median.
+/// Long relative to the delays of a busy machine, and in windows with ops enough for a median.
 const FAST: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(240);
 const WINDOW: [&str; 4] =
     ["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=2s"];
 
 /// Flags of short load points for a verb other than run.
-fn quick<'a>(words: &[&'a str], out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+fn quick<'a>(arguments: &[&'a str], out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let of_run = short("web-url", "", out, more);
-    words.iter().copied().chain(of_run[3..].iter().copied()).collect()
+    arguments.iter().copied().chain(of_run[3..].iter().copied()).collect()
 }
 
 fn text(path: &Path) -> &str {
@@ -34,15 +34,15 @@ fn text(path: &Path) -> &str {
 
 fn figure<'v>(comparison: &'v Value, name: &str, load: Option<f64>) -> &'v Value {
     let rows = comparison["figures"].as_array().unwrap();
-    let found = rows.iter().find(|row| row["figure"] == name && row["load"].as_f64() == load);
-    found.unwrap_or_else(|| panic!("no {name} at {load:?} in {comparison}"))
+    let matched = rows.iter().find(|row| row["figure"] == name && row["load"].as_f64() == load);
+    matched.unwrap_or_else(|| panic!("no {name} at {load:?} in {comparison}"))
 }
 
 #[test]
 fn repeats_are_groups_and_a_slower_server_is_told_with_its_interval() {
-    let (server, place) = (Listening::start_slow(FAST), tempfile::tempdir().unwrap());
+    let (server, temp_dir) = (Listening::start_slow(FAST), tempfile::tempdir().unwrap());
     let slow = Listening::start_slow(SLOW);
-    let out = |name: &str| place.path().join(name);
+    let out = |name: &str| temp_dir.path().join(name);
     for (name, url) in [("before", &server.url), ("after", &slow.url)] {
         let flags = [&LOADS[..], &WINDOW, &["--repeat", "3"]].concat();
         plimsoll(&short("web-url", url, &out(name), &flags)).check(1, &[]);
@@ -68,20 +68,28 @@ fn repeats_are_groups_and_a_slower_server_is_told_with_its_interval() {
     assert!(page.contains("Forced: these runs") && page.contains("<svg"), "{page}");
     let xml = std::fs::read_to_string(junit).unwrap();
     assert!(xml.contains("name=\"p50 &gt; 1.5x in "), "{xml}");
+    // A side with one run: nothing could decide a condition, so none is evaluated.
+    let one = out("before-1");
+    let arguments = ["compare", text(&one), "--against", text(&after), "--fail-if", "p50 > 1.05x"];
+    let few = plimsoll(&[&arguments[..], &["--force"]].concat());
+    let like = format!("--like {0} --repeat 2 --out {0}-more", text(&one));
+    few.check(2, &["'p50 > 1.05x'", "needs 3 valid runs a side", "plimsoll run web-url", &like]);
+    assert_eq!(few.err.matches("plimsoll run ").count(), 1, "the other side has three");
+    plimsoll(&arguments).check(2, &["--repeat 3", "plimsoll run web-url"]);
     // A third label, and one run of it: a ratio, and nothing claimed.
-    let third = format!("third={}", text(&place.path().join("before-1")));
+    let third = format!("third={}", text(&temp_dir.path().join("before-1")));
     let labelled = compared(&["--force", "--label", &third]);
     labelled.check(0, &["third compared with", "no claim: too few runs"]);
-    // The same as a page, without more than the bundles' names.
+    // The same as a page, with no more than the bundles' names.
     let bundles = [out("before-1"), out("after-1")];
     plimsoll(&["report", text(&bundles[0]), text(&bundles[1])]).check(0, &["comparison.html"]);
-    assert!(place.path().join("comparison.html").exists());
+    assert!(temp_dir.path().join("comparison.html").exists());
 }
 
 #[test]
 fn runs_of_different_methods_are_refused_and_one_like_another_is_not() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
-    let out = |name: &str| place.path().join(name);
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
+    let out = |name: &str| temp_dir.path().join(name);
     let run = |name: &str, more: &[&str]| {
         let made = plimsoll(&short("web-url", &server.url, &out(name), more));
         assert_eq!(made.code, Some(1), "{made:?}");
@@ -108,15 +116,15 @@ fn runs_of_different_methods_are_refused_and_one_like_another_is_not() {
     plimsoll(&["run", "web-url", &server.url, "--fail-if", "p99 > 1.05x"])
         .check(2, &["one run has no ratio"]);
     plimsoll(&["compare", text(&a)]).check(2, &["at least two"]);
-    plimsoll(&["compare", text(&a), text(place.path().join("none").as_path())])
+    plimsoll(&["compare", text(&a), text(temp_dir.path().join("none").as_path())])
         .check(2, &["neither the bundle of a run"]);
 }
 
 #[test]
 fn versus_makes_pairs_in_turn_and_tells_a_slower_server() {
-    let (server, place) = (Listening::start_slow(FAST), tempfile::tempdir().unwrap());
+    let (server, temp_dir) = (Listening::start_slow(FAST), tempfile::tempdir().unwrap());
     let slow = Listening::start_slow(SLOW);
-    let out = place.path().join("v");
+    let out = temp_dir.path().join("v");
     let gates = ["--force", "--fail-if", "p50 > 1.5x", "--fail-if", "errors > 50%", "--json"];
     let flags = [&LOADS[..], &WINDOW, &["--repeat", "3"], &gates].concat();
     let made = plimsoll(&quick(&["versus", "web-url", &server.url, &slow.url], &out, &flags));
@@ -143,10 +151,10 @@ fn versus_makes_pairs_in_turn_and_tells_a_slower_server() {
 
 #[test]
 fn versus_that_is_ended_or_fails_loses_nothing() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
-    let out = place.path().join("v");
-    let words = ["versus", "web-url", &server.url, &server.url];
-    let child = command(&quick(&words, &out, &[&LOADS[..], &["--repeat", "9"]].concat()))
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
+    let out = temp_dir.path().join("v");
+    let arguments = ["versus", "web-url", &server.url, &server.url];
+    let child = command(&quick(&arguments, &out, &[&LOADS[..], &["--repeat", "9"]].concat()))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -158,17 +166,21 @@ fn versus_that_is_ended_or_fails_loses_nothing() {
     plimsoll(&["verify", text(&out.join("a/1"))]).check(1, &["Every file is as"]);
     plimsoll(&["report", text(&out.join("b/2"))]).check(0, &["report.html"]);
 
-    let gone = place.path().join("gone");
-    let words = ["versus", "web-url", &server.url, "http://127.0.0.1:9/"];
-    plimsoll(&quick(&words, &gone, &LOADS)).check(3, &["127.0.0.1:9"]);
+    let gone = temp_dir.path().join("gone");
+    let arguments = ["versus", "web-url", &server.url, "http://127.0.0.1:9/"];
+    plimsoll(&quick(&arguments, &gone, &LOADS)).check(3, &["127.0.0.1:9"]);
     plimsoll(&["verify", text(&gone.join("a/1"))]).check(1, &["Every file is as"]);
 }
 
 #[test]
 fn versus_refuses_what_it_cannot_compare_before_any_load() {
-    let words = ["versus", "web-url", "http://127.0.0.1:9/", "http://127.0.0.1:9/"];
-    let refused = |more: &[&str]| plimsoll(&[&words[..], more].concat());
+    let arguments = ["versus", "web-url", "http://127.0.0.1:9/", "http://127.0.0.1:9/"];
+    let refused = |more: &[&str]| plimsoll(&[&arguments[..], more].concat());
     refused(&["--set-b", "load.mode=open"]).check(2, &["open load"]);
     refused(&["--fail-if", "p99 > 1.0y"]).check(2, &["with its unit"]);
-    plimsoll(&words[..3]).check(2, &["TARGET_B"]);
+    let few = ["--repeat", "2", "--fail-if", "p99 > 1.05x"];
+    refused(&few).check(2, &["'p99 > 1.05x'", "needs 3 runs a side", "--repeat 3"]);
+    let scale = ["scale", "web-static", "builtin:", "--over", "cores=1,2", "--fail-if"];
+    plimsoll(&[&scale[..], &["peak < 0.9x"]].concat()).check(2, &["--repeat 3"]);
+    plimsoll(&arguments[..3]).check(2, &["TARGET_B"]);
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_testkit::peers::require_peer;
-use plimsoll_testkit::program::{Ended, Judged, one_is_right, plimsoll, result, short, wait_for};
+use plimsoll_testkit::program::{
+    CheckOutcome, Ended, one_is_right, plimsoll, result, short, wait_for,
+};
 use plimsoll_testkit::sshd::Sshd;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,7 +16,7 @@ use crate::monitors::{program_in, ssh_with, with_programs};
 /// Windows long enough for ticks of 10 ms.
 const LONG: [&str; 2] = ["--set", "profiles.quick.measure=2s"];
 
-/// CPU seconds of those of a list for which this is so.
+/// CPU seconds of the entries of a list that match.
 fn cpu_s(host: &Value, is_so: impl Fn(&Value) -> bool) -> f64 {
     let all = host["consumers"].as_array().unwrap().iter().chain([&host["others"]]);
     let seconds = |it: &Value| it["user_s"].as_f64().unwrap() + it["system_s"].as_f64().unwrap();
@@ -31,23 +33,23 @@ fn host<'r>(point: &'r Value, source: Option<&str>) -> &'r Value {
     hosts.iter().find(|host| host["source"].as_str() == source).unwrap()
 }
 
-/// What is odd about a host: its processes did more or less than its processors, or its server more
-/// or less than the monitor of that process saw.
+/// Inconsistencies of a host: its processes did more or less than its processors, or its server
+/// more or less than the monitor of that process counted.
 fn odd(point: &Value, source: Option<&str>) -> Vec<String> {
     let host = host(point, source);
     let busy_s = host["busy_s"].as_f64().unwrap();
-    let seen_s = cpu_s(host, |_| true);
+    let processes_s = cpu_s(host, |_| true);
     let mut odd = Vec::new();
-    if (busy_s - seen_s).abs() > 0.1 * busy_s + 0.2 {
-        odd.push(format!("{busy_s} s busy, {seen_s} s in processes"));
+    if (busy_s - processes_s).abs() > 0.1 * busy_s + 0.2 {
+        odd.push(format!("{busy_s} s busy, {processes_s} s in processes"));
     }
     let name = "process.server.cpu";
     let resources = point["resources"].as_array().unwrap();
     let server = resources.iter().find(|it| it["name"] == name && it["source"].as_str() == source);
     let server_s = server.unwrap()["mean"].as_f64().unwrap() * point["seconds"].as_f64().unwrap();
-    let told_s = cpu_s(host, is_server);
-    if (server_s - told_s).abs() > 0.1 * server_s + 0.1 {
-        odd.push(format!("server: {server_s} s by its monitor, {told_s} s among consumers"));
+    let consumers_s = cpu_s(host, is_server);
+    if (server_s - consumers_s).abs() > 0.1 * server_s + 0.1 {
+        odd.push(format!("server: {server_s} s by its monitor, {consumers_s} s among consumers"));
     }
     odd
 }
@@ -58,8 +60,8 @@ fn a_managed_server_is_among_the_consumers_and_their_sum_is_the_hosts_busy_time(
         return;
     }
     one_is_right(3, || {
-        let place = TempDir::new().unwrap();
-        let bundle = place.path().join("run");
+        let temp_dir = TempDir::new().unwrap();
+        let bundle = temp_dir.path().join("run");
         let more = [&["--points", "1000"][..], &LONG].concat();
         let ended = plimsoll(&short("web-static", "managed:nginx", &bundle, &more));
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -73,7 +75,7 @@ fn a_managed_server_is_among_the_consumers_and_their_sum_is_the_hosts_busy_time(
         assert_eq!(server.unwrap()["name"], "nginx");
         let page = fs::read_to_string(bundle.join("report.html")).unwrap();
         assert!(page.contains("Where the processor time went") && page.contains("nginx (server)"));
-        Judged::of(point, odd(point, None))
+        CheckOutcome::from_point(point, odd(point, None))
     });
 }
 
@@ -83,8 +85,8 @@ fn a_host_through_ssh_tells_its_consumers_too() {
     let ssh = ssh_with(&sshd, "user");
     let url = sshd.url();
     one_is_right(3, || {
-        let place = TempDir::new().unwrap();
-        let bundle = place.path().join("run");
+        let temp_dir = TempDir::new().unwrap();
+        let bundle = temp_dir.path().join("run");
         let more = [&["--points", "1000", "--monitor", &url][..], &LONG].concat();
         let arguments = short("web-static", "builtin:", &bundle, &more);
         let ended = wait_for(with_programs(ssh.path(), &arguments).spawn().unwrap());
@@ -95,17 +97,17 @@ fn a_host_through_ssh_tells_its_consumers_too() {
         let [ours, theirs] = [here, there].map(|host| cpu_s(host, is_server));
         let differs = (ours - theirs).abs() > 0.1 * ours + 0.1;
         let differs = differs.then(|| format!("server: {ours} s here, {theirs} s through ssh"));
-        Judged::of(point, odd(point, Some(&url)).into_iter().chain(differs))
+        CheckOutcome::from_point(point, odd(point, Some(&url)).into_iter().chain(differs))
     });
 }
 
-/// A run whose server is profiled with a program in perf's place.
-fn profiled(place: &Path, perf: &str, more: &[&str]) -> Ended {
-    program_in(place, "perf", perf);
-    let bundle = place.join("run");
+/// A run whose server is profiled with a program that replaces perf.
+fn profiled(temp_dir: &Path, perf: &str, more: &[&str]) -> Ended {
+    program_in(temp_dir, "perf", perf);
+    let bundle = temp_dir.join("run");
     let more = [&["--points", "200,300"][..], more].concat();
     wait_for(
-        with_programs(place, &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap(),
+        with_programs(temp_dir, &short("web-static", "builtin:", &bundle, &more)).spawn().unwrap(),
     )
 }
 
@@ -114,10 +116,10 @@ const SAMPLES: &str = "[ $1 = record ] && exit\n\
 
 #[test]
 fn a_profile_has_a_load_point_of_its_own_and_its_stacks_are_listed_as_raw() {
-    let place = TempDir::new().unwrap();
-    let ended = profiled(place.path(), SAMPLES, &["--profile-server"]);
+    let temp_dir = TempDir::new().unwrap();
+    let ended = profiled(temp_dir.path(), SAMPLES, &["--profile-server"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    let bundle = place.path().join("run");
+    let bundle = temp_dir.path().join("run");
     let result = result(&bundle);
     assert_eq!(result["points"].as_array().unwrap().len(), 2);
     assert_eq!(result["probes"].as_array().unwrap().len(), 0);
@@ -137,20 +139,20 @@ fn a_profile_has_a_load_point_of_its_own_and_its_stacks_are_listed_as_raw() {
 
 #[test]
 fn the_load_of_a_profile_can_be_named() {
-    let place = TempDir::new().unwrap();
-    let ended = profiled(place.path(), SAMPLES, &["--profile-server=150"]);
+    let temp_dir = TempDir::new().unwrap();
+    let ended = profiled(temp_dir.path(), SAMPLES, &["--profile-server=150"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    let result = result(&place.path().join("run"));
+    let result = result(&temp_dir.path().join("run"));
     assert_eq!(result["server_profile"]["requested"], 150.0);
 }
 
 #[test]
 fn a_profile_that_cannot_be_made_is_refused_before_any_load() {
-    let place = TempDir::new().unwrap();
-    let says = "echo 'Access is limited.' >&2; exit 255";
-    let ended = profiled(place.path(), says, &["--profile-server"]);
+    let temp_dir = TempDir::new().unwrap();
+    let script = "echo 'Access is limited.' >&2; exit 255";
+    let ended = profiled(temp_dir.path(), script, &["--profile-server"]);
     ended.check(3, &["--profile-server: perf does not work on this host: Access is limited"]);
-    assert!(!place.path().join("run").exists());
+    assert!(!temp_dir.path().join("run").exists());
     let far = ["run", "web-url", "http://192.0.2.1/", "--profile-server=x"];
     plimsoll(&far).check(2, &["write peak, or a load"]);
 }

@@ -6,12 +6,12 @@ use rustix::process::Signal;
 
 use plimsoll_testkit::program::{command, points_finished, result, signal, wait_for, wait_until};
 
-/// All five suites take a minute of a test's time, one of them a fifth of that; that Ctrl-C ends
-/// the tour and not only the suite is worth a test itself.
+/// All five suites take a minute of a test's time, one of them a fifth of that. Another test shows
+/// that Ctrl-C ends the tour and not only the suite.
 #[test]
 fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("tour");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("tour");
     let arguments = ["demo", "--out", out.to_str().unwrap(), "--progress", "none"];
     let mut demo = command(&arguments);
     let demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -40,12 +40,13 @@ fn the_demo_measures_a_suite_after_the_other_and_ends_with_ctrl_c() {
         let ops = point["ops"].as_object().unwrap();
         let sum = |what: &str| ops.values().map(|op| op[what].as_u64().unwrap()).sum::<u64>();
         assert!(sum("count") > sum("errors"), "ops were done: {point}");
-        // Where others want the processors too, some wait for a reply when the short point ends.
+        // Where other programs use the processors too, some wait for a reply when the short point
+        // ends.
         let failed = point["errors"].as_object().unwrap().keys();
         let in_earnest: Vec<&String> = failed.filter(|class| *class != "timeout").collect();
         assert!(in_earnest.is_empty(), "{point}");
     }
-    // Where its core would have time for nothing but the work that it does besides.
+    // Where its core would have time for nothing but its other work.
     assert_eq!(points[9]["requested"], 5_000.0);
     assert!(whole["probes"].as_array().unwrap().is_empty(), "no search is needed");
 }

@@ -1,5 +1,5 @@
-//! Experiments from the command line: factors of all kinds, what a mistake in the file says, and
-//! what Ctrl-C leaves.
+//! Experiments from the command line: factors of all kinds, messages of mistakes in the file, and
+//! the state after Ctrl-C.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use plimsoll_testkit::program::{command, plimsoll, points_finished, signal, wait
 const OPTIONS: &str = "options = \"--profile quick --rate 50,100 --workers 1 --warm-up 50ms \
                        --for 200ms --set profiles.quick.drain=1s\"\n";
 
-/// A place with the file of an experiment.
-struct Place {
+/// A directory with the file of an experiment.
+struct ExperimentDir {
     dir: tempfile::TempDir,
     file: PathBuf,
 }
 
-impl Place {
+impl ExperimentDir {
     fn new(head: &str, factors: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("e.toml");
@@ -33,11 +33,11 @@ impl Place {
         self.dir.path().join("out")
     }
 
-    /// A build with debug assertions measures nothing, so its runs are taken by force.
+    /// A build with debug assertions measures nothing, so its runs are forced.
     fn arguments(&self) -> Vec<String> {
         let of = |path: &Path| path.to_str().unwrap().to_owned();
-        let words = ["experiment", &of(&self.file), "--out", &of(&self.out()), "--force"];
-        words.into_iter().chain(["--progress", "plain", "--json"]).map(str::to_owned).collect()
+        let arguments = ["experiment", &of(&self.file), "--out", &of(&self.out()), "--force"];
+        arguments.into_iter().chain(["--progress", "plain", "--json"]).map(str::to_owned).collect()
     }
 }
 
@@ -56,7 +56,7 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
     let head = format!("target = \"{}\"\nrepeats = 2\nresponse = \"p50@100\"\n", server.url);
     let state = tempfile::NamedTempFile::new().unwrap();
     let path = state.path().display();
-    let place = Place::new(
+    let experiment_dir = ExperimentDir::new(
         &head,
         &format!(
             "[[factors]]\nname = \"cache\"\nlevels = [\"off\", \"on\"]\n\
@@ -65,7 +65,7 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
              [[factors]]\nname = \"clock\"\nunit = \"MHz\"\nlevels = [350, 450]\nmanual = true\n"
         ),
     );
-    let mut child = command(&texts(&place.arguments()))
+    let mut child = command(&texts(&experiment_dir.arguments()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -84,12 +84,13 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
     assert!(differs.contains("stated: cache") && differs.contains("450 MHz"), "{differs}");
     assert_eq!(std::fs::read_to_string(state.path()).unwrap(), "as before\n");
     for ending in ["html", "md", "json", "jsonl", "toml"] {
-        assert!(place.out().join(format!("experiment.{ending}")).exists(), "{ending}");
+        assert!(experiment_dir.out().join(format!("experiment.{ending}")).exists(), "{ending}");
     }
-    plimsoll(&texts(&place.arguments())).check(2, &["plimsoll resume"]);
+    plimsoll(&texts(&experiment_dir.arguments())).check(2, &["plimsoll resume"]);
     // The bundles again, as if they were of another day.
-    let cell =
-        |name: &str| format!("clock={name},run={}/cache-off_clock-{name}", place.out().display());
+    let cell = |name: &str| {
+        format!("clock={name},run={}/cache-off_clock-{name}", experiment_dir.out().display())
+    };
     let joined = ["experiment", "--factor", &cell("350"), "--factor", &cell("450"), "--force"];
     plimsoll(&joined).check(0, &["clock"]);
 }
@@ -98,16 +99,16 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
 fn ctrl_c_loses_the_run_under_way_and_resume_makes_the_others() {
     let server = Listening::start();
     let head = format!("target = \"{}\"\nrepeats = 2\n", server.url);
-    let place = Place::new(
+    let experiment_dir = ExperimentDir::new(
         &head,
         "[[factors]]\nname = \"t\"\nkey = \"op_timeout\"\nlevels = [\"4s\", \"5s\"]\n",
     );
-    let child = command(&texts(&place.arguments()))
+    let child = command(&texts(&experiment_dir.arguments()))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let out = place.out();
+    let out = experiment_dir.out();
     let second =
         || ["4s", "5s"].map(|level| points_finished(&out.join(format!("t-{level}/1"))) > 0);
     wait_until("a second run has begun", || runs(&out) == 1 && second() == [true; 2]);
@@ -115,8 +116,8 @@ fn ctrl_c_loses_the_run_under_way_and_resume_makes_the_others() {
     wait_for(child).check(4, &["to go on: plimsoll resume"]);
     let left = 4 - runs(&out);
     assert!(left > 0);
-    // What the file says by now is another experiment.
-    std::fs::write(&place.file, "suite = 1").unwrap();
+    // The file now has another experiment.
+    std::fs::write(&experiment_dir.file, "suite = 1").unwrap();
     let resumed = plimsoll(&["resume", out.to_str().unwrap(), "--progress", "plain"]);
     resumed.check(1, &["run 4 of 4 (repeat 2 of 2)"]);
     assert_eq!((runs(&out), resumed.err.matches("run ").count()), (4, left), "{resumed:?}");
@@ -126,19 +127,34 @@ fn ctrl_c_loses_the_run_under_way_and_resume_makes_the_others() {
 fn mistakes_are_told_before_any_load() {
     let head = "target = \"http://127.0.0.1:9/\"\n";
     let refused = |factor: &str, parts: &[&str]| {
-        let place = Place::new(head, &format!("[[factors]]\nname = \"f\"\n{factor}\n"));
-        plimsoll(&texts(&place.arguments())).check(2, parts);
-        assert!(!place.out().join("experiment.jsonl").exists());
+        let experiment_dir =
+            ExperimentDir::new(head, &format!("[[factors]]\nname = \"f\"\n{factor}\n"));
+        plimsoll(&texts(&experiment_dir.arguments())).check(2, parts);
+        assert!(!experiment_dir.out().join("experiment.jsonl").exists());
     };
     refused("levels = [1]", &["e.toml:4", "nothing says how factor \"f\" is set"]);
     refused("levels = [1]\nserver = \"cores\"", &["it must be started here"]);
     refused("levels = [1]\nset = \"true\"\nafter_start = true", &["after_start is for servers"]);
     refused("levels = [1.5]\nkey = \"load.clients\"", &["load.clients"]);
-    let place = Place::new(
+    let experiment_dir = ExperimentDir::new(
         "target = \"http://127.0.0.1:9/\"\nresponse = \"p99\"\n",
         "[[factors]]\nname = \"f\"\nlevels = [1]\nmanual = true\n",
     );
-    plimsoll(&texts(&place.arguments())).check(2, &["with a load point, as in p99@1000"]);
+    plimsoll(&texts(&experiment_dir.arguments())).check(2, &["with a load point, as in p99@1000"]);
+    let with_key = |key: &str, parts: &[&str]| {
+        let head = format!("target = \"http://127.0.0.1:9/\"\n{key}\n");
+        let factor = "[[factors]]\nname = \"f\"\nlevels = [1, 2]\nmanual = true\n";
+        let experiment_dir = ExperimentDir::new(&head, factor);
+        plimsoll(&texts(&experiment_dir.arguments())).check(2, parts);
+    };
+    with_key("response = \"capacity\"", &["no run searches one", "within = "]);
+    with_key("within = \"p99<50\"", &["\"50\" is no span of time"]);
+    with_key("within = \"p99<50ms\"", &["--rate: plimsoll capacity finds the load itself"]);
+    let gated = OPTIONS.replace("--workers 1", "--workers 1 --fail-if 'peak < 0.97x'");
+    let text = "suite = \"web-url\"\ntarget = \"http://127.0.0.1:9/\"\nrepeats = 2\n[[factors]]\n\
+                name = \"f\"\nlevels = [1, 2]\nkey = \"load.clients\"\n";
+    std::fs::write(&experiment_dir.file, gated + text).unwrap();
+    plimsoll(&texts(&experiment_dir.arguments())).check(2, &["'peak < 0.97x'", "repeats = 3"]);
     plimsoll(&["experiment"]).check(2, &["FILE.toml"]);
     plimsoll(&["experiment", "--factor", "clock=1"]).check(2, &["run=DIR"]);
 }
@@ -147,13 +163,17 @@ fn mistakes_are_told_before_any_load() {
 fn nobody_at_the_terminal_is_told() {
     let server = Listening::start();
     let head = format!("target = \"{}\"\n", server.url);
-    let place =
-        Place::new(&head, "[[factors]]\nname = \"clock\"\nlevels = [1, 2]\nmanual = true\n");
-    let child = command(&texts(&place.arguments()))
+    let experiment_dir = ExperimentDir::new(
+        &head,
+        "[[factors]]\nname = \"clock\"\nlevels = [1, 2]\nmanual = true\n",
+    );
+    let child = command(&texts(&experiment_dir.arguments()))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for(child).check(2, &["nobody answers on standard input", "plimsoll resume"]);
+    let ended = wait_for(child);
+    ended.check(2, &["nobody answers on standard input"]);
+    assert!(!ended.err.contains("plimsoll resume"), "nothing was made: {}", ended.err);
 }

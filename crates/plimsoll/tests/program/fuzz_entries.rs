@@ -10,7 +10,7 @@ fn shipped() -> Vec<(&'static str, &'static str)> {
 
 /// Pieces that replies are made of, so that random choices reach the states behind them.
 fn reply_piece() -> impl Strategy<Value = Vec<u8>> {
-    let known: &[&[u8]] = &[
+    let pieces: &[&[u8]] = &[
         b"HTTP/1.1 200 OK\r\n",
         b"HTTP/1.0 200 OK\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n",
@@ -31,9 +31,9 @@ fn reply_piece() -> impl Strategy<Value = Vec<u8>> {
         b"A: b\r\n",
         b" folded\r\n",
     ];
-    let known: Vec<Vec<u8>> = known.iter().map(|piece| piece.to_vec()).collect();
+    let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.to_vec()).collect();
     prop_oneof![
-        4 => prop::sample::select(known),
+        4 => prop::sample::select(pieces),
         1 => prop::collection::vec(any::<u8>(), 0..64),
         1 => (any::<u8>(), 0usize..3_000).prop_map(|(byte, n)| vec![byte; n]),
     ]
@@ -129,7 +129,7 @@ proptest! {
     }
 }
 
-/// Words that messages are made of, in the order in which random choices need them.
+/// Values of messages, in the order in which random choices need them.
 fn nfs_word() -> impl Strategy<Value = u32> {
     prop_oneof![4 => 0u32..4, 1 => 4u32..70, 1 => 100_000u32..100_006, 1 => any::<u32>()]
 }
@@ -182,8 +182,8 @@ proptest! {
         ),
     ) {
         let mut data = head.to_vec();
-        for (begin, words) in records {
-            data.extend(begin.iter().chain(&words).flat_map(|word| word.to_be_bytes()));
+        for (begin, payload) in records {
+            data.extend(begin.iter().chain(&payload).flat_map(|word| word.to_be_bytes()));
         }
         nfs_entries::nfs_request(&data);
         nfs_entries::nfs_reply(&data);

@@ -9,12 +9,12 @@ use plimsoll_testkit::fault_server::{Fault, FaultServer};
 use crate::listening::Listening;
 use plimsoll_testkit::program::{plimsoll, result, short};
 
-/// The runs of these tests are not valid: a build with debug assertions measures nothing. What a
-/// gate came to is in the result all the same.
+/// The runs of these tests are not valid: a build with debug assertions measures nothing. The
+/// outcome of a gate is in the result all the same.
 #[test]
 fn conditions_are_judged_told_and_kept_with_the_run() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
-    let (bundle, junit) = (place.path().join("b"), place.path().join("junit.xml"));
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
+    let (bundle, junit) = (temp_dir.path().join("b"), temp_dir.path().join("junit.xml"));
     let flags =
         [
             &[
@@ -37,14 +37,14 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
         let state = |gate: &serde_json::Value| gate["state"].as_str().unwrap().to_owned();
         gates.iter().map(state).collect::<Vec<_>>()
     };
-    let told = states(&bundle);
-    assert_eq!((told.len(), told[0].as_str(), told[1].as_str()), (3, "failed", "held"));
+    let reported = states(&bundle);
+    assert_eq!((reported.len(), reported[0].as_str(), reported[1].as_str()), (3, "failed", "held"));
     let xml = std::fs::read_to_string(&junit).unwrap();
     assert!(xml.contains("name=\"max@100 &gt; 1ns\""), "{xml}");
     // The journal has them, so that a bundle gives the same result again.
     let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
     assert_eq!(again.code, Some(1), "{again:?}");
-    assert_eq!(states(&bundle), told);
+    assert_eq!(states(&bundle), reported);
     let page = std::fs::read_to_string(bundle.join("report.html")).unwrap();
     assert!(page.contains("Conditions under which the run fails"));
 }
@@ -53,8 +53,8 @@ fn conditions_are_judged_told_and_kept_with_the_run() {
 #[test]
 fn an_overload_is_not_held_and_its_times_are_lower_bounds() {
     let server = FaultServer::with_fixed_body(1, |_| Fault::Late(Duration::from_millis(50)));
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let flags = ["--rate", "1500", "--connections", "4", "--timeout", "30s", "--no-check"];
     let gates = ["--fail-if", "p50@1500 > 1ms", "--fail-if", "p50@1500 > 60s"];
     let run = plimsoll(&short("web-url", &server.url(), &bundle, &[&flags[..], &gates].concat()));
@@ -92,12 +92,12 @@ fn figures_that_a_suite_cannot_have_are_refused_before_any_load() {
 /// Half of the replies take 50 ms.
 #[test]
 fn goodput_is_told_of_any_suite() {
-    let server = FaultServer::with_fixed_body(1, |asked| match asked.index % 2 {
+    let server = FaultServer::with_fixed_body(1, |request| match request.index % 2 {
         0 => Fault::Late(Duration::from_millis(50)),
         _ => Fault::None,
     });
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let flags = ["--rate", "40", "--no-check", "--goodput", "response<45ms"];
     let run = plimsoll(&short("web-url", &server.url(), &bundle, &flags));
     let goodput = &result(&bundle)["points"][0]["goodput"];
@@ -109,15 +109,15 @@ fn goodput_is_told_of_any_suite() {
 
 #[test]
 fn the_action_runs_a_suite_posts_its_report_and_takes_the_exit_code() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../action/run.sh");
-    let summary = place.path().join("summary.md");
+    let summary = temp_dir.path().join("summary.md");
     let act = |fail_if: &str, target: &str, action: &str| {
         Command::new(script)
-            .env("RUNNER_TEMP", place.path())
+            .env("RUNNER_TEMP", temp_dir.path())
             .env("GITHUB_ACTION", action)
             .env("GITHUB_STEP_SUMMARY", &summary)
-            .env("GITHUB_OUTPUT", place.path().join("output"))
+            .env("GITHUB_OUTPUT", temp_dir.path().join("output"))
             .env("PLIMSOLL_PROGRAM", env!("CARGO_BIN_EXE_plimsoll"))
             .env("PLIMSOLL_SUITE", "web-url")
             .env("PLIMSOLL_TARGET", target)
@@ -130,7 +130,7 @@ fn the_action_runs_a_suite_posts_its_report_and_takes_the_exit_code() {
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     let posted = std::fs::read_to_string(&summary).unwrap();
     assert!(posted.contains("Conditions under which the run fails"), "{posted}");
-    let output = std::fs::read_to_string(place.path().join("output")).unwrap();
+    let output = std::fs::read_to_string(temp_dir.path().join("output")).unwrap();
     assert!(output.starts_with("bundle=") && output.contains("one"), "{output}");
     assert_eq!(act("", "http://127.0.0.1:9/", "two").status.code(), Some(3));
     assert_eq!(act("p99", &server.url, "three").status.code(), Some(2));

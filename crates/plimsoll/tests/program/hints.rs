@@ -1,5 +1,4 @@
-//! Signs that point at a known cause: each is staged and found, and servers that are merely slow
-//! get none.
+//! Signs of a known cause: each is provoked and found, and servers that are merely slow get none.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -10,10 +9,10 @@ use serde_json::Value;
 use plimsoll_testkit::clock::now;
 use plimsoll_testkit::fault_server::{Fault, FaultServer, Ignore, RequestFacts, Sockets};
 
-use plimsoll_testkit::program::{Judged, one_is_right, plimsoll, result};
+use plimsoll_testkit::program::{CheckOutcome, one_is_right, plimsoll, result};
 
 /// Measurements that may be wrong before a test fails: a machine that stands still for a while may
-/// show any sign, and nothing tells so.
+/// show any sign, without any evidence of that.
 const TRIES: usize = 3;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -24,8 +23,8 @@ fn server(plan: impl Fn(&RequestFacts) -> Fault + Send + Sync + 'static) -> Faul
 
 /// `result.json` of 5 s with that load.
 fn run(targets: &[&FaultServer], load: &[&str]) -> Value {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let urls: Vec<String> = targets.iter().map(|server| server.url()).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     run_into(&bundle, &urls, load)
@@ -47,7 +46,7 @@ fn hints(result: &Value) -> impl Iterator<Item = &Value> {
     result["hints"].as_array().into_iter().flatten().map(|it| &it["hint"])
 }
 
-/// How the run differs from one with a hint of this kind that says what it must.
+/// How the run differs from one with a right hint of this kind.
 fn lacks(result: &Value, kind: &str, is_right: impl Fn(&Value) -> bool) -> Option<String> {
     let mut of_kind = hints(result).filter(|hint| hint["kind"] == kind);
     let lacks = !of_kind.any(is_right);
@@ -60,34 +59,33 @@ fn has_others(result: &Value, kinds: &[&str]) -> Option<String> {
     others.then(|| format!("others than {kinds:?} in {}", result["hints"]))
 }
 
-/// Asserts that a run's hints are as they must be; a machine that other programs use gets more
-/// tries.
+/// Asserts the hints of a run; a machine that other programs use gets more tries.
 #[track_caller]
-fn told<D>(mut run: impl FnMut() -> Value, differs: impl Fn(&Value) -> D)
+fn check_hints<D>(mut run: impl FnMut() -> Value, differs: impl Fn(&Value) -> D)
 where
     D: IntoIterator<Item = String>,
 {
     one_is_right(TRIES, || {
         let result = run();
-        Judged::of(&result["points"][0], differs(&result))
+        CheckOutcome::from_point(&result["points"][0], differs(&result))
     });
 }
 
-/// Asserts that a run has this hint, which says what it must, and no other.
+/// Asserts that a run has this hint, with the right figures, and no other.
 #[track_caller]
 fn only(kind: &str, run: impl FnMut() -> Value, is_right: impl Fn(&Value) -> bool) {
-    told(run, |result| {
+    check_hints(run, |result| {
         lacks(result, kind, &is_right).into_iter().chain(has_others(result, &[kind]))
     });
 }
 
 /// Asserts that a run has no hint.
 #[track_caller]
-fn nothing_told(server: &FaultServer, load: &[&str]) {
-    told(|| run(&[server], load), |result| has_others(result, &[]));
+fn check_no_hints(server: &FaultServer, load: &[&str]) {
+    check_hints(|| run(&[server], load), |result| has_others(result, &[]));
 }
 
-/// What would say why there is none.
+/// Evidence for why there is none.
 fn signs(result: &Value) -> String {
     let point = &result["points"][0];
     let of_tcp = |it: &&Value| it["name"].as_str().is_some_and(|name| name.starts_with("host.tcp"));
@@ -109,14 +107,15 @@ fn lost_segments_are_told_as_retransmissions() {
     server.prepare_sockets(Sockets::Losing(0.02));
     let load = ["--rate", "300", "--connections", "64"];
     let several = |hint: &Value| hint["ops"].as_u64() >= Some(10);
-    told(|| run(&[&server], &load), |result| lacks(result, "retransmitted", several));
+    check_hints(|| run(&[&server], &load), |result| lacks(result, "retransmitted", several));
 }
 
 #[test]
 fn a_full_accept_queue_is_told_as_connects_tried_again() {
     let server = std::sync::Arc::new(server(|_| Fault::None));
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    // A connect that is tried again after 1 s comes one and a half rounds later: the server accepts.
+    // A connect that is tried again after 1 s comes one and a half rounds later: the server
+    // accepts.
     let (round, ignoring) = (Duration::from_secs(2) / 3, MS(250));
     let accepts = {
         let (server, stop) = (server.clone(), stop.clone());
@@ -134,7 +133,7 @@ fn a_full_accept_queue_is_told_as_connects_tried_again() {
     };
     let load = ["--clients", "400", "--new-connection"];
     let overflows = |hint: &Value| hint["listen_overflows"].as_u64() > Some(0);
-    told(|| run(&[&server], &load), |result| lacks(result, "syn_retransmitted", overflows));
+    check_hints(|| run(&[&server], &load), |result| lacks(result, "syn_retransmitted", overflows));
     stop.store(true, std::sync::atomic::Ordering::SeqCst);
     accepts.join().unwrap();
 }
@@ -178,7 +177,7 @@ const LATE_MS: [u64; 3] = [41, 200, 1_000];
 #[test]
 fn servers_that_are_merely_slow_get_no_hint() {
     for ms in LATE_MS {
-        nothing_told(&server(move |_| Fault::Late(MS(ms))), &["--clients", "16"]);
+        check_no_hints(&server(move |_| Fault::Late(MS(ms))), &["--clients", "16"]);
     }
 }
 
@@ -186,7 +185,7 @@ fn servers_that_are_merely_slow_get_no_hint() {
 fn servers_that_are_merely_slow_on_connections_that_are_all_new_get_no_hint() {
     for ms in LATE_MS {
         let load = ["--clients", "16", "--new-connection"];
-        nothing_told(&server(move |_| Fault::Late(MS(ms))), &load);
+        check_no_hints(&server(move |_| Fault::Late(MS(ms))), &load);
     }
 }
 
@@ -196,7 +195,7 @@ fn servers_that_are_slow_now_and_then_or_between_two_parts_of_a_reply_get_no_hin
         0 => Fault::Late(MS([41, 204, 1_000][(facts.index / 50 % 3) as usize])),
         _ => Fault::None,
     });
-    nothing_told(&some_late, &["--rate", "500", "--connections", "64"]);
+    check_no_hints(&some_late, &["--rate", "500", "--connections", "64"]);
     let in_parts = server(|_| Fault::TwoWrites(MS(41)));
-    nothing_told(&in_parts, &["--clients", "8"]);
+    check_no_hints(&in_parts, &["--clients", "8"]);
 }

@@ -16,21 +16,21 @@ fn serve(certificates: &Path) -> Served {
     Served::with("web", &[&["--directories", "1"], &of[..]].concat())
 }
 
-/// How a run ended, what it said, and its result where there is one.
+/// Exit code, output, and the result where there is one.
 fn run(suite: &str, url: &str, more: &[&str]) -> (Option<i32>, String, Option<RunResult>) {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("run");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("run");
     let roomy = ["--json", "--set", "profiles.quick.warm_up=100ms"];
     let window = ["--set", "profiles.quick.measure=1s", "--set", "profiles.quick.drain=10s"];
     let ended = plimsoll(&short(suite, url, &bundle, &[&roomy[..], &window, more].concat()));
     (ended.code, ended.err, serde_json::from_str(&ended.out).ok())
 }
 
-/// A run that measures something without one failed op; its validity is the machine's affair.
+/// A run that measures something without one failed op; its validity depends on the machine.
 #[track_caller]
 fn measured(suite: &str, url: &str, more: &[&str]) -> RunResult {
-    let (code, said, result) = run(suite, url, more);
-    assert!(matches!(code, Some(0 | 1)), "{code:?}: {said}");
+    let (code, stderr, result) = run(suite, url, more);
+    assert!(matches!(code, Some(0 | 1)), "{code:?}: {stderr}");
     let result = result.expect("--json prints a result");
     for point in &result.points {
         assert!(point.errors.is_empty(), "{:?}", point.errors);
@@ -46,7 +46,7 @@ fn https_is_measured_with_kept_and_with_new_connections() {
     let server = serve(certificates.path());
     let url = format!("{}bytes/5000", server.url);
     let ca_file = certificates.path().join("certificate.pem");
-    every_way(&url, &ca_file);
+    check_variants(&url, &ca_file);
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn nginx_is_measured_over_https_just_the_same() {
         remove_when_killed: None,
     };
     let nginx = nginx::start(&request).unwrap();
-    every_way(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));
+    check_variants(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));
 }
 
-/// Every way to treat certificates, connections and sessions.
-fn every_way(url: &str, ca_file: &Path) {
+/// Every option for certificates, connections and sessions.
+fn check_variants(url: &str, ca_file: &Path) {
     let trust = format!("workload.tls_ca_file={}", ca_file.display());
     for trust in ["workload.tls_verify=false", &trust] {
         for connections in ["keep-alive", "per-request"] {
@@ -86,8 +86,8 @@ fn every_way(url: &str, ca_file: &Path) {
                 let set = ["--clients", "4", "--set", trust, "--set", &connections, "--set", &set];
                 let result = measured("web-url", url, &set);
                 let setup = result.disclosure.unwrap().setup;
-                let stated = setup.iter().find(|fact| fact.name == "TLS resumption").unwrap();
-                assert!(stated.value.starts_with(resumption), "{stated:?}");
+                let setting = setup.iter().find(|fact| fact.name == "TLS resumption").unwrap();
+                assert!(setting.value.starts_with(resumption), "{setting:?}");
             }
         }
     }
@@ -109,7 +109,7 @@ fn an_unknown_certificate_is_refused_before_any_load() {
     let certificates = tempfile::tempdir().unwrap();
     TestCertificate::new().write_into(certificates.path());
     let server = serve(certificates.path());
-    let (code, said, result) = run("web-url", &server.url, &["--clients", "1"]);
-    assert_eq!((code, result.is_none()), (Some(3), true), "{said}");
-    assert!(said.contains("workload.tls_verify=false"), "{said}");
+    let (code, stderr, result) = run("web-url", &server.url, &["--clients", "1"]);
+    assert_eq!((code, result.is_none()), (Some(3), true), "{stderr}");
+    assert!(stderr.contains("workload.tls_verify=false"), "{stderr}");
 }

@@ -98,8 +98,8 @@ fn interrupted(url: &str, bundle: &Path) {
 
 #[test]
 fn two_processes_do_not_write_one_bundle() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     let child = start(&server.url(), &bundle);
     wait_until("a point has finished", || points_finished(&bundle) >= 1);
@@ -110,8 +110,8 @@ fn two_processes_do_not_write_one_bundle() {
 
 #[test]
 fn ctrl_c_ends_with_4_and_a_bundle_that_can_be_resumed() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     let child = start(&server.url(), &bundle);
     wait_until("a point has finished", || points_finished(&bundle) >= 1);
@@ -130,12 +130,12 @@ fn ctrl_c_ends_with_4_and_a_bundle_that_can_be_resumed() {
 
 #[test]
 fn a_journal_that_does_not_say_all_that_was_asked_is_repeated_and_not_resumed() {
-    let place = tempfile::tempdir().unwrap();
-    let (bundle, again) = (place.path().join("b"), place.path().join("again"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (bundle, again) = (temp_dir.path().join("b"), temp_dir.path().join("again"));
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     interrupted(&server.url(), &bundle);
     let mut records = journal(&bundle);
-    let mut asked = records[0].as_object_mut().unwrap().remove("asked").unwrap();
+    let mut options = records[0].as_object_mut().unwrap().remove("asked").unwrap();
     records[0]["version"] = "0.1.0".into();
     write_journal(&bundle, &records);
     let dir = bundle.to_str().unwrap();
@@ -146,8 +146,8 @@ fn a_journal_that_does_not_say_all_that_was_asked_is_repeated_and_not_resumed() 
     assert!(matches!(repeated.code, Some(0 | 1)), "{repeated:?}");
     assert!(repeated.err.contains("the journal of plimsoll 0.1.0"), "{repeated:?}");
     assert_eq!(points_finished(&again), 4);
-    asked["workers"] = 2.into();
-    records[0]["asked"] = asked;
+    options["workers"] = 2.into();
+    records[0]["asked"] = options;
     write_journal(&bundle, &records);
     check_resumed(&bundle);
     assert_eq!(last_assigned(&bundle), json!([2, "coalesce", "normal"]));
@@ -155,8 +155,8 @@ fn a_journal_that_does_not_say_all_that_was_asked_is_repeated_and_not_resumed() 
 
 #[test]
 fn kill_9_loses_no_finished_point() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     let mut child = start(&server.url(), &bundle);
     wait_until("two points have finished", || points_finished(&bundle) >= 2);
@@ -168,8 +168,8 @@ fn kill_9_loses_no_finished_point() {
 
 #[test]
 fn a_run_killed_before_it_began_says_to_start_again() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     interrupted(&server.url(), &bundle);
     std::fs::write(bundle.join("journal.jsonl"), "{\"event\":\"run_st").unwrap();

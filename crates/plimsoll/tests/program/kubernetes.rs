@@ -13,8 +13,8 @@ use serde_json::Value;
 const GO_MINOR_MIN: u32 = 19;
 
 /// The decoder, or `None` where Go cannot build it. The first build takes some 30 s of a processor;
-/// Go keeps what it compiled.
-fn decoder(place: &Path) -> Option<PathBuf> {
+/// Go keeps the compiled packages.
+fn decoder(temp_dir: &Path) -> Option<PathBuf> {
     let go = require_peer("go")?;
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/kubernetes");
     let run = |arguments: &[&str]| {
@@ -23,7 +23,7 @@ fn decoder(place: &Path) -> Option<PathBuf> {
         go.env("GOTOOLCHAIN", "local").env("GOWORK", "off").env("CGO_ENABLED", "0");
         go.output().unwrap()
     };
-    let version = said(&run(&["env", "GOVERSION"]).stdout);
+    let version = trimmed_text(&run(&["env", "GOVERSION"]).stdout);
     if minor_of(&version).is_some_and(|minor| minor < GO_MINOR_MIN) {
         skip_always(&format!("{version} is older than go1.{GO_MINOR_MIN}"));
         return None;
@@ -31,16 +31,19 @@ fn decoder(place: &Path) -> Option<PathBuf> {
     // Without a network, and never fetched before.
     let fetched = run(&["mod", "download"]);
     if !fetched.status.success() {
-        skip_always(&format!("Go cannot fetch Kubernetes' types: {}", said(&fetched.stderr)));
+        skip_always(&format!(
+            "Go cannot fetch Kubernetes' types: {}",
+            trimmed_text(&fetched.stderr)
+        ));
         return None;
     }
-    let decoder = place.join("decoder");
+    let decoder = temp_dir.join("decoder");
     let built = run(&["build", "-o", decoder.to_str().unwrap(), "."]);
-    assert!(built.status.success(), "{}", said(&built.stderr));
+    assert!(built.status.success(), "{}", trimmed_text(&built.stderr));
     Some(decoder)
 }
 
-fn said(bytes: &[u8]) -> String {
+fn trimmed_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
@@ -60,13 +63,13 @@ fn decode(decoder: &Path, manifest: &str) -> Output {
 
 #[test]
 fn kubernetes_decodes_the_manifest_and_knows_every_field_of_it() {
-    let place = tempfile::tempdir().unwrap();
-    let Some(decoder) = decoder(place.path()) else { return };
+    let temp_dir = tempfile::tempdir().unwrap();
+    let Some(decoder) = decoder(temp_dir.path()) else { return };
     let flags = ["--replicas", "3", "--image", "registry.example/plimsoll:1", "--namespace", "n"];
     let printed = plimsoll(&[&["agents", "manifest"], &flags[..]].concat());
     printed.check(0, &[]);
     let decoded = decode(&decoder, &printed.out);
-    assert!(decoded.status.success(), "{}\n{}", said(&decoded.stderr), printed.out);
+    assert!(decoded.status.success(), "{}\n{}", trimmed_text(&decoded.stderr), printed.out);
     let job: Value = serde_json::from_slice(&decoded.stdout).unwrap();
     for (path, value) in [
         ("/metadata/namespace", Value::from("n")),
@@ -83,7 +86,7 @@ fn kubernetes_decodes_the_manifest_and_knows_every_field_of_it() {
         ("completions: 3", "completions: three", "of type int32"),
     ] {
         let refused = decode(&decoder, &printed.out.replacen(field, wrong, 1));
-        let why = said(&refused.stderr);
+        let why = trimmed_text(&refused.stderr);
         assert!(!refused.status.success() && why.contains(reason), "{wrong}: {why}");
     }
 }

@@ -1,4 +1,4 @@
-//! A web server that answers every request, and keeps what it saw.
+//! A web server that answers every request, and records it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -9,12 +9,12 @@ use std::time::Duration;
 /// Answers every request with 200, or, where its path begins with a number, with that status.
 pub struct Listening {
     pub url: String,
-    seen: Arc<Mutex<Seen>>,
+    traffic: Arc<Mutex<Traffic>>,
 }
 
-/// What came.
+/// Received requests.
 #[derive(Default)]
-struct Seen {
+struct Traffic {
     /// How often each `METHOD target` came with each body.
     requests: BTreeMap<(String, String), u64>,
     /// Lines of all headers.
@@ -27,12 +27,12 @@ impl Listening {
         Self::start_slow(Duration::ZERO)
     }
 
-    /// Each reply comes so much later.
+    /// Each reply is delayed by this.
     pub fn start_slow(delay: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let seen = Arc::<Mutex<Seen>>::default();
-        let all = Arc::clone(&seen);
+        let traffic = Arc::<Mutex<Traffic>>::default();
+        let all = Arc::clone(&traffic);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 all.lock().unwrap().connections += 1;
@@ -40,38 +40,39 @@ impl Listening {
                 std::thread::spawn(move || answer(stream, &all, delay));
             }
         });
-        Self { url, seen }
+        Self { url, traffic }
     }
 
     #[track_caller]
     pub fn saw(&self, line: &str) {
-        let seen = self.seen.lock().unwrap();
-        assert!(seen.fields.contains(line), "{line:?} is not among {:?}", seen.fields);
+        let traffic = self.traffic.lock().unwrap();
+        assert!(traffic.fields.contains(line), "{line:?} is not among {:?}", traffic.fields);
     }
 
     /// How often each request came with each body.
     pub fn requests(&self) -> BTreeMap<(String, String), u64> {
-        self.seen.lock().unwrap().requests.clone()
+        self.traffic.lock().unwrap().requests.clone()
     }
 
     pub fn connections(&self) -> u64 {
-        self.seen.lock().unwrap().connections
+        self.traffic.lock().unwrap().connections
     }
 }
 
-fn answer(mut stream: TcpStream, seen: &Mutex<Seen>, delay: Duration) {
+fn answer(mut stream: TcpStream, traffic: &Mutex<Traffic>, delay: Duration) {
     let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         received.extend_from_slice(&buffer[..count]);
         while let Some((head, body, whole)) = request(&received) {
             let mut lines = head.lines();
-            let asked = lines.next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
-            let has_body = !asked.starts_with("HEAD ");
-            let path = asked.split(' ').nth(1).unwrap_or_default().to_owned();
+            let request_line =
+                lines.next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
+            let has_body = !request_line.starts_with("HEAD ");
+            let path = request_line.split(' ').nth(1).unwrap_or_default().to_owned();
             {
-                let mut seen = seen.lock().unwrap();
-                seen.fields.extend(lines.map(str::to_owned));
-                *seen.requests.entry((asked, body)).or_default() += 1;
+                let mut traffic = traffic.lock().unwrap();
+                traffic.fields.extend(lines.map(str::to_owned));
+                *traffic.requests.entry((request_line, body)).or_default() += 1;
             }
             received.drain(..whole);
             std::thread::sleep(delay);
@@ -84,7 +85,7 @@ fn answer(mut stream: TcpStream, seen: &Mutex<Seen>, delay: Duration) {
     }
 }
 
-/// The first request, when all of it is there: header, body, and how many bytes they are.
+/// The first request, when it is complete: header, body, and its size in bytes.
 fn request(received: &[u8]) -> Option<(String, String, usize)> {
     let end = received.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&received[..end]).into_owned();

@@ -1,4 +1,4 @@
-//! `--live`: a page that many look at, one of whom stands still.
+//! `--live`: a page with many viewers, one of which reads nothing.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,21 +13,21 @@ use socket2::{Domain, Socket, Type};
 use crate::listening::Listening;
 use plimsoll_testkit::program::{command, plimsoll, short, signal, wait_for};
 
-/// Besides the one who stands still.
+/// Viewers that read.
 const VIEWERS: usize = 7;
 
-/// Where a run shows itself.
+/// Address of a run's live page.
 struct Page {
     address: String,
     path: String,
 }
 
 impl Page {
-    /// Of a run that has just been started; it keeps its standard error.
-    fn of(run: &mut Child) -> Self {
+    /// The page of a run that has just been started; it keeps its standard error.
+    fn from_run(run: &mut Child) -> Self {
         let mut line = String::new();
         let errors = run.stderr.as_mut().unwrap();
-        // Byte by byte: what follows is read at the end.
+        // Byte by byte: the rest is read at the end.
         while !line.ends_with('\n') {
             let mut byte = [0];
             assert_eq!(errors.read(&mut byte).unwrap(), 1, "it ended after {line:?}");
@@ -56,12 +56,12 @@ impl Page {
         format!("{}events", self.path)
     }
 
-    /// Hears events until the stream ends.
+    /// Reads events until the stream ends.
     fn look_on(&self, heard: &Sender<(String, Value)>) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         self.ask(&mut stream, &self.events(), "localhost");
         let mut kind = String::new();
-        // Chunks end where events do: what lies between are their lengths.
+        // Chunks end where events do: the lines between are their lengths.
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             if let Some(name) = line.strip_prefix("event: ") {
                 name.clone_into(&mut kind);
@@ -71,7 +71,7 @@ impl Page {
         }
     }
 
-    /// Asks for events and reads none of them, with next to no room for what comes.
+    /// Requests events and reads none of them, with next to no buffer for them.
     fn stand_still(&self) -> TcpStream {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(1).unwrap();
@@ -90,12 +90,12 @@ fn start(arguments: &[&str]) -> Child {
 #[test]
 fn many_look_on_and_see_what_the_result_says() {
     let target = Listening::start();
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
-    // Whoever comes in the first point's second second still sees a second of each point.
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    // A viewer that comes in the first point's second second still sees a second of each point.
     let more = ["--rate", "100,200", "--for", "2200ms", "--live"];
     let mut run = start(&short("web-url", &target.url, &bundle, &more));
-    let page = Page::of(&mut run);
+    let page = Page::from_run(&mut run);
     let still = page.stand_still();
 
     let shell = page.get(&page.path, &page.address);
@@ -111,7 +111,7 @@ fn many_look_on_and_see_what_the_result_says() {
     assert_eq!(status(&page.events(), "evil.example"), 403);
     assert_eq!(status(page.path.trim_end_matches('/'), "localhost"), 308);
 
-    let (ends, over) = channel();
+    let (ends, received) = channel();
     thread::scope(|scope| {
         for viewer in 0..VIEWERS {
             let (page, ends) = (&page, ends.clone());
@@ -128,14 +128,14 @@ fn many_look_on_and_see_what_the_result_says() {
     drop((still, ends));
 
     let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
-    let all: Vec<_> = over.iter().collect();
+    let all: Vec<_> = received.iter().collect();
     assert_eq!(all.len(), VIEWERS);
     for (_, events) in all {
         let of = |kind: &'static str| events.iter().filter(move |(of, _)| of == kind);
         assert!(of("second").count() >= 2, "a second of each point at least");
         let first = of("report").next().unwrap().1["html"].as_str().unwrap();
         assert!(first.contains("Under way: 1 load point has finished"), "{first}");
-        // What viewers see at the end is the report, and so the result.
+        // At the end viewers see the report, and so the result.
         let last = of("report").next_back().unwrap().1["html"].as_str().unwrap();
         assert!(report.contains(last), "the last event is not the report");
         assert_eq!(events.last().unwrap().0, "over");
@@ -143,13 +143,13 @@ fn many_look_on_and_see_what_the_result_says() {
 }
 
 #[test]
-fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
+fn no_more_viewers_are_let_in_than_there_is_room_for_and_who_leaves_makes_room() {
     let target = Listening::start();
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let more = ["--rate", "20", "--for", "2m", "--live", "localhost:0"];
     let mut run = start(&short("web-url", &target.url, &bundle, &more));
-    let page = Page::of(&mut run);
+    let page = Page::from_run(&mut run);
     let enter = || {
         let mut stream = TcpStream::connect(&page.address).unwrap();
         page.ask(&mut stream, &page.events(), "localhost");
@@ -161,7 +161,7 @@ fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
     assert!(seated.iter().all(|(status, _)| status == "200"));
     assert_eq!(enter().0, "503");
     seated.pop();
-    plimsoll_testkit::program::wait_until("a seat is free", || enter().0 == "200");
+    plimsoll_testkit::program::wait_until("a viewer left", || enter().0 == "200");
     drop(seated);
     signal(&run, Signal::INT);
     wait_for(run);
@@ -170,8 +170,8 @@ fn no_more_viewers_are_let_in_than_there_are_seats_and_who_leaves_makes_room() {
 #[test]
 fn a_page_is_refused_before_any_load() {
     let target = Listening::start();
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let refused = |address: &str| {
         plimsoll(&short("web-url", &target.url, &bundle, &["--clients", "1", "--live", address]))
     };

@@ -1,6 +1,6 @@
-//! Seconds and load points sent to a collector (`--export otlp=URL`): what came is read by protoc, with
-//! the schema that OpenTelemetry publishes (`otlp/`), and held against the bundle. And collectors on
-//! a bad day.
+//! Seconds and load points sent to a collector (`--export otlp=URL`): the exported data is read by
+//! protoc, with the schema that OpenTelemetry publishes (`otlp/`), and compared with the bundle.
+//! And collectors that fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -24,14 +24,14 @@ const REQUEST: &str = "opentelemetry.proto.collector.metrics.v1.ExportMetricsSer
 type Request = (String, Vec<u8>);
 type Came = Arc<Mutex<Vec<Request>>>;
 
-/// Answers every request alike, or never, and keeps what came.
+/// Answers every request alike, or never, and records it.
 struct Collector {
     flag: String,
     came: Came,
 }
 
 impl Collector {
-    /// `None` for an answer is none at all.
+    /// `None` sends no answer at all.
     fn start(answer: Option<&'static [u8]>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let flag = format!("otlp=http://{}", listener.local_addr().unwrap());
@@ -129,15 +129,15 @@ impl Message {
         self.fields.iter().find(|(of, _)| of == name).map(|(_, value)| value.as_str())
     }
 
-    /// What is zero is not sent.
+    /// A zero is not sent.
     fn number(&self, name: &str) -> f64 {
         self.text(name).map_or(0.0, |text| text.parse().unwrap())
     }
 
     /// The value of an attribute, whatever its type.
     fn attribute(&self, key: &str) -> Option<&str> {
-        let found = self.all("attributes").find(|pair| pair.text("key") == Some(key))?;
-        let value = found.one("value");
+        let matched = self.all("attributes").find(|pair| pair.text("key") == Some(key))?;
+        let value = matched.one("value");
         let first = value.all("array_value").next().map(|array| array.one("values"));
         first.unwrap_or(value).fields.first().map(|(_, value)| value.as_str())
     }
@@ -152,8 +152,7 @@ impl Message {
     }
 }
 
-/// A quantile of data points taken together, read off their buckets by the definition, in
-/// nanoseconds.
+/// A quantile of merged data points, read from their buckets by the definition, in nanoseconds.
 fn quantile_ns(data: &[&Message], quantile: f64) -> f64 {
     let scale = data.iter().map(|data| data.number("scale") as i32).min().unwrap();
     let mut all: BTreeMap<i32, f64> = BTreeMap::new();
@@ -177,7 +176,7 @@ fn quantile_ns(data: &[&Message], quantile: f64) -> f64 {
     panic!("the buckets hold less than the count")
 }
 
-/// Both are the same but for rounding.
+/// Both are the same except for rounding.
 #[track_caller]
 fn check_near(theirs: f64, ours: &Value, ratio: f64, what: &str) {
     let ours = ours.as_f64().unwrap();
@@ -195,7 +194,7 @@ fn point_of<'r>(data: &Message, run: &'r Value) -> &'r Value {
     point
 }
 
-/// Holds a request against the load point it is of; which percentiles were compared.
+/// Compares a request with its load point; the compared percentiles.
 #[track_caller]
 fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
     check_resource(request.one("resource_metrics").one("resource"), run);
@@ -234,7 +233,7 @@ fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
     compared
 }
 
-/// Holds a request against the seconds of the bundle; the load point it is of, when it was measured.
+/// Compares a request with the seconds of the bundle; its load point, when it was measured.
 #[track_caller]
 fn check_second(request: &Message, run: &Value) -> Option<usize> {
     check_resource(request.one("resource_metrics").one("resource"), run);
@@ -265,9 +264,9 @@ fn check_second(request: &Message, run: &Value) -> Option<usize> {
             && near("plimsoll.second.response.p99", "response_p99_ns", 1e9)
     };
     let timeline = of_bundle["timeline"].as_array().unwrap();
-    // The bundle leaves out what is left of a drain.
-    let found = timeline.iter().any(|second| is_this(&second));
-    assert!(found || phase == "drain", "{request:?} is not among {timeline:#?}");
+    // The bundle leaves out the rest of a drain.
+    let is_listed = timeline.iter().any(|second| is_this(&second));
+    assert!(is_listed || phase == "drain", "{request:?} is not among {timeline:#?}");
     (phase == "measure").then_some(point)
 }
 
@@ -286,7 +285,7 @@ fn check_resource(resource: &Message, run: &Value) {
     }
 }
 
-/// Holds data points taken together against a distribution of the bundle.
+/// Compares merged data points with a distribution of the bundle.
 #[track_caller]
 fn check_times(data: &[&Message], ours: &Value) -> Vec<&'static str> {
     let of_all = |name: &str| data.iter().map(|data| data.number(name)).sum::<f64>();
@@ -295,9 +294,9 @@ fn check_times(data: &[&Message], ours: &Value) -> Vec<&'static str> {
     let max = data.iter().map(|data| data.number("max")).fold(0.0, f64::max);
     check_near(max * 1e9, &ours["max"], 1e-9, "max");
     assert!(data.iter().all(|data| data.number("min") <= data.number("max")));
-    let known = [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
-    let known = known.into_iter().filter(|(_, figure)| !ours[figure].is_null());
-    known
+    let percentiles = [(0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p999")];
+    let percentiles = percentiles.into_iter().filter(|(_, figure)| !ours[figure].is_null());
+    percentiles
         .map(|(quantile, figure)| {
             check_near(quantile_ns(data, quantile), &ours[figure], 0.005, figure);
             figure
@@ -305,7 +304,7 @@ fn check_times(data: &[&Message], ours: &Value) -> Vec<&'static str> {
         .collect()
 }
 
-/// The exit code is the verdict's, whatever became of the export.
+/// The exit code is the verdict's, whatever happened to the export.
 #[track_caller]
 fn check_verdict(ended: &Ended, bundle: &Path, points: usize) {
     let valid = result(bundle)["verdict"]["valid"] == true;
@@ -313,11 +312,11 @@ fn check_verdict(ended: &Ended, bundle: &Path, points: usize) {
     assert_eq!(points_finished(bundle), points);
 }
 
-/// Runs `suite` with two load points and judges what came; which percentiles were compared.
+/// Runs `suite` with two load points and checks the exported data; the compared percentiles.
 #[track_caller]
 fn check_export(suite: &str, points: &str, measure: &str) -> Option<Vec<&'static str>> {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let collector = Collector::start(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
     let measure = format!("profiles.quick.measure={measure}");
     let more = ["--points", points, "--set", &measure, "--export", &collector.flag];
@@ -366,18 +365,19 @@ fn every_op_of_a_mix_has_its_own_distribution() {
     assert!(compared.len() >= 20, "{compared:?}");
 }
 
-/// A run whose collector is on a bad day: it ends as it would have, with one warning.
+/// A run whose collector fails: it ends as without it, with one warning.
 #[track_caller]
-fn check_bad_day(flag: &str, said: &[&str]) {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+fn check_bad_day(flag: &str, messages: &[&str]) {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let more = ["--points", "100,120", "--export", flag];
     let ended = plimsoll(&short("web-static", "builtin:", &bundle, &more));
     check_verdict(&ended, &bundle, 2);
     let warnings: Vec<&str> = ended.err.lines().filter(|line| line.contains("--export")).collect();
     let [warning] = warnings[..] else { panic!("not one warning: {}", ended.err) };
     for part in
-        [&["warning: --export", flag, "2 of 2 load points", "the bundle has them"], said].concat()
+        [&["warning: --export", flag, "2 of 2 load points", "the bundle has them"], messages]
+            .concat()
     {
         assert!(warning.contains(part), "{part:?} is not in: {warning}");
     }
@@ -410,9 +410,9 @@ fn a_collector_that_refuses_changes_nothing_but_a_warning() {
 
 #[test]
 fn a_collector_that_cannot_be_read_ends_with_2_before_anything_is_sent_and_tells_no_secret() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
-    for (flag, said) in [
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    for (flag, message) in [
         ("prometheus=http://h", "write otlp=http://HOST:4318"),
         ("otlp=https://ann:s3cret@h", "a collector on this host"),
         ("otlp=http://ann:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
@@ -420,7 +420,7 @@ fn a_collector_that_cannot_be_read_ends_with_2_before_anything_is_sent_and_tells
         ("otlp=http://h:s3cret", "no URL with a host"),
     ] {
         let ended = plimsoll(&short("web-static", "builtin:", &bundle, &["--export", flag]));
-        ended.check(2, &["--export", said]);
+        ended.check(2, &["--export", message]);
         assert!(!format!("{}{}", ended.out, ended.err).contains("s3cret"), "{ended:?}");
     }
     let run = short("web-static", "builtin:", &bundle, &["--export", "otlp=http://127.0.0.1:1"]);

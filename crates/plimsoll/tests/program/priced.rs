@@ -18,16 +18,16 @@ fn write(file: &Path, text: &str) -> String {
 
 #[test]
 fn a_run_is_priced_in_its_report_and_against_another() {
-    let place = tempfile::tempdir().unwrap();
-    let [small, large] = ["small", "large"].map(|name| place.path().join(name));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let [small, large] = ["small", "large"].map(|name| temp_dir.path().join(name));
     for bundle in [&small, &large] {
         let ended = plimsoll(&short("web-static", "builtin:", bundle, &["--points", "200"]));
         assert!(bundle.join("result.json").exists(), "{ended:?}");
     }
     let bytes = std::fs::read(small.join("result.json")).unwrap();
-    let file = write(&place.path().join("prices.toml"), PRICES);
+    let file = write(&temp_dir.path().join("prices.toml"), PRICES);
     let [small_text, large_text] = [&small, &large].map(|bundle| bundle.to_str().unwrap());
-    let md = place.path().join("report.md");
+    let md = temp_dir.path().join("report.md");
     let more = ["report", small_text, "--prices", &file, "--md", md.to_str().unwrap()];
     plimsoll(&more).check(0, &["report.md"]);
     let text = std::fs::read_to_string(&md).unwrap();
@@ -35,7 +35,7 @@ fn a_run_is_priced_in_its_report_and_against_another() {
         assert!(text.contains(part), "{part:?} in:\n{text}");
     }
     plimsoll(&["report", small_text, "--prices", &file]).check(2, &["--html FILE or --md FILE"]);
-    let page = place.path().join("priced.html");
+    let page = temp_dir.path().join("priced.html");
     let more = ["report", small_text, "--prices", &file, "--html", page.to_str().unwrap()];
     plimsoll(&more).check(0, &["priced.html"]);
     let html = std::fs::read_to_string(page).unwrap();
@@ -48,14 +48,14 @@ fn a_run_is_priced_in_its_report_and_against_another() {
     let both = ["compare", small_text, large_text, "--prices", &file];
     let compared = plimsoll(&both);
     compared.check(0, &["Price/performance", "EUR 1,000.00", "EUR 1,762.80"]);
-    // A busy host holds no load: then there is no peak to divide by, which is said.
+    // A busy host sustains no load: then there is no peak to divide by, which is reported.
     let peaks = [&small, &large].map(|bundle| !result(bundle)["summary"]["value"].is_null());
     match peaks {
         [true, true] => compared.check(0, &["peak", "× 1.76"]),
         _ => compared.check(0, &["the run has no peak that counts"]),
     }
 
-    stands_beside_published_results(place.path(), [small_text, large_text], &file);
+    check_against_published(temp_dir.path(), [small_text, large_text], &file);
 
     write(Path::new(&file), &PRICES.replace("total = 1000", "total = 999"));
     plimsoll(&both).check(2, &["prices.toml", "^^^", "EUR 999.00", "EUR 1,000.00"]);
@@ -66,9 +66,9 @@ fn a_run_is_priced_in_its_report_and_against_another() {
 }
 
 /// Bundles with published results: as lines of a table, and as curves.
-fn stands_beside_published_results(place: &Path, [small, large]: [&str; 2], prices: &str) {
-    let dir = place.to_str().unwrap();
-    let files = ["board.html", "board.md", "board.csv"].map(|name| place.join(name));
+fn check_against_published(temp_dir: &Path, [small, large]: [&str; 2], prices: &str) {
+    let dir = temp_dir.to_str().unwrap();
+    let files = ["board.html", "board.md", "board.csv"].map(|name| temp_dir.join(name));
     let [html, md, csv] = files.each_ref().map(|file| file.to_str().unwrap());
     let web = "published:web-n440bx-1998/2-cpu-350-mhz";
     let written = ["--prices", prices, "--html", html, "--md", md, "--csv", csv];
@@ -80,16 +80,17 @@ fn stands_beside_published_results(place: &Path, [small, large]: [&str; 2], pric
         assert!(text.contains("published:web-n440bx-1998") && text.contains("small"), "{text}");
     }
     plimsoll(&["board", dir, "published:all", "--sort", "peak"]).check(0, &["111,687 ops/s"]);
-    let empty = place.join("empty");
+    let empty = temp_dir.join("empty");
     std::fs::create_dir(&empty).unwrap();
     plimsoll(&["board", empty.to_str().unwrap()]).check(2, &["no bundle of a run lies there"]);
     plimsoll(&["board", "published:nothing"]).check(2, &["no published result is called"]);
 
-    let html = place.join("curves.html");
-    let beside = ["compare", small, large, web, "published:netbench-nt-1998", "--force"];
-    let compared = plimsoll(&[&beside[..], &["--html", html.to_str().unwrap()]].concat());
-    let said = ["2 CPU 350 MHz (published, 1998), 10 load points", "no ratio to them is claimed"];
-    compared.check(0, &said);
+    let html = temp_dir.join("curves.html");
+    let arguments = ["compare", small, large, web, "published:netbench-nt-1998", "--force"];
+    let compared = plimsoll(&[&arguments[..], &["--html", html.to_str().unwrap()]].concat());
+    let expected =
+        ["2 CPU 350 MHz (published, 1998), 10 load points", "no ratio to them is claimed"];
+    compared.check(0, &expected);
     compared.check(0, &["is not drawn: it follows the method of disk-mix"]);
     assert!(std::fs::read_to_string(html).unwrap().contains("course c3 dashed"));
     plimsoll(&["compare", small, web]).check(0, &["beside published results"]);
@@ -105,8 +106,8 @@ fn published_results_are_shown_as_text_json_and_a_page() {
     let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(json["transcribed"]["byte_curves"][0]["bytes_per_s"][7], 8_398_371.0);
     assert_eq!(json["shown"]["year"], 1998);
-    let place = tempfile::tempdir().unwrap();
-    let page = place.path().join("page.html");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let page = temp_dir.path().join("page.html");
     plimsoll(&["published", "show", name, "--html", page.to_str().unwrap()]).check(0, &[]);
     assert!(std::fs::read_to_string(page).unwrap().contains("Overall NetBench Results"));
 }
@@ -125,8 +126,8 @@ fn published_results_are_compared_with_what_their_sources_say() {
     compare("web-n440bx-1998/2-cpu-350-mhz", "web-n440bx-1998/2-cpu-400-mhz")
         .check(0, &["+9.9 %", "9 %"]);
     compare("web-n440bx-1998", "netbench-nt-1998").check(2, &["web-n440bx-1998/SYSTEM"]);
-    let place = tempfile::tempdir().unwrap();
-    let [html, md] = ["c.html", "c.md"].map(|name| place.path().join(name));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let [html, md] = ["c.html", "c.md"].map(|name| temp_dir.path().join(name));
     let [html_text, md_text] = [&html, &md].map(|file| file.to_str().unwrap());
     let pair = ["published:netbench-sun-1998", "published:netbench-nt-1998"];
     let ended =

@@ -1,5 +1,5 @@
-//! Agents through their launchers: how they are tried, sent the program, held to what their hosts
-//! allow, and what is seen of them meanwhile.
+//! Agents through their launchers: how they are checked, sent the program, restricted by their
+//! hosts, and watched meanwhile.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 
 use crate::listening::Listening;
 
-/// A folder for what stands between controller and agent.
-struct Place(TempDir);
+/// A folder for scripts between controller and agent.
+struct ScratchDir(TempDir);
 
-impl Place {
+impl ScratchDir {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -33,14 +33,14 @@ impl Place {
         file.display().to_string()
     }
 
-    /// A value of `--agents`: a script that gets the words which start the agent, as `$@`.
+    /// A value of `--agents`: a script that gets the command that starts the agent as `$@`.
     fn launcher(&self, script: &str) -> String {
         let file = self.write("launcher", &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         format!("exec:{file}")
     }
 
-    /// A launcher whose agents keep to this file.
+    /// A launcher whose agents are restricted by this file.
     fn allowing(&self, allowed: &str) -> String {
         let file = self.write("allowed.toml", allowed);
         self.launcher(&format!("exec \"$@\" --allow '{file}'"))
@@ -103,12 +103,12 @@ fn what_was_found_of_agents_can_be_read_by_programs() {
 
 #[test]
 fn the_program_is_sent_once_to_agents_of_one_launcher() {
-    let place = Place::new();
-    let agents = ["", &place.other_host()].join("[[agent]]\nat = '");
-    let file = place.write("two.toml", &format!("{agents}'\n").repeat(2));
+    let scratch = ScratchDir::new();
+    let agents = ["", &scratch.other_host()].join("[[agent]]\nat = '");
+    let file = scratch.write("two.toml", &format!("{agents}'\n").repeat(2));
     let tried = check_agents(&[&file, "--deploy"]);
     tried.check(0, &["the program was sent to 1 host\n", "2 of 2 agents can be used"]);
-    assert_eq!(place.sent().len(), 1);
+    assert_eq!(scratch.sent().len(), 1);
     let again = check_agents(&[&file, "--deploy"]);
     again.check(0, &["2 of 2 agents can be used"]);
     assert!(!again.err.contains("was sent"), "{again:?}");
@@ -116,13 +116,13 @@ fn the_program_is_sent_once_to_agents_of_one_launcher() {
 
 #[test]
 fn a_host_that_cannot_take_the_program_is_named_and_a_run_may_begin_without_it() {
-    let place = Place::new();
-    place.write("cache", "a file");
-    let agents = format!("local,{}", place.other_host());
+    let scratch = ScratchDir::new();
+    scratch.write("cache", "a file");
+    let agents = format!("local,{}", scratch.other_host());
     let tried = check_agents(&[&agents, "--deploy"]);
     tried.check(3, &[": --deploy: env ended with status", "1 of 2 agents can be used"]);
     let target = Listening::start();
-    let bundle = place.path("bundle");
+    let bundle = scratch.path("bundle");
     let more = ["--agents", &agents, "--deploy", "--agents-min", "1"];
     let ran = run(&target.url, &bundle, &more);
     assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
@@ -133,40 +133,40 @@ fn a_host_that_cannot_take_the_program_is_named_and_a_run_may_begin_without_it()
 
 #[test]
 fn another_program_than_was_sent_is_refused() {
-    let place = Place::new();
-    let other = place.path("other");
+    let scratch = ScratchDir::new();
+    let other = scratch.path("other");
     // A program that runs as well, with other bytes.
     let grow = "cp \"$1\" \"$2\" && echo more >> \"$2\"";
     let own = command(&[]).get_program().to_owned();
     let mut copy = Command::new("sh");
     assert!(copy.args(["-c", grow, "grow"]).arg(own).arg(&other).status().unwrap().success());
-    let (cache, other) = (place.path("cache"), other.display());
-    let agents = place.launcher(&format!(
+    let (cache, other) = (scratch.path("cache"), other.display());
+    let agents = scratch.launcher(&format!(
         "export XDG_CACHE_HOME='{}'\ntest \"$1\" = sh && exec \"$@\"\nexec '{other}' agent",
         cache.display()
     ));
     let tried = check_agents(&[&agents, "--deploy"]);
     tried.check(3, &["and --deploy has sent", "0 of 1 agent can be used"]);
-    // Without the flag it is told.
+    // Without the flag a message names it.
     check_agents(&[&agents]).check(0, &["another build of this version"]);
 }
 
 /// Agents of this sshd.
-fn by_ssh(place: &Place, sshd: &Sshd, count: u32) -> String {
+fn by_ssh(scratch: &ScratchDir, sshd: &Sshd, count: u32) -> String {
     let options = format!("options = ['-F', '{}']", sshd.client("user").display());
     let at = format!("[[agent]]\nat = '{}*{count}'\n{options}\n", sshd.url());
-    place.write("ssh.toml", &at)
+    scratch.write("ssh.toml", &at)
 }
 
 #[test]
 fn through_ssh_the_program_is_missed_then_sent_and_makes_a_run() {
     let Some(sshd) = Sshd::start() else { return };
-    let place = Place::new();
-    let agents = by_ssh(&place, &sshd, 2);
+    let scratch = ScratchDir::new();
+    let agents = by_ssh(&scratch, &sshd, 2);
     let missed = check_agents(&[&agents]);
     missed.check(3, &["status 127", "install it", "let --deploy send this one"]);
     let target = Listening::start();
-    let bundle = place.path("bundle");
+    let bundle = scratch.path("bundle");
     let ran = run(&target.url, &bundle, &["--agents", &agents, "--deploy"]);
     assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
     ran.check(ran.code.unwrap(), &["was sent to 1 host\n", "2 agents on 1 host, clocks within "]);
@@ -178,39 +178,39 @@ fn through_ssh_the_program_is_missed_then_sent_and_makes_a_run() {
 #[test]
 fn an_agent_that_a_key_starts_keeps_to_what_its_host_allows() {
     let Some(sshd) = Sshd::start() else { return };
-    let place = Place::new();
-    let allowed = place.write("allowed.toml", "targets = ['192.0.2.0/24:80']\n");
+    let scratch = ScratchDir::new();
+    let allowed = scratch.write("allowed.toml", "targets = ['192.0.2.0/24:80']\n");
     let own = command(&[]).get_program().to_owned();
     let forced = format!("command=\"{} agent --allow {allowed}\",", own.display());
     let keys = sshd.home().with_file_name("authorized");
     let key = fs::read_to_string(&keys).unwrap();
     fs::write(&keys, forced + &key).unwrap();
-    let agents = by_ssh(&place, &sshd, 1);
+    let agents = by_ssh(&scratch, &sshd, 1);
     check_agents(&[&agents]).check(0, &["1 of 1 agent can be used"]);
     check_agents(&[&agents, "--deploy"]).check(3, &["an agent answers where a shell should"]);
     let target = Listening::start();
-    let ran = run(&target.url, &place.path("bundle"), &["--agents", &agents]);
+    let ran = run(&target.url, &scratch.path("bundle"), &["--agents", &agents]);
     ran.check(3, &["the owner of this agent's host does not allow 127.0.0.1:"]);
 }
 
 #[test]
 fn through_slurm_the_program_is_sent_too() {
     let Some(slurm) = Slurm::start(1) else { return };
-    let place = Place::new();
+    let scratch = ScratchDir::new();
     let mut check = command(&["agents", "check", "slurm:1", "--deploy", "--progress", "plain"]);
-    check.env("SLURM_CONF", slurm.configuration()).env("XDG_CACHE_HOME", place.path("cache"));
+    check.env("SLURM_CONF", slurm.configuration()).env("XDG_CACHE_HOME", scratch.path("cache"));
     let child = check.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let tried = wait_for(child.spawn().unwrap());
     tried.check(0, &["was sent to 1 host\n", "1 of 1 agent can be used"]);
-    assert_eq!(place.sent().len(), 1);
+    assert_eq!(scratch.sent().len(), 1);
 }
 
 #[test]
 fn a_target_that_its_host_does_not_allow_is_refused_by_the_agent() {
-    let place = Place::new();
+    let scratch = ScratchDir::new();
     let target = Listening::start();
-    let agents = place.allowing("targets = ['127.0.0.1:9', '10.0.0.0/8:1-65535']");
-    let ran = run(&target.url, &place.path("bundle"), &["--agents", &agents]);
+    let agents = scratch.allowing("targets = ['127.0.0.1:9', '10.0.0.0/8:1-65535']");
+    let ran = run(&target.url, &scratch.path("bundle"), &["--agents", &agents]);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let who = format!("agent {agents} on {host}: {}", target.url);
     ran.check(3, &[&format!("{who}: the owner of this agent's host does not allow")]);
@@ -219,35 +219,35 @@ fn a_target_that_its_host_does_not_allow_is_refused_by_the_agent() {
 
 #[test]
 fn one_target_of_two_that_is_not_allowed_is_refused_before_the_load() {
-    let place = Place::new();
+    let scratch = ScratchDir::new();
     let [first, second] = [(); 2].map(|()| Listening::start());
     let port = first.url.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
-    let agents = place.allowing(&format!("targets = ['127.0.0.1:{port}']"));
+    let agents = scratch.allowing(&format!("targets = ['127.0.0.1:{port}']"));
     let more = [second.url.as_str(), "--agents", &agents];
-    let ran = run(&first.url, &place.path("bundle"), &more);
+    let ran = run(&first.url, &scratch.path("bundle"), &more);
     ran.check(3, &[&format!("{}: the owner of this agent's host does not allow", second.url)]);
-    // The controller looks once at each.
+    // The controller checks each once.
     assert!(first.requests().values().sum::<u64>() <= 2, "{:?}", first.requests());
 }
 
 #[test]
 fn more_than_its_host_allows_is_refused_by_the_agent() {
-    let place = Place::new();
+    let scratch = ScratchDir::new();
     let target = Listening::start();
     for (allowed, part) in [
         ("max_ops_per_s = 30", "allows 30 ops/s, and 40 are asked for"),
         ("cores = 1", "allows a worker for each of 1 core(s), and 2 are asked for"),
     ] {
-        let at = place.allowing(allowed);
-        let file = place.write("agents.toml", &format!("[[agent]]\nat = '{at}'\nworkers = 2\n"));
-        run(&target.url, &place.path(allowed), &["--agents", &file]).check(3, &[part]);
+        let at = scratch.allowing(allowed);
+        let file = scratch.write("agents.toml", &format!("[[agent]]\nat = '{at}'\nworkers = 2\n"));
+        run(&target.url, &scratch.path(allowed), &["--agents", &file]).check(3, &[part]);
     }
 }
 
 #[test]
 fn what_agents_print_without_end_is_shown_with_their_name_and_to_an_end() {
-    let place = Place::new();
-    let agents = place.launcher("seq -f 'noise %.0f' 5000 >&2\nexec \"$@\"");
+    let scratch = ScratchDir::new();
+    let agents = scratch.launcher("seq -f 'noise %.0f' 5000 >&2\nexec \"$@\"");
     let tried = check_agents(&[&agents]);
     tried.check(0, &[&format!("agent {agents}: noise 1000\n"), "further lines are left out"]);
     assert_eq!(tried.err.matches(": noise ").count(), 1_000);
@@ -256,9 +256,9 @@ fn what_agents_print_without_end_is_shown_with_their_name_and_to_an_end() {
 #[test]
 fn a_line_of_an_agent_takes_the_place_of_the_live_line() {
     let Some(script) = require_peer("script") else { return };
-    let place = Place::new();
+    let scratch = ScratchDir::new();
     let slow = "for i in 1 2 3; do sleep 0.3; echo noise $i >&2; done\nexec \"$@\"";
-    let agents = place.launcher(slow);
+    let agents = scratch.launcher(slow);
     let own = command(&[]).get_program().to_owned();
     let line = format!("'{}' agents check local '{agents}'", own.display());
     // With a terminal.

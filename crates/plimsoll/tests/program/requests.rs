@@ -7,9 +7,9 @@ use plimsoll_testkit::program::{Ended, command, plimsoll, result, short};
 
 /// A run of web-url with these flags, all of whose requests must succeed.
 #[track_caller]
-fn asked(server: &Listening, path: &str, more: &[&str]) -> (Ended, tempfile::TempDir) {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+fn successful_run(server: &Listening, path: &str, more: &[&str]) -> (Ended, tempfile::TempDir) {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let url = format!("{}{path}", server.url);
     let run = plimsoll(&short("web-url", &url, &bundle, more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
@@ -17,7 +17,7 @@ fn asked(server: &Listening, path: &str, more: &[&str]) -> (Ended, tempfile::Tem
     for point in result["points"].as_array().unwrap() {
         assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
     }
-    (run, place)
+    (run, temp_dir)
 }
 
 fn lines(server: &Listening) -> Vec<String> {
@@ -29,7 +29,7 @@ fn lines(server: &Listening) -> Vec<String> {
 fn any_method_is_asked_with() {
     for method in ["HEAD", "DELETE", "OPTIONS", "PURGE"] {
         let server = Listening::start();
-        asked(&server, "a?b=c", &["--clients", "2", "-m", method]);
+        successful_run(&server, "a?b=c", &["--clients", "2", "-m", method]);
         assert_eq!(lines(&server), [format!("{method} /a?b=c")]);
     }
 }
@@ -37,13 +37,16 @@ fn any_method_is_asked_with() {
 #[test]
 fn a_body_makes_it_a_post_and_counts_as_written() {
     let server = Listening::start();
-    let (_, place) =
-        asked(&server, "", &["--clients", "1", "--data", "name=value", "--set", "metric=bytes"]);
+    let (_, temp_dir) = successful_run(
+        &server,
+        "",
+        &["--clients", "1", "--data", "name=value", "--set", "metric=bytes"],
+    );
     let requests = server.requests();
     let sent = requests[&("POST /".to_owned(), "name=value".to_owned())];
     assert_eq!(requests.len(), 1, "{requests:?}");
     server.saw("Content-Type: application/x-www-form-urlencoded");
-    let result = result(&place.path().join("b"));
+    let result = result(&temp_dir.path().join("b"));
     let point = &result["points"][0];
     let measured = point["ops"]["POST"]["count"].as_u64().unwrap();
     assert!(measured > 0 && measured <= sent, "{measured} of {sent}");
@@ -54,13 +57,13 @@ fn a_body_makes_it_a_post_and_counts_as_written() {
 
 #[test]
 fn a_body_from_a_file_is_sent_as_it_stands() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
-    let file = place.path().join("body.json");
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
+    let file = temp_dir.path().join("body.json");
     std::fs::write(&file, "{\"a\": \"{{uuid}}\"}").unwrap();
     let data = format!("@{}", file.display());
     let flags =
         ["--clients", "1", "-m", "PUT", "-d", &data, "-H", "Content-Type: application/json"];
-    asked(&server, "", &flags);
+    successful_run(&server, "", &flags);
     let sent: Vec<_> = server.requests().into_keys().collect();
     assert_eq!(sent, [("PUT /".to_owned(), "{\"a\": \"{{uuid}}\"}".to_owned())]);
     server.saw("Content-Type: application/json");
@@ -74,7 +77,7 @@ fn random_parts_are_drawn_for_each_request_and_again_the_same_in_the_next_run() 
     let rate = ["--rate", "100", "--gaps", "uniform", "-d", "{{uuid}}"];
     let draw = |seed: &str| {
         let server = Listening::start();
-        asked(&server, "%7B%7D", &[&rate[..], &["--seed", seed]].concat());
+        successful_run(&server, "%7B%7D", &[&rate[..], &["--seed", seed]].concat());
         server.requests().into_keys().map(|(_, body)| body).collect::<BTreeSet<String>>()
     };
     let (first, again, other) = (draw("5"), draw("5"), draw("6"));
@@ -89,14 +92,14 @@ fn a_list_in_json_has_methods_fields_bodies_and_weights_of_its_own() {
     let list = "{\"url\": \"/a\", \"body\": {\"n\": \"{{int 1 3}}\"}, \"weight\": 3}\n\
                 {\"url\": \"/b\", \"method\": \"PATCH\", \"headers\": {\"X-Key\": \"c0ffee\"}}\n\
                 DELETE /c/{{int 1 2}}\n";
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let arguments = short("web-url", &server.url, &bundle, &["--rate", "200", "--urls", "-"]);
     let mut run = command(&arguments).stdin(std::process::Stdio::piped()).spawn().unwrap();
     std::io::Write::write_all(&mut run.stdin.take().unwrap(), list.as_bytes()).unwrap();
     assert!(matches!(run.wait().unwrap().code(), Some(0 | 1)));
-    let wanted = ["DELETE /c/1", "DELETE /c/2", "PATCH /b", "POST /a"];
-    assert_eq!(lines(&server), wanted);
+    let expected = ["DELETE /c/1", "DELETE /c/2", "PATCH /b", "POST /a"];
+    assert_eq!(lines(&server), expected);
     let posted: u64 =
         server.requests().iter().filter(|((line, _), _)| line == "POST /a").map(|(_, n)| n).sum();
     let all: u64 = server.requests().values().sum();
@@ -109,8 +112,8 @@ fn a_list_in_json_has_methods_fields_bodies_and_weights_of_its_own() {
 
 #[test]
 fn users_cookies_and_a_file_of_fields_are_sent_and_not_kept() {
-    let (server, place) = (Listening::start(), tempfile::tempdir().unwrap());
-    let (file, bundle) = (place.path().join("fields"), place.path().join("b"));
+    let (server, temp_dir) = (Listening::start(), tempfile::tempdir().unwrap());
+    let (file, bundle) = (temp_dir.path().join("fields"), temp_dir.path().join("b"));
     std::fs::write(&file, "X-One: c0ffee-1\n\nX-Two: c0ffee-2\n").unwrap();
     let flags = [
         &["--clients", "1", "-a", "ann", "-b", "s=c0ffee-3", "--cookie", "t=1"][..],
@@ -137,12 +140,12 @@ fn users_cookies_and_a_file_of_fields_are_sent_and_not_kept() {
 #[test]
 fn rates_make_a_ladder_and_connections_are_made_anew_where_asked() {
     let server = Listening::start();
-    let (_, place) = asked(&server, "", &["--rate", "40,80", "--gaps", "uniform"]);
-    let kept = result(&place.path().join("b"));
+    let (_, temp_dir) = successful_run(&server, "", &["--rate", "40,80", "--gaps", "uniform"]);
+    let kept = result(&temp_dir.path().join("b"));
     let points = kept["points"].as_array().unwrap().iter();
     assert_eq!(points.map(|point| &point["requested"]).collect::<Vec<_>>(), [40.0, 80.0]);
     let before = server.connections();
-    asked(&server, "", &["--rate", "200", "--new-connection", "--connections", "3"]);
+    successful_run(&server, "", &["--rate", "200", "--new-connection", "--connections", "3"]);
     assert!(server.connections() - before >= 10);
 }
 
@@ -178,18 +181,18 @@ fn a_first_request_that_gets_no_good_answer_ends_the_run_before_any_load() {
         run.check(3, &[&format!("status {status}"), "saying \"ok\"", advice, "--no-check"]);
     }
     assert_eq!(server.requests().values().sum::<u64>(), 7, "one request each");
-    let (_, place) = missing(&server);
-    assert!(result(&place.path().join("b"))["points"][0]["errors"]["status:404"].is_u64());
+    let (_, temp_dir) = missing(&server);
+    assert!(result(&temp_dir.path().join("b"))["points"][0]["errors"]["status:404"].is_u64());
 }
 
-/// Of a page that is not there, all the same.
+/// Requests for a page that does not exist, all the same.
 fn missing(server: &Listening) -> (Ended, tempfile::TempDir) {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let url = format!("{}404", server.url);
     let more = ["--clients", "1", "--no-check"];
-    let run = plimsoll(&short("web-url", &url, &place.path().join("b"), &more));
+    let run = plimsoll(&short("web-url", &url, &temp_dir.path().join("b"), &more));
     assert_eq!(run.code, Some(1), "{run:?}");
-    (run, place)
+    (run, temp_dir)
 }
 
 #[test]
@@ -198,7 +201,7 @@ fn a_server_that_speaks_something_else_is_told_apart_before_any_load() {
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // What a TLS server answers to plain text: an alert.
+            // A TLS server's answer to plain text: an alert.
             let _ = std::io::Write::write_all(&mut &stream, &[0x15, 3, 3, 0, 2, 2, 10]);
             let _ = std::io::Read::read(&mut &stream, &mut [0; 1024]);
         }
@@ -210,8 +213,8 @@ fn a_server_that_speaks_something_else_is_told_apart_before_any_load() {
     plimsoll(&["run", "web-url", &https, "--clients", "1"]).check(3, &silent);
 }
 
-/// Answers each connection with these bytes as soon as it has read a little of what comes, and
-/// closes it with the rest unread, which resets it.
+/// Answers each connection with these bytes as soon as it has read a few bytes, and closes it with
+/// the rest unread, which resets it.
 fn answering(reply: &'static [u8]) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -226,8 +229,8 @@ fn answering(reply: &'static [u8]) -> String {
 
 #[test]
 fn a_status_sent_before_the_body_was_read_is_got_by_every_op_whatever_the_server_resets() {
-    let place = tempfile::tempdir().unwrap();
-    let body = place.path().join("body");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let body = temp_dir.path().join("body");
     std::fs::write(&body, vec![b'x'; 4 << 20]).unwrap();
     let body = format!("@{}", body.display());
     for (status, advice, reply) in [
@@ -238,15 +241,15 @@ fn a_status_sent_before_the_body_was_read_is_got_by_every_op_whatever_the_server
         ),
         ("500", "log says", b"HTTP/1.0 500 No\r\n\r\nno"),
     ] {
-        let bundle = place.path().join(status);
+        let bundle = temp_dir.path().join(status);
         let more = ["-m", "POST", "-d", &body, "--clients", "4", "--no-check"];
         let run = plimsoll(&short("web-url", &answering(reply), &bundle, &more));
-        let said = format!("the server answers {status} while the body is still being sent");
-        run.check(1, &[&said]);
+        let message = format!("the server answers {status} while the body is still being sent");
+        run.check(1, &[&message]);
         let point = &result(&bundle)["points"][0];
         let classes: Vec<&String> = point["errors"].as_object().unwrap().keys().collect();
         assert_eq!(classes, [&format!("status:{status}")], "{point}");
-        // The look before load gets it too.
+        // The check before the load gets it too.
         let first = format!("the first POST ended with status {status}");
         plimsoll(&["run", "web-url", &answering(reply), "-m", "POST", "-d", &body])
             .check(3, &[&first, "saying \"no\"", advice]);
@@ -269,8 +272,8 @@ fn a_port_that_speaks_http_2_only_is_named_as_that_before_any_load() {
 #[test]
 fn a_warm_up_of_zero_is_none() {
     let server = Listening::start();
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let mut run = vec!["run", "web-url", &server.url, "--out", bundle.to_str().unwrap()];
     run.extend(["--profile", "quick", "--clients", "1", "--warm-up", "0s", "--for", "300ms"]);
     assert!(matches!(plimsoll(&run).code, Some(0 | 1)));

@@ -56,11 +56,11 @@ fn a_target_that_cannot_be_read_is_not_echoed_with_its_password() {
     }
     let swapped = ["run", "smb://ann:s3cret@host/share", "builtin:"];
     check_refused(&swapped, &["the suite comes before the target"]);
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let server = Listening::start();
     let url = server.url.replace("://", "://ann:s3cret@");
     let set = format!("workload.urls=[\"{url}\"]");
-    let run = short("web-url", &server.url, place.path(), &["--set", &set]);
+    let run = short("web-url", &server.url, temp_dir.path(), &["--set", &set]);
     check_refused(&run, &["names a user"]);
 }
 
@@ -72,8 +72,8 @@ fn a_header_that_is_none_is_not_echoed() {
         let set = format!("workload.headers={bad}");
         let run = ["run", "web-url", "http://127.0.0.1:1/", "--set", &set];
         check_refused(&run, &["workload.headers"]);
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("mine.toml");
+        let temp_dir = tempfile::tempdir().unwrap();
+        let file = temp_dir.path().join("mine.toml");
         let shipped = plimsoll(&["suites", "show", "web-url"]).out;
         assert!(shipped.contains("\nheaders = []"));
         let own = shipped.replace("\nheaders = []", &format!("\nheaders = {bad}"));
@@ -84,8 +84,8 @@ fn a_header_that_is_none_is_not_echoed() {
 
 #[test]
 fn values_of_headers_are_sent_and_in_no_file_of_the_bundle() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = Listening::start();
     let set = format!("workload.headers=[\"X-Api-Key: {TOKEN}\", \"Accept: all\"]");
     let more = ["--rate", "100", "--set", set.as_str()];
@@ -102,8 +102,8 @@ fn values_of_headers_are_sent_and_in_no_file_of_the_bundle() {
 
 #[test]
 fn a_header_may_come_from_the_environment_or_a_file() {
-    let place = tempfile::tempdir().unwrap();
-    let (bundle, file) = (place.path().join("b"), place.path().join("key"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (bundle, file) = (temp_dir.path().join("b"), temp_dir.path().join("key"));
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     let server = Listening::start();
     let from_file = format!("X-Api-Key: @{}", file.display());
@@ -126,9 +126,9 @@ fn a_header_may_come_from_the_environment_or_a_file() {
 
 #[test]
 fn a_header_that_cannot_be_read_ends_with_2_and_says_where_it_was_sought() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
-    let empty = place.path().join("lines");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let empty = temp_dir.path().join("lines");
     std::fs::write(&empty, "s3cret\nX-Other: s3cret\n").unwrap();
     let lines = format!("X-Key: @{}", empty.display());
     for (header, parts) in [
@@ -144,8 +144,8 @@ fn a_header_that_cannot_be_read_ends_with_2_and_says_where_it_was_sought() {
 
 #[test]
 fn resume_reads_a_header_again_and_asks_for_one_that_was_left_out() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let server = Listening::start();
     let set = format!("workload.headers=[\"X-Api-Key: {TOKEN}\"]");
     let more = ["--points", "100,110,120", "--set", "load.mode=open", "--set", &set];

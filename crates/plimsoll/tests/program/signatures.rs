@@ -1,4 +1,4 @@
-//! Signed bundles, with the program minisign as a judge from another house.
+//! Signed bundles, checked by the program minisign.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,8 +12,8 @@ use plimsoll_testkit::program::{command, plimsoll, short, wait_for};
 const MANIFEST: &str = "manifest.json";
 const SIGNATURE: &str = "manifest.json.minisig";
 
-fn bundle(place: &Path) -> PathBuf {
-    let bundle = place.join("b");
+fn bundle(temp_dir: &Path) -> PathBuf {
+    let bundle = temp_dir.join("b");
     let server = Listening::start();
     let ended = plimsoll(&short("web-url", &server.url, &bundle, &["--rate", "100"]));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -24,19 +24,19 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// minisign with these arguments; whether it said yes, and all it said.
+/// minisign with these arguments; whether it succeeded, and its output.
 fn minisign(program: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
 }
 
 #[test]
 fn minisign_checks_our_signatures_and_we_check_its() {
     let Some(program) = require_peer("minisign") else { return };
-    let place = tempfile::tempdir().unwrap();
-    let bundle = bundle(place.path());
-    let (public, secret) = (place.path().join("k.pub"), place.path().join("k.key"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = bundle(temp_dir.path());
+    let (public, secret) = (temp_dir.path().join("k.pub"), temp_dir.path().join("k.key"));
     let (public, secret) = (path(&public), path(&secret));
     let made = minisign(&program, &["-G", "-W", "-p", public, "-s", secret]);
     assert!(made.0, "{}", made.1);
@@ -48,8 +48,8 @@ fn minisign_checks_our_signatures_and_we_check_its() {
     signed.check(code, &["Every file is as the run left it.", SIGNATURE, "--key RW"]);
     let (manifest, signature) = (bundle.join(MANIFEST), bundle.join(SIGNATURE));
     let checks = ["-V", "-p", public, "-m", path(&manifest), "-x", path(&signature)];
-    let judged = minisign(&program, &checks);
-    assert!(judged.0, "{}", judged.1);
+    let verified = minisign(&program, &checks);
+    assert!(verified.0, "{}", verified.1);
     plimsoll(&["verify", dir, "--key", public]).check(code, &["the signature is good"]);
     plimsoll(&["verify", dir]).check(code, &["was not checked"]);
 
@@ -67,11 +67,11 @@ fn minisign_checks_our_signatures_and_we_check_its() {
 
 #[test]
 fn a_key_with_a_password_and_what_is_no_key_are_told_apart() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = bundle(place.path());
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = bundle(temp_dir.path());
     let dir = path(&bundle);
     let KeyPair { pk, sk } = KeyPair::generate_encrypted_keypair(Some("s3cret".into())).unwrap();
-    let key = place.path().join("minisign.key");
+    let key = temp_dir.path().join("minisign.key");
     std::fs::write(&key, sk.to_box(None).unwrap().into_string()).unwrap();
     let sign = |password: &str| {
         let child = command(&["verify", dir, "--sign", path(&key)])
@@ -93,7 +93,7 @@ fn a_key_with_a_password_and_what_is_no_key_are_told_apart() {
     plimsoll(&["verify", dir, "--key", "/nowhere"]).check(2, &["--key /nowhere", "minisign -G"]);
     plimsoll(&["verify", dir, "--sign", "/nowhere"]).check(2, &["--sign /nowhere"]);
 
-    // A bundle that is not what it was is not signed.
+    // A changed bundle is not signed.
     std::fs::remove_file(bundle.join(SIGNATURE)).unwrap();
     std::fs::write(bundle.join("suite.toml"), "").unwrap();
     let refused = sign("s3cret");

@@ -21,7 +21,7 @@ impl<'a> SmallDisk<'a> {
             .output()
             .unwrap();
         if !output.status.success() {
-            // In a container root may be without this right.
+            // In a container root may lack this right.
             skip(&format!("no tmpfs: {}", String::from_utf8_lossy(&output.stderr).trim()));
             return None;
         }
@@ -37,8 +37,8 @@ impl Drop for SmallDisk<'_> {
 
 #[test]
 fn a_full_disk_ends_with_3_and_keeps_what_is_finished() {
-    let place = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(place.path(), "160k") else { return };
+    let temp_dir = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(temp_dir.path(), "160k") else { return };
     let bundle = disk.0.join("b");
     let server = FaultServer::with_fixed_body(100, |_| Fault::None);
     let points = (0..60).map(|i| (100 + i).to_string()).collect::<Vec<_>>().join(",");

@@ -1,4 +1,4 @@
-//! Replies that come in pieces: what `--stream` says of a server whose pauses are known.
+//! Replies in pieces: figures of `--stream` for a server whose pauses are known.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use plimsoll_testkit::program::{Judged, one_is_right, plimsoll, result, short};
+use plimsoll_testkit::program::{CheckOutcome, one_is_right, plimsoll, result, short};
 
 /// Before the first event, and between events.
 const PAUSE: Duration = Duration::from_millis(40);
 const EVENTS: u32 = 4;
 
-/// Server-sent events to everybody, the head at once.
+/// Server-sent events to every client, the head at once.
 fn events(listener: TcpListener) {
     for stream in listener.incoming().map_while(Result::ok) {
         std::thread::spawn(move || answer(stream));
@@ -54,8 +54,8 @@ fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || events(listener));
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let mut run = None;
     // A client that stands still for a pause finds two pieces together.
     one_is_right(3, || {
@@ -66,16 +66,16 @@ fn the_first_piece_and_the_gaps_between_pieces_are_those_of_the_server() {
         let point = &result(&bundle)["points"][0];
         let get = &point["ops"]["GET"];
         assert_eq!(get["first_piece_ns"]["n"], 40);
-        Judged::of(point, (!are_the_servers(get)).then(|| get.to_string()))
+        CheckOutcome::from_point(point, (!are_the_servers(get)).then(|| get.to_string()))
     });
     let run = run.unwrap();
     let get = &result(&bundle)["points"][0]["ops"]["GET"];
-    // What was recorded survives the bundle.
+    // Recorded figures survive the bundle.
     let again = plimsoll(&["analyse", bundle.to_str().unwrap()]);
     assert_eq!(again.code, run.code, "{again:?}");
     assert_eq!(&result(&bundle)["points"][0]["ops"]["GET"], get);
     // Without the flag nothing is timed within replies.
-    let plain = place.path().join("plain");
+    let plain = temp_dir.path().join("plain");
     plimsoll(&short("web-url", &url, &plain, &["--clients", "4", "-n", "8"]));
     assert_eq!(result(&plain)["points"][0]["ops"]["GET"].get("first_piece_ns"), None);
 }

@@ -1,4 +1,4 @@
-//! What a run says of hosts: inventories, statements, servers that somebody else started.
+//! Facts about hosts in a run: inventories, statements, servers that the program did not start.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -14,13 +14,13 @@ fn disclosure(bundle: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(bundle.join("disclosure.json")).unwrap()).unwrap()
 }
 
-fn written(place: &Path, name: &str, text: &str) -> String {
-    let file = place.join(name);
+fn written(temp_dir: &Path, name: &str, text: &str) -> String {
+    let file = temp_dir.join(name);
     std::fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
 }
 
-/// What `plimsoll inventory --json` prints here, as if it were of another host.
+/// The output of `plimsoll inventory --json` here, as if it were of another host.
 fn inventory() -> Value {
     let ended = plimsoll(&["inventory", "--json"]);
     ended.check(0, &[]);
@@ -29,11 +29,11 @@ fn inventory() -> Value {
 
 #[test]
 fn the_inventory_tells_kernel_settings_beside_their_defaults() {
-    let told = inventory();
-    assert_eq!((&told["kind"], &told["format"]), (&json!("plimsoll inventory"), &json!(1)));
-    let host = &told["host"];
-    let judged = host["kernel_settings_judged"].as_u64().unwrap();
-    assert!(judged >= 40, "{judged}");
+    let printed = inventory();
+    assert_eq!((&printed["kind"], &printed["format"]), (&json!("plimsoll inventory"), &json!(1)));
+    let host = &printed["host"];
+    let evaluated = host["kernel_settings_judged"].as_u64().unwrap();
+    assert!(evaluated >= 40, "{evaluated}");
     for setting in host["kernel_settings"].as_array().unwrap() {
         assert_ne!(setting["value"], setting["default"], "{setting}");
         assert!(!setting["meaning"].as_str().unwrap().is_empty(), "{setting}");
@@ -46,19 +46,19 @@ fn the_inventory_tells_kernel_settings_beside_their_defaults() {
 
 #[test]
 fn inventories_and_statements_go_into_disclosure_and_report() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let mut other = inventory();
     other["host"]["name"] = json!("server-under-test");
     other["made"] = json!("2026-01-02T03:04:05Z");
-    let server = written(place.path(), "server.json", &other.to_string());
+    let server = written(temp_dir.path(), "server.json", &other.to_string());
     let system = written(
-        place.path(),
+        temp_dir.path(),
         "what we know",
         "tester = \"Ada\"\nprice = \"EUR 12345.00\"\n[[system]]\nname = \"server\"\n\
          hardware_available = \"2026-11\"\nnotes = [\"borrowed\"]\n",
     );
     let listening = Listening::start();
-    let bundle = place.path().join("b");
+    let bundle = temp_dir.path().join("b");
     let more = ["--rate", "100", "--system", &server, "--system", &system];
     let ended = plimsoll(&short("web-url", &listening.url, &bundle, &more));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -80,7 +80,7 @@ fn inventories_and_statements_go_into_disclosure_and_report() {
 
 #[test]
 fn a_wrong_file_is_refused_before_anything_is_started() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let whole = inventory();
     let with = |name: &str, value: Value| {
         let mut other = whole.clone();
@@ -102,14 +102,14 @@ fn a_wrong_file_is_refused_before_anything_is_started() {
         (date.to_owned(), "is no date of availability"),
         ("[[system]]\nrole = \"server\"\n".to_owned(), "has no name"),
     ] {
-        let file = written(place.path(), "file", &text);
-        let bundle = place.path().join("b");
+        let file = written(temp_dir.path(), "file", &text);
+        let bundle = temp_dir.path().join("b");
         let run = short("web-url", "http://127.0.0.1:1/", &bundle, &["--system", &file]);
         plimsoll(&run).check(2, &["--system", part]);
         assert!(!bundle.exists());
     }
-    let bundle = place.path().join("b");
-    let twice = written(place.path(), "one.json", &whole.to_string());
+    let bundle = temp_dir.path().join("b");
+    let twice = written(temp_dir.path(), "one.json", &whole.to_string());
     for (files, part) in [
         (["/nowhere", "/nowhere"], "cannot read it"),
         ([twice.as_str(), twice.as_str()], "the same host"),
@@ -121,23 +121,23 @@ fn a_wrong_file_is_refused_before_anything_is_started() {
 
 #[test]
 fn a_server_that_somebody_else_started_tells_version_command_line_and_configuration_file() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join("index.html"), "hello").unwrap();
-    let Some(nginx) = peers::nginx(place.path(), &[]) else { return };
-    let told = inventory();
-    let servers = told["servers"].as_array().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
+    std::fs::write(temp_dir.path().join("index.html"), "hello").unwrap();
+    let Some(nginx) = peers::nginx(temp_dir.path(), &[]) else { return };
+    let printed = inventory();
+    let servers = printed["servers"].as_array().unwrap();
     let address = nginx.address.to_string();
     let listens = |server: &&Value| server["listens"].to_string().contains(&address);
-    let found = servers.iter().find(listens).unwrap();
-    assert!(found["version"].as_str().unwrap().contains("nginx/"), "{found}");
-    assert!(found["command_line"].as_str().unwrap().contains("nginx"), "{found}");
-    let file = &found["configuration_file"];
+    let entry = servers.iter().find(listens).unwrap();
+    assert!(entry["version"].as_str().unwrap().contains("nginx/"), "{entry}");
+    assert!(entry["command_line"].as_str().unwrap().contains("nginx"), "{entry}");
+    let file = &entry["configuration_file"];
     let path = file["path"].as_str().unwrap();
-    assert!(std::fs::read_to_string(path).unwrap().contains("listen 127.0.0.1"), "{found}");
-    assert_eq!(file["sha256"].as_str().unwrap().len(), 64, "{found}");
-    assert!(found["configuration"].is_null(), "{found}");
+    assert!(std::fs::read_to_string(path).unwrap().contains("listen 127.0.0.1"), "{entry}");
+    assert_eq!(file["sha256"].as_str().unwrap().len(), 64, "{entry}");
+    assert!(entry["configuration"].is_null(), "{entry}");
 
-    let bundle = place.path().join("b");
+    let bundle = temp_dir.path().join("b");
     let url = format!("http://{address}/index.html");
     let ended = plimsoll(&short("web-url", &url, &bundle, &["--rate", "100", "--no-check"]));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
@@ -149,7 +149,7 @@ fn a_server_that_somebody_else_started_tells_version_command_line_and_configurat
     assert!(target["configuration"].is_null(), "{target}");
 }
 
-/// Listens, and ends with its standard input; its arguments are for those who look at it.
+/// Listens, and ends with its standard input; its arguments are for tests that read them.
 const LISTENER: &str = "import socket, sys\n\
     s = socket.create_server(('127.0.0.1', 0))\n\
     print(s.getsockname()[1], flush=True)\n\
@@ -172,9 +172,9 @@ fn secrets_on_a_servers_command_line_are_in_no_inventory() {
     drop(child.stdin.take());
     child.wait().unwrap();
     let address = format!("127.0.0.1:{}", port.trim());
-    for told in [json, text] {
-        assert!(told.contains(&address), "{told}");
-        assert!(told.contains("--db-password=(left out) --token (left out)"), "{told}");
-        assert!(told.contains("--port 5432") && !told.contains("s3cret"), "{told}");
+    for output in [json, text] {
+        assert!(output.contains(&address), "{output}");
+        assert!(output.contains("--db-password=(left out) --token (left out)"), "{output}");
+        assert!(output.contains("--port 5432") && !output.contains("s3cret"), "{output}");
     }
 }

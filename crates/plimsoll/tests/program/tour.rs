@@ -1,4 +1,4 @@
-//! A run from end to end on servers of our own, and what can be done with its bundle.
+//! A run from end to end on servers of our own, and the commands on its bundle.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,8 +13,8 @@ const ROOMY: [&str; 4] =
 
 #[test]
 fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let dir = bundle.to_str().unwrap();
     let more = [&["--points", "50,100"], &ROOMY[..]].concat();
     let run = plimsoll(&short("web-static", "builtin:", &bundle, &more));
@@ -27,8 +27,8 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
         assert!(point["achieved_ops_per_s"].as_f64().unwrap() > 0.0);
     }
     assert!(!broken_rules(&result).contains(&"incomplete".to_owned()));
-    let departures = result["departures"].to_string();
-    assert!(departures.contains("access log: none; the method has every request"), "{departures}");
+    let deviations = result["departures"].to_string();
+    assert!(deviations.contains("access log: none; the method has every request"), "{deviations}");
     check_method(&result);
     let software = &result["disclosure"]["targets"][0]["software"];
     assert!(software.as_str().unwrap().contains("plimsoll serve web"), "{software}");
@@ -44,7 +44,7 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
     assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
     assert_eq!(analyse.out.as_bytes(), before);
 
-    let [md, csv, svg] = ["r.md", "csv", "svg"].map(|name| place.path().join(name));
+    let [md, csv, svg] = ["r.md", "csv", "svg"].map(|name| temp_dir.path().join(name));
     let [md_text, csv_text, svg_text] = [&md, &csv, &svg].map(|path| path.to_str().unwrap());
     plimsoll(&["report", dir, "--md", md_text, "--csv", csv_text, "--svg", svg_text])
         .check(0, &["r.md", "throughput.svg"]);
@@ -74,22 +74,22 @@ fn a_run_on_the_builtin_server_leaves_a_bundle_that_verifies() {
 
 #[test]
 fn a_file_without_a_directory_is_written_where_the_user_stands() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     plimsoll(&short("web-url", "builtin:", &bundle, &["--clients", "1"]));
     let status = command(&["report", "b", "--md", "r.md"])
-        .current_dir(place.path())
+        .current_dir(temp_dir.path())
         .stdout(Stdio::null())
         .status()
         .unwrap();
     assert!(status.success(), "{status}");
-    assert!(place.path().join("r.md").exists());
+    assert!(temp_dir.path().join("r.md").exists());
 }
 
 #[test]
 fn json_is_alone_on_standard_output() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let run = plimsoll(&short("web-url", "builtin:", &bundle, &["--clients", "2", "--json"]));
     let parsed: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(parsed["format"], 1);
@@ -102,8 +102,8 @@ fn nginx_is_started_with_a_file_set_and_stopped() {
     if plimsoll_testkit::peers::require_peer("nginx").is_none() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let set = ["--points", "50", "--set", "workload.file_set.directories=1"];
     let more = [&set[..], &ROOMY].concat();
     let run = plimsoll(&short("web-static", "managed:nginx", &bundle, &more));
@@ -117,9 +117,9 @@ fn nginx_is_started_with_a_file_set_and_stopped() {
 
 #[test]
 fn a_list_of_urls_and_an_open_rate_are_taken_from_the_command_line() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
-    let list = place.path().join("urls.txt");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let list = temp_dir.path().join("urls.txt");
     std::fs::write(&list, "# two\n3 /bytes/100\n1 /bytes/200\n").unwrap();
     let open = ["--rate", "100", "--for", "1s", "--urls", list.to_str().unwrap()];
     let more = [&open[..], &ROOMY[2..]].concat();
@@ -133,8 +133,8 @@ fn a_list_of_urls_and_an_open_rate_are_taken_from_the_command_line() {
 
 #[test]
 fn a_prepared_directory_is_served_and_measured_twice() {
-    let place = tempfile::tempdir().unwrap();
-    let (www, bundle) = (place.path().join("www"), place.path().join("b"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (www, bundle) = (temp_dir.path().join("www"), temp_dir.path().join("b"));
     let root = www.to_str().unwrap();
     plimsoll(&["prepare", "web-static", root, "--peak", "0.05", "--seed", "5"]).check(0, &[root]);
     let server = Served::with("web", &["--root", root]);
@@ -142,11 +142,11 @@ fn a_prepared_directory_is_served_and_measured_twice() {
     let run = plimsoll(&short("web-static", &server.url, &bundle, &more));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     for number in [1, 2] {
-        let result = result(&place.path().join(format!("b-{number}")));
+        let result = result(&temp_dir.path().join(format!("b-{number}")));
         let point = &result["points"][0];
         assert_eq!(point["errors"].as_object().unwrap().len(), 0, "{point}");
-        let departures = result["departures"].to_string();
-        assert!(departures.contains("the server holds 1"), "{departures}");
+        let deviations = result["departures"].to_string();
+        assert!(deviations.contains("the server holds 1"), "{deviations}");
         check_method(&result);
         let runs = parameter(&result, "generator.runs");
         assert_eq!(runs["value"], format!("run {number} of 2; each is reported"));
@@ -169,19 +169,19 @@ fn parameter<'r>(result: &'r Value, key: &str) -> &'r Value {
     table.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("{key}"))
 }
 
-/// Every parameter of a shipped suite has an origin, and departures are those of the table.
+/// Every parameter of a shipped suite has an origin, and the deviations are those of the table.
 fn check_method(result: &Value) {
     let table = result["method"].as_array().unwrap();
     assert!(table.len() > 20, "{table:?}");
     for row in table.iter().filter(|row| row["key"] != "generator.runs") {
-        assert!(row["said"].as_str().is_some_and(|said| !said.is_empty()), "no origin: {row}");
+        assert!(row["said"].as_str().is_some_and(|text| !text.is_empty()), "no origin: {row}");
     }
     let named: Vec<&Value> = table.iter().map(|row| &row["departure"]).collect();
-    let departures = result["departures"].as_array().unwrap();
-    assert!(departures.iter().all(|departure| named.contains(&departure)), "{departures:?}");
-    for departure in departures.iter().filter_map(Value::as_str) {
-        let row = table.iter().find(|row| row["departure"] == departure).unwrap();
-        let of_method = departure.contains("the method has");
+    let deviations = result["departures"].as_array().unwrap();
+    assert!(deviations.iter().all(|deviation| named.contains(&deviation)), "{deviations:?}");
+    for deviation in deviations.iter().filter_map(Value::as_str) {
+        let row = table.iter().find(|row| row["departure"] == deviation).unwrap();
+        let of_method = deviation.contains("the method has");
         let origin = row["origin"].as_str().unwrap();
         assert_eq!(of_method, ["source", "public"].contains(&origin), "{row}");
     }
@@ -189,13 +189,13 @@ fn check_method(result: &Value) {
 
 #[test]
 fn of_several_runs_the_last_may_be_the_one_that_counts() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let more = ["--points", "50", "--repeat", "2", "--report", "last"];
     let run = plimsoll(&short("web-static", "builtin:", &bundle, &[&more[..], &ROOMY].concat()));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     for number in [1, 2] {
-        let result = result(&place.path().join(format!("b-{number}")));
+        let result = result(&temp_dir.path().join(format!("b-{number}")));
         let runs = parameter(&result, "generator.runs")["value"].as_str().unwrap().to_owned();
         assert!(runs.starts_with(&format!("run {number} of 2; the last is reported")), "{runs}");
     }
@@ -206,23 +206,23 @@ fn of_several_runs_the_last_may_be_the_one_that_counts() {
 
 #[test]
 fn a_file_set_is_read_before_the_first_point_where_the_suite_wants_it_warm() {
-    let place = tempfile::tempdir().unwrap();
-    let bundle = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
     let more = ["--points", "50", "--set", "conditioning=warm"];
     let run = plimsoll(&short("web-static", "builtin:", &bundle, &[&more[..], &ROOMY].concat()));
     assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
     let result = result(&bundle);
     assert_eq!(parameter(&result, "conditioning")["value"], "warm");
-    let departures = result["departures"].to_string();
-    assert!(departures.contains("warm; the suite has as_found"), "{departures}");
+    let deviations = result["departures"].to_string();
+    assert!(deviations.contains("warm; the suite has as_found"), "{deviations}");
 
     // A file that hardly any request is for is missed all the same.
-    let www = place.path().join("www");
+    let www = temp_dir.path().join("www");
     let root = www.to_str().unwrap();
     plimsoll(&["prepare", "web-static", root, "--peak", "0.05"]).check(0, &[root]);
     std::fs::remove_file(largest_file(&www)).unwrap();
     let server = Served::with("web", &["--root", root]);
-    let bundle = place.path().join("holes");
+    let bundle = temp_dir.path().join("holes");
     let more = ["--points", "1", "--set", "conditioning=warm"];
     plimsoll(&short("web-static", &server.url, &bundle, &more))
         .check(3, &["the file set was being read"]);

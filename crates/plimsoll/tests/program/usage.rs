@@ -1,4 +1,4 @@
-//! Commands and suite files that are wrong: exit code 2, with place and suggestion.
+//! Wrong commands and suite files: exit code 2, with location and suggestion.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use plimsoll_model::result::RunResult;
 use plimsoll_testkit::program::{plimsoll, short};
 
 fn check_suite(change: impl Fn(String) -> String, parts: &[&str]) {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("mine.toml");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("mine.toml");
     let shipped = plimsoll(&["suites", "show", "web-static"]).out;
     std::fs::write(&file, change(shipped)).unwrap();
     plimsoll(&["check", file.to_str().unwrap()]).check(2, parts);
@@ -30,6 +30,58 @@ fn a_wrong_key_in_a_suite_is_shown_with_line_caret_and_suggestion() {
         |text| text.replace("verify_one_in", "verify_one_inn"),
         &["mine.toml:", "unknown key", "^^^", "verify_one_in"],
     );
+}
+
+/// `plimsoll check` named one of three typos.
+#[test]
+fn every_mistake_of_a_suite_is_shown() {
+    let lines = |ended: &plimsoll_testkit::program::Ended| ended.err.matches("mine.toml:").count();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("mine.toml");
+    let shipped = plimsoll(&["suites", "show", "web-static"]).out;
+    let check = |text: String, more: &[&str]| {
+        std::fs::write(&file, text).unwrap();
+        plimsoll(&[&["check", file.to_str().unwrap()], more].concat())
+    };
+    let typos = shipped
+        .replace("verify_one_in", "verify_one_inn")
+        .replace("[35, 50, 14, 1]", "[35, 50, 14, 2]")
+        .replace("op_timeout", "op_timout")
+        .replace("steps = 10", "stepz = 10");
+    let ended = check(typos, &[]);
+    ended.check(2, &["verify_one_in`", "sum to 100", "did you mean `op_timeout`?", "`steps`?"]);
+    assert_eq!(lines(&ended), 5, "the origin of op_timeout too: {}", ended.err);
+    // A required key under a wrong name is one mistake.
+    let ended = check(shipped.replace("\ntitle =", "\ntitel ="), &[]);
+    ended.check(2, &["did you mean `title`?"]);
+    assert_eq!(lines(&ended), 1, "{}", ended.err);
+    let ended = check(shipped.clone(), &["--set", "load.cleints=3", "--set", "rules.x=1"]);
+    ended.check(2, &["--set load.cleints", "--set rules.x"]);
+    check(shipped, &[]).check(0, &["is a valid suite"]);
+}
+
+/// Flags that a verb refuses get an answer, and are not offered.
+#[test]
+fn help_lists_the_flags_that_a_verb_takes() {
+    let listed = |verb: &str, flag: &str| {
+        let help = plimsoll(&[verb, "--help"]);
+        help.check(0, &["--out"]);
+        help.out.lines().any(|line| {
+            let tokens = line.split(|c: char| c.is_whitespace() || c == ',');
+            line.trim_start().starts_with('-') && tokens.into_iter().any(|word| word == flag)
+        })
+    };
+    let ladder = ["--points", "--peak", "--steps", "--repeat", "--clients", "--rate", "--report"];
+    for flag in ladder {
+        assert!(listed("run", flag) && !listed("capacity", flag), "{flag}");
+        let value = if flag == "--report" { "last" } else { "3" };
+        plimsoll(&["capacity", "web-url", "builtin:", "--within", "p99<1s", flag, value])
+            .check(2, &[flag, "plimsoll run"]);
+    }
+    for verb in ["versus", "scale"] {
+        assert!(listed(verb, "--repeat") && !listed(verb, "--report"), "{verb}");
+    }
+    assert!(!listed("experiment", "--points") && listed("experiment", "--factor"));
 }
 
 #[test]
@@ -58,12 +110,12 @@ fn a_target_of_another_protocol_is_refused() {
 
 #[test]
 fn the_ladder_of_the_command_line_replaces_the_files_whole() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("mine.toml");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("mine.toml");
     let text = plimsoll(&["suites", "show", "web-static"]).out;
     assert!(text.contains("kind = \"auto\"\nsteps = 10"));
     std::fs::write(&file, text.replace("steps = 10", "steps = 4")).unwrap();
-    // Far enough: the target is looked at only after the suite.
+    // Enough for this test: the target is checked only after the suite.
     let suite = file.to_str().unwrap();
     plimsoll(&["run", suite, "http://no-such-host.invalid/", "--points", "5,6"]).check(3, &[]);
     plimsoll(&["run", suite, "http://no-such-host.invalid/", "--peak", "60"]).check(3, &[]);
@@ -84,8 +136,8 @@ fn the_ladder_of_the_command_line_replaces_the_files_whole() {
 
 #[test]
 fn a_shipped_suite_is_right_and_an_unknown_one_gets_a_suggestion() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("copy.toml");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("copy.toml");
     std::fs::write(&file, plimsoll(&["suites", "show", "web-url"]).out).unwrap();
     plimsoll(&["check", file.to_str().unwrap()]).check(0, &["web-url", "is a valid suite"]);
     plimsoll(&["run", "web-statik", "builtin:"]).check(2, &["did you mean web-static?"]);
@@ -134,8 +186,8 @@ fn what_a_fresh_reader_types_is_done_or_answered() {
 
 #[test]
 fn the_first_line_says_how_long_a_point_will_take() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("b");
     let mut arguments = vec!["run", "web-url", "builtin:", "--out", out.to_str().unwrap()];
     arguments.extend(["--rate", "0.1k", "--warm-up", "100ms", "--for", "200ms"]);
     let first =
@@ -152,43 +204,44 @@ fn a_user_name_in_a_url_is_refused_and_its_password_not_shown() {
 
 #[test]
 fn every_directory_of_repeated_runs_is_looked_at_before_the_first_run() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::create_dir(place.path().join("b-2")).unwrap();
-    std::fs::write(place.path().join("b-2/mine.txt"), "x").unwrap();
-    let out = place.path().join("b");
+    let temp_dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(temp_dir.path().join("b-2")).unwrap();
+    std::fs::write(temp_dir.path().join("b-2/mine.txt"), "x").unwrap();
+    let out = temp_dir.path().join("b");
     let more = ["--clients", "1", "--repeat", "2"];
     plimsoll(&short("web-url", "builtin:", &out, &more)).check(2, &["b-2", "is not empty"]);
-    assert!(!place.path().join("b-1").exists());
+    assert!(!temp_dir.path().join("b-1").exists());
 }
 
 #[test]
 fn an_existing_output_directory_is_left_alone() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join("mine.txt"), "x").unwrap();
-    let arguments = short("web-static", "builtin:", place.path(), &["--points", "10"]);
+    let temp_dir = tempfile::tempdir().unwrap();
+    std::fs::write(temp_dir.path().join("mine.txt"), "x").unwrap();
+    let arguments = short("web-static", "builtin:", temp_dir.path(), &["--points", "10"]);
     plimsoll(&arguments).check(2, &["is not empty", "--out", "plimsoll resume"]);
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(temp_dir.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn what_is_no_bundle_is_called_so() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     for verb in ["analyse", "report", "verify", "resume"] {
-        plimsoll(&[verb, place.path().to_str().unwrap()]).check(2, &["is not a Plimsoll bundle"]);
+        plimsoll(&[verb, temp_dir.path().to_str().unwrap()])
+            .check(2, &["is not a Plimsoll bundle"]);
     }
 }
 
 #[test]
 fn a_curve_from_elsewhere_is_analysed_and_a_bad_one_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("curve.csv");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("curve.csv");
     let analyse = |text: &str| {
         std::fs::write(&file, text).unwrap();
         plimsoll(&["analyse", "--curve", file.to_str().unwrap(), "--json"])
     };
     let good = analyse("load,throughput,response_ms\n100,100,1.5\n200,199,2.5\n");
     good.check(0, &["\"peak_ops_per_s\": 199.0", "\"valid\": true", "foreign_curve"]);
-    // By what the file holds, and so is the exit.
+    // By the contents of the file, and so is the exit code.
     let idle = analyse("load,throughput,response_ms\n100,100,1.5\n200,0,2.5\n");
     idle.check(1, &["throughput is 0"]);
     analyse("load,throughput\n1,2\n").check(2, &["response_ms"]);
@@ -212,8 +265,8 @@ fn curves_with_a_known_overall_response_time_give_it() {
             "1.82",
         ),
     ];
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("curve.csv");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let file = temp_dir.path().join("curve.csv");
     for (points, origin, span) in curves {
         let mut text = "load,throughput,response_ms\n".to_owned();
         for point in points.split_whitespace() {
@@ -242,14 +295,14 @@ fn inventory_and_published_results_are_shown() {
 
 #[test]
 fn a_file_set_is_prepared_and_cleaned_only_where_it_is_ours() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("www");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("www");
     let www = dir.to_str().unwrap();
     plimsoll(&["prepare", "web-static", www, "--peak", "0.05"]).check(0, &["1 directories", www]);
     assert!(dir.join("dir00000/class3_9").exists());
     plimsoll(&["clean", www]).check(0, &[]);
     assert!(!dir.exists());
-    let foreign: &Path = place.path();
+    let foreign: &Path = temp_dir.path();
     std::fs::write(foreign.join("mine.txt"), "x").unwrap();
     plimsoll(&["clean", foreign.to_str().unwrap()]).check(2, &["carries no"]);
     plimsoll(&["prepare", "web-static", foreign.to_str().unwrap(), "--peak", "1"])

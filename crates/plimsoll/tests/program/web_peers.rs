@@ -1,4 +1,4 @@
-//! Foreign web servers that write down every request: nginx and Caddy.
+//! Foreign web servers that log every request: nginx and Caddy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use plimsoll_testkit::program::{Running, wait_until};
 
 /// Common name of the client that the servers know.
 pub const CLIENT: &str = "ann";
-/// Header fields that are written down.
+/// Logged header fields.
 const FIELDS: [&str; 8] = [
     "accept",
     "authorization",
@@ -27,36 +27,35 @@ const FIELDS: [&str; 8] = [
     "x-two",
 ];
 
-/// A server that somebody else has started, on a port, on a Unix socket and, with TLS, on a port
-/// more.
+/// A server of another program, on a port, on a Unix socket and, with TLS, on one more port.
 pub struct WebPeer {
     pub name: &'static str,
     pub port: u16,
     pub tls_port: u16,
     _process: Running,
-    place: TempDir,
-    entry: fn(&Value) -> Option<Seen>,
+    temp_dir: TempDir,
+    entry: fn(&Value) -> Option<LoggedRequest>,
 }
 
-/// A request as the server saw it.
+/// A request in the server's log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct LoggedRequest {
     pub method: String,
     pub target: String,
     pub status: u64,
     pub protocol: String,
-    /// What it was addressed to.
+    /// The host that it was addressed to.
     pub host: String,
-    /// Tells connections apart.
+    /// Identifies its connection.
     pub connection: String,
     /// When it was answered, in seconds.
     pub at_s: f64,
     pub body: String,
-    /// Those of [`FIELDS`] that were there.
+    /// Those of [`FIELDS`] that it had.
     pub fields: BTreeMap<String, String>,
     /// It came over TLS.
     pub tls: bool,
-    /// What the client's certificate says, where there was one.
+    /// The common name of the client's certificate, where there was one.
     pub client: String,
 }
 
@@ -71,8 +70,8 @@ impl WebPeer {
         let program = require_peer("nginx")?;
         let fields = FIELDS.map(|name| format!("\"{name}\":\"$http_{}\"", name.replace('-', "_")));
         let fields = fields.join(",");
-        let config = |[port, tls_port]: [u16; 2], place: &Path| {
-            let place = place.display();
+        let config = |[port, tls_port]: [u16; 2], dir: &Path| {
+            let dir = dir.display();
             format!(
                 "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log stderr;\n\
                  events {{}}\nhttp {{\nlog_format seen escape=json '{{\
@@ -81,48 +80,48 @@ impl WebPeer {
                  \"host\":\"$http_host\",\"at_s\":$msec,\"body\":\"$request_body\",\
                  \"fields\":{{{fields}}},\"tls\":\"$ssl_protocol\",\
                  \"client\":\"$ssl_client_s_dn\"}}';\n\
-                 access_log {place}/log seen;\nclient_body_temp_path {place}/body;\n\
-                 client_body_buffer_size 64k;\nproxy_temp_path {place}/proxy;\n\
-                 ssl_certificate {place}/certificate.pem;\n\
-                 ssl_certificate_key {place}/key.pem;\n\
-                 ssl_client_certificate {place}/client/certificate.pem;\n\
+                 access_log {dir}/log seen;\nclient_body_temp_path {dir}/body;\n\
+                 client_body_buffer_size 64k;\nproxy_temp_path {dir}/proxy;\n\
+                 ssl_certificate {dir}/certificate.pem;\n\
+                 ssl_certificate_key {dir}/key.pem;\n\
+                 ssl_client_certificate {dir}/client/certificate.pem;\n\
                  ssl_verify_client optional;\n\
-                 server {{ listen 127.0.0.1:{port}; listen unix:{place}/socket;\n\
-                 listen 127.0.0.1:{tls_port} ssl http2; listen unix:{place}/h2 http2;\n\
-                 location /files/ {{ root {place}; }}\n\
-                 location / {{ proxy_pass http://unix:{place}/inner; }} }}\n\
-                 server {{ listen unix:{place}/inner; access_log off;\n\
+                 server {{ listen 127.0.0.1:{port}; listen unix:{dir}/socket;\n\
+                 listen 127.0.0.1:{tls_port} ssl http2; listen unix:{dir}/h2 http2;\n\
+                 location /files/ {{ root {dir}; }}\n\
+                 location / {{ proxy_pass http://unix:{dir}/inner; }} }}\n\
+                 server {{ listen unix:{dir}/inner; access_log off;\n\
                  location = /404 {{ return 404; }}\n\
                  location / {{ return 200 \"hello\"; }} }}\n}}\n"
             )
         };
-        let arguments = |place: &Path| {
-            let config = place.join("config");
-            let texts = ["-p".into(), place.into(), "-c".into(), config, "-e".into()];
+        let arguments = |dir: &Path| {
+            let config = dir.join("config");
+            let texts = ["-p".into(), dir.into(), "-c".into(), config, "-e".into()];
             texts.into_iter().chain(["stderr".into()]).collect()
         };
         Some(Self::start("nginx", program, config, arguments, nginx_entry))
     }
 
-    /// Its log has the fields of its replies, so it says in one what the request's body was.
+    /// Its log has the fields of its replies, so it adds the request's body to one of them.
     fn caddy() -> Option<Self> {
         let program = require_peer("caddy")?;
-        let config = |[port, tls_port]: [u16; 2], place: &Path| {
-            let place = place.display();
+        let config = |[port, tls_port]: [u16; 2], dir: &Path| {
+            let dir = dir.display();
             format!(
                 "{{\nadmin off\nauto_https off\nservers {{\nlog_credentials\nprotocols h1 h2 h2c\n}}\n}}\n\
-                 (seen) {{\nlog {{\noutput file {place}/log\nformat json\n}}\n\
+                 (seen) {{\nlog {{\noutput file {dir}/log\nformat json\n}}\n\
                  header X-Body \"{{http.request.body}}\"\n\
                  respond /404 404\nrespond \"hello\" 200\n}}\n\
-                 http://:{port} {{\nbind 127.0.0.1 unix/{place}/socket\nimport seen\n}}\n\
+                 http://:{port} {{\nbind 127.0.0.1 unix/{dir}/socket\nimport seen\n}}\n\
                  https://localhost:{tls_port} {{\nbind 127.0.0.1\n\
-                 tls {place}/certificate.pem {place}/key.pem {{\nclient_auth {{\n\
-                 mode verify_if_given\ntrusted_ca_cert_file {place}/client/certificate.pem\n\
+                 tls {dir}/certificate.pem {dir}/key.pem {{\nclient_auth {{\n\
+                 mode verify_if_given\ntrusted_ca_cert_file {dir}/client/certificate.pem\n\
                  }}\n}}\nimport seen\n}}\n"
             )
         };
-        let arguments = |place: &Path| {
-            let config = place.join("config");
+        let arguments = |dir: &Path| {
+            let config = dir.join("config");
             ["run".into(), "--adapter".into(), "caddyfile".into(), "--config".into(), config].into()
         };
         Some(Self::start("caddy", program, config, arguments, caddy_entry))
@@ -133,28 +132,29 @@ impl WebPeer {
         program: PathBuf,
         config: impl Fn([u16; 2], &Path) -> String,
         arguments: impl Fn(&Path) -> Vec<PathBuf>,
-        entry: fn(&Value) -> Option<Seen>,
+        entry: fn(&Value) -> Option<LoggedRequest>,
     ) -> Self {
         let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [port, tls_port] = free.each_ref().map(|free| free.local_addr().unwrap().port());
         drop(free);
-        let place = TempDir::new().unwrap();
-        TestCertificate::new().write_into(place.path());
-        fs::create_dir(place.path().join("client")).unwrap();
-        TestCertificate::of_client(CLIENT).write_into(&place.path().join("client"));
-        fs::write(place.path().join("config"), config([port, tls_port], place.path())).unwrap();
+        let temp_dir = TempDir::new().unwrap();
+        TestCertificate::new().write_into(temp_dir.path());
+        fs::create_dir(temp_dir.path().join("client")).unwrap();
+        TestCertificate::of_client(CLIENT).write_into(&temp_dir.path().join("client"));
+        fs::write(temp_dir.path().join("config"), config([port, tls_port], temp_dir.path()))
+            .unwrap();
         let mut command = Command::new(program);
         command
-            .args(arguments(place.path()))
-            .env("HOME", place.path())
+            .args(arguments(temp_dir.path()))
+            .env("HOME", temp_dir.path())
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_DATA_HOME");
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // A port that was free a moment ago may still be held by a child that is being started.
+        // A port that was free a moment ago may still be in use by a child that is being started.
         for port in [port, tls_port] {
             wait_until(name, || TcpStream::connect(("127.0.0.1", port)).is_ok());
         }
-        Self { name, port, tls_port, _process: Running(process), place, entry }
+        Self { name, port, tls_port, _process: Running(process), temp_dir, entry }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -165,10 +165,10 @@ impl WebPeer {
         format!("https://localhost:{}/{path}", self.tls_port)
     }
 
-    /// Of the folder with its socket, its certificate and key, in `client` those of a client, and in
-    /// nginx's `files` what it serves.
+    /// A file in its folder: its socket, its certificate and key, in `client` those of a client,
+    /// and in nginx's `files` the served ones.
     pub fn file(&self, name: &str) -> String {
-        self.place.path().join(name).display().to_string()
+        self.temp_dir.path().join(name).display().to_string()
     }
 
     /// Its socket of HTTP/2 without TLS: Caddy's is that of HTTP/1.1.
@@ -178,28 +178,28 @@ impl WebPeer {
 
     /// Requests in the order of their answers, once there are `total` of them.
     #[track_caller]
-    pub fn seen(&self, total: u64) -> Vec<Seen> {
-        let mut seen = Vec::new();
+    pub fn logged_requests(&self, total: u64) -> Vec<LoggedRequest> {
+        let mut requests = Vec::new();
         wait_until("the log is written", || {
-            seen = self.log();
-            seen.len() as u64 >= total
+            requests = self.log();
+            requests.len() as u64 >= total
         });
-        seen.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
-        seen
+        requests.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        requests
     }
 
     /// How often its log has each `METHOD target status`, once it has `total` in all.
     #[track_caller]
     pub fn log_of(&self, total: u64) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
-        for Seen { method, target, status, .. } in self.seen(total) {
+        for LoggedRequest { method, target, status, .. } in self.logged_requests(total) {
             *counts.entry(format!("{method} {target} {status}")).or_default() += 1;
         }
         counts
     }
 
-    fn log(&self) -> Vec<Seen> {
-        let text = fs::read_to_string(self.place.path().join("log")).unwrap_or_default();
+    fn log(&self) -> Vec<LoggedRequest> {
+        let text = fs::read_to_string(self.temp_dir.path().join("log")).unwrap_or_default();
         let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok());
         entries.filter_map(|entry| (self.entry)(&entry)).collect()
     }
@@ -209,9 +209,9 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn nginx_entry(entry: &Value) -> Option<Seen> {
+fn nginx_entry(entry: &Value) -> Option<LoggedRequest> {
     let fields = FIELDS.iter().map(|name| ((*name).to_owned(), text(&entry["fields"][name])));
-    Some(Seen {
+    Some(LoggedRequest {
         method: text(&entry["method"]),
         target: text(&entry["target"]),
         status: entry["status"].as_u64()?,
@@ -226,13 +226,13 @@ fn nginx_entry(entry: &Value) -> Option<Seen> {
     })
 }
 
-fn caddy_entry(entry: &Value) -> Option<Seen> {
+fn caddy_entry(entry: &Value) -> Option<LoggedRequest> {
     let request = entry.get("request")?;
     let headers = request["headers"].as_object()?;
     let fields = headers.iter().map(|(name, values)| (name.to_lowercase(), text(&values[0])));
     let tls = &request["tls"];
     let client = text(&tls["client_common_name"]);
-    Some(Seen {
+    Some(LoggedRequest {
         method: text(&request["method"]),
         target: text(&request["uri"]),
         status: entry["status"].as_u64()?,

@@ -12,12 +12,12 @@ use self::rival::Rival;
 use super::Options;
 use super::ours::{Ours, Reading};
 use super::record::{record, section};
-use super::row::{Sample, Take, beside, in_turns, shown, spread};
-use crate::place::SERVER_CORE;
+use super::row::{Sample, Take, comparison, interleave, shown, spread};
+use crate::network::SERVER_CORE;
 use crate::process::{self, Finished};
 use crate::program;
 
-/// Calls of one connection that are on their way at the same time.
+/// Calls of one connection that are in flight at the same time.
 const OUTSTANDING: u32 = 32;
 
 /// How the connection is kept full.
@@ -25,8 +25,8 @@ const OUTSTANDING: u32 = 32;
 enum Shape {
     /// A closed load: each reply makes room for the next call, which goes out at once.
     Closed,
-    /// The same, looked after on a coarse grid: all replies that have come are dealt with together,
-    /// and the calls they make room for leave together.
+    /// The same, polled on a coarse grid: all replies that have arrived are handled together, and
+    /// the calls that follow are sent together.
     ClosedCoalesced,
     /// An open load above what a server answers, on the same grid.
     Coalesced,
@@ -45,7 +45,7 @@ impl Shape {
 
     /// The load, and a file set of some 5,700 files and 150 MiB for it. Of an open load what is
     /// too much waits in the backlog and is then dropped, which costs a little CPU.
-    fn words(self) -> &'static str {
+    fn arguments(self) -> &'static str {
         match self {
             Self::Closed => {
                 "--points 1 --set load.mode=closed --set load.clients=1 \
@@ -105,26 +105,26 @@ const READ: Job = Job {
     settings: &["workload.reads_outstanding_max=32", "workload.read_blocks=[0,100,0,0,0]"],
 };
 
-/// Measures every part that was asked for and prints one table each.
+/// Measures every requested part and prints one table each.
 pub fn nfs(options: &Options) -> Result<()> {
     let program = program::plimsoll()?;
     let mut text = String::new();
     for job in [GETATTR, READ] {
         if options.wants(job.part) {
-            text.push_str(&section(job.title, || beside_libnfs(job, &program, options)));
+            text.push_str(&section(job.title, || compare_libnfs(job, &program, options)));
         }
     }
     if options.wants("server") {
         let title = "Reference server beside NFS-Ganesha: GETATTR, 1 connection, 32 outstanding";
-        text.push_str(&section(title, || beside_ganesha(&program, options)));
+        text.push_str(&section(title, || compare_ganesha(&program, options)));
     }
     record("nfs", &text, options)
 }
 
-fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
+fn compare_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> {
     let server = start_ganesha()?;
     let run = |shape, seconds| ours(program, &server, (job, shape), seconds);
-    // Writes the file set, which the rival asks for too.
+    // Writes the file set, which the rival uses too.
     run(Shape::Closed, 1)?;
     let rival = Rival::build(&server);
     let run_rival = || {
@@ -136,17 +136,17 @@ fn beside_libnfs(job: Job, program: &Path, options: &Options) -> Result<String> 
         (format!("**plimsoll**, {}", shape.name()), take)
     });
     let its: (String, Take<'_>) = ("libnfs, raw async".to_owned(), Box::new(run_rival));
-    let rows = in_turns(ours.into_iter().chain([its]), options.rounds);
-    let mut table = beside(&rows, "op", "libnfs");
+    let rows = interleave(ours.into_iter().chain([its]), options.rounds);
+    let mut table = comparison(&rows, "op", "libnfs");
     if let Err(message) = &rival {
         table.push_str(&format!("\nlibnfs was not measured: {message}\n"));
     }
     Ok(table)
 }
 
-fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
+fn compare_ganesha(program: &Path, options: &Options) -> Result<String> {
     let (reference, ganesha) = (start_reference(program)?, start_ganesha()?);
-    let mut turns: Vec<(String, Take<'_>)> = Vec::new();
+    let mut takes: Vec<(String, Take<'_>)> = Vec::new();
     for shape in Shape::ALL {
         let servers =
             [("**plimsoll serve nfs**, in memory", &reference), ("NFS-Ganesha, VFS", &ganesha)];
@@ -154,10 +154,10 @@ fn beside_ganesha(program: &Path, options: &Options) -> Result<String> {
             let run = move |seconds| ours(program, server, (GETATTR, shape), seconds);
             run(1)?;
             let take: Take<'_> = Box::new(move || run(options.seconds()));
-            turns.push((format!("{name} | {}", shape.name()), take));
+            takes.push((format!("{name} | {}", shape.name()), take));
         }
     }
-    let rows = in_turns(turns, options.rounds);
+    let rows = interleave(takes, options.rounds);
     let mut table = String::from(
         "| server | load | GETATTRs/s | server's CPU µs per GETATTR (lowest–highest) | GETATTRs per CPU \
          second | ÷ Ganesha's |\n| --- | --- | --- | --- | --- | --- |\n",
@@ -197,15 +197,15 @@ fn ours(
     seconds: u64,
 ) -> Result<Sample> {
     let mut settings = vec![
-        // What still waits then is not asked for any more, and does not count.
+        // What still waits then is not sent any more, and does not count.
         "profiles.standard.drain=10ms".to_owned(),
         format!("workload.outstanding_max={OUTSTANDING}"),
     ];
     // What is set goes into the suite's mix.
     settings.extend(SUITE_MIX.map(|op| format!("workload.mix.{op}={}", u8::from(op == job.op))));
     settings.extend(job.settings.iter().map(ToString::to_string));
-    let words = shape.words().split_whitespace().map(str::to_owned).collect();
-    let ours = Ours { program, suite: "nfs-v3", server, words, settings };
+    let arguments = shape.arguments().split_whitespace().map(str::to_owned).collect();
+    let ours = Ours { program, suite: "nfs-v3", url: server.url(), arguments, settings };
     sampled(server, || ours.run(seconds))
 }
 
@@ -218,5 +218,5 @@ fn sampled(
     let (finished, reading) = run()?;
     let used = process::cpu_of(server.pid())?.saturating_sub(before);
     let server_us_per_op = Some(used.as_secs_f64() * 1e6 / reading.requests);
-    Ok(Sample { server_us_per_op, ..Sample::of(&finished, reading) })
+    Ok(Sample { server_us_per_op, ..Sample::from_finished(&finished, reading) })
 }

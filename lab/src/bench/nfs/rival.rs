@@ -11,7 +11,7 @@ use xtask::verb::Result;
 use xtask::{command, workspace};
 
 use crate::bench::ours::{Reading, read_bare};
-use crate::place::{GENERATOR_CORE, Place};
+use crate::network::{GENERATOR_CORE, Network};
 use crate::process::{self, Finished};
 use crate::program;
 
@@ -19,7 +19,7 @@ const SOURCE: &str = "lab/src/bench/nfs/libnfs_async.c";
 /// The C program takes no more.
 const FILES_MAX: usize = 65_536;
 
-/// The compiled program and the files it asks for.
+/// The compiled program and the files it requests.
 pub struct Rival {
     folder: TempDir,
     program: PathBuf,
@@ -49,7 +49,7 @@ impl Rival {
         seconds: u64,
         server: &ServerProcess,
     ) -> Result<(Finished, Reading)> {
-        let mut command = Place::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
+        let mut command = Network::Host.pinned(GENERATOR_CORE, &self.program.to_string_lossy());
         let (outstanding, length) = (outstanding.to_string(), seconds.to_string());
         command.args([&libnfs_url(server), op, &outstanding, &length]).arg(&self.list);
         command.current_dir(self.folder.path());
@@ -69,7 +69,7 @@ fn libnfs_url(server: &ServerProcess) -> String {
 
 /// Paths below the export of the tenth of the files that is accessed: nnn0nn of each thousand.
 fn accessed_files(export: &Path) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+    let mut accessed = Vec::new();
     let set = export.join("plimsoll-files");
     for directory in entries(&set)?.iter().filter(|path| path.is_dir()) {
         for file in entries(directory)? {
@@ -77,15 +77,15 @@ fn accessed_files(export: &Path) -> Result<Vec<String>> {
             let number = name.strip_prefix("file").and_then(|digits| digits.parse::<u64>().ok());
             let relative = file.strip_prefix(export).unwrap_or(&file);
             if number.is_some_and(|number| (number / 100) % 10 == 0) {
-                found.push(format!("/{}", relative.display()));
+                accessed.push(format!("/{}", relative.display()));
             }
         }
     }
-    found.sort();
-    found.truncate(FILES_MAX);
-    match found.is_empty() {
+    accessed.sort();
+    accessed.truncate(FILES_MAX);
+    match accessed.is_empty() {
         true => Err(format!("{}: no file set", set.display())),
-        false => Ok(found),
+        false => Ok(accessed),
     }
 }
 

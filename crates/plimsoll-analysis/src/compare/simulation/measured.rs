@@ -1,4 +1,4 @@
-//! Runs of one server, made two and two: `plimsoll versus SUITE SERVER SERVER --profile quick`, ten
+//! Runs of one server, made in pairs: `plimsoll versus SUITE SERVER SERVER --profile quick`, ten
 //! times on a virtual machine of two cores whose host had other work. A pair is a row; nanoseconds,
 //! so that larger is slower.
 

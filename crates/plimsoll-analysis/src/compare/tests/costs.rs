@@ -2,7 +2,7 @@ use plimsoll_model::cost::{Cost, CostFigure, CostOf, HostCost};
 
 use super::*;
 
-/// Runs that are alike but for the CPU time of an op at each load, in microseconds.
+/// Runs that differ only in the CPU time of an op at each load, in microseconds.
 fn costing(label: &str, of: CostOf, cpu_us: &[[f64; 2]]) -> GroupInput {
     let run = |cpu_us: &[f64; 2]| {
         let mut run = run(1_000_000);
@@ -18,7 +18,7 @@ fn costing(label: &str, of: CostOf, cpu_us: &[[f64; 2]]) -> GroupInput {
         }
         run
     };
-    GroupInput { label: label.to_owned(), runs: cpu_us.iter().map(run).collect() }
+    GroupInput { label: label.to_owned(), is_named: false, runs: cpu_us.iter().map(run).collect() }
 }
 
 const BEFORE: [[f64; 2]; 5] =
@@ -33,13 +33,13 @@ fn before() -> GroupInput {
 
 #[test]
 fn costs_are_compared_load_by_load_and_claimed_apart_from_speed() {
-    let found = compared(&[before(), costing("after", CostOf::ServerProcesses, &AFTER)]);
-    assert_eq!(found.load_of_costs(), Some(2_000.0), "where most was done");
-    let [low, high] = row(&found, CPU, Some(2_000.0)).ratios[0].interval.unwrap();
+    let comparison = compared(&[before(), costing("after", CostOf::ServerProcesses, &AFTER)]);
+    assert_eq!(comparison.load_of_costs(), Some(2_000.0), "where most was done");
+    let [low, high] = row(&comparison, CPU, Some(2_000.0)).ratios[0].interval.unwrap();
     assert!(low > 0.89 && high < 0.93, "{low} to {high}");
-    assert_eq!(row(&found, CPU, Some(2_000.0)).ratios[0].claim, Claim::Differs);
-    assert_eq!(row(&found, CPU, Some(1_000.0)).ratios[0].claim, Claim::NotDetectable);
-    let speed = found.figures.iter().filter(|row| !row.figure.is_cost());
+    assert_eq!(row(&comparison, CPU, Some(2_000.0)).ratios[0].claim, Claim::Differs);
+    assert_eq!(row(&comparison, CPU, Some(1_000.0)).ratios[0].claim, Claim::NotDetectable);
+    let speed = comparison.figures.iter().filter(|row| !row.figure.is_cost());
     assert!(speed.flat_map(|row| &row.ratios).all(|it| it.claim != Claim::Differs));
 }
 
@@ -52,27 +52,29 @@ fn costs_take_nothing_of_what_the_times_share() {
         }
         compared(&groups)
     });
-    let p99 = |found| row(found, RatioFigure::P99, Some(2_000.0)).ratios[0].clone();
+    let p99 = |comparison| row(comparison, RatioFigure::P99, Some(2_000.0)).ratios[0].clone();
     assert_eq!(p99(&plain), p99(&costly));
     assert!(costly.figures.len() > plain.figures.len());
 }
 
 #[test]
 fn a_host_is_not_compared_with_the_processes_on_another() {
-    let found = compared(&[before(), costing("after", CostOf::ServerHost, &AFTER)]);
-    assert!(found.figures.iter().all(|row| !row.figure.is_cost()));
+    let comparison = compared(&[before(), costing("after", CostOf::ServerHost, &AFTER)]);
+    assert!(comparison.figures.iter().all(|row| !row.figure.is_cost()));
 }
 
 #[test]
 fn conditions_on_costs_are_judged_at_the_worst_load_or_at_one() {
     let groups = [before(), costing("after", CostOf::ServerProcesses, &AFTER)];
-    let judged = |expr: &str| {
+    let evaluate = |expr: &str| {
         let gates = [expr.parse().unwrap()];
-        let found = compare(&groups, Wishes { gates: &gates, ..Wishes::default() }).unwrap();
-        (found.gates[0].state, found.gates[0].load)
+        let comparison =
+            compare(&groups, CompareOptions { gates: &gates, ..CompareOptions::default() })
+                .unwrap();
+        (comparison.gates[0].state, comparison.gates[0].load)
     };
-    assert_eq!(judged("cpu_per_op > 1.05x"), (GateState::Held, Some(1_000.0)));
-    assert_eq!(judged("cpu_per_op@2000 < 0.95x"), (GateState::Failed, Some(2_000.0)));
-    assert_eq!(judged("cpu_per_op < 0.95x"), (GateState::Failed, Some(2_000.0)));
-    assert_eq!(judged("disk_busy > 2x"), (GateState::Unknown, None));
+    assert_eq!(evaluate("cpu_per_op > 1.05x"), (GateState::Held, Some(1_000.0)));
+    assert_eq!(evaluate("cpu_per_op@2000 < 0.95x"), (GateState::Failed, Some(2_000.0)));
+    assert_eq!(evaluate("cpu_per_op < 0.95x"), (GateState::Failed, Some(2_000.0)));
+    assert_eq!(evaluate("disk_busy > 2x"), (GateState::Unknown, None));
 }

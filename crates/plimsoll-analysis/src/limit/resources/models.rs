@@ -1,5 +1,5 @@
-//! Servers of language models: the places of the batch, the memory for tokens, GPUs. They tell of
-//! themselves, whoever watches their host.
+//! Servers of language models: the slots of the batch, the memory for tokens, GPUs. They report
+//! these themselves, whoever monitors their host.
 
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::limit::{Evidence, Limit, LimitFacts};
@@ -7,13 +7,13 @@ use plimsoll_model::result::PointResult;
 
 use super::cpu::SLOWER_MIN_RATIO;
 use super::{FULL_MIN_RATIO, QUEUE_MIN, limit};
-use crate::limit::seen::Scene;
+use crate::limit::monitored::Scene;
 
-/// A batch that always has a request for a place that falls free is this full at all times. One
-/// whose size follows from the speed of prefill goes up and down.
+/// A batch that always has a request for a free slot is this full at all times. One whose size
+/// follows from the speed of prefill goes up and down.
 const PINNED_MIN_RATIO: f64 = 0.9;
 
-/// What a server tells of itself, over the window.
+/// A server's own figures, over the window.
 struct Engine {
     running: f64,
     running_max: f64,
@@ -23,12 +23,12 @@ struct Engine {
 }
 
 impl Engine {
-    fn of(point: &PointResult) -> Option<Self> {
-        let told = |column| told_of_models(&point.resources, column);
+    fn from_point(point: &PointResult) -> Option<Self> {
+        let uses = |column| model_uses(&point.resources, column);
         let sum = |column: &'static str, of: fn(&ResourceUse) -> f64| {
-            told(column).map(of).reduce(|all, one| all + one)
+            uses(column).map(of).reduce(|all, one| all + one)
         };
-        let engines = told("kv_cache").count() as f64;
+        let engines = uses("kv_cache").count() as f64;
         Some(Self {
             running: sum("running", |it| it.mean)?,
             running_max: sum("running", |it| it.max)?,
@@ -38,7 +38,7 @@ impl Engine {
         })
     }
 
-    /// There is no room for one more request like those that run.
+    /// There is no memory for one more request like the running ones.
     fn has_no_room(&self) -> bool {
         let room_for_one = self.running / (self.running + 1.0);
         self.running >= 1.0
@@ -46,34 +46,34 @@ impl Engine {
     }
 }
 
-/// Uses of a column of `model`, for each server that tells it; of the first source that does.
-pub(crate) fn told_of_models<'p>(
+/// Uses of a column of `model`, for each server that reports it; from the first source that does.
+pub(crate) fn model_uses<'p>(
     resources: &'p [ResourceUse],
     column: &'static str,
 ) -> impl Iterator<Item = &'p ResourceUse> {
-    let is_it = move |found: &&ResourceUse| {
-        let rest = found.name.strip_prefix("model.");
+    let is_it = move |resource: &&ResourceUse| {
+        let rest = resource.name.strip_prefix("model.");
         rest.is_some_and(|rest| rest.rsplit('.').next() == Some(column))
     };
-    let source = resources.iter().find(&is_it).map(|found| &found.source);
-    let of_source = move |found: &&ResourceUse| Some(&found.source) == source;
+    let source = resources.iter().find(&is_it).map(|resource| &resource.source);
+    let of_source = move |resource: &&ResourceUse| Some(&resource.source) == source;
     resources.iter().filter(is_it).filter(of_source)
 }
 
 /// The most requests that were ever running while others waited, at any load.
 pub(in crate::limit) fn most_running(points: &[&PointResult]) -> Option<f64> {
-    let engines = points.iter().filter_map(|point| Engine::of(point));
+    let engines = points.iter().filter_map(|point| Engine::from_point(point));
     engines.filter(|it| it.waiting >= QUEUE_MIN).map(|it| it.running_max).reduce(f64::max)
 }
 
 fn waits(scene: &Scene<'_>) -> bool {
-    scene.rose(|seen| Engine::of(seen.point).map(|it| it.waiting), QUEUE_MIN)
+    scene.rose(|observed| Engine::from_point(observed.point).map(|it| it.waiting), QUEUE_MIN)
 }
 
-/// All places of the batch are taken while there is room for the tokens of more.
+/// All slots of the batch are taken while there is memory for the tokens of more.
 pub(super) fn batch(scene: &Scene<'_>) -> Option<Limit> {
     let Engine { running, waiting, .. } =
-        Engine::of(scene.now.point).filter(|now| !now.has_no_room())?;
+        Engine::from_point(scene.now.point).filter(|now| !now.has_no_room())?;
     let running_max = scene.most_running?;
     (running >= PINNED_MIN_RATIO * running_max && waits(scene)).then(|| {
         let evidence = [
@@ -85,10 +85,11 @@ pub(super) fn batch(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// Requests wait, or lose their place, for want of room for their tokens.
+/// Requests wait, or lose their slot, for want of memory for their tokens.
 pub(super) fn kv_cache(scene: &Scene<'_>) -> Option<Limit> {
-    let now = Engine::of(scene.now.point).filter(Engine::has_no_room)?;
-    let preempts = scene.rose(|seen| Engine::of(seen.point)?.preemptions, f64::MIN_POSITIVE);
+    let now = Engine::from_point(scene.now.point).filter(Engine::has_no_room)?;
+    let preempts =
+        scene.rose(|observed| Engine::from_point(observed.point)?.preemptions, f64::MIN_POSITIVE);
     (preempts || waits(scene)).then(|| {
         let evidence = [
             evidence(scene, "model.kv_cache", Some(1.0)),
@@ -108,18 +109,16 @@ pub(super) fn kv_cache(scene: &Scene<'_>) -> Option<Limit> {
 /// A GPU that is always busy while requests wait or take longer than at low load.
 pub(super) fn gpu(scene: &Scene<'_>) -> Option<Limit> {
     let uses = || scene.now.point.resources.iter();
-    let key = |found: &ResourceUse| {
-        found.name.strip_prefix("gpu.")?.strip_suffix(".busy").map(str::to_owned)
-    };
-    let busiest = uses().filter_map(|found| Some((key(found)?, found)));
+    let busiest = uses().filter_map(|it| Some((it.key("gpu", "busy")?.to_owned(), it)));
     let (gpu, busy) = busiest.max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean))?;
     let slower = scene.slower().is_some_and(|slower| slower >= SLOWER_MIN_RATIO);
     (busy.mean >= FULL_MIN_RATIO && (slower || waits(scene))).then(|| {
         let memory = format!("gpu.{gpu}.memory_busy");
-        let of_it = |found: &&ResourceUse| found.source == busy.source && found.name == memory;
+        let of_it =
+            |resource: &&ResourceUse| resource.source == busy.source && resource.name == memory;
         let facts = LimitFacts::Gpu {
             busy_ratio: busy.mean,
-            memory_busy_ratio: uses().find(of_it).map(|found| found.mean),
+            memory_busy_ratio: uses().find(of_it).map(|resource| resource.mean),
             gpu,
         };
         let evidence = [
@@ -131,15 +130,15 @@ pub(super) fn gpu(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// One figure wherever it was read, with its place at low load.
+/// A figure wherever it was read, with its value at low load.
 fn evidence(scene: &Scene<'_>, name: &str, ceiling: Option<f64>) -> Option<Evidence> {
     let find = |point: &PointResult| point.resources.iter().find(|it| it.name == name).cloned();
-    let found = find(scene.now.point)?;
+    let resource = find(scene.now.point)?;
     Some(Evidence {
-        value: found.mean,
+        value: resource.mean,
         ceiling,
         low_load_value: scene.low.and_then(|low| find(low.point)).map(|low| low.mean),
-        name: found.name,
-        unit: found.unit,
+        name: resource.name,
+        unit: resource.unit,
     })
 }

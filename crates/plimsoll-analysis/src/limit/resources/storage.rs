@@ -3,27 +3,30 @@
 use plimsoll_model::limit::{DiskRate, Limit, LimitFacts};
 
 use super::cpu::cpu_is_idle;
-use super::{FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, limit, waits_for_disk};
-use crate::limit::seen::{Scene, Seen};
+use super::{
+    FULL_MIN_RATIO, QUEUE_MIN, STORAGE_STALL_MIN_RATIO, busiest_disk, limit, waits_for_disk,
+};
+use crate::limit::monitored::{MonitoredPoint, Scene};
 
 /// Requests that wait in the queue of a disk, and for a thread.
 const DISK_QUEUE_MIN: f64 = 1.5;
-/// The end of a disk may differ by this share from what low load predicts.
+/// The end of a disk may differ by this share from the prediction at low load.
 const PREDICTION_MAX_RATIO: f64 = 0.15;
 /// Share of its limit from which memory is full.
 const MEMORY_FULL_MIN_RATIO: f64 = 0.9;
 /// Pages that are read again, per op.
 const REFAULTS_MIN_PER_OP: f64 = 0.1;
-/// An op whose pages are read again takes so much more CPU time than at low load.
+/// An op whose pages are read again takes more CPU time than at low load by this factor.
 const CAUSED_MIN_RATIO: f64 = 1.25;
-/// A disk that is one of two that take turns is waited for half of the time.
+/// If a disk is one of two alternating resources, ops wait for it half of the time.
 const STALL_OF_SWINGS_MIN_RATIO: f64 = 0.7;
-/// Samples of 50 ms in which each of two that take turns was full, and how far they go together.
-const TURNS_MIN_RATIO: f64 = 0.15;
-const TURNS_CORRELATION_MAX: f64 = -0.5;
+/// Share of samples of 50 ms in which each of two alternating resources was full, and their
+/// correlation.
+const ALTERNATION_MIN_RATIO: f64 = 0.15;
+const ALTERNATION_CORRELATION_MAX: f64 = -0.5;
 
-/// A disk at a rate that a control group holds it to.
-pub(super) fn held_disk(scene: &Scene<'_>) -> Option<Limit> {
+/// A disk at the rate limit of a control group.
+pub(super) fn throttled_disk(scene: &Scene<'_>) -> Option<Limit> {
     for rate in DiskRate::ALL {
         let max = format!("{}_max", rate.as_str());
         for key in scene.now.keys("storage", &max) {
@@ -50,7 +53,7 @@ pub(super) fn busy_disk(scene: &Scene<'_>) -> Option<Limit> {
     let (disk, busy_ratio) = busiest_disk(&scene.now)?;
     let queue = format!("disk.{disk}.queue_mean");
     let queued = scene.now.get(&queue).filter(|queue| *queue >= DISK_QUEUE_MIN)?;
-    let rose = scene.rose(|seen| seen.get(&queue), DISK_QUEUE_MIN);
+    let rose = scene.rose(|observed| observed.get(&queue), DISK_QUEUE_MIN);
     let predicted = is_predicted(scene, &format!("disk.{disk}.busy"));
     (busy_ratio >= FULL_MIN_RATIO && rose && predicted && waits_for_disk(scene)).then(|| {
         let evidence = [
@@ -62,7 +65,7 @@ pub(super) fn busy_disk(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// Does the share of its time that an op took at the lowest load say where a resource must end? One
+/// Does the share of its time that an op took at the lowest load predict the end of a resource? One
 /// that serves many requests at once is busy long before it is full.
 fn is_predicted(scene: &Scene<'_>, busy: &str) -> bool {
     let at_low_load = || {
@@ -73,10 +76,10 @@ fn is_predicted(scene: &Scene<'_>, busy: &str) -> bool {
     at_low_load().is_none_or(|(most, rate)| (most - rate).abs() <= PREDICTION_MAX_RATIO * rate)
 }
 
-/// Threads that wait for a disk of which no ceiling is known, on processors that have room.
+/// Threads that wait for a disk without a known ceiling, on processors with spare capacity.
 pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
     let (disk, busy_ratio) = busiest_disk(&scene.now)?;
-    let waiting = scene.rose(|seen| seen.process("threads_waiting_for_disk"), QUEUE_MIN);
+    let waiting = scene.rose(|observed| observed.process("threads_waiting_for_disk"), QUEUE_MIN);
     let stalled_ratio = scene.now.get("host.pressure_io_some")?;
     let least = match scene.now.swings() {
         true => STALL_OF_SWINGS_MIN_RATIO,
@@ -93,20 +96,14 @@ pub(super) fn waited_disk(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-pub(super) fn busiest_disk<'a>(seen: &Seen<'a>) -> Option<(&'a str, f64)> {
-    let busy = |disk: &'a str| Some((disk, seen.get(&format!("disk.{disk}.busy"))?));
-    let disks = seen.keys("disk", "busy").into_iter().filter_map(busy);
-    disks.max_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// Memory that is full, and pages that are read again for it.
+/// Memory that is full, and pages that are read again because of it.
 pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
     let now = &scene.now;
     let rate = now.point.achieved_ops_per_s.filter(|rate| *rate > 0.0)?;
     let (used, max) = (now.group("memory")?, now.group("memory_max")?);
     let refaults = now.group("refaults")?;
     let full = used >= MEMORY_FULL_MIN_RATIO * max && refaults >= REFAULTS_MIN_PER_OP * rate;
-    let rose = scene.rose(|seen| seen.group("refaults"), REFAULTS_MIN_PER_OP * rate);
+    let rose = scene.rose(|observed| observed.group("refaults"), REFAULTS_MIN_PER_OP * rate);
     (full && rose).then(|| {
         let facts = LimitFacts::Memory {
             used_ratio: used / max,
@@ -124,13 +121,14 @@ pub(super) fn memory(scene: &Scene<'_>) -> Option<Limit> {
     })
 }
 
-/// Is it only full because pages without room are read again? The rate that a group is held to,
-/// a quota and a link are limits of their own.
+/// Is it only full because pages without memory are read again? The rate limit of a group, a quota
+/// and a link are limits of their own.
 pub(super) fn caused(scene: &Scene<'_>, limit: &Limit) -> bool {
     match limit.facts {
         LimitFacts::Cores { .. } | LimitFacts::Thread { .. } => {
-            let cpu_per_op =
-                |seen: &Seen<'_>| Some(seen.process("cpu")? / seen.point.achieved_ops_per_s?);
+            let cpu_per_op = |observed: &MonitoredPoint<'_>| {
+                Some(observed.process("cpu")? / observed.point.achieved_ops_per_s?)
+            };
             let low = scene.low.as_ref().and_then(cpu_per_op);
             let grown = cpu_per_op(&scene.now).zip(low).map(|(now, low)| now / low);
             grown.is_some_and(|grown| grown >= CAUSED_MIN_RATIO)
@@ -140,13 +138,14 @@ pub(super) fn caused(scene: &Scene<'_>, limit: &Limit) -> bool {
     }
 }
 
-/// Processors and storage that take turns within a second: each is half used on the mean.
-pub(super) fn turns(scene: &Scene<'_>) -> Vec<Limit> {
+/// Processors and storage that alternate within a second: each is half used on average.
+pub(super) fn alternating(scene: &Scene<'_>) -> Vec<Limit> {
     let now = &scene.now;
-    let told = |what: &str| now.get(&format!("host.turns_{what}")).unwrap_or_default();
-    let (cpu, storage) = (told("cpu_full"), told("storage_stalled"));
-    let apart = told("correlation") <= TURNS_CORRELATION_MAX;
-    let (Some(cores), true) = (now.cores(), apart && cpu.min(storage) >= TURNS_MIN_RATIO) else {
+    let figure = |what: &str| now.get(&format!("host.turns_{what}")).unwrap_or_default();
+    let (cpu, storage) = (figure("cpu_full"), figure("storage_stalled"));
+    let apart = figure("correlation") <= ALTERNATION_CORRELATION_MAX;
+    let (Some(cores), true) = (now.cores(), apart && cpu.min(storage) >= ALTERNATION_MIN_RATIO)
+    else {
         return Vec::new();
     };
     let evidence = |names: [&str; 2]| names.map(|name| scene.evidence(name, Some(1.0)));

@@ -4,11 +4,11 @@ use super::*;
 
 /// Searches of a simulation.
 const SEARCHES: u64 = 200;
-/// A peak is where the others are when it is this close to their median.
+/// A peak agrees with the others when it is this close to their median.
 const TOGETHER_RATIO: f64 = 0.1;
-/// As many of them must be.
+/// Share of the peaks that must agree.
 const TOGETHER_MIN_RATIO: f64 = 0.8;
-/// What a quick run has time for.
+/// Steps for which a quick run has time.
 const QUICK_STEPS: u32 = 14;
 
 /// A stream of numbers in 0..1 (SplitMix64).
@@ -33,11 +33,11 @@ impl Draws {
 #[derive(Clone, Copy)]
 struct Machine {
     capacity: f64,
-    /// Standard deviation of what a point reaches.
+    /// Standard deviation of the throughput of a point.
     scatter: f64,
     /// Share of points in which the machine stands still for a good part of the window.
     hiccups: f64,
-    /// Share of points that the generator spoils.
+    /// Share of points that the generator invalidates.
     spoiled: f64,
     /// The highest load the generator can send at all.
     generator: f64,
@@ -69,53 +69,53 @@ impl Machine {
         }
     }
 
-    fn peaks(&self) -> Vec<FoundPeak> {
+    fn peaks(&self) -> Vec<PeakAnswer> {
         (0..SEARCHES)
             .map(|seed| {
                 let mut draws = Draws(seed);
                 let config = PeakSearchConfig::default();
-                *found(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
+                *expect_answer(search(config, QUICK_STEPS, |step| self.run(&mut draws, step)).0)
             })
             .collect()
     }
 
     /// Asserts that the peaks lie together, and their median near `expected`. Returns them.
     #[track_caller]
-    fn check(&self, expected: f64) -> Vec<FoundPeak> {
-        let found = self.peaks();
-        let mut peaks: Vec<f64> = found.iter().map(|found| found.peak).collect();
+    fn check(&self, expected: f64) -> Vec<PeakAnswer> {
+        let answers = self.peaks();
+        let mut peaks: Vec<f64> = answers.iter().map(|answer| answer.peak).collect();
         peaks.sort_by(f64::total_cmp);
         let median = peaks[peaks.len() / 2];
         let near = |peak: &&f64| (*peak / median - 1.0).abs() <= TOGETHER_RATIO;
         let together = peaks.iter().filter(near).count() as f64 / peaks.len() as f64;
         assert!(together >= TOGETHER_MIN_RATIO, "{together} of {median}: {peaks:?}");
         assert!((median / expected - 1.0).abs() < 0.08, "{median} instead of {expected}");
-        found
+        answers
     }
 
     /// Share of the peaks that a further point at that load holds.
-    fn holds(&self, found: &[FoundPeak]) -> f64 {
+    fn holds(&self, answers: &[PeakAnswer]) -> f64 {
         let mut draws = Draws(1 << 40);
-        let held = found.iter().filter(|found| {
-            let step = SearchStep::Verify { load: found.peak, number: 1 };
-            self.run(&mut draws, &step).holding == Holding::Held
+        let sustained = answers.iter().filter(|answer| {
+            let step = SearchStep::Verify { load: answer.peak, number: 1 };
+            self.run(&mut draws, &step).holding == Holding::Sustained
         });
-        held.count() as f64 / found.len() as f64
+        sustained.count() as f64 / answers.len() as f64
     }
 }
 
 #[test]
 fn searches_of_a_quiet_machine_lie_together_and_their_peaks_hold_again() {
-    let found = QUIET.check(50_000.0);
-    assert!(found.iter().all(|found| found.bound == Bound::Exact), "{found:?}");
-    assert!(QUIET.holds(&found) >= 0.98);
+    let answers = QUIET.check(50_000.0);
+    assert!(answers.iter().all(|answer| answer.bound == Bound::Exact), "{answers:?}");
+    assert!(QUIET.holds(&answers) >= 0.98);
 }
 
 #[test]
 fn searches_of_a_machine_that_scatters_lie_together_and_their_peaks_hold_again() {
     let machine = Machine { scatter: 0.04, ..QUIET };
-    let found = machine.check(50_000.0);
-    let holds = machine.holds(&found);
+    let answers = machine.check(50_000.0);
+    let holds = machine.holds(&answers);
     assert!(holds >= 0.8, "{holds}");
 }
 
@@ -132,13 +132,13 @@ fn searches_lie_together_where_the_generator_spoils_one_point_in_five() {
 #[test]
 fn searches_that_end_at_the_generator_lie_together_and_are_lower_bounds() {
     let machine = Machine { scatter: 0.03, generator: 30_000.0, spoiled: 0.05, ..QUIET };
-    let found = machine.check(29_000.0);
-    let at_least = found.iter().filter(|found| found.bound == Bound::AtLeast).count();
-    assert!(at_least as f64 > 0.95 * found.len() as f64, "{at_least}");
+    let answers = machine.check(29_000.0);
+    let at_least = answers.iter().filter(|answer| answer.bound == Bound::AtLeast).count();
+    assert!(at_least as f64 > 0.95 * answers.len() as f64, "{at_least}");
 }
 
 #[test]
 fn searches_lie_together_where_the_first_probe_ran_on_a_smaller_data_set() {
-    let found = Machine { scatter: 0.03, small_set_ratio: 1.3, ..QUIET }.check(50_000.0);
-    assert!(found.iter().all(|found| found.peak < 56_000.0), "{found:?}");
+    let answers = Machine { scatter: 0.03, small_set_ratio: 1.3, ..QUIET }.check(50_000.0);
+    assert!(answers.iter().all(|answer| answer.peak < 56_000.0), "{answers:?}");
 }

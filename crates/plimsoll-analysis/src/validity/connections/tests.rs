@@ -1,4 +1,5 @@
 use plimsoll_model::event::Phase;
+use plimsoll_report::sentences::finding;
 
 use crate::testing::{PointBuilder, TestPoint};
 
@@ -17,7 +18,7 @@ fn dropped() -> TestPoint {
 }
 
 fn sentence(point: &TestPoint) -> String {
-    point.verdict().warnings[0].rule.to_string()
+    finding::text(&point.verdict().warnings[0].rule)
 }
 
 #[test]
@@ -62,13 +63,29 @@ fn a_server_that_answered_with_errors_only_is_not_said_to_be_silent() {
 }
 
 #[test]
+fn where_the_others_had_finished_or_parts_of_replies_came_the_server_was_not_silent() {
+    let mut point = dropped();
+    let seconds = point.record.seconds.iter().filter(|second| second.phase == Phase::Measure);
+    let ended: u64 = seconds.map(|second| second.done).sum();
+    for (left, is_silent) in [(904, false), (999, false), (1_000, true), (50_000, true)] {
+        point.record.ops = Some(ended + left);
+        assert_eq!(sentence(&point).contains("from second 14 on nothing"), is_silent, "{left}");
+    }
+    let mut point = dropped();
+    for second in point.record.seconds.iter_mut().filter(|second| second.second < 20) {
+        second.chunks = 100;
+    }
+    assert!(sentence(&point).contains("from second 20 on nothing"), "{}", sentence(&point));
+}
+
+#[test]
 fn a_server_that_fell_silent_without_dropping_connections_is_said_to_be_so() {
     let mut point = dropped();
     let mut errors = std::mem::take(&mut point.record.totals.errors);
     errors.insert("timeout".to_owned(), 90_400);
     errors.remove("transport");
     point.record.totals.errors = errors;
-    let left_out = point.not_counted().map(|(_, rule)| rule.to_string()).unwrap();
+    let left_out = point.not_counted().map(|(_, rule)| finding::text(&rule)).unwrap();
     assert!(left_out.contains("from second 14 on nothing answered"), "{left_out}");
 }
 
@@ -94,7 +111,7 @@ fn lost_text(point: &TestPoint) -> Option<String> {
     warnings
         .into_iter()
         .find(|it| it.rule.name() == "connections_lost")
-        .map(|it| it.rule.to_string())
+        .map(|it| finding::text(&it.rule))
 }
 
 #[test]
@@ -133,8 +150,8 @@ fn where_every_op_got_its_status_no_connection_counts_as_lost() {
     let point = answered_early(413, 0, 0);
     assert_eq!(lost_text(&point), None);
     let (_, finding) = point.not_counted().unwrap();
-    let said = "the server answers 413 while the body is still being sent; raise its limit";
-    assert!(finding.to_string().contains(said), "{finding}");
+    let expected = "the server answers 413 while the body is still being sent; raise its limit";
+    assert!(finding::text(&finding).contains(expected), "{finding:?}");
 }
 
 fn warned(change: impl Fn(&mut TestPoint)) -> Vec<&'static str> {

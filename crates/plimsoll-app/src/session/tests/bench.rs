@@ -1,4 +1,4 @@
-//! A session driven by hand, with an [`Io`] that writes down what it asks for, and a server.
+//! A session driven by hand, with an [`Io`] that records its calls, and a server.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ pub(super) const OP_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Data segments of 256 KiB.
 pub(super) const SCALE: f64 = 1.0 / 64.0;
 
-/// What a session asked for.
+/// The calls of a session.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub links: u64,
@@ -20,7 +20,7 @@ pub(super) struct Recorder {
     pub closed: Vec<Link>,
     pub detail: String,
     pub done: Vec<Outcome>,
-    pub surpluses: Vec<OpKind>,
+    pub trailing_bytes: Vec<OpKind>,
 }
 
 impl Io for Recorder {
@@ -45,12 +45,12 @@ impl Io for Recorder {
     fn complete(&mut self, _ticket: Ticket, outcome: Outcome) {
         self.done.push(outcome);
     }
-    fn surplus(&mut self, kind: OpKind) {
-        self.surpluses.push(kind);
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
+        self.trailing_bytes.push(kind);
     }
 }
 
-/// A session, what it asks for, and a server to answer.
+/// A session, its calls, and a server to answer.
 pub(super) struct Bench {
     pub session: AppSession,
     pub io: Recorder,
@@ -66,14 +66,15 @@ impl Bench {
         // Less work: a server in a test does it.
         let workload = AppWorkload { work: 2, ..AppWorkload::default() };
         let site = SITE.get_or_init(|| Arc::new(AppSite::new(&workload, SCALE)));
-        Self::of(Arc::clone(site))
+        Self::from_site(Arc::clone(site))
     }
 
-    pub(super) fn of(site: Arc<AppSite>) -> Self {
+    pub(super) fn from_site(site: Arc<AppSite>) -> Self {
         let worker = Rc::new(WorkerSite::new(site));
-        let seat = ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
+        let context =
+            ClientContext { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 0 };
         Self {
-            session: AppSession::new(worker, &seat),
+            session: AppSession::new(worker, &context),
             io: Recorder::default(),
             now: Nanos::from_secs(1),
             peer: Peer::default(),
@@ -82,7 +83,7 @@ impl Bench {
         }
     }
 
-    /// A client that has been greeted, and whose segment holds what it should.
+    /// A client that has been greeted, and whose segment has the right content.
     pub(super) fn ready() -> Self {
         let mut bench = Self::new();
         bench.issue(AppKind::ClientServer);
@@ -124,7 +125,7 @@ impl Bench {
         self.session.on_bytes(self.link(), bytes, self.now, &mut self.io);
     }
 
-    /// What the server says to what was sent last.
+    /// The server's reply to what was sent last.
     pub(super) fn reply(&mut self) -> Vec<u8> {
         let (_, bytes) = self.io.sent.last().unwrap();
         self.line.take(&mut self.peer, bytes)
@@ -149,8 +150,8 @@ impl Bench {
     }
 
     #[track_caller]
-    pub(super) fn check_failed(&self, class: ErrorClass, words: &str) {
+    pub(super) fn check_failed(&self, class: ErrorClass, expected: &str) {
         assert_eq!(self.last().status, OpStatus::Failed(class), "{}", self.io.detail);
-        assert!(self.io.detail.contains(words), "{words:?} is not in {:?}", self.io.detail);
+        assert!(self.io.detail.contains(expected), "{expected:?} is not in {:?}", self.io.detail);
     }
 }

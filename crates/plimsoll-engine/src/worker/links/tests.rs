@@ -49,7 +49,7 @@ fn connect(links: &mut Links<Sockets>) -> Link {
 #[test]
 fn a_closed_slot_is_used_again_in_the_next_round_under_another_name() {
     let mut links = links(usize::MAX);
-    let mut seen = std::collections::BTreeSet::new();
+    let mut names = std::collections::BTreeSet::new();
     let mut before: Option<Link> = None;
     for _ in 0..1_000 {
         let first = connect(&mut links);
@@ -62,7 +62,7 @@ fn a_closed_slot_is_used_again_in_the_next_round_under_another_name() {
         before = Some(first);
         assert_ne!(first.slot(), second.slot(), "events of this round may name the first");
         links.close(second);
-        assert!(seen.insert(first.0) && seen.insert(second.0), "a name is used once");
+        assert!(names.insert(first.0) && names.insert(second.0), "a name is used once");
         assert!(links.get(first).is_none() && links.get(second).is_none());
         links.end_round();
     }
@@ -75,7 +75,7 @@ fn what_was_sent_in_the_turn_leaves_before_its_link_is_closed() {
     let link = connect(&mut links);
     links.send(link, b"last words");
     links.close(link);
-    links.end_turn();
+    links.flush_queued();
     assert_eq!(links.driver().sent, b"last words");
 }
 
@@ -84,7 +84,7 @@ fn a_socket_that_takes_no_more_is_not_asked_again_when_its_link_is_closed() {
     let mut links = links(4);
     let link = connect(&mut links);
     links.send(link, b"last words");
-    links.end_turn();
+    links.flush_queued();
     links.close(link);
     assert_eq!(links.driver().sent, b"last");
     assert_eq!(links.bytes_sent(), 4);

@@ -1,7 +1,7 @@
 use super::*;
 
 fn waiting(pacing: Pacing, own_core: bool) -> Waiting {
-    let own = Polls::WhileNobodyTakesTheCore(Turns::alone());
+    let own = Polls::WhileNobodyTakesTheCore(Preemptions::alone());
     let polls = if own_core { own } else { Polls::Never };
     Waiting { polls, ..Waiting::by(pacing) }
 }
@@ -33,7 +33,7 @@ fn auto_with_a_core_of_its_own_polls_when_something_is_near_and_sleeps_otherwise
 #[test]
 fn a_worker_on_a_core_that_others_may_want_polls_until_they_have_long_turns() {
     let near = |now: Nanos| idle(now, now + US(20));
-    let shared = Polls::WhileNobodyWantsTheCore(Turns::shared());
+    let shared = Polls::WhileNobodyWantsTheCore(Preemptions::shared());
     let mut waiting = Waiting { polls: shared, ..Waiting::by(Pacing::Auto) };
     let mut now = Nanos::ZERO;
     let mut yields = |waiting: &mut Waiting, took: &[Nanos], span: Nanos| {
@@ -65,10 +65,10 @@ fn a_worker_on_a_core_that_others_may_want_polls_until_they_have_long_turns() {
 #[test]
 fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
     let mut now = Nanos::ZERO;
-    let mut core = Turns::shared();
+    let mut core = Preemptions::shared();
     for expected in [200, 800, 3_200, 5_000, 5_000] {
-        now = now.max(core.sleeps_until) + JUDGED;
-        assert!(core.passed(JUDGED, now), "all of it was others'");
+        now = now.max(core.sleeps_until) + EVALUATION_SPAN;
+        assert!(core.passed(EVALUATION_SPAN, now), "all of it was others'");
         assert_eq!(core.sleeps_until - now, Nanos::from_millis(expected));
     }
     now = core.sleeps_until;
@@ -83,42 +83,50 @@ fn a_worker_whose_core_is_wanted_again_and_again_sleeps_for_longer_each_time() {
 fn on_a_core_of_its_own_that_others_take_it_sleeps_for_replies_and_polls_for_the_next_op() {
     let outstanding =
         |now: Nanos, timer: u64| Outlook { in_flight: true, ..idle(now, now + US(timer)) };
-    // Of 200 ms each; a pause of the host is one turn.
-    for (turns_ms, sleeps) in [([4, 0, 0], false), ([5, 0, 0], false), ([3, 2, 1], true)] {
+    // Of 200 ms each; a pause of the host is one preemption.
+    for (preemptions_ms, sleeps) in [([4, 0, 0], false), ([5, 0, 0], false), ([3, 2, 1], true)] {
         let mut waiting = waiting(Pacing::Auto, true);
         let mut now = US(1_000);
         waiting.polled_empty(US(1), now);
-        for turn_ms in turns_ms {
-            let took = Nanos::from_millis(turn_ms).max(TURN_MIN - Nanos(1));
+        for preempted_ms in preemptions_ms {
+            let took = Nanos::from_millis(preempted_ms).max(PREEMPTION_MIN - Nanos(1));
             now += took;
             waiting.polled_empty(took, now);
         }
-        now = JUDGED + US(1_000);
+        now = EVALUATION_SPAN + US(1_000);
         waiting.polled_empty(US(1), now);
         waiting.acted(now);
         waiting.lead = US(90);
-        assert_eq!(waiting.next(&outstanding(now, 80)) == Wait::Poll, !sleeps, "{turns_ms:?}");
+        assert_eq!(
+            waiting.next(&outstanding(now, 80)) == Wait::Poll,
+            !sleeps,
+            "{preemptions_ms:?}"
+        );
         let expected = if sleeps { Wait::Until(now + US(900) - LEAD_MIN) } else { Wait::Poll };
-        assert_eq!(waiting.next(&outstanding(now, 900)), expected, "{turns_ms:?}");
+        assert_eq!(waiting.next(&outstanding(now, 900)), expected, "{preemptions_ms:?}");
         assert_eq!(waiting.next(&outstanding(now, 20)), Wait::Poll, "the next op is near");
         now += SLEEPS.0;
         waiting.acted(now);
         assert_eq!(waiting.next(&outstanding(now, 900)), Wait::Poll, "it tries again");
     }
     let mut closed = Waiting { polls: Polls::Always, ..Waiting::by(Pacing::Auto) };
-    closed.polled_empty(JUDGED, JUDGED);
-    closed.acted(JUDGED);
-    assert_eq!(closed.next(&outstanding(JUDGED, 900)), Wait::Poll, "its clients wait for it");
-    let mut turns = Turns::alone();
+    closed.polled_empty(EVALUATION_SPAN, EVALUATION_SPAN);
+    closed.acted(EVALUATION_SPAN);
+    assert_eq!(
+        closed.next(&outstanding(EVALUATION_SPAN, 900)),
+        Wait::Poll,
+        "its clients wait for it"
+    );
+    let mut preemptions = Preemptions::alone();
     let mut now = Nanos::ZERO;
     for (quiet, expected) in [(0, 200), (0, 800), (1, 1_600), (5, 200), (0, 800)] {
         for _ in 0..quiet {
-            now = now.max(turns.sleeps_until) + JUDGED;
-            turns.passed(Nanos::ZERO, now);
+            now = now.max(preemptions.sleeps_until) + EVALUATION_SPAN;
+            preemptions.passed(Nanos::ZERO, now);
         }
-        now = now.max(turns.sleeps_until) + JUDGED;
-        assert!(turns.passed(JUDGED, now), "all of it was others'");
-        assert_eq!(turns.sleeps_until - now, Nanos::from_millis(expected));
+        now = now.max(preemptions.sleeps_until) + EVALUATION_SPAN;
+        assert!(preemptions.passed(EVALUATION_SPAN, now), "all of it was others'");
+        assert_eq!(preemptions.sleeps_until - now, Nanos::from_millis(expected));
     }
 }
 
@@ -128,16 +136,16 @@ fn a_gap_is_a_turn_of_others_as_far_as_the_worker_waited_for_its_core() {
     let path = directory.path().join("schedstat");
     let waited = |us: u64| std::fs::write(&path, format!("9 {} 3\n", us * 1_000)).unwrap();
     waited(100);
-    let mut others = Others::told_by(RunDelay::told_by(std::fs::File::open(&path).ok()));
+    let mut others = Others::from_run_delay(RunDelay::from_file(std::fs::File::open(&path).ok()));
     waited(900);
-    assert_eq!(others.turn(GAP_MIN - Nanos(1)), Nanos::ZERO, "not looked at");
-    assert_eq!(others.turn(US(3_000)), US(800), "the rest was the hypervisor's");
-    assert_eq!(others.turn(US(3_000)), Nanos::ZERO);
+    assert_eq!(others.preempted_time(INTERRUPTION_MIN - Nanos(1)), Nanos::ZERO, "not looked at");
+    assert_eq!(others.preempted_time(US(3_000)), US(800), "the rest was the hypervisor's");
+    assert_eq!(others.preempted_time(US(3_000)), Nanos::ZERO);
     waited(9_000);
-    assert_eq!(others.turn(US(200)), US(200), "some of it before the gap");
+    assert_eq!(others.preempted_time(US(200)), US(200), "some of it before the gap");
     waited(9_700);
     others.forget();
-    assert_eq!(others.turn(US(3_000)), Nanos::ZERO, "that was for a wakeup");
+    assert_eq!(others.preempted_time(US(3_000)), Nanos::ZERO, "that was for a wakeup");
 }
 
 #[test]

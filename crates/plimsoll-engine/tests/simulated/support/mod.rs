@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
 use plimsoll_engine::fresh::FreshTimes;
-use plimsoll_engine::worker::{Seat, SeatDriver};
+use plimsoll_engine::worker::{WorkerContext, WorkerDriver};
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::assignment::{
     Assignment, Endpoint, Load, Pacing, Phases, PointId, Priority, Purpose,
 };
 use plimsoll_model::event::{AgentEvent, Interval, Phase, Times, WorkerTotals, new_times};
-use plimsoll_model::suite::{Arrivals, Gaps, OnClientFailure, Think, ThinkDistribution};
+use plimsoll_model::suite::{Arrivals, InterArrival, OnClientFailure, Think, ThinkDistribution};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::sim::{SimDriver, Target};
 
-pub struct Seen {
+pub struct Observation {
     pub totals: WorkerTotals,
     pub intervals: Vec<Interval>,
     pub samples: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Seen {
     pub lost: Vec<(u32, String)>,
 }
 
-impl Seen {
+impl Observation {
     pub fn merged(&self, pick: impl Fn(&Interval) -> &Times) -> Times {
         let mut all = new_times();
         for interval in self.intervals.iter().filter(|i| i.record.phase != Phase::WarmUp) {
@@ -52,14 +52,20 @@ impl Seen {
     }
 }
 
-pub fn open(rate: f64, clients: u32, arrivals: Arrivals, gaps: Gaps) -> Load {
+pub fn open(rate: f64, clients: u32, arrivals: Arrivals, inter_arrival: InterArrival) -> Load {
     let rate_ops_per_s = OpsPerSec::new(rate).unwrap();
-    Load::Open { rate_ops_per_s, arrivals, gaps, clients, backlog_ops_max: 65_536 }
+    Load::Open { rate_ops_per_s, arrivals, gaps: inter_arrival, clients, backlog_ops_max: 65_536 }
 }
 
 pub fn closed(clients: u32, think: Nanos) -> Load {
     let think = Think { mean: think, distribution: ThinkDistribution::Exponential };
-    Load::Closed { clients, think, start_delay_ns: Nanos::ZERO, axis_think_ns: None }
+    Load::Closed {
+        clients,
+        think,
+        start_delay_ns: Nanos::ZERO,
+        starts_thinking: false,
+        axis_think_ns: None,
+    }
 }
 
 pub fn assignment(load: Load) -> Assignment {
@@ -101,7 +107,7 @@ pub fn run(
     assignment: &Assignment,
     worker: u32,
     driver: &mut SimDriver<impl Target>,
-) -> Seen {
+) -> Observation {
     run_until(&AtomicBool::new(false), workload, assignment, worker, driver)
 }
 
@@ -112,22 +118,23 @@ pub fn run_until(
     assignment: &Assignment,
     worker: u32,
     driver: &mut SimDriver<impl Target>,
-) -> Seen {
+) -> Observation {
     let (events, received) = sync_channel(10_000);
-    workload.run_worker(Seat {
+    workload.run_worker(WorkerContext {
         assignment,
         worker,
         op_names: workload.op_names(),
         ops_per_arrival: workload.ops_per_arrival(),
         clients_per_session: workload.clients_per_session(),
+        spare_links: u32::MAX,
         recorded: workload.recorded(),
         events: &events,
         fresh: FreshTimes::on_the_spot(workload.op_names().0.len()),
         stop,
-        driver: SeatDriver::Simulated(driver),
+        driver: WorkerDriver::Simulated(driver),
     });
     drop(events);
-    let mut seen = Seen {
+    let mut observed = Observation {
         totals: WorkerTotals::default(),
         intervals: vec![],
         samples: vec![],
@@ -136,12 +143,12 @@ pub fn run_until(
     };
     for event in received {
         match event {
-            AgentEvent::Interval(interval) => seen.intervals.push(*interval),
-            AgentEvent::WorkerFinished(totals) => seen.totals = *totals,
-            AgentEvent::ErrorSample(sample) => seen.samples.push(sample.detail),
-            AgentEvent::ClientLost { client, reason, .. } => seen.lost.push((client, reason)),
+            AgentEvent::Interval(interval) => observed.intervals.push(*interval),
+            AgentEvent::WorkerFinished(totals) => observed.totals = *totals,
+            AgentEvent::ErrorSample(sample) => observed.samples.push(sample.detail),
+            AgentEvent::ClientLost { client, reason, .. } => observed.lost.push((client, reason)),
             other => panic!("unexpected {other:?}"),
         }
     }
-    seen
+    observed
 }

@@ -1,10 +1,11 @@
-//! A protocol whose replies come in two chunks. Stands in for streamed ones, on a driver that says
+//! A protocol whose replies come in two chunks. Simulates streamed ones, on a driver that reports
 //! everything twice.
 
-use plimsoll_engine::seam::{
-    First, Io, Link, LinkError, LinkKind, Mark, Script, Session, Step, Ticket, TimeKind, Turn,
+use plimsoll_engine::interface::{
+    First, Io, Link, LinkError, LinkKind, Mark, Script, ScriptContext, Session, Step, Ticket,
+    TimeKind,
 };
-use plimsoll_engine::worker::Seat;
+use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpNames, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
@@ -12,15 +13,29 @@ use plimsoll_testkit::sim::MESSAGE_BYTES;
 
 /// The workload.
 pub struct Streamed {
-    /// A client that has sent so many can go no further.
+    /// A client that has sent this many ops cannot continue.
     pub sends_max: u64,
+    /// What the second chunk is.
+    pub second: Second,
+}
+
+/// What the second chunk of a reply is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Second {
+    /// Its end.
+    End,
+    /// Bytes after the end of the reply, which the first chunk completed.
+    Rest,
+    /// Its end, and an error in every other reply.
+    FailsEveryOther,
 }
 
 struct StreamedSession {
     sends_left: u64,
+    second: Second,
     link: Option<Link>,
     open: bool,
-    under_way: Option<(Ticket, u64)>,
+    in_flight: Option<(Ticket, u64)>,
     /// When the first chunk came.
     first: Option<Nanos>,
 }
@@ -28,12 +43,10 @@ struct StreamedSession {
 impl StreamedSession {
     fn end(&mut self, status: OpStatus, io: &mut impl Io) {
         self.first = None;
-        let Some((ticket, _)) = self.under_way.take() else { return };
-        let kind = OpKind(0);
-        io.complete(
-            ticket,
-            Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false },
-        );
+        let Some((ticket, _)) = self.in_flight.take() else { return };
+        let (kind, bytes_read) = (OpKind(0), 2 * MESSAGE_BYTES as u64);
+        let outcome = Outcome { kind, status, bytes_read, bytes_written: 0, ambiguous: false };
+        io.complete(ticket, outcome);
     }
 }
 
@@ -45,12 +58,12 @@ impl Session for StreamedSession {
     }
 
     fn has_room(&self) -> bool {
-        self.under_way.is_none()
+        self.in_flight.is_none()
     }
 
     fn issue(&mut self, ticket: Ticket, op: u64, _now: Nanos, io: &mut impl Io) {
         self.sends_left -= 1;
-        self.under_way = Some((ticket, op));
+        self.in_flight = Some((ticket, op));
         let link = *self.link.get_or_insert_with(|| io.connect(LinkKind::Stream));
         if self.open {
             io.send(link, &op.to_be_bytes());
@@ -59,19 +72,27 @@ impl Session for StreamedSession {
 
     fn on_connected(&mut self, link: Link, _now: Nanos, io: &mut impl Io) {
         self.open = true;
-        if let Some((_, number)) = self.under_way {
+        if let Some((_, number)) = self.in_flight {
             io.send(link, &number.to_be_bytes());
         }
     }
 
     fn on_bytes(&mut self, _link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
         for _ in bytes.chunks(MESSAGE_BYTES) {
-            let Some((ticket, _)) = self.under_way else { return };
+            let Some((ticket, number)) = self.in_flight else { return };
+            io.mark(ticket, Mark::Output { chunks: 1, characters: 10 });
             match self.first.replace(now) {
-                None => io.mark(ticket, Mark::First(First::Byte)),
+                None => {
+                    io.mark(ticket, Mark::First(First::Byte));
+                    if self.second == Second::Rest {
+                        io.mark(ticket, Mark::Complete);
+                    }
+                }
                 Some(first) => {
                     io.mark(ticket, Mark::Value(TimeKind::ChunkGap, (now - first).0));
-                    self.end(OpStatus::Ok, io);
+                    let fails = self.second == Second::FailsEveryOther && number % 2 == 1;
+                    let failed = OpStatus::Failed(ErrorClass::InBand);
+                    self.end(if fails { failed } else { OpStatus::Ok }, io);
                 }
             }
         }
@@ -103,8 +124,8 @@ struct Counting;
 impl Script for Counting {
     type Op = u64;
 
-    fn next(&mut self, turn: Turn) -> Step<u64> {
-        Step::Issue(turn.index)
+    fn next(&mut self, context: ScriptContext) -> Step<u64> {
+        Step::Issue(context.index)
     }
 }
 
@@ -113,13 +134,14 @@ impl Workload for Streamed {
         OpNames(vec!["streamed".to_owned()])
     }
 
-    fn run_worker(&self, seat: Seat<'_>) {
-        seat.drive(|_| {
+    fn run_worker(&self, context: WorkerContext<'_>) {
+        context.drive(|_| {
             let session = StreamedSession {
                 sends_left: self.sends_max,
+                second: self.second,
                 link: None,
                 open: false,
-                under_way: None,
+                in_flight: None,
                 first: None,
             };
             (session, Counting)

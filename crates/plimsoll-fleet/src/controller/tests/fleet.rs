@@ -1,6 +1,6 @@
-//! A controller with agents that do as they should, unless a test says otherwise.
+//! A controller with agents that behave correctly, unless a test makes them fail.
 
-use plimsoll_model::assignment::{Assignment, Crew};
+use plimsoll_model::assignment::{Assignment, WorkerGroup};
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
 
@@ -11,7 +11,7 @@ use crate::testing::assignment;
 pub(super) const HOUR_NS: u64 = 3_600_000_000_000;
 
 /// A controller whose agents answer questions for their clocks at once. The clock of agent n is n
-/// hours ahead, and it reads it 10 µs after the middle of the round trip.
+/// hours ahead; the agent reads it 10 µs after the middle of the round trip.
 pub(super) struct Fleet {
     pub(super) controller: Controller,
     pub(super) now: Nanos,
@@ -38,9 +38,10 @@ impl Fleet {
     /// All have greeted and planned.
     pub(super) fn planned(agents: usize) -> Self {
         let mut fleet = Self::new(agents, 1);
-        (0..agents).for_each(|agent| fleet.said(agent, hello("1.2.3")));
+        (0..agents).for_each(|agent| fleet.receive(agent, hello("1.2.3")));
         fleet.give(Input::Command(plan()));
-        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Planned { ways: Vec::new() }));
+        (0..agents)
+            .for_each(|agent| fleet.receive(agent, FromAgent::Planned { routes: Vec::new() }));
         assert!(matches!(fleet.news.last(), Some(News::Planned)), "{:?}", fleet.news);
         fleet
     }
@@ -49,7 +50,7 @@ impl Fleet {
     pub(super) fn running(agents: usize) -> Self {
         let mut fleet = Self::planned(agents);
         fleet.begin(agents);
-        (0..agents).for_each(|agent| fleet.said(agent, FromAgent::Ready { ordinal: 4 }));
+        (0..agents).for_each(|agent| fleet.receive(agent, FromAgent::Ready { ordinal: 4 }));
         assert!(matches!(fleet.news.last(), Some(News::Started { .. })), "{:?}", fleet.news);
         fleet
     }
@@ -57,8 +58,8 @@ impl Fleet {
     pub(super) fn begin(&mut self, agents: usize) {
         let living = self.controller.living().into_iter().take(agents);
         let of = |id: AgentId| {
-            let crew = Some(Crew { first: id.0 as u32, count: 1, own_endpoints: false });
-            (id, Assignment { workers: 16, crew, ..assignment(4) })
+            let group = Some(WorkerGroup { first: id.0 as u32, count: 1, own_endpoints: false });
+            (id, Assignment { workers: 16, crew: group, ..assignment(4) })
         };
         self.give(Input::Command(Command::Point(living.map(of).collect())));
     }
@@ -72,20 +73,20 @@ impl Fleet {
                     let middle = sent_ns + (self.now.0 - sent_ns) / 2;
                     let at_ns = middle + 10_000 + agent.0 as u64 * HOUR_NS;
                     let answer = FromAgent::Clock { sent_ns, at_ns };
-                    self.controller.handle(self.now, Input::Said(agent, answer));
+                    self.controller.handle(self.now, Input::Message(agent, answer));
                 }
                 Action::Send(agent, message) => self.sent.push((agent, message)),
                 Action::SendAll(agents, message) => {
                     self.sent.extend(agents.into_iter().map(|agent| (agent, message.clone())));
                 }
                 Action::End(agent) => self.ended.push(agent),
-                Action::Tell(news) => self.news.push(news),
+                Action::Notify(news) => self.news.push(news),
             }
         }
     }
 
-    pub(super) fn said(&mut self, agent: usize, message: FromAgent) {
-        self.give(Input::Said(AgentId(agent), message));
+    pub(super) fn receive(&mut self, agent: usize, message: FromAgent) {
+        self.give(Input::Message(AgentId(agent), message));
     }
 
     /// Lets time pass; all agents but `silent` show that they live.
@@ -97,14 +98,14 @@ impl Fleet {
             self.now = next.min(until);
             for agent in self.controller.living() {
                 if !silent.contains(&agent.0) {
-                    self.said(agent.0, FromAgent::Alive);
+                    self.receive(agent.0, FromAgent::Alive);
                 }
             }
             self.give(Input::Tick);
         }
     }
 
-    /// What an agent was sent since the last look, in words.
+    /// What an agent was sent since the last call, as text.
     pub(super) fn sent_to(&mut self, agent: usize) -> Vec<String> {
         let (to, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.sent).into_iter().partition(|(to, _)| to.0 == agent);
@@ -116,8 +117,8 @@ impl Fleet {
         to.into_iter().map(|(_, message)| word(message)).collect()
     }
 
-    /// What the coordinator was told since the last look.
-    pub(super) fn told(&mut self) -> Vec<News> {
+    /// What the coordinator was notified of since the last call.
+    pub(super) fn take_news(&mut self) -> Vec<News> {
         std::mem::take(&mut self.news)
     }
 
@@ -126,7 +127,7 @@ impl Fleet {
             News::AgentLost { agent, why } => Some((agent.0, why.to_string())),
             _ => None,
         };
-        self.told().into_iter().filter_map(lost).collect()
+        self.take_news().into_iter().filter_map(lost).collect()
     }
 }
 

@@ -1,5 +1,5 @@
 //! `plimsoll agent --allow FILE`: what the owner of an agent's host permits, whatever the
-//! controller asks.
+//! controller requests.
 
 use std::fmt;
 use std::io;
@@ -81,12 +81,12 @@ pub enum Refusal {
     Unix(PathBuf),
     /// More than the limit.
     #[error(
-        "the owner of this agent's host allows {allowed} ops/s, and {asked} are asked for: lower \
+        "the owner of this agent's host allows {allowed} ops/s, and {requested} are asked for: lower \
          the load, or take more agents"
     )]
     Rate {
         /// This agent's part of the load.
-        asked: f64,
+        requested: f64,
         /// `max_ops_per_s`.
         allowed: f64,
     },
@@ -101,12 +101,12 @@ pub enum Refusal {
     },
     /// Each worker takes a core.
     #[error(
-        "the owner of this agent's host allows a worker for each of {allowed} core(s), and {asked} \
+        "the owner of this agent's host allows a worker for each of {allowed} core(s), and {requested} \
          are asked for: lower --workers, or `workers` of this agent"
     )]
     Cores {
         /// Workers of this agent.
-        asked: u32,
+        requested: u32,
         /// `cores`.
         allowed: u32,
     },
@@ -155,7 +155,7 @@ impl Allowance {
         let workers = assignment.own_workers().len() as u32;
         match self.cores_max {
             Some(allowed) if workers > allowed => {
-                return Err(Refusal::Cores { asked: workers, allowed });
+                return Err(Refusal::Cores { requested: workers, allowed });
             }
             _ => {}
         }
@@ -164,9 +164,9 @@ impl Allowance {
             return Err(Refusal::ClosedLoad { allowed });
         };
         let all = f64::from(assignment.workers.max(1));
-        let asked = rate_ops_per_s.get() * f64::from(workers) / all;
-        if asked > allowed * (1.0 + ROUNDING) {
-            return Err(Refusal::Rate { asked, allowed });
+        let requested = rate_ops_per_s.get() * f64::from(workers) / all;
+        if requested > allowed * (1.0 + ROUNDING) {
+            return Err(Refusal::Rate { requested, allowed });
         }
         Ok(())
     }
@@ -196,14 +196,16 @@ impl AllowedTarget {
         text: String,
         resolve: &dyn Fn(&str) -> io::Result<Vec<IpAddr>>,
     ) -> Result<Self, AllowError> {
-        let Some((place, ports)) = parts(&text) else { return Err(AllowError::Target(text)) };
+        let Some((host, ports)) = parts(&text) else { return Err(AllowError::Target(text)) };
         let network = |(address, bits): (&str, &str)| Network::parse(address, Some(bits));
-        let networks = match place.split_once('/').map(network) {
+        let networks = match host.split_once('/').map(network) {
             Some(network) => network.map(|network| vec![network]),
-            None => match Network::parse(&place, None) {
+            None => match Network::parse(&host, None) {
                 Some(address) => Some(vec![address]),
-                None => match resolve(&place) {
-                    Ok(found) => Some(found.into_iter().map(Network::of).collect()),
+                None => match resolve(&host) {
+                    Ok(addresses) => {
+                        Some(addresses.into_iter().map(Network::from_address).collect())
+                    }
                     Err(source) => return Err(AllowError::Name { text, source }),
                 },
             },
@@ -222,18 +224,18 @@ impl AllowedTarget {
 
 /// Network and ports; brackets around an IPv6 address are left out.
 fn parts(text: &str) -> Option<(String, RangeInclusive<u16>)> {
-    let (place, ports) = text.rsplit_once(':')?;
-    let is_bracketed = place.starts_with('[') && place.contains(']');
-    if place.is_empty() || (place.contains(':') && !is_bracketed) {
+    let (host, ports) = text.rsplit_once(':')?;
+    let is_bracketed = host.starts_with('[') && host.contains(']');
+    if host.is_empty() || (host.contains(':') && !is_bracketed) {
         return None;
     }
     let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
     let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then(|| (place.replace(['[', ']'], ""), first..=last))
+    (first <= last).then(|| (host.replace(['[', ']'], ""), first..=last))
 }
 
 impl Network {
-    fn of(address: IpAddr) -> Self {
+    fn from_address(address: IpAddr) -> Self {
         Self { address: mapped(address), bits: 128 }
     }
 

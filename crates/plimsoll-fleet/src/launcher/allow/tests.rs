@@ -1,5 +1,5 @@
-use plimsoll_model::assignment::{Crew, Endpoint};
-use plimsoll_model::suite::{Arrivals, Gaps, Think};
+use plimsoll_model::assignment::{Endpoint, WorkerGroup};
+use plimsoll_model::suite::{Arrivals, InterArrival, Think};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn assignment(load: Load, address: &str) -> Assignment {
     Assignment {
         load,
         workers: 4,
-        crew: Some(Crew { first: 0, count: 2, own_endpoints: false }),
+        crew: Some(WorkerGroup { first: 0, count: 2, own_endpoints: false }),
         endpoints: vec![Endpoint { target: "http://server/".to_owned(), address, unix: None }],
         ..testing::assignment(1)
     }
@@ -33,7 +33,7 @@ fn open(rate: f64) -> Load {
     Load::Open {
         rate_ops_per_s: OpsPerSec::new(rate).unwrap(),
         arrivals: Arrivals::PerClient,
-        gaps: Gaps::Exponential,
+        gaps: InterArrival::Exponential,
         clients: 8,
         backlog_ops_max: 1_000,
     }
@@ -41,7 +41,7 @@ fn open(rate: f64) -> Load {
 
 fn closed() -> Load {
     let (think, start_delay_ns) = (Think::default(), Nanos(0));
-    Load::Closed { clients: 8, think, start_delay_ns, axis_think_ns: None }
+    Load::Closed { clients: 8, think, start_delay_ns, starts_thinking: false, axis_think_ns: None }
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn an_agents_part_of_the_rate_counts() {
     let allowance = allowed("max_ops_per_s = 100");
     let refused = |load| allowance.check(&assignment(load, "10.0.0.1:80")).err();
     assert_eq!(refused(open(200.0)), None);
-    assert_eq!(refused(open(201.0)), Some(Refusal::Rate { asked: 100.5, allowed: 100.0 }));
+    assert_eq!(refused(open(201.0)), Some(Refusal::Rate { requested: 100.5, allowed: 100.0 }));
     assert_eq!(refused(closed()), Some(Refusal::ClosedLoad { allowed: 100.0 }));
 }
 
@@ -98,7 +98,7 @@ fn each_worker_takes_a_core() {
     let with = assignment(closed(), "10.0.0.1:80");
     assert_eq!(allowed("cores = 2").check(&with), Ok(()));
     let refused = allowed("cores = 1").check(&with).unwrap_err();
-    assert_eq!(refused, Refusal::Cores { asked: 2, allowed: 1 });
+    assert_eq!(refused, Refusal::Cores { requested: 2, allowed: 1 });
 }
 
 #[test]

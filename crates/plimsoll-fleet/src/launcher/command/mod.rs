@@ -6,10 +6,10 @@ use std::process::Command;
 
 use thiserror::Error;
 
+use super::command_line;
 use super::spec::{AgentSpec, Launcher, PodQuery};
-use super::words;
 
-/// What is started where nothing else is said: found by the `PATH` there.
+/// The default program: found by the `PATH` there.
 const PROGRAM: &str = "plimsoll";
 /// What an agent is started with.
 const VERB: &str = "agent";
@@ -17,8 +17,8 @@ const VERB: &str = "agent";
 /// carry to its host.
 const OWN_VARIABLES: &str = "PLIMSOLL_";
 
-/// The stream needs these: nobody is asked, no connection of the user's is shared, no terminal
-/// changes bytes. They precede the user's, so that they win.
+/// The stream needs these: no prompts, no shared connection of the user's, no terminal that changes
+/// bytes. They precede the user's, so that they win.
 const SSH_FIRM: [&str; 8] = [
     "BatchMode=yes",
     "ControlMaster=no",
@@ -32,11 +32,11 @@ const SSH_FIRM: [&str; 8] = [
 /// A host that vanishes is noticed. Options of the user precede them, and win.
 const SSH_LIVELY: [&str; 3] =
     ["ServerAliveInterval=2", "ServerAliveCountMax=3", "ConnectTimeout=10"];
-/// One task of one node. Without `-u` standard output is held back until a line ends; `-Q` says
-/// nothing of waiting; `-X` ends at one interrupt; `--exact` takes no more of an allocation than
-/// it needs.
+/// One task of one node. Without `-u` standard output is held back until a line ends; `-Q` prints
+/// nothing while it waits; `-X` ends at one interrupt; `--exact` takes no more of an allocation
+/// than it needs.
 const SRUN: [&str; 6] = ["-N1", "-n1", "-u", "-Q", "-X", "--exact"];
-/// One line a pod: name, phase, and when its deletion was asked for.
+/// One line a pod: name, phase, and when its deletion was requested.
 const POD_COLUMNS: &str = "-o=jsonpath={range .items[*]}{.metadata.name}{\"\\t\"}{.status.phase}\
                            {\"\\t\"}{.metadata.deletionTimestamp}{\"\\n\"}{end}";
 
@@ -47,7 +47,7 @@ pub struct LaunchCommand {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Variables that it has beside those of this process.
+    /// Variables that it has in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -86,23 +86,24 @@ impl LaunchCommand {
             Launcher::Local | Launcher::Exec { .. } => named.unwrap_or_else(own),
             _ => named.unwrap_or_else(|| PROGRAM.into()),
         };
-        Self::of(spec, program, arguments)
+        Self::from_spec(spec, program, arguments)
     }
 
     /// Runs a script of the POSIX shell where the agent would run.
     pub fn script(spec: &AgentSpec, script: &str) -> Self {
-        Self::of(spec, "sh".into(), &["-c", script])
+        Self::from_spec(spec, "sh".into(), &["-c", script])
     }
 
-    fn of(spec: &AgentSpec, program: OsString, arguments: &[&str]) -> Self {
+    fn from_spec(spec: &AgentSpec, program: OsString, arguments: &[&str]) -> Self {
         let options = &spec.settings.options;
-        let words = || std::iter::once(program.clone()).chain(arguments.iter().map(OsString::from));
+        let tokens =
+            || std::iter::once(program.clone()).chain(arguments.iter().map(OsString::from));
         match &spec.launcher {
             Launcher::Local => Self::new(program.clone(), arguments.iter().map(OsString::from)),
-            Launcher::Exec { words: own } => {
+            Launcher::Exec { command: own } => {
                 let (first, rest) =
                     own.split_first().map_or(("", own.as_slice()), |(first, rest)| (first, rest));
-                Self::new(first, rest.iter().map(OsString::from).chain(words()))
+                Self::new(first, rest.iter().map(OsString::from).chain(tokens()))
             }
             Launcher::Ssh { user, host, port } => {
                 let mut all = ssh_options(options);
@@ -113,20 +114,20 @@ impl LaunchCommand {
                     all.extend(["-l".into(), user.clone()]);
                 }
                 all.extend(["--".into(), host.clone(), for_shell(&program, arguments)]);
-                Self::new("ssh", all).in_plain_words()
+                Self::new("ssh", all).with_c_locale()
             }
             Launcher::Slurm { .. } => {
                 let own = SRUN.iter().map(OsString::from);
-                let all = own.chain(options.iter().map(OsString::from)).chain(words());
-                Self::new("srun", all).in_plain_words()
+                let all = own.chain(options.iter().map(OsString::from)).chain(tokens());
+                Self::new("srun", all).with_c_locale()
             }
             Launcher::Pod { namespace, pod } => {
                 let mut all: Vec<OsString> = vec!["exec".into(), "-i".into()];
                 all.extend(of_namespace(namespace.as_deref()));
                 all.extend(options.iter().map(OsString::from));
                 all.extend([pod.into(), "--".into()]);
-                all.extend(words());
-                Self::new("kubectl", all).in_plain_words()
+                all.extend(tokens());
+                Self::new("kubectl", all).with_c_locale()
             }
         }
     }
@@ -140,7 +141,7 @@ impl LaunchCommand {
     }
 
     /// Its messages are those that [`super::explain`] knows.
-    fn in_plain_words(mut self) -> Self {
+    fn with_c_locale(mut self) -> Self {
         self.environment.push(("LC_ALL".into(), "C".into()));
         self
     }
@@ -159,13 +160,13 @@ impl LaunchCommand {
 }
 
 impl PodQuery {
-    /// Asks for the pods; what it prints is for [`Self::agents`].
+    /// Queries the pods; its output is for [`Self::agents`].
     pub fn command(&self) -> LaunchCommand {
         let mut all: Vec<OsString> = vec!["get".into(), "pods".into()];
         all.extend(of_namespace(self.namespace.as_deref()));
         all.extend(without_container(&self.settings.options).into_iter().map(OsString::from));
         all.extend([format!("--selector={}", self.selector).into(), POD_COLUMNS.into()]);
-        LaunchCommand::new("kubectl", all).in_plain_words()
+        LaunchCommand::new("kubectl", all).with_c_locale()
     }
 
     /// An agent for each pod that runs.
@@ -196,7 +197,7 @@ impl PodQuery {
 
     fn look(&self) -> String {
         let namespace = self.namespace.as_ref().map(|name| format!(" -n {name}"));
-        let selector = words::quote(&self.selector);
+        let selector = command_line::quote(&self.selector);
         format!("kubectl get pods{} -l {selector}", namespace.unwrap_or_default())
     }
 }
@@ -214,10 +215,10 @@ fn ssh_options(own: &[String]) -> Vec<String> {
 fn for_shell(program: &OsString, arguments: &[&str]) -> String {
     let program = program.to_string_lossy();
     let program = match program.strip_prefix("~/") {
-        Some(path) => format!("~/{}", words::quote(path)),
-        None => words::quote(&program),
+        Some(path) => format!("~/{}", command_line::quote(path)),
+        None => command_line::quote(&program),
     };
-    format!("exec {program} {}", words::join(arguments))
+    format!("exec {program} {}", command_line::join(arguments))
 }
 
 fn of_namespace(namespace: Option<&str>) -> Option<OsString> {

@@ -13,11 +13,11 @@ fn query(value: &str) -> PodQuery {
 
 /// As a person would type it.
 fn typed(command: &LaunchCommand) -> String {
-    let words: Vec<String> = std::iter::once(&command.program)
+    let tokens: Vec<String> = std::iter::once(&command.program)
         .chain(&command.arguments)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    words::join(&words)
+    command_line::join(&tokens)
 }
 
 fn agent(spec: &AgentSpec) -> String {
@@ -31,7 +31,7 @@ const LIVELY: &str = "-o ServerAliveInterval=2 -o ServerAliveCountMax=3 -o Conne
 
 #[test]
 fn every_launcher_has_its_command() {
-    for (value, wanted) in [
+    for (value, expected) in [
         ("local", "/own/plimsoll agent".to_owned()),
         ("exec:ip netns exec A", "ip netns exec A /own/plimsoll agent".to_owned()),
         ("slurm:4", "srun -N1 -n1 -u -Q -X --exact plimsoll agent".to_owned()),
@@ -41,7 +41,7 @@ fn every_launcher_has_its_command() {
             format!("{FIRM} {LIVELY} -p 2222 -l ann -- ::1 'exec plimsoll agent'"),
         ),
     ] {
-        assert_eq!(agent(&spec(value)), wanted, "{value}");
+        assert_eq!(agent(&spec(value)), expected, "{value}");
     }
 }
 
@@ -76,7 +76,7 @@ fn a_script_runs_where_the_agent_would() {
     assert_eq!(script("exec:env A=1"), r"env A=1 sh -c 'echo '\''a b'\'''");
     let by_ssh = LaunchCommand::script(&spec("ssh://a"), "echo 'a b'");
     let there = by_ssh.arguments.last().unwrap().to_str().unwrap();
-    assert_eq!(words::split(there).unwrap(), ["exec", "sh", "-c", "echo 'a b'"]);
+    assert_eq!(command_line::split(there).unwrap(), ["exec", "sh", "-c", "echo 'a b'"]);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn each_pod_that_runs_is_an_agent() {
 #[test]
 fn pods_that_do_not_run_are_named() {
     let query = query("k8s:app in (a,b)");
-    let said = |printed: &str| query.agents(printed).unwrap_err().to_string();
-    assert!(said("").contains("kubectl get pods -l 'app in (a,b)'"), "{}", said(""));
-    let waiting = said("p-0\tPending\t\n");
+    let message = |printed: &str| query.agents(printed).unwrap_err().to_string();
+    assert!(message("").contains("kubectl get pods -l 'app in (a,b)'"), "{}", message(""));
+    let waiting = message("p-0\tPending\t\n");
     assert!(waiting.contains("none of 1 pods runs (p-0: Pending)"), "{waiting}");
 }

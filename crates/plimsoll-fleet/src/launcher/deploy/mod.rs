@@ -1,6 +1,6 @@
-//! `--deploy`: sends this program, as it is, to a host that lacks it, the way the agent is started
-//! there. It goes into the user's cache directory, under its version and hash: what is there
-//! already is not sent again, and no other version is touched.
+//! `--deploy`: sends this program, as it is, to a host that lacks it, in the same way as the agent
+//! is started. It goes into the user's cache directory, under its version and hash: what is already
+//! there is not sent again, and no other version is touched.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ const MARK: &str = "plimsoll-deploy";
 const HASH_DIGITS: usize = 16;
 /// Until a program of some 30 MB has arrived over 1 Mbit/s.
 const SEND_WAIT: Duration = Duration::from_secs(300);
-/// Longest wait that nothing can end.
+/// Longest uninterruptible wait.
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// Some lines are due.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -38,7 +38,7 @@ pub struct Parcel {
     content: Arc<[u8]>,
     /// Of the content, in hexadecimal.
     sha256: String,
-    /// What `plimsoll --version` must print there, among other words.
+    /// What `plimsoll --version` must print there, among other text.
     version: String,
     /// As `uname -m` names it.
     machine: String,
@@ -74,7 +74,7 @@ pub enum DeployError {
     /// Nothing came.
     #[error("no answer within {} s: is a password or a queue in the way?", .0.as_secs())]
     Silent(Duration),
-    /// The caller said stop.
+    /// The caller requested a stop.
     #[error("stopped")]
     Stopped,
     /// The host starts an agent whatever it is asked to start.
@@ -106,25 +106,25 @@ pub enum DeployError {
     },
     /// It arrived as something else.
     #[error(
-        "what arrived there is not what was sent: SHA-256 {found} instead of {sent}; is its disk \
+        "what arrived there is not what was sent: SHA-256 {actual} instead of {sent}; is its disk \
          full, or sha256sum missing?"
     )]
     Hash {
         /// Of this program.
         sent: String,
         /// Of the file there.
-        found: String,
+        actual: String,
     },
     /// It arrived, and does not run.
     #[error(
-        "{program} arrived and does not run there: {said:?}; does the file system forbid it \
+        "{program} arrived and does not run there: {output:?}; does the file system forbid it \
          (noexec), or has the host another C library?"
     )]
     DoesNotRun {
         /// Where it is.
         program: String,
-        /// What it said instead of its version.
-        said: String,
+        /// What it printed instead of its version.
+        output: String,
     },
 }
 
@@ -138,7 +138,7 @@ impl Parcel {
     }
 
     /// Its folder and path, as variables of a shell script.
-    fn place(&self) -> String {
+    fn path_variables(&self) -> String {
         let (version, hash) = (&self.version, &self.sha256[..HASH_DIGITS]);
         format!(
             "d=\"${{XDG_CACHE_HOME:-${{HOME:?}}/.cache}}/plimsoll/{version}-{hash}\"\n\
@@ -153,9 +153,9 @@ impl Parcel {
 
     /// Prints system, machine, path, and the hash of what is there.
     fn look(&self) -> String {
-        let place = self.place();
+        let variables = self.path_variables();
         format!(
-            "echo {MARK}\nuname -s\nuname -m\n{place}echo \"$p\"\n\
+            "echo {MARK}\nuname -s\nuname -m\n{variables}echo \"$p\"\n\
              if test -x \"$p\"; then sha256sum < \"$p\"; fi\n"
         )
     }
@@ -163,9 +163,9 @@ impl Parcel {
     /// Stores its standard input; prints the hash of what arrived, and the version. What arrived
     /// broken never has the program's name.
     fn store(&self) -> String {
-        let (place, sha256) = (self.place(), &self.sha256);
+        let (variables, sha256) = (self.path_variables(), &self.sha256);
         format!(
-            "{place}umask 077\nmkdir -p \"$d\" && t=\"$d/sent.$$\" || exit\n\
+            "{variables}umask 077\nmkdir -p \"$d\" && t=\"$d/sent.$$\" || exit\n\
              trap 'rm -f \"$t\"' EXIT\n\
              cat > \"$t\" && chmod 755 \"$t\" || exit\n\
              echo {MARK}\nh=$(sha256sum < \"$t\")\necho \"${{h%% *}}\"\n\
@@ -201,16 +201,16 @@ pub fn deploy(
     }
     let lines = run(&parcel.store(), &parcel.content, patience.answer + SEND_WAIT)?;
     match lines.split_first() {
-        Some((hash, said)) if *hash == parcel.sha256 => {
-            let said = said.join("\n");
-            if said.contains(&parcel.version) {
+        Some((hash, output)) if *hash == parcel.sha256 => {
+            let output = output.join("\n");
+            if output.contains(&parcel.version) {
                 return Ok(Deployed { program, was_sent: true });
             }
-            Err(DeployError::DoesNotRun { program, said })
+            Err(DeployError::DoesNotRun { program, output })
         }
-        found => {
-            let found = found.map(|(hash, _)| hash.clone()).unwrap_or_default();
-            Err(DeployError::Hash { sent: parcel.sha256.clone(), found })
+        rest => {
+            let actual = rest.map(|(hash, _)| hash.clone()).unwrap_or_default();
+            Err(DeployError::Hash { sent: parcel.sha256.clone(), actual })
         }
     }
 }
@@ -224,11 +224,11 @@ struct Step {
 impl Step {
     fn start(command: &LaunchCommand, input: &Arc<[u8]>) -> Result<Self, DeployError> {
         let (sender, events) = sync_channel(16);
-        // Whoever waits no longer needs no event.
+        // After the wait has ended, events are not needed.
         let sink = Box::new(move |event| drop(sender.send(event)));
         let mut process = AgentProcess::start(command, sink)?;
         match process.send(Arc::clone(input)) {
-            // Where it has ended already its end says why.
+            // If it has ended already, its end has the reason.
             Ok(()) | Err(NotSent::Closed | NotSent::Stalled) => process.close(),
         }
         Ok(Self { events, process })

@@ -7,21 +7,21 @@ use super::*;
 
 /// A host with folders of its own, reached by `env`, and a program that is a shell script.
 struct Host {
-    place: tempfile::TempDir,
+    folder: tempfile::TempDir,
     spec: AgentSpec,
     parcel: Parcel,
 }
 
 fn host(program: &str) -> Host {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("own program");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own program");
     fs::write(&file, program).unwrap();
     let parcel = Parcel::read(&file, "1.2.3").unwrap();
-    let cache = place.path().join("ca che");
+    let cache = folder.path().join("ca che");
     let value = format!("exec:env 'XDG_CACHE_HOME={}'", cache.display());
     let nothing = |_: &Path| Err(io::Error::other("no file"));
     let spec = spec::parse(&[value], &nothing).unwrap().agents.remove(0);
-    Host { place, spec, parcel }
+    Host { folder, spec, parcel }
 }
 
 impl Host {
@@ -32,7 +32,7 @@ impl Host {
 
     /// Everything in the cache there.
     fn files(&self) -> Vec<PathBuf> {
-        let Ok(folders) = fs::read_dir(self.place.path().join("ca che/plimsoll")) else {
+        let Ok(folders) = fs::read_dir(self.folder.path().join("ca che/plimsoll")) else {
             return Vec::new();
         };
         let inside = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
@@ -71,7 +71,7 @@ fn what_arrives_broken_is_not_kept() {
     let mut host = host(GOOD);
     host.parcel.sha256 = "0".repeat(64);
     let error = host.deploy().unwrap_err();
-    assert!(matches!(&error, DeployError::Hash { found, .. } if found.len() == 64), "{error}");
+    assert!(matches!(&error, DeployError::Hash { actual, .. } if actual.len() == 64), "{error}");
     assert!(host.files().is_empty());
 }
 
@@ -86,7 +86,7 @@ fn a_program_that_does_not_run_is_told_with_its_words() {
 #[test]
 fn a_host_that_cannot_store_it_says_why() {
     let mut host = host(GOOD);
-    fs::write(host.place.path().join("ca che"), "a file").unwrap();
+    fs::write(host.folder.path().join("ca che"), "a file").unwrap();
     let error = host.deploy().unwrap_err();
     assert!(matches!(&error, DeployError::Ended(_)), "{error}");
     assert!(error.to_string().contains("Not a directory"), "{error}");
@@ -98,8 +98,8 @@ fn a_host_that_cannot_store_it_says_why() {
 
 fn exec(command: &str) -> spec::Launcher {
     let nothing = |_: &Path| Err(io::Error::other("no file"));
-    let mut wanted = spec::parse(&[format!("exec:{command}")], &nothing).unwrap();
-    wanted.agents.remove(0).launcher
+    let mut requested = spec::parse(&[format!("exec:{command}")], &nothing).unwrap();
+    requested.agents.remove(0).launcher
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
 use thiserror::Error;
 
-use super::words::{self, WordsError};
+use super::command_line::{self, SplitError};
 
 mod table;
 
@@ -22,12 +22,12 @@ const SCHEMES: [&str; 4] = ["ssh://", "slurm:", "k8s:", "exec:"];
 /// These take the rest of a value, commas too.
 const GREEDY: [&str; 2] = ["k8s:", "exec:"];
 
-/// Everything that `--agents` asks for.
+/// Everything that `--agents` requests.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct RequestedAgents {
     /// Agents, in the order given.
     pub agents: Vec<AgentSpec>,
-    /// Pods still to be asked for; each that runs is an agent more.
+    /// Pods still to be queried; each that runs is one more agent.
     pub pods: Vec<PodQuery>,
 }
 
@@ -39,7 +39,7 @@ pub struct AgentSpec {
     pub name: String,
     /// What starts it.
     pub launcher: Launcher,
-    /// What a file says of it.
+    /// Its settings from a file.
     pub settings: Settings,
 }
 
@@ -50,7 +50,7 @@ pub enum Launcher {
     Local,
     /// The system's ssh.
     Ssh {
-        /// Whom to log on as; `None` leaves it to ssh.
+        /// The user to log on as; `None` leaves it to ssh.
         user: Option<String>,
         /// Name, address, or alias in ssh's configuration.
         host: String,
@@ -59,7 +59,7 @@ pub enum Launcher {
     },
     /// Slurm's srun, once an agent.
     Slurm {
-        /// Agents asked for together.
+        /// Agents requested together.
         agents: u32,
     },
     /// `kubectl exec`.
@@ -69,10 +69,10 @@ pub enum Launcher {
         /// Its name.
         pod: String,
     },
-    /// Any command that runs the words after its own.
+    /// Any command that runs the arguments after its own.
     Exec {
         /// Its own.
-        words: Vec<String>,
+        command: Vec<String>,
     },
 }
 
@@ -83,16 +83,16 @@ pub struct PodQuery {
     pub namespace: Option<String>,
     /// What their labels must be.
     pub selector: String,
-    /// What a file says of them.
+    /// Their settings from a file.
     pub settings: Settings,
 }
 
-/// What a file says of an agent; absent values are the controller's to choose.
+/// An agent's settings from a file; the controller chooses absent values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Path of the program there.
     pub program: Option<String>,
-    /// Words for ssh, srun or kubectl.
+    /// Options for ssh, srun or kubectl.
     pub options: Vec<String>,
     /// Cores that its workers may use.
     pub cores: Vec<u32>,
@@ -147,13 +147,13 @@ pub enum SpecError {
     /// No command.
     #[error("--agents exec: names no command; write for example \"exec:ip netns exec A\"")]
     NoCommand,
-    /// The command is no words.
+    /// The command cannot be split into tokens.
     #[error("--agents {shown:?}: {source}; it is split into words as a shell does, without one")]
-    Words {
+    CommandLine {
         /// As typed.
         shown: String,
         /// Why.
-        source: WordsError,
+        source: SplitError,
     },
     /// All values together.
     #[error("--agents asks for more than {AGENTS_MAX} agents")]
@@ -166,7 +166,7 @@ pub enum SpecError {
         /// Why.
         source: io::Error,
     },
-    /// A file that says something that cannot be.
+    /// A file with an impossible setting.
     #[error("--agents {path}: {what}")]
     File {
         /// Where it lies.
@@ -190,19 +190,19 @@ pub enum SpecError {
 pub fn parse(
     values: &[String],
     read_file: &dyn Fn(&Path) -> io::Result<String>,
-) -> Result<Wanted, SpecError> {
-    let mut wanted = Wanted::default();
+) -> Result<RequestedAgents, SpecError> {
+    let mut requested = RequestedAgents::default();
     for value in values {
         for item in items(value) {
             if is_file(item) {
-                table::read(Path::new(item), read_file, &mut wanted)?;
+                table::read(Path::new(item), read_file, &mut requested)?;
             } else {
-                add(item, &Settings::default(), &mut wanted)?;
+                add(item, &Settings::default(), &mut requested)?;
             }
         }
     }
-    name_apart(&mut wanted.agents);
-    Ok(wanted)
+    name_apart(&mut requested.agents);
+    Ok(requested)
 }
 
 fn is_file(item: &str) -> bool {
@@ -228,7 +228,7 @@ fn items(value: &str) -> Vec<&str> {
 }
 
 /// Adds what one launcher starts.
-fn add(item: &str, settings: &Settings, wanted: &mut Wanted) -> Result<(), SpecError> {
+fn add(item: &str, settings: &Settings, requested: &mut RequestedAgents) -> Result<(), SpecError> {
     let (launcher, count) = if let Some(rest) = item.strip_prefix("ssh://") {
         let (_, number) = rest.split_once('*').unwrap_or((rest, "1"));
         (ssh(item)?, count(item, number)?)
@@ -236,7 +236,7 @@ fn add(item: &str, settings: &Settings, wanted: &mut Wanted) -> Result<(), SpecE
         let agents = count(item, number)?;
         (Launcher::Slurm { agents }, agents)
     } else if let Some(rest) = item.strip_prefix("k8s:") {
-        wanted.pods.push(pods(rest, settings)?);
+        requested.pods.push(pods(rest, settings)?);
         return Ok(());
     } else if let Some(rest) = item.strip_prefix("exec:") {
         (exec(rest)?, 1)
@@ -247,11 +247,11 @@ fn add(item: &str, settings: &Settings, wanted: &mut Wanted) -> Result<(), SpecE
             _ => return Err(SpecError::Unknown(shown_of_unreadable(item))),
         }
     };
-    if wanted.agents.len() + count as usize > AGENTS_MAX as usize {
+    if requested.agents.len() + count as usize > AGENTS_MAX as usize {
         return Err(SpecError::TooMany);
     }
     let agent = AgentSpec { name: launcher.to_string(), launcher, settings: settings.clone() };
-    wanted.agents.extend(std::iter::repeat_n(agent, count as usize));
+    requested.agents.extend(std::iter::repeat_n(agent, count as usize));
     Ok(())
 }
 
@@ -316,7 +316,7 @@ fn pods(text: &str, settings: &Settings) -> Result<PodQuery, SpecError> {
     Ok(PodQuery { namespace, selector: selector.to_owned(), settings: settings.clone() })
 }
 
-/// A label of RFC 1123, as Kubernetes wants names.
+/// A label of RFC 1123, as Kubernetes requires for names.
 pub fn is_label(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty()
@@ -328,9 +328,10 @@ pub fn is_label(text: &str) -> bool {
 
 fn exec(text: &str) -> Result<Launcher, SpecError> {
     let shown = format!("exec:{text}");
-    let words = words::split(text).map_err(|source| SpecError::Words { shown, source })?;
-    match words.first() {
-        Some(program) if !program.is_empty() => Ok(Launcher::Exec { words }),
+    let command =
+        command_line::split(text).map_err(|source| SpecError::CommandLine { shown, source })?;
+    match command.first() {
+        Some(program) if !program.is_empty() => Ok(Launcher::Exec { command }),
         _ => Err(SpecError::NoCommand),
     }
 }
@@ -374,7 +375,7 @@ impl fmt::Display for Launcher {
                 }
                 f.write_str(pod)
             }
-            Self::Exec { words } => write!(f, "exec:{}", words::join(words)),
+            Self::Exec { command } => write!(f, "exec:{}", command_line::join(command)),
         }
     }
 }

@@ -1,12 +1,13 @@
-//! `--agents FILE.toml`: more of each agent than fits a word.
+//! `--agents FILE.toml`: more of each agent than fits a word. The file may be that of a testbed.
 
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
-use super::{Settings, SpecError, TargetChoice, Wanted, add};
+use super::{RequestedAgents, Settings, SpecError, TargetChoice, add};
 
 /// A file larger than this is another one.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
@@ -16,6 +17,21 @@ const FILE_BYTES_MAX: usize = 1024 * 1024;
 struct AgentsFile {
     #[serde(default)]
     agent: Vec<AgentTable>,
+    // The rest of a testbed has a reader of its own.
+    #[serde(default, rename = "system")]
+    _systems: IgnoredAny,
+    #[serde(default, rename = "sponsor")]
+    _sponsor: IgnoredAny,
+    #[serde(default, rename = "tester")]
+    _tester: IgnoredAny,
+    #[serde(default, rename = "place")]
+    _location: IgnoredAny,
+    #[serde(default, rename = "price")]
+    _price: IgnoredAny,
+    #[serde(default, rename = "price_file")]
+    _price_file: IgnoredAny,
+    #[serde(default, rename = "notes")]
+    _notes: IgnoredAny,
 }
 
 #[derive(Deserialize)]
@@ -32,13 +48,16 @@ struct AgentTable {
     sources: Vec<IpAddr>,
     #[serde(default)]
     targets: Vec<toml::Value>,
+    /// For the drawing of a testbed.
+    #[serde(default, rename = "segment")]
+    _segment: Option<String>,
 }
 
 /// Adds the agents of a file.
 pub(super) fn read(
     path: &Path,
     read_file: &dyn Fn(&Path) -> io::Result<String>,
-    wanted: &mut Wanted,
+    requested: &mut RequestedAgents,
 ) -> Result<(), SpecError> {
     let text = read_file(path)
         .map_err(|source| SpecError::Unreadable { path: path.to_owned(), source })?;
@@ -54,7 +73,7 @@ pub(super) fn read(
     for (number, table) in (1..).zip(file.agent) {
         let at = table.at.clone();
         let settings = settings(table).map_err(|what| wrong(format!("agent {number}: {what}")))?;
-        add(&at, &settings, wanted).map_err(|source| SpecError::InFile {
+        add(&at, &settings, requested).map_err(|source| SpecError::InFile {
             path: path.to_owned(),
             number,
             source: Box::new(source),

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(values: &[&str]) -> Result<Wanted, SpecError> {
+fn read(values: &[&str]) -> Result<RequestedAgents, SpecError> {
     let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
     parse(&values, &|path| Err(io::Error::other(format!("{} is not read", path.display()))))
 }
@@ -11,13 +11,13 @@ fn names(values: &[&str]) -> Vec<String> {
     read(values).unwrap().agents.into_iter().map(|agent| agent.name).collect()
 }
 
-fn of_file(text: &str) -> Result<Wanted, SpecError> {
+fn of_file(text: &str) -> Result<RequestedAgents, SpecError> {
     parse(&["fleet.toml".to_owned()], &|_| Ok(text.to_owned()))
 }
 
 #[test]
 fn every_launcher_is_read_and_named() {
-    for (values, wanted) in [
+    for (values, expected) in [
         (&["local"][..], &["local"][..]),
         (&["ssh://a"], &["ssh://a"]),
         (&["ssh://ann@a.example:2222"], &["ssh://ann@a.example:2222"]),
@@ -31,7 +31,7 @@ fn every_launcher_is_read_and_named() {
         (&["exec:env", "exec:env"], &["exec:env#1", "exec:env#2"]),
         (&["exec:a 'b c'"], &["exec:a 'b c'"]),
     ] {
-        assert_eq!(names(values), wanted, "{values:?}");
+        assert_eq!(names(values), expected, "{values:?}");
     }
 }
 
@@ -48,9 +48,9 @@ fn commas_separate_only_before_a_launcher() {
             "exec:docker exec -e A=1,local x"
         ]
     );
-    let wanted = read(&["local,k8s:bench/app in (a,b),local"]).unwrap();
-    assert_eq!(wanted.agents.len(), 1);
-    assert_eq!(wanted.pods[0].selector, "app in (a,b),local");
+    let requested = read(&["local,k8s:bench/app in (a,b),local"]).unwrap();
+    assert_eq!(requested.agents.len(), 1);
+    assert_eq!(requested.pods[0].selector, "app in (a,b),local");
     let error = read(&["ssh://a,b"]).unwrap_err().to_string();
     assert!(error.contains("write ssh://a,ssh://b"), "{error}");
 }
@@ -113,7 +113,7 @@ fn a_password_is_refused_and_not_shown() {
 
 #[test]
 fn a_file_says_more_of_each_agent() {
-    let wanted = of_file(
+    let requested = of_file(
         "[[agent]]\nat = \"ssh://a*2\"\nprogram = \"/opt/plimsoll\"\noptions = [\"-i\", \"key\"]\n\
          cores = [2, 3]\nworkers = 2\nsources = [\"10.0.0.1\", \"::1\"]\n\
          targets = [1, \"http://10.0.0.9/\"]\n\
@@ -129,11 +129,19 @@ fn a_file_says_more_of_each_agent() {
         sources: vec!["10.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
         targets: vec![TargetChoice::Number(1), TargetChoice::Url("http://10.0.0.9/".to_owned())],
     };
-    assert_eq!(wanted.agents[0].name, "ssh://a#1");
-    assert_eq!(wanted.agents[1].settings, settings);
-    assert_eq!(wanted.agents[2].name, "exec:ip netns exec A,B");
-    assert_eq!(wanted.agents[2].settings, Settings::default());
-    assert_eq!(wanted.pods[0].settings.workers, Some(1));
+    assert_eq!(requested.agents[0].name, "ssh://a#1");
+    assert_eq!(requested.agents[1].settings, settings);
+    assert_eq!(requested.agents[2].name, "exec:ip netns exec A,B");
+    assert_eq!(requested.agents[2].settings, Settings::default());
+    assert_eq!(requested.pods[0].settings.workers, Some(1));
+}
+
+#[test]
+fn the_file_of_a_testbed_is_one_of_agents() {
+    let text = "sponsor = \"a\"\ntester = \"b\"\nplace = \"c\"\nprice = \"EUR 1\"\n\
+                price_file = \"d\"\nnotes = [\"e\"]\n[[system]]\nname = \"nas\"\n\
+                [[agent]]\nat = \"local\"\nsegment = \"lan\"\n";
+    assert_eq!(of_file(text).unwrap().agents[0].name, "local");
 }
 
 #[test]
@@ -164,8 +172,8 @@ fn a_file_that_says_something_else_is_refused() {
 fn the_example_of_the_documentation_is_read() {
     let page = include_str!("../../../../../docs/fleet.md");
     let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-    let wanted = of_file(example).unwrap();
-    assert!(wanted.agents.len() >= 3, "{wanted:?}");
+    let requested = of_file(example).unwrap();
+    assert!(requested.agents.len() >= 3, "{requested:?}");
 }
 
 fn launchers() -> impl Strategy<Value = Launcher> {
@@ -178,7 +186,8 @@ fn launchers() -> impl Strategy<Value = Launcher> {
         Just(Launcher::Local),
         ssh.prop_map(|(user, host, port)| Launcher::Ssh { user, host, port }),
         Just(Launcher::Slurm { agents: 1 }),
-        proptest::collection::vec("[^\0]{1,8}", 1..4).prop_map(|words| Launcher::Exec { words }),
+        proptest::collection::vec("[^\0]{1,8}", 1..4)
+            .prop_map(|command| Launcher::Exec { command }),
     ]
 }
 

@@ -57,7 +57,7 @@ fn rows_out_of_order_are_sent_at_their_times() {
 #[test]
 fn a_mistake_is_named_with_its_line() {
     let json = |text: &str| format!("{MOONCAKE}{text}");
-    for (text, said) in [
+    for (text, message) in [
         (json("{\"timestamp\": 1}"), "t:3: missing field `input_length`; a line has timestamp"),
         (json("a,b"), "t:3: this line is not JSON as those before it are"),
         (
@@ -82,7 +82,7 @@ fn a_mistake_is_named_with_its_line() {
         ("Timestamp,Request tokens,Response tokens\n1,2,3".to_owned(), "t: all its requests"),
     ] {
         let error = read_text(&text).unwrap_err();
-        assert!(error.starts_with(said), "{error}");
+        assert!(error.starts_with(message), "{error}");
     }
     let long = format!("{MOONCAKE}{}", " ".repeat(1 << 20));
     assert!(read_text(&long).unwrap_err().contains("t:3: the line is longer"));
@@ -95,5 +95,41 @@ proptest! {
         let _ = read_text(&format!("TIMESTAMP,ContextTokens,GeneratedTokens\n{text},1,2"));
         let _ = read_text(&format!("{{{text}"));
         let _ = read(&mut &bytes[..], "t");
+    }
+}
+
+fn seconds(text: &str) -> f64 {
+    date_ns(text).unwrap() as f64 / 1e9
+}
+
+#[test]
+fn times_differ_by_what_lies_between_them() {
+    let first = seconds("2023-11-16 18:17:03.9799600");
+    for (later, after_s) in [
+        ("2023-11-16 18:17:04.0319600", 0.052),
+        ("2023-11-17 18:17:03.97996", 86_400.0),
+        ("2024-11-16T18:17:03.9799600", 366.0 * 86_400.0),
+        ("2023-11-16 18:17:03.979960+00:00", 0.0),
+        ("2023-11-16 20:17:03.979960+02:00", 0.0),
+        ("2023-11-16T18:17:03.979960Z", 0.0),
+    ] {
+        assert!((seconds(later) - first - after_s).abs() < 1e-4, "{later}");
+    }
+}
+
+#[test]
+fn what_is_no_time_is_refused() {
+    for wrong in [
+        "",
+        "2023-11-16",
+        "18:17:03",
+        "2023-13-01 00:00:00",
+        "2023-1-1 1:1:1.x",
+        "2023-1-1 24:0:0",
+        "99999-1-1 1:1:1",
+        "2023-1-1 1:1:1+é",
+        "2023-1-1 1:1:1-",
+    ] {
+        assert!(date_ns(wrong).is_err(), "{wrong}");
     }
 }

@@ -1,4 +1,4 @@
-//! The law without a batch: every request as if it were the only one. For judging clients, whose
+//! The law without a batch: every request as if it were the only one. For checking clients, whose
 //! streams then come at different instants and not all at the end of a step.
 
 use std::cmp::Reverse;
@@ -6,9 +6,9 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashSet};
 
 use plimsoll_model::units::Nanos;
-use plimsoll_servers::station::Station;
+use plimsoll_servers::queue::ServiceQueue;
 
-use super::{Asked, Counts, First, Token};
+use super::{Counts, First, Token, TokenRequest};
 
 /// All requests by the instant of their next token.
 pub(super) struct Alone {
@@ -23,7 +23,7 @@ pub(super) struct Alone {
 /// When a request has its first token.
 enum Start {
     After(Nanos),
-    Queue(Box<Station>),
+    Queue(Box<ServiceQueue>),
 }
 
 /// The first fields decide the order.
@@ -39,18 +39,18 @@ impl Alone {
     pub(super) fn new(first: &First, step: Nanos) -> Self {
         let start = match first {
             First::After(after) => Start::After(*after),
-            First::Queue(spec) => Start::Queue(Box::new(Station::new(spec))),
+            First::Queue(spec) => Start::Queue(Box::new(ServiceQueue::new(spec))),
         };
         let (due, gone) = (BinaryHeap::new(), HashSet::new());
         Self { start, step, due, gone, counts: Counts::default() }
     }
 
-    pub(super) fn arrive(&mut self, now_ns: u64, id: u64, asked: &Asked) {
-        let Asked { prompt_tokens, output_tokens, .. } = *asked;
+    pub(super) fn arrive(&mut self, now_ns: u64, id: u64, request: &TokenRequest) {
+        let TokenRequest { prompt_tokens, output_tokens, .. } = *request;
         self.counts.prompt_tokens += u64::from(prompt_tokens);
         let at_ns = match &mut self.start {
             Start::After(after) => now_ns + after.0,
-            Start::Queue(station) => station.arrive(now_ns).departure_ns,
+            Start::Queue(queue) => queue.arrive(now_ns).completion_ns,
         };
         self.due.push(Reverse(Due { at_ns, id, number: 1, output_tokens }));
     }

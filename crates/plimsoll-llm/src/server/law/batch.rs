@@ -1,14 +1,14 @@
-//! The batch: requests that wait, requests at work, the end of the step, and the prefixes of prompts
-//! that were computed before. The law is in the parent.
+//! The batch: requests that wait, requests at work, the end of the step, and the prefixes of
+//! prompts that were computed before. The law is in the parent.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Asked, BatchSpec, Token};
+use super::{BatchSpec, Token, TokenRequest};
 
 /// Tokens of a block.
 pub const BLOCK_TOKENS: u32 = 16;
 
-/// What there is, and what there was so far.
+/// Current and total counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Requests at work.
@@ -16,7 +16,7 @@ pub struct Counts {
     /// Requests that wait for a slot or for room.
     pub waiting: u64,
     /// Tokens that those at work have room for.
-    pub held_tokens: u64,
+    pub reserved_tokens: u64,
     /// Requests that lost their tokens to others, each time.
     pub preemptions: u64,
     /// Tokens of prompts that are through.
@@ -43,7 +43,7 @@ pub(super) struct Batch {
 
 struct Job {
     id: u64,
-    asked: Asked,
+    request: TokenRequest,
     /// Tokens given.
     given: u32,
     /// Tokens still to be computed before it can have one.
@@ -57,13 +57,13 @@ struct Job {
 
 impl Job {
     /// The prompt, what was given, and the token that is next.
-    fn held_tokens(&self) -> u64 {
-        u64::from(self.asked.prompt_tokens) + u64::from(self.given) + 1
+    fn reserved_tokens(&self) -> u64 {
+        u64::from(self.request.prompt_tokens) + u64::from(self.given) + 1
     }
 
     fn prompt_blocks(&self) -> &[u64] {
-        let whole = (self.asked.prompt_tokens / BLOCK_TOKENS) as usize;
-        &self.asked.blocks[..whole.min(self.asked.blocks.len())]
+        let whole = (self.request.prompt_tokens / BLOCK_TOKENS) as usize;
+        &self.request.blocks[..whole.min(self.request.blocks.len())]
     }
 }
 
@@ -79,12 +79,12 @@ impl Batch {
         }
     }
 
-    pub(super) fn arrive(&mut self, now_ns: u64, id: u64, asked: Asked) {
-        let prompt_left = asked.prompt_tokens;
+    pub(super) fn arrive(&mut self, now_ns: u64, id: u64, request: TokenRequest) {
+        let prompt_left = request.prompt_tokens;
         let (cached_tokens, gets, is_gone) = (None, false, false);
         self.waiting.push_back(Job {
             id,
-            asked,
+            request,
             given: 0,
             prompt_left,
             cached_tokens,
@@ -119,20 +119,20 @@ impl Batch {
         Counts {
             running: self.running.len() as u64,
             waiting: self.waiting.len() as u64,
-            held_tokens: self.held_tokens(),
+            reserved_tokens: self.reserved_tokens(),
             ..self.counts
         }
     }
 
-    fn held_tokens(&self) -> u64 {
-        self.running.iter().map(Job::held_tokens).sum()
+    fn reserved_tokens(&self) -> u64 {
+        self.running.iter().map(Job::reserved_tokens).sum()
     }
 
     fn end_step(&mut self, at_ns: u64, give: &mut impl FnMut(Token)) {
         for job in self.running.iter_mut().filter(|job| job.gets && !job.is_gone) {
             job.given += 1;
             if job.given == 1 {
-                self.counts.prompt_tokens += u64::from(job.asked.prompt_tokens);
+                self.counts.prompt_tokens += u64::from(job.request.prompt_tokens);
                 if let Some(cache) = &mut self.cache {
                     cache.keep(job.prompt_blocks());
                 }
@@ -143,9 +143,9 @@ impl Batch {
         }
         let cache = &mut self.cache;
         self.running.retain(|job| {
-            let is_done = job.given == job.asked.output_tokens;
+            let is_done = job.given == job.request.output_tokens;
             if let Some(cache) = cache.as_mut().filter(|_| is_done) {
-                cache.keep(&job.asked.blocks);
+                cache.keep(&job.request.blocks);
             }
             !is_done && !job.is_gone
         });
@@ -179,11 +179,11 @@ impl Batch {
     /// Preempts the newest until the others have room for their next token. Was anybody?
     fn make_room(&mut self) -> bool {
         let before = self.counts.preemptions;
-        let mut held = self.held_tokens();
-        while held > self.spec.kv_tokens {
+        let mut reserved = self.reserved_tokens();
+        while reserved > self.spec.kv_tokens {
             let Some(mut job) = self.running.pop() else { break };
-            held -= job.held_tokens();
-            job.prompt_left = job.asked.prompt_tokens + job.given;
+            reserved -= job.reserved_tokens();
+            job.prompt_left = job.request.prompt_tokens + job.given;
             self.counts.preemptions += 1;
             self.waiting.push_front(job);
         }
@@ -191,11 +191,11 @@ impl Batch {
     }
 
     fn admit(&mut self) {
-        let mut held = self.held_tokens();
+        let mut reserved = self.reserved_tokens();
         while self.running.len() < self.spec.slots as usize {
             let Some(job) = self.waiting.front() else { return };
-            held += job.held_tokens();
-            if held > self.spec.kv_tokens {
+            reserved += job.reserved_tokens();
+            if reserved > self.spec.kv_tokens {
                 return;
             }
             let Some(mut job) = self.waiting.pop_front() else { return };
@@ -204,22 +204,23 @@ impl Batch {
         }
     }
 
-    /// What is in the cache need not be computed, but for the last token of the prompt.
+    /// Cached tokens need not be computed, except the last token of the prompt.
     fn look_up(&mut self, job: &mut Job) {
         let Some(cache) = &mut self.cache else { return };
-        let prompt_tokens = job.asked.prompt_tokens;
-        let found = cache.leading(job.prompt_blocks()) * BLOCK_TOKENS;
-        let found = found.min((prompt_tokens - 1) / BLOCK_TOKENS * BLOCK_TOKENS);
-        job.prompt_left -= found;
+        let prompt_tokens = job.request.prompt_tokens;
+        let cached = cache.leading(job.prompt_blocks()) * BLOCK_TOKENS;
+        let cached = cached.min((prompt_tokens - 1) / BLOCK_TOKENS * BLOCK_TOKENS);
+        job.prompt_left -= cached;
         if job.cached_tokens.is_none() {
-            job.cached_tokens = Some(found);
+            job.cached_tokens = Some(cached);
             self.counts.prefix_queries += u64::from(prompt_tokens);
-            self.counts.prefix_hits += u64::from(found);
+            self.counts.prefix_hits += u64::from(cached);
         }
     }
 }
 
-/// The prefix cache: blocks by the hash of everything up to their end; whoever was needed longest ago goes first.
+/// The prefix cache: blocks by the hash of everything up to their end; the least recently used is
+/// evicted first.
 pub(super) struct PrefixCache {
     blocks_max: usize,
     /// When each was last needed.
@@ -237,10 +238,10 @@ impl PrefixCache {
 
     /// How many of the first blocks are there.
     pub(super) fn leading(&mut self, blocks: &[u64]) -> u32 {
-        let found = blocks.iter().take_while(|block| self.used.contains_key(block)).count();
-        // The end of a prompt goes before its beginning, without which it is worth nothing.
-        blocks[..found].iter().rev().for_each(|block| self.touch(*block));
-        found as u32
+        let cached = blocks.iter().take_while(|block| self.used.contains_key(block)).count();
+        // The end of a prompt is evicted before its beginning, without which it is useless.
+        blocks[..cached].iter().rev().for_each(|block| self.touch(*block));
+        cached as u32
     }
 
     pub(super) fn keep(&mut self, blocks: &[u64]) {

@@ -1,6 +1,6 @@
 //! How long a served language model takes, as a law that is known exactly: continuous batching with
-//! prompts in parts, in virtual time. Nothing sleeps here and no clock is read, so the same arrivals
-//! give the same instants, and a test or a calibration can compute them again.
+//! prompts in parts, in virtual time. Nothing sleeps here and no clock is read, so the same
+//! arrivals give the same instants, and a test or a calibration can compute them again.
 //!
 //! Time goes in *steps*. A step that starts at *t* with *p* prompt tokens to compute and *b*
 //! requests to give a token to ends at
@@ -13,8 +13,8 @@
 //!
 //! 1. Each request that has its prompt needs room for one more token. Where there is none, the
 //!    newest request is preempted: it loses its tokens and waits again, at the head of the queue.
-//! 2. If nobody was preempted, requests are admitted in order of arrival while a slot is free and
-//!    the prompt and one token have room.
+//! 2. If no request was preempted, requests are admitted in order of arrival while a slot is free
+//!    and the prompt and one token have room.
 //! 3. Up to `chunk` prompt tokens are taken, oldest request first. A request whose prompt ends in
 //!    this step has its first token at the step's end.
 //!
@@ -95,15 +95,15 @@ impl LawSpec {
     }
 }
 
-/// What a request asks for.
+/// A request for tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct TokenRequest {
     /// Tokens of its prompt, one at least.
     pub prompt_tokens: u32,
     /// Tokens to answer with, one at least.
     pub output_tokens: u32,
     /// Of each whole block of prompt and answer, in order: a hash of all tokens up to its end.
-    /// Without a prefix cache nobody reads it.
+    /// Unused without a prefix cache.
     pub blocks: Vec<u64>,
 }
 
@@ -137,12 +137,12 @@ impl Law {
         })
     }
 
-    /// A request arrives, whose prompt and answer have room together when nobody else is there.
-    /// Everything up to `now_ns` has been taken with [`Law::advance`].
-    pub fn arrive(&mut self, now_ns: u64, id: u64, asked: Asked) {
+    /// A request arrives, whose prompt and answer have room together if no other request is
+    /// present. Everything up to `now_ns` has been taken with [`Law::advance`].
+    pub fn arrive(&mut self, now_ns: u64, id: u64, request: TokenRequest) {
         match &mut self.0 {
-            State::Batch(batch) => batch.arrive(now_ns, id, asked),
-            State::Alone(alone) => alone.arrive(now_ns, id, &asked),
+            State::Batch(batch) => batch.arrive(now_ns, id, request),
+            State::Alone(alone) => alone.arrive(now_ns, id, &request),
         }
     }
 
@@ -155,7 +155,7 @@ impl Law {
         }
     }
 
-    /// Whoever made the request has gone.
+    /// The client of the request has gone.
     pub fn cancel(&mut self, id: u64) {
         match &mut self.0 {
             State::Batch(batch) => batch.cancel(id),
@@ -179,7 +179,7 @@ impl Law {
         }
     }
 
-    /// What there is now, and what there was so far.
+    /// Current and total counts.
     pub fn counts(&self) -> Counts {
         match &self.0 {
             State::Batch(batch) => batch.counts(),

@@ -5,14 +5,15 @@ mod tiny_model;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_servers::clock::Deadline;
 use plimsoll_servers::process::{Facts, Launch, ParentWatch, Process};
-use plimsoll_servers::programs::{find_program, on_a_free_port, scratch, search_path};
-use plimsoll_servers::{ServerError, ServerProcess, Software};
+use plimsoll_servers::programs::{find_program, on_a_free_port, scratch, search_path, searched};
+use plimsoll_servers::{Bounded, ServerError, ServerProcess, Software};
 
 /// Names the file of a model to serve.
 pub const MODEL_VARIABLE: &str = "PLIMSOLL_LLAMA_MODEL";
@@ -21,7 +22,7 @@ pub const PYTHON_VARIABLE: &str = "PLIMSOLL_LLAMA_PYTHON";
 /// Further arguments of `llama-server`, separated by spaces.
 pub const ARGUMENTS_VARIABLE: &str = "PLIMSOLL_LLAMA_ARGS";
 /// Where packages put the program.
-const USUAL_PLACES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
+const INSTALL_DIRECTORIES: [&str; 2] = ["/usr/bin", "/usr/local/bin"];
 /// A large model takes minutes to load.
 const START_WAIT: Duration = Duration::from_secs(300);
 /// Requests that it works at together; more wait.
@@ -43,12 +44,12 @@ pub struct LlamaRequest {
     pub python: Option<PathBuf>,
     /// Further arguments of `llama-server`.
     pub arguments: Vec<String>,
-    /// Directories to look for programs in; `None`: `PATH` and where packages put them.
+    /// Directories to look for programs in; `None`: `PATH` and the directories of packages.
     pub search: Option<Vec<PathBuf>>,
 }
 
 impl LlamaRequest {
-    /// What the environment says.
+    /// From environment variables.
     pub fn from_environment(listen_on: IpAddr, cores: &[u32]) -> Self {
         let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
         let arguments = std::env::var(ARGUMENTS_VARIABLE).unwrap_or_default();
@@ -64,53 +65,53 @@ impl LlamaRequest {
 }
 
 /// How the server is started.
-enum Way {
+enum LaunchMethod {
     Program(PathBuf),
     Python(PathBuf),
 }
 
 /// Starts it and waits until it has loaded its model.
 pub fn start(request: &LlamaRequest) -> Result<ServerProcess, ServerError> {
-    let (way, version) = find(request)?;
+    let (method, version) = find(request)?;
     if let Some(model) = request.model.as_ref().filter(|model| !model.is_file()) {
         let message = format!("{MODEL_VARIABLE}: there is no file {}", model.display());
         return Err(ServerError::Own(message.into()));
     }
     let software = Software { name: "llama.cpp".to_owned(), version };
-    on_a_free_port(request.listen_on, |address| start_at(address, &way, &software, request))
+    on_a_free_port(request.listen_on, |address| start_at(address, &method, &software, request))
 }
 
-fn find(request: &LlamaRequest) -> Result<(Way, String), ServerError> {
-    let search = search_path(request.search.as_deref(), &USUAL_PLACES);
+fn find(request: &LlamaRequest) -> Result<(LaunchMethod, String), ServerError> {
+    let search = search_path(request.search.as_deref(), &INSTALL_DIRECTORIES);
     if request.python.is_none()
         && let Some(program) = find_program("llama-server", &search)
     {
-        let said = said_by(Command::new(&program).arg("--version"));
-        let version = said.split_whitespace().skip_while(|word| *word != "version:").nth(1);
-        return Ok((Way::Program(program), version.unwrap_or("of unknown version").to_owned()));
+        let text = output_text(Command::new(&program).arg("--version"));
+        let version = text.split_whitespace().skip_while(|word| *word != "version:").nth(1);
+        return Ok((
+            LaunchMethod::Program(program),
+            version.unwrap_or("of unknown version").to_owned(),
+        ));
     }
     let python = request.python.clone().or_else(|| find_program("python3", &search));
     let with_package = python.and_then(|python| {
         const ASK: &str =
             "import xllamacpp, importlib.metadata as m; print(m.version('xllamacpp'))";
-        let version = said_by(Command::new(&python).args(["-c", ASK]));
+        let version = output_text(Command::new(&python).args(["-c", ASK]));
         let version = version.lines().next().filter(|line| line.starts_with(char::is_numeric))?;
-        Some((Way::Python(python), format!("of xllamacpp {version}")))
+        Some((LaunchMethod::Python(python), format!("of xllamacpp {version}")))
     });
-    with_package.ok_or_else(|| {
-        let [first, second] = USUAL_PLACES;
-        ServerError::NotInstalled {
-            name: "llama",
-            program: "llama-server, and no python3 with the package xllamacpp,",
-            searched: format!("PATH, {first} or {second}"),
-            install: "build llama.cpp, or make a venv, pip install xllamacpp there, and set \
-                      PLIMSOLL_LLAMA_PYTHON=VENV/bin/python",
-        }
+    with_package.ok_or_else(|| ServerError::NotInstalled {
+        name: "llama",
+        program: "llama-server, and no python3 with the package xllamacpp,",
+        searched: searched(&INSTALL_DIRECTORIES),
+        install: "build llama.cpp, or make a venv, pip install xllamacpp there, and set \
+                  PLIMSOLL_LLAMA_PYTHON=VENV/bin/python",
     })
 }
 
-/// What a program writes about itself; nothing where it fails.
-fn said_by(command: &mut Command) -> String {
+/// What a program prints about itself; empty if it fails.
+fn output_text(command: &mut Command) -> String {
     let Ok(output) = command.stdin(Stdio::null()).output() else { return String::new() };
     match output.status.success() {
         true => String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
@@ -120,7 +121,7 @@ fn said_by(command: &mut Command) -> String {
 
 fn start_at(
     address: SocketAddr,
-    way: &Way,
+    method: &LaunchMethod,
     software: &Software,
     request: &LlamaRequest,
 ) -> Result<ServerProcess, ServerError> {
@@ -130,9 +131,9 @@ fn start_at(
         Some(model) => model.clone(),
         None => write_model(scratch.path()).map_err(system)?,
     };
-    let (program, arguments) = match way {
-        Way::Program(program) => (program, of_program(address, &model, request)),
-        Way::Python(python) => {
+    let (program, arguments) = match method {
+        LaunchMethod::Program(program) => (program, of_program(address, &model, request)),
+        LaunchMethod::Python(python) => {
             let script = scratch.path().join("start.py");
             std::fs::write(&script, START_SCRIPT).map_err(system)?;
             (python, of_script(script, address, (&model, request)))
@@ -149,7 +150,7 @@ fn start_at(
         remove_when_killed: None,
         parent_watch: ParentWatch::Shell,
     })?;
-    process.wait_until(software, START_WAIT, |left| is_ready(address, left).unwrap_or(false))?;
+    process.wait_until(software, START_WAIT, |until| is_ready(address, until).unwrap_or(false))?;
     let (scheme, path, cores) = ("http".to_owned(), "/".to_owned(), request.cores.clone());
     let facts = Facts { scheme, path, software: software.clone(), configuration, cores };
     Ok(ServerProcess::new(process, address, facts))
@@ -195,12 +196,8 @@ fn of_script(
 }
 
 /// While it loads its model it answers with another status.
-fn is_ready(address: SocketAddr, wait: Duration) -> io::Result<bool> {
-    if wait.is_zero() {
-        return Ok(false);
-    }
-    let mut stream = TcpStream::connect_timeout(&address, wait)?;
-    stream.set_read_timeout(Some(wait))?;
+fn is_ready(address: SocketAddr, deadline: Deadline) -> io::Result<bool> {
+    let mut stream = Bounded::connect(address, deadline)?;
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut start = [0; 12];
     stream.read_exact(&mut start)?;

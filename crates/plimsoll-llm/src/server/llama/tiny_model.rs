@@ -88,7 +88,7 @@ impl Vocabulary {
         tokens.extend([SPACE].into_iter().chain('!'..='~').map(letter));
         // By text, so that a beginning that words share is there once.
         let mut beginnings: BTreeMap<String, bool> = BTreeMap::new();
-        for word in words() {
+        for word in word_list() {
             for end in 1..=word.len() {
                 *beginnings.entry(word[..end].to_owned()).or_default() |= end == word.len();
             }
@@ -104,7 +104,7 @@ impl Vocabulary {
 }
 
 /// Words of two syllables.
-fn words() -> impl Iterator<Item = String> {
+fn word_list() -> impl Iterator<Item = String> {
     let syllables = || "bdfklmnprstv".chars().flat_map(|a| "aeiou".chars().map(move |b| (a, b)));
     let pairs = syllables().flat_map(move |first| syllables().map(move |second| (first, second)));
     // A few of 3,600, spread over all.
@@ -295,11 +295,11 @@ mod tests {
         let before = texts.len();
         texts.dedup();
         assert_eq!(texts.len(), before);
-        let words = vocabulary.tokens.iter().filter(|entry| entry.is_word).count();
-        assert_eq!(words, words_expected());
+        let word_count = vocabulary.tokens.iter().filter(|entry| entry.is_word).count();
+        assert_eq!(word_count, expected_word_count());
     }
 
-    fn words_expected() -> usize {
+    fn expected_word_count() -> usize {
         3_600_usize.div_ceil(7)
     }
 }

@@ -1,4 +1,4 @@
-//! Kernel settings that bear on results, each beside its default. The tables are data:
+//! Kernel settings that affect results, each with its default. The tables are data:
 //! `kernel.txt` and `disk.txt`. Some defaults the kernel computes from the machine; here they are
 //! computed in the same way.
 
@@ -24,7 +24,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn of(root: &Root, memory_bytes: Option<u64>) -> Self {
+    pub(super) fn from_root(root: &Root, memory_bytes: Option<u64>) -> Self {
         let possible = root.line("sys/devices/system/cpu/possible");
         Self {
             kernel: root.line("proc/sys/kernel/osrelease").and_then(|text| version(&text)),
@@ -39,46 +39,46 @@ impl Machine {
 pub(super) struct Settings {
     /// Every one of the tables that the host has.
     pub(super) all: Vec<Setting>,
-    /// Those that differ from the kernel's default, then those whose default cannot be told.
+    /// Those that differ from the kernel's default, then those whose default is unknown.
     pub(super) not_default: Vec<KernelSetting>,
-    /// How many were held against a known default.
-    pub(super) judged: u32,
+    /// How many were compared with a known default.
+    pub(super) compared: u32,
 }
 
 /// Reads every setting of the tables that the host has.
 pub(super) fn settings(root: &Root, machine: &Machine) -> Settings {
-    let mut found = Settings::default();
+    let mut result = Settings::default();
     let mut open = Vec::new();
     let kernel = rows(KERNEL).filter_map(|row| {
         let value = value(root, &path_of(row.name))?;
-        Some(judged(&row, row.name.trim_start_matches('/'), value, machine))
+        Some(kernel_setting(&row, row.name.trim_start_matches('/'), value, machine))
     });
     let disks = root.names("sys/block").into_iter().filter(|disk| has_size(root, disk));
     let disks = disks.flat_map(|disk| {
         rows(DISK).filter_map(move |row| {
             let name = format!("sys/block/{disk}/{QUEUE}/{}", row.name);
             let value = value(root, &name)?;
-            Some(judged(&row, &name, value, machine))
+            Some(kernel_setting(&row, &name, value, machine))
         })
     });
     for setting in kernel.chain(disks) {
-        found.all.push(Setting::new(&setting.name, &setting.value));
-        found.judged += u32::from(setting.default.is_some());
+        result.all.push(Setting::new(&setting.name, &setting.value));
+        result.compared += u32::from(setting.default.is_some());
         match &setting.default {
             Some(default) if *default == setting.value => {}
-            Some(_) => found.not_default.push(setting),
+            Some(_) => result.not_default.push(setting),
             None => open.push(setting),
         }
     }
-    found.not_default.append(&mut open);
-    found
+    result.not_default.append(&mut open);
+    result
 }
 
 fn has_size(root: &Root, disk: &str) -> bool {
     root.number(format!("sys/block/{disk}/size")).is_some_and(|sectors| sectors > 0)
 }
 
-fn judged(row: &Row, name: &str, value: String, machine: &Machine) -> KernelSetting {
+fn kernel_setting(row: &Row, name: &str, value: String, machine: &Machine) -> KernelSetting {
     let (default, depends_on) = match default_of(row.default, machine) {
         Ok(default) => (Some(default), None),
         Err(depends_on) => (None, Some(depends_on.to_owned())),
@@ -180,7 +180,7 @@ const WMEM: &str = "4096 16384 4194304";
 const PIDS_MIN: u64 = 32_768;
 const PIDS_PER_PROCESSOR: u64 = 1_024;
 
-/// A rule: what it is called in the table, what it needs to know, and the value where that is
+/// A rule: its name in the table, its inputs, and the value where they are
 /// known.
 struct Rule {
     name: &'static str,
@@ -194,8 +194,8 @@ const RULES: [Rule; 5] = [
         needs: "the size of memory, and the kernel's version",
         value: |machine| {
             let version = machine.kernel?;
-            let found = RMEM_VERSIONS.iter().find(|(since, _)| version >= *since)?;
-            unless_memory_is_short(found.1, machine)
+            let matched = RMEM_VERSIONS.iter().find(|(since, _)| version >= *since)?;
+            unless_memory_is_short(matched.1, machine)
         },
     },
     Rule {

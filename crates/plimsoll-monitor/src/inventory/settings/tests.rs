@@ -64,7 +64,7 @@ fn defaults_follow_the_kernel_and_the_memory() {
 
 #[test]
 fn what_differs_is_listed_with_its_default_and_what_cannot_be_judged_says_why() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     for (file, text) in [
         ("proc/sys/net/core/somaxconn", "1024\n"),
         ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t33554432\n"),
@@ -77,14 +77,14 @@ fn what_differs_is_listed_with_its_default_and_what_cannot_be_judged_says_why() 
         ("sys/block/loop0/size", "0\n"),
         ("sys/block/loop0/queue/read_ahead_kb", "1\n"),
     ] {
-        let path = place.path().join(file);
+        let path = temp_dir.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let found = settings(&Root::at(place.path()), &MACHINE);
+    let result = settings(&Root::in_directory(temp_dir.path()), &MACHINE);
     let text =
         |s: &KernelSetting| format!("{} {} {:?} {}", s.name, s.value, s.default.as_deref(), s.unit);
-    let lines: Vec<String> = found.not_default.iter().map(text).collect();
+    let lines: Vec<String> = result.not_default.iter().map(text).collect();
     assert_eq!(
         lines,
         [
@@ -95,7 +95,7 @@ fn what_differs_is_listed_with_its_default_and_what_cannot_be_judged_says_why() 
             "sys/block/vda/queue/scheduler none None ",
         ]
     );
-    assert_eq!(found.judged, 5);
-    assert_eq!(found.all.len(), 7);
-    assert!(found.not_default.iter().all(|s| s.default.is_some() != s.depends_on.is_some()));
+    assert_eq!(result.compared, 5);
+    assert_eq!(result.all.len(), 7);
+    assert!(result.not_default.iter().all(|s| s.default.is_some() != s.depends_on.is_some()));
 }

@@ -4,10 +4,10 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expected: &[(&str, u64)]) {
-    let seen = parse_interrupts(text);
-    let seen: Vec<(&str, u64)> =
-        seen.iter().filter(|it| *it.1 > 0).map(|it| (it.0.as_str(), *it.1)).collect();
-    assert_eq!(seen, expected);
+    let counts = parse_interrupts(text);
+    let counts: Vec<(&str, u64)> =
+        counts.iter().filter(|it| *it.1 > 0).map(|it| (it.0.as_str(), *it.1)).collect();
+    assert_eq!(counts, expected);
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn xen_and_arm_have_names_of_their_own() {
 fn soft_interrupts_are_summed_over_processors() {
     let text = "                    CPU0       CPU1       \n          HI:          0          0\n      \
         NET_RX:   96869219   73999860\n";
-    let seen = parse_softirqs(text);
-    assert_eq!((seen["HI"], seen["NET_RX"], seen.len()), (0, 170_869_079, 2));
+    let counts = parse_softirqs(text);
+    assert_eq!((counts["HI"], counts["NET_RX"], counts.len()), (0, 170_869_079, 2));
     assert!(parse_softirqs("NET_RX: 1 2\n").is_empty(), "without a head nobody knows the columns");
 }
 

@@ -19,7 +19,7 @@ fn samples_have_name_labels_and_value() {
 #[test]
 fn sums_are_over_the_wanted_labels_and_absent_without_any() {
     let samples = parse_prometheus(TEXT);
-    let metrics = Metrics::of(&samples);
+    let metrics = Metrics::from_samples(&samples);
     assert_eq!(metrics.sum_of("requests_total", |_| true), Some(42.0));
     let reads = |labels: &str| labels.contains("type=\"read\"");
     assert_eq!(metrics.sum_of("requests_total", reads), Some(12.0));
@@ -41,11 +41,12 @@ fn a_label_is_found_whatever_the_others_hold() {
 fn samples_are_summed_by_a_label() {
     let text = "a_total{x=\"1\",y=\"p\"} 2\na_total{x=\"1\",y=\"q\"} 3\na_total{x=\"2\"} 4\nb 1\n";
     let samples = parse_prometheus(text);
-    let metrics = Metrics::of(&samples);
+    let metrics = Metrics::from_samples(&samples);
     assert_eq!(metrics.sum("a_total"), Some(9.0));
     assert_eq!(metrics.by("a_total", "x"), [("1".into(), 5.0), ("2".into(), 4.0)].into());
-    assert_eq!(metrics.by_two("a_total", ["x", "y"]).len(), 2);
-    assert_eq!(metrics.below("a_"), [("total", 9.0)].into());
+    let by_two = [("p".into(), 2.0), ("q".into(), 3.0)].into();
+    assert_eq!(metrics.by_two("a_total", ["x", "y"]), [("1".into(), by_two)].into());
+    assert_eq!((metrics.count("a_total"), metrics.count("c")), (Some(9), None));
 }
 
 proptest! {

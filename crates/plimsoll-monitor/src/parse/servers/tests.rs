@@ -20,7 +20,7 @@ fn the_status_page_of_nginx_is_read() {
 
 #[test]
 fn our_own_questions_are_no_work_of_the_server() {
-    let told = parse_stub_status(PAGE).unwrap().told(7);
+    let text = parse_stub_status(PAGE).unwrap().metrics_text(7);
     for line in [
         "plimsoll_app_connections 3\n",
         "plimsoll_app_connections_accepted_total 13\n",
@@ -28,7 +28,7 @@ fn our_own_questions_are_no_work_of_the_server() {
         "plimsoll_app_requests_total 4093\n",
         "plimsoll_app_connections_writing 2\n",
     ] {
-        assert!(told.contains(line), "{line} is not in {told}");
+        assert!(text.contains(line), "{line} is not in {text}");
     }
 }
 

@@ -3,16 +3,16 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use super::*;
 use crate::parse::parse_prometheus;
 
-/// What two texts tell, two seconds apart.
-fn told(texts: [&str; 2]) -> (Rows, Rows) {
+/// Rows of two texts, two seconds apart.
+fn sampled(texts: [&str; 2]) -> (Rows, Rows) {
     let (mut models, mut gpus) = (Rows::new(&MODELS), Rows::new(&GPUS));
     let mut was = None;
     for text in texts {
         models.clear();
         gpus.clear();
         let samples = parse_prometheus(text);
-        let metrics = Metrics::of(&samples);
-        let is = ModelTotals::of(&metrics);
+        let metrics = Metrics::from_samples(&samples);
+        let is = ModelTotals::from_metrics(&metrics);
         sample(("", &metrics), (was, is), (&mut models, &mut gpus));
         was = Some((Elapsed::from_ns(2 * NANOS_PER_SECOND), is));
     }
@@ -21,7 +21,7 @@ fn told(texts: [&str; 2]) -> (Rows, Rows) {
 
 #[track_caller]
 fn check(texts: [&str; 2], expected: &[(&str, Option<f64>)]) {
-    let (models, _) = told(texts);
+    let (models, _) = sampled(texts);
     for (column, value) in expected {
         assert_eq!(models.value("", column), *value, "{column}");
     }
@@ -110,7 +110,7 @@ const DCGM: &str = "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",modelName=\"T4\"} 97\n\
 
 #[test]
 fn gpus_have_a_row_each_and_the_profiled_figure_where_there_is_one() {
-    let (models, gpus) = told([DCGM; 2]);
+    let (models, gpus) = sampled([DCGM; 2]);
     assert!(models.rows().is_empty());
     assert_eq!((gpus.value("0", "busy"), gpus.value("1", "busy")), (Some(0.9), Some(0.4)));
     assert_eq!((gpus.value("0", "memory_busy"), gpus.value("1", "memory_busy")), (Some(0.8), None));
@@ -120,7 +120,7 @@ fn gpus_have_a_row_each_and_the_profiled_figure_where_there_is_one() {
 
 #[test]
 fn other_texts_are_nobodys() {
-    let who = |text: &str| who_tells(&Metrics::of(&parse_prometheus(text)));
+    let who = |text: &str| exporter_name(&Metrics::from_samples(&parse_prometheus(text)));
     assert_eq!(who("node_load1 3\nvllm_like 2\n"), None);
     assert_eq!((who(VLLM), who(DCGM)), (Some("vLLM"), Some("DCGM exporter")));
 }

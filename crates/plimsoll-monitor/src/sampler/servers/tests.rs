@@ -6,8 +6,8 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 use super::*;
 use crate::root::{Frame, Texts};
 
-/// Rows of servers, when asked once more.
-fn asked(source: &mut ServerSource, now_ns: impl Fn() -> u64, rows: &mut Rows) {
+/// Rows of servers, polled once more.
+fn sample_once(source: &mut ServerSource, now_ns: impl Fn() -> u64, rows: &mut Rows) {
     let [mut models, mut gpus] = [&models::MODELS, &models::GPUS].map(Rows::new);
     source.sample(now_ns, [rows, &mut models, &mut gpus]);
 }
@@ -24,18 +24,18 @@ fn text(requests: u32, wait_s: f64) -> String {
 
 #[test]
 fn gauges_are_as_told_and_totals_become_rates() {
-    let mut told = [text(100, 10.0), text(300, 22.0)].into_iter();
-    let mut source = ServerSource::new(vec![ServerProbe::new("", move || told.next())]);
+    let mut replies = [text(100, 10.0), text(300, 22.0)].into_iter();
+    let mut source = ServerSource::new(vec![ServerProbe::new("", move || replies.next())]);
     let mut rows = Rows::new(&SERVERS);
-    asked(&mut source, || 7 * NANOS_PER_SECOND, &mut rows);
+    sample_once(&mut source, || 7 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("", "threads_busy"), Some(3.0));
     assert_eq!(rows.value("", "requests"), None, "the first has no rates");
-    asked(&mut source, || 9 * NANOS_PER_SECOND, &mut rows);
+    sample_once(&mut source, || 9 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("", "requests"), Some(100.0), "status requests are no work");
     assert_eq!(rows.value("", "queue_mean"), Some(6.0));
     assert_eq!((rows.value("", "queue"), rows.value("", "threads")), (Some(7.0), Some(4.0)));
     assert_eq!(rows.value("", "fdatasyncs"), None, "what a server does not tell is absent");
-    asked(&mut source, || 10 * NANOS_PER_SECOND, &mut rows);
+    sample_once(&mut source, || 10 * NANOS_PER_SECOND, &mut rows);
     assert!(rows.rows().is_empty(), "it does not answer any more");
 }
 
@@ -52,34 +52,34 @@ fn a_server_that_takes_its_time_to_answer_is_not_busier_for_it() {
     };
     let mut source = ServerSource::new(vec![ServerProbe::new("", ask)]);
     let mut rows = Rows::new(&SERVERS);
-    for asked_s in 0..3 {
-        now_ms.store(asked_s * 1_000, Ordering::Relaxed);
-        asked(&mut source, || now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
-        let expected = (asked_s > 0).then_some(100.0);
+    for second in 0..3 {
+        now_ms.store(second * 1_000, Ordering::Relaxed);
+        sample_once(&mut source, || now_ms.load(Ordering::Relaxed) * 1_000_000, &mut rows);
+        let expected = (second > 0).then_some(100.0);
         assert_eq!(rows.value("", "requests"), expected);
     }
 }
 
 #[test]
 fn a_server_that_was_away_or_began_anew_has_no_rates_at_first() {
-    let mut told = [Some(text(900, 9.0)), None, Some(text(50, 1.0)), Some(text(20, 0.5))];
-    let mut turn = 0;
+    let mut replies = [Some(text(900, 9.0)), None, Some(text(50, 1.0)), Some(text(20, 0.5))];
+    let mut calls = 0;
     let ask = move || {
-        turn += 1;
-        told[turn - 1].take()
+        calls += 1;
+        replies[calls - 1].take()
     };
     let mut source = ServerSource::new(vec![ServerProbe::new("2", ask)]);
     let mut rows = Rows::new(&SERVERS);
     for second in 0..3 {
-        asked(&mut source, || second * NANOS_PER_SECOND, &mut rows);
+        sample_once(&mut source, || second * NANOS_PER_SECOND, &mut rows);
     }
     assert_eq!(rows.value("2", "queue"), Some(7.0));
     assert_eq!(rows.value("2", "requests"), None, "nothing is known of the time between");
-    asked(&mut source, || 3 * NANOS_PER_SECOND, &mut rows);
+    sample_once(&mut source, || 3 * NANOS_PER_SECOND, &mut rows);
     assert_eq!(rows.value("2", "requests"), None, "a total that shrank is another's");
 }
 
-fn told(threads: u32, calls: u32, read: u32) -> Texts {
+fn nfsd_texts(threads: u32, calls: u32, read: u32) -> Texts {
     let text = format!("io {read} 0\nth {threads} 0 0.000\nnet 9 0 9 1\nrpc {calls} 0 0 0 0\n");
     Texts::from([("proc/net/rpc/nfsd".to_owned(), text)])
 }
@@ -87,16 +87,16 @@ fn told(threads: u32, calls: u32, read: u32) -> Texts {
 #[test]
 fn the_nfs_server_of_another_host_tells_its_calls_through_frames() {
     let frame = Frame::default();
-    frame.replace(told(8, 1_000, 4_096));
+    frame.replace(nfsd_texts(8, 1_000, 4_096));
     let mut source = NfsdSource::open(&Root::of_frame(frame.clone()));
     let mut rows = Rows::new(&NFSD);
     source.sample(Elapsed::from_ns(0), &mut rows);
     assert_eq!((rows.value("", "threads"), rows.value("", "calls")), (Some(8.0), None));
-    frame.replace(told(8, 1_500, 8_192));
+    frame.replace(nfsd_texts(8, 1_500, 8_192));
     source.sample(Elapsed::from_ns(2 * NANOS_PER_SECOND), &mut rows);
     assert_eq!(rows.value("", "calls"), Some(250.0));
     assert_eq!(rows.value("", "read"), Some(2_048.0));
-    frame.replace(told(8, 3, 0));
+    frame.replace(nfsd_texts(8, 3, 0));
     source.sample(Elapsed::from_ns(NANOS_PER_SECOND), &mut rows);
     assert_eq!(rows.value("", "calls"), None, "it was started anew");
 }
@@ -104,7 +104,7 @@ fn the_nfs_server_of_another_host_tells_its_calls_through_frames() {
 #[test]
 fn a_host_whose_nfs_server_is_not_started_or_gone_has_no_row_of_it() {
     let frame = Frame::default();
-    frame.replace(told(0, 0, 0));
+    frame.replace(nfsd_texts(0, 0, 0));
     let mut source = NfsdSource::open(&Root::of_frame(frame.clone()));
     let mut rows = Rows::new(&NFSD);
     source.sample(Elapsed::from_ns(0), &mut rows);

@@ -1,116 +1,102 @@
-//! node_exporter: what Linux tells in `/proc`, by other names. Pure.
+//! node_exporter: the content of Linux's `/proc`, by other names. Pure.
 
 use std::collections::BTreeMap;
 
-use super::Metrics;
-use crate::root::Texts;
-use crate::source::proc_texts::{CpuSeconds, DiskTotals, NetworkTotals, ProcTexts};
+use super::{
+    HostCounters, HostFigures, MS, Metrics, PAGING, SECTORS, TCP_EXT, UDP, devices, named,
+    speeds_mbit, ticks, whole,
+};
+use crate::parse::{CpuTimes, MemInfo, Pressure, Stat};
+use crate::source::whole_kib;
 
 pub(super) const CPU: &str = "node_cpu_seconds_total";
 
-pub(super) fn system(metrics: &Metrics<'_>) -> String {
-    let of = |label| metrics.label("node_uname_info", label);
-    let parts = [of("sysname"), of("release"), of("machine")];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    format!("{} (node_exporter)", if text.is_empty() { "not told" } else { &text })
-}
+const DISKS: [(&str, f64); 9] = [
+    ("reads_completed_total", 1.0),
+    ("read_bytes_total", SECTORS),
+    ("read_time_seconds_total", MS),
+    ("writes_completed_total", 1.0),
+    ("written_bytes_total", SECTORS),
+    ("write_time_seconds_total", MS),
+    ("io_now", 1.0),
+    ("io_time_seconds_total", MS),
+    ("io_time_weighted_seconds_total", MS),
+];
+const NETWORKS: [(&str, f64); 9] = [
+    ("receive_bytes_total", 1.0),
+    ("receive_packets_total", 1.0),
+    ("receive_errs_total", 1.0),
+    ("receive_drop_total", 1.0),
+    ("transmit_bytes_total", 1.0),
+    ("transmit_packets_total", 1.0),
+    ("transmit_errs_total", 1.0),
+    ("transmit_drop_total", 1.0),
+    ("receive_fifo_total", 1.0),
+];
+/// As the columns of `/proc/net/softnet_stat`.
+const SOFTNET: [&str; 3] = ["processed", "dropped", "times_squeezed"];
+/// Modes of a processor, in the order of `/proc/stat`.
+const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-pub(super) fn texts(metrics: &Metrics<'_>) -> Texts {
-    let mut texts = ProcTexts::default();
-    texts.stat(
-        &cpus(metrics),
-        &[
-            ("btime", metrics.sum("node_boot_time_seconds")),
-            ("intr", metrics.sum("node_intr_total")),
-            ("ctxt", metrics.sum("node_context_switches_total")),
-            ("processes", metrics.sum("node_forks_total")),
-            ("procs_running", metrics.sum("node_procs_running")),
-            ("procs_blocked", metrics.sum("node_procs_blocked")),
-        ],
-    );
-    texts.load(metrics.sum("node_load1"));
-    let memory = metrics.below("node_memory_");
-    let sizes =
-        memory.iter().filter_map(|(name, size)| Some((name.strip_suffix("_bytes")?, *size)));
-    texts.memory(sizes);
-    texts.vmstat(metrics.below("node_vmstat_"));
-    texts.paired("proc/net/snmp", "Tcp", metrics.below("node_netstat_Tcp_"));
-    texts.paired("proc/net/netstat", "TcpExt", metrics.below("node_netstat_TcpExt_"));
-    for name in ["cpu", "io", "memory"] {
-        let seconds = |kind| metrics.sum(&format!("node_pressure_{name}_{kind}_seconds_total"));
-        texts.pressure(name, seconds("waiting"), seconds("stalled"));
+pub(super) fn figures(metrics: &Metrics<'_>) -> HostFigures {
+    let size = |name| whole_kib(metrics.sum(&format!("node_memory_{name}_bytes"))?);
+    HostFigures {
+        host: HostCounters {
+            stat: Stat {
+                boot_unix_s: metrics.count("node_boot_time_seconds"),
+                interrupts: metrics.count("node_intr_total"),
+                context_switches: metrics.count("node_context_switches_total"),
+                forks: metrics.count("node_forks_total"),
+                running: metrics.count("node_procs_running"),
+                blocked: metrics.count("node_procs_blocked"),
+                ..Stat::from_cpus(cpus(metrics))
+            },
+            load: metrics.sum("node_load1"),
+            memory: MemInfo {
+                total: size("MemTotal"),
+                available: size("MemAvailable"),
+                cached: size("Cached"),
+                dirty: size("Dirty"),
+                writeback: size("Writeback"),
+                swap_total: size("SwapTotal"),
+                swap_free: size("SwapFree"),
+            },
+            paging: PAGING.map(|name| metrics.count(&format!("node_vmstat_{name}"))),
+            retransmits: metrics.count("node_netstat_Tcp_RetransSegs"),
+            tcp_ext: TCP_EXT.map(|name| metrics.count(&format!("node_netstat_TcpExt_{name}"))),
+            udp: UDP.map(|name| udp(metrics, name)),
+            softnet: SOFTNET.map(|name| metrics.count(&format!("node_softnet_{name}_total"))),
+            pressure: ["cpu", "io", "memory"].map(|name| pressure(metrics, name)),
+            ..HostCounters::default()
+        },
+        disks: named(devices(metrics, ("node_disk_", "device"), &DISKS)),
+        networks: named(devices(metrics, ("node_network_", "device"), &NETWORKS)),
+        speeds_mbit: speeds_mbit(metrics.by("node_network_speed_bytes", "device")),
     }
-    let disks = disks(metrics);
-    texts.disks(disks.iter().map(|(name, disk)| (name.as_str(), *disk)));
-    let networks = networks(metrics);
-    texts.networks(networks.iter().map(|(name, network)| (name.as_str(), *network)));
-    texts.into_texts()
 }
 
-fn cpus(metrics: &Metrics<'_>) -> Vec<(u32, CpuSeconds)> {
-    let mut cpus: BTreeMap<u32, CpuSeconds> = BTreeMap::new();
-    for ([cpu, mode], seconds) in metrics.by_two(CPU, ["cpu", "mode"]) {
+/// Of both versions of IP.
+fn udp(metrics: &Metrics<'_>, name: &str) -> Option<u64> {
+    let [v4, v6] =
+        ["Udp", "Udp6"].map(|group| metrics.count(&format!("node_netstat_{group}_{name}")));
+    Some(v4?.saturating_add(v6.unwrap_or_default()))
+}
+
+fn pressure(metrics: &Metrics<'_>, name: &str) -> Pressure {
+    const MICROS_PER_SECOND: f64 = 1e6;
+    let micros = |kind| {
+        let seconds = metrics.sum(&format!("node_pressure_{name}_{kind}_seconds_total"))?;
+        Some(whole(seconds * MICROS_PER_SECOND))
+    };
+    Pressure { some_us: micros("waiting"), full_us: micros("stalled") }
+}
+
+fn cpus(metrics: &Metrics<'_>) -> Vec<(u32, CpuTimes)> {
+    let mut cpus: BTreeMap<u32, CpuTimes> = BTreeMap::new();
+    for (cpu, seconds) in metrics.by_two(CPU, ["cpu", "mode"]) {
         let Ok(number) = cpu.parse() else { continue };
-        let cpu = cpus.entry(number).or_default();
-        match mode.as_str() {
-            "user" => cpu.user = seconds,
-            "nice" => cpu.nice = seconds,
-            "system" => cpu.system = seconds,
-            "idle" => cpu.idle = seconds,
-            "iowait" => cpu.iowait = seconds,
-            "irq" => cpu.irq = seconds,
-            "softirq" => cpu.softirq = seconds,
-            "steal" => cpu.steal = seconds,
-            _ => {}
-        }
+        let time = |mode| seconds.get(mode).map_or(0, |seconds| ticks(*seconds));
+        cpus.insert(number, CpuTimes::from_ticks(MODES.map(time)));
     }
     cpus.into_iter().collect()
-}
-
-fn disks(metrics: &Metrics<'_>) -> BTreeMap<String, DiskTotals> {
-    let mut disks: BTreeMap<String, DiskTotals> = BTreeMap::new();
-    type Field = fn(&mut DiskTotals) -> &mut f64;
-    let fields: [(&str, Field); 9] = [
-        ("reads_completed_total", |disk| &mut disk.reads),
-        ("read_bytes_total", |disk| &mut disk.read_bytes),
-        ("read_time_seconds_total", |disk| &mut disk.read_seconds),
-        ("writes_completed_total", |disk| &mut disk.writes),
-        ("written_bytes_total", |disk| &mut disk.written_bytes),
-        ("write_time_seconds_total", |disk| &mut disk.write_seconds),
-        ("io_now", |disk| &mut disk.in_flight),
-        ("io_time_seconds_total", |disk| &mut disk.busy_seconds),
-        ("io_time_weighted_seconds_total", |disk| &mut disk.queue_seconds),
-    ];
-    for (name, field) in fields {
-        for (device, value) in metrics.by(&format!("node_disk_{name}"), "device") {
-            *field(disks.entry(device).or_default()) = value;
-        }
-    }
-    disks
-}
-
-fn networks(metrics: &Metrics<'_>) -> BTreeMap<String, NetworkTotals> {
-    let mut networks: BTreeMap<String, NetworkTotals> = BTreeMap::new();
-    type Field = fn(&mut NetworkTotals) -> &mut f64;
-    let fields: [(&str, Field); 8] = [
-        ("receive_bytes_total", |network| &mut network.received_bytes),
-        ("receive_packets_total", |network| &mut network.received_packets),
-        ("receive_errs_total", |network| &mut network.receive_errors),
-        ("receive_drop_total", |network| &mut network.receive_drops),
-        ("transmit_bytes_total", |network| &mut network.sent_bytes),
-        ("transmit_packets_total", |network| &mut network.sent_packets),
-        ("transmit_errs_total", |network| &mut network.send_errors),
-        ("transmit_drop_total", |network| &mut network.send_drops),
-    ];
-    for (name, field) in fields {
-        for (device, value) in metrics.by(&format!("node_network_{name}"), "device") {
-            *field(networks.entry(device).or_default()) = value;
-        }
-    }
-    for (device, speed) in metrics.by("node_network_speed_bytes", "device") {
-        if let Some(network) = networks.get_mut(&device) {
-            network.speed = Some(speed);
-        }
-    }
-    networks
 }

@@ -4,69 +4,50 @@
 mod observed;
 mod walk;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
+use super::http::resolve;
 use super::{Fact, Fetched, Lost, Peer, middle};
 use crate::clock::{self, ClockReading};
 use crate::root::Frame;
-use observed::{Accounts, Interfaces, Observed, Storage, Ticks};
+use observed::{Accounts, Observed, Storage, has_ticks};
 use walk::{Column, Walker};
 
-/// What agents take unless told otherwise.
+/// The default community of agents.
 pub(super) const COMMUNITY_DEFAULT: &str = "public";
-/// Agents renew what they tell once in some seconds (net-snmp: up to 15). One that told the same
-/// for longer has nothing to tell.
+/// Agents refresh their figures once in some seconds (net-snmp: up to 15). One that reported the
+/// same for longer has no figures.
 const SAME_NS_MAX: u64 = 30_000_000_000;
 
 const SYS_DESCR: &[u64] = &[1, 3, 6, 1, 2, 1, 1, 1];
 const SYS_UP_TIME: &[u64] = &[1, 3, 6, 1, 2, 1, 1, 3];
 const IF_DESCR: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 2];
 const IF_IN_OCTETS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 10];
-const IF_IN_DISCARDS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 13];
-const IF_IN_ERRORS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 14];
 const IF_OUT_OCTETS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 16];
-const IF_OUT_DISCARDS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 19];
-const IF_OUT_ERRORS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 20];
 const IF_NAME: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1];
 const IF_HC_IN_OCTETS: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6];
-const IF_HC_IN_UCAST: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 7];
 const IF_HC_OUT_OCTETS: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10];
-const IF_HC_OUT_UCAST: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 11];
 const IF_HIGH_SPEED: &[u64] = &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 15];
+/// Counters of an interface in the order of [`crate::parse::NetworkCounters`]. Received: octets,
+/// unicast packets, errors, discards; the same sent.
+const IF_COUNTERS: [&[u64]; 8] = [
+    IF_HC_IN_OCTETS,
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 7],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 14],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 13],
+    IF_HC_OUT_OCTETS,
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 11],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 20],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 19],
+];
 const HR_STORAGE_TYPE: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 2];
 const HR_STORAGE_DESCR: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 3];
 const HR_STORAGE_UNITS: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 4];
 const HR_STORAGE_SIZE: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 5];
 const HR_STORAGE_USED: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 3, 1, 6];
 const HR_PROCESSOR_LOAD: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2];
-/// systemStats of UCD-SNMP-MIB, by the numbers of its objects ([`Ticks`]).
+/// systemStats of UCD-SNMP-MIB, by the numbers of its objects.
 const SYSTEM_STATS: &[u64] = &[1, 3, 6, 1, 4, 1, 2021, 11];
-
-/// What HOST-RESOURCES-MIB does not tell apart: a processor is busy, and no more is known.
-const UNTOLD: [(&str, &str); 12] = [
-    ("host", "cpu_user"),
-    ("host", "cpu_system"),
-    ("host", "cpu_iowait"),
-    ("host", "cpu_irq"),
-    ("host", "cpu_softirq"),
-    ("host", "cpu_steal"),
-    ("cpu", "user"),
-    ("cpu", "system"),
-    ("cpu", "iowait"),
-    ("cpu", "irq"),
-    ("cpu", "softirq"),
-    ("cpu", "steal"),
-];
-
-/// Of single processors UCD-SNMP-MIB tells nothing.
-const UNTOLD_WITH_TICKS: [(&str, &str); 6] = [
-    ("cpu", "user"),
-    ("cpu", "system"),
-    ("cpu", "iowait"),
-    ("cpu", "irq"),
-    ("cpu", "softirq"),
-    ("cpu", "steal"),
-];
 
 pub(super) struct SnmpPeer {
     address: SocketAddr,
@@ -80,7 +61,7 @@ pub(super) struct SnmpPeer {
     has_ticks: bool,
     storage: Storage,
     accounts: Accounts,
-    /// The octets told last, and when they were new.
+    /// The octets reported last, and when they were new.
     last: Option<(Column<u64>, u64)>,
 }
 
@@ -92,11 +73,9 @@ impl std::fmt::Debug for SnmpPeer {
 }
 
 impl SnmpPeer {
-    /// Asks for what stays as it is: names and speeds of interfaces, kinds of storage.
+    /// Requests what does not change: names and speeds of interfaces, kinds of storage.
     pub(super) fn open(host: &str, port: u16, community: &str) -> Result<(Self, Vec<Fact>), Lost> {
-        let mut addresses =
-            (host, port).to_socket_addrs().map_err(|e| Lost(format!("cannot resolve: {e}")))?;
-        let address = addresses.next().ok_or_else(|| Lost("has no address".to_owned()))?;
+        let address = resolve(host, port)?;
         let mut walker = Walker::open(address, community)?;
         let system = walker.texts(SYS_DESCR)?.into_values().next();
         let mut names = walker.texts(IF_NAME)?;
@@ -105,15 +84,15 @@ impl SnmpPeer {
         }
         let wide = !walker.numbers(IF_HC_IN_OCTETS)?.is_empty();
         if names.is_empty() && walker.numbers(HR_PROCESSOR_LOAD)?.is_empty() {
-            return Err(Lost("its agent tells neither interfaces nor processors".to_owned()));
+            return Err(Lost("its agent reports neither interfaces nor processors".to_owned()));
         }
-        let has_ticks = Ticks::are_in(&walker.numbers(SYSTEM_STATS)?);
+        let has_ticks = has_ticks(&walker.numbers(SYSTEM_STATS)?);
         let storage = Storage {
             kinds: walker.ids(HR_STORAGE_TYPE)?,
             names: walker.texts(HR_STORAGE_DESCR)?,
             units: walker.numbers(HR_STORAGE_UNITS)?,
         };
-        let system = system.unwrap_or_else(|| "not told".to_owned());
+        let system = system.unwrap_or_else(|| "unknown".to_owned());
         let peer = Self {
             address,
             community: community.to_owned(),
@@ -133,7 +112,7 @@ impl SnmpPeer {
         let counters = if wide { "64-bit" } else { "32-bit, wraps made good" };
         let facts = vec![
             ("system", format!("{system} (SNMP)")),
-            ("clock", "not told; samples carry this host's time".to_owned()),
+            ("clock", "unknown; samples carry this host's time".to_owned()),
             ("counters of interfaces", counters.to_owned()),
             ("load of processors", load.to_owned()),
         ];
@@ -141,32 +120,25 @@ impl SnmpPeer {
     }
 
     fn observe(&mut self, walker: &mut Walker) -> Result<Option<(ClockReading, Observed)>, Lost> {
-        let asked = ClockReading::now();
-        let [received, sent] = match self.wide {
-            true => [IF_HC_IN_OCTETS, IF_HC_OUT_OCTETS],
-            false => [IF_IN_OCTETS, IF_OUT_OCTETS],
-        };
-        let received = walker.numbers(received)?;
-        let at = middle(asked, clock::monotonic_ns());
+        let requested = ClockReading::now();
+        let mut columns = IF_COUNTERS;
+        if !self.wide {
+            (columns[0], columns[4]) = (IF_IN_OCTETS, IF_OUT_OCTETS);
+        }
+        let received = walker.numbers(columns[0])?;
+        let at = middle(requested, clock::monotonic_ns());
         if let Some((last, since_ns)) = &self.last
             && *last == received
             && at.monotonic_ns.saturating_sub(*since_ns) < SAME_NS_MAX
         {
             return Ok(None);
         }
-        let sent = walker.numbers(sent)?;
-        self.last = Some((received.clone(), at.monotonic_ns));
+        let mut interfaces: [Column<u64>; 8] = Default::default();
+        for (counts, column) in interfaces.iter_mut().zip(columns).skip(1) {
+            *counts = walker.numbers(column)?;
+        }
+        interfaces[0] = received;
         let mut numbers = |column| walker.numbers(column);
-        let interfaces = Interfaces {
-            received,
-            sent,
-            received_packets: numbers(IF_HC_IN_UCAST)?,
-            sent_packets: numbers(IF_HC_OUT_UCAST)?,
-            receive_errors: numbers(IF_IN_ERRORS)?,
-            receive_drops: numbers(IF_IN_DISCARDS)?,
-            send_errors: numbers(IF_OUT_ERRORS)?,
-            send_drops: numbers(IF_OUT_DISCARDS)?,
-        };
         let observed = Observed {
             up_time: numbers(SYS_UP_TIME)?.into_values().next(),
             interfaces,
@@ -175,12 +147,14 @@ impl SnmpPeer {
             sizes: numbers(HR_STORAGE_SIZE)?,
             used: numbers(HR_STORAGE_USED)?,
         };
+        // Only now: of a sample that breaks off the counters have not been reported.
+        self.last = Some((observed.interfaces[0].clone(), at.monotonic_ns));
         Ok(Some((at, observed)))
     }
 }
 
 impl Peer for SnmpPeer {
-    fn fetch(&mut self, frame: &Frame) -> Result<Option<Fetched>, Lost> {
+    fn fetch(&mut self, _frame: &Frame) -> Result<Option<Fetched>, Lost> {
         // After an error there is a new one, with a socket that no late answer reaches.
         let mut walker = match self.walker.take() {
             Some(walker) => walker,
@@ -190,19 +164,14 @@ impl Peer for SnmpPeer {
         let observed = self.observe(&mut walker)?;
         self.walker = Some(walker);
         let Some((at, observed)) = observed else { return Ok(None) };
-        let texts = self.accounts.texts(
+        let figures = self.accounts.figures(
             &observed,
             at.monotonic_ns,
             &self.names,
             &self.speeds,
             &self.storage,
         )?;
-        frame.replace(texts);
-        Ok(Some(Fetched { at, servers: Vec::new(), cost_ns: None }))
-    }
-
-    fn untold(&self) -> &'static [(&'static str, &'static str)] {
-        if self.has_ticks { &UNTOLD_WITH_TICKS } else { &UNTOLD }
+        Ok(Some(Fetched { at, figures: Some(figures), ..Fetched::default() }))
     }
 }
 

@@ -1,38 +1,22 @@
-//! What an agent told at one instant, written as the texts of `/proc`; the times of all processors
-//! together as systemStats of UCD-SNMP-MIB tells them. Pure.
+//! An agent's figures at one instant, as the counters of `/proc`; the times of all processors
+//! together come from systemStats of UCD-SNMP-MIB. Pure.
 
 use std::collections::BTreeMap;
 
 use plimsoll_model::units::NANOS_PER_SECOND;
 
 use super::walk::Column;
-use crate::root::Texts;
-use crate::source::Lost;
-use crate::source::proc_texts::{CpuSeconds, NetworkTotals, ProcTexts};
+use crate::parse::{CpuTimes, MeasuredTimes, MemInfo, NetworkCounters, Stat};
+use crate::sampler::{HostCounters, HostFigures};
+use crate::source::{Lost, row_name, ticks, whole_kib};
 
 /// hrStorageRam and hrStorageVirtualMemory (RFC 2790, hrStorageTypes).
 const RAM: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 2];
 const VIRTUAL: &[u64] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 3];
 /// Size of a 32-bit counter.
 const WRAP: u64 = 1 << 32;
-/// Where a counter stands that was not told, and how far it goes back each time: the samplers give
-/// no rate of a counter that goes back, and a missing one is no zero.
-const UNTOLD: f64 = 1.8e19;
-const UNTOLD_STEP: f64 = 1e6;
-const BYTES_PER_MBIT: f64 = 125_000.0;
-
-/// Counters of all interfaces.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Interfaces {
-    pub(super) received: Column<u64>,
-    pub(super) sent: Column<u64>,
-    pub(super) received_packets: Column<u64>,
-    pub(super) sent_packets: Column<u64>,
-    pub(super) receive_errors: Column<u64>,
-    pub(super) receive_drops: Column<u64>,
-    pub(super) send_errors: Column<u64>,
-    pub(super) send_drops: Column<u64>,
-}
+/// Stands for systemStats among the counters of interfaces.
+const STATS: usize = 8;
 
 /// Kinds of storage, which stay as they are.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +31,8 @@ pub(super) struct Storage {
 pub(super) struct Observed {
     /// Hundredths of a second since the agent began.
     pub(super) up_time: Option<u64>,
-    pub(super) interfaces: Interfaces,
+    /// Counters of interfaces, in the order of [`NetworkCounters`].
+    pub(super) interfaces: [Column<u64>; 8],
     /// Percent, a mean over a minute.
     pub(super) loads: Column<u64>,
     /// systemStats of UCD-SNMP-MIB, where the agent has them.
@@ -57,28 +42,26 @@ pub(super) struct Observed {
     pub(super) used: Column<u64>,
 }
 
-/// What must be carried from one instant to the next.
+/// State carried from one instant to the next.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     at_ns: Option<u64>,
     up_time: Option<u64>,
-    /// Seconds of each processor, which the agent gives as a load only.
-    cpus: BTreeMap<u64, CpuSeconds>,
-    /// 32-bit counters, by what they count and row: as told last, and made 64-bit.
-    wide: BTreeMap<(&'static str, u64), (u64, u64)>,
-    /// How often it was asked.
-    turns: u32,
+    /// Seconds that each processor was busy and idle: the agent gives a load only.
+    cpus: Column<[f64; 2]>,
+    /// 32-bit counters, by what they count and row: as reported last, and made 64-bit.
+    wide: BTreeMap<(usize, u64), (u64, u64)>,
 }
 
 impl Accounts {
-    pub(super) fn texts(
+    pub(super) fn figures(
         &mut self,
         observed: &Observed,
         at_ns: u64,
         names: &Column<String>,
         speeds: &Column<u64>,
         storage: &Storage,
-    ) -> Result<Texts, Lost> {
+    ) -> Result<HostFigures, Lost> {
         // An agent that began anew counts from zero: that is no wrap.
         let began_anew =
             matches!((self.up_time, observed.up_time), (Some(was), Some(is)) if is < was);
@@ -86,23 +69,25 @@ impl Accounts {
             self.wide.clear();
         }
         self.up_time = observed.up_time;
-        self.turns = self.turns.saturating_add(1);
-        let mut texts = ProcTexts::default();
+        let memory = memory(observed, storage);
         self.add_loads(&observed.loads, at_ns);
-        let cpus: Vec<(u32, CpuSeconds)> = (0..).zip(self.cpus.values().copied()).collect();
+        let times = |seconds: &[f64; 2]| {
+            let ([user, idle], measured) = (seconds.map(ticks), MeasuredTimes::BusyAndIdle);
+            CpuTimes { user, idle, measured, ..CpuTimes::default() }
+        };
+        let mut stat = Stat::from_cpus((0..).zip(self.cpus.values().map(times)).collect());
         let stats: Column<u64> = observed
             .stats
             .iter()
-            .map(|(number, told)| (*number, self.widened("stats", *number, *told)))
+            .map(|(number, reported)| (*number, self.widened(STATS, *number, *reported)))
             .collect();
-        texts.stat(&cpus, &[("ctxt", context_switches(&stats))]);
-        if Ticks::are_in(&stats) {
-            texts.all_cpus(Ticks::of(&stats).map(|Ticks(all)| all));
+        stat.context_switches = stats.get(&CONTEXTS).copied().filter(|count| *count > 0);
+        if has_ticks(&stats) {
+            stat.all = all_cpus(&stats);
         }
-        texts.memory(memory(observed, storage));
-        let networks = self.networks(&observed.interfaces, names, speeds)?;
-        texts.networks(networks.iter().map(|(name, network)| (name.as_str(), *network)));
-        Ok(texts.into_texts())
+        let host = HostCounters { stat, memory, ..HostCounters::default() };
+        let (networks, speeds_mbit) = self.networks(&observed.interfaces, names, speeds)?;
+        Ok(HostFigures { host, disks: Vec::new(), networks, speeds_mbit })
     }
 
     fn add_loads(&mut self, loads: &Column<u64>, at_ns: u64) {
@@ -110,73 +95,61 @@ impl Accounts {
         let elapsed_s = elapsed_ns as f64 / NANOS_PER_SECOND as f64;
         self.cpus.retain(|row, _| loads.contains_key(row));
         for (row, percent) in loads {
-            let cpu = self.cpus.entry(*row).or_default();
+            let [busy_s, idle_s] = self.cpus.entry(*row).or_default();
             let busy = (*percent).min(100) as f64 / 100.0;
-            cpu.user += elapsed_s * busy;
-            cpu.idle += elapsed_s * (1.0 - busy);
+            *busy_s += elapsed_s * busy;
+            *idle_s += elapsed_s * (1.0 - busy);
         }
     }
 
     fn networks(
         &mut self,
-        interfaces: &Interfaces,
+        interfaces: &[Column<u64>; 8],
         names: &Column<String>,
         speeds: &Column<u64>,
-    ) -> Result<BTreeMap<String, NetworkTotals>, Lost> {
-        let mut networks = BTreeMap::new();
-        let mut has_holes = false;
-        for (row, received) in &interfaces.received {
-            // Counters of 64 bits do not wrap in a century; what goes back there began anew.
-            let untold = UNTOLD - f64::from(self.turns) * UNTOLD_STEP;
-            let mut wide = |what, column: &Column<u64>| match column.get(row) {
-                Some(told) => self.widened(what, *row, *told) as f64,
-                None => {
-                    has_holes |= self.wide.contains_key(&(what, *row));
-                    untold
+    ) -> Result<(Vec<NetworkCounters>, BTreeMap<String, u64>), Lost> {
+        let (mut networks, mut speeds_mbit) = (BTreeMap::new(), BTreeMap::new());
+        for row in interfaces[0].keys() {
+            // Counters of 64 bits do not wrap in a century; one that goes back was reset.
+            // IF-MIB has no overruns.
+            let mut counters = [None; 9];
+            for (index, column) in interfaces.iter().enumerate() {
+                counters[index] =
+                    column.get(row).map(|reported| self.widened(index, *row, *reported));
+                if counters[index].is_none() && self.wide.contains_key(&(index, *row)) {
+                    return Err(Lost("it leaves out counters that it reported before".to_owned()));
                 }
-            };
-            let network = NetworkTotals {
-                received_bytes: wide("received", &[(*row, *received)].into()),
-                sent_bytes: wide("sent", &interfaces.sent),
-                received_packets: wide("received_packets", &interfaces.received_packets),
-                sent_packets: wide("sent_packets", &interfaces.sent_packets),
-                receive_errors: wide("receive_errors", &interfaces.receive_errors),
-                receive_drops: wide("receive_drops", &interfaces.receive_drops),
-                send_errors: wide("send_errors", &interfaces.send_errors),
-                send_drops: wide("send_drops", &interfaces.send_drops),
-                speed: speeds.get(row).map(|mbit| *mbit as f64 * BYTES_PER_MBIT),
-            };
+            }
             let name = names.get(row).cloned().filter(|name| !name.is_empty());
             let mut name = name.unwrap_or_else(|| format!("if{row}"));
             if networks.contains_key(&name) {
                 name = format!("{name}-{row}");
             }
-            networks.insert(name, network);
+            let row_name = row_name(&name);
+            speeds_mbit.extend(speeds.get(row).map(|mbit| (row_name.clone(), *mbit)));
+            networks.insert(name, NetworkCounters { name: row_name, counters });
         }
-        match has_holes {
-            true => Err(Lost("it leaves out counters that it told before".to_owned())),
-            false => Ok(networks),
-        }
+        Ok((networks.into_values().collect(), speeds_mbit))
     }
 
     /// A counter that went back is taken to have wrapped where both readings fit in 32 bits and the
     /// one before lay in the upper half: one that began anew is near zero and was anywhere.
-    fn widened(&mut self, what: &'static str, row: u64, told: u64) -> u64 {
-        let (was, wide) = self.wide.get(&(what, row)).copied().unwrap_or((told, told));
-        let wide = match told.checked_sub(was) {
+    fn widened(&mut self, what: usize, row: u64, reported: u64) -> u64 {
+        let (was, wide) = self.wide.get(&(what, row)).copied().unwrap_or((reported, reported));
+        let wide = match reported.checked_sub(was) {
             Some(grown) => wide.saturating_add(grown),
-            None if (WRAP / 2..WRAP).contains(&was) && told < WRAP / 2 => {
-                wide.saturating_add(WRAP - was + told)
+            None if (WRAP / 2..WRAP).contains(&was) && reported < WRAP / 2 => {
+                wide.saturating_add(WRAP - was + reported)
             }
-            // Back to what is told: the samplers see a counter that went back.
-            None => told,
+            // Back to reported values: the samplers see a counter that went back.
+            None => reported,
         };
-        self.wide.insert((what, row), (told, wide));
+        self.wide.insert((what, row), (reported, wide));
         wide
     }
 }
 
-fn memory(observed: &Observed, storage: &Storage) -> Vec<(&'static str, f64)> {
+fn memory(observed: &Observed, storage: &Storage) -> MemInfo {
     let rows_of = |kind: &[u64]| -> Vec<u64> {
         storage.kinds.iter().filter(|(_, k)| *k == kind).map(|(row, _)| *row).collect()
     };
@@ -186,27 +159,27 @@ fn memory(observed: &Observed, storage: &Storage) -> Vec<(&'static str, f64)> {
     let bytes = |column: &Column<u64>, row: u64| {
         Some(*column.get(&row)? as f64 * *storage.units.get(&row)? as f64)
     };
-    let mut sizes = Vec::new();
+    let mut memory = MemInfo::default();
     let ram = rows_of(RAM);
     let physical = ram.iter().find(|row| is_named(row, "physical")).or(ram.first());
     if let Some(&row) = physical
         && let (Some(size), Some(used)) = (bytes(&observed.sizes, row), bytes(&observed.used, row))
     {
-        // Some agents count the page cache as used, and tell it besides.
+        // Some agents count the page cache as used, and also report it separately.
         let cached = storage.names.keys().find(|row| is_named(row, "cached"));
         let cached = cached.and_then(|&row| bytes(&observed.used, row));
-        sizes.push(("MemTotal", size));
-        sizes.push(("MemAvailable", (size - used + cached.unwrap_or(0.0)).min(size)));
-        sizes.extend(cached.map(|cached| ("Cached", cached)));
+        memory.total = whole_kib(size);
+        memory.available = whole_kib((size - used + cached.unwrap_or(0.0)).min(size));
+        memory.cached = cached.and_then(whole_kib);
     }
     let swap = rows_of(VIRTUAL).into_iter().find(|row| is_named(row, "swap"));
     if let Some(row) = swap
         && let (Some(size), Some(used)) = (bytes(&observed.sizes, row), bytes(&observed.used, row))
     {
-        sizes.push(("SwapTotal", size));
-        sizes.push(("SwapFree", size - used));
+        memory.swap_total = whole_kib(size);
+        memory.swap_free = whole_kib(size - used);
     }
-    sizes
+    memory
 }
 
 /// Objects of systemStats: ssCpuRawUser and its like.
@@ -220,42 +193,21 @@ const INTERRUPT: u64 = 56;
 const CONTEXTS: u64 = 60;
 const SOFT_IRQ: u64 = 61;
 const STEAL: u64 = 64;
-/// "The standard is 100 ticks per second" (UCD-SNMP-MIB); shares do not depend on it.
-const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Seconds of all processors.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks(pub(super) CpuSeconds);
-
-impl Ticks {
-    /// Whether an agent has them, be it with zeros.
-    pub(super) fn are_in(stats: &Column<u64>) -> bool {
-        [USER, SYSTEM, IDLE].iter().all(|object| stats.contains_key(object))
-    }
-
-    /// From the objects of systemStats; `None` where it tells no times. An agent that has only begun
-    /// tells zeros until it has looked.
-    pub(super) fn of(stats: &Column<u64>) -> Option<Self> {
-        let ticks = |object: u64| stats.get(&object).map(|told| *told as f64 / TICKS_PER_SECOND);
-        let or_zero = |object| ticks(object).unwrap_or_default();
-        let (irq, softirq) = (or_zero(INTERRUPT), or_zero(SOFT_IRQ));
-        Some(Self(CpuSeconds {
-            user: ticks(USER)?,
-            nice: or_zero(NICE),
-            // Where the kernel's own time is told apart, ssCpuRawSystem may hold the waits too.
-            system: ticks(KERNEL).filter(|kernel| *kernel > 0.0).or(ticks(SYSTEM))?,
-            idle: ticks(IDLE).filter(|idle| *idle > 0.0)?,
-            iowait: or_zero(WAIT),
-            irq,
-            softirq,
-            steal: or_zero(STEAL),
-        }))
-    }
+/// Whether an agent has the times of all processors, even as zeros.
+pub(super) fn has_ticks(stats: &Column<u64>) -> bool {
+    [USER, SYSTEM, IDLE].iter().all(|object| stats.contains_key(object))
 }
 
-/// Context switches of all processors.
-fn context_switches(stats: &Column<u64>) -> Option<f64> {
-    stats.get(&CONTEXTS).filter(|told| **told > 0).map(|told| *told as f64)
+/// Times of all processors from the objects of systemStats; `None` where it has no times. An agent
+/// that has just started reports zeros until it has looked.
+fn all_cpus(stats: &Column<u64>) -> Option<CpuTimes> {
+    let reported = |object: u64| stats.get(&object).copied().filter(|ticks| *ticks > 0);
+    // If the kernel's own time is reported separately, ssCpuRawSystem may include the waits too.
+    let system = if reported(KERNEL).is_some() { KERNEL } else { SYSTEM };
+    let objects = [USER, NICE, system, IDLE, WAIT, INTERRUPT, SOFT_IRQ, STEAL];
+    let times = objects.map(|object| reported(object).unwrap_or_default());
+    reported(IDLE).is_some().then(|| CpuTimes::from_ticks(times))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Columns of tables, asked of an agent one after the other.
+//! Columns of tables, requested from an agent one after the other.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use snmp2::{Error, Oid, SyncSession, Value};
 use crate::clock;
 use crate::source::{Lost, SAMPLE_WAIT};
 
-/// Longest wait for one answer. UDP loses some; they are asked for again with the next sample.
+/// Longest wait for one answer. UDP loses some; the next sample requests them again.
 const ANSWER_WAIT: Duration = Duration::from_millis(1_500);
-/// Rows that are asked for at once: an answer stays below 1,472 bytes with names of 30.
+/// Rows that are requested at once: an answer stays below 1,472 bytes with names of 30.
 const ROWS_AT_ONCE: u32 = 24;
 /// A switch has some hundred ports.
 const ROWS_MAX: usize = 4_096;
@@ -21,7 +21,7 @@ pub(super) type Column<T> = BTreeMap<u64, T>;
 
 /// A session with an agent.
 pub(super) struct Walker {
-    /// It holds a datagram of the largest size.
+    /// It fits a datagram of the largest size.
     session: Box<SyncSession>,
     until_ns: u64,
 }
@@ -44,7 +44,7 @@ impl Walker {
         Ok(walker)
     }
 
-    /// From now on, all of a sample's questions share its wait.
+    /// From now on, all of a sample's requests share its wait.
     pub(super) fn begin(&mut self) {
         self.until_ns = clock::monotonic_ns().saturating_add(SAMPLE_WAIT.as_nanos() as u64);
     }
@@ -73,7 +73,7 @@ impl Walker {
     fn column<T>(
         &mut self,
         column: &[u64],
-        wanted: impl Fn(Cell) -> Option<T>,
+        convert: impl Fn(Cell) -> Option<T>,
     ) -> Result<Column<T>, Lost> {
         let mut cells = Column::new();
         let mut last = column.to_vec();
@@ -93,11 +93,11 @@ impl Walker {
                     break;
                 }
                 let row = match &id[column.len()..] {
-                    // Of a group of single values, each is known by its own number.
+                    // In a group of single values, each has its own number.
                     [scalar, 0] => *scalar,
                     rest => rest.last().copied().unwrap_or_default(),
                 };
-                if let Some(cell) = cell(value).and_then(&wanted) {
+                if let Some(cell) = cell(value).and_then(&convert) {
                     cells.insert(row, cell);
                 }
                 last = id;

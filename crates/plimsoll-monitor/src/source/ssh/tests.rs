@@ -1,5 +1,6 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
@@ -9,7 +10,7 @@ use crate::root::Root;
 use crate::sampler::Sampler;
 use crate::source::middle;
 
-/// A program in ssh's place that runs `body`, and the source it makes.
+/// A substitute for ssh that runs `body`, and the source it makes.
 struct FakeSsh {
     directory: TempDir,
 }
@@ -29,9 +30,11 @@ impl FakeSsh {
     }
 
     fn open(&self) -> Result<(SshPeer, Vec<Fact>), Lost> {
-        let whom = Whom { user: Some("ann".into()), host: "db".into(), port: Some(2222) };
-        let wish = SourceWish { ssh: self.program(), ..SourceWish::default() };
-        SshPeer::open(whom, &wish)
+        let destination =
+            Destination { user: Some("ann".into()), host: "db".into(), port: Some(2222) };
+        let options = SourceOptions { ssh: self.program(), ..SourceOptions::default() };
+        let (peer, facts, _) = SshPeer::open(destination, &options)?;
+        Ok((peer, facts))
     }
 }
 
@@ -39,40 +42,41 @@ impl FakeSsh {
 const GREETS: &str = "while read -r line && [ \"$line\" != answer ]; do :; done\n\
     printf '=plimsoll hello 1 5 4 Linux\\n'\n\
     while read -r word number; do case $word in\n\
-    ping) printf '=plimsoll pong %s 1700000000\\n' $number ;;\n";
+    ping) printf '=plimsoll pong %s 1700000000\\n' $number ;;\n\
+    addresses) printf '=plimsoll begin %s\\n\\n=plimsoll end %s\\n' $number $number ;;\n";
 
 /// The shells that the loop must run in, as far as they are here.
 fn shells() -> Vec<&'static str> {
-    let known = ["sh", "dash", "bash", "busybox sh"];
+    let candidates = ["sh", "dash", "bash", "busybox sh"];
     let runs = |shell: &&str| {
-        let mut words = shell.split(' ');
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).args(["-c", ":"]).stderr(Stdio::null());
+        let mut tokens = shell.split(' ');
+        let mut command = Command::new(tokens.next().unwrap());
+        command.args(tokens).args(["-c", ":"]).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    known.into_iter().filter(runs).collect()
+    candidates.into_iter().filter(runs).collect()
 }
 
 #[test]
 fn ssh_is_told_never_to_ask_and_where_to_go() {
     let fake = FakeSsh::new("echo \"$*\" >&2; exit 255");
-    let Lost(words) = fake.open().unwrap_err();
+    let Lost(message) = fake.open().unwrap_err();
     for part in ["-T ", "-o BatchMode=yes", "-p 2222 -l ann -- db exec sh"] {
-        assert!(words.contains(part), "{words}");
+        assert!(message.contains(part), "{message}");
     }
 }
 
 #[test]
 fn an_ssh_that_is_refused_is_told_in_its_own_words() {
     let fake = FakeSsh::new("echo 'ann@db: Permission denied (publickey).' >&2; exit 255");
-    let Lost(words) = fake.open().unwrap_err();
-    assert_eq!(words, "ssh: ann@db: Permission denied (publickey).");
-    let Lost(words) = FakeSsh::new("exit 3").open().unwrap_err();
-    assert!(words.contains("without a word") && words.contains('3'), "{words}");
-    let missing = SourceWish { ssh: "/nowhere/ssh".into(), ..SourceWish::default() };
-    let whom = Whom { user: None, host: "db".into(), port: None };
-    let Lost(words) = SshPeer::open(whom, &missing).unwrap_err();
-    assert!(words.contains("cannot run /nowhere/ssh"), "{words}");
+    let Lost(message) = fake.open().unwrap_err();
+    assert_eq!(message, "ssh: ann@db: Permission denied (publickey).");
+    let Lost(message) = FakeSsh::new("exit 3").open().unwrap_err();
+    assert!(message.contains("without a word") && message.contains('3'), "{message}");
+    let missing = SourceOptions { ssh: "/nowhere/ssh".into(), ..SourceOptions::default() };
+    let destination = Destination { user: None, host: "db".into(), port: None };
+    let Lost(message) = SshPeer::open(destination, &missing).unwrap_err();
+    assert!(message.contains("cannot run /nowhere/ssh"), "{message}");
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn the_servers_processes_are_found_by_the_port_they_listen_on() {
     let threads = root.names(format!("{own}/task"));
     assert!(threads.len() > 1, "{threads:?}");
     assert!(root.has(format!("{own}/task/{}/schedstat", threads[0])));
-    let watched = WatchedProcess::of("server", fetched.servers, vec![port]);
+    let watched = WatchedProcess::from_pids("server", fetched.servers, vec![port]);
     let mut sampler = Sampler::new(&root, vec![watched]);
     let sample = sampler.sample(fetched.at);
     assert_eq!(sample.sockets.value("server", "connections"), Some(0.0));
@@ -139,9 +143,9 @@ fn a_host_that_hangs_is_lost_within_the_wait_and_reached_anew() {
     ));
     let (mut peer, _) = fake.open().unwrap();
     let frame = Frame::default();
-    let asked_ns = clock::monotonic_ns();
+    let requested_ns = clock::monotonic_ns();
     let lost = peer.fetch(&frame).unwrap_err();
-    let waited_ns = clock::monotonic_ns() - asked_ns;
+    let waited_ns = clock::monotonic_ns() - requested_ns;
     assert!(waited_ns < 5 * NANOS_PER_SECOND, "{waited_ns}");
     assert_eq!(lost, Lost("no answer within 3 s".to_owned()));
     assert!(peer.fetch(&frame).unwrap().is_some(), "a new child answers");
@@ -151,15 +155,15 @@ fn a_host_that_hangs_is_lost_within_the_wait_and_reached_anew() {
 fn an_answer_that_breaks_off_is_lost_and_leaves_the_frame_before() {
     let fake = FakeSsh::new(&format!(
         "{GREETS}sample) printf '=plimsoll begin %s\\n==> /proc/stat <==\\ncpu 1 2\\n' $number\n\
-         [ $number = 1 ] || exit 9\n\
+         [ $number = 2 ] || exit 9\n\
          printf '=plimsoll end %s\\n' $number ;; esac; done",
     ));
     let (mut peer, facts) = fake.open().unwrap();
     assert!(facts[1].1.contains("give or take 50"), "a clock in whole seconds: {facts:?}");
     let frame = Frame::default();
     assert_eq!(peer.fetch(&frame).unwrap().unwrap().cost_ns, None);
-    let Lost(words) = peer.fetch(&frame).unwrap_err();
-    assert!(words.contains("ssh ended"), "{words}");
+    let Lost(message) = peer.fetch(&frame).unwrap_err();
+    assert!(message.contains("ssh ended"), "{message}");
     assert_eq!(frame.text("proc/stat").as_deref(), Some("cpu 1 2\n"));
 }
 
@@ -171,9 +175,9 @@ fn garbage_for_an_answer_is_no_answer() {
 
 #[test]
 fn the_sample_lies_between_question_and_answer() {
-    let asked = ClockReading { unix_ns: 1_000, monotonic_ns: 100 };
-    assert_eq!(middle(asked, 140), ClockReading { unix_ns: 1_020, monotonic_ns: 120 });
-    assert_eq!(middle(asked, 90), asked);
+    let requested = ClockReading { unix_ns: 1_000, monotonic_ns: 100 };
+    assert_eq!(middle(requested, 140), ClockReading { unix_ns: 1_020, monotonic_ns: 120 });
+    assert_eq!(middle(requested, 90), requested);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Watches another host through a source, in a thread of its own: what it does, and whether it
-//! answers at all, never delays a load point.
+//! Watches another host through a source, in a thread of its own, so that a slow or silent source
+//! never delays a load point.
 
-mod gaps;
+mod outages;
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use plimsoll_model::event::{CoreUserKind, ResourceUse};
 use rustix::process::setpriority_process;
 
 use super::outputs::{CsvWriters, Outputs};
-use super::sums::{OwnCpu, Sums};
+use super::sums::{COVERED_MIN_RATIO, OwnCpu, Sums, WITHIN_ELSEWHERE_MIN_RATIO};
 use super::thread::{NICE, monotonic_at, next_sample_ns};
 use super::{INTERVAL_DEFAULT, MonitorError};
 use crate::census::Census;
@@ -22,18 +22,18 @@ use crate::process::WatchedProcess;
 use crate::root::Root;
 use crate::sampler::{Sample, Sampler};
 use crate::source::{Fetched, Lost, Source};
-use gaps::{ClockSteps, Gaps};
+use outages::{ClockSteps, Outages};
 
-/// After a point, so long is waited for a sample under way: the load has ended by then.
+/// After a point, the longest wait for a sample under way: the load has ended by then.
 const LAST_SAMPLE_WAIT: Duration = Duration::from_millis(500);
-/// At the end, so long is waited for the thread; one that is held up ends with the program.
+/// At the end, the longest wait for the thread; a blocked one ends with the program.
 const END_WAIT: Duration = Duration::from_secs(1);
-/// A source that did not answer is asked again so much later.
+/// Time until a source that did not answer is polled again.
 const RETRY_NS: u64 = 2_000_000_000;
-/// All processes are asked for so long before the window, for the shell there to be done with it
+/// All processes are requested this long before the window, so that the shell there has finished
 /// when the window begins (measured: 0.1 s for 2,000 on a machine with other work).
 const LOOK_AHEAD_NS: u64 = 300_000_000;
-/// A source that had nothing new is asked again so much later.
+/// Time until a source that had nothing new is polled again.
 const ASK_AGAIN_NS: u64 = 200_000_000;
 
 /// Samples another host until stopped or dropped.
@@ -50,7 +50,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What owner and thread share. Held for moments only, never while the source is asked.
+/// State that owner and thread share. Locked for moments only, never while the source is polled.
 #[derive(Debug, Default)]
 struct State {
     stopping: bool,
@@ -61,7 +61,7 @@ struct State {
     /// When the last sample was due, and when it was taken.
     last_due_ns: u64,
     last_taken_ns: u64,
-    gaps: Gaps,
+    outages: Outages,
     clock: ClockSteps,
     failed: Option<MonitorError>,
 }
@@ -81,24 +81,24 @@ struct Point {
 /// All processes of the host, shortly before the window and at its end.
 #[derive(Debug, Default)]
 struct Processes {
-    /// Of both, whether it was asked for.
-    asked: [bool; 2],
+    /// Whether each of the two was requested.
+    requested: [bool; 2],
     before: Option<Census>,
     work: Option<HostWork>,
 }
 
-/// What another host told of a load point.
+/// Figures of another host for a load point.
 #[derive(Debug, Default, PartialEq)]
 pub struct RemotePoint {
-    /// Mean and maximum of everything the source told in the window.
+    /// Mean and maximum of everything the source reported in the window.
     pub resources: Vec<ResourceUse>,
-    /// Where the processor time of the host went, where the source can tell.
+    /// Where the processor time of the host went, where the source reports it.
     pub work: Option<HostWork>,
 }
 
 impl RemoteMonitor {
     /// Samples a source from now on, once a second; rows go to a directory of its own below
-    /// `directory`. Programs that it runs on this host are held to `cores`.
+    /// `directory`. Programs that it runs on this host are pinned to `cores`.
     pub fn start(
         mut source: Source,
         directory: &Path,
@@ -108,12 +108,12 @@ impl RemoteMonitor {
         let name = source.url().name();
         let outputs = Outputs::in_directory(&directory.join(source.url().directory()))?;
         let shared = Arc::new(Shared::default());
-        let seen = Arc::clone(&shared);
+        let thread_shared = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("plimsoll-source".into())
             .spawn(move || {
                 let _ = setpriority_process(None, NICE);
-                Watch::new(source, outputs, seen).run();
+                Watch::new(source, outputs, thread_shared).run();
             })
             .map_err(MonitorError::Start)?;
         Ok(Self { name, shared, thread: Some(thread) })
@@ -124,8 +124,8 @@ impl RemoteMonitor {
         &self.name
     }
 
-    /// From now on, whoever listens on these ports is watched with all descendants, where the
-    /// source can tell; on none, nobody.
+    /// From now on, processes that listen on these ports are watched with all descendants, where
+    /// the source reports them; without ports, none is.
     pub fn watch_ports(&self, ports: &[u16]) {
         self.shared.state().ports = Some(ports.to_vec());
     }
@@ -147,7 +147,7 @@ impl RemoteMonitor {
         self.shared.changed.notify_all();
     }
 
-    /// The point ended: mean and maximum of everything the source told in its window, with the part
+    /// The point ended: mean and maximum of everything the source reported in its window, the part
     /// of the window that its samples cover (`monitor.covered`) and what it cost its host
     /// (`monitor.cpu`). Waits half a second at most for the last sample.
     pub fn point_finished(&self) -> RemotePoint {
@@ -155,7 +155,7 @@ impl RemoteMonitor {
         let is_missing = |state: &mut State| {
             let window = state.point.as_ref().and_then(|point| point.window);
             let last_ns = state.last_taken_ns;
-            !state.gaps.is_away() && window.is_some_and(|(_, end)| last_ns < end)
+            !state.outages.is_away() && window.is_some_and(|(_, end)| last_ns < end)
         };
         let end = state.point.as_ref().and_then(|point| point.window).map(|(_, end)| end);
         if end.is_some_and(|end| end <= clock::monotonic_ns()) {
@@ -166,7 +166,10 @@ impl RemoteMonitor {
         let point = state.point.take();
         drop(state);
         let mut point = point.unwrap_or_default();
-        let work = point.processes.work.take();
+        let window_ns = point.window_ns();
+        let looked_long =
+            |it: &HostWork| it.elapsed_ns as f64 >= COVERED_MIN_RATIO * window_ns as f64;
+        let work = point.processes.work.take().filter(looked_long);
         let mut resources = point.resources();
         for resource in &mut resources {
             resource.source = Some(self.name.clone());
@@ -177,8 +180,8 @@ impl RemoteMonitor {
         }
     }
 
-    /// Stops. The error tells that the source was away for a time, that its clock was set, or what
-    /// else came up.
+    /// Stops. The error reports that the source was away for a time, that its clock was set, or
+    /// another problem.
     pub fn stop(mut self) -> Result<(), MonitorError> {
         self.end();
         let mut state = self.shared.state();
@@ -186,7 +189,7 @@ impl RemoteMonitor {
             return Err(failed);
         }
         let (name, set) = (self.name.clone(), state.clock.text());
-        match (state.gaps.text(), set) {
+        match (state.outages.text(), set) {
             (None, None) => Ok(()),
             (None, Some(how)) => Err(MonitorError::ClockSet { name, how }),
             (Some(what), None) => Err(MonitorError::Away { name, what }),
@@ -220,7 +223,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a sample is due; when that was. `None`: the owner wants the end.
+    /// Waits until a sample is due; returns its time. `None`: the owner stops the thread.
     fn wait_until_due(&self) -> Option<u64> {
         let mut state = self.state();
         loop {
@@ -285,7 +288,7 @@ impl Watch {
             match self.source.peer.fetch(&self.source.frame) {
                 Ok(Some(fetched)) => self.sample(&fetched, due_ns),
                 Ok(None) => self.ask_again_in(ASK_AGAIN_NS),
-                Err(lost) => self.note_gap(lost),
+                Err(lost) => self.note_outage(lost),
             }
             self.shared.changed.notify_all();
         }
@@ -319,14 +322,7 @@ impl Watch {
         let sampler = self.sampler.get_or_insert_with(|| {
             Sampler::new(&root, server(servers, ports).into_iter().collect())
         });
-        let mut sample = sampler.sample(fetched.at).clone();
-        for (table, column) in self.source.peer.untold() {
-            for rows in [&mut sample.host, &mut sample.cpus] {
-                if rows.table.name == *table {
-                    rows.forget(column);
-                }
-            }
-        }
+        let sample = sampler.sample_reported(fetched.at, fetched.figures.as_ref()).clone();
         let cost_ns = match (self.cost_ns, fetched.cost_ns) {
             (Some(before), Some(now)) if sample.elapsed_ns > 0 => now.checked_sub(before),
             _ => None,
@@ -334,27 +330,26 @@ impl Watch {
         self.cost_ns = fetched.cost_ns;
         let census = Census::of_frame(&root, fetched.at.monotonic_ns);
         let is_of_server = |pid| sampler.is_of_server(pid).then_some(CoreUserKind::Server);
-        let stat = self.source.frame.text("proc/stat").unwrap_or_default();
         let mut state = self.shared.state();
         let stem = state.point.as_ref().map(|point| point.stem.clone()).unwrap_or_default();
         let now_ns = clock::monotonic_ns();
         let late = now_ns.saturating_sub(due_ns) > INTERVAL_DEFAULT.0 / 2;
         state.last_due_ns = if late { now_ns } else { due_ns };
         state.last_taken_ns = fetched.at.monotonic_ns;
-        state.gaps.end(fetched.at.monotonic_ns);
-        state.clock.see(&stat);
+        state.outages.end(fetched.at.monotonic_ns);
+        state.clock.update(sampler.boot_unix_s());
         if let Some(point) = &mut state.point {
             point.add(&sample, cost_ns);
             if let Some(census) = census {
-                point.see(census, is_of_server);
+                point.add_census(census, is_of_server);
             }
         }
         drop(state);
         self.writers.write(&sample, &stem);
     }
 
-    /// Servers that are found at last are watched besides; with others than before, everything
-    /// begins anew.
+    /// Servers that are found late are watched too; if they differ from the earlier ones,
+    /// everything starts afresh.
     fn follow(&mut self, servers: &[u32]) {
         match &mut self.sampler {
             Some(sampler) if self.servers.is_empty() => {
@@ -372,18 +367,18 @@ impl Watch {
         state.last_due_ns = (clock::monotonic_ns() + ns).saturating_sub(INTERVAL_DEFAULT.0);
     }
 
-    fn note_gap(&mut self, Lost(words): Lost) {
+    fn note_outage(&mut self, Lost(reason): Lost) {
         self.sampler = None;
         self.ask_again_in(RETRY_NS);
         let mut state = self.shared.state();
-        state.gaps.begin(clock::monotonic_ns(), words);
+        state.outages.begin(clock::monotonic_ns(), reason);
         state.clock.forget();
     }
 }
 
 /// The processes that were found on the ports, as one server.
 fn server(pids: &[u32], ports: &[u16]) -> Option<WatchedProcess> {
-    let server = || WatchedProcess::of("server", pids.to_vec(), ports.to_vec());
+    let server = || WatchedProcess::from_pids("server", pids.to_vec(), ports.to_vec());
     (!pids.is_empty()).then(server)
 }
 
@@ -391,7 +386,7 @@ impl Point {
     /// When to look at all processes first, until that is done.
     fn look_ns(&self) -> Option<u64> {
         let (begin, _) = self.window?;
-        (!self.processes.asked[0]).then(|| begin.saturating_sub(LOOK_AHEAD_NS))
+        (!self.processes.requested[0]).then(|| begin.saturating_sub(LOOK_AHEAD_NS))
     }
 
     /// Whether the sample that is due is to have all processes.
@@ -399,15 +394,15 @@ impl Point {
         let Some((begin, end)) = self.window else { return false };
         let due = [begin.saturating_sub(LOOK_AHEAD_NS), end];
         let mut wants = false;
-        for (asked, due_ns) in self.processes.asked.iter_mut().zip(due) {
-            wants |= !*asked && now_ns >= due_ns;
-            *asked |= now_ns >= due_ns;
+        for (requested, due_ns) in self.processes.requested.iter_mut().zip(due) {
+            wants |= !*requested && now_ns >= due_ns;
+            *requested |= now_ns >= due_ns;
         }
         wants
     }
 
-    fn see(&mut self, now: Census, kind: impl Fn(u32) -> Option<CoreUserKind>) {
-        match (&self.processes.before, self.processes.asked) {
+    fn add_census(&mut self, now: Census, kind: impl Fn(u32) -> Option<CoreUserKind>) {
+        match (&self.processes.before, self.processes.requested) {
             (Some(before), [_, true]) => self.processes.work = now.since(before, kind),
             (Some(_), _) => {}
             (None, _) => self.processes.before = Some(now),
@@ -426,11 +421,19 @@ impl Point {
         }
     }
 
+    /// Up to now; one that was cut short has ended.
+    fn window_ns(&self) -> u64 {
+        let now_ns = clock::monotonic_ns();
+        self.window.map_or(0, |(start, end)| end.min(now_ns).saturating_sub(start))
+    }
+
     fn resources(self) -> Vec<ResourceUse> {
-        let Some((start, end)) = self.window else { return Vec::new() };
+        if self.window.is_none() {
+            return Vec::new();
+        }
+        let window_ns = self.window_ns();
         let covered = self.sums.covered_ns() as f64;
-        let window = end.saturating_sub(start).max(1) as f64;
-        let share = covered / window;
+        let share = covered / window_ns.max(1) as f64;
         let mut resources = vec![ResourceUse::of_window("monitor.covered", "ratio", share, share)];
         if let Some(max) = self.cost_max {
             resources.push(ResourceUse::of_window(
@@ -440,7 +443,7 @@ impl Point {
                 max,
             ));
         }
-        resources.extend(self.sums.resources());
+        resources.extend(self.sums.resources(window_ns, WITHIN_ELSEWHERE_MIN_RATIO));
         resources
     }
 }

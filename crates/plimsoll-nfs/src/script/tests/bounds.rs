@@ -95,9 +95,9 @@ fn end_one(
     round: u64,
 ) {
     let key = rng::key(&[99, round]);
-    let under_way: Vec<usize> =
+    let in_flight: Vec<usize> =
         (0..line.flights.len()).filter(|i| line.flights[*i].is_some()).collect();
-    let at = under_way[rng::below(key, under_way.len() as u64) as usize];
+    let at = in_flight[rng::below(key, in_flight.len() as u64) as usize];
     let (op, blocks_left) = line.flights[at].take().unwrap();
     let failed = rng::below(rng::key(&[key]), 50) == 0;
     // A failed op may have worked nevertheless.

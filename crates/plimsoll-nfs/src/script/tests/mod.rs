@@ -1,7 +1,7 @@
-//! The script without a network: what many clients ask for together must not depend on how many
-//! they are.
+//! The script without a network: what the clients request together must not depend on their number.
 
 mod bounds;
+mod cache;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,9 +14,9 @@ use crate::op::Presence;
 use crate::parameters::{self, NfsWorkload, op_shares};
 use plimsoll_engine::rng;
 
-/// What clients asked for.
+/// What clients requested.
 #[derive(Default)]
-struct Asked {
+struct RequestTally {
     rpcs: u64,
     by_kind: Vec<u64>,
     /// Draws by access group.
@@ -24,7 +24,7 @@ struct Asked {
     /// The initial content touched, one bit per KiB, in the order of the files.
     touched: Vec<u8>,
     /// Where in `touched` each file begins.
-    places: Vec<usize>,
+    starts: Vec<usize>,
     /// Draws by blocks (0: a part of one).
     reads: BTreeMap<u32, u64>,
     writes: BTreeMap<u32, u64>,
@@ -33,18 +33,18 @@ struct Asked {
     verified: u64,
 }
 
-impl Asked {
+impl RequestTally {
     fn new(plan: &ScriptPlan) -> Self {
-        let mut places = vec![0];
+        let mut starts = vec![0];
         for file in (0..plan.files.accessed()).map(Accessed) {
-            let last = places[file.0 as usize];
-            places.push(last + (file.bytes() as usize).div_ceil(8 * 1_024));
+            let last = starts[file.0 as usize];
+            starts.push(last + (file.bytes() as usize).div_ceil(8 * 1_024));
         }
         Self {
             by_kind: vec![0; plan.ops.len()],
             groups: vec![0; 10],
-            touched: vec![0; places[places.len() - 1]],
-            places,
+            touched: vec![0; starts[starts.len() - 1]],
+            starts,
             ..Self::default()
         }
     }
@@ -95,8 +95,8 @@ impl Asked {
         let end = span.offset + u64::from(span.bytes + span.blocks_left * BLOCK_BYTES);
         assert!(end <= span.file.bytes(), "{span:?} of {} bytes", span.file.bytes());
         for kib in span.offset / 1_024..end / 1_024 {
-            let place = self.places[span.file.0 as usize] + kib as usize / 8;
-            self.touched[place] |= 1 << (kib % 8);
+            let index = self.starts[span.file.0 as usize] + kib as usize / 8;
+            self.touched[index] |= 1 << (kib % 8);
         }
     }
 }
@@ -108,14 +108,14 @@ fn workload(name: &str) -> NfsWorkload {
         _ => include_str!("../../../suites/nfs-v3-2008.toml"),
     };
     let suite = Suite::parse(name, text, &[], &|_, table| parameters::read(table)).unwrap();
-    suite.workload.of::<NfsWorkload>().clone()
+    suite.workload.parameters::<NfsWorkload>().clone()
 }
 
 fn plan(name: &str, files: FileSet, clients: u32) -> Arc<ScriptPlan> {
     Arc::new(ScriptPlan::new(&workload(name), files, 5, clients).unwrap())
 }
 
-const NOW: Turn = Turn { index: 0, now: Nanos::ZERO };
+const NOW: ScriptContext = ScriptContext { index: 0, now: Nanos::ZERO };
 
 fn outcome(op: NfsOp, status: OpStatus) -> Outcome {
     Outcome { kind: op.kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false }
@@ -151,9 +151,9 @@ fn uneven(rpcs: u64, clients: u32, key: u64) -> Vec<u64> {
     rpcs.map(|n| n.max(0.0).round() as u64).collect()
 }
 
-/// What all clients ask for in `rpcs` RPCs, after a warm-up.
-fn simulate(plan: &Arc<ScriptPlan>, rpcs: u64, warm_up: u64) -> Asked {
-    let mut asked = Asked::new(plan);
+/// What all clients request in `rpcs` RPCs, after a warm-up.
+fn simulate(plan: &Arc<ScriptPlan>, rpcs: u64, warm_up: u64) -> RequestTally {
+    let mut tally = RequestTally::new(plan);
     let shares = uneven(warm_up, plan.clients, 1).into_iter().zip(uneven(rpcs, plan.clients, 2));
     for (client, (warm_up, rpcs)) in (0..).zip(shares) {
         let mut script = NfsScript::new(plan.clone(), client);
@@ -165,12 +165,12 @@ fn simulate(plan: &Arc<ScriptPlan>, rpcs: u64, warm_up: u64) -> Asked {
         while done < rpcs {
             let (op, count) = one(&mut script);
             done += count;
-            asked.rpcs += count;
-            asked.by_kind[usize::from(op.kind.0)] += count;
-            asked.note(client, op);
+            tally.rpcs += count;
+            tally.by_kind[usize::from(op.kind.0)] += count;
+            tally.note(client, op);
         }
     }
-    asked
+    tally
 }
 
 fn furthest(a: &[f64], b: &[f64]) -> f64 {
@@ -194,13 +194,13 @@ fn every_mix_holds_its_shares_whatever_the_number_of_processes() {
     check_process_numbers("nfs-v3-2008", 250.0, 75_000);
 }
 
-/// What 1, 4 and 16 processes ask for in `rpcs` RPCs on the file set of a load.
+/// What 1, 4 and 16 processes request in `rpcs` RPCs on the file set of a load.
 fn check_process_numbers(name: &str, ops_per_s: f64, rpcs: u64) {
     let files = FileSet::for_load(ops_per_s, 10.0, 1.0);
-    let wanted = op_shares(&workload(name));
+    let expected = op_shares(&workload(name));
     let runs = [1, 4, 16].map(|clients| simulate(&plan(name, files, clients), rpcs, 10_000));
     for run in &runs {
-        let mix = furthest(&run.shares(), &wanted);
+        let mix = furthest(&run.shares(), &expected);
         let popularity = furthest(&run.popularity(), &runs[0].popularity());
         let bytes = f64::from(run.unique_kib()) / f64::from(runs[0].unique_kib()) - 1.0;
         let reads = furthest(&shares_of(&run.reads), &[0.85, 0.08, 0.04, 0.02, 0.01]);
@@ -225,11 +225,11 @@ fn check_process_numbers(name: &str, ops_per_s: f64, rpcs: u64) {
 fn a_short_point_holds_the_mix() {
     let files = FileSet::for_load(1_000.0, 10.0, 0.001);
     for name in ["nfs-v2", "nfs-v3", "nfs-v3-2008"] {
-        let wanted = op_shares(&workload(name));
+        let expected = op_shares(&workload(name));
         for clients in [1, 4, 16] {
             let plan = plan(name, files, clients);
             let off = |rpcs: u64, begin: u64| {
-                furthest(&simulate(&plan, rpcs, begin * 97).shares(), &wanted)
+                furthest(&simulate(&plan, rpcs, begin * 97).shares(), &expected)
             };
             let within = (0..40).filter(|begin| off(3_000, *begin) < 1.0).count();
             let worst = (0..10).map(|begin| off(10_000, begin)).fold(0.0, f64::max);
@@ -247,21 +247,21 @@ fn popularity_is_that_of_the_poisson_weights() {
     let files = FileSet::for_load(100.0, 10.0, 1.0);
     let mut weights = [0.0; 10];
     plimsoll_protocol::draw::poisson(5.0, &mut weights);
-    let asked = simulate(&plan("nfs-v3", files, 4), 30_000, 0);
-    let off = furthest(&asked.popularity(), &weights);
+    let tally = simulate(&plan("nfs-v3", files, 4), 30_000, 0);
+    let off = furthest(&tally.popularity(), &weights);
     println!("popularity off the weights by {off:.2} points");
-    assert!(off < 0.5, "{:?}", asked.popularity());
+    assert!(off < 0.5, "{:?}", tally.popularity());
 }
 
 #[test]
 fn appends_go_to_owned_files_and_never_overlap() {
-    let asked = simulate(&plan("nfs-v3", FileSet::for_load(100.0, 10.0, 1.0), 16), 60_000, 0);
+    let tally = simulate(&plan("nfs-v3", FileSet::for_load(100.0, 10.0, 1.0), 16), 60_000, 0);
     let mut ends: HashMap<u32, u64> = HashMap::new();
-    for (client, file, offset, end) in asked.appended {
+    for (client, file, offset, end) in tally.appended {
         assert_eq!(file % 16, client);
-        let known = ends.entry(file).or_insert(Accessed(file).bytes());
-        assert_eq!(*known, offset, "appends begin where the file ends");
-        *known = end;
+        let file_end = ends.entry(file).or_insert(Accessed(file).bytes());
+        assert_eq!(*file_end, offset, "appends begin where the file ends");
+        *file_end = end;
     }
     assert!(ends.len() > 500, "{}", ends.len());
 }

@@ -28,10 +28,10 @@ const NFS: u32 = 100_003;
 
 /// Versions of NFS here.
 const NFS_VERSIONS: [u32; 2] = [2, 3];
-/// Versions of MOUNT here; 2 is 1 with PATHCONF, which nobody asks for.
+/// Versions of MOUNT here; 2 is 1 with PATHCONF, which nobody requests.
 const MOUNT_VERSIONS: [u32; 2] = [1, 3];
 
-/// User and group of callers who do not say.
+/// User and group of callers without credentials.
 const NOBODY: u32 = 65_534;
 
 /// Most data bytes of a READ or WRITE on a stream.
@@ -43,13 +43,13 @@ pub(super) const DATAGRAM_DATA_BYTES_MAX: u32 = 32 << 10;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// Address of the client. Its port does not count: a client that reconnects has another one,
-    /// and its repeated calls must still be known as such.
+    /// and its repeated calls must still be recognised.
     pub address: IpAddr,
     /// How it came.
     pub link: Link,
 }
 
-/// How a request came, which says how long a reply may be.
+/// How a request came; this limits the length of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// TCP.
@@ -72,7 +72,7 @@ impl Link {
 pub enum Answered {
     /// The reply has been appended.
     Replied,
-    /// It is no RPC call, so there is nobody to answer to.
+    /// It is no RPC call, so there is no caller to answer.
     NoCall,
 }
 
@@ -85,15 +85,15 @@ pub struct NfsCore {
     work: Work,
 }
 
-/// A call whose program and caller are known.
-struct Turn<'a> {
+/// A call with its program and its caller.
+struct CallContext<'a> {
     peer: &'a Peer,
     caller: Caller,
     procedure: u32,
     arguments: XdrIn<'a>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> CallContext<'a> {
     /// The whole of the arguments, or GARBAGE_ARGS.
     fn arguments<T: Decode<'a>>(&self) -> Result<T, ReplyOutcome> {
         let mut input = self.arguments;
@@ -116,7 +116,7 @@ impl NfsCore {
         self
     }
 
-    /// Does so much work besides for each call.
+    /// Does additional work for each call.
     pub fn with_work(self, work: Work) -> Self {
         Self { work, ..self }
     }
@@ -138,7 +138,7 @@ impl NfsCore {
         }
         let key = Key::new(peer.address, &call, input.rest());
         match self.replays.begin(key) {
-            Begun::Known(known) => reply.extend_from_slice(&known),
+            Begun::Cached(cached) => reply.extend_from_slice(&cached),
             Begun::First(execution) => {
                 let start = reply.len();
                 self.execute(peer, &call, input, reply);
@@ -153,8 +153,8 @@ impl NfsCore {
         let start = reply.len();
         encode_reply_success(reply, call.xid);
         let dispatched = caller_of(call).and_then(|caller| {
-            let turn = Turn { peer, caller, procedure: call.procedure, arguments };
-            self.dispatch(call, &turn, reply)
+            let context = CallContext { peer, caller, procedure: call.procedure, arguments };
+            self.dispatch(call, &context, reply)
         });
         if let Err(outcome) = dispatched {
             reply.truncate(start);
@@ -165,20 +165,20 @@ impl NfsCore {
     fn dispatch(
         &self,
         call: &Call<'_>,
-        turn: &Turn<'_>,
+        context: &CallContext<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), ReplyOutcome> {
         match (call.program, call.version) {
-            (NFS, 3) => v3::answer(self, turn, out),
-            (NFS, 2) => v2::answer(self, turn, out),
+            (NFS, 3) => v3::answer(self, context, out),
+            (NFS, 2) => v2::answer(self, context, out),
             (NFS, _) => Err(mismatch(NFS_VERSIONS)),
             (mount_wire::PROGRAM, version) if MOUNT_VERSIONS.contains(&version) => {
-                mount::answer(self, version, turn, out)
+                mount::answer(self, version, context, out)
             }
             (mount_wire::PROGRAM, _) => Err(mismatch(MOUNT_VERSIONS)),
             (portmap_wire::PROGRAM, version) => match &self.registered {
                 Some(registered) if version == portmap_wire::VERSION => {
-                    portmap::answer(registered, turn, out)
+                    portmap::answer(registered, context, out)
                 }
                 Some(_) => Err(mismatch([portmap_wire::VERSION; 2])),
                 None => Err(ReplyOutcome::ProgramUnavailable),
@@ -206,7 +206,7 @@ fn mismatch([low, high]: [u32; 2]) -> ReplyOutcome {
     ReplyOutcome::ProgramMismatch { low, high }
 }
 
-/// Who calls. NULL asks nobody who he is.
+/// Who calls. NULL needs no credentials.
 fn caller_of(call: &Call<'_>) -> Result<Caller, ReplyOutcome> {
     let nobody = Caller { uid: NOBODY, gid: NOBODY };
     match call.credential.flavor {
@@ -220,7 +220,7 @@ fn caller_of(call: &Call<'_>) -> Result<Caller, ReplyOutcome> {
     }
 }
 
-/// Whether a second execution of a call would do something else than the first.
+/// Whether a second execution of a call would have another effect than the first.
 fn is_remembered(call: &Call<'_>) -> bool {
     match (call.program, call.version) {
         (NFS, 3) => v3::is_remembered(call.procedure),
@@ -232,14 +232,14 @@ fn is_remembered(call: &Call<'_>) -> bool {
 /// Bytes of a handle in both versions, which is all that NFSv2 has room for.
 ///
 /// instance (8) · id (8) · generation (8) · nothing (8). The instance tells starts of the server
-/// apart, the generation tells objects that had the same id apart. Nothing in a handle is secret:
-/// whoever invents one reaches only what the store would find for him anyway.
+/// apart, the generation tells objects that had the same id apart. Nothing in a handle is secret: a
+/// forged one reaches only what any client can reach.
 const HANDLE_BYTES: usize = 32;
 
 fn write_handle(instance: u64, object: Object) -> [u8; HANDLE_BYTES] {
     let mut bytes = [0; HANDLE_BYTES];
-    let words = [instance, object.id, object.generation];
-    for (part, word) in bytes.chunks_exact_mut(8).zip(words) {
+    let fields = [instance, object.id, object.generation];
+    for (part, word) in bytes.chunks_exact_mut(8).zip(fields) {
         part.copy_from_slice(&word.to_be_bytes());
     }
     bytes
@@ -247,12 +247,9 @@ fn write_handle(instance: u64, object: Object) -> [u8; HANDLE_BYTES] {
 
 fn read_handle(instance: u64, handle: &[u8]) -> Result<Object, Status3> {
     let handle: &[u8; HANDLE_BYTES] = handle.try_into().map_err(|_| Status3::BADHANDLE)?;
-    let (words, _) = handle.as_chunks::<8>();
-    let [found, id, generation] = [0, 1, 2].map(|at| u64::from_be_bytes(words[at]));
-    if found != instance {
-        return Err(Status3::STALE);
-    }
-    Ok(Object { id, generation })
+    let (fields, _) = handle.as_chunks::<8>();
+    let [handle_instance, id, generation] = [0, 1, 2].map(|at| u64::from_be_bytes(fields[at]));
+    if handle_instance != instance { Err(Status3::STALE) } else { Ok(Object { id, generation }) }
 }
 
 #[cfg(test)]

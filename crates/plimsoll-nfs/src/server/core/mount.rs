@@ -5,24 +5,24 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::wire::mount::{
-    ExportEntry, ExportRes, Flavors, Mount1Ok, Mount1Res, Mount3Ok, Mount3Res, MountArgs,
-    MountEntry, MountReply, MountStatus, Procedure, UnmountArgs, VERSION_1,
+    ExportEntry, ExportRes, Flavors, Mount1Res, Mount3Ok, Mount3Res, MountEntry, MountStatus,
+    Procedure, VERSION_1,
 };
 use crate::wire::rpc::{AUTH_NONE, AUTH_SYS, ReplyOutcome};
-use crate::wire::xdr::Words;
+use crate::wire::v2::Handle2;
+use crate::wire::xdr::U32List;
 use crate::wire::{Encode as _, List, Name, Path};
 
-use super::v2::handle2;
 use super::v3::handle3;
-use super::{EXPORT, NfsCore, Turn};
-use crate::server::store::{FileAttributes, FileKind, Object, Place, Status3};
+use super::{CallContext, EXPORT, NfsCore};
+use crate::server::store::{FileAttributes, FileKind, NodePath, Object, Status3};
 
 /// Mounts remembered for DUMP; later ones are served and not listed.
 const MOUNTS_MAX: usize = 1024;
 /// Deepest path below the export that can be mounted.
 const DEPTH_MAX: usize = 128;
 
-/// Who mounted what, as far as they said so.
+/// Which client mounted which path, as far as reported.
 #[derive(Debug, Default)]
 pub(super) struct Mounts(Mutex<BTreeSet<(IpAddr, Vec<u8>)>>);
 
@@ -42,37 +42,30 @@ impl Mounts {
 pub(super) fn answer(
     core: &NfsCore,
     version: u32,
-    turn: &Turn<'_>,
+    context: &CallContext<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ReplyOutcome> {
-    let client = turn.peer.address;
-    let procedure = Procedure::from_number(turn.procedure);
+    let client = context.peer.address;
+    let procedure = Procedure::from_number(context.procedure);
     match procedure.ok_or(ReplyOutcome::ProcedureUnavailable)? {
-        Procedure::Null => turn.arguments::<()>()?,
+        Procedure::Null => context.arguments::<()>()?,
         Procedure::Mount => {
-            let path = turn.arguments::<MountArgs<'_>>()?.path.0;
-            let found = walk(core, path);
-            if found.is_ok() {
+            let path = context.arguments::<Path<'_>>()?.0;
+            let result = walk(core, path);
+            if result.is_ok() {
                 core.mounts.add(client, path);
             }
-            let bytes = found.map(|root| core.handle_of(root));
-            if version == VERSION_1 {
-                let reply = match &bytes {
-                    Ok(bytes) => Mount1Res::Ok(Mount1Ok { handle: handle2(*bytes) }),
-                    Err(status) => MountReply::Err(*status),
-                };
-                reply.encode(out);
-            } else {
-                let flavors = Flavors(Words::new(&[AUTH_SYS, AUTH_NONE]));
-                let reply = match &bytes {
-                    Ok(bytes) => Mount3Res::Ok(Mount3Ok { handle: handle3(bytes), flavors }),
-                    Err(status) => MountReply::Err(*status),
-                };
-                reply.encode(out);
+            match result.map(|root| core.handle_of(root)) {
+                Err(status) => Mount1Res::Err(status, ()).encode(out),
+                Ok(bytes) if version == VERSION_1 => Mount1Res::Ok(Handle2(bytes)).encode(out),
+                Ok(bytes) => {
+                    let flavors = Flavors(U32List::Values(&[AUTH_SYS, AUTH_NONE]));
+                    Mount3Res::Ok(Mount3Ok { handle: handle3(&bytes), flavors }).encode(out);
+                }
             }
         }
         Procedure::Dump => {
-            turn.arguments::<()>()?;
+            context.arguments::<()>()?;
             let mounts = core.mounts.lock();
             for (host, path) in mounts.iter() {
                 let host = host.to_string();
@@ -83,15 +76,15 @@ pub(super) fn answer(
             false.encode(out);
         }
         Procedure::Unmount => {
-            let path = turn.arguments::<UnmountArgs<'_>>()?.path.0;
+            let path = context.arguments::<Path<'_>>()?.0;
             core.mounts.lock().remove(&(client, path.to_vec()));
         }
         Procedure::UnmountAll => {
-            turn.arguments::<()>()?;
+            context.arguments::<()>()?;
             core.mounts.lock().retain(|(host, _)| *host != client);
         }
         Procedure::Export => {
-            turn.arguments::<()>()?;
+            context.arguments::<()>()?;
             let directory = Path(EXPORT.as_bytes());
             let export = ExportEntry { directory, groups: List::new(&[]) };
             ExportRes::new(&[export]).encode(out);
@@ -112,12 +105,12 @@ fn walk(core: &NfsCore, path: &[u8]) -> Result<Object, MountStatus> {
         if matches!(name, b"." | b"..") || depth >= DEPTH_MAX {
             return Err(MountStatus::ACCES);
         }
-        let (found, attributes): (Object, FileAttributes) =
-            core.store.lookup(Place { directory: at, name }).map_err(status)?;
+        let (child, attributes): (Object, FileAttributes) =
+            core.store.lookup(NodePath { directory: at, name }).map_err(status)?;
         if attributes.kind != FileKind::Directory {
             return Err(MountStatus::NOTDIR);
         }
-        at = found;
+        at = child;
     }
     Ok(at)
 }

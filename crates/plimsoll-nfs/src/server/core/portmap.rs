@@ -1,10 +1,10 @@
-//! The portmapper: says where MOUNT and NFS listen. Nothing can be registered from outside.
+//! The portmapper: reports where MOUNT and NFS listen. Nothing can be registered from outside.
 
 use crate::wire::portmap::{DumpRes, Mapping, PORT, PROGRAM, Procedure, TCP, UDP, VERSION};
 use crate::wire::rpc::ReplyOutcome;
 use crate::wire::{Encode as _, mount};
 
-use super::{MOUNT_VERSIONS, NFS, NFS_VERSIONS, Turn};
+use super::{CallContext, MOUNT_VERSIONS, NFS, NFS_VERSIONS};
 
 /// What the portmapper tells.
 #[derive(Clone, Copy, Debug)]
@@ -35,27 +35,28 @@ impl Registered {
 
 pub(super) fn answer(
     registered: &Registered,
-    turn: &Turn<'_>,
+    context: &CallContext<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ReplyOutcome> {
-    let procedure = Procedure::from_number(turn.procedure);
+    let procedure = Procedure::from_number(context.procedure);
     match procedure.ok_or(ReplyOutcome::ProcedureUnavailable)? {
-        Procedure::Null => turn.arguments::<()>()?,
+        Procedure::Null => context.arguments::<()>()?,
         Procedure::GetPort => {
-            let wanted: Mapping = turn.arguments()?;
-            let same = |m: &Mapping| (m.program, m.protocol) == (wanted.program, wanted.protocol);
-            let found: Vec<Mapping> = registered.mappings().into_iter().filter(same).collect();
+            let requested: Mapping = context.arguments()?;
+            let same =
+                |m: &Mapping| (m.program, m.protocol) == (requested.program, requested.protocol);
+            let matching: Vec<Mapping> = registered.mappings().into_iter().filter(same).collect();
             // RFC 1833 §3: a port of another version is better than none.
-            let exact = found.iter().find(|mapping| mapping.version == wanted.version);
-            exact.or(found.first()).map_or(0, |mapping| mapping.port).encode(out);
+            let exact = matching.iter().find(|mapping| mapping.version == requested.version);
+            exact.or(matching.first()).map_or(0, |mapping| mapping.port).encode(out);
         }
         Procedure::Dump => {
-            turn.arguments::<()>()?;
+            context.arguments::<()>()?;
             DumpRes::new(&registered.mappings()).encode(out);
         }
         // Refused, as RFC 1833 §3 allows: false.
         Procedure::Set | Procedure::Unset => {
-            turn.arguments::<Mapping>()?;
+            context.arguments::<Mapping>()?;
             false.encode(out);
         }
         Procedure::CallIt => return Err(ReplyOutcome::ProcedureUnavailable),

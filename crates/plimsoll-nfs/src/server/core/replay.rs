@@ -84,7 +84,7 @@ struct Entry {
 /// What to do with a call.
 pub(super) enum Begun<'a> {
     /// Answer this, and do nothing.
-    Known(Arc<[u8]>),
+    Cached(Arc<[u8]>),
     /// Execute it and say what came of it.
     First(Execution<'a>),
 }
@@ -116,7 +116,7 @@ impl Replays {
                     }
                 }
                 Some(Entry { reply: Some(reply), begun_s }) if begun_s + AGE_MAX_S >= now_s => {
-                    return Begun::Known(Arc::clone(reply));
+                    return Begun::Cached(Arc::clone(reply));
                 }
                 Some(_) | None => break,
             }
@@ -174,7 +174,7 @@ mod tests {
         let replays = Replays::new();
         let Begun::First(execution) = replays.begin(key(1)) else { panic!("it is new") };
         execution.done(b"reply");
-        let Begun::Known(reply) = replays.begin(key(1)) else { panic!("it is known") };
+        let Begun::Cached(reply) = replays.begin(key(1)) else { panic!("it is known") };
         assert_eq!(&*reply, b"reply");
         assert!(matches!(replays.begin(key(2)), Begun::First(_)));
     }
@@ -184,7 +184,7 @@ mod tests {
         let replays = Replays::new();
         let Begun::First(execution) = replays.begin(key(1)) else { panic!("it is new") };
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| matches!(replays.begin(key(1)), Begun::Known(_)));
+            let second = scope.spawn(|| matches!(replays.begin(key(1)), Begun::Cached(_)));
             execution.done(b"reply");
             assert!(second.join().unwrap());
         });
@@ -197,7 +197,7 @@ mod tests {
             let Begun::First(execution) = replays.begin(key(xid)) else { panic!("it is new") };
             execution.done(&[]);
         }
-        assert!(matches!(replays.begin(key(REPLIES_MAX as u32)), Begun::Known(_)));
+        assert!(matches!(replays.begin(key(REPLIES_MAX as u32)), Begun::Cached(_)));
         assert!(matches!(replays.begin(key(0)), Begun::First(_)));
         let kept = replays.shards[5].lock();
         assert!(kept.by_key.len() <= REPLIES_MAX && kept.order.len() <= REPLIES_MAX);

@@ -1,17 +1,17 @@
-//! NFS version 2 (RFC 1094), every procedure, and what it makes of attributes: 32 bits where there
-//! are 64, microseconds, types in the mode.
+//! NFS version 2 (RFC 1094), every procedure, and its form of attributes: 32 bits instead of 64,
+//! microseconds, types in the mode.
 
-use super::{NfsCore, Turn};
+use super::{CallContext, NfsCore};
 use crate::server::store::{
-    Caller, Creation, Detail, Doomed, FileAttributes, FileKind, ListEnd, New, Object, Place,
-    SetAttributes, SetTime, Space, Status3, TimeSpec3,
+    Caller, Creation, Detail, FileAttributes, FileKind, ListEnd, New, NodePath, Object,
+    RemovalKind, SetAttributes, SetTime, Space, Status3, TimeSpec3,
 };
 use crate::wire::rpc::ReplyOutcome;
 use crate::wire::v2::{
-    ATTRIBUTES2_BYTES, AttrOk, CreateArgs, DATA_BYTES_MAX, Data2, DirOpOk, Entry, FileAttributes2,
-    FileKind2, GetAttrArgs, Handle2, LinkArgs, LookupArgs, MkDirArgs, Procedure, ReadArgs,
-    ReadDirArgs, ReadLinkArgs, ReadLinkOk, ReadOk, RemoveArgs, RenameArgs, Reply2, RmDirArgs,
-    SetAttrArgs, SetAttributes2, StatFsArgs, StatFsOk, Status2, SymlinkArgs, TimeVal2, WriteArgs,
+    ATTRIBUTES2_BYTES, CreateArgs, DATA_BYTES_MAX, Data2, DirOpArgs, DirOpOk, Entry,
+    FileAttributes2, FileKind2, Handle2, LinkArgs, Procedure, ReadArgs, ReadDirArgs, ReadOk,
+    RenameArgs, Reply2, SetAttrArgs, SetAttributes2, StatFsOk, Status2, SymlinkArgs, TimeVal2,
+    WriteArgs,
 };
 use crate::wire::{Encode, Name, Path};
 
@@ -22,37 +22,39 @@ const FRAME_BYTES: usize = 4 + 4 + 4;
 
 pub(super) fn answer(
     core: &NfsCore,
-    turn: &Turn<'_>,
+    context: &CallContext<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ReplyOutcome> {
-    let procedure = Procedure::from_number(turn.procedure);
+    let procedure = Procedure::from_number(context.procedure);
     match procedure.ok_or(ReplyOutcome::ProcedureUnavailable)? {
         // ROOT is obsolete and WRITECACHE was never specified: both answer with nothing.
-        Procedure::Null | Procedure::Root | Procedure::WriteCache => turn.arguments::<()>()?,
-        Procedure::GetAttr => reply(get_attributes(core, &turn.arguments()?), out),
-        Procedure::SetAttr => reply(set_attributes(core, &turn.arguments()?), out),
-        Procedure::Lookup => reply(lookup(core, &turn.arguments()?), out),
-        Procedure::ReadLink => read_link(core, &turn.arguments()?, out),
-        Procedure::Read => read(core, &turn.arguments()?, out),
-        Procedure::Write => reply(write(core, &turn.arguments()?), out),
-        Procedure::Create => reply(create(core, turn.caller, &turn.arguments()?), out),
+        Procedure::Null | Procedure::Root | Procedure::WriteCache => context.arguments::<()>()?,
+        Procedure::GetAttr => reply(get_attributes(core, context.arguments()?), out),
+        Procedure::SetAttr => reply(set_attributes(core, &context.arguments()?), out),
+        Procedure::Lookup => reply(lookup(core, &context.arguments()?), out),
+        Procedure::ReadLink => read_link(core, context.arguments()?, out),
+        Procedure::Read => read(core, &context.arguments()?, out),
+        Procedure::Write => reply(write(core, &context.arguments()?), out),
+        Procedure::Create => {
+            let new = New::File(Creation::Unchecked);
+            reply(create(core, context.caller, new, &context.arguments()?), out);
+        }
         Procedure::Remove => {
-            let RemoveArgs { dir, name } = turn.arguments()?;
-            reply(remove(core, dir, name, Doomed::File), out);
+            reply(remove(core, RemovalKind::File, &context.arguments()?), out);
         }
-        Procedure::Rename => reply(rename(core, &turn.arguments()?), out),
-        Procedure::Link => reply(link(core, &turn.arguments()?), out),
-        Procedure::Symlink => reply(symlink(core, turn.caller, &turn.arguments()?), out),
-        Procedure::MkDir => reply(make_directory(core, turn.caller, &turn.arguments()?), out),
+        Procedure::Rename => reply(rename(core, &context.arguments()?), out),
+        Procedure::Link => reply(link(core, &context.arguments()?), out),
+        Procedure::Symlink => reply(symlink(core, context.caller, &context.arguments()?), out),
+        Procedure::MkDir => {
+            reply(create(core, context.caller, New::Directory, &context.arguments()?), out);
+        }
         Procedure::RmDir => {
-            let RmDirArgs { dir, name } = turn.arguments()?;
-            reply(remove(core, dir, name, Doomed::Directory), out);
+            reply(remove(core, RemovalKind::Directory, &context.arguments()?), out);
         }
-        Procedure::ReadDir => read_directory(core, &turn.arguments()?, out),
+        Procedure::ReadDir => read_directory(core, &context.arguments()?, out),
         Procedure::StatFs => {
-            let StatFsArgs { file } = turn.arguments()?;
-            let found = core.object_of(&file.0).and_then(|object| core.store.attributes(object));
-            reply(found.map(|_| space2(&core.store.space())), out);
+            let attributes = get_attributes(core, context.arguments()?);
+            reply(attributes.map(|_| space2(&core.store.space())), out);
         }
     }
     Ok(())
@@ -66,52 +68,51 @@ pub(super) fn is_remembered(procedure: u32) -> bool {
     )
 }
 
-pub(super) fn handle2(bytes: [u8; super::HANDLE_BYTES]) -> Handle2 {
-    Handle2(bytes)
-}
-
 fn reply<T: Encode>(result: Result<T, Status3>, out: &mut Vec<u8>) {
     match result {
         Ok(ok) => Reply2::Ok(ok).encode(out),
-        Err(fault) => Reply2::<()>::Err(fault.into()).encode(out),
+        Err(fault) => Reply2::<()>::Err(fault.into(), ()).encode(out),
     }
 }
 
-fn place<'a>(core: &NfsCore, dir: Handle2, name: Name<'a>) -> Result<Place<'a>, Status3> {
-    Ok(Place { directory: core.object_of(&dir.0)?, name: name.0 })
+fn node_path<'a>(core: &NfsCore, dir: Handle2, name: Name<'a>) -> Result<NodePath<'a>, Status3> {
+    Ok(NodePath { directory: core.object_of(&dir.0)?, name: name.0 })
 }
 
-fn dir_op(core: &NfsCore, (object, found): (Object, FileAttributes)) -> DirOpOk {
-    DirOpOk { file: handle2(core.handle_of(object)), attributes: attributes2(&found) }
+fn dir_op(core: &NfsCore, (object, attributes): (Object, FileAttributes)) -> DirOpOk {
+    DirOpOk { file: Handle2(core.handle_of(object)), attributes: attributes2(&attributes) }
 }
 
-fn get_attributes(core: &NfsCore, args: &GetAttrArgs) -> Result<AttrOk, Status3> {
-    let found = core.store.attributes(core.object_of(&args.file.0)?)?;
-    Ok(AttrOk { attributes: attributes2(&found) })
+fn get_attributes(core: &NfsCore, file: Handle2) -> Result<FileAttributes2, Status3> {
+    core.store.attributes(core.object_of(&file.0)?).map(|attributes| attributes2(&attributes))
 }
 
-fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<AttrOk, Status3> {
+fn set_attributes(core: &NfsCore, args: &SetAttrArgs) -> Result<FileAttributes2, Status3> {
     let object = core.object_of(&args.file.0)?;
     let change = core.store.set(object, &settings(&args.attributes), None)?;
     after(core, object, change.after)
 }
 
 /// Attributes after a change.
-fn after(core: &NfsCore, object: Object, known: Option<FileAttributes>) -> Result<AttrOk, Status3> {
-    let found = known.map_or_else(|| core.store.attributes(object), Ok)?;
-    Ok(AttrOk { attributes: attributes2(&found) })
+fn after(
+    core: &NfsCore,
+    object: Object,
+    changed: Option<FileAttributes>,
+) -> Result<FileAttributes2, Status3> {
+    let attributes = changed.map_or_else(|| core.store.attributes(object), Ok)?;
+    Ok(attributes2(&attributes))
 }
 
-fn lookup(core: &NfsCore, args: &LookupArgs<'_>) -> Result<DirOpOk, Status3> {
-    let found = core.store.lookup(place(core, args.dir, args.name)?)?;
-    Ok(dir_op(core, found))
+fn lookup(core: &NfsCore, args: &DirOpArgs<'_>) -> Result<DirOpOk, Status3> {
+    let entry = core.store.lookup(node_path(core, args.dir, args.name)?)?;
+    Ok(dir_op(core, entry))
 }
 
-fn read_link(core: &NfsCore, args: &ReadLinkArgs, out: &mut Vec<u8>) {
+fn read_link(core: &NfsCore, link: Handle2, out: &mut Vec<u8>) {
     let mut text = Vec::new();
-    let object = core.object_of(&args.file.0);
+    let object = core.object_of(&link.0);
     let read = object.and_then(|object| core.store.read_link(object, &mut text));
-    reply(read.map(|()| ReadLinkOk { path: Path(&text) }), out);
+    reply(read.map(|()| Path(&text)), out);
 }
 
 /// Reads straight into the reply, and puts the head in front of the data afterwards.
@@ -141,48 +142,42 @@ fn read(core: &NfsCore, args: &ReadArgs, out: &mut Vec<u8>) {
     out[data_at - 4..data_at].copy_from_slice(&count.to_be_bytes());
 }
 
-fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<AttrOk, Status3> {
+fn write(core: &NfsCore, args: &WriteArgs<'_>) -> Result<FileAttributes2, Status3> {
     let object = core.object_of(&args.file.0)?;
     let offset = args.offset.into();
     let change = core.store.write(object, offset, args.data.0)?;
     after(core, object, change.after)
 }
 
-fn create(core: &NfsCore, caller: Caller, args: &CreateArgs<'_>) -> Result<DirOpOk, Status3> {
-    let place = place(core, args.dir, args.name)?;
-    let new = New::File(Creation::Unchecked);
-    let made = core.store.create(place, new, &settings(&args.attributes), caller)?;
-    Ok(dir_op(core, (made.object, made.attributes)))
-}
-
-fn make_directory(
+fn create(
     core: &NfsCore,
     caller: Caller,
-    args: &MkDirArgs<'_>,
+    new: New<'_>,
+    args: &CreateArgs<'_>,
 ) -> Result<DirOpOk, Status3> {
-    let place = place(core, args.dir, args.name)?;
-    let made = core.store.create(place, New::Directory, &settings(&args.attributes), caller)?;
+    let path = node_path(core, args.dir, args.name)?;
+    let made = core.store.create(path, new, &settings(&args.attributes), caller)?;
     Ok(dir_op(core, (made.object, made.attributes)))
 }
 
 fn symlink(core: &NfsCore, caller: Caller, args: &SymlinkArgs<'_>) -> Result<(), Status3> {
-    let place = place(core, args.dir, args.name)?;
+    let path = node_path(core, args.dir, args.name)?;
     let new = New::Link(args.path.0);
-    core.store.create(place, new, &settings(&args.attributes), caller).map(drop)
+    core.store.create(path, new, &settings(&args.attributes), caller).map(drop)
 }
 
-fn remove(core: &NfsCore, dir: Handle2, name: Name<'_>, doomed: Doomed) -> Result<(), Status3> {
-    core.store.remove(place(core, dir, name)?, doomed).map(drop)
+fn remove(core: &NfsCore, removal: RemovalKind, args: &DirOpArgs<'_>) -> Result<(), Status3> {
+    core.store.remove(node_path(core, args.dir, args.name)?, removal).map(drop)
 }
 
 fn rename(core: &NfsCore, args: &RenameArgs<'_>) -> Result<(), Status3> {
-    let from = place(core, args.from_dir, args.from_name)?;
-    core.store.rename(from, place(core, args.to_dir, args.to_name)?).map(drop)
+    let from = node_path(core, args.from_dir, args.from_name)?;
+    core.store.rename(from, node_path(core, args.to_dir, args.to_name)?).map(drop)
 }
 
 fn link(core: &NfsCore, args: &LinkArgs<'_>) -> Result<(), Status3> {
     let object = core.object_of(&args.file.0)?;
-    core.store.link(object, place(core, args.dir, args.name)?).map(drop)
+    core.store.link(object, node_path(core, args.dir, args.name)?).map(drop)
 }
 
 fn read_directory(core: &NfsCore, args: &ReadDirArgs, out: &mut Vec<u8>) {
@@ -207,10 +202,10 @@ fn read_directory(core: &NfsCore, args: &ReadDirArgs, out: &mut Vec<u8>) {
         })
     });
     match listed {
-        // RFC 1094 knows no error for this; a client that got nothing would ask for ever.
+        // RFC 1094 has no error for this; a client that got nothing would retry for ever.
         Ok(ListEnd::Interrupted) if entries == 0 => {
             out.truncate(start);
-            Reply2::<()>::Err(Status2::IO).encode(out);
+            Reply2::<()>::Err(Status2::IO, ()).encode(out);
         }
         Ok(end) => {
             false.encode(out);
@@ -223,7 +218,7 @@ fn read_directory(core: &NfsCore, args: &ReadDirArgs, out: &mut Vec<u8>) {
     }
 }
 
-/// What clients set to mean the server's clock.
+/// The value with which clients request the server's clock.
 const SERVER_TIME_MICROSECONDS: u32 = 1_000_000;
 
 impl From<Status3> for Status2 {
@@ -280,8 +275,8 @@ fn time2(time: TimeSpec3) -> TimeVal2 {
     TimeVal2 { seconds: time.seconds, microseconds: time.nanoseconds / 1000 }
 }
 
-fn settings(wanted: &SetAttributes2) -> SetAttributes {
-    let set_time = |wish: Option<TimeVal2>| match wish {
+fn settings(requested: &SetAttributes2) -> SetAttributes {
+    let set_time = |requested_time: Option<TimeVal2>| match requested_time {
         None => SetTime::Keep,
         Some(time) if time.microseconds == SERVER_TIME_MICROSECONDS => SetTime::ServerTime,
         Some(time) => SetTime::To(TimeSpec3 {
@@ -290,12 +285,12 @@ fn settings(wanted: &SetAttributes2) -> SetAttributes {
         }),
     };
     SetAttributes {
-        mode: wanted.mode.map(|mode| mode & 0o7777),
-        uid: wanted.uid,
-        gid: wanted.gid,
-        size: wanted.size.map(u64::from),
-        atime: set_time(wanted.atime),
-        mtime: set_time(wanted.mtime),
+        mode: requested.mode.map(|mode| mode & 0o7777),
+        uid: requested.uid,
+        gid: requested.gid,
+        size: requested.size.map(u64::from),
+        atime: set_time(requested.atime),
+        mtime: set_time(requested.mtime),
     }
 }
 

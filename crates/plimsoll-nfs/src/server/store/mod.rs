@@ -1,10 +1,10 @@
 //! The file system behind the server: objects by id, in memory.
 //!
-//! It knows nothing of RPC. Whoever reaches the server may do everything: owner and mode of objects
-//! are kept and not enforced. Set-id bits are never set.
+//! It knows nothing of RPC. Every client may do everything: owner and mode of objects are kept and
+//! not enforced. Set-id bits are never set.
 //!
-//! Every object has a lock of its own. Whoever holds the locks of more than one object holds the
-//! `namespace` mutex, so lockers of one object each can wait for nobody who waits for them.
+//! Every object has a lock of its own. A thread that holds the locks of more than one object also
+//! holds the `namespace` mutex, so threads that lock one object each cannot deadlock.
 
 mod names;
 mod nodes;
@@ -17,7 +17,7 @@ use plimsoll_servers::memory::Budget;
 use self::names::plain_name;
 use self::nodes::{Body, Entries, Nodes, State};
 
-// Store and server speak of objects in the words of NFSv3.
+// Store and server use the object types of NFSv3.
 pub use crate::wire::v3::{
     Device, FileAttributes, FileKind, SetAttributes, SetTime, Status3, TimeSpec3, WccAttributes,
     WccData,
@@ -33,7 +33,7 @@ pub(super) const LINKS_MAX: u32 = 32_000;
 /// may set would hand out the identity this server runs with.
 const MODE_BITS_KEPT: u32 = 0o1777;
 
-/// What an object is charged with besides name and content.
+/// Memory charged for an object besides its name and content.
 const OBJECT_CHARGE: u64 = 512;
 /// Entries copied out of a directory at a time while listing it.
 const LIST_BATCH: usize = 128;
@@ -75,8 +75,8 @@ impl Store {
         self.instance
     }
 
-    /// Changes when unstable writes may have been lost (RFC 1813 §3.3.7). Memory loses nothing while
-    /// the server runs, and everything with it.
+    /// Changes when unstable writes may have been lost (RFC 1813 §3.3.7). Memory loses nothing
+    /// while the server runs, and everything when it ends.
     pub fn write_verifier(&self) -> [u8; 8] {
         self.instance.to_be_bytes()
     }
@@ -110,13 +110,13 @@ impl Store {
     }
 
     /// LOOKUP; knows `.` and `..`, the latter of the root being the root.
-    pub fn lookup(&self, place: Place<'_>) -> Result<(Object, FileAttributes), Status3> {
-        let directory = self.nodes.get(place.directory)?;
-        let found = {
+    pub fn lookup(&self, path: NodePath<'_>) -> Result<(Object, FileAttributes), Status3> {
+        let directory = self.nodes.get(path.directory)?;
+        let object = {
             let state = directory.read();
             let entries = state.entries()?;
-            match place.name {
-                b"." => return Ok((place.directory, state.attributes())),
+            match path.name {
+                b"." => return Ok((path.directory, state.attributes())),
                 b".." => entries.parent,
                 name => {
                     plain_name(name)?;
@@ -124,9 +124,9 @@ impl Store {
                 }
             }
         };
-        let attributes = self.attributes(found);
+        let attributes = self.attributes(object);
         // Removed since: then the name is gone as well.
-        Ok((found, attributes.map_err(|_| Status3::NOENT)?))
+        Ok((object, attributes.map_err(|_| Status3::NOENT)?))
     }
 
     /// READLINK; appends the text to `into`.
@@ -179,8 +179,8 @@ impl Store {
                 Detail::Names => None,
                 Detail::Attributes => self.attributes(object).ok(),
             };
-            let found = attributes.map(|attributes| (object, attributes));
-            each(&Listed { cookie, name, file_id: object.id, found })
+            let resolved = attributes.map(|attributes| (object, attributes));
+            each(&Listed { cookie, name, file_id: object.id, resolved })
         };
         let dots: [(u64, &[u8], Object); 2] = [(1, b".", directory), (2, b"..", parent)];
         for (at, name, object) in dots {
@@ -218,8 +218,7 @@ impl Store {
     /// COMMIT.
     pub fn commit(&self, object: Object) -> Result<(), Status3> {
         let node = self.nodes.get(object)?;
-        let state = node.read();
-        state.data().map(drop)
+        node.read().data().map(drop)
     }
 }
 
@@ -239,14 +238,14 @@ pub struct Object {
 
 /// A name in a directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct NodePath<'a> {
     /// The directory.
     pub directory: Object,
     /// The name, as received.
     pub name: &'a [u8],
 }
 
-/// Who asks, for the owner of new objects.
+/// The caller, who owns new objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// User.
@@ -281,7 +280,7 @@ pub enum Creation {
 
 /// What a removal is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doomed {
+pub enum RemovalKind {
     /// Anything but a directory.
     File,
     /// An empty directory.
@@ -308,7 +307,7 @@ pub struct ReadDone {
     pub attributes: FileAttributes,
 }
 
-/// How much a listing should tell of each entry.
+/// How much a listing reports of each entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Name and file id.
@@ -327,7 +326,7 @@ pub struct Listed<'a> {
     /// Its file id.
     pub file_id: u64,
     /// With [`Detail::Attributes`], unless it was removed since.
-    pub found: Option<(Object, FileAttributes)>,
+    pub resolved: Option<(Object, FileAttributes)>,
 }
 
 /// Whether a listing is complete.
@@ -335,7 +334,7 @@ pub struct Listed<'a> {
 pub enum ListEnd {
     /// The last entry was delivered.
     Complete,
-    /// The receiver wanted no more.
+    /// The receiver stopped the listing.
     Interrupted,
 }
 

@@ -2,8 +2,8 @@
 
 use super::nodes::{Body, Entries, EntryIs, State};
 use super::{
-    Caller, Created, Creation, Doomed, FileAttributes, FileKind, LINK_BYTES_MAX, NAME_BYTES_MAX,
-    New, OBJECT_CHARGE, Object, Place, SetAttributes, Status3, Store, WccData,
+    Caller, Created, Creation, FileAttributes, FileKind, LINK_BYTES_MAX, NAME_BYTES_MAX, New,
+    NodePath, OBJECT_CHARGE, Object, RemovalKind, SetAttributes, Status3, Store, WccData,
 };
 use plimsoll_servers::memory::Data;
 
@@ -14,33 +14,33 @@ impl Store {
     /// CREATE, MKDIR, SYMLINK, MKNOD.
     pub fn create(
         &self,
-        place: Place<'_>,
+        path: NodePath<'_>,
         new: New<'_>,
         to: &SetAttributes,
         caller: Caller,
     ) -> Result<Created, Status3> {
-        new_name(place.name)?;
+        new_name(path.name)?;
         if matches!(new, New::Link(text) if text.len() > LINK_BYTES_MAX) {
             return Err(Status3::NAMETOOLONG);
         }
         let _names = self.names();
-        let directory = self.nodes.get(place.directory)?;
+        let directory = self.nodes.get(path.directory)?;
         let mut state = directory.write();
-        if let Some(object) = state.entries()?.find(place.name) {
+        if let Some(object) = state.entries()?.find(path.name) {
             let how = if let New::File(how) = new { Some(how) } else { None };
             return self.take_existing(&state, object, how, to);
         }
         let text_bytes = if let New::Link(text) = new { text.len() } else { 0 };
-        let charge = OBJECT_CHARGE + (place.name.len() + text_bytes) as u64;
+        let charge = OBJECT_CHARGE + (path.name.len() + text_bytes) as u64;
         self.budget.take(charge)?;
-        let made = self.make(place.directory, new, to, caller);
+        let made = self.make(path.directory, new, to, caller);
         let (object, attributes) = made.inspect_err(|_| self.budget.give_back(charge))?;
         let is = match new {
             New::Directory => EntryIs::Directory,
             _ => EntryIs::Other,
         };
         let directory = state.watched(|state| {
-            state.entries_mut()?.insert(place.name, object, is)?;
+            state.entries_mut()?.insert(path.name, object, is)?;
             state.touch();
             Ok(())
         })?;
@@ -48,33 +48,37 @@ impl Store {
     }
 
     /// REMOVE and RMDIR.
-    pub fn remove(&self, place: Place<'_>, doomed: Doomed) -> Result<WccData, Status3> {
-        plain_name(place.name)?;
+    pub fn remove(&self, path: NodePath<'_>, removal: RemovalKind) -> Result<WccData, Status3> {
+        plain_name(path.name)?;
         let _names = self.names();
-        let directory = self.nodes.get(place.directory)?;
+        let directory = self.nodes.get(path.directory)?;
         let mut directory = directory.write();
-        let object = directory.entries()?.find(place.name).ok_or(Status3::NOENT)?;
+        let object = directory.entries()?.find(path.name).ok_or(Status3::NOENT)?;
         let node = self.nodes.get(object)?;
         let mut child = node.write();
-        match (doomed, &child.body) {
-            (Doomed::File, Body::Directory(_)) => return Err(Status3::ISDIR),
-            (Doomed::Directory, Body::Directory(entries)) if !entries.is_empty() => {
+        match (removal, &child.body) {
+            (RemovalKind::File, Body::Directory(_)) => return Err(Status3::ISDIR),
+            (RemovalKind::Directory, Body::Directory(entries)) if !entries.is_empty() => {
                 return Err(Status3::NOTEMPTY);
             }
-            (Doomed::File, _) | (Doomed::Directory, Body::Directory(_)) => {}
-            (Doomed::Directory, _) => return Err(Status3::NOTDIR),
+            (RemovalKind::File, _) | (RemovalKind::Directory, Body::Directory(_)) => {}
+            (RemovalKind::Directory, _) => return Err(Status3::NOTDIR),
         }
         let is = child.entry_is();
         directory.watched(|directory| {
-            directory.entries_mut()?.remove(place.name, is);
-            self.unlink(place.name, object, &mut child);
+            directory.entries_mut()?.remove(path.name, is);
+            self.unlink(path.name, object, &mut child);
             directory.touch();
             Ok(())
         })
     }
 
-    /// RENAME; what became of the two directories.
-    pub fn rename(&self, from: Place<'_>, to: Place<'_>) -> Result<(WccData, WccData), Status3> {
+    /// RENAME; the changes of the two directories.
+    pub fn rename(
+        &self,
+        from: NodePath<'_>,
+        to: NodePath<'_>,
+    ) -> Result<(WccData, WccData), Status3> {
         plain_name(from.name)?;
         new_name(to.name)?;
         let _names = self.names();
@@ -112,29 +116,29 @@ impl Store {
         Ok((out_of, if same { out_of } else { into }))
     }
 
-    /// LINK; attributes of the object, and what became of the directory.
+    /// LINK; attributes of the object, and the change of the directory.
     pub fn link(
         &self,
         object: Object,
-        place: Place<'_>,
+        path: NodePath<'_>,
     ) -> Result<(FileAttributes, WccData), Status3> {
-        new_name(place.name)?;
+        new_name(path.name)?;
         let _names = self.names();
         let node = self.nodes.get(object)?;
         if node.read().kind() == FileKind::Directory {
             return Err(Status3::INVAL);
         }
-        let directory = self.nodes.get(place.directory)?;
+        let directory = self.nodes.get(path.directory)?;
         let mut directory = directory.write();
         let change = directory.watched(|directory| {
-            if directory.entries()?.find(place.name).is_some() {
+            if directory.entries()?.find(path.name).is_some() {
                 return Err(Status3::EXIST);
             }
-            self.budget.take(place.name.len() as u64)?;
+            self.budget.take(path.name.len() as u64)?;
             let mut linked = node.write();
             let added = linked.alive().and_then(|()| linked.add_link());
-            added.inspect_err(|_| self.budget.give_back(place.name.len() as u64))?;
-            directory.entries_mut()?.insert(place.name, object, EntryIs::Other)?;
+            added.inspect_err(|_| self.budget.give_back(path.name.len() as u64))?;
+            directory.entries_mut()?.insert(path.name, object, EntryIs::Other)?;
             directory.touch();
             Ok(())
         })?;
@@ -158,7 +162,7 @@ impl Store {
         self.nodes.remove(object);
     }
 
-    /// The name exists: what CREATE makes of that.
+    /// What CREATE does with a name that exists.
     fn take_existing(
         &self,
         directory: &State,

@@ -11,7 +11,7 @@ use super::{
     SetTime, Status3, TimeSpec3, WccAttributes, WccData, now,
 };
 
-/// Locks over which the objects are spread, so that cores seldom meet at one.
+/// Locks over which the objects are spread, so that cores seldom contend for one.
 const SHARDS: usize = 64;
 /// File system number of everything in memory; any number will do.
 const FILE_SYSTEM: u64 = 0x506c_696d;
@@ -48,7 +48,7 @@ impl Nodes {
     }
 
     pub(super) fn get(&self, object: Object) -> Result<Arc<Node>, Status3> {
-        let (shard, index) = place_of(object.id).ok_or(Status3::STALE)?;
+        let (shard, index) = slot_of(object.id).ok_or(Status3::STALE)?;
         let shard = self.shards[shard].read().unwrap_or_else(PoisonError::into_inner);
         let slot = shard.slots.get(index).filter(|slot| slot.generation == object.generation);
         slot.and_then(|slot| slot.node.clone()).ok_or(Status3::STALE)
@@ -72,7 +72,7 @@ impl Nodes {
     }
 
     pub(super) fn remove(&self, object: Object) {
-        let Some((shard, index)) = place_of(object.id) else { return };
+        let Some((shard, index)) = slot_of(object.id) else { return };
         let mut shard = self.shards[shard].write().unwrap_or_else(PoisonError::into_inner);
         let slot = shard.slots.get_mut(index).filter(|slot| slot.generation == object.generation);
         if slot.is_some_and(|slot| slot.node.take().is_some()) {
@@ -86,7 +86,7 @@ fn id_of(shard: usize, index: usize) -> u64 {
     (index * SHARDS + shard) as u64 + 2
 }
 
-fn place_of(id: u64) -> Option<(usize, usize)> {
+fn slot_of(id: u64) -> Option<(usize, usize)> {
     let number = usize::try_from(id.checked_sub(2)?).ok()?;
     Some((number % SHARDS, number / SHARDS))
 }
@@ -237,7 +237,7 @@ impl State {
         }
     }
 
-    /// Runs `change` and says what it did to the attributes.
+    /// Runs `change` and returns what it did to the attributes.
     pub(super) fn watched(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<(), Status3>,
@@ -259,11 +259,11 @@ impl State {
         self.mode = to.mode.map_or(self.mode, |mode| mode & MODE_BITS_KEPT);
         self.uid = to.uid.unwrap_or(self.uid);
         self.gid = to.gid.unwrap_or(self.gid);
-        for (time, wish) in [(&mut self.atime, to.atime), (&mut self.mtime, to.mtime)] {
-            match wish {
+        for (time, setting) in [(&mut self.atime, to.atime), (&mut self.mtime, to.mtime)] {
+            match setting {
                 SetTime::Keep => {}
                 SetTime::ServerTime => *time = now,
-                SetTime::To(wish) => *time = wish,
+                SetTime::To(instant) => *time = instant,
             }
         }
         self.ctime = now;
@@ -375,8 +375,7 @@ impl Entries {
     /// Up to `count` entries after `cookie`.
     pub(super) fn after(&self, cookie: u64, count: usize) -> Vec<(u64, Arc<[u8]>, Object)> {
         let rest = self.by_cookie.range(cookie.saturating_add(1)..);
-        let copied = rest.map(|(cookie, e)| (*cookie, Arc::clone(&e.name), e.object));
-        copied.take(count).collect()
+        rest.map(|(cookie, e)| (*cookie, Arc::clone(&e.name), e.object)).take(count).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! From the bytes of a reply to a verdict: what came is what the call means, or the call has failed.
+//! From the bytes of a reply to a verdict: the reply answers the call, or the call has failed.
 
 use std::cell::Cell;
 
@@ -37,11 +37,11 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    const OK: Self =
+    pub(super) const OK: Self =
         Self { status: OpStatus::Ok, bytes_read: 0, bytes_written: 0, verified: false };
 }
 
-type Judged<'m> = Result<Checked, Failure<'m>>;
+type CheckResult<'m> = Result<Checked, Failure<'m>>;
 
 /// The verifier of the server's present run, once it is known. RFC 1813 §3.3.7
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(super) struct ServerRun {
 
 impl ServerRun {
     /// Fails once for each change.
-    fn check<'m>(&mut self, verifier: [u8; 8]) -> Judged<'m> {
+    fn check<'m>(&mut self, verifier: [u8; 8]) -> CheckResult<'m> {
         match self.verifier.replace(verifier) {
             Some(before) if before != verifier => Err(Failure::Verifier),
             _ => Ok(Checked::OK),
@@ -60,14 +60,14 @@ impl ServerRun {
 }
 
 impl Check<'_> {
-    /// Judges a whole message whose xid is that of the call; what is wrong with it and decides
-    /// nothing goes to `flaws`.
-    pub(super) fn judge<'m>(
+    /// Evaluates a whole message whose xid is that of the call. Flaws that do not change its
+    /// meaning go to `flaws`.
+    pub(super) fn evaluate<'m>(
         &self,
         message: &'m [u8],
         flaws: &'m Cell<Flaws>,
         run: &mut ServerRun,
-    ) -> Judged<'m> {
+    ) -> CheckResult<'m> {
         let mut input = XdrIn::tolerant(message);
         let head = ReplyHead::decode(&mut input)?;
         flaws.set(input.flaws());
@@ -75,10 +75,10 @@ impl Check<'_> {
             ReplyOutcome::Success => {}
             refusal => return Err(Failure::Refused(refusal)),
         }
-        self.judge_results(Reply::new(self.site.version, input.rest(), flaws), run)
+        self.evaluate_results(Reply::new(self.site.version, input.rest(), flaws), run)
     }
 
-    fn judge_results<'m>(&self, reply: Reply<'m>, run: &mut ServerRun) -> Judged<'m> {
+    fn evaluate_results<'m>(&self, reply: Reply<'m>, run: &mut ServerRun) -> CheckResult<'m> {
         match self.call {
             NfsCall::GetAttr(file) => {
                 let attributes = reply.attributes()?;
@@ -87,10 +87,10 @@ impl Check<'_> {
             }
             NfsCall::SetAttr(_) => self.regular(reply, reply.set_attributes()?),
             NfsCall::Lookup(file) => {
-                let found = reply.looked_up()?;
-                self.regular(reply, found.attributes)?;
-                self.directory(reply, found.dir_attributes)?;
-                self.handle(file, found.handle)
+                let resolved = reply.looked_up()?;
+                self.regular(reply, resolved.attributes)?;
+                self.directory(reply, resolved.dir_attributes)?;
+                self.handle(file, resolved.handle)
             }
             NfsCall::Access(_) => {
                 let granted = reply.access()?;
@@ -135,36 +135,38 @@ impl Check<'_> {
                 self.regular(reply, committed.attributes)?;
                 run.check(committed.verifier)
             }
+            // Set-up reads the reply.
+            NfsCall::Composed => Ok(Checked::OK),
         }
     }
 
-    /// Attributes beside what was asked for. In NFSv3 a server may leave them out, and nobody
-    /// relies on them.
+    /// Attributes in addition to what was requested. In NFSv3 a server may leave them out, and
+    /// nobody relies on them.
     fn besides<'m>(
         &self,
         expected: Kind,
         reply: Reply<'m>,
         attributes: Option<Attributes>,
-    ) -> Judged<'m> {
+    ) -> CheckResult<'m> {
         match (is(expected, attributes), self.site.version) {
             (Err(_), NfsVersion::V3) => {
                 reply.note(Flaw::OtherObject);
                 Ok(Checked::OK)
             }
-            (judged, _) => judged,
+            (result, _) => result,
         }
     }
 
-    fn regular<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> Judged<'m> {
+    fn regular<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> CheckResult<'m> {
         self.besides(Kind::File, reply, attributes)
     }
 
-    fn directory<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> Judged<'m> {
+    fn directory<'m>(&self, reply: Reply<'m>, attributes: Option<Attributes>) -> CheckResult<'m> {
         self.besides(Kind::Directory, reply, attributes)
     }
 
     /// A directory of the set is not empty, and every part of a listing but the last has entries.
-    fn listing<'m>(&self, reply: Reply<'m>, page: Page<'m>) -> Judged<'m> {
+    fn listing<'m>(&self, reply: Reply<'m>, page: Page<'m>) -> CheckResult<'m> {
         self.directory(reply, page.dir_attributes)?;
         match !page.entries.is_empty() || page.is_end {
             true => Ok(Checked::OK),
@@ -172,7 +174,7 @@ impl Check<'_> {
         }
     }
 
-    fn not_removed<'m>(&self, presence: Presence, failure: Failure<'m>) -> Judged<'m> {
+    fn not_removed<'m>(&self, presence: Presence, failure: Failure<'m>) -> CheckResult<'m> {
         match (presence, failure) {
             (Presence::Missing, Failure::Status { code: NOENT, .. }) => {
                 Ok(Checked { status: OpStatus::ExpectedFailure, ..Checked::OK })
@@ -186,7 +188,7 @@ impl Check<'_> {
     }
 
     /// The data of a READ.
-    fn read<'m>(&self, span: Span, verify: Verify, data: &[u8]) -> Judged<'m> {
+    fn read<'m>(&self, span: Span, verify: Verify, data: &[u8]) -> CheckResult<'m> {
         length(span.bytes, data.len())?;
         let verified = verify == Verify::Content;
         if verified {
@@ -198,34 +200,34 @@ impl Check<'_> {
         Ok(Checked { bytes_read: data.len() as u64, verified, ..Checked::OK })
     }
 
-    /// What the server calls a file it was looked up by name.
-    fn handle<'m>(&self, file: Accessed, found: Handle<'_>) -> Judged<'m> {
-        let known = self.site.handles.file(file);
-        match known.is_some_and(|known| known.as_bytes() == found.bytes()) {
+    /// The handle of a file that was looked up by name.
+    fn handle<'m>(&self, file: Accessed, actual: Handle<'_>) -> CheckResult<'m> {
+        let expected = self.site.handles.file(file);
+        match expected.is_some_and(|expected| expected.as_bytes() == actual.bytes()) {
             true => Ok(Checked::OK),
             false => Err(Failure::Handle),
         }
     }
 
     /// Files only grow during a run.
-    fn size<'m>(&self, file: Accessed, found: u64) -> Judged<'m> {
+    fn size<'m>(&self, file: Accessed, actual: u64) -> CheckResult<'m> {
         match file.bytes() {
-            made if found < made => Err(Failure::Shrunk { made, found }),
+            made if actual < made => Err(Failure::Shrunk { made, actual }),
             _ => Ok(Checked::OK),
         }
     }
 }
 
-fn is<'m>(expected: Kind, attributes: Option<Attributes>) -> Judged<'m> {
+fn is<'m>(expected: Kind, attributes: Option<Attributes>) -> CheckResult<'m> {
     match attributes {
-        Some(Attributes { kind: found, .. }) if found != expected => {
-            Err(Failure::Kind { expected, found })
+        Some(Attributes { kind: actual, .. }) if actual != expected => {
+            Err(Failure::Kind { expected, actual })
         }
         _ => Ok(Checked::OK),
     }
 }
 
-fn removed<'m>(presence: Presence) -> Judged<'m> {
+fn removed<'m>(presence: Presence) -> CheckResult<'m> {
     match presence {
         Presence::Exists => Ok(Checked::OK),
         Presence::Missing => Err(Failure::Unexpected { expected: NOENT, actual: 0 }),
@@ -233,7 +235,7 @@ fn removed<'m>(presence: Presence) -> Judged<'m> {
 }
 
 /// The caller made the file, so it may at least read it.
-fn rights<'m>(reply: Reply<'m>, granted: u32) -> Judged<'m> {
+fn rights<'m>(reply: Reply<'m>, granted: u32) -> CheckResult<'m> {
     if granted & !RIGHTS != 0 {
         reply.note(Flaw::Access);
     }
@@ -248,13 +250,13 @@ fn is_written<'m>(
     stability: Stability,
     written: &Written,
     run: &mut ServerRun,
-) -> Judged<'m> {
+) -> CheckResult<'m> {
     let end = span.offset + u64::from(span.bytes);
     match written {
         Written { count: Some(count), .. } => length(span.bytes, *count as usize)?,
         // NFSv2 has no count: the size must hold what was written.
-        Written { attributes: Some(found), .. } if found.size < end => {
-            return Err(Failure::Shrunk { made: end, found: found.size });
+        Written { attributes: Some(actual), .. } if actual.size < end => {
+            return Err(Failure::Shrunk { made: end, actual: actual.size });
         }
         Written { .. } => Checked::OK,
     };
@@ -268,25 +270,25 @@ fn is_written<'m>(
     Ok(Checked { bytes_written: u64::from(span.bytes), ..Checked::OK })
 }
 
-fn length<'m>(asked: u32, got: usize) -> Judged<'m> {
-    match asked as usize == got {
+fn length<'m>(requested: u32, got: usize) -> CheckResult<'m> {
+    match requested as usize == got {
         true => Ok(Checked::OK),
-        false => Err(Failure::Length { asked: u64::from(asked), got: got as u64 }),
+        false => Err(Failure::Length { requested: u64::from(requested), got: got as u64 }),
     }
 }
 
 /// Where the data of a READ goes wrong.
 fn first_difference<'m>(span: Span, content: &[u8], data: &[u8]) -> Failure<'m> {
     let mut pairs = content.iter().zip(data).zip(span.offset..);
-    let ((expected, found), at) =
-        pairs.find(|((expected, found), _)| expected != found).expect("the two differ");
-    Failure::Content { at, expected: *expected, found: *found, bytes: data.len() as u64 }
+    let ((expected, actual), at) =
+        pairs.find(|((expected, actual), _)| expected != actual).expect("the two differ");
+    Failure::Content { at, expected: *expected, actual: *actual, bytes: data.len() as u64 }
 }
 
-fn link_text<'m>(link: LinkNo, found: Path<'m>) -> Judged<'m> {
-    match found.0 == link.text().as_bytes() {
+fn link_text<'m>(link: LinkNo, actual: Path<'m>) -> CheckResult<'m> {
+    match actual.0 == link.text().as_bytes() {
         true => Ok(Checked::OK),
-        false => Err(Failure::LinkText { expected: link.text(), found }),
+        false => Err(Failure::LinkText { expected: link.text(), actual }),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Replies that are wrong in one way each, and what is said of them.
+//! Replies with one fault each, and the message for each.
 
-use plimsoll_engine::seam::LinkKind::{Datagram, Stream};
+use plimsoll_engine::interface::LinkKind::{Datagram, Stream};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
@@ -13,7 +13,7 @@ use crate::wire::v2::{self, FileKind2, Reply2, Status2};
 use crate::wire::v3::{self, FileKind, PostOpAttr, Reply3, StableHow, Status3, WccData};
 use crate::wire::{Encode, List, Path};
 
-/// How a call ends with a reply, and what is said.
+/// How a call ends with a reply, and the message.
 fn end(version: NfsVersion, call: NfsCall, result: impl Encode) -> (OpStatus, String) {
     end_with(version, call, |xid| reply(xid, result))
 }
@@ -30,9 +30,9 @@ fn end_with(
     (bench.last().status, bench.io.detail)
 }
 
-fn check((status, detail): (OpStatus, String), class: ErrorClass, words: &str) {
+fn check((status, detail): (OpStatus, String), class: ErrorClass, text: &str) {
     assert_eq!(status, OpStatus::Failed(class), "{detail}");
-    assert!(detail.contains(words), "{detail}");
+    assert!(detail.contains(text), "{detail}");
 }
 
 fn get_attr() -> NfsCall {
@@ -45,17 +45,17 @@ fn unstable() -> NfsCall {
 
 #[test]
 fn errors_of_nfs_have_their_names_and_their_objects() {
-    let stale = Reply3::<v3::GetAttrOk, ()>::Err(Status3::STALE, ());
+    let stale = Reply3::<v3::FileAttributes, ()>::Err(Status3::STALE, ());
     let name = large_file().file().name();
-    let words = format!("GETATTR of dir00000/{name}: NFS3ERR_STALE (70): the file handle is stale");
-    check(end(V3, get_attr(), stale), ErrorClass::Status(70), &words);
-    let stale = Reply2::<v2::AttrOk>::Err(Status2::STALE);
+    let text = format!("GETATTR of dir00000/{name}: NFS3ERR_STALE (70): the file handle is stale");
+    check(end(V3, get_attr(), stale), ErrorClass::Status(70), &text);
+    let stale = Reply2::<v2::FileAttributes2>::Err(Status2::STALE, ());
     check(end(V2, get_attr(), stale), ErrorClass::Status(70), "NFSERR_STALE (70): the file handle");
     let full = v3::WriteRes::Err(Status3::NOSPC, WccData::NONE);
-    let words = "WRITE of dir00000/";
-    check(end(V3, unstable(), full), ErrorClass::Status(28), words);
+    let text = "WRITE of dir00000/";
+    check(end(V3, unstable(), full), ErrorClass::Status(28), text);
     check(end(V3, unstable(), full), ErrorClass::Status(28), "at offset 8192: NFS3ERR_NOSPC (28)");
-    let odd = Reply3::<v3::GetAttrOk, ()>::Err(Status3(12_345), ());
+    let odd = Reply3::<v3::FileAttributes, ()>::Err(Status3(12_345), ());
     check(end(V3, get_attr(), odd), ErrorClass::Status(12_345), "no RFC names (12345)");
 }
 
@@ -65,7 +65,7 @@ fn a_name_that_is_not_there_fails_as_expected_or_not() {
     let call = |presence| NfsCall::Remove(SlotNo(7), presence);
     for version in [V2, V3] {
         let noent = |xid| match version {
-            V2 => reply(xid, Reply2::<()>::Err(Status2::NOENT)),
+            V2 => reply(xid, Reply2::<()>::Err(Status2::NOENT, ())),
             V3 => reply(xid, v3::RemoveRes::Err(Status3::NOENT, WccData::NONE)),
         };
         assert_eq!(end_with(version, call(gone), noent).0, OpStatus::ExpectedFailure);
@@ -98,13 +98,13 @@ fn refusals_of_the_rpc_layer_are_named() {
         (ReplyOutcome::RpcMismatch { low: 3, high: 3 }, "RPC_MISMATCH"),
         (ReplyOutcome::AuthError(rpc::auth::TOO_WEAK), "AUTH_TOOWEAK; it may accept"),
     ];
-    for (outcome, words) in refusals {
+    for (outcome, text) in refusals {
         let ended = end_with(V3, get_attr(), |xid| {
             let mut message = Vec::new();
             rpc::encode_reply(&mut message, xid, outcome);
             message
         });
-        check(ended, ErrorClass::Rejected, words);
+        check(ended, ErrorClass::Rejected, text);
     }
 }
 
@@ -127,10 +127,10 @@ fn what_is_no_reply_is_malformed() {
 
 #[test]
 fn objects_of_another_kind_are_noticed() {
-    let ok = v3::GetAttrOk { attributes: attributes3(FileKind::Directory, 1 << 20) };
-    let words = "attributes of a directory, and not of a regular file";
-    check(end(V3, get_attr(), Reply3::<_, ()>::Ok(ok)), ErrorClass::Corrupt, words);
-    let ok = v2::AttrOk { attributes: attributes2(FileKind2::Fifo, 1 << 20) };
+    let ok = attributes3(FileKind::Directory, 1 << 20);
+    let text = "attributes of a directory, and not of a regular file";
+    check(end(V3, get_attr(), Reply3::<_, ()>::Ok(ok)), ErrorClass::Corrupt, text);
+    let ok = attributes2(FileKind2::Fifo, 1 << 20);
     check(end(V2, get_attr(), Reply2::Ok(ok)), ErrorClass::Corrupt, "of a special file");
     let attributes: PostOpAttr = Some(attributes3(FileKind::Regular, 9));
     let ok = v3::AccessOk { attributes, access: 0 };
@@ -143,14 +143,14 @@ fn names_lead_where_they_led_before_the_run() {
     let (call, other) = (NfsCall::Lookup(large_file()), [9; 32]);
     let object = v3::Handle::new(&other).unwrap();
     let ok = v3::LookupOk { object, attributes: None, dir_attributes: None };
-    let words = "leads to another file";
-    check(end(V3, call, v3::LookupRes::Ok(ok)), ErrorClass::Corrupt, words);
+    let text = "leads to another file";
+    check(end(V3, call, v3::LookupRes::Ok(ok)), ErrorClass::Corrupt, text);
     let attributes = attributes2(FileKind2::Regular, 1 << 20);
     let ok = v2::DirOpOk { file: v2::Handle2(other), attributes };
-    check(end(V2, call, Reply2::Ok(ok)), ErrorClass::Corrupt, words);
-    let ok = v2::ReadLinkOk { path: Path(b"elsewhere") };
-    let words = "the link says \"elsewhere\", but \"file0000384\" was written";
-    check(end(V2, NfsCall::ReadLink(LinkNo(2)), Reply2::Ok(ok)), ErrorClass::Corrupt, words);
+    check(end(V2, call, Reply2::Ok(ok)), ErrorClass::Corrupt, text);
+    let ok = Path(b"elsewhere");
+    let text = "the link says \"elsewhere\", but \"file0000384\" was written";
+    check(end(V2, NfsCall::ReadLink(LinkNo(2)), Reply2::Ok(ok)), ErrorClass::Corrupt, text);
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn lengths_and_sizes_are_what_they_should_be() {
     let (site, span) = (site(V3, Datagram), two_blocks());
     for verify in [Verify::Length, Verify::Content] {
         let ok = v3::ReadRes::Ok(read_ok(&site.content_of(span)[..100]));
-        let words = "asked for 8192 bytes, got 100";
-        check(end(V3, NfsCall::Read(span, verify), ok), ErrorClass::Length, words);
+        let text = "asked for 8192 bytes, got 100";
+        check(end(V3, NfsCall::Read(span, verify), ok), ErrorClass::Length, text);
     }
     let ok = v3::WriteOk { count: 8_191, ..write_ok(span, StableHow::Unstable, RUN) };
     check(end(V3, unstable(), v3::WriteRes::Ok(ok)), ErrorClass::Length, "got 8191");
-    let ok = v2::AttrOk { attributes: attributes2(FileKind2::Regular, 16_383) };
+    let ok = attributes2(FileKind2::Regular, 16_383);
     check(end(V2, unstable(), Reply2::Ok(ok)), ErrorClass::Length, "16384 bytes were written");
-    let ok = v3::GetAttrOk { attributes: attributes3(FileKind::Regular, 65_535) };
-    let words = "65536 bytes were written, the server says it has 65535";
-    check(end(V3, get_attr(), Reply3::<_, ()>::Ok(ok)), ErrorClass::Length, words);
+    let ok = attributes3(FileKind::Regular, 65_535);
+    let text = "65536 bytes were written, the server says it has 65535";
+    check(end(V3, get_attr(), Reply3::<_, ()>::Ok(ok)), ErrorClass::Length, text);
 }
 
 #[test]
@@ -176,18 +176,18 @@ fn every_wrong_byte_is_caught_at_its_offset_when_content_is_compared() {
     for at in [0, 1, 4_095, 8_191] {
         let mut data = site.content_of(span).to_vec();
         data[at] ^= 0x10;
-        let (found, expected) = (data[at], data[at] ^ 0x10);
-        let words = format!(
-            "first wrong byte at offset {}: 0x{found:02x}, but 0x{expected:02x} was written",
+        let (actual, expected) = (data[at], data[at] ^ 0x10);
+        let text = format!(
+            "first wrong byte at offset {}: 0x{actual:02x}, but 0x{expected:02x} was written",
             8_192 + at
         );
         let read = |verify| NfsCall::Read(span, verify);
         let ok = v3::ReadRes::Ok(read_ok(&data));
-        check(end(V3, read(Verify::Content), ok), ErrorClass::Corrupt, &words);
+        check(end(V3, read(Verify::Content), ok), ErrorClass::Corrupt, &text);
         assert_eq!(end(V3, read(Verify::Length), ok).0, OpStatus::Ok);
         let attributes = attributes2(FileKind2::Regular, 1 << 20);
         let ok = Reply2::Ok(v2::ReadOk { attributes, data: v2::Data2(&data) });
-        check(end(V2, read(Verify::Content), ok), ErrorClass::Corrupt, &words);
+        check(end(V2, read(Verify::Content), ok), ErrorClass::Corrupt, &text);
         assert_eq!(end(V2, read(Verify::Length), ok).0, OpStatus::Ok);
     }
 }

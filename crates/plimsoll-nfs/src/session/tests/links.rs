@@ -1,6 +1,6 @@
 //! Links that are lost and opened again, retransmission, timeouts.
 
-use plimsoll_engine::seam::{Link, LinkError, Session, Ticket};
+use plimsoll_engine::interface::{Link, LinkError, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 
@@ -84,7 +84,7 @@ fn a_new_connection_carries_every_pending_call_again() {
         let ends: Vec<_> = bench.io.done.iter().map(|(_, o)| (o.status, o.ambiguous)).collect();
         let ok = OpStatus::Ok;
         assert_eq!(ends, [(ok, false), (ok, true), (ok, true)]);
-        // The word is for datagrams: here nothing was lost on the way.
+        // Retransmissions are of datagrams; here nothing was lost on the way.
         assert_eq!(bench.session.take_counters().retransmissions, 0);
     }
 }
@@ -151,9 +151,9 @@ fn a_call_without_reply_times_out_and_its_late_reply_is_dropped() {
         assert_eq!(bench.io.done.len(), 1);
         assert_eq!(bench.io.done[0].0, Ticket(1));
         assert_eq!(bench.last().status, failed(ErrorClass::Timeout));
-        let words =
+        let text =
             format!("GETATTR of dir00000/{}: no reply within 10.0 s", large_file().file().name());
-        assert!(bench.io.detail.starts_with(&words), "{}", bench.io.detail);
+        assert!(bench.io.detail.starts_with(&text), "{}", bench.io.detail);
         bench.answer(0, call);
         assert_eq!(bench.io.done.len(), 1);
         bench.pass(Nanos::from_secs(6));
@@ -195,6 +195,6 @@ fn bytes_that_no_record_begins_with_are_a_surplus_of_the_op_before_them() {
     bench.answer(0, call);
     bench.bytes(&[0xff; 7]);
     assert_eq!((bench.last().status, bench.io.closed.len()), (OpStatus::Ok, 1));
-    assert_eq!(bench.io.surpluses, [KIND]);
+    assert_eq!(bench.io.trailing_bytes, [KIND]);
     assert!(bench.io.detail.starts_with("bytes behind the reply: "), "{}", bench.io.detail);
 }

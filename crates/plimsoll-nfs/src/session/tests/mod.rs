@@ -3,7 +3,7 @@
 mod links;
 mod tolerated;
 
-use plimsoll_engine::seam::{LinkKind, Session, SessionCounters, Ticket};
+use plimsoll_engine::interface::{LinkKind, Session, SessionCounters, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Draw, Sample, encoded};
 use crate::wire::rpc::{self, AuthSys, Credential, ReplyHead, ReplyOutcome};
 use crate::wire::xdr::{Decode, XdrError, XdrIn};
-use crate::wire::{mount, portmap, v3};
+use crate::wire::{Path, mount, portmap, v3};
 
 /// What is written here is read there to the last byte, and written there as here.
 macro_rules! check {
@@ -33,25 +33,25 @@ proptest! {
     #[test]
     fn arguments_agree(drawn in prop::collection::vec(any::<u8>(), 1..600)) {
         check! { &drawn,
-            v3::GetAttrArgs<'_> => nfs3::GETATTR3args;
+            v3::Handle<'_> => nfs3::GETATTR3args;
             v3::SetAttrArgs<'_> => nfs3::SETATTR3args;
-            v3::LookupArgs<'_> => nfs3::LOOKUP3args<'_>;
+            v3::DirOpArgs<'_> => nfs3::LOOKUP3args<'_>;
             v3::AccessArgs<'_> => nfs3::ACCESS3args;
-            v3::ReadLinkArgs<'_> => nfs3::READLINK3args;
+            v3::Handle<'_> => nfs3::READLINK3args;
             v3::ReadArgs<'_> => nfs3::READ3args;
             v3::WriteArgs<'_> => nfs3::WRITE3args<'_>;
             v3::CreateArgs<'_> => nfs3::CREATE3args<'_>;
             v3::MkDirArgs<'_> => nfs3::MKDIR3args<'_>;
             v3::SymlinkArgs<'_> => nfs3::SYMLINK3args<'_>;
-            v3::RemoveArgs<'_> => nfs3::REMOVE3args<'_>;
-            v3::RmDirArgs<'_> => nfs3::RMDIR3args<'_>;
+            v3::DirOpArgs<'_> => nfs3::REMOVE3args<'_>;
+            v3::DirOpArgs<'_> => nfs3::RMDIR3args<'_>;
             v3::RenameArgs<'_> => nfs3::RENAME3args<'_, '_>;
             v3::LinkArgs<'_> => nfs3::LINK3args<'_>;
             v3::ReadDirArgs<'_> => nfs3::READDIR3args;
             v3::ReadDirPlusArgs<'_> => nfs3::READDIRPLUS3args;
-            v3::FsStatArgs<'_> => nfs3::FSSTAT3args;
-            v3::FsInfoArgs<'_> => nfs3::FSINFO3args;
-            v3::PathConfArgs<'_> => nfs3::PATHCONF3args;
+            v3::Handle<'_> => nfs3::FSSTAT3args;
+            v3::Handle<'_> => nfs3::FSINFO3args;
+            v3::Handle<'_> => nfs3::PATHCONF3args;
             v3::CommitArgs<'_> => nfs3::COMMIT3args;
         }
     }
@@ -59,15 +59,15 @@ proptest! {
     #[test]
     fn results_agree(drawn in prop::collection::vec(any::<u8>(), 1..600)) {
         check! { &drawn,
-            v3::GetAttrOk => nfs3::GETATTR3resok;
-            v3::SetAttrOk => nfs3::SETATTR3resok;
+            v3::FileAttributes => nfs3::GETATTR3resok;
+            v3::WccData => nfs3::SETATTR3resok;
             v3::LookupOk<'_> => nfs3::LOOKUP3resok;
             v3::AccessOk => nfs3::ACCESS3resok;
             v3::ReadLinkOk<'_> => nfs3::READLINK3resok<'_>;
             v3::ReadOk<'_> => nfs3::READ3resok<'_>;
             v3::WriteOk => nfs3::WRITE3resok;
             v3::CreateOk<'_> => nfs3::CREATE3resok;
-            v3::RemoveOk => nfs3::REMOVE3resok;
+            v3::WccData => nfs3::REMOVE3resok;
             v3::RenameWcc => nfs3::RENAME3resok;
             v3::LinkWcc => nfs3::LINK3resok;
             v3::ReadDirOk<'_> => nfs3::READDIR3resok<'_>;
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn mount_and_portmapper_agree(drawn in prop::collection::vec(any::<u8>(), 1..600)) {
         check! { &drawn,
-            mount::MountArgs<'_> => mount3::dirpath<'_>;
+            Path<'_> => mount3::dirpath<'_>;
             mount::Mount3Ok<'_> => mount3::mountres3_ok<'_>;
             mount::DumpRes<'_> => mount3::mountlist<'_, '_>;
             mount::ExportRes<'_> => mount3::exports<'_, '_>;
@@ -108,7 +108,7 @@ proptest! {
                     machinename: Opaque::owned(who.machine.0.to_vec()),
                     uid: who.uid,
                     gid: who.gid,
-                    gids: who.gids.0.iter().collect(),
+                    gids: who.gids.iter().collect(),
                 }),
                 verf: onc::opaque_auth::default(),
             }),
@@ -225,7 +225,7 @@ fn fields_mean_the_same() {
 
 #[test]
 fn statuses_have_the_same_names() {
-    let mut known = 0;
+    let mut named = 0;
     for number in 0..20_000u32 {
         let bytes = number.to_be_bytes();
         let theirs = nfs3::nfsstat3::unpack(&mut Cursor::new(&bytes[..])).map(|read| read.0);
@@ -234,10 +234,10 @@ fn statuses_have_the_same_names() {
             Ok(theirs) => assert_eq!(ours.to_string(), format!("{theirs:?}")),
             Err(_) => assert_eq!(ours.name(), None),
         }
-        known += u32::from(ours.name().is_some());
+        named += u32::from(ours.name().is_some());
         let theirs = mount3::mountstat3::unpack(&mut Cursor::new(&bytes[..])).map(|read| read.0);
         let theirs = theirs.ok().map(|status| status.to_string());
         assert_eq!(mount::MountStatus(number).name(), theirs.as_deref());
     }
-    assert_eq!(known, 29);
+    assert_eq!(named, 29);
 }

@@ -1,16 +1,14 @@
 //! Values of every type, drawn from arbitrary bytes.
 
-use crate::wire::mount::{Flavors, MountReply, MountStatus};
-use crate::wire::rpc::Groups;
+use crate::wire::mount::Flavors;
+use crate::wire::reply::{Reply, Status};
 use crate::wire::v2::{
-    ATTRIBUTES2_BYTES, Data2, FileAttributes2, FileKind2, Handle2, Reply2, SetAttributes2, Status2,
-    TimeVal2,
+    ATTRIBUTES2_BYTES, Data2, FileAttributes2, FileKind2, Handle2, SetAttributes2, TimeVal2,
 };
 use crate::wire::v3::{
-    ATTRIBUTES_BYTES, CreateHow, FileAttributes, FileKind, Handle, MkNodData, Reply3, SetTime,
-    Status3,
+    ATTRIBUTES_BYTES, CreateHow, FileAttributes, FileKind, Handle, MkNodData, SetTime,
 };
-use crate::wire::xdr::{Decode, Encode, List, Name, Path, Words, XdrIn};
+use crate::wire::xdr::{Decode, Encode, List, Name, Path, U32List, XdrIn};
 
 /// Bytes to draw from, round and round.
 pub(crate) struct Draw<'a> {
@@ -66,11 +64,6 @@ sample! {
     Path<'a>: draw => Path(draw.slice(255));
     Handle<'a>: draw => Handle::new(draw.slice(64)).unwrap();
     Handle2: draw => Handle2(Sample::sample(draw));
-    Words<'a>: draw => {
-        let count = draw.byte() % 17;
-        Words::new(Vec::from_iter((0..count).map(|_| Sample::sample(draw))).leak())
-    };
-    Groups<'a>: draw => Groups(Sample::sample(draw));
     Flavors<'a>: draw => Flavors(Sample::sample(draw));
     FileAttributes: draw => {
         let mut bytes: [u8; ATTRIBUTES_BYTES] = Sample::sample(draw);
@@ -121,6 +114,13 @@ impl<'a, const N: usize> Sample<'a> for [u8; N] {
     }
 }
 
+impl<'a, const MAX: u32> Sample<'a> for U32List<'a, MAX> {
+    fn sample(draw: &mut Draw<'a>) -> Self {
+        let count = draw.byte() % 17;
+        Self::Values(Vec::from_iter((0..count).map(|_| Sample::sample(draw))).leak())
+    }
+}
+
 impl<'a, T: Sample<'a>> Sample<'a> for Option<T> {
     fn sample(draw: &mut Draw<'a>) -> Self {
         bool::sample(draw).then(|| T::sample(draw))
@@ -139,30 +139,12 @@ impl<'a, T: Sample<'a> + Copy + Encode + Decode<'a> + 'a> Sample<'a> for List<'a
     }
 }
 
-impl<'a, T: Sample<'a>, E: Sample<'a>> Sample<'a> for Reply3<T, E> {
+impl<'a, S: Status + Sample<'a>, T: Sample<'a>, E: Sample<'a>> Sample<'a> for Reply<S, T, E> {
     fn sample(draw: &mut Draw<'a>) -> Self {
-        match Status3::sample(draw) {
-            status if draw.byte().is_multiple_of(4) && !status.is_ok() => {
+        match S::sample(draw) {
+            status if draw.byte().is_multiple_of(4) && status != S::OK => {
                 Self::Err(status, E::sample(draw))
             }
-            _ => Self::Ok(T::sample(draw)),
-        }
-    }
-}
-
-impl<'a, T: Sample<'a>> Sample<'a> for Reply2<T> {
-    fn sample(draw: &mut Draw<'a>) -> Self {
-        match Status2::sample(draw) {
-            status if draw.byte().is_multiple_of(4) && !status.is_ok() => Self::Err(status),
-            _ => Self::Ok(T::sample(draw)),
-        }
-    }
-}
-
-impl<'a, T: Sample<'a>> Sample<'a> for MountReply<T> {
-    fn sample(draw: &mut Draw<'a>) -> Self {
-        match MountStatus::sample(draw) {
-            status if draw.byte().is_multiple_of(4) && !status.is_ok() => Self::Err(status),
             _ => Self::Ok(T::sample(draw)),
         }
     }

@@ -78,96 +78,59 @@ xdr_struct! {
     pub struct TimeVal2 {
         /// Whole seconds.
         seconds: u32,
-        /// And microseconds; a million in [`SetAttributes2`] asks many servers for their time.
+        /// And microseconds; to many servers, a million in [`SetAttributes2`] means their own time.
         microseconds: u32,
     }
 }
 
-/// Attributes of an object. RFC 1094 §2.3.5 `fattr`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileAttributes2 {
-    /// What it is.
-    pub kind: FileKind2,
-    /// Type and permission bits as UNIX has them.
-    pub mode: u32,
-    /// Names it has.
-    pub nlink: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Size in bytes.
-    pub size: u32,
-    /// Bytes of a block.
-    pub block_bytes: u32,
-    /// Of a device.
-    pub device: u32,
-    /// Blocks it takes on the disk.
-    pub blocks: u32,
-    /// File system.
-    pub fsid: u32,
-    /// Number within the file system.
-    pub fileid: u32,
-    /// Last access.
-    pub atime: TimeVal2,
-    /// Last change of the content.
-    pub mtime: TimeVal2,
-    /// Last change of the attributes.
-    pub ctime: TimeVal2,
+impl TimeVal2 {
+    #[inline]
+    fn to_be_bytes(self) -> [u8; 8] {
+        (u64::from(self.seconds) << 32 | u64::from(self.microseconds)).to_be_bytes()
+    }
 }
 
 /// Bytes of [`FileAttributes2`] on the wire.
 pub const ATTRIBUTES2_BYTES: usize = 68;
 
-impl Encode for FileAttributes2 {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        let words: [u32; ATTRIBUTES2_BYTES / 4] = [
-            self.kind.number(),
-            self.mode,
-            self.nlink,
-            self.uid,
-            self.gid,
-            self.size,
-            self.block_bytes,
-            self.device,
-            self.blocks,
-            self.fsid,
-            self.fileid,
-            self.atime.seconds,
-            self.atime.microseconds,
-            self.mtime.seconds,
-            self.mtime.microseconds,
-            self.ctime.seconds,
-            self.ctime.microseconds,
-        ];
-        out.extend_from_slice(words.map(u32::to_be_bytes).as_flattened());
+xdr_fixed! {
+    /// Attributes of an object. RFC 1094 §2.3.5 `fattr`
+    pub struct FileAttributes2: ATTRIBUTES2_BYTES {
+        /// What it is.
+        kind: FileKind2,
+        /// Type and permission bits as UNIX has them.
+        mode: u32,
+        /// Names it has.
+        nlink: u32,
+        /// Owner.
+        uid: u32,
+        /// Group.
+        gid: u32,
+        /// Size in bytes.
+        size: u32,
+        /// Bytes of a block.
+        block_bytes: u32,
+        /// Of a device.
+        device: u32,
+        /// Blocks it takes on the disk.
+        blocks: u32,
+        /// File system.
+        fsid: u32,
+        /// Number within the file system.
+        fileid: u32,
+        /// Last access.
+        atime: TimeVal2,
+        /// Last change of the content.
+        mtime: TimeVal2,
+        /// Last change of the attributes.
+        ctime: TimeVal2,
     }
 }
 
 impl<'a> Decode<'a> for FileAttributes2 {
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        // One look at the length instead of 17: that of an array is known.
-        let bytes = input.fixed::<ATTRIBUTES2_BYTES>()?;
-        input.within(bytes, |input| {
-            Ok(Self {
-                kind: FileKind2::decode(input)?,
-                mode: input.u32()?,
-                nlink: input.u32()?,
-                uid: input.u32()?,
-                gid: input.u32()?,
-                size: input.u32()?,
-                block_bytes: input.u32()?,
-                device: input.u32()?,
-                blocks: input.u32()?,
-                fsid: input.u32()?,
-                fileid: input.u32()?,
-                atime: TimeVal2::decode(input)?,
-                mtime: TimeVal2::decode(input)?,
-                ctime: TimeVal2::decode(input)?,
-            })
-        })
+        Self::decode_fields(input)
     }
 }
 

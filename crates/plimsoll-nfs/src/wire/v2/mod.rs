@@ -1,10 +1,13 @@
 //! NFS version 2. RFC 1094.
 //!
-//! Every procedure has a type for its arguments (`…Args`) and one for its result (`…Res`).
+//! Every procedure has a type for its arguments (`…Args`), and one for what it answers (`…Ok`) in a
+//! [`Reply2`]. What would have one field is that field: the argument of GETATTR, READLINK and STATFS
+//! is a [`Handle2`]; GETATTR, SETATTR and WRITE answer [`FileAttributes2`], READLINK a [`Path`].
 
 mod attributes;
 
-use super::xdr::{Decode, Encode, List, Name, Path, XdrError, XdrIn, opaque_bytes};
+use super::reply::Reply;
+use super::xdr::{List, Name, Path, opaque_bytes};
 
 pub use self::attributes::*;
 
@@ -63,62 +66,10 @@ statuses! {
     }
 }
 
-/// Result of a procedure: the status, and behind `NFS_OK` what it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply2<T> {
-    /// `NFS_OK`.
-    Ok(T),
-    /// Another status.
-    Err(Status2),
-}
-
-impl<T> Reply2<T> {
-    /// The status on the wire.
-    #[inline]
-    pub fn status(&self) -> Status2 {
-        match self {
-            Self::Ok(_) => Status2::OK,
-            Self::Err(status) => *status,
-        }
-    }
-
-    /// What came with success, or the status.
-    #[inline]
-    pub fn ok(self) -> Result<T, Status2> {
-        match self {
-            Self::Ok(ok) => Ok(ok),
-            Self::Err(status) => Err(status),
-        }
-    }
-}
-
-impl<T: Encode> Encode for Reply2<T> {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.status().encode(out);
-        if let Self::Ok(ok) = self {
-            ok.encode(out);
-        }
-    }
-}
-
-impl<'a, T: Decode<'a>> Decode<'a> for Reply2<T> {
-    #[inline]
-    fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        match Status2::decode(input)? {
-            Status2::OK => T::decode(input).map(Self::Ok),
-            status => Ok(Self::Err(status)),
-        }
-    }
-}
+/// Result of a procedure; nothing comes with a failure.
+pub type Reply2<T> = Reply<Status2, T>;
 
 xdr_struct! {
-    /// Arguments of GETATTR. RFC 1094 §2.2.2
-    pub struct GetAttrArgs {
-        /// The object.
-        file: Handle2,
-    }
-
     /// Arguments of SETATTR. RFC 1094 §2.2.3
     pub struct SetAttrArgs {
         /// The object.
@@ -127,14 +78,8 @@ xdr_struct! {
         attributes: SetAttributes2,
     }
 
-    /// What GETATTR, SETATTR and WRITE answer. RFC 1094 §2.3.9 `attrstat`
-    pub struct AttrOk {
-        /// Of the object.
-        attributes: FileAttributes2,
-    }
-
     /// Arguments of LOOKUP, REMOVE and RMDIR. RFC 1094 §2.3.10 `diropargs`
-    pub struct LookupArgs<'a> {
+    pub struct DirOpArgs<'a> {
         /// Where.
         dir: Handle2,
         /// What.
@@ -149,25 +94,13 @@ xdr_struct! {
         attributes: FileAttributes2,
     }
 
-    /// Arguments of READLINK. RFC 1094 §2.2.6
-    pub struct ReadLinkArgs {
-        /// The link.
-        file: Handle2,
-    }
-
-    /// What READLINK answers. RFC 1094 §2.2.6
-    pub struct ReadLinkOk<'a> {
-        /// Text of the link.
-        path: Path<'a>,
-    }
-
     /// Arguments of READ. RFC 1094 §2.2.7
     pub struct ReadArgs {
         /// The file.
         file: Handle2,
         /// First byte.
         offset: u32,
-        /// Most bytes wanted, [`DATA_BYTES_MAX`] at most.
+        /// Requested bytes, [`DATA_BYTES_MAX`] at most.
         count: u32,
         /// Not used.
         total_count: u32,
@@ -195,12 +128,6 @@ xdr_struct! {
         data: Data2<'a>,
     }
 
-    /// Arguments of STATFS. RFC 1094 §2.2.18
-    pub struct StatFsArgs {
-        /// Any object of the file system.
-        file: Handle2,
-    }
-
     /// What STATFS answers. RFC 1094 §2.2.18
     pub struct StatFsOk {
         /// Best size of READs and WRITEs in bytes: `tsize`.
@@ -215,21 +142,6 @@ xdr_struct! {
         available_blocks: u32,
     }
 }
-
-/// Result of GETATTR.
-pub type GetAttrRes = Reply2<AttrOk>;
-/// Result of SETATTR.
-pub type SetAttrRes = Reply2<AttrOk>;
-/// Result of LOOKUP.
-pub type LookupRes = Reply2<DirOpOk>;
-/// Result of READLINK.
-pub type ReadLinkRes<'a> = Reply2<ReadLinkOk<'a>>;
-/// Result of READ.
-pub type ReadRes<'a> = Reply2<ReadOk<'a>>;
-/// Result of WRITE.
-pub type WriteRes = Reply2<AttrOk>;
-/// Result of STATFS.
-pub type StatFsRes = Reply2<StatFsOk>;
 
 xdr_struct! {
     /// Arguments of CREATE and MKDIR. RFC 1094 §2.2.10 `createargs`
@@ -311,26 +223,3 @@ impl Entry<'_> {
         4 + 4 + opaque_bytes(self.name.0.len()) + 4
     }
 }
-
-/// Arguments of REMOVE. RFC 1094 §2.2.11
-pub type RemoveArgs<'a> = LookupArgs<'a>;
-/// Arguments of MKDIR. RFC 1094 §2.2.15
-pub type MkDirArgs<'a> = CreateArgs<'a>;
-/// Arguments of RMDIR. RFC 1094 §2.2.16
-pub type RmDirArgs<'a> = LookupArgs<'a>;
-/// Result of CREATE.
-pub type CreateRes = Reply2<DirOpOk>;
-/// Result of REMOVE.
-pub type RemoveRes = Reply2<()>;
-/// Result of RENAME.
-pub type RenameRes = Reply2<()>;
-/// Result of LINK.
-pub type LinkRes = Reply2<()>;
-/// Result of SYMLINK.
-pub type SymlinkRes = Reply2<()>;
-/// Result of MKDIR.
-pub type MkDirRes = Reply2<DirOpOk>;
-/// Result of RMDIR.
-pub type RmDirRes = Reply2<()>;
-/// Result of READDIR.
-pub type ReadDirRes<'a> = Reply2<ReadDirOk<'a>>;

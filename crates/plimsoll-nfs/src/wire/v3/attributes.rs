@@ -111,8 +111,22 @@ xdr_struct! {
     }
 }
 
+impl TimeSpec3 {
+    #[inline]
+    fn to_be_bytes(self) -> [u8; 8] {
+        (u64::from(self.seconds) << 32 | u64::from(self.nanoseconds)).to_be_bytes()
+    }
+}
+
+impl Device {
+    #[inline]
+    fn to_be_bytes(self) -> [u8; 8] {
+        (u64::from(self.major) << 32 | u64::from(self.minor)).to_be_bytes()
+    }
+}
+
 impl WccData {
-    /// Nothing is said.
+    /// No attributes.
     pub const NONE: Self = Self { before: None, after: None };
 }
 
@@ -121,107 +135,54 @@ pub type PostOpAttr = Option<FileAttributes>;
 /// A handle, where the server gives it. RFC 1813 §2.6 `post_op_fh3`
 pub type PostOpHandle<'a> = Option<Handle<'a>>;
 
-/// Attributes of an object. RFC 1813 §2.5 `fattr3`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileAttributes {
-    /// What it is.
-    pub kind: FileKind,
-    /// Permission bits.
-    pub mode: u32,
-    /// Names it has.
-    pub nlink: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Size in bytes.
-    pub size: u64,
-    /// Bytes it takes on the disk.
-    pub used: u64,
-    /// Of a device.
-    pub device: Device,
-    /// File system.
-    pub fsid: u64,
-    /// Number within the file system.
-    pub fileid: u64,
-    /// Last access.
-    pub atime: TimeSpec3,
-    /// Last change of the content.
-    pub mtime: TimeSpec3,
-    /// Last change of the attributes.
-    pub ctime: TimeSpec3,
-}
-
 /// Bits that a mode may have. RFC 1813 §2.5 `mode3`
 const MODE_BITS: u32 = 0o7777;
 /// Bytes of [`FileAttributes`] on the wire.
 pub const ATTRIBUTES_BYTES: usize = 84;
 
-impl Encode for FileAttributes {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        // All at once, as every reply has them: one look at the capacity instead of 21.
-        let mut words = [[0; 4]; ATTRIBUTES_BYTES / 4];
-        let high = |value: u64| (value >> 32) as u32;
-        let low = |value: u64| value as u32;
-        for (word, value) in words.iter_mut().zip([
-            self.kind.number(),
-            self.mode,
-            self.nlink,
-            self.uid,
-            self.gid,
-            high(self.size),
-            low(self.size),
-            high(self.used),
-            low(self.used),
-            self.device.major,
-            self.device.minor,
-            high(self.fsid),
-            low(self.fsid),
-            high(self.fileid),
-            low(self.fileid),
-            self.atime.seconds,
-            self.atime.nanoseconds,
-            self.mtime.seconds,
-            self.mtime.nanoseconds,
-            self.ctime.seconds,
-            self.ctime.nanoseconds,
-        ]) {
-            *word = value.to_be_bytes();
-        }
-        out.extend_from_slice(words.as_flattened());
+xdr_fixed! {
+    /// Attributes of an object. RFC 1813 §2.5 `fattr3`
+    pub struct FileAttributes: ATTRIBUTES_BYTES {
+        /// What it is.
+        kind: FileKind,
+        /// Permission bits.
+        mode: u32,
+        /// Names it has.
+        nlink: u32,
+        /// Owner.
+        uid: u32,
+        /// Group.
+        gid: u32,
+        /// Size in bytes.
+        size: u64,
+        /// Bytes it takes on the disk.
+        used: u64,
+        /// Of a device.
+        device: Device,
+        /// File system.
+        fsid: u64,
+        /// Number within the file system.
+        fileid: u64,
+        /// Last access.
+        atime: TimeSpec3,
+        /// Last change of the content.
+        mtime: TimeSpec3,
+        /// Last change of the attributes.
+        ctime: TimeSpec3,
     }
 }
 
 impl<'a> Decode<'a> for FileAttributes {
     #[inline]
     fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        // One look at the length instead of 17: that of an array is known.
-        let bytes = input.fixed::<ATTRIBUTES_BYTES>()?;
-        let attributes = input.within(bytes, |input| {
-            Ok(Self {
-                kind: FileKind::decode(input)?,
-                mode: input.u32()?,
-                nlink: input.u32()?,
-                uid: input.u32()?,
-                gid: input.u32()?,
-                size: input.u64()?,
-                used: input.u64()?,
-                device: Device::decode(input)?,
-                fsid: input.u64()?,
-                fileid: input.u64()?,
-                atime: TimeSpec3::decode(input)?,
-                mtime: TimeSpec3::decode(input)?,
-                ctime: TimeSpec3::decode(input)?,
-            })
-        })?;
+        let attributes = Self::decode_fields(input)?;
         if attributes.mode & !MODE_BITS != 0 {
             input.tolerates(Flaw::Mode);
         }
         Ok(attributes)
     }
 
-    /// Attributes of a type that does not exist say nothing of the object.
+    /// Attributes of a type that does not exist do not describe the object.
     #[inline]
     fn decode_optional(input: &mut XdrIn<'a>) -> Result<Option<Self>, XdrError> {
         if !input.bool()? {

@@ -2,8 +2,8 @@
 //! (REMOVE, RMDIR, RENAME, LINK), listings (READDIR, READDIRPLUS). RFC 1813 §3.3.8 to §3.3.17.
 
 use super::{
-    ATTRIBUTES_BYTES, Device, FileKind, Handle, LookupArgs, PostOpAttr, PostOpHandle, Reply3,
-    SetAttributes, Verifier, WccData,
+    ATTRIBUTES_BYTES, Device, FileKind, Handle, PostOpAttr, PostOpHandle, Reply3, SetAttributes,
+    Verifier, WccData,
 };
 use crate::wire::xdr::{Decode, Encode, List, Name, Path, XdrError, XdrIn, opaque_bytes};
 
@@ -167,12 +167,6 @@ xdr_struct! {
 pub type CreateRes<'a> = Reply3<CreateOk<'a>, WccData>;
 
 xdr_struct! {
-    /// What REMOVE and RMDIR answer. RFC 1813 §3.3.12
-    pub struct RemoveOk {
-        /// Of the directory.
-        dir_wcc: WccData,
-    }
-
     /// Arguments of RENAME. RFC 1813 §3.3.14
     pub struct RenameArgs<'a> {
         /// Where it is.
@@ -212,12 +206,8 @@ xdr_struct! {
     }
 }
 
-/// Arguments of REMOVE. RFC 1813 §3.3.12
-pub type RemoveArgs<'a> = LookupArgs<'a>;
-/// Arguments of RMDIR. RFC 1813 §3.3.13
-pub type RmDirArgs<'a> = LookupArgs<'a>;
-/// Result of REMOVE and RMDIR.
-pub type RemoveRes = Reply3<RemoveOk, WccData>;
+/// Result of REMOVE and RMDIR, of the directory. RFC 1813 §3.3.12, §3.3.13
+pub type RemoveRes = Reply3<WccData, WccData>;
 /// Result of RENAME.
 pub type RenameRes = Reply3<RenameWcc, RenameWcc>;
 /// Result of LINK.

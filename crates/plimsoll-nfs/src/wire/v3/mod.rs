@@ -1,13 +1,15 @@
 //! NFS version 3. RFC 1813.
 //!
 //! Every procedure has a type for its arguments (`…Args`) and one for its result (`…Res`), which
-//! is a [`Reply3`] of what it answers when it succeeds (`…Ok`) and what when it fails.
+//! is a [`Reply3`] of what it answers when it succeeds (`…Ok`) and what when it fails. What would
+//! have one field is that field: the argument of GETATTR, READLINK, FSSTAT, FSINFO and PATHCONF is
+//! a [`Handle`].
 
 mod attributes;
 mod directories;
 mod objects;
 
-use super::xdr::{Decode, Encode, XdrError, XdrIn};
+use super::reply::Reply;
 
 pub use self::attributes::*;
 pub use self::directories::*;
@@ -81,63 +83,10 @@ statuses! {
     }
 }
 
-/// Result of a procedure: the status, and behind it what the case calls for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply3<T, E> {
-    /// `NFS3_OK`.
-    Ok(T),
-    /// Another status.
-    Err(Status3, E),
-}
-
-impl<T, E> Reply3<T, E> {
-    /// The status on the wire.
-    #[inline]
-    pub fn status(&self) -> Status3 {
-        match self {
-            Self::Ok(_) => Status3::OK,
-            Self::Err(status, _) => *status,
-        }
-    }
-
-    /// What came with success, or the status.
-    #[inline]
-    pub fn ok(self) -> Result<T, Status3> {
-        match self {
-            Self::Ok(ok) => Ok(ok),
-            Self::Err(status, _) => Err(status),
-        }
-    }
-}
-
-impl<T: Encode, E: Encode> Encode for Reply3<T, E> {
-    #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.status().encode(out);
-        match self {
-            Self::Ok(ok) => ok.encode(out),
-            Self::Err(_, failure) => failure.encode(out),
-        }
-    }
-}
-
-impl<'a, T: Decode<'a>, E: Decode<'a>> Decode<'a> for Reply3<T, E> {
-    #[inline]
-    fn decode(input: &mut XdrIn<'a>) -> Result<Self, XdrError> {
-        match Status3::decode(input)? {
-            Status3::OK => T::decode(input).map(Self::Ok),
-            status => E::decode(input).map(|failure| Self::Err(status, failure)),
-        }
-    }
-}
+/// Result of a procedure.
+pub type Reply3<T, E> = Reply<Status3, T, E>;
 
 xdr_struct! {
-    /// Arguments of FSSTAT. RFC 1813 §3.3.18
-    pub struct FsStatArgs<'a> {
-        /// Any object of the file system.
-        root: Handle<'a>,
-    }
-
     /// What FSSTAT answers. RFC 1813 §3.3.18
     pub struct FsStatOk {
         /// Of the object.
@@ -156,12 +105,6 @@ xdr_struct! {
         available_files: u64,
         /// Seconds for which this will hold; 0: nobody knows.
         invariant_s: u32,
-    }
-
-    /// Arguments of FSINFO. RFC 1813 §3.3.19
-    pub struct FsInfoArgs<'a> {
-        /// Root of the file system.
-        root: Handle<'a>,
     }
 
     /// What FSINFO answers. RFC 1813 §3.3.19
@@ -188,12 +131,6 @@ xdr_struct! {
         time_delta: TimeSpec3,
         /// Of [`properties`].
         properties: u32,
-    }
-
-    /// Arguments of PATHCONF. RFC 1813 §3.3.20
-    pub struct PathConfArgs<'a> {
-        /// Any object of the file system.
-        object: Handle<'a>,
     }
 
     /// What PATHCONF answers. RFC 1813 §3.3.20

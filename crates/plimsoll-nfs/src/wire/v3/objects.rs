@@ -6,18 +6,6 @@ use super::{
 use crate::wire::xdr::{Name, Path};
 
 xdr_struct! {
-    /// Arguments of GETATTR. RFC 1813 §3.3.1
-    pub struct GetAttrArgs<'a> {
-        /// The object.
-        object: Handle<'a>,
-    }
-
-    /// What GETATTR answers. RFC 1813 §3.3.1
-    pub struct GetAttrOk {
-        /// Of the object.
-        attributes: FileAttributes,
-    }
-
     /// Arguments of SETATTR. RFC 1813 §3.3.2
     pub struct SetAttrArgs<'a> {
         /// The object.
@@ -28,14 +16,8 @@ xdr_struct! {
         guard: Option<TimeSpec3>,
     }
 
-    /// What SETATTR answers. RFC 1813 §3.3.2
-    pub struct SetAttrOk {
-        /// Of the object.
-        wcc: WccData,
-    }
-
     /// Arguments of LOOKUP, REMOVE and RMDIR. RFC 1813 §2.6 `diropargs3`
-    pub struct LookupArgs<'a> {
+    pub struct DirOpArgs<'a> {
         /// Where.
         dir: Handle<'a>,
         /// What.
@@ -44,7 +26,7 @@ xdr_struct! {
 
     /// What LOOKUP answers. RFC 1813 §3.3.3
     pub struct LookupOk<'a> {
-        /// The object found.
+        /// The object.
         object: Handle<'a>,
         /// Its attributes.
         attributes: PostOpAttr,
@@ -64,14 +46,8 @@ xdr_struct! {
     pub struct AccessOk {
         /// Of the object.
         attributes: PostOpAttr,
-        /// What the caller may do of what was asked, of [`access`].
+        /// Those of the requested rights that the caller has, of [`access`].
         access: u32,
-    }
-
-    /// Arguments of READLINK. RFC 1813 §3.3.5
-    pub struct ReadLinkArgs<'a> {
-        /// The link.
-        symlink: Handle<'a>,
     }
 
     /// What READLINK answers. RFC 1813 §3.3.5
@@ -99,10 +75,10 @@ pub mod access {
     pub const EXECUTE: u32 = 0x20;
 }
 
-/// Result of GETATTR.
-pub type GetAttrRes = Reply3<GetAttrOk, ()>;
-/// Result of SETATTR.
-pub type SetAttrRes = Reply3<SetAttrOk, WccData>;
+/// Result of GETATTR. RFC 1813 §3.3.1
+pub type GetAttrRes = Reply3<FileAttributes, ()>;
+/// Result of SETATTR. RFC 1813 §3.3.2
+pub type SetAttrRes = Reply3<WccData, WccData>;
 /// Result of LOOKUP; in failure with attributes of the directory.
 pub type LookupRes<'a> = Reply3<LookupOk<'a>, PostOpAttr>;
 /// Result of ACCESS.
@@ -129,7 +105,7 @@ xdr_struct! {
         file: Handle<'a>,
         /// First byte.
         offset: u64,
-        /// Most bytes wanted.
+        /// Requested bytes, at most.
         count: u32,
     }
 
@@ -137,7 +113,7 @@ xdr_struct! {
     pub struct ReadOk<'a> {
         /// Of the file.
         attributes: PostOpAttr,
-        /// Bytes read; what it says is for the caller to compare with `data`.
+        /// Bytes read; the caller compares this with the length of `data`.
         count: u32,
         /// The file ends behind the data.
         eof: bool,

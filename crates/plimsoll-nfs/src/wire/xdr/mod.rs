@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::flaws::{Flaw, Flaws};
 
-pub use self::lists::{List, ListIter, Words};
+pub use self::lists::{List, ListIter, U32List};
 
 /// Most data bytes of one READ or WRITE that are taken: what servers offer at most today.
 pub const DATA_BYTES_MAX: u32 = 1024 * 1024;
@@ -55,10 +55,7 @@ pub trait Decode<'a>: Sized {
     /// The same where it may be left out. RFC 4506 §4.19
     #[inline]
     fn decode_optional(input: &mut XdrIn<'a>) -> Result<Option<Self>, XdrError> {
-        match input.bool()? {
-            true => Self::decode(input).map(Some),
-            false => Ok(None),
-        }
+        if input.bool()? { Self::decode(input).map(Some) } else { Ok(None) }
     }
 }
 
@@ -80,7 +77,7 @@ enum Reading {
 }
 
 impl<'a> XdrIn<'a> {
-    /// Reads from the start of `bytes`, to the letter.
+    /// Reads strictly from the start of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, reading: Reading::Strict, flaws: Flaws::NONE }
@@ -143,7 +140,7 @@ impl<'a> XdrIn<'a> {
         }
     }
 
-    /// What was noted of a message of which everything that is in its type has been read.
+    /// The flaws noted in a message, once every field of its type has been read.
     #[inline]
     pub fn into_flaws(mut self) -> Flaws {
         if !self.rest.is_empty() {
@@ -321,8 +318,8 @@ pub const NAME_BYTES_DECODED_MAX: u32 = 1024;
 /// Longest path of an export or text of a symbolic link. RFC 1094 §3.5
 pub const PATH_BYTES_MAX: u32 = 1024;
 
-/// Name of a file within its directory, or of a host. Any bytes; what it must not hold (`/`,
-/// nothing at all, more than [`NAME_BYTES_MAX`]) the server says. RFC 1813 §2.5 `filename3`
+/// Name of a file within its directory, or of a host. Any bytes; the server refuses invalid ones
+/// (`/`, nothing at all, more than [`NAME_BYTES_MAX`]). RFC 1813 §2.5 `filename3`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(pub &'a [u8]);
 

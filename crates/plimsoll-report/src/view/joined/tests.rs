@@ -35,7 +35,7 @@ fn cost(figure: CostFigure, first: f64, other: f64) -> (RatioFigure, f64, f64) {
 }
 
 /// The finding alone, without the load at its end.
-fn said(comparison: &Comparison) -> String {
+fn finding_text(comparison: &Comparison) -> String {
     let sentence = joined(comparison, 0).unwrap().replace('\u{a0}', " ");
     sentence.split(" (Costs at").next().unwrap().to_owned()
 }
@@ -74,8 +74,8 @@ fn what_was_not_seen_is_not_said_and_what_is_not_claimed_is_marked() {
     let mut it = comparison(["a", "b"], Claim::NotDetectable, &figures);
     it.figures[1].ratios[0].interval = Some([0.95, 1.01]);
     let expected = "no difference in speed seen at no detectable difference in CPU per op";
-    assert!(said(&it).contains(expected), "{}", said(&it));
-    assert!(said(&it).ends_with("(0.95–1.01)."), "{}", said(&it));
+    assert!(finding_text(&it).contains(expected), "{}", finding_text(&it));
+    assert!(finding_text(&it).ends_with("(0.95–1.01)."), "{}", finding_text(&it));
     let few = comparison(["a", "b"], Claim::TooFewRuns, &figures);
     assert!(joined(&few, 0).unwrap().ends_with("load of the peak; too few runs for a claim.)"));
     assert_eq!(joined(&comparison(["a", "b"], Claim::Differs, &figures[..1]), 0), None);
@@ -91,7 +91,7 @@ fn the_fast_write_cache_of_the_pseries_report_comes_out_as_it_was_printed() {
     let disks = |first: f64, factor: f64| {
         let figures = [cost(CostFigure::DiskBusy, first, first * factor)];
         let labels = ["fast-write enabled", "fast-write disabled"];
-        said(&comparison(labels, Claim::Differs, &figures))
+        finding_text(&comparison(labels, Claim::Differs, &figures))
     };
     let data = "fast-write disabled compared with fast-write enabled: disks 25 % busier.";
     assert_eq!(disks(0.30, 1.25), data);
@@ -111,7 +111,11 @@ fn mindcrafts_processors_come_out_as_they_were_printed() {
         cost(CostFigure::CpuBusy, 0.45, 0.29),
     ];
     assert_eq!(
-        said(&comparison(["ProLiant 3000", "Ultra Enterprise 450"], Claim::Differs, &figures)),
+        finding_text(&comparison(
+            ["ProLiant 3000", "Ultra Enterprise 450"],
+            Claim::Differs,
+            &figures
+        )),
         "Ultra Enterprise 450 compared with ProLiant 3000: 77 % slower at 2.8 times the CPU per \
          op; processors 29 % busy instead of 45 %."
     );
@@ -129,8 +133,23 @@ fn intels_second_processor_is_explained_by_its_utilisation() {
         cost(CostFigure::SystemShare, 85.24 / 99.4, 80.5 / 90.9),
     ];
     assert_eq!(
-        said(&comparison(["one processor", "two processors"], Claim::Differs, &figures)),
+        finding_text(&comparison(["one processor", "two processors"], Claim::Differs, &figures)),
         "two processors compared with one processor: 59 % faster at 15 % more CPU per op; \
          processors 91 % busy instead of 99 %, 89 % of the CPU time in the kernel instead of 86 %."
+    );
+}
+
+#[test]
+fn a_server_that_would_have_carried_more_is_at_least_so_much_faster_or_its_speed_is_not_said() {
+    let figures =
+        [(RatioFigure::Peak, 40_000.0, 10_054.0), cost(CostFigure::CpuPerOp, 50e3, 150e3)];
+    let mut it = comparison(["a", "b"], Claim::Differs, &figures);
+    it.figures[0].groups[0].at_least = true;
+    assert!(finding_text(&it).starts_with("b compared with a: at least 75 % slower at 3.0 times"));
+    it.figures[0].ratios[0].claim = Claim::AtLeast;
+    assert!(
+        finding_text(&it).starts_with("b compared with a: 3.0 times the CPU per op"),
+        "{}",
+        finding_text(&it)
     );
 }

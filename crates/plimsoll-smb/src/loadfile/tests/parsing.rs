@@ -2,10 +2,10 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
+use crate::loadfile::grammar::{Argument, Status, Verb};
 use crate::loadfile::line::{self, Line, Value};
 use crate::loadfile::names::{on_share, own_name};
 use crate::loadfile::problem::{LINE_BYTES_MAX, NAME_BYTES_MAX};
-use crate::loadfile::words::{Argument, Status, Verb};
 use crate::loadfile::{LoadFile, TRANSFER_BYTES_MAX, levels};
 use crate::op::PathText;
 
@@ -171,8 +171,8 @@ fn a_value(verb: Verb, argument: Argument) -> BoxedStrategy<Value<'static>> {
         Argument::Transfer(_) => up_to(TRANSFER_BYTES_MAX),
         Argument::Disposition => up_to(5),
         Argument::Level => {
-            let known = (0..=2000).filter(|level| levels::is_known(verb, *level));
-            prop::sample::select(known.collect::<Vec<_>>()).prop_map(Value::Number).boxed()
+            let supported = (0..=2000).filter(|level| levels::is_supported(verb, *level));
+            prop::sample::select(supported.collect::<Vec<_>>()).prop_map(Value::Number).boxed()
         }
     }
 }

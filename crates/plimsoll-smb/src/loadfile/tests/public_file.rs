@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_engine::seam::{Script, Step, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step};
 use plimsoll_model::units::Nanos;
 use plimsoll_testkit::smb_peers::dbench_load_file;
 
@@ -15,25 +15,25 @@ use crate::op::SmbKind;
 /// The file and its text, read once for all tests: it has half a million lines.
 fn public() -> Option<&'static (Arc<LoadFile>, String)> {
     static PUBLIC: OnceLock<(Arc<LoadFile>, String)> = OnceLock::new();
-    // Asked by each test, so that each says that it shows nothing without it.
-    let place = dbench_load_file()?;
+    // Checked by each test, so that each reports that it shows nothing without the file.
+    let path = dbench_load_file()?;
     Some(PUBLIC.get_or_init(|| {
-        let text = std::fs::read_to_string(&place).unwrap();
-        let reader = BufReader::new(File::open(&place).unwrap());
-        (Arc::new(LoadFile::parse(reader, &place.display().to_string()).unwrap()), text)
+        let text = std::fs::read_to_string(&path).unwrap();
+        let reader = BufReader::new(File::open(&path).unwrap());
+        (Arc::new(LoadFile::parse(reader, &path.display().to_string()).unwrap()), text)
     }))
 }
 
 #[test]
 fn its_lines_are_counted_as_a_plain_count_of_words_does() {
     let Some((file, text)) = public() else { return };
-    let mut words: HashMap<&str, u64> = HashMap::new();
+    let mut verbs: HashMap<&str, u64> = HashMap::new();
     for line in text.lines() {
-        *words.entry(line.split(' ').next().unwrap()).or_default() += 1;
+        *verbs.entry(line.split(' ').next().unwrap()).or_default() += 1;
     }
     let counts: HashMap<&str, u64> =
         file.counts().into_iter().map(|(verb, count)| (verb.name(), count)).collect();
-    assert_eq!(counts, words);
+    assert_eq!(counts, verbs);
     assert_eq!(file.timestamps, 0);
 }
 
@@ -56,20 +56,16 @@ fn it_is_printed_as_it_was() {
 #[test]
 fn every_line_of_it_becomes_an_op_of_every_client() {
     let Some((file, _)) = public() else { return };
-    let shared: Vec<_> = file.shared_directories().into_iter().collect();
-    assert_eq!(shared, ["clients"]);
-    let own: Vec<_> = file.own_directories(127).into_iter().collect();
-    assert_eq!(own, [r"clients\client128"]);
     let mut replay = Replay::new(file.clone(), 127);
-    let turn = Turn { index: 0, now: Nanos::default() };
-    assert_eq!(replay.next(turn), Step::Think);
+    let context = ScriptContext { index: 0, now: Nanos::default() };
+    assert_eq!(replay.next(context), Step::Think);
     let mut kinds: BTreeMap<SmbKind, u64> = BTreeMap::new();
     for _ in file.records() {
-        let Step::Issue(call) = replay.next(turn) else { panic!("no op") };
+        let Step::Issue(call) = replay.next(context) else { panic!("no op") };
         *kinds.entry(call.op.kind()).or_default() += 1;
     }
-    assert_eq!(replay.next(turn), Step::Think);
+    assert_eq!(replay.next(context), Step::Think);
     let counts = file.counts().into_iter();
-    let wanted: BTreeMap<_, _> = counts.map(|(verb, n)| (verb.kind().unwrap(), n)).collect();
-    assert_eq!(kinds, wanted);
+    let expected: BTreeMap<_, _> = counts.map(|(verb, n)| (verb.kind().unwrap(), n)).collect();
+    assert_eq!(kinds, expected);
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -8,7 +8,7 @@ use plimsoll_protocol::InputFile;
 
 use crate::loadfile::{LOAD_FILES, LoadFile, LoadFileSource, Replay};
 use crate::op::{
-    Disposition, Expected, FileLevel, FindLevel, FsLevel, HandleNo, SmbCall, SmbOp, Wanted,
+    Disposition, Expected, ExpectedLength, FileLevel, FindLevel, FsLevel, HandleNo, SmbCall, SmbOp,
 };
 use crate::wire::status::END_OF_FILE;
 
@@ -17,14 +17,14 @@ fn read(text: &str) -> Arc<LoadFile> {
 }
 
 fn step(replay: &mut Replay) -> Step<SmbCall> {
-    let turn = Turn { index: 0, now: Nanos::from_secs(7) };
-    let step = replay.next(turn);
+    let context = ScriptContext { index: 0, now: Nanos::from_secs(7) };
+    let step = replay.next(context);
     if let Step::Issue(call) = &step {
         replay.on_issued(Ticket(0));
-        assert_eq!(replay.next(turn), Step::WaitForOutcome);
+        assert_eq!(replay.next(context), Step::WaitForOutcome);
         let (kind, status) = (call.op.kind().into(), OpStatus::Ok);
         let outcome = Outcome { kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false };
-        replay.on_outcome(Ticket(0), &outcome, turn.now);
+        replay.on_outcome(Ticket(0), &outcome, context.now);
     }
     step
 }
@@ -84,16 +84,18 @@ fn what_smb2_forbids_is_masked_and_the_rest_passes() {
 
 #[test]
 fn a_read_wants_what_its_line_expects() {
-    let wanted = |line: &str| {
+    let expectation = |line: &str| {
         let call = the_call(line);
-        let SmbOp::Read { length: 4096, wanted, check: None, .. } = call.op else { panic!() };
-        (wanted, call.expected)
+        let SmbOp::Read { length: 4096, expected_length, check: None, .. } = call.op else {
+            panic!()
+        };
+        (expected_length, call.expected)
     };
-    let ok = wanted("ReadX 1 0 4096 100 NT_STATUS_OK");
-    assert_eq!(ok, (Wanted::Exactly(100), Expected::Success));
-    assert_eq!(wanted("ReadX 1 0 4096 100 *"), (Wanted::Any, Expected::Anything));
-    let nothing = wanted("ReadX 1 0 4096 0 NT_STATUS_OK");
-    assert_eq!(nothing, (Wanted::Any, Expected::Failure(END_OF_FILE)));
+    let ok = expectation("ReadX 1 0 4096 100 NT_STATUS_OK");
+    assert_eq!(ok, (ExpectedLength::Exactly(100), Expected::Success));
+    assert_eq!(expectation("ReadX 1 0 4096 100 *"), (ExpectedLength::Any, Expected::Anything));
+    let nothing = expectation("ReadX 1 0 4096 0 NT_STATUS_OK");
+    assert_eq!(nothing, (ExpectedLength::Any, Expected::Failure(END_OF_FILE)));
 }
 
 #[test]
@@ -123,21 +125,11 @@ fn a_client_writes_its_own_bytes_whatever_the_file_is_called() {
 }
 
 #[test]
-fn directories_before_a_point_are_known() {
-    let file =
-        read("Mkdir \"\\a\\b\\client1\\c\" *\nMkdir \"\\client1x\\client1\" *\nMkdir \"\\d\" *");
-    let shared: Vec<_> = file.shared_directories().into_iter().collect();
-    assert_eq!(shared, ["a", r"a\b"]);
-    let own: Vec<_> = file.own_directories(8).into_iter().collect();
-    assert_eq!(own, [r"a\b\client9", "client9x"]);
-}
-
-#[test]
 fn a_file_that_the_user_named_is_taken_up_as_it_was_read() {
     let mut text: &[u8] = b"Mkdir \"\\client1\" *\n";
     let content = (LOAD_FILES.read)(&mut text, "a.txt").unwrap();
     let input = InputFile { path: "a.txt".into(), sha256: "ab".into(), content };
-    let source = LoadFileSource::of(&input).unwrap();
+    let source = LoadFileSource::from_input(&input).unwrap();
     assert_eq!((source.path, source.sha256), (input.path, input.sha256));
     assert_eq!(source.file.records().len(), 1);
     assert!((LOAD_FILES.read)(&mut &b"vm"[..], "a.txt").is_err());
@@ -148,7 +140,7 @@ fn departures_name_what_is_asked_otherwise() {
     let text = "0.5 QUERY_PATH_INFORMATION \"\\client1\" 1035 *\nNTCreateX \"a\" 0x20 1 1 *\n\
                 QUERY_FS_INFORMATION 1 *\nQUERY_FS_INFORMATION 259 *";
     let source = LoadFileSource { path: "a.txt".into(), sha256: "ab".into(), file: read(text) };
-    let departures = source.departures().join("\n");
+    let deviations = source.deviations().join("\n");
     for part in [
         "load file a.txt",
         "timestamps of 1 lines",
@@ -156,9 +148,9 @@ fn departures_name_what_is_asked_otherwise() {
         "level 1 (SMB_INFO_ALLOCATION) is asked as Size (1 lines)",
         "left out of 1 NTCreateX lines",
     ] {
-        assert!(departures.contains(part), "{part:?} not in {departures}");
+        assert!(deviations.contains(part), "{part:?} not in {deviations}");
     }
-    assert!(!departures.contains("259"), "{departures}");
+    assert!(!deviations.contains("259"), "{deviations}");
 }
 
 #[test]
@@ -166,7 +158,7 @@ fn clients_share_one_file_in_memory() {
     let file = read("Close 1 *");
     let replays: Vec<Replay> = (0..128).map(|n| Replay::new(file.clone(), n)).collect();
     assert_eq!(Arc::strong_count(&file), 129);
-    // Beside the shared file a client has its name and its place.
+    // Besides the shared file, a client has its name and its position.
     assert!(size_of::<Replay>() < 512, "{}", size_of::<Replay>());
     drop(replays);
     assert_eq!(Arc::strong_count(&file), 1);

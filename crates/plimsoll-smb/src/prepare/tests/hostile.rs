@@ -1,11 +1,11 @@
-//! Servers that want something else: what they say is refused, and soon.
+//! Malicious servers: their replies are refused, and soon.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_engine::seam::ClientSeat;
+use plimsoll_engine::interface::ClientContext;
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::blocking::{Blocking, LINK, SILENCE_MAX, STOP_HEARD_WITHIN};
 use plimsoll_protocol::content::ContentTable;
@@ -13,15 +13,13 @@ use plimsoll_protocol::net::{Channel, ChannelError};
 
 use crate::logon::{Credentials, Dialect, Established, Identity, Offer};
 use crate::op::{Content, Disposition, FindLevel};
-use crate::prepare::place::remove_all;
+use crate::prepare::layout::remove_all;
 use crate::prepare::remote::{Remote, site};
 use crate::prepare::share::{Kind, Share as _, ShareError, Site};
 use crate::seal::Seal;
 use crate::session::SmbSession;
 use crate::target::SmbTarget;
-use crate::wire::create::{
-    CreateAction, CreateContexts, CreateRequest, CreateResponse, OplockLevel, attributes,
-};
+use crate::wire::create::{CreateAction, CreateRequest, CreateResponse, OplockLevel, attributes};
 use crate::wire::fscc::{Entry, EntryList};
 use crate::wire::header::{Command, Header, Part, Parts, flags};
 use crate::wire::info::QueryDirectoryResponse;
@@ -32,7 +30,7 @@ use crate::wire::{ErrorResponse, FileId, FileTime, SetInfoResponse, frame, statu
 /// Status and body, if there is to be a reply.
 type Answer = Option<(u32, Vec<u8>)>;
 
-/// A server that answers as told, and chats on when it has nothing to answer.
+/// A server that answers as scripted, and keeps sending when it has nothing to answer.
 struct Fake<F> {
     answer: F,
     out: Vec<u8>,
@@ -74,17 +72,17 @@ impl<F: FnMut(Command, &[u8]) -> Answer + Send> Channel for Fake<F> {
     }
 }
 
-/// A client of such a server, and how often it has heard something.
+/// A client of such a server, and how often it has received something.
 fn client(
     answer: impl FnMut(Command, &[u8]) -> Answer + Send + 'static,
 ) -> (Remote, Arc<AtomicU64>) {
     let heard = Arc::new(AtomicU64::new(0));
     let channel = Fake { answer, out: Vec::new(), heard: Arc::clone(&heard) };
-    (client_over(Box::new(channel)), heard)
+    (client_on(Box::new(channel)), heard)
 }
 
 /// A client that has logged on over this channel.
-pub(in crate::prepare) fn client_over(channel: Box<dyn Channel>) -> Remote {
+pub(in crate::prepare) fn client_on(channel: Box<dyn Channel>) -> Remote {
     let established = Established {
         dialect: Dialect::V3_1_1,
         session_id: 1,
@@ -110,8 +108,9 @@ pub(in crate::prepare) fn client_over(channel: Box<dyn Channel>) -> Remote {
         credentials: Credentials::guest(),
     };
     let site = site(&target, &Offer::default(), &ContentTable::new(1));
-    let seat = ClientSeat { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce: 0 };
-    let mut session = SmbSession::new(Rc::new(site), seat).answering();
+    let client =
+        ClientContext { client: 0, endpoint: 0, seed: 0, op_timeout: Nanos::MAX, nonce: 0 };
+    let mut session = SmbSession::new(Rc::new(site), client).answering();
     session.logged_on(LINK, established);
     Remote(Blocking::new(session, channel, Arc::default()))
 }
@@ -129,7 +128,7 @@ fn opened() -> Answer {
         end_of_file: 0,
         attributes: attributes::DIRECTORY,
         file_id: FileId::default(),
-        contexts: CreateContexts::NONE,
+        lease: None,
     }
     .encode(&mut body);
     Some((status::SUCCESS, body))
@@ -153,7 +152,7 @@ fn listing(entries: &[(&str, u32)]) -> Answer {
     Some((status::SUCCESS, body))
 }
 
-/// A server whose every directory has these entries; `ends`: a listing comes to its end.
+/// A server whose every directory has these entries; `ends`: a listing ends.
 fn with_entries(
     entries: &'static [(&'static str, u32)],
     ends: bool,
@@ -210,7 +209,7 @@ fn what_merely_points_to_a_directory_is_not_entered() {
     let entries = &[(".", attributes::DIRECTORY), ("link", LINK), ("d", attributes::DIRECTORY)];
     let (mut client, _) = client(with_entries(entries, true));
     let listed = client.list("plimsoll-files").unwrap().unwrap();
-    let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.found.kind)).collect();
+    let listed: Vec<_> = listed.iter().map(|one| (one.name.as_str(), one.stat.kind)).collect();
     assert_eq!(listed, [("link", Kind::File), ("d", Kind::Directory)]);
 }
 
@@ -242,9 +241,9 @@ fn a_server_that_takes_no_bytes_at_once_is_asked_for_some_all_the_same() {
         Command::Read | Command::Write => refused(status::INVALID_PARAMETER),
         _ => answer(command, body),
     });
-    let is = |error: ShareError, wanted: Command| {
+    let is = |error: ShareError, expected: Command| {
         let ShareError::Status { command, status } = error else { panic!("{error}") };
-        assert_eq!((command, status), (wanted, status::INVALID_PARAMETER));
+        assert_eq!((command, status), (expected, status::INVALID_PARAMETER));
     };
     // Once with others in flight.
     for bytes in [9, 1_000_000] {

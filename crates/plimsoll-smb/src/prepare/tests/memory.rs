@@ -1,4 +1,4 @@
-//! A share in memory, with room for so much and faults on demand.
+//! A share in memory, with limited room and faults on demand.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::SEED;
 use crate::op::Content;
-use crate::prepare::share::{Entry, Found, Kind, Share, ShareError};
+use crate::prepare::share::{Entry, EntryStat, Kind, Share, ShareError};
 use crate::wire::header::Command;
 use crate::wire::status;
 use plimsoll_protocol::content::ContentTable;
@@ -20,10 +20,10 @@ const CHUNK: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 struct Tree {
     nodes: BTreeMap<String, Option<Vec<u8>>>,
-    /// What the server says is free, beside what it really has.
-    said_free: Option<u64>,
-    /// What it says is the size of each file.
-    said_bytes: Option<u64>,
+    /// Free space that the server reports, whatever it really has.
+    reported_free: Option<u64>,
+    /// Size of each file that it reports.
+    reported_bytes: Option<u64>,
     room: u64,
 }
 
@@ -32,7 +32,7 @@ struct Tree {
 pub(super) struct Memory {
     tree: Arc<Mutex<Tree>>,
     pub is_read_only: bool,
-    /// Every write fails after so many bytes.
+    /// Every write fails after this many bytes.
     pub fail_after: Option<Arc<AtomicU64>>,
     stop: Arc<AtomicBool>,
     table: ContentTable,
@@ -55,12 +55,12 @@ impl Memory {
         Ok(Box::new(Self { stop: Arc::clone(stop), ..self.clone() }))
     }
 
-    pub(super) fn says_free(&self, bytes: u64) {
-        self.tree.lock().unwrap().said_free = Some(bytes);
+    pub(super) fn report_free(&self, bytes: u64) {
+        self.tree.lock().unwrap().reported_free = Some(bytes);
     }
 
-    pub(super) fn says_bytes(&self, bytes: u64) {
-        self.tree.lock().unwrap().said_bytes = Some(bytes);
+    pub(super) fn report_bytes(&self, bytes: u64) {
+        self.tree.lock().unwrap().reported_bytes = Some(bytes);
     }
 
     /// All paths.
@@ -73,7 +73,7 @@ impl Memory {
     }
 
     /// Puts a file there, or a directory.
-    pub(super) fn put(&self, path: &str, content: Option<&[u8]>) {
+    pub(super) fn insert(&self, path: &str, content: Option<&[u8]>) {
         let content = content.map(<[u8]>::to_vec);
         self.tree.lock().unwrap().nodes.insert(path.to_owned(), content);
     }
@@ -102,12 +102,12 @@ impl Tree {
         path.rsplit_once('\\').is_none_or(|(dir, _)| matches!(self.nodes.get(dir), Some(None)))
     }
 
-    fn found(&self, path: &str) -> Option<Found> {
+    fn stat(&self, path: &str) -> Option<EntryStat> {
         self.nodes.get(path).map(|node| match node {
-            None => Found { kind: Kind::Directory, bytes: 0 },
+            None => EntryStat { kind: Kind::Directory, bytes: 0 },
             Some(content) => {
-                let bytes = self.said_bytes.unwrap_or(content.len() as u64);
-                Found { kind: Kind::File, bytes }
+                let bytes = self.reported_bytes.unwrap_or(content.len() as u64);
+                EntryStat { kind: Kind::File, bytes }
             }
         })
     }
@@ -119,7 +119,7 @@ impl Tree {
             .filter(|name| !name.contains('\\'))
             .map(|name| Entry {
                 name: name.to_owned(),
-                found: self.found(&format!("{head}{name}")).unwrap(),
+                stat: self.stat(&format!("{head}{name}")).unwrap(),
             })
             .collect()
     }
@@ -130,9 +130,9 @@ impl Share for Memory {
         Ok(())
     }
 
-    fn find(&mut self, path: &str) -> Result<Option<Found>, ShareError> {
+    fn find(&mut self, path: &str) -> Result<Option<EntryStat>, ShareError> {
         self.check(false)?;
-        Ok(self.tree.lock().unwrap().found(path))
+        Ok(self.tree.lock().unwrap().stat(path))
     }
 
     fn list(&mut self, path: &str) -> Result<Option<Vec<Entry>>, ShareError> {
@@ -166,7 +166,7 @@ impl Share for Memory {
         if !self.tree.lock().unwrap().has_parent(path) {
             return Err(refused(status::OBJECT_PATH_NOT_FOUND));
         }
-        self.put(path, Some(b""));
+        self.insert(path, Some(b""));
         let mut at = 0;
         while at < bytes {
             self.check(true)?;
@@ -192,7 +192,7 @@ impl Share for Memory {
 
     fn write_text(&mut self, path: &str, text: &str) -> Result<(), ShareError> {
         self.check(true)?;
-        self.put(path, Some(text.as_bytes()));
+        self.insert(path, Some(text.as_bytes()));
         Ok(())
     }
 
@@ -240,6 +240,6 @@ impl Share for Memory {
     fn free_bytes(&mut self) -> Result<Option<u64>, ShareError> {
         self.check(false)?;
         let tree = self.tree.lock().unwrap();
-        Ok(Some(tree.said_free.unwrap_or(tree.room - tree.used().min(tree.room))))
+        Ok(Some(tree.reported_free.unwrap_or(tree.room - tree.used().min(tree.room))))
     }
 }

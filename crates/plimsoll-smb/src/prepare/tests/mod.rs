@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_model::units::Bytes;
 
-use super::super::workspace::{self, Home, Place, SeedFile, Workspace};
-use super::place::Depth;
+use super::super::workspace::{self, Home, Layout, SeedFile, Workspace};
+use super::layout::Depth;
 use super::set::{self, Order, Written, clean};
 use super::share::{Share, Site};
 use memory::Memory;
@@ -30,14 +30,14 @@ struct Run<'a> {
     workspace: Workspace,
     knows: u32,
     stop: Arc<AtomicBool>,
-    seen: Vec<SetupProgress>,
+    reports: Vec<SetupProgress>,
 }
 
 impl<'a> Run<'a> {
     fn new(memory: &'a Memory) -> Self {
         let (table, workspace) = (ContentTable::new(SEED), small());
         let stop = Arc::default();
-        Self { memory, table, workspace, knows: 0, stop, seen: Vec::new() }
+        Self { memory, table, workspace, knows: 0, stop, reports: Vec::new() }
     }
 
     fn prepare(&mut self, clients: u32) -> Result<Written, SetupError> {
@@ -54,15 +54,16 @@ impl<'a> Run<'a> {
             true => Depth::Sizes,
             false => Depth::Content(table),
         };
-        let of_client = |client| (Place::of_client(table.seed(), client, workspace), depth(client));
-        let places: Vec<_> = (0..clients).map(of_client).collect();
+        let of_client =
+            |client| (Layout::of_client(table.seed(), client, workspace), depth(client));
+        let layouts: Vec<_> = (0..clients).map(of_client).collect();
         let order =
-            Order { places: &places, table, workspace, clients, growth: Bytes(0), channels: 3 };
+            Order { layouts: &layouts, table, workspace, clients, growth: Bytes(0), channels: 3 };
         let open = |stop: &Arc<AtomicBool>| self.memory.open(stop);
         let site = Site { name: "smb://server/share", stop: &self.stop, open: &open };
-        self.seen.clear();
+        self.reports.clear();
         prepare(&site, &order, &mut |progress| {
-            self.seen.push(progress);
+            self.reports.push(progress);
             go_on(&progress)
         })
     }
@@ -73,18 +74,18 @@ impl<'a> Run<'a> {
         clean(&site, &mut |_| GoOn::Yes)
     }
 
-    /// What the share holds is what the numbering says, to the byte.
+    /// Checks that the share holds exactly what the numbering defines.
     fn check(&self, clients: u32) {
         for client in 0..clients {
             let home = Home::Client(client);
             for file in self.workspace.files() {
                 let path = workspace::path_of(home, file);
-                let held = self.memory.content(path.as_str()).unwrap();
-                assert_eq!(held.len(), self.workspace.bytes_of(file) as usize, "{path}");
+                let stored = self.memory.content(path.as_str()).unwrap();
+                assert_eq!(stored.len(), self.workspace.bytes_of(file) as usize, "{path}");
                 let key = workspace::content(self.table.seed(), home, file).key;
-                for (at, chunk) in held.chunks(65_536).enumerate() {
-                    let wanted = self.table.bytes(key, at as u64 * 65_536, chunk.len());
-                    assert!(chunk == wanted, "{path} at chunk {at}");
+                for (at, chunk) in stored.chunks(65_536).enumerate() {
+                    let expected = self.table.bytes(key, at as u64 * 65_536, chunk.len());
+                    assert!(chunk == expected, "{path} at chunk {at}");
                 }
             }
             let work = workspace::work_directory(client);
@@ -109,11 +110,11 @@ fn prepare(
 #[test]
 fn workspaces_are_written_reused_grown_and_removed() {
     let memory = Memory::new(ROOMY);
-    memory.put("other", None);
+    memory.insert("other", None);
     let mut run = Run::new(&memory);
     let one = small().bytes();
     assert_eq!(run.prepare(3).unwrap(), Written { files: 3 * 56, bytes: 3 * one });
-    assert_eq!(run.seen.last().unwrap().bytes, Bytes(3 * one));
+    assert_eq!(run.reports.last().unwrap().bytes, Bytes(3 * one));
     run.check(3);
     assert_eq!(run.prepare(3).unwrap(), Written::default());
     run.knows = 3;
@@ -136,12 +137,12 @@ fn what_a_load_point_or_another_run_changed_is_as_it_was_before_the_next_one() {
     shorter.pop();
     for knows in [0, 2] {
         run.knows = knows;
-        memory.put(&seed_path(0, 3), Some(&longer));
-        memory.put(&seed_path(1, 0), Some(&shorter));
+        memory.insert(&seed_path(0, 3), Some(&longer));
+        memory.insert(&seed_path(1, 0), Some(&shorter));
         let work = workspace::work_directory(1);
-        memory.put(&format!("{work}\\made000001-0.dat"), Some(b"left"));
-        memory.put(&format!("{work}\\deep"), None);
-        memory.put(&format!("{work}\\deep\\er.dat"), Some(b"left"));
+        memory.insert(&format!("{work}\\made000001-0.dat"), Some(b"left"));
+        memory.insert(&format!("{work}\\deep"), None);
+        memory.insert(&format!("{work}\\deep\\er.dat"), Some(b"left"));
         let bytes = shorter.len() as u64 + 1;
         assert_eq!(run.prepare(2).unwrap(), Written { files: 2, bytes });
         run.check(2);
@@ -155,7 +156,7 @@ fn content_that_another_program_changed_is_written_again_when_the_run_does_not_k
     run.prepare(1).unwrap();
     let mut changed = memory.content(&seed_path(0, 50)).unwrap();
     *changed.last_mut().unwrap() ^= 1;
-    memory.put(&seed_path(0, 50), Some(&changed));
+    memory.insert(&seed_path(0, 50), Some(&changed));
     assert_eq!(run.prepare(1).unwrap().files, 1);
     run.check(1);
 }
@@ -167,8 +168,8 @@ fn files_that_a_server_says_are_endless_are_brought_into_order_like_others() {
     run.prepare(1).unwrap();
     let mut changed = memory.content(&seed_path(0, 50)).unwrap();
     *changed.last_mut().unwrap() ^= 1;
-    memory.put(&seed_path(0, 50), Some(&changed));
-    memory.says_bytes(u64::MAX);
+    memory.insert(&seed_path(0, 50), Some(&changed));
+    memory.report_bytes(u64::MAX);
     assert_eq!(run.prepare(1).unwrap().files, 56);
     run.check(1);
 }
@@ -189,8 +190,8 @@ fn a_workspace_of_another_size_is_cut_or_written_anew() {
 #[test]
 fn nothing_is_written_where_it_must_not_be() {
     let memory = Memory::new(ROOMY);
-    memory.put("plimsoll-files", None);
-    memory.put("plimsoll-files\\letter.txt", Some(b"Dear"));
+    memory.insert("plimsoll-files", None);
+    memory.insert("plimsoll-files\\letter.txt", Some(b"Dear"));
     let before = memory.paths();
     let mut run = Run::new(&memory);
     let refused = |error: SetupError, part: &str| {
@@ -211,8 +212,8 @@ fn nothing_is_written_where_it_must_not_be() {
 #[test]
 fn a_directory_whose_making_was_cut_short_is_ours() {
     let memory = Memory::new(ROOMY);
-    memory.put("plimsoll-files", None);
-    memory.put("plimsoll-files\\.plimsoll.new", Some(b"{"));
+    memory.insert("plimsoll-files", None);
+    memory.insert("plimsoll-files\\.plimsoll.new", Some(b"{"));
     Run::new(&memory).prepare(1).unwrap();
     Run::new(&memory).check(1);
 }
@@ -220,7 +221,7 @@ fn a_directory_whose_making_was_cut_short_is_ours() {
 #[test]
 fn too_small_a_share_is_refused_before_the_first_byte_with_numbers() {
     let memory = Memory::new(ROOMY);
-    memory.says_free(40 << 20);
+    memory.report_free(40 << 20);
     let mut run = Run::new(&memory);
     let error = run.prepare(100).unwrap_err().to_string();
     assert!(error.contains("need ") && error.contains("40.0 MiB are free there"), "{error}");
@@ -280,17 +281,17 @@ fn a_stop_is_heard_on_the_connection_that_only_looks_too() {
 fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
     let memory = Memory::new(ROOMY);
     let (table, workspace) = (ContentTable::new(SEED), small());
-    memory.put("plimsoll-files", None);
+    memory.insert("plimsoll-files", None);
     let open = |stop: &Arc<AtomicBool>| memory.open(stop);
     let site = Site { name: "smb://server/share", stop: &Arc::default(), open: &open };
     for written in [1, 0] {
-        let places = [
-            (Place::nic(SEED, 1_048_576), Depth::Content(&table)),
-            (Place::replay(), Depth::Sizes),
-            (Place::shared(SEED, workspace), Depth::Content(&table)),
+        let layouts = [
+            (Layout::nic(SEED, 1_048_576), Depth::Content(&table)),
+            (Layout::replay(), Depth::Sizes),
+            (Layout::shared(SEED, workspace), Depth::Content(&table)),
         ];
         let order = Order {
-            places: &places,
+            layouts: &layouts,
             table: &table,
             workspace,
             clients: 0,
@@ -299,7 +300,7 @@ fn the_nic_file_and_an_empty_replay_directory_are_places_too() {
         };
         let done = prepare(&site, &order, &mut |_| GoOn::Yes).unwrap();
         assert_eq!(done.files, written * 57);
-        memory.put("plimsoll-files\\replay\\left.dat", Some(b"x"));
+        memory.insert("plimsoll-files\\replay\\left.dat", Some(b"x"));
     }
     assert_eq!(memory.content("plimsoll-files\\nic.dat").unwrap().len(), 1 << 20);
 }
@@ -313,8 +314,8 @@ fn an_agent_finds_what_is_complete_and_changes_nothing() {
         let site = Site { name: "smb://server/share", stop: &stop, open: &open };
         set::find(&site, &table, (workspace, clients)).map_err(|error| error.to_string())
     };
-    let lacks = |found: Result<(), String>| {
-        let refused = found.unwrap_err();
+    let lacks = |result: Result<(), String>| {
+        let refused = result.unwrap_err();
         assert!(refused.contains("what the controller has brought"), "{refused}");
     };
     memory.is_read_only = true;

@@ -1,4 +1,4 @@
-//! What is tried, and what becomes of the list when connections end.
+//! Which operations are tried, also when connections end.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use plimsoll_protocol::blocking::STOP_HEARD_WITHIN;
 use plimsoll_protocol::net::Channel;
 
 use super::*;
-use crate::prepare::tests::hostile::client_over;
+use crate::prepare::tests::hostile::client_on;
 
 /// How a connection ends with the first operation over it.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ fn tried(opened: Vec<Result<End, SetupError>>) -> (Result<Vec<&'static str>, Set
     let left = RefCell::new(opened.into_iter());
     let open = || {
         let end = left.borrow_mut().next().expect("no more connections than said")?;
-        let Remote(blocking) = client_over(Box::new(end));
+        let Remote(blocking) = client_on(Box::new(end));
         Ok(Remote(blocking.silent_for(STOP_HEARD_WITHIN)))
     };
     let checks = ["first", "second", "third"].map(|name| done(name, SmbOp::Echo));

@@ -4,7 +4,7 @@
 use plimsoll_engine::rng;
 
 use super::{DiskMix, pick};
-use crate::op::{Content, HandleNo, SmbCall, SmbOp, Wanted};
+use crate::op::{Content, ExpectedLength, HandleNo, SmbCall, SmbOp};
 use crate::script::succeeds;
 use crate::workspace::{Home, MadeFile, SeedFile};
 
@@ -53,7 +53,7 @@ pub(super) struct Files {
     handles: Vec<Option<Open>>,
     made: Vec<Made>,
     made_so_far: u32,
-    /// Opened first and closed last: whatever is read finds room here.
+    /// Opened first and closed last; it has room for every read.
     pub document: Option<HandleNo>,
     /// The same for files of the shared directory.
     pub shared_document: Option<HandleNo>,
@@ -73,10 +73,10 @@ impl Files {
         }
     }
 
-    /// A free place.
+    /// A free handle.
     pub(super) fn free(&self) -> Option<HandleNo> {
-        let place = self.handles.iter().position(Option::is_none)?;
-        Some(HandleNo(place as u32))
+        let index = self.handles.iter().position(Option::is_none)?;
+        Some(HandleNo(index as u32))
     }
 
     /// Open files with their handles.
@@ -95,8 +95,8 @@ impl Files {
         self.handles.get(handle.0 as usize)?.as_ref()
     }
 
-    /// The file behind a handle, to change what is known of it.
-    pub(super) fn at(&mut self, handle: HandleNo) -> Option<&mut Open> {
+    /// The file behind a handle, to update it.
+    pub(super) fn get_mut(&mut self, handle: HandleNo) -> Option<&mut Open> {
         self.handles.get_mut(handle.0 as usize)?.as_mut()
     }
 
@@ -134,8 +134,8 @@ impl Files {
         self.made.retain(|made| made.file.number != number);
     }
 
-    /// Puts a file that was opened on a free place.
-    pub(super) fn put(&mut self, handle: HandleNo, file: File, content: Content) {
+    /// Records a file that was opened under a free handle.
+    pub(super) fn insert(&mut self, handle: HandleNo, file: File, content: Content) {
         let open = Open { file, content, read_end: None, write_end: None };
         self.handles[handle.0 as usize] = Some(open);
         if let File::Made(number) = file
@@ -189,7 +189,7 @@ impl Open {
 /// Transfers that jump begin at a multiple of this, smaller ones of the next.
 const PAGE_BYTES: u32 = 4_096;
 const SECTOR_BYTES: u32 = 512;
-/// A write of one byte extends a file by this, or up to so many times as much.
+/// A write of one byte extends a file by this, or by up to [`EXTENSIONS_MAX`] times as much.
 const EXTENSION_BYTES: u32 = 4_096;
 const EXTENSIONS_MAX: u32 = 16;
 
@@ -206,7 +206,7 @@ struct Candidate {
 impl DiskMix {
     pub(super) fn read(&mut self) -> SmbCall {
         let quantile = self.draws.read_size.draw(self.owner).quantile;
-        let length = self.application().read_sizes.at(quantile);
+        let length = self.application().read_sizes.size_at(quantile);
         let shared = self.reads_shared();
         let wants_sequential = self.quotas.sequential_reads.wants();
         let candidates = self
@@ -223,7 +223,7 @@ impl DiskMix {
         let sequential = next.and_then(|c| Some((c.handle, c.end?)));
         let (handle, offset) = sequential.unwrap_or_else(|| {
             let any = match wants_sequential {
-                // From the beginning of the largest, so that the next can go on.
+                // From the beginning of the largest, so that the next can continue.
                 true => candidates.max_by_key(|c| c.filled).map(|c| (c.handle, 0)),
                 false => pick(candidates, self.bits(0))
                     .map(|c| (c.handle, jump(c, length, self.bits(1)))),
@@ -233,7 +233,7 @@ impl DiskMix {
         if sequential.is_some() {
             self.quotas.sequential_reads.take();
         }
-        let open = self.files.at(handle).expect("a candidate is open");
+        let open = self.files.get_mut(handle).expect("a candidate is open");
         open.read_end = Some(offset + length);
         let content = open.content;
         let verify = self.reads.is_multiple_of(u64::from(self.plan.workload.verify_one_in));
@@ -242,7 +242,7 @@ impl DiskMix {
             handle,
             offset: u64::from(offset),
             length,
-            wanted: Wanted::Exactly(length),
+            expected_length: ExpectedLength::Exactly(length),
             check: verify.then_some(content),
         })
     }
@@ -262,7 +262,7 @@ impl DiskMix {
 
     pub(super) fn write(&mut self) -> SmbCall {
         let quantile = self.draws.write_size.draw(self.owner).quantile;
-        let length = self.application().write_sizes.at(quantile);
+        let length = self.application().write_sizes.size_at(quantile);
         let wants_sequential = self.quotas.sequential_writes.wants();
         let wants_shared = self.quotas.shared_writes.wants();
         if length == 1 {
@@ -318,9 +318,9 @@ impl DiskMix {
         self.put_bytes(handle, offset, length)
     }
 
-    /// A write of one byte behind a made file's end. Applications announce so how large a file will
-    /// be: it lies ahead, and a file that is written in sequence is spared. Where there is no
-    /// other, the byte goes on with that sequence.
+    /// A write of one byte behind a made file's end. Applications announce the size of a file in
+    /// this way: the byte lies ahead, and not in a file that is written in sequence. If there is no
+    /// other file, the byte continues that sequence.
     fn extend(&mut self) -> SmbCall {
         let made = || self.files.open().filter(|(_, open)| open.is_made());
         let goes_on = |open: &Open| open.write_end.is_some() && open.write_end == self.end(open);
@@ -343,7 +343,7 @@ impl DiskMix {
     }
 
     fn put_bytes(&mut self, handle: HandleNo, offset: u32, length: u32) -> SmbCall {
-        let open = self.files.at(handle).expect("a candidate is open");
+        let open = self.files.get_mut(handle).expect("a candidate is open");
         let (file, content, end) = (open.file, open.content, offset + length);
         open.write_end = Some(end);
         if let File::Made(number) = file
@@ -370,11 +370,11 @@ impl DiskMix {
     }
 }
 
-/// Where a transfer of `length` bytes begins that does not go on where the last ended.
+/// Where a transfer of `length` bytes begins that does not continue the last one.
 fn jump(to: Candidate, length: u32, bits: u64) -> u32 {
-    let places = to.filled - length.min(to.filled) + 1;
+    let positions = to.filled - length.min(to.filled) + 1;
     let unit = if length >= PAGE_BYTES { PAGE_BYTES } else { SECTOR_BYTES };
-    let offset = rng::below(bits, u64::from(places)) as u32 / unit * unit;
+    let offset = rng::below(bits, u64::from(positions)) as u32 / unit * unit;
     // The last one did not end at the beginning.
     if to.end == Some(offset) { 0 } else { offset }
 }

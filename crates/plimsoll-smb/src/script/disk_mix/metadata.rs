@@ -1,4 +1,4 @@
-//! Everything but reads and writes: opening and closing, asking, renaming, removing, locking.
+//! Everything but reads and writes: opening and closing, querying, renaming, removing, locking.
 
 use super::files::{File, Locked};
 use super::{DiskMix, Part, closable, pick};
@@ -13,12 +13,12 @@ use crate::workspace::{self, FIRST_LARGE, Home, SEED_FILES, SeedFile};
 
 /// Names that must be missing are numbered below this.
 const MISSING_NAMES: u32 = 1_000_000;
-/// Of this many opens one is of a file that the session made and closed, where there is one.
+/// One open in this many is of a file that the session made and closed, if there is one.
 const REOPEN_ONE_IN: u32 = 5;
 /// Bytes of a lock.
 const LOCK_BYTES: u32 = 512;
-/// Where the records of clients begin in a shared file. Databases lock behind the end of a file:
-/// who holds a record keeps nobody from the data.
+/// Where the records of clients begin in a shared file. Databases lock behind the end of a file: a
+/// locked record keeps no client from the data.
 pub(crate) const RECORDS_AT: u64 = 1 << 30;
 
 const FILE_LEVELS: [FileLevel; 3] = [FileLevel::Basic, FileLevel::Standard, FileLevel::NetworkOpen];
@@ -74,7 +74,7 @@ impl DiskMix {
     fn open_seed(&mut self, home: Home, file: SeedFile) -> SmbCall {
         let handle = self.free();
         let content = workspace::content(self.plan.workload.file_set_seed, home, file);
-        self.files.put(handle, File::Seed(home, file), content);
+        self.files.insert(handle, File::Seed(home, file), content);
         let path = workspace::path_of(home, file);
         succeeds(create(path, handle, Disposition::Open))
     }
@@ -83,7 +83,7 @@ impl DiskMix {
         let handle = self.free();
         let client = self.owner.client;
         let content = workspace::made_content(self.plan.workload.file_set_seed, client, number);
-        self.files.put(handle, File::Made(number), content);
+        self.files.insert(handle, File::Made(number), content);
         let made = self.files.made_mut(number).expect("it was drawn from those that are there");
         let path = workspace::made_path(client, made.file);
         succeeds(create(path, handle, Disposition::Open))
@@ -95,7 +95,7 @@ impl DiskMix {
         let file = self.files.make();
         let seed = self.plan.workload.file_set_seed;
         let content = workspace::made_content(seed, client, file.number);
-        self.files.put(handle, File::Made(file.number), content);
+        self.files.insert(handle, File::Made(file.number), content);
         let make = [Disposition::Create, Disposition::OverwriteIf, Disposition::OpenIf];
         let disposition = make[self.below(0, make.len() as u32) as usize];
         succeeds(create(workspace::made_path(client, file), handle, disposition))
@@ -119,7 +119,7 @@ impl DiskMix {
         let path = match (self.below(1, 4), made) {
             (0, Some(made)) => workspace::made_path(self.owner.client, made.file),
             (1, _) => workspace::work_directory(self.owner.client),
-            _ => workspace::path_of(self.asked_home(), self.any_seed()),
+            _ => workspace::path_of(self.lookup_home(), self.any_seed()),
         };
         succeeds(SmbOp::QueryPath { path, level: self.one_of(&FILE_LEVELS) })
     }
@@ -136,7 +136,7 @@ impl DiskMix {
             // Ten files or fewer.
             _ => text(&format_args!("file{}?.dat", file.0 / 10)),
         };
-        succeeds(self.find(workspace::seed_directory(self.asked_home()), pattern))
+        succeeds(self.find(workspace::seed_directory(self.lookup_home()), pattern))
     }
 
     pub(super) fn find_none(&mut self) -> SmbCall {
@@ -224,7 +224,7 @@ impl DiskMix {
     }
 
     fn free(&self) -> HandleNo {
-        // A create that must fail takes no place.
+        // A create that must fail takes no handle.
         self.files.free().unwrap_or(HandleNo(self.plan.workload.model.handles_open_max))
     }
 
@@ -253,13 +253,12 @@ impl DiskMix {
 
     fn large_closed(&self, home: Home) -> SeedFile {
         let mut large = (FIRST_LARGE.0..SEED_FILES).map(SeedFile);
-        let closed = large.find(|file| !self.files.is_open(File::Seed(home, *file)));
-        closed.unwrap_or(FIRST_LARGE)
+        large.find(|file| !self.files.is_open(File::Seed(home, *file))).unwrap_or(FIRST_LARGE)
     }
 
     fn some_directory(&self) -> PathText {
         match self.below(3, 2) {
-            0 => workspace::seed_directory(self.asked_home()),
+            0 => workspace::seed_directory(self.lookup_home()),
             _ => workspace::work_directory(self.owner.client),
         }
     }

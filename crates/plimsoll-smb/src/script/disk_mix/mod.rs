@@ -1,19 +1,20 @@
 //! The `disk-mix` pattern: a statistical model of desktop applications on a file server.
 //!
 //! A client goes through application sessions, in a fixed order or in one that it shuffles anew for
-//! each pass, and reads a seed file between them.
-//! Each session plays a deck of cards with the shares of the mix; a card that cannot be played yet
-//! (a read before anything is open) waits until it can. What a session opens it closes, what it
-//! makes it removes, so that the next begins as this one did.
+//! each pass, and reads a seed file between them. Each session plays a deck of cards with the
+//! shares of the mix; a card that cannot be played yet (a read before anything is open) waits until
+//! it can. A session closes what it opens and removes what it makes, so that the next begins with
+//! the same files.
 //!
-//! How the sessions of the method differ was never published. By the model alone each has the whole
-//! mix, and a document of its own; with `workload.model.applications` each has a script of its own.
+//! The differences between the method's sessions were never published. By the model alone each has
+//! the whole mix and a document of its own; with `workload.model.applications` each has a script of
+//! its own.
 //!
 //! Every status is known beforehand: no client opens a file twice at a time, seed files are never
 //! removed and written only with what they hold, made files are removed and renamed when they are
-//! closed, and names that must be missing are no name of ours. So are the bytes: reads stay within
-//! what was written. Clients that write to a shared file write what it holds, whoever comes first,
-//! and lock a record each that no other client locks or writes to.
+//! closed, and names that must be missing are never created. So are the bytes: reads stay within
+//! what was written. Clients that write to a shared file write what it has already, in any order,
+//! and each locks a record that no other client locks or writes to.
 
 mod files;
 mod metadata;
@@ -23,7 +24,7 @@ pub(super) use metadata::RECORDS_AT;
 
 use std::sync::Arc;
 
-use plimsoll_engine::seam::{Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::units::Nanos;
 
@@ -59,8 +60,8 @@ pub(super) struct DiskMix {
     /// Application sessions begun.
     sessions: u64,
     /// Which of a pass the last one is.
-    place: usize,
-    /// The think time before the next session has been held.
+    session_index: usize,
+    /// The think time before the next session is over.
     thought: bool,
     in_flight: bool,
     ops: u64,
@@ -94,7 +95,7 @@ struct Quotas {
     shared_writes: Quota,
 }
 
-/// Keeps a share as well as whole numbers can; what was not possible is made up for later.
+/// Keeps a share as well as whole numbers can; missed ones are made up for later.
 #[derive(Debug)]
 struct Quota {
     percent: f64,
@@ -106,7 +107,7 @@ impl Quota {
         Self { percent, owed: rng::unit(key) - 0.5 }
     }
 
-    /// One more of the whole: should it be one of the share?
+    /// Counts one more of the whole; returns whether it should be one of the share.
     fn wants(&mut self) -> bool {
         self.owed += self.percent / 100.0;
         self.is_owed()
@@ -134,7 +135,7 @@ impl DiskMix {
             deck: Deck::empty(),
             part: Part::Between,
             sessions: 0,
-            place: 0,
+            session_index: 0,
             thought: false,
             in_flight: false,
             ops: 0,
@@ -173,7 +174,7 @@ impl DiskMix {
 
     /// What this session plays.
     fn application(&self) -> &Application {
-        self.plan.desktop.session(self.place)
+        self.plan.desktop.session(self.session_index)
     }
 
     /// The pass of session `number`, and which of its application sessions that is.
@@ -191,22 +192,19 @@ impl DiskMix {
     /// The applications in the order of one of this client's passes.
     fn shuffled(&self, pass: u64) -> Vec<usize> {
         let client = u64::from(self.owner.client);
-        let place = |application: &usize| {
+        let sort_key = |application: &usize| {
             rng::key(&[self.owner.seed, OWN_STREAM + 4, client, pass, *application as u64])
         };
         let sessions = self.plan.workload.model.sessions as usize;
         let mut order: Vec<usize> = (0..sessions).collect();
-        order.sort_by_key(place);
+        order.sort_by_key(sort_key);
         order
     }
 
-    /// Where seed files are asked for by name: the client's own directory, or the one of all.
-    fn asked_home(&self) -> Home {
+    /// Where seed files are looked up by name: the client's own directory or the shared one.
+    fn lookup_home(&self) -> Home {
         let shared = self.plan.workload.shared_percent;
-        match rng::unit(self.bits(6)) * 100.0 < shared {
-            true => Home::Shared,
-            false => self.home(),
-        }
+        if rng::unit(self.bits(6)) * 100.0 < shared { Home::Shared } else { self.home() }
     }
 
     fn begin_session(&mut self) {
@@ -215,11 +213,11 @@ impl DiskMix {
         let first = self.sessions == 0 && self.plan.workload.model.stagger;
         let begin = if first { FIRST_BEGIN_MAX * even(client, self.owner.seed) } else { 0.0 };
         let number = self.sessions;
-        let (pass, place) = self.progress(number);
-        (self.sessions, self.place) = (number + 1, place);
+        let (pass, session_index) = self.progress(number);
+        (self.sessions, self.session_index) = (number + 1, session_index);
         // Rounding carries over to the next session of the same application.
         let (nth, own_key) = match self.plan.desktop.distinct {
-            true => (pass, rng::key(&[key, place as u64])),
+            true => (pass, rng::key(&[key, session_index as u64])),
             false => (number, key),
         };
         let application = self.application();
@@ -238,7 +236,7 @@ impl DiskMix {
         !self.deck.is_empty()
     }
 
-    fn deal(&mut self) -> Card {
+    fn draw_card(&mut self) -> Card {
         let seed_files = self.application().files.len();
         let Self { deck, files, part, plan, .. } = self;
         let between = matches!(part, Part::Between);
@@ -278,7 +276,7 @@ impl DiskMix {
             | Card::FindNone
             | Card::QueryFs => true,
         };
-        deck.deal(playable).expect("opens go on until there is room to read, write and close")
+        deck.draw(playable).expect("opens go on until there is room to read, write and close")
     }
 
     fn play(&mut self, card: Card) -> SmbCall {
@@ -305,8 +303,8 @@ impl DiskMix {
     }
 }
 
-/// Handles that are not needed any more: documents stay open for what needs an open file, the last
-/// made file for writes. No file is locked but a document.
+/// Handles that are not needed any more: documents stay open for ops that need an open file, the
+/// last made file for writes. Only documents are locked.
 fn closable<'d>(
     files: &'d Files,
     left: &PerCard<u32>,
@@ -339,7 +337,7 @@ impl Script for DiskMix {
     /// An application session is.
     const EVERY_OP_IS_A_PIECE: bool = false;
 
-    fn next(&mut self, _turn: Turn) -> Step<SmbCall> {
+    fn next(&mut self, _context: ScriptContext) -> Step<SmbCall> {
         if self.in_flight {
             return Step::WaitForOutcome;
         }
@@ -350,7 +348,7 @@ impl Script for DiskMix {
             }
             self.begin_session();
         }
-        let card = self.deal();
+        let card = self.draw_card();
         let call = self.play(card);
         self.ops += 1;
         Step::Issue(call)

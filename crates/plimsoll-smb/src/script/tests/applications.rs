@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::mix::{judge, tally, tally_after};
+use super::mix::{check_client, tally, tally_after};
 use super::*;
 use crate::PROTOCOL;
 use crate::op::{SmbKind, SmbOp};
@@ -10,7 +10,7 @@ use crate::script::disk_mix::RECORDS_AT;
 
 fn shipped(suite: &str) -> SmbWorkload {
     let suite = PROTOCOL.parse_suite(suite, PROTOCOL.shipped(suite).unwrap(), &[]).unwrap();
-    suite.workload.of::<SmbWorkload>().clone()
+    suite.workload.parameters::<SmbWorkload>().clone()
 }
 
 fn superlab(clients: u32, scale: f64, stagger: bool) -> Arc<ScriptPlan> {
@@ -25,13 +25,13 @@ fn superlab(clients: u32, scale: f64, stagger: bool) -> Arc<ScriptPlan> {
 fn every_application_meets_what_a_server_answers_and_a_pass_moves_about_the_workspace() {
     for (scale, client) in [(1.0, 0), (1.0, 1), (0.01, 2), (0.001, 5)] {
         let plan = superlab(8, scale, false);
-        let moved = judge(&plan, client, 8);
+        let moved = check_client(&plan, client, 8);
         let parts = (moved.read + moved.written) as f64 / (20.0 * 1_048_576.0);
         assert!((0.8..1.05).contains(&parts), "{scale} {client}: {parts} {moved:?}");
         assert!(moved.made_bytes_max < crate::prepare::WORK_BYTES, "{moved:?}");
     }
     for client in [0, 3, 44, 80] {
-        judge(&superlab(81, 0.001, true), client, 11);
+        check_client(&superlab(81, 0.001, true), client, 11);
     }
 }
 
@@ -62,8 +62,8 @@ fn sessions_of_different_applications_differ_as_their_tables_say() {
         let shares = plan.workload.model.of_application(application).shares();
         for kind in SmbKind::ALL {
             let percent = 100.0 * f64::from(kinds[kind as usize]) / f64::from(ops);
-            let wanted = 100.0 * shares[kind as usize];
-            assert!((percent - wanted).abs() < 1.5, "{name}, {}: {percent}", kind.name());
+            let expected = 100.0 * shares[kind as usize];
+            assert!((percent - expected).abs() < 1.5, "{name}, {}: {percent}", kind.name());
         }
         let mean = read as f64 / f64::from(kinds[SmbKind::Read as usize]);
         let ratio = mean / application.read_sizes.mean_bytes();
@@ -96,8 +96,8 @@ fn shared_files_are_written_with_what_they_hold_and_each_client_locks_a_record_o
         });
         let mut locked = BTreeSet::new();
         for client in 0..4 {
-            // Judged by a share that must be as it was prepared.
-            judge(&plan, client, 9);
+            // Checked on a share that must be as it was prepared.
+            check_client(&plan, client, 9);
             let mut one = Client::new(&plan, client);
             for _ in 0..3_550 {
                 if let SmbOp::Lock { offset, length, .. } = one.next().0.op {

@@ -125,7 +125,7 @@ pub(super) fn tally_after(warm_up: u64, plan: &Arc<ScriptPlan>, clients: u32, ea
     tally
 }
 
-pub(super) fn judge(plan: &Arc<ScriptPlan>, client: u32, pieces: u64) -> Moved {
+pub(super) fn check_client(plan: &Arc<ScriptPlan>, client: u32, pieces: u64) -> Moved {
     let seed = plan.workload.file_set_seed;
     let mut share = Share::prepared(seed, client, plan.workspace);
     let moved = Client::new(plan, client).work(&mut share, pieces, |_| {});
@@ -141,7 +141,7 @@ fn a_pass_at_scale_one_meets_every_expectation_of_a_server() {
         workload.model.stagger = false;
     });
     for client in 0..2 {
-        let moved = judge(&plan, client, 7);
+        let moved = check_client(&plan, client, 7);
         assert!((moved.read as f64 / 11.4e6 - 1.0).abs() < 0.05, "{moved:?}");
         assert!((moved.written as f64 / 7.75e6 - 1.0).abs() < 0.08, "{moved:?}");
         assert!(moved.verified > 950, "{moved:?}");
@@ -180,7 +180,7 @@ fn every_client_of_every_plan_meets_what_a_server_answers() {
     ];
     for plan in plans {
         for client in [0, 1, 7, 33, 59] {
-            judge(&plan, client, 9);
+            check_client(&plan, client, 9);
         }
     }
 }
@@ -255,20 +255,20 @@ fn shared_reads_have_the_share_they_should() {
 #[test]
 fn names_are_asked_for_in_the_shared_directory_too() {
     let plan = plan(4, 0.05, |workload| workload.shared_percent = 20.0);
-    let (mut asked, mut shared) = (0.0, 0.0);
+    let (mut total, mut shared) = (0.0, 0.0);
     for number in 0..4 {
         let mut client = Client::new(&plan, number);
         for _ in 0..7_100 {
             if let SmbOp::Find { directory, .. } = client.next().0.op
                 && !directory.as_str().contains("work")
             {
-                asked += 1.0;
+                total += 1.0;
                 shared += f64::from(u8::from(directory.as_str().ends_with("shared")));
             }
         }
     }
-    let percent = 100.0 * shared / asked;
-    assert!(asked > 1_000.0 && (percent - 20.0).abs() < 4.0, "{percent} of {asked}");
+    let percent = 100.0 * shared / total;
+    assert!(total > 1_000.0 && (percent - 20.0).abs() < 4.0, "{percent} of {total}");
 }
 
 #[test]
@@ -360,13 +360,13 @@ fn a_script_follows_from_seed_and_client_and_clients_begin_with_different_sessio
 #[test]
 fn a_client_waits_for_its_op_and_remembers_little() {
     let plan = plan(1, 1.0, |_| {});
-    let mut script = SmbScript::new(Arc::clone(&plan), &seat(0));
-    let turn = Turn { index: 0, now: Nanos(0) };
-    assert_eq!(script.next(turn), Step::Think);
-    assert!(matches!(script.next(turn), Step::Issue(_)));
+    let mut script = SmbScript::new(Arc::clone(&plan), &client_context(0));
+    let context = ScriptContext { index: 0, now: Nanos(0) };
+    assert_eq!(script.next(context), Step::Think);
+    assert!(matches!(script.next(context), Step::Issue(_)));
     script.on_issued(Ticket(0));
-    assert_eq!(script.next(turn), Step::WaitForOutcome);
-    // A deck of some 500 cards and 23 places for open files lie beside it.
+    assert_eq!(script.next(context), Step::WaitForOutcome);
+    // A deck of some 500 cards and 23 slots for open files are allocated separately.
     assert!(size_of::<DiskMix>() < 1_024);
     assert_eq!(DiskMixModel::default().handles_open_max, 23);
 }

@@ -1,11 +1,11 @@
-//! The scripts against the numbers of the method, and against a share that judges them.
+//! The scripts against the numbers of the method, and against a share that checks them.
 
 mod applications;
 mod mix;
 mod share;
 mod simple;
 
-use plimsoll_engine::seam::{ClientSeat, Script, Step, Ticket, Turn};
+use plimsoll_engine::interface::{ClientContext, Script, ScriptContext, Step, Ticket};
 use plimsoll_model::outcome::{OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -20,9 +20,9 @@ fn plan(clients: u32, scale: f64, change: impl FnOnce(&mut SmbWorkload)) -> Arc<
     Arc::new(ScriptPlan::new(7, clients, workload, scale))
 }
 
-fn seat(client: u32) -> ClientSeat {
+fn client_context(client: u32) -> ClientContext {
     let op_timeout = Nanos(1_000_000_000);
-    ClientSeat { client, endpoint: 0, seed: 7, op_timeout, nonce: 1 }
+    ClientContext { client, endpoint: 0, seed: 7, op_timeout, nonce: 1 }
 }
 
 /// One client in a closed load, one op after another.
@@ -34,7 +34,7 @@ struct Client {
 
 impl Client {
     fn new(plan: &Arc<ScriptPlan>, client: u32) -> Self {
-        let script = SmbScript::new(Arc::clone(plan), &seat(client));
+        let script = SmbScript::new(Arc::clone(plan), &client_context(client));
         Self { script, ops: 0, pieces: 0 }
     }
 
@@ -42,7 +42,7 @@ impl Client {
     fn next(&mut self) -> (SmbCall, bool) {
         let mut thought = false;
         loop {
-            match self.script.next(Turn { index: self.ops, now: Nanos(0) }) {
+            match self.script.next(ScriptContext { index: self.ops, now: Nanos(0) }) {
                 Step::Issue(call) => {
                     self.ops += 1;
                     self.script.on_issued(Ticket(0));
@@ -70,15 +70,15 @@ impl Client {
         self.script.on_outcome(Ticket(0), &outcome, Nanos(0));
     }
 
-    /// Does `pieces` pieces on a share of its own, which answers what the script expects.
+    /// Runs `pieces` pieces on a separate share, which answers as the script expects.
     fn work(&mut self, share: &mut Share, pieces: u64, mut each: impl FnMut(&SmbCall)) -> Moved {
         let (mut call, _) = self.next();
         loop {
             let status = share.answer(&call.op);
             match call.expected {
                 Expected::Success => assert_eq!(status, 0, "op {}: {call:?}", self.ops),
-                Expected::Failure(wanted) => {
-                    assert_eq!(status, wanted, "op {}: {call:?}", self.ops);
+                Expected::Failure(expected) => {
+                    assert_eq!(status, expected, "op {}: {call:?}", self.ops);
                 }
                 other => panic!("{other:?}"),
             }

@@ -1,8 +1,8 @@
-//! A share in memory that answers as a server does: the judge of what scripts expect.
+//! A share in memory that answers as a server does: it checks what scripts expect.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::op::{Disposition, FileChange, HandleNo, SmbOp, Wanted};
+use crate::op::{Disposition, ExpectedLength, FileChange, HandleNo, SmbOp};
 use crate::wire::status;
 use crate::workspace::{self, Home, Workspace};
 use plimsoll_protocol::content::ContentTable;
@@ -62,7 +62,7 @@ impl Share {
         self.opens.is_empty() && self.locks.is_empty() && self.files == other.files
     }
 
-    /// What a server would answer; data that is not as it should be panics.
+    /// A server's answer; panics on wrong data.
     pub(super) fn answer(&mut self, op: &SmbOp) -> u32 {
         match op {
             SmbOp::Create { path, handle, disposition, .. } => {
@@ -70,10 +70,10 @@ impl Share {
             }
             SmbOp::Close { handle } => {
                 self.locks.retain(|lock| lock.0 != *handle);
-                known(self.opens.remove(handle).is_some())
+                open_status(self.opens.remove(handle).is_some())
             }
             SmbOp::Flush { handle } | SmbOp::QueryFile { handle, .. } => {
-                known(self.opens.contains_key(handle))
+                open_status(self.opens.contains_key(handle))
             }
             SmbOp::Read { .. } => self.read(op),
             SmbOp::Write { .. } => self.write(op),
@@ -107,15 +107,15 @@ impl Share {
     }
 
     fn create(&mut self, path: &str, handle: HandleNo, disposition: Disposition) -> u32 {
-        let found = self.find_file(path);
-        let opened = match (found, disposition) {
+        let existing = self.find_file(path);
+        let opened = match (existing, disposition) {
             (status::SUCCESS, Disposition::Create) => status::OBJECT_NAME_COLLISION,
             (status::SUCCESS, Disposition::Open | Disposition::OpenIf) => status::SUCCESS,
             (status::SUCCESS, _) => {
                 self.files.insert(path.to_owned(), Vec::new());
                 status::SUCCESS
             }
-            (status::OBJECT_NAME_NOT_FOUND, Disposition::Open | Disposition::Overwrite) => found,
+            (status::OBJECT_NAME_NOT_FOUND, Disposition::Open | Disposition::Overwrite) => existing,
             (status::OBJECT_NAME_NOT_FOUND, _) => {
                 self.files.insert(path.to_owned(), Vec::new());
                 status::SUCCESS
@@ -131,7 +131,9 @@ impl Share {
     }
 
     fn read(&mut self, op: &SmbOp) -> u32 {
-        let SmbOp::Read { handle, offset, length, wanted, check } = op else { unreachable!() };
+        let SmbOp::Read { handle, offset, length, expected_length, check } = op else {
+            unreachable!()
+        };
         let Some(path) = self.opens.get(handle) else { return status::FILE_CLOSED };
         if self.is_locked(*handle, path, *offset, u64::from(*length)) {
             return status::FILE_LOCK_CONFLICT;
@@ -142,7 +144,10 @@ impl Share {
             return status::END_OF_FILE;
         }
         let got = &data[start..data.len().min(start + *length as usize)];
-        assert!(matches!(wanted, Wanted::Exactly(n) if *n as usize == got.len()), "{op:?}");
+        assert!(
+            matches!(expected_length, ExpectedLength::Exactly(n) if *n as usize == got.len()),
+            "{op:?}"
+        );
         if let Some(content) = check {
             assert_eq!(got, self.table.bytes(content.key, *offset, got.len()), "{op:?}");
             self.moved.verified += 1;
@@ -228,8 +233,8 @@ impl Share {
         }
         let below = format!("{directory}\\");
         let names = self.files.keys().filter_map(|path| path.strip_prefix(&below));
-        let found = names.filter(|name| !name.contains('\\')).any(|name| matches(name, pattern));
-        if found { status::SUCCESS } else { status::NO_SUCH_FILE }
+        let matched = names.filter(|name| !name.contains('\\')).any(|name| matches(name, pattern));
+        if matched { status::SUCCESS } else { status::NO_SUCH_FILE }
     }
 
     fn find_file(&self, path: &str) -> u32 {
@@ -255,7 +260,7 @@ impl Share {
     }
 }
 
-fn known(open: bool) -> u32 {
+fn open_status(open: bool) -> u32 {
     if open { status::SUCCESS } else { status::FILE_CLOSED }
 }
 
@@ -265,7 +270,7 @@ fn matches(name: &str, pattern: &str) -> bool {
         (None, end) => end.is_none(),
         (Some('*'), _) => (0..=name.len()).any(|from| matches(&name[from..], &pattern[1..])),
         (Some('?'), Some(_)) => matches(&name[1..], &pattern[1..]),
-        (Some(wanted), Some(is)) => wanted == is && matches(&name[1..], &pattern[1..]),
+        (Some(literal), Some(is)) => literal == is && matches(&name[1..], &pattern[1..]),
         (Some(_), None) => false,
     }
 }
@@ -296,8 +301,8 @@ fn the_judge_knows_the_statuses_it_must_tell_apart() {
     assert_eq!(answers(lock), status::LOCK_NOT_GRANTED);
     let unlock = SmbOp::Unlock { handle: HandleNo(0), offset: 1, length: 9 };
     assert_eq!(answers(unlock), status::RANGE_NOT_LOCKED);
-    let (wanted, check) = (Wanted::Any, None);
-    let read = SmbOp::Read { handle: HandleNo(0), offset: 0, length: 1, wanted, check };
+    let (expected_length, check) = (ExpectedLength::Any, None);
+    let read = SmbOp::Read { handle: HandleNo(0), offset: 0, length: 1, expected_length, check };
     assert_eq!(answers(read), status::END_OF_FILE);
     assert_eq!(answers(SmbOp::Close { handle: HandleNo(0) }), status::SUCCESS);
     assert_eq!(answers(SmbOp::Flush { handle: HandleNo(0) }), status::FILE_CLOSED);

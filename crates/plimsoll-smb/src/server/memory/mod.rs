@@ -1,7 +1,7 @@
 //! A share in memory: names that ignore case and keep it, content charged to a budget.
 //!
-//! Every directory has a lock of its own. Whoever holds the locks of two holds the `namespace`
-//! mutex, so lockers of one can wait for nobody who waits for them.
+//! Every directory has a lock of its own. A thread that holds the locks of two also holds the
+//! `namespace` mutex, so threads that lock one cannot deadlock.
 
 mod node;
 
@@ -18,7 +18,7 @@ use smb_server::{
 
 use node::{Entries, Kind, Node, fold};
 
-/// Bytes of what a share calls an allocation unit.
+/// Bytes of an allocation unit of the share.
 const UNIT_BYTES: u64 = 4096;
 /// Deepest path; taking a tree down recurses this deep.
 const DEPTH_MAX: usize = 128;
@@ -36,7 +36,7 @@ pub(super) struct MemoryShare {
 }
 
 /// The directory a name is in, and the name.
-struct Place<'a> {
+struct NodePath<'a> {
     directory: Arc<Node>,
     name: &'a str,
 }
@@ -57,12 +57,12 @@ impl MemoryShare {
         }
     }
 
-    /// The same, with reads that are held by `law`.
+    /// The same, with reads delayed by `law`.
     pub(super) fn delayed_by(self, law: Option<Arc<DelayLaw>>) -> Self {
         Self { delay: law, ..self }
     }
 
-    /// The same, with so much work besides for each read and write.
+    /// The same, with additional work for each read and write.
     pub(super) fn with_work(self, work: Work) -> Self {
         Self { work, ..self }
     }
@@ -71,79 +71,78 @@ impl MemoryShare {
         self.namespace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where `path` is or could be. The root is in no place: `None`.
-    fn place<'a>(&self, path: &'a SmbPath) -> SmbResult<Option<Place<'a>>> {
+    /// Where `path` is or could be; `None` for the root.
+    fn node_path<'a>(&self, path: &'a SmbPath) -> SmbResult<Option<NodePath<'a>>> {
         let Some((name, above)) = path.components().split_last() else { return Ok(None) };
         if above.len() >= DEPTH_MAX {
             return Err(SmbError::NameInvalid);
         }
         let mut directory = Arc::clone(&self.root);
         for name in above {
-            let found = directory.entries().map_err(no_path)?.get(&fold(name)).cloned();
-            directory = found.ok_or(SmbError::PathNotFound)?;
+            let existing = directory.entries().map_err(no_path)?.get(&fold(name)).cloned();
+            directory = existing.ok_or(SmbError::PathNotFound)?;
         }
-        Ok(Some(Place { directory, name }))
+        Ok(Some(NodePath { directory, name }))
     }
 
-    fn make(&self, place: &Place<'_>, options: &OpenOptions) -> SmbResult<Arc<Node>> {
+    fn make(&self, node_path: &NodePath<'_>, options: &OpenOptions) -> SmbResult<Arc<Node>> {
         let kind = if options.directory { Kind::Directory } else { Kind::File };
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        Node::charged(id, place.name, kind, &self.budget)
+        Node::charged(id, node_path.name, kind, &self.budget)
     }
 
-    /// The object at `place`, made if `options` say so.
+    /// The object at `node_path`, made if `options` allow it.
     fn find_or_make(
         &self,
-        place: &Place<'_>,
+        node_path: &NodePath<'_>,
         options: &OpenOptions,
     ) -> SmbResult<(Arc<Node>, OpenAction)> {
-        let key = fold(place.name);
-        let found = place.directory.entries().map_err(no_path)?.get(&key).cloned();
-        if let Some(node) = found {
+        let key = fold(node_path.name);
+        let existing = node_path.directory.entries().map_err(no_path)?.get(&key).cloned();
+        if let Some(node) = existing {
             let action = node.open(options)?;
             return Ok((node, action));
         }
         if matches!(options.intent, OpenIntent::Open | OpenIntent::Truncate) {
             return Err(SmbError::NotFound);
         }
-        let mut entries = place.directory.entries_mut().map_err(no_path)?;
+        let mut entries = node_path.directory.entries_mut().map_err(no_path)?;
         // Another client may have been faster.
         if let Some(node) = entries.get(&key).cloned() {
             drop(entries);
             let action = node.open(options)?;
             return Ok((node, action));
         }
-        let node = self.make(place, options)?;
+        let node = self.make(node_path, options)?;
         entries.insert(key, Arc::clone(&node));
         drop(entries);
-        place.directory.touch();
+        node_path.directory.touch();
         Ok((node, OpenAction::Created))
     }
 
-    fn unlink_at(&self, place: &Place<'_>) -> SmbResult<()> {
+    fn unlink_at(&self, node_path: &NodePath<'_>) -> SmbResult<()> {
         let _alone = self.names();
-        let key = fold(place.name);
-        let mut entries = place.directory.entries_mut().map_err(no_path)?;
-        let node = entries.get(&key).ok_or(SmbError::NotFound)?;
-        node.unlink()?;
+        let key = fold(node_path.name);
+        let mut entries = node_path.directory.entries_mut().map_err(no_path)?;
+        entries.get(&key).ok_or(SmbError::NotFound)?.unlink()?;
         entries.remove(&key);
         drop(entries);
-        place.directory.touch();
+        node_path.directory.touch();
         Ok(())
     }
 
-    fn rename_at(&self, from: &Place<'_>, to: &Place<'_>, replace: Replace) -> SmbResult<()> {
+    fn rename_at(&self, from: &NodePath<'_>, to: &NodePath<'_>, replace: Replace) -> SmbResult<()> {
         let _alone = self.names();
         let (old, new) = (fold(from.name), fold(to.name));
         let mut source = from.directory.entries_mut().map_err(no_path)?;
         let node = source.get(&old).cloned().ok_or(SmbError::NotFound)?;
         if Arc::ptr_eq(&from.directory, &to.directory) {
-            make_way(&source, &new, &node, replace)?;
+            free_name(&source, &new, &node, replace)?;
             source.remove(&old);
             source.insert(new, Arc::clone(&node));
         } else {
             let mut target = to.directory.entries_mut().map_err(no_path)?;
-            make_way(&target, &new, &node, replace)?;
+            free_name(&target, &new, &node, replace)?;
             source.remove(&old);
             target.insert(new, Arc::clone(&node));
         }
@@ -163,7 +162,7 @@ enum Replace {
 }
 
 /// Makes sure that `node` may take the name `key`.
-fn make_way(entries: &Entries, key: &str, node: &Arc<Node>, replace: Replace) -> SmbResult<()> {
+fn free_name(entries: &Entries, key: &str, node: &Arc<Node>, replace: Replace) -> SmbResult<()> {
     match entries.get(key) {
         None => Ok(()),
         Some(present) if Arc::ptr_eq(present, node) => Ok(()),
@@ -191,15 +190,15 @@ impl ShareBackend for MemoryShare {
         path: &SmbPath,
         options: OpenOptions,
     ) -> SmbResult<(Box<dyn Handle>, OpenAction)> {
-        let (node, action) = match self.place(path)? {
-            Some(place) => self.find_or_make(&place, &options)?,
+        let (node, action) = match self.node_path(path)? {
+            Some(node_path) => self.find_or_make(&node_path, &options)?,
             None => (Arc::clone(&self.root), self.root.open(&options)?),
         };
-        Ok((Box::new(Open::of(node, self.delay.clone(), self.work)), action))
+        Ok((Box::new(Open::new(node, self.delay.clone(), self.work)), action))
     }
 
     async fn unlink(&self, path: &SmbPath) -> SmbResult<()> {
-        self.unlink_at(&self.place(path)?.ok_or(SmbError::AccessDenied)?)
+        self.unlink_at(&self.node_path(path)?.ok_or(SmbError::AccessDenied)?)
     }
 
     async fn rename(&self, from: &SmbPath, to: &SmbPath, replace_if_exists: bool) -> SmbResult<()> {
@@ -207,8 +206,8 @@ impl ShareBackend for MemoryShare {
             return Err(SmbError::AccessDenied);
         }
         let replace = if replace_if_exists { Replace::Yes } else { Replace::No };
-        let from = self.place(from)?.ok_or(SmbError::AccessDenied)?;
-        let to = self.place(to)?.ok_or(SmbError::AccessDenied)?;
+        let from = self.node_path(from)?.ok_or(SmbError::AccessDenied)?;
+        let to = self.node_path(to)?.ok_or(SmbError::AccessDenied)?;
         self.rename_at(&from, &to, replace)
     }
 
@@ -236,7 +235,7 @@ struct Open {
 
 impl Open {
     /// `delay` holds what is read; `work` is done for each read and write.
-    fn of(node: Arc<Node>, delay: Option<Arc<DelayLaw>>, work: Work) -> Self {
+    fn new(node: Arc<Node>, delay: Option<Arc<DelayLaw>>, work: Work) -> Self {
         Self { node, delay, work }
     }
 }
@@ -255,7 +254,7 @@ impl Handle for Open {
         }
         if let Some((law, passage)) = passage {
             law.hold(passage).await;
-            // The crate sends the reply as soon as it has it; nobody here sees that.
+            // The crate sends the reply as soon as it has it, unseen from here.
             law.sent(passage, now_ns());
         }
         Ok(bytes.into())

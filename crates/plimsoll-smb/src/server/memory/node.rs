@@ -12,7 +12,7 @@ use smb_server::{
 
 use super::UNIT_BYTES;
 
-/// What an object is charged with besides its content: its name twice, and bookkeeping.
+/// Memory charged for an object besides its content: its name twice, and bookkeeping.
 const OBJECT_CHARGE: u64 = 768;
 /// FILE_ATTRIBUTE_READONLY (MS-FSCC 2.6).
 const READ_ONLY: u32 = 0x1;
@@ -122,23 +122,17 @@ impl Node {
     pub(super) fn entries(&self) -> SmbResult<impl Deref<Target = Entries>> {
         let Body::Directory(entries) = &self.body else { return Err(SmbError::NotADirectory) };
         let guard = entries.read().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            return Err(SmbError::NotFound);
-        }
-        Ok(Present(guard))
+        if guard.is_none() { Err(SmbError::NotFound) } else { Ok(Present(guard)) }
     }
 
     /// The same, to change them.
     pub(super) fn entries_mut(&self) -> SmbResult<impl DerefMut<Target = Entries>> {
         let Body::Directory(entries) = &self.body else { return Err(SmbError::NotADirectory) };
         let guard = entries.write().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            return Err(SmbError::NotFound);
-        }
-        Ok(Present(guard))
+        if guard.is_none() { Err(SmbError::NotFound) } else { Ok(Present(guard)) }
     }
 
-    /// What opening it does, as far as it is there already.
+    /// What opening does to an object that exists.
     pub(super) fn open(&self, options: &OpenOptions) -> SmbResult<OpenAction> {
         let empties =
             matches!(options.intent, OpenIntent::Truncate | OpenIntent::OverwriteOrCreate);
@@ -242,7 +236,7 @@ impl Node {
     pub(super) fn list(&self, pattern: Option<&str>) -> SmbResult<Vec<DirEntry>> {
         let entries = self.entries()?;
         let entry = |node: &Arc<Self>| DirEntry { info: node.info() };
-        Ok(match Pattern::of(pattern) {
+        Ok(match Pattern::parse(pattern) {
             Pattern::All => entries.values().map(entry).collect(),
             Pattern::One(key) => entries.get(&key).map(entry).into_iter().collect(),
             Pattern::Some(wildcards) => {
@@ -302,7 +296,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    pub(super) fn of(text: Option<&str>) -> Self {
+    pub(super) fn parse(text: Option<&str>) -> Self {
         match text {
             None | Some("" | "*" | "*.*") => Self::All,
             Some(text) if text.contains(['*', '?', '<', '>', '"']) => {
@@ -318,7 +312,7 @@ impl Pattern {
 pub(super) struct Wildcards(Vec<char>);
 
 impl Wildcards {
-    /// Follows all places of the pattern that a name can have reached: their number bounds the
+    /// Follows all positions in the pattern that a name can have reached: their number bounds the
     /// work, whatever the pattern.
     pub(super) fn matches(&self, folded: &str) -> bool {
         let last_dot = folded.char_indices().rev().find(|(_, c)| *c == '.').map(|(at, _)| at);
@@ -334,8 +328,8 @@ impl Wildcards {
 
     /// Passes over what may match nothing before `next`.
     fn skip(&self, reached: &mut [bool], next: Option<char>) {
-        for (at, wanted) in self.0.iter().enumerate() {
-            let nothing = match wanted {
+        for (at, symbol) in self.0.iter().enumerate() {
+            let nothing = match symbol {
                 '*' | '<' => true,
                 '>' => matches!(next, None | Some('.')),
                 '"' => next.is_none(),
@@ -348,8 +342,8 @@ impl Wildcards {
     /// Passes over one character of the name.
     fn step(&self, reached: &[bool], c: char, is_last_dot: bool) -> Vec<bool> {
         let mut after = vec![false; reached.len()];
-        for (at, wanted) in self.0.iter().enumerate().filter(|(at, _)| reached[*at]) {
-            let (stays, passes) = match wanted {
+        for (at, symbol) in self.0.iter().enumerate().filter(|(at, _)| reached[*at]) {
+            let (stays, passes) = match symbol {
                 '*' => (true, false),
                 '<' => (!is_last_dot, false),
                 '?' => (false, true),
@@ -376,7 +370,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
-        match Pattern::of(Some(pattern)) {
+        match Pattern::parse(Some(pattern)) {
             Pattern::All => true,
             Pattern::One(key) => key == fold(name),
             Pattern::Some(wildcards) => wildcards.matches(&fold(name)),

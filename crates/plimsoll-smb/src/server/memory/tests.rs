@@ -50,12 +50,12 @@ fn what_is_written_is_read_and_names_ignore_case_but_keep_it() {
     directory(&share, "Some Folder");
     let written = file(&share, "some folder\\Notes.TXT");
     assert_eq!(now(written.write(3, b"abc")).unwrap(), 3);
-    let (found, action) =
+    let (opened, action) =
         open_as(&share, "SOME FOLDER\\notes.txt", OpenOptions::default()).unwrap();
     assert_eq!(action, OpenAction::Opened);
-    assert_eq!(now(found.read(0, 100)).unwrap(), &b"\0\0\0abc"[..]);
-    assert_eq!(now(found.read(6, 100)).unwrap(), &b""[..]);
-    assert_eq!(now(found.stat()).unwrap().name, "Notes.TXT");
+    assert_eq!(now(opened.read(0, 100)).unwrap(), &b"\0\0\0abc"[..]);
+    assert_eq!(now(opened.read(6, 100)).unwrap(), &b""[..]);
+    assert_eq!(now(opened.stat()).unwrap().name, "Notes.TXT");
     let (root, _) = open_as(&share, "", OpenOptions::default()).unwrap();
     assert_eq!(names(root.as_ref(), None), ["Some Folder"]);
     assert_eq!(now(root.stat()).unwrap().name, "plimsoll");

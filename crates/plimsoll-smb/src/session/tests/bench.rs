@@ -1,11 +1,11 @@
-//! A session driven by hand, with an [`Io`] that writes down what it asks for.
+//! A session driven by hand, with an [`Io`] that records what it requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use plimsoll_engine::seam::{ClientSeat, Io, Link, LinkError, LinkKind, Session, Ticket};
+use plimsoll_engine::interface::{ClientContext, Io, Link, LinkError, LinkKind, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
@@ -19,7 +19,7 @@ use crate::wire::header::{Command, Header, UNSOLICITED, flags};
 use crate::wire::{Break, chain};
 use crate::workspace::ContentTable;
 
-/// What a session asked for.
+/// What a session requested.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub links: u64,
@@ -53,8 +53,8 @@ impl Io for Recorder {
         assert!(self.done.iter().all(|(done, _)| *done != ticket), "{ticket:?} ends twice");
         self.done.push((ticket, outcome));
     }
-    fn surplus(&mut self, kind: OpKind) {
-        panic!("a surplus behind {kind:?}");
+    fn report_trailing_bytes(&mut self, kind: OpKind) {
+        panic!("trailing bytes after {kind:?}");
     }
 }
 
@@ -116,15 +116,15 @@ pub(super) fn site(setting: &Setting) -> Rc<SmbSite> {
     })
 }
 
-pub(super) fn seat() -> ClientSeat {
-    ClientSeat { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 9 }
+pub(super) fn client_context() -> ClientContext {
+    ClientContext { client: 3, endpoint: 0, seed: 1, op_timeout: OP_TIMEOUT, nonce: 9 }
 }
 
 impl Bench {
     /// A client that has not connected.
     pub(super) fn fresh() -> Self {
         Self {
-            session: SmbSession::new(site(&Setting::default()), seat()),
+            session: SmbSession::new(site(&Setting::default()), client_context()),
             io: Recorder::default(),
             now: Nanos::from_secs(1),
             server: Server::new(4, 16),
@@ -136,7 +136,7 @@ impl Bench {
     /// A client that has logged on.
     pub(super) fn new(setting: &Setting) -> Self {
         let mut bench = Self::fresh();
-        bench.session = SmbSession::new(site(setting), seat());
+        bench.session = SmbSession::new(site(setting), client_context());
         bench.link = bench.io.connect(LinkKind::Stream);
         bench.server = Server::new(4, setting.credits);
         if !setting.prefix.is_empty() {
@@ -210,7 +210,7 @@ impl Bench {
         panic!("the client never rests");
     }
 
-    /// Issues an op, has it served, and tells how it ended.
+    /// Issues an op, has it served, and returns how it ended.
     pub(super) fn run(&mut self, op: SmbOp, expected: Expected) -> Outcome {
         let ticket = self.issue(op, expected);
         self.serve();
@@ -229,7 +229,7 @@ impl Bench {
         self.io.done.iter().find(|(done, _)| *done == ticket).map(|(_, outcome)| *outcome)
     }
 
-    /// The server says that unasked.
+    /// The server sends it unsolicited.
     pub(super) fn breaks(&mut self, body: Break) {
         let header = Header {
             flags: flags::RESPONSE,
@@ -293,7 +293,7 @@ pub(super) fn create(path: &str, handle: u32, disposition: Disposition) -> SmbOp
 
 pub(super) fn read(handle: u32, offset: u64, length: u32) -> SmbOp {
     let (handle, check) = (HandleNo(handle), Some(Content { key: 5 }));
-    SmbOp::Read { handle, offset, length, wanted: Wanted::Exactly(length), check }
+    SmbOp::Read { handle, offset, length, expected_length: ExpectedLength::Exactly(length), check }
 }
 
 pub(super) fn write(handle: u32, offset: u64, length: u32) -> SmbOp {

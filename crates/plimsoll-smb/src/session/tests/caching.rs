@@ -1,6 +1,6 @@
 //! What a client may answer itself, and what the server takes back.
 
-use plimsoll_engine::seam::Session;
+use plimsoll_engine::interface::Session;
 
 use super::bench::*;
 use crate::logon::Dialect;
@@ -25,7 +25,7 @@ fn reads_on_the_wire(bench: &mut Bench, offset: u64, length: u32) -> usize {
 
 #[test]
 fn what_was_read_or_written_under_an_oplock_or_lease_is_not_asked_for_again() {
-    for (caching, dialect, asked) in [
+    for (caching, dialect, requests) in [
         (Caching::None, Dialect::V3_1_1, 1),
         (Caching::Oplock, Dialect::V2_0_2, 0),
         (Caching::Lease, Dialect::V2_0_2, 0),
@@ -33,12 +33,12 @@ fn what_was_read_or_written_under_an_oplock_or_lease_is_not_asked_for_again() {
         (Caching::Lease, Dialect::V3_1_1, 0),
     ] {
         let mut bench = bench(caching, dialect);
-        assert_eq!(reads_on_the_wire(&mut bench, 2_000, 8_000), asked, "{caching:?}");
-        // A file that is closed and opened again is asked for again.
+        assert_eq!(reads_on_the_wire(&mut bench, 2_000, 8_000), requests, "{caching:?}");
+        // A file that is closed and opened again is read again.
         bench.succeed(SmbOp::Close { handle: HandleNo(1) });
         bench.succeed(create("f", 1, Disposition::Open));
         assert_eq!(reads_on_the_wire(&mut bench, 2_000, 8_000), 1);
-        assert_eq!(reads_on_the_wire(&mut bench, 2_000, 8_000), asked);
+        assert_eq!(reads_on_the_wire(&mut bench, 2_000, 8_000), requests);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A server whose replies differ from MS-SMB2 and mean the same is measured as any other.
 
-use plimsoll_engine::seam::{Session, SessionCounters};
+use plimsoll_engine::interface::{Session, SessionCounters};
 use plimsoll_model::nonconformity::NonconformityKind as Kind;
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 
@@ -11,8 +11,7 @@ use crate::op::*;
 use crate::wire::open_file::CloseResponse;
 use crate::wire::{Command, QueryInfoResponse, status};
 
-/// As impacket answers: what became of the file is the disposition, and what fails has the body of
-/// a success.
+/// As impacket answers: the action is the disposition, and a failure has the body of a success.
 fn like_impacket(reply: &mut Reply) {
     let has_failed = status::is_failure(reply.header.status);
     match reply.header.command {
@@ -25,14 +24,14 @@ fn like_impacket(reply: &mut Reply) {
 }
 
 /// Has an op served by a server that changes its replies.
-fn run(bench: &mut Bench, op: SmbOp, expected: Expected, change: fn(&mut Reply)) -> OpStatus {
+fn run(bench: &mut Bench, op: SmbOp, expected: Expected, change: impl Fn(&mut Reply)) -> OpStatus {
     let ticket = bench.issue(op, expected);
     loop {
         let mut replies = bench.replies();
         if replies.is_empty() {
             return bench.outcome(ticket).unwrap().status;
         }
-        replies.iter_mut().for_each(change);
+        replies.iter_mut().for_each(&change);
         bench.bytes(&framed(&replies));
     }
 }
@@ -58,9 +57,9 @@ fn a_server_like_impacket_does_every_op_and_its_ways_are_counted() {
         assert_eq!(status, OpStatus::Ok, "{text}: {}", bench.io.detail);
     }
     let missing = || SmbOp::QueryPath { path: text("no"), level: FileLevel::Basic };
-    let not_found = Expected::Failure(status::OBJECT_NAME_NOT_FOUND);
+    let no_such_name = Expected::Failure(status::OBJECT_NAME_NOT_FOUND);
     for _ in 0..2 {
-        let status = run(&mut bench, missing(), not_found, like_impacket);
+        let status = run(&mut bench, missing(), no_such_name, like_impacket);
         assert_eq!(status, OpStatus::ExpectedFailure);
     }
     assert_eq!(bench.session.lost(), None);
@@ -74,6 +73,39 @@ fn a_server_like_impacket_does_every_op_and_its_ways_are_counted() {
     assert_eq!(noted(&mut bench), expected);
     bench.succeed(SmbOp::Echo);
     assert_eq!(noted(&mut bench), []);
+}
+
+/// impacket's server says NO_SUCH_FILE where others say OBJECT_NAME_NOT_FOUND.
+#[test]
+fn a_status_that_says_the_same_is_accepted_and_counted_and_another_is_not() {
+    let query = || SmbOp::QueryPath { path: text("no"), level: FileLevel::Basic };
+    let open = || create("no", 1, Disposition::Open);
+    let find = || SmbOp::Find {
+        directory: PathText::EMPTY,
+        pattern: text("nothing*"),
+        level: FindLevel::Names,
+        entries_max: 0,
+    };
+    let (no_name, no_file) = (status::OBJECT_NAME_NOT_FOUND, status::NO_SUCH_FILE);
+    let mut bench = with_file(&Setting::default());
+    let mut answered = |op, expected, actual| {
+        let change = |reply: &mut Reply| {
+            if status::is_failure(reply.header.status) && reply.header.status == expected {
+                *reply = reply.clone().with_status(actual);
+            }
+        };
+        let ended = run(&mut bench, op, Expected::Failure(expected), change);
+        let noted = noted(&mut bench).into_iter().map(|(command, section, ..)| (command, section));
+        (ended, noted.collect::<Vec<_>>())
+    };
+    let created = vec![("CREATE".to_owned(), "3.3.5.9".to_owned())];
+    let listed = vec![("QUERY_DIRECTORY".to_owned(), "3.3.5.18".to_owned())];
+    assert_eq!(answered(query(), no_name, no_file), (OpStatus::ExpectedFailure, created.clone()));
+    assert_eq!(answered(open(), no_name, no_file), (OpStatus::ExpectedFailure, created));
+    assert_eq!(answered(find(), no_file, no_name), (OpStatus::ExpectedFailure, listed));
+    assert_eq!(answered(query(), no_name, no_name), (OpStatus::ExpectedFailure, vec![]));
+    let (expected, actual) = (no_name, status::ACCESS_DENIED);
+    assert_eq!(answered(query(), expected, actual).0, OpStatus::Unexpected { expected, actual });
 }
 
 #[test]

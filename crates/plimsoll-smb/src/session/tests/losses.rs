@@ -1,6 +1,6 @@
-//! How clients are lost, and what is said then.
+//! How clients are lost, and the messages then.
 
-use plimsoll_engine::seam::{Link, LinkError, Session, Ticket};
+use plimsoll_engine::interface::{Link, LinkError, Session, Ticket};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
@@ -16,15 +16,15 @@ const SUCCESS: Expected = Expected::Success;
 const TRANSPORT: OpStatus = OpStatus::Failed(ErrorClass::Transport);
 const MALFORMED: OpStatus = OpStatus::Failed(ErrorClass::Malformed);
 
-/// Two ops are under way; then something happens. The first ends with that status, the second
-/// with a transport error, and the client is lost with those words.
-fn loses(first: OpStatus, words: &str, happens: impl FnOnce(&mut Bench, Vec<Reply>)) {
+/// Two ops are under way; then something happens. The first ends with that status, the second with
+/// a transport error, and the client is lost with that reason.
+fn loses(first: OpStatus, reason: &str, happens: impl FnOnce(&mut Bench, Vec<Reply>)) {
     let mut bench = with_file(&Setting::default());
     let tickets = [bench.issue(read(1, 0, 4_096), SUCCESS), bench.issue(SmbOp::Echo, SUCCESS)];
     let replies = bench.replies();
     happens(&mut bench, replies);
     let lost = bench.session.lost().expect("the client is lost");
-    assert!(lost.contains(words), "{lost}");
+    assert!(lost.contains(reason), "{lost}");
     assert_eq!(bench.outcome(tickets[0]).unwrap().status, first, "{lost}");
     let second = bench.outcome(tickets[1]).unwrap().status;
     assert!(second == TRANSPORT || second == first, "{second:?}");
@@ -67,12 +67,12 @@ fn a_reply_that_does_not_come_ends_the_client() {
 
 #[test]
 fn a_session_or_share_that_is_gone_ends_the_client() {
-    for (code, words) in [
+    for (code, reason) in [
         (status::USER_SESSION_DELETED, "forgotten the session"),
         (status::NETWORK_SESSION_EXPIRED, "expired"),
         (status::NETWORK_NAME_DELETED, "share"),
     ] {
-        loses(OpStatus::Failed(ErrorClass::Status(code)), words, |bench, replies| {
+        loses(OpStatus::Failed(ErrorClass::Status(code)), reason, |bench, replies| {
             bench.deliver(&replies[0].clone().with_status(code));
         });
     }
@@ -235,9 +235,9 @@ fn a_logon_of_its_own_that_fails_ends_and_leaves_the_client_in_the_mix() {
     bench.session.on_eof(Link(2), bench.now, &mut bench.io);
     bench.session.on_bytes(Link(3), b"\0\0\0\x05hello", bench.now, &mut bench.io);
     bench.pass(OP_TIMEOUT + Nanos(1));
-    let found = tickets.map(|ticket| bench.outcome(ticket).unwrap().status);
+    let statuses = tickets.map(|ticket| bench.outcome(ticket).unwrap().status);
     let timeout = OpStatus::Failed(ErrorClass::Timeout);
-    assert_eq!(found, [TRANSPORT, TRANSPORT, MALFORMED, timeout]);
+    assert_eq!(statuses, [TRANSPORT, TRANSPORT, MALFORMED, timeout]);
     assert_eq!(bench.io.closed, [Link(2), Link(3), Link(4)]);
     assert_eq!((bench.session.lost(), bench.session.next_deadline()), (None, None));
 }
@@ -257,8 +257,11 @@ fn refused_logons_are_told_with_the_next_move_and_never_end_the_client() {
         bench.session.on_bytes(Link(nth), &refusal, bench.now, &mut bench.io);
         let unexpected = OpStatus::Unexpected { expected: 0, actual: status::NOT_SUPPORTED };
         assert_eq!(bench.outcome(ticket).unwrap().status, unexpected);
-        let told = &bench.io.detail;
-        assert!(told.starts_with("logon: ") && told.ends_with("raise dialect_max"), "{told}");
+        let message = &bench.io.detail;
+        assert!(
+            message.starts_with("logon: ") && message.ends_with("raise dialect_max"),
+            "{message}"
+        );
         assert_eq!(bench.session.lost(), None);
     }
 }

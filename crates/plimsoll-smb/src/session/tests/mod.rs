@@ -8,7 +8,7 @@ mod losses;
 mod random;
 mod server;
 
-use plimsoll_engine::seam::{Session, SessionCounters};
+use plimsoll_engine::interface::{Session, SessionCounters};
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 
 use self::bench::*;
@@ -147,7 +147,7 @@ fn a_read_or_write_that_the_server_does_not_take_at_once_is_several() {
         handle: HandleNo(1),
         offset: 45_007,
         length: 65_000,
-        wanted: Wanted::Any,
+        expected_length: ExpectedLength::Any,
         check: Some(Content { key: 5 }),
     };
     assert_eq!(bench.succeed(op).bytes_read, 20_000);
@@ -164,19 +164,20 @@ fn a_read_or_write_that_the_server_does_not_take_at_once_is_several() {
 fn statuses_are_compared_with_those_expected() {
     let mut bench = Bench::new(&Setting::default());
     let missing = || SmbOp::QueryPath { path: text("no"), level: FileLevel::Basic };
-    let not_found = status::OBJECT_NAME_NOT_FOUND;
+    let no_such_name = status::OBJECT_NAME_NOT_FOUND;
     let cases = [
-        (Expected::Failure(not_found), OpStatus::ExpectedFailure),
+        (Expected::Failure(no_such_name), OpStatus::ExpectedFailure),
         (Expected::AnyFailure, OpStatus::ExpectedFailure),
         (Expected::Anything, OpStatus::ExpectedFailure),
-        (SUCCESS, OpStatus::Unexpected { expected: 0, actual: not_found }),
+        (SUCCESS, OpStatus::Unexpected { expected: 0, actual: no_such_name }),
     ];
     for (expected, status) in cases {
         assert_eq!(bench.run(missing(), expected).status, status);
     }
-    // Opened although it should not exist: the handle works, and one more open of it closes it.
-    let outcome = bench.run(create("f", 1, Disposition::OpenIf), Expected::Failure(not_found));
-    assert_eq!(outcome.status, OpStatus::Unexpected { expected: not_found, actual: 0 });
+    // Opened although it should not exist: the handle works, and the next open on it closes the
+    // file.
+    let outcome = bench.run(create("f", 1, Disposition::OpenIf), Expected::Failure(no_such_name));
+    assert_eq!(outcome.status, OpStatus::Unexpected { expected: no_such_name, actual: 0 });
     bench.succeed(create("g", 1, Disposition::OpenIf));
     assert_eq!(bench.server.open_files(), 1);
 }
@@ -228,9 +229,9 @@ fn what_replies_say_is_kept_only_where_somebody_takes_it() {
     bench.succeed(read(1, 0, 10));
     bench.run(read(1, 200_000, 10), Expected::Failure(status::END_OF_FILE));
     let answers = bench.session.take_answers();
-    let told: Vec<_> = answers.iter().map(|answer| (answer.command, answer.status)).collect();
+    let answered: Vec<_> = answers.iter().map(|answer| (answer.command, answer.status)).collect();
     let read = Command::Read;
-    assert_eq!(told, [(read, status::SUCCESS), (read, status::END_OF_FILE)]);
+    assert_eq!(answered, [(read, status::SUCCESS), (read, status::END_OF_FILE)]);
     assert_eq!(ReadResponse::decode(&answers[0].body).unwrap().data.len(), 10);
     assert!(bench.session.take_answers().is_empty());
 }
@@ -251,20 +252,20 @@ fn ops_on_a_handle_that_did_not_open_are_not_sent() {
 #[test]
 fn a_read_at_the_end_of_the_file_brings_nothing_and_is_no_failure_to_an_application() {
     let mut bench = with_file(&Setting::default());
-    let read_at = |offset, wanted| SmbOp::Read {
+    let read_at = |offset, expected_length| SmbOp::Read {
         handle: HandleNo(1),
         offset,
         length: 10,
-        wanted,
+        expected_length,
         check: None,
     };
-    assert_eq!(bench.succeed(read_at(100_000, Wanted::Any)).bytes_read, 0);
-    assert_eq!(bench.succeed(read_at(99_997, Wanted::Any)).bytes_read, 3);
-    let outcome = bench.run(read_at(99_997, Wanted::Exactly(10)), SUCCESS);
+    assert_eq!(bench.succeed(read_at(100_000, ExpectedLength::Any)).bytes_read, 0);
+    assert_eq!(bench.succeed(read_at(99_997, ExpectedLength::Any)).bytes_read, 3);
+    let outcome = bench.run(read_at(99_997, ExpectedLength::Exactly(10)), SUCCESS);
     assert_eq!(outcome.status, OpStatus::Failed(ErrorClass::Length));
     assert_eq!(outcome.bytes_read, 3, "bytes are credited as moved");
     let expected = Expected::Failure(status::END_OF_FILE);
-    let outcome = bench.run(read_at(100_000, Wanted::Any), expected);
+    let outcome = bench.run(read_at(100_000, ExpectedLength::Any), expected);
     assert_eq!(outcome.status, OpStatus::ExpectedFailure);
 }
 
@@ -273,7 +274,13 @@ fn a_read_that_brings_nothing_is_not_counted_as_verified() {
     let mut bench = with_file(&Setting::default());
     bench.session.take_counters();
     let check = Some(Content { key: 5 });
-    let op = SmbOp::Read { handle: HandleNo(1), offset: 0, length: 10, wanted: Wanted::Any, check };
+    let op = SmbOp::Read {
+        handle: HandleNo(1),
+        offset: 0,
+        length: 10,
+        expected_length: ExpectedLength::Any,
+        check,
+    };
     let ticket = bench.issue(op, SUCCESS);
     let mut reply = bench.replies().remove(0);
     reply.body = encoded(|out| ReadResponse::default().encode(out));

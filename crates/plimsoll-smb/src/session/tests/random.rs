@@ -1,6 +1,6 @@
 //! Any ops, any order of events: every op ends once, and none is lost.
 
-use plimsoll_engine::seam::Session;
+use plimsoll_engine::interface::Session;
 use plimsoll_model::outcome::OpStatus;
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
@@ -43,9 +43,13 @@ fn op(number: u8, of: u8) -> SmbOp {
         0..=2 => SmbOp::Create { path, handle, disposition: Disposition::OpenIf, options: 0 },
         3 => SmbOp::Close { handle },
         4 => write(of.into(), 100, 90_000),
-        5 | 6 => {
-            SmbOp::Read { handle, offset: 0, length: 70_000, wanted: Wanted::Any, check: None }
-        }
+        5 | 6 => SmbOp::Read {
+            handle,
+            offset: 0,
+            length: 70_000,
+            expected_length: ExpectedLength::Any,
+            check: None,
+        },
         7 => SmbOp::QueryPath { path, level },
         8 => SmbOp::QueryFile { handle, level },
         9 => SmbOp::Unlink { path },
@@ -75,16 +79,16 @@ proptest! {
         let caching = if cached { Caching::Oplock } else { Caching::None };
         let setting = Setting { caching, credits, bytes_max: 65_536, ..Setting::default() };
         let mut bench = Bench::new(&setting);
-        let mut on_their_way: Vec<Reply> = Vec::new();
+        let mut undelivered: Vec<Reply> = Vec::new();
         for event in events {
             match event {
                 Event::Issue(number, of) if bench.session.has_room() => {
                     bench.issue(op(number, of), Expected::Anything);
                 }
                 Event::Issue(..) => {}
-                Event::Reply(..) if on_their_way.is_empty() => {}
+                Event::Reply(..) if undelivered.is_empty() => {}
                 Event::Reply(which, interim) => {
-                    let reply = on_their_way.swap_remove(which.index(on_their_way.len()));
+                    let reply = undelivered.swap_remove(which.index(undelivered.len()));
                     if interim {
                         bench.deliver(&reply.interim());
                     }
@@ -102,15 +106,15 @@ proptest! {
                 })),
                 Event::Grants(most) => bench.server.grants_max = most,
             }
-            on_their_way.extend(bench.replies());
+            undelivered.extend(bench.replies());
             let ended = bench.io.done.len();
             prop_assert!(bench.issued.len() - ended <= OUTSTANDING_MAX as usize);
         }
         bench.server.grants_max = 64;
         // What is still on its way arrives, and all that follows from it.
-        while !on_their_way.is_empty() {
-            bench.bytes(&framed(&on_their_way));
-            on_their_way = bench.replies();
+        while !undelivered.is_empty() {
+            bench.bytes(&framed(&undelivered));
+            undelivered = bench.replies();
         }
         let pending = bench.issued.len() - bench.io.done.len();
         bench.pass(OP_TIMEOUT);

@@ -1,12 +1,11 @@
-//! A file server in memory that answers as told: it keeps account of message ids and credits, and
-//! hands out its replies one by one, so that a test may send them in any order, any piece.
+//! A file server in memory that answers as scripted: it keeps account of message ids and credits,
+//! and hands out its replies one by one, so that a test may send them in any order, any piece.
 
 use std::collections::BTreeMap;
 
 use crate::op::{Disposition, FileLevel, FindLevel, FsLevel};
 use crate::wire::create::{
-    CreateAction, CreateContext, CreateContexts, CreateRequest, CreateResponse, OplockLevel,
-    attributes, options,
+    CreateAction, CreateRequest, CreateResponse, OplockLevel, attributes, options,
 };
 use crate::wire::fscc::{
     AllInfo, BasicInfo, EaInfo, Entry, EntryList, FsAttributeInfo, FsDeviceInfo, FsFullSizeInfo,
@@ -116,7 +115,7 @@ impl Server {
         let mut related = Err(status::INVALID_PARAMETER);
         let replies = Parts::new(message).map(|part| {
             let part = part.expect("what the client sends can be read");
-            if !part.header.is_related() {
+            if part.header.flags & flags::RELATED == 0 {
                 related = Err(status::INVALID_PARAMETER);
             }
             self.account(&part.header);
@@ -243,11 +242,6 @@ impl Server {
         let file_id = FileId { persistent: 1, volatile: self.opens_so_far };
         let removes = has(options::DELETE_ON_CLOSE);
         self.opens.insert(file_id.volatile, Open { path, removes });
-        let leases = request.contexts.lease().map(|lease| [CreateContext::Lease(lease)]);
-        let contexts = match leases.as_ref().filter(|_| self.grants_oplocks) {
-            Some(leases) => CreateContexts::Values(leases),
-            None => CreateContexts::NONE,
-        };
         let response = CreateResponse {
             oplock: if self.grants_oplocks { request.oplock } else { OplockLevel::None },
             action: if is_new { CreateAction::Created } else { CreateAction::Opened },
@@ -259,7 +253,7 @@ impl Server {
             end_of_file: 0,
             attributes: attributes::NORMAL,
             file_id,
-            contexts,
+            lease: request.lease.filter(|_| self.grants_oplocks),
         };
         Ok((file_id, encoded(|out| response.encode(out))))
     }
@@ -313,7 +307,7 @@ impl Server {
     }
 
     fn list(&self, file: FileId, request: &QueryDirectoryRequest<'_>) -> Answer {
-        let level = FindLevel::ALL.into_iter().find(|level| level.class() == request.class);
+        let level = FindLevel::try_from(request.class).ok();
         let inside = match self.path(file)? {
             "" => String::new(),
             path => format!("{path}\\"),
@@ -351,7 +345,7 @@ pub(super) fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 fn about_file(class: u8) -> Vec<u8> {
-    let level = FileLevel::ALL.into_iter().find(|level| level.class() == class);
+    let level = FileLevel::try_from(class).ok();
     encoded(|out| match level.expect("a level that the session asks for") {
         FileLevel::Basic => BasicInfo::default().encode(out),
         FileLevel::Standard => StandardInfo::default().encode(out),
@@ -364,7 +358,7 @@ fn about_file(class: u8) -> Vec<u8> {
 }
 
 fn about_volume(class: u8) -> Vec<u8> {
-    let level = FsLevel::ALL.into_iter().find(|level| level.class() == class);
+    let level = FsLevel::try_from(class).ok();
     encoded(|out| match level.expect("a level that the session asks for") {
         FsLevel::Volume => FsVolumeInfo::default().encode(out),
         FsLevel::Size => FsSizeInfo::default().encode(out),

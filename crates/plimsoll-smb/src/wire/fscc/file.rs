@@ -1,6 +1,6 @@
 //! Of files. MS-FSCC 2.4
 
-use super::super::bytes::{FileTime, WireError, fixed, get, pad8, put, since};
+use super::super::bytes::{Empty, FileTime, Span, WireError, begin_part, fixed, get};
 use super::super::text::Text;
 use super::class;
 
@@ -72,88 +72,44 @@ layout! {
     }
 }
 
-/// All of them. MS-FSCC 2.4.2
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AllInfo<'a> {
-    /// Times and attributes.
-    pub basic: BasicInfo,
-    /// Sizes and links.
-    pub standard: StandardInfo,
-    /// Its number.
-    pub internal: InternalInfo,
-    /// Size of extended attributes.
-    pub ea: EaInfo,
-    /// What this open may do.
-    pub access: u32,
-    /// Where this open is.
-    pub position: u64,
-    /// How it was opened.
-    pub mode: u32,
-    /// What buffers must be aligned to, less one.
-    pub alignment: u32,
-    /// From the share's root, with a backslash in front.
-    pub name: Text<'a>,
-}
-
-impl<'a> AllInfo<'a> {
-    /// Bytes before its name.
-    pub(in crate::wire) const FIXED: usize = 100;
-
-    /// Appends itself.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let at = out.len();
-        self.basic.encode(out);
-        self.standard.encode(out);
-        self.internal.encode(out);
-        self.ea.encode(out);
-        out.extend_from_slice(&self.access.to_le_bytes());
-        out.extend_from_slice(&self.position.to_le_bytes());
-        out.extend_from_slice(&self.mode.to_le_bytes());
-        out.extend_from_slice(&self.alignment.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        self.name.encode(out);
-        let length = since(out, at + Self::FIXED);
-        put(out, at + 96, &length);
-    }
-
-    /// Reads itself.
-    pub fn decode(data: &'a [u8]) -> Result<Self, WireError> {
-        let what = "FileAllInformation";
-        let bytes: &[u8; AllInfo::FIXED] = fixed(data, what)?;
-        Ok(Self {
-            basic: BasicInfo::decode(bytes)?,
-            standard: StandardInfo::decode(&bytes[40..])?,
-            internal: InternalInfo::decode(&bytes[64..])?,
-            ea: EaInfo::decode(&bytes[72..])?,
-            access: get(bytes, 76)?,
-            position: get(bytes, 80)?,
-            mode: get(bytes, 88)?,
-            alignment: get(bytes, 92)?,
-            name: name(data, Self::FIXED, get(bytes, 96)?, what)?,
-        })
+layout! {
+    /// All of them. MS-FSCC 2.4.2
+    #[derive(Default)]
+    AllInfo<'a> "FileAllInformation": 100 bytes {
+        /// Times and attributes.
+        basic: BasicInfo = 0,
+        /// Sizes and links.
+        standard: StandardInfo = 40,
+        /// Its number.
+        internal: InternalInfo = 64,
+        /// Size of extended attributes.
+        ea: EaInfo = 72,
+        /// What this open may do.
+        access: u32 = 76,
+        /// Where this open is.
+        position: u64 = 80,
+        /// How it was opened.
+        mode: u32 = 88,
+        /// What buffers must be aligned to, less one.
+        alignment: u32 = 92,
+    } tail {
+        /// From the share's root, with a backslash in front.
+        name: Text<'a> = "FileAllInformation", Span::behind((96, 4), Empty::Described);
     }
 }
 
-/// The text of `length` bytes that lies `at`.
-pub(super) fn name<'a>(
-    data: &'a [u8],
-    at: usize,
-    length: u32,
-    what: &'static str,
-) -> Result<Text<'a>, WireError> {
-    let bytes = data.get(at..at.saturating_add(length as usize));
-    bytes.map(Text::Utf16).ok_or(WireError::Truncated { what, bytes: data.len() })
-}
-
-/// A stream of a file. MS-FSCC 2.4.49
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamInfo<'a> {
-    /// `::$DATA`, or another.
-    pub name: Text<'a>,
-    /// Its length.
-    pub size: u64,
-    /// Bytes set aside for it.
-    pub allocation_size: u64,
+layout! {
+    /// A stream of a file. MS-FSCC 2.4.49
+    #[derive(Default)]
+    StreamInfo<'a> "FileStreamInformation": 24 bytes {
+        /// Its length.
+        size: u64 = 8,
+        /// Bytes set aside for it.
+        allocation_size: u64 = 16,
+    } tail {
+        /// `::$DATA`, or another.
+        name: Text<'a> = "FileStreamInformation", Span::behind((4, 4), Empty::Described);
+    }
 }
 
 /// Streams as they came; an error is the last item.
@@ -161,9 +117,6 @@ pub struct StreamInfo<'a> {
 pub struct Streams<'a> {
     rest: &'a [u8],
 }
-
-const STREAM: &str = "FileStreamInformation";
-const STREAM_FIXED: usize = 24;
 
 impl<'a> Streams<'a> {
     /// Of the output of a query.
@@ -176,15 +129,8 @@ impl<'a> Iterator for Streams<'a> {
     type Item = Result<StreamInfo<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let data = next_part(&mut self.rest, STREAM_FIXED, STREAM)?;
-        Some(data.and_then(|data| {
-            let bytes: &[u8; STREAM_FIXED] = fixed(data, STREAM)?;
-            Ok(StreamInfo {
-                name: name(data, STREAM_FIXED, get(bytes, 4)?, STREAM)?,
-                size: get(bytes, 8)?,
-                allocation_size: get(bytes, 16)?,
-            })
-        }))
+        let data = next_part(&mut self.rest, StreamInfo::FIXED, "FileStreamInformation")?;
+        Some(data.and_then(StreamInfo::decode))
     }
 }
 
@@ -193,19 +139,13 @@ pub fn encode_streams(streams: &[StreamInfo<'_>], out: &mut Vec<u8>) {
     let start = out.len();
     let mut previous = None;
     for stream in streams {
-        let at = begin_part(out, start, &mut previous);
-        let mut bytes = [0; STREAM_FIXED];
-        put(&mut bytes, 4, &(stream.name.wire_bytes() as u32));
-        put(&mut bytes, 8, &stream.size);
-        put(&mut bytes, 16, &stream.allocation_size);
-        out.extend_from_slice(&bytes);
-        debug_assert_eq!(out.len(), at + STREAM_FIXED);
-        stream.name.encode(out);
+        begin_part(out, start, &mut previous);
+        stream.encode(out);
     }
 }
 
-/// Takes the next of parts that each begin with the distance to the one behind, zero in the last.
-/// Each has at least `fixed_bytes`, so that they come to an end.
+/// Takes the next of parts that each begin with the distance to the next, zero in the last. Each
+/// has at least `fixed_bytes`, so that they come to an end.
 pub(super) fn next_part<'a>(
     rest: &mut &'a [u8],
     fixed_bytes: usize,
@@ -228,17 +168,6 @@ pub(super) fn next_part<'a>(
     }))
 }
 
-/// Begins another part, a multiple of 8 bytes behind `start`, and tells the one before.
-pub(super) fn begin_part(out: &mut Vec<u8>, start: usize, previous: &mut Option<usize>) -> usize {
-    if let Some(previous) = *previous {
-        pad8(out, start);
-        let distance = since(out, previous);
-        put(out, previous, &distance);
-    }
-    *previous = Some(out.len());
-    out.len()
-}
-
 /// A change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetFile<'a> {
@@ -259,10 +188,18 @@ pub enum SetFile<'a> {
     },
 }
 
-impl<'a> SetFile<'a> {
-    const RENAME: &'static str = "FileRenameInformation";
-    const RENAME_FIXED: usize = 20;
+layout! {
+    /// Another name. MS-FSCC 2.4.43.2
+    Rename<'a> "FileRenameInformation": 20 bytes {
+        /// What has that name goes away.
+        replace: bool = 0,
+    } tail {
+        /// From the share's root, without a backslash in front.
+        name: Text<'a> = "FileRenameInformation", Span::behind((16, 4), Empty::Described);
+    }
+}
 
+impl<'a> SetFile<'a> {
     /// FileInformationClass.
     pub const fn class(&self) -> u8 {
         match self {
@@ -284,12 +221,7 @@ impl<'a> SetFile<'a> {
             Self::Disposition(delete) => out.push(u8::from(*delete)),
             Self::Rename { replace, name } => {
                 let at = out.len();
-                let mut bytes = [0; SetFile::RENAME_FIXED];
-                put(&mut bytes, 0, replace);
-                out.extend_from_slice(&bytes);
-                name.encode(out);
-                let length = since(out, at + Self::RENAME_FIXED);
-                put(out, at + 16, &length);
+                Rename { replace: *replace, name: *name }.encode(out);
                 // Windows takes no fewer bytes than its structure has with padding.
                 out.resize(out.len().max(at + 24), 0);
             }
@@ -310,9 +242,8 @@ impl<'a> SetFile<'a> {
                 Self::Disposition(get(fixed::<1>(data, "FileDispositionInformation")?, 0)?)
             }
             class::RENAME => {
-                let bytes: &[u8; SetFile::RENAME_FIXED] = fixed(data, Self::RENAME)?;
-                let name = name(data, Self::RENAME_FIXED, get(bytes, 16)?, Self::RENAME)?;
-                Self::Rename { replace: get(bytes, 0)?, name }
+                let Rename { replace, name } = Rename::decode(data)?;
+                Self::Rename { replace, name }
             }
             _ => return Ok(None),
         }))

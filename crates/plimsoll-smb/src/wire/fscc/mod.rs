@@ -1,95 +1,76 @@
-//! What is asked and set of files and volumes (MS-FSCC 2.4, 2.5), and entries of directories
+//! What is queried and set of files and volumes (MS-FSCC 2.4, 2.5), and entries of directories
 //! (2.4.8, 2.4.10, 2.4.17, 2.4.22, 2.4.33).
 
 mod file;
 
-use super::bytes::{FileTime, WireError, fixed, get, put, since};
+use super::bytes::{Empty, FileTime, Span, WireError, begin_part, get, write_at};
 use super::text::Text;
-use crate::op::{FileLevel, FindLevel, FsLevel};
-use file::{begin_part, name, next_part};
+use file::next_part;
 
 pub use file::{
-    AllInfo, BasicInfo, EaInfo, InternalInfo, NetworkOpenInfo, SetFile, StandardInfo, StreamInfo,
-    Streams, encode_streams,
+    AllInfo, BasicInfo, EaInfo, InternalInfo, NetworkOpenInfo, Rename, SetFile, StandardInfo,
+    StreamInfo, Streams, encode_streams,
 };
 
-/// FileInformationClass. MS-FSCC 2.4
+/// FileInformationClass of what is set. MS-FSCC 2.4
 #[expect(missing_docs, reason = "each is the class of its name")]
 pub mod class {
-    pub const DIRECTORY: u8 = 1;
-    pub const FULL_DIRECTORY: u8 = 2;
-    pub const BOTH_DIRECTORY: u8 = 3;
     pub const BASIC: u8 = 4;
-    pub const STANDARD: u8 = 5;
-    pub const INTERNAL: u8 = 6;
-    pub const EA: u8 = 7;
     pub const RENAME: u8 = 10;
-    pub const NAMES: u8 = 12;
     pub const DISPOSITION: u8 = 13;
-    pub const ALL: u8 = 18;
     pub const ALLOCATION: u8 = 19;
     pub const END_OF_FILE: u8 = 20;
-    pub const STREAM: u8 = 22;
-    pub const NETWORK_OPEN: u8 = 34;
-    pub const ID_BOTH_DIRECTORY: u8 = 37;
 }
 
-impl FileLevel {
-    /// All, in order.
-    pub const ALL: [Self; 7] = [
-        Self::Basic,
-        Self::Standard,
-        Self::Internal,
-        Self::Ea,
-        Self::NetworkOpen,
-        Self::Stream,
-        Self::All,
-    ];
-
-    /// Its number on the wire.
-    pub const fn class(self) -> u8 {
-        match self {
-            Self::Basic => class::BASIC,
-            Self::Standard => class::STANDARD,
-            Self::Internal => class::INTERNAL,
-            Self::Ea => class::EA,
-            Self::NetworkOpen => class::NETWORK_OPEN,
-            Self::Stream => class::STREAM,
-            Self::All => class::ALL,
-        }
+numbers! {
+    /// What is queried of a file, MS-FSCC 2.4.
+    FileLevel: u8 "FileInformationClass" {
+        /// FileBasicInformation: times and attributes.
+        Basic = 4,
+        /// FileStandardInformation: sizes and links.
+        Standard = 5,
+        /// FileInternalInformation: its number.
+        Internal = 6,
+        /// FileEaInformation: size of extended attributes.
+        Ea = 7,
+        /// FileNetworkOpenInformation: times, sizes, attributes.
+        NetworkOpen = 34,
+        /// FileStreamInformation: alternate streams.
+        Stream = 22,
+        /// FileAllInformation.
+        All = 18,
     }
 }
 
-impl FsLevel {
-    /// All, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Volume, Self::Size, Self::Device, Self::Attribute, Self::FullSize];
-
-    /// Its number on the wire. MS-FSCC 2.5
-    pub const fn class(self) -> u8 {
-        match self {
-            Self::Volume => 1,
-            Self::Size => 3,
-            Self::Device => 4,
-            Self::Attribute => 5,
-            Self::FullSize => 7,
-        }
+numbers! {
+    /// What is queried of a volume, MS-FSCC 2.5.
+    FsLevel: u8 "FsInformationClass" {
+        /// FileFsVolumeInformation.
+        Volume = 1,
+        /// FileFsSizeInformation.
+        Size = 3,
+        /// FileFsDeviceInformation.
+        Device = 4,
+        /// FileFsAttributeInformation.
+        Attribute = 5,
+        /// FileFsFullSizeInformation.
+        FullSize = 7,
     }
 }
 
-impl FindLevel {
-    /// All, in order.
-    pub const ALL: [Self; 5] = [Self::Directory, Self::Full, Self::Both, Self::IdBoth, Self::Names];
-
-    /// Its number on the wire.
-    pub const fn class(self) -> u8 {
-        match self {
-            Self::Directory => class::DIRECTORY,
-            Self::Full => class::FULL_DIRECTORY,
-            Self::Both => class::BOTH_DIRECTORY,
-            Self::IdBoth => class::ID_BOTH_DIRECTORY,
-            Self::Names => class::NAMES,
-        }
+numbers! {
+    /// What is queried of each entry of a directory, MS-FSCC 2.4.
+    FindLevel: u8 "FileInformationClass" {
+        /// FileDirectoryInformation.
+        Directory = 1,
+        /// FileFullDirectoryInformation.
+        Full = 2,
+        /// FileBothDirectoryInformation: with the short name.
+        Both = 3,
+        /// FileIdBothDirectoryInformation: with the file's number too.
+        IdBoth = 37,
+        /// FileNamesInformation.
+        Names = 12,
     }
 }
 
@@ -133,93 +114,44 @@ layout! {
     }
 }
 
-/// Its name. MS-FSCC 2.5.9
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FsVolumeInfo<'a> {
-    /// When it was made.
-    pub creation_time: FileTime,
-    /// Its number.
-    pub serial: u32,
-    /// Knows objects.
-    pub supports_objects: bool,
-    /// Its name.
-    pub label: Text<'a>,
-}
-
-impl<'a> FsVolumeInfo<'a> {
-    /// Bytes before its name.
-    pub(in crate::wire) const FIXED: usize = 18;
-
-    /// Appends itself.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let at = out.len();
-        let mut bytes = [0; FsVolumeInfo::FIXED];
-        put(&mut bytes, 0, &self.creation_time);
-        put(&mut bytes, 8, &self.serial);
-        put(&mut bytes, 16, &self.supports_objects);
-        out.extend_from_slice(&bytes);
-        self.label.encode(out);
-        let length = since(out, at + Self::FIXED);
-        put(out, at + 12, &length);
-    }
-
-    /// Reads itself.
-    pub fn decode(data: &'a [u8]) -> Result<Self, WireError> {
-        let what = "FileFsVolumeInformation";
-        let bytes: &[u8; FsVolumeInfo::FIXED] = fixed(data, what)?;
-        Ok(Self {
-            creation_time: get(bytes, 0)?,
-            serial: get(bytes, 8)?,
-            supports_objects: get(bytes, 16)?,
-            label: name(data, Self::FIXED, get(bytes, 12)?, what)?,
-        })
+layout! {
+    /// Its name. MS-FSCC 2.5.9
+    #[derive(Default)]
+    FsVolumeInfo<'a> "FileFsVolumeInformation": 18 bytes {
+        /// When it was made.
+        creation_time: FileTime = 0,
+        /// Its number.
+        serial: u32 = 8,
+        /// Knows objects.
+        supports_objects: bool = 16,
+    } tail {
+        /// Its name.
+        label: Text<'a> = "FileFsVolumeInformation", Span::behind((12, 4), Empty::Described);
     }
 }
 
-/// What it can do. MS-FSCC 2.5.1
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FsAttributeInfo<'a> {
-    /// Case, links, compression …
-    pub attributes: u32,
-    /// Longest name of a file in characters.
-    pub name_chars_max: u32,
-    /// `NTFS`, as it says.
-    pub name: Text<'a>,
-}
-
-impl<'a> FsAttributeInfo<'a> {
-    /// Bytes before its name.
-    pub(in crate::wire) const FIXED: usize = 12;
-
-    /// Appends itself.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let at = out.len();
-        let mut bytes = [0; FsAttributeInfo::FIXED];
-        put(&mut bytes, 0, &self.attributes);
-        put(&mut bytes, 4, &self.name_chars_max);
-        out.extend_from_slice(&bytes);
-        self.name.encode(out);
-        let length = since(out, at + Self::FIXED);
-        put(out, at + 8, &length);
-    }
-
-    /// Reads itself.
-    pub fn decode(data: &'a [u8]) -> Result<Self, WireError> {
-        let what = "FileFsAttributeInformation";
-        let bytes: &[u8; FsAttributeInfo::FIXED] = fixed(data, what)?;
-        Ok(Self {
-            attributes: get(bytes, 0)?,
-            name_chars_max: get(bytes, 4)?,
-            name: name(data, Self::FIXED, get(bytes, 8)?, what)?,
-        })
+layout! {
+    /// What it can do. MS-FSCC 2.5.1
+    #[derive(Default)]
+    FsAttributeInfo<'a> "FileFsAttributeInformation": 12 bytes {
+        /// Case, links, compression …
+        attributes: u32 = 0,
+        /// Longest name of a file in characters.
+        name_chars_max: u32 = 4,
+    } tail {
+        /// `NTFS`, as it reports.
+        name: Text<'a> = "FileFsAttributeInformation", Span::behind((8, 4), Empty::Described);
     }
 }
 
 const ENTRY: &str = "an entry of a directory";
 const FIXED_MAX: usize = 104;
+const SHORT_NAME_AT: usize = 70;
 const SHORT_NAME_BYTES: usize = 24;
+const SHORT_NAME_END: usize = SHORT_NAME_AT + SHORT_NAME_BYTES;
+const SHORT_NAME: Span = Span::behind((68, 1), Empty::Described);
 
-/// An entry; what its level does not tell is zero or empty.
+/// An entry; fields that its level lacks are zero or empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Where it is in the directory; most servers say 0.
@@ -259,75 +191,73 @@ const fn fixed_bytes(level: FindLevel) -> usize {
     }
 }
 
+const fn has_short_name(level: FindLevel) -> bool {
+    matches!(level, FindLevel::Both | FindLevel::IdBoth)
+}
+
+/// Where the length of its name is.
+const fn name_span(level: FindLevel) -> Span {
+    Span::behind((if let FindLevel::Names = level { 8 } else { 60 }, 4), Empty::Described)
+}
+
 impl<'a> Entry<'a> {
     fn encode(&self, level: FindLevel, out: &mut Vec<u8>) {
+        let at = out.len();
         let mut bytes = [0; FIXED_MAX];
-        let name_bytes = self.name.wire_bytes() as u32;
-        put(&mut bytes, 4, &self.file_index);
-        if level == FindLevel::Names {
-            put(&mut bytes, 8, &name_bytes);
-        } else {
-            put(&mut bytes, 8, &self.creation_time);
-            put(&mut bytes, 16, &self.last_access_time);
-            put(&mut bytes, 24, &self.last_write_time);
-            put(&mut bytes, 32, &self.change_time);
-            put(&mut bytes, 40, &self.end_of_file);
-            put(&mut bytes, 48, &self.allocation_size);
-            put(&mut bytes, 56, &self.attributes);
-            put(&mut bytes, 60, &name_bytes);
+        write_at(&mut bytes, 4, &self.file_index);
+        if level != FindLevel::Names {
+            write_at(&mut bytes, 8, &self.creation_time);
+            write_at(&mut bytes, 16, &self.last_access_time);
+            write_at(&mut bytes, 24, &self.last_write_time);
+            write_at(&mut bytes, 32, &self.change_time);
+            write_at(&mut bytes, 40, &self.end_of_file);
+            write_at(&mut bytes, 48, &self.allocation_size);
+            write_at(&mut bytes, 56, &self.attributes);
         }
-        if matches!(level, FindLevel::Full | FindLevel::Both | FindLevel::IdBoth) {
-            put(&mut bytes, 64, &self.ea_bytes);
-        }
-        if matches!(level, FindLevel::Both | FindLevel::IdBoth) {
+        write_at(&mut bytes, 64, &self.ea_bytes);
+        if has_short_name(level) {
             let units = self.short_name.units().take(SHORT_NAME_BYTES / 2);
             let mut short_bytes = 0u8;
             for unit in units {
-                put(&mut bytes, 70 + usize::from(short_bytes), &unit);
+                write_at(&mut bytes, 70 + usize::from(short_bytes), &unit);
                 short_bytes += 2;
             }
-            put(&mut bytes, 68, &short_bytes);
+            write_at(&mut bytes, 68, &short_bytes);
         }
-        if level == FindLevel::IdBoth {
-            put(&mut bytes, 96, &self.file_id);
-        }
+        write_at(&mut bytes, 96, &self.file_id);
+        // A level without the last fields ends before them.
         out.extend_from_slice(&bytes[..fixed_bytes(level)]);
-        self.name.encode(out);
+        name_span(level).append(self.name, out, at);
     }
 
     fn decode(level: FindLevel, data: &'a [u8]) -> Result<Self, WireError> {
         let fixed = fixed_bytes(level);
         let truncated = WireError::Truncated { what: ENTRY, bytes: data.len() };
-        let bytes = data.get(..fixed).ok_or(truncated)?;
-        let file_index = get(bytes, 4)?;
+        let mut bytes = [0; FIXED_MAX];
+        bytes[..fixed].copy_from_slice(data.get(..fixed).ok_or(truncated)?);
+        let (file_index, name) = (get(&bytes, 4)?, name_span(level).read(data, fixed, ENTRY)?);
         if level == FindLevel::Names {
-            let name = name(data, fixed, get(bytes, 8)?, ENTRY)?;
             return Ok(Self { file_index, name, ..Self::default() });
         }
-        let mut entry = Self {
-            file_index,
-            creation_time: get(bytes, 8)?,
-            last_access_time: get(bytes, 16)?,
-            last_write_time: get(bytes, 24)?,
-            change_time: get(bytes, 32)?,
-            end_of_file: get(bytes, 40)?,
-            allocation_size: get(bytes, 48)?,
-            attributes: get(bytes, 56)?,
-            name: name(data, fixed, get(bytes, 60)?, ENTRY)?,
-            ..Self::default()
+        // Nobody uses it: a wrong one counts as none.
+        let short_name = match has_short_name(level) {
+            true => SHORT_NAME.read(&data[..SHORT_NAME_END], SHORT_NAME_AT, ENTRY).ok(),
+            false => None,
         };
-        if matches!(level, FindLevel::Full | FindLevel::Both | FindLevel::IdBoth) {
-            entry.ea_bytes = get(bytes, 64)?;
-        }
-        if matches!(level, FindLevel::Both | FindLevel::IdBoth) {
-            // Nobody asks for it: a wrong one is none.
-            let length = get::<u8>(bytes, 68)?;
-            entry.short_name = name(&bytes[..94], 70, length.into(), ENTRY).unwrap_or_default();
-        }
-        if level == FindLevel::IdBoth {
-            entry.file_id = get(bytes, 96)?;
-        }
-        Ok(entry)
+        Ok(Self {
+            file_index,
+            creation_time: get(&bytes, 8)?,
+            last_access_time: get(&bytes, 16)?,
+            last_write_time: get(&bytes, 24)?,
+            change_time: get(&bytes, 32)?,
+            end_of_file: get(&bytes, 40)?,
+            allocation_size: get(&bytes, 48)?,
+            attributes: get(&bytes, 56)?,
+            ea_bytes: get(&bytes, 64)?,
+            short_name: short_name.unwrap_or_default(),
+            file_id: get(&bytes, 96)?,
+            name,
+        })
     }
 }
 
@@ -336,7 +266,7 @@ impl<'a> Entry<'a> {
 pub struct Entries<'a> {
     level: FindLevel,
     rest: &'a [u8],
-    /// Of those so far, with a short name that is longer than its place.
+    /// Of those so far, with a short name that is longer than its field.
     pub wrong_short_names: u32,
 }
 
@@ -352,10 +282,9 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let data = next_part(&mut self.rest, fixed_bytes(self.level), ENTRY)?;
-        let has_short_name = matches!(self.level, FindLevel::Both | FindLevel::IdBoth);
         let entry = data.and_then(|data| {
-            let wrong =
-                has_short_name && data.get(68).is_some_and(|n| usize::from(*n) > SHORT_NAME_BYTES);
+            let wrong = has_short_name(self.level)
+                && data.get(68).is_some_and(|n| usize::from(*n) > SHORT_NAME_BYTES);
             self.wrong_short_names += u32::from(wrong);
             Entry::decode(self.level, data)
         });

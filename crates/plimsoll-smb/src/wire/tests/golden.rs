@@ -1,11 +1,11 @@
 //! Messages byte by byte, as the tables of MS-SMB2 and MS-FSCC have them.
 
-use super::super::create::{CreateContext, CreateContexts, Disposition, Lease, LeaseVersion};
+use super::super::create::{Disposition, Lease, LeaseVersion};
 use super::super::fscc::{Entries, SetFile, Streams};
 use super::super::header::flags;
-use super::super::negotiate::{NegotiateContext, NegotiateContexts, Words};
+use super::super::negotiate::{NegotiateContext, NegotiateContexts, U16List};
 use super::super::*;
-use super::sample::FILE_ID;
+use super::sample::{FILE_ID, created, created_with_contexts};
 use crate::op::FindLevel;
 use crate::wire::header::{AUTHENTICATED_AT, MessageForm, form};
 use crate::wire::info::{FSCTL_VALIDATE_NEGOTIATE_INFO, ValidateNegotiateRequest};
@@ -88,10 +88,10 @@ fn a_negotiate_request_with_contexts() {
         security_mode: 1,
         capabilities: 0x44,
         client_guid: [9; 16],
-        dialects: Words::Values(&[0x0302, 0x0311]),
+        dialects: U16List::Values(&[0x0302, 0x0311]),
         contexts: NegotiateContexts::Values(&[
-            NegotiateContext::PreauthIntegrity { algorithms: Words::Values(&[1]), salt: &[5; 4] },
-            NegotiateContext::Encryption { ciphers: Words::Values(&[2, 1]) },
+            NegotiateContext::PreauthIntegrity { algorithms: U16List::Values(&[1]), salt: &[5; 4] },
+            NegotiateContext::Encryption { ciphers: U16List::Values(&[2, 1]) },
         ]),
     };
     let expected = "2400 (DialectCount) 0200 (SecurityMode) 0100 0000 (Capabilities) 44000000 \
@@ -105,17 +105,12 @@ fn a_negotiate_request_with_contexts() {
 
 #[test]
 fn a_create_request_with_a_lease() {
-    let lease = Lease {
-        key: [7; 16],
-        state: 5,
-        flags: 0,
-        version: LeaseVersion::Two { parent_key: None, epoch: 3 },
-    };
+    let lease = Lease { key: [7; 16], state: 5, version: LeaseVersion::Two };
     let request = CreateRequest {
         oplock: OplockLevel::Lease,
         attributes: 0x80,
         options: 0x40,
-        contexts: CreateContexts::Values(&[CreateContext::Lease(lease)]),
+        lease: Some(lease),
         ..CreateRequest::new("ab".into(), Disposition::OpenIf, 0x0012_0089)
     };
     let expected = "3900 00 (OplockLevel) FF (Impersonation) 02000000 (SmbCreateFlags) \
@@ -126,10 +121,16 @@ fn a_create_request_with_a_lease() {
         (Next) 00000000 (NameOffset) 1000 (NameLength) 0400 0000 (DataOffset) 1800 \
         (DataLength) 34000000 52714C73 (padding) 00000000 \
         07070707070707070707070707070707 (State) 05000000 (Flags) 00000000 \
-        (Duration) 0000000000000000 00000000000000000000000000000000 (Epoch) 0300 0000";
+        (Duration) 0000000000000000 00000000000000000000000000000000 (Epoch) 0000 0000";
     let bytes = check(|out| request.encode(out), expected);
     assert_eq!(CreateRequest::decode(&bytes), Ok(request));
-    assert_eq!(CreateRequest::decode(&bytes).unwrap().contexts.lease(), Some(lease));
+}
+
+#[test]
+fn the_first_lease_is_found_among_other_contexts() {
+    let lease = Lease { key: [3; 16], state: 7, version: LeaseVersion::One };
+    let bytes = created_with_contexts();
+    assert_eq!(CreateResponse::decode(&bytes), Ok(created(Some(lease))));
 }
 
 #[test]
@@ -173,12 +174,12 @@ fn closing_locking_and_asking() {
     let expected = format!("1800 0000 00000000 {FILE_ID_HEX}");
     check(|out| FlushRequest { file_id: FILE_ID }.encode(out), &expected);
     check(|out| EchoRequest {}.encode(out), "0400 0000");
-    let locks = LockElements::Values(&[LockElement { offset: 1, length: 2, flags: 0x12 }]);
+    let lock = LockRequest { file_id: FILE_ID, offset: 1, length: 2, flags: 0x12 };
     let expected = format!(
         "3000 (LockCount) 0100 (Sequence) 00000000 {FILE_ID_HEX} \
          0100000000000000 0200000000000000 (Flags) 12000000 00000000"
     );
-    check(|out| LockRequest { sequence: 0, file_id: FILE_ID, locks }.encode(out), &expected);
+    check(|out| lock.encode(out), &expected);
     let query = QueryInfoRequest {
         info_type: 1,
         class: 18,
@@ -227,7 +228,7 @@ fn what_was_negotiated_is_asked_again() {
         capabilities: 0x7f,
         client_guid: [1; 16],
         security_mode: 1,
-        dialects: Words::Values(&[0x0202, 0x0302]),
+        dialects: U16List::Values(&[0x0202, 0x0302]),
     };
     let input = check(
         |out| request.encode(out),

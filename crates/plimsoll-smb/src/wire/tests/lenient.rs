@@ -11,9 +11,9 @@ use crate::wire::fscc::Entries;
 type Noted = (&'static str, Option<&'static str>, Kind);
 
 #[track_caller]
-fn check_noted(seen: &Nonconformities, expected: &[Noted]) {
+fn check_noted(nonconformities: &Nonconformities, expected: &[Noted]) {
     let noted: Vec<_> =
-        seen.iter().map(|one| (&*one.section, one.field.as_deref(), one.kind)).collect();
+        nonconformities.iter().map(|one| (&*one.section, one.field.as_deref(), one.kind)).collect();
     let expected: Vec<_> =
         expected.iter().map(|(section, field, kind)| (*section, *field, *kind)).collect();
     assert_eq!(noted, expected);
@@ -22,9 +22,9 @@ fn check_noted(seen: &Nonconformities, expected: &[Noted]) {
 /// The body as it is to be decoded.
 #[track_caller]
 fn body(command: Command, bytes: &[u8], expected: &[Noted]) -> Vec<u8> {
-    let mut seen = Nonconformities::default();
-    let right = lenient::body(command, bytes, &mut seen).into_owned();
-    check_noted(&seen, expected);
+    let mut nonconformities = Nonconformities::default();
+    let right = lenient::body(command, bytes, &mut nonconformities).into_owned();
+    check_noted(&nonconformities, expected);
     right
 }
 
@@ -52,10 +52,14 @@ fn a_failed_status_says_all_whatever_its_body_is() {
         ("0900", Some(short)),
         ("", Some(short)),
     ] {
-        let mut seen = Nonconformities::default();
-        lenient::failed(Command::Close, &hex(bytes), &mut seen);
-        check_noted(&seen, noted.as_slice());
-        assert!(seen.iter().all(|one| (&*one.reply_to, &*one.document) == ("CLOSE", "MS-SMB2")));
+        let mut nonconformities = Nonconformities::default();
+        lenient::failed(Command::Close, &hex(bytes), &mut nonconformities);
+        check_noted(&nonconformities, noted.as_slice());
+        assert!(
+            nonconformities
+                .iter()
+                .all(|one| (&*one.reply_to, &*one.document) == ("CLOSE", "MS-SMB2"))
+        );
     }
 }
 
@@ -120,7 +124,7 @@ fn what_a_create_says_of_caching_and_action_may_be_nothing_that_is_defined() {
         let reply = CreateResponse::decode(&right).unwrap();
         assert_eq!(reply.file_id, FileId { persistent: 0x1122, volatile: 0x3344 });
         assert_eq!((reply.oplock, reply.end_of_file), (OplockLevel::None, 1_024));
-        assert!(reply.contexts.is_empty());
+        assert_eq!(reply.lease, None);
     }
 }
 
@@ -146,10 +150,10 @@ fn a_security_token_that_nobody_reads_may_lie_outside_of_its_message() {
         ("0900 0000 4800 FF00 A107", Some(token)),
         ("0900 0100 FFFF 0100", Some(token)),
     ] {
-        let mut seen = Nonconformities::default();
+        let mut nonconformities = Nonconformities::default();
         let bytes = hex(bytes);
-        let right = lenient::without_token(Command::SessionSetup, &bytes, &mut seen);
-        check_noted(&seen, noted.as_slice());
+        let right = lenient::without_token(Command::SessionSetup, &bytes, &mut nonconformities);
+        check_noted(&nonconformities, noted.as_slice());
         assert!(SessionSetupResponse::decode(&right).is_ok());
     }
     // In the challenge it is all that matters.
@@ -164,19 +168,19 @@ fn flags_of_a_header_without_a_meaning_are_noted() {
         (0x3000_007f, None),
         (0x81, Some(("2.2.1", Some("Flags"), Kind::UndefinedValue))),
     ] {
-        let mut seen = Nonconformities::default();
-        lenient::header(&Header { flags, ..Header::new(Command::Read) }, &mut seen);
-        check_noted(&seen, noted.as_slice());
+        let mut nonconformities = Nonconformities::default();
+        lenient::header(&Header { flags, ..Header::new(Command::Read) }, &mut nonconformities);
+        check_noted(&nonconformities, noted.as_slice());
     }
 }
 
 #[test]
 fn what_is_told_of_files_and_volumes_may_lack_its_reserved_end() {
     let file = |level, bytes: usize, expected: &[Noted]| {
-        let mut seen = Nonconformities::default();
-        let told = lenient::told_of_file(level, &vec![0; bytes], &mut seen);
-        check_noted(&seen, expected);
-        told.is_ok()
+        let mut nonconformities = Nonconformities::default();
+        let result = lenient::check_file_info(level, &vec![0; bytes], &mut nonconformities);
+        check_noted(&nonconformities, expected);
+        result.is_ok()
     };
     let (missing, trailing) = (Kind::MissingPart, Kind::TrailingBytes);
     assert!(file(FileLevel::Standard, 24, &[]));
@@ -190,16 +194,16 @@ fn what_is_told_of_files_and_volumes_may_lack_its_reserved_end() {
 
     let mut all = vec![0; 104];
     all[96] = 5;
-    let mut seen = Nonconformities::default();
-    lenient::told_of_file(FileLevel::All, &all, &mut seen).unwrap();
-    check_noted(&seen, &[("2.4.2", Some("FileNameLength"), Kind::WrongSize)]);
+    let mut nonconformities = Nonconformities::default();
+    lenient::check_file_info(FileLevel::All, &all, &mut nonconformities).unwrap();
+    check_noted(&nonconformities, &[("2.4.2", Some("FileNameLength"), Kind::WrongSize)]);
 
-    let mut seen = Nonconformities::default();
-    assert!(lenient::told_of_volume(FsLevel::FullSize, &[], &mut seen).is_err());
-    lenient::told_of_volume(FsLevel::Size, &[0; 24], &mut seen).unwrap();
-    check_noted(&seen, &[]);
-    lenient::told_of_volume(FsLevel::Volume, &[1; 18], &mut seen).unwrap();
-    check_noted(&seen, &[("2.5.9", Some("VolumeLabelLength"), Kind::WrongSize)]);
+    let mut nonconformities = Nonconformities::default();
+    assert!(lenient::check_volume_info(FsLevel::FullSize, &[], &mut nonconformities).is_err());
+    lenient::check_volume_info(FsLevel::Size, &[0; 24], &mut nonconformities).unwrap();
+    check_noted(&nonconformities, &[]);
+    lenient::check_volume_info(FsLevel::Volume, &[1; 18], &mut nonconformities).unwrap();
+    check_noted(&nonconformities, &[("2.5.9", Some("VolumeLabelLength"), Kind::WrongSize)]);
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn a_short_name_that_is_longer_than_its_place_is_none() {
     output[68] = 25;
     let mut entries = Entries::new(FindLevel::Both, &output);
     assert_eq!(entries.next().unwrap().unwrap().short_name.wire_bytes(), 0);
-    let mut seen = Nonconformities::default();
-    lenient::listed(FindLevel::Both, &entries, &mut seen);
-    check_noted(&seen, &[("2.4.8", Some("ShortNameLength"), Kind::WrongSize)]);
+    let mut nonconformities = Nonconformities::default();
+    lenient::listed(FindLevel::Both, &entries, &mut nonconformities);
+    check_noted(&nonconformities, &[("2.4.8", Some("ShortNameLength"), Kind::WrongSize)]);
 }

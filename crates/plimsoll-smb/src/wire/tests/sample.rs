@@ -1,35 +1,21 @@
 //! Bodies as they should be, to begin with.
 
-use super::super::create::{
-    CreateAction, CreateContext, CreateContexts, Disposition, Lease, LeaseVersion,
-};
+use super::super::bytes::{begin_part, from_header, since, write_at};
+use super::super::create::{CreateAction, Disposition, Lease, LeaseVersion};
 use super::super::fscc::{
     AllInfo, Entry, EntryList, FsAttributeInfo, FsVolumeInfo, SetFile, StreamInfo, encode_streams,
 };
-use super::super::negotiate::{NegotiateContext, NegotiateContexts, Words, dialect};
+use super::super::negotiate::{NegotiateContext, NegotiateContexts, U16List, dialect};
 use super::super::*;
 use crate::op::FindLevel;
 
 /// The contexts of a client.
 pub(super) const CONTEXTS: &[NegotiateContext<'_>] = &[
-    NegotiateContext::PreauthIntegrity { algorithms: Words::Values(&[1]), salt: &[7; 32] },
-    NegotiateContext::Encryption { ciphers: Words::Values(&[2, 1, 4]) },
-    NegotiateContext::Signing { algorithms: Words::Values(&[1, 2, 0]) },
-    NegotiateContext::NetName(Text::Utf8("server")),
+    NegotiateContext::PreauthIntegrity { algorithms: U16List::Values(&[1]), salt: &[7; 32] },
+    NegotiateContext::Encryption { ciphers: U16List::Values(&[2, 1, 4]) },
+    NegotiateContext::Signing { algorithms: U16List::Values(&[1, 2, 0]) },
+    NegotiateContext::Other { kind: 5, data: b"s\0e\0r\0v\0e\0r\0" },
     NegotiateContext::Other { kind: 3, data: &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0] },
-];
-
-/// A lease of each version, and something else.
-pub(super) const CREATE_CONTEXTS: &[CreateContext<'_>] = &[
-    CreateContext::Other { name: b"MxAc", data: &[] },
-    CreateContext::Lease(Lease { key: [3; 16], state: 7, flags: 0, version: LeaseVersion::One }),
-    CreateContext::Lease(Lease {
-        key: [4; 16],
-        state: 3,
-        flags: 2,
-        version: LeaseVersion::Two { parent_key: Some([5; 16]), epoch: 9 },
-    }),
-    CreateContext::Other { name: b"QFid", data: &[1, 2, 3] },
 ];
 
 /// An open.
@@ -48,7 +34,7 @@ pub(super) fn bodies() -> Vec<Vec<u8>> {
         security_mode: 1,
         capabilities: 0x7f,
         client_guid: [1; 16],
-        dialects: Words::Values(&[dialect::SMB_2_1, dialect::SMB_3_1_1]),
+        dialects: U16List::Values(&[0x0210, dialect::SMB_3_1_1]),
         contexts,
     };
     let negotiated = NegotiateResponse {
@@ -64,21 +50,21 @@ pub(super) fn bodies() -> Vec<Vec<u8>> {
         token: b"token",
         contexts,
     };
-    let create_contexts = CreateContexts::Values(CREATE_CONTEXTS);
+    let lease = Some(Lease { key: [4; 16], state: 3, version: LeaseVersion::Two });
     let name = Text::from("client00000\\a");
     let create = CreateRequest {
         oplock: OplockLevel::Lease,
-        contexts: create_contexts,
+        lease,
         ..CreateRequest::new(name, Disposition::OpenIf, 0x12019f)
     };
-    let locks = [LockElement { offset: 1, length: 2, flags: 0x12 }; 2];
-    let locks = LockElements::Values(&locks);
+    let lock = LockRequest { file_id: FILE_ID, offset: 1, length: 2, flags: 0x12 };
     let pattern = Text::from("*");
     vec![
         encoded(|out| negotiate.encode(out)),
         encoded(|out| negotiated.encode(out)),
         encoded(|out| create.encode(out)),
-        encoded(|out| created(create_contexts).encode(out)),
+        encoded(|out| created(lease).encode(out)),
+        created_with_contexts(),
         encoded(|out| SessionSetupResponse { flags: 1, token: b"token" }.encode(out)),
         encoded(|out| TreeConnectRequest { flags: 0, path: name }.encode(out)),
         encoded(|out| ReadResponse { data: b"data", remaining: 0 }.encode(out)),
@@ -86,7 +72,7 @@ pub(super) fn bodies() -> Vec<Vec<u8>> {
             WriteRequest { offset: 3, file_id: FILE_ID, data: b"data", ..Default::default() }
                 .encode(out);
         }),
-        encoded(|out| LockRequest { sequence: 0, file_id: FILE_ID, locks }.encode(out)),
+        encoded(|out| lock.encode(out)),
         encoded(|out| {
             let (class, flags, file_index, file_id) = (37, 1, 0, FILE_ID);
             let output_bytes_max = 65_536;
@@ -112,7 +98,7 @@ pub(super) fn bodies() -> Vec<Vec<u8>> {
 }
 
 /// An open that was made.
-pub(super) fn created(contexts: CreateContexts<'_>) -> CreateResponse<'_> {
+pub(super) fn created(lease: Option<Lease>) -> CreateResponse {
     CreateResponse {
         oplock: OplockLevel::Batch,
         action: CreateAction::Created,
@@ -124,8 +110,48 @@ pub(super) fn created(contexts: CreateContexts<'_>) -> CreateResponse<'_> {
         end_of_file: 5000,
         attributes: 0x20,
         file_id: FILE_ID,
-        contexts,
+        lease,
     }
+}
+
+/// The answer to an open, with a lease of each version and something else before and behind.
+pub(super) fn created_with_contexts() -> Vec<u8> {
+    let lease_one = [&[3; 16][..], &[7, 0, 0, 0], &[0; 12]].concat();
+    let lease_two =
+        [&[4; 16][..], &[3, 0, 0, 0, 6, 0, 0, 0], &[0; 8], &[5; 16], &[9, 0, 0, 0]].concat();
+    let contexts: [(&[u8; 4], &[u8]); 4] =
+        [(b"MxAc", &[]), (b"RqLs", &lease_one), (b"RqLs", &lease_two), (b"QFid", &[1, 2, 3])];
+    let mut out = encoded(|out| created(None).encode(out));
+    let (at, mut previous) = (out.len(), None);
+    for (name, data) in contexts {
+        begin_part(&mut out, at, &mut previous);
+        let data_at: u8 = if data.is_empty() { 0 } else { 24 };
+        out.extend_from_slice(&[
+            0,
+            0,
+            0,
+            0,
+            16,
+            0,
+            4,
+            0,
+            0,
+            0,
+            data_at,
+            0,
+            data.len() as u8,
+            0,
+            0,
+            0,
+        ]);
+        out.extend_from_slice(name);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(data);
+    }
+    let length = since(&out, at);
+    write_at(&mut out, 80, &from_header(at));
+    write_at(&mut out, 84, &length);
+    out
 }
 
 fn listing(level: FindLevel) -> Vec<u8> {

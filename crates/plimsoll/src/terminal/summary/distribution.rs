@@ -1,24 +1,22 @@
-//! How the response times of a run of one load point are spread.
+//! The distribution of response times in a run of one load point.
 
 use std::fmt::Write as _;
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{BytesPerSec, Nanos};
 
 use super::super::Style;
 use super::super::point_line::time;
 use super::extent::Extent;
 
-/// Rows of the histogram at most.
+/// Maximum number of histogram rows.
 const ROWS_MAX: usize = 8;
 /// Longest bar, in characters.
 const BAR: f64 = 32.0;
-/// Rows are spread up to the first; one goes to the second, and one to the longest.
-const TAIL_PERCENTILES: [f64; 2] = [95.0, 99.0];
 
-/// Percentiles, bytes and a histogram, where there is one point and room.
+/// Percentiles, bytes and a histogram, if there is one point and room.
 pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
     let [point] = &result.points[..] else { return };
     if !extent.distribution || result.suite.is_none() {
@@ -31,7 +29,8 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     let (times, bytes) = (times(point), bytes(point));
     let fits = extent.columns.is_none_or(|room| times.len() + bytes.len() + 4 <= room);
     let between = if fits { "  " } else { "\n  " };
-    let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&format!("{times}{between}{bytes}")));
+    let _ =
+        writeln!(out, "{}  {}", extent.separator(), style.dim(&format!("{times}{between}{bytes}")));
     push_chunks(out, point);
     let widest = rows.iter().map(|(_, share)| *share).fold(0.0, f64::max);
     for (label, share) in &rows {
@@ -41,34 +40,34 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     }
 }
 
-/// The rows as they are shown. One row has all ops beyond the time up to which the distribution is
-/// known, where ops were not sent or not finished.
+/// The rows as shown. If ops were not sent or not finished, one row has all ops beyond the time up
+/// to which the distribution is known.
 fn labelled_rows(point: &PointResult) -> Vec<(String, f64)> {
-    let rows = rows(&point.response_percentiles);
+    let rows = rows(&point.response_histogram);
     let label = |(bound, share): &(Nanos, f64)| (format!("≤ {bound}"), *share);
     let Some(censored) = point.censored else { return rows.iter().map(label).collect() };
     let exact_to = Nanos(censored.response_exact_to_ns);
-    let known = rows.iter().take_while(|(bound, _)| *bound <= exact_to);
-    let beyond: f64 = rows.iter().skip(known.clone().count()).map(|(_, share)| share).sum();
-    let last = known.clone().last().map_or(Nanos::ZERO, |(bound, _)| *bound);
-    known.map(label).chain([(format!("> {last}"), beyond)]).collect()
+    let exact = rows.iter().take_while(|(bound, _)| *bound <= exact_to);
+    let beyond: f64 = rows.iter().skip(exact.clone().count()).map(|(_, share)| share).sum();
+    let last = exact.clone().last().map_or(Nanos::ZERO, |(bound, _)| *bound);
+    exact.map(label).chain([(format!("> {last}"), beyond)]).collect()
 }
 
-/// Where replies were timed chunk by chunk. Those of language models have a table of their own.
+/// Printed if replies were timed chunk by chunk. Those of language models have their own table.
 fn push_chunks(out: &mut String, point: &PointResult) {
     if point.generation.is_some() {
         return;
     }
     for (name, op) in &point.ops {
-        let (Some(first), Some(gap)) = (op.first_piece_ns, op.piece_gap_ns) else { continue };
+        let (Some(first), Some(interval)) = (op.first_piece_ns, op.piece_gap_ns) else { continue };
         let _ = writeln!(
             out,
             "  {name}: first chunk p50 {} p99 {}, chunk gap p50 {} p99 {} max {}",
             time(first.p50),
             time(first.p99),
-            time(gap.p50),
-            time(gap.p99),
-            time(gap.max),
+            time(interval.p50),
+            time(interval.p99),
+            time(interval.max),
         );
     }
 }
@@ -84,8 +83,8 @@ fn times(point: &PointResult) -> String {
         ("max", Figure::Max),
     ];
     for (name, figure) in all {
-        let Some(stated) = Stated::response(point, figure) else { continue };
-        let _ = write!(text, "{name} {}  ", stated.bare_time_text());
+        let Some(reported) = ReportedFigure::response(point, figure) else { continue };
+        let _ = write!(text, "{name} {}  ", reported.bare_time_text());
     }
     text.trim_end().to_owned()
 }
@@ -101,56 +100,22 @@ fn bytes(point: &PointResult) -> String {
     }
 }
 
-/// Upper bounds with the share of ops in percent between each and the one before.
-fn rows(percentiles: &[(f64, u64)]) -> Vec<(Nanos, f64)> {
-    let (Some((_, first)), Some((_, last))) = (percentiles.first(), percentiles.last()) else {
-        return Vec::new();
+/// The longest time of each row with the row's share of the ops in percent. If there are more
+/// buckets than rows, the closest buckets with the fewest ops are joined.
+fn rows(histogram: &[(u64, u64)]) -> Vec<(Nanos, f64)> {
+    let mut rows = histogram.to_vec();
+    let all: u64 = rows.iter().map(|(_, ops)| ops).sum();
+    let cost = |pair: &[(u64, u64)]| {
+        let [(from, few), (to, more)] = [pair[0], pair[1]];
+        (few + more) as f64 * (to as f64 / from.max(1) as f64).ln()
     };
-    let [bulk, tail] = TAIL_PERCENTILES.map(|wanted| {
-        let found = percentiles.iter().find(|(percentile, _)| *percentile >= wanted);
-        found.map_or(*last, |(_, ns)| *ns)
-    });
-    let round = || round_bounds().skip_while(|bound| bound <= first);
-    let mut bounds: Vec<u64> = round().take_while(|bound| *bound < bulk).collect();
-    bounds.extend(round().find(|bound| *bound >= bulk));
-    while bounds.len() > ROWS_MAX - TAIL_PERCENTILES.len() {
-        let mut keep = false;
-        bounds.retain(|_| {
-            keep = !keep;
-            keep
-        });
+    while rows.len() > ROWS_MAX {
+        let costs = rows.windows(2).map(cost).enumerate();
+        let Some((at, _)) = costs.min_by(|a, b| a.1.total_cmp(&b.1)) else { break };
+        let (_, ops) = rows.remove(at);
+        rows[at].1 += ops;
     }
-    bounds.extend(round().find(|bound| *bound >= tail));
-    bounds.push(*last);
-    bounds.dedup();
-    bounds.retain(|bound| bound <= last);
-    let mut below = 0.0;
-    let mut rows = Vec::new();
-    for bound in bounds {
-        let up_to = share_up_to(percentiles, bound);
-        rows.push((Nanos(bound), (up_to - below).max(0.0)));
-        below = up_to.max(below);
-    }
-    rows
-}
-
-/// 10, 12, 15, 20 … nanoseconds.
-fn round_bounds() -> impl Iterator<Item = u64> {
-    let steps = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80];
-    (0..18).flat_map(move |power| steps.map(|step| step * 10u64.pow(power)))
-}
-
-/// Percent of the ops that took no longer.
-fn share_up_to(percentiles: &[(f64, u64)], ns: u64) -> f64 {
-    let above = percentiles.partition_point(|(_, time)| *time <= ns);
-    match (above.checked_sub(1).map(|at| percentiles[at]), percentiles.get(above)) {
-        (None, _) => 0.0,
-        (Some(_), None) => 100.0,
-        (Some((low, from)), Some((high, to))) => {
-            let way = (ns - from) as f64 / (to - from) as f64;
-            low + (high - low) * way
-        }
-    }
+    rows.into_iter().map(|(ns, ops)| (Nanos(ns), ops as f64 * 100.0 / all as f64)).collect()
 }
 
 #[cfg(test)]
@@ -159,22 +124,43 @@ mod tests {
 
     use super::*;
 
+    fn shown(histogram: &[(u64, u64)]) -> Vec<(String, f64)> {
+        labelled_rows(&PointResult {
+            response_histogram: histogram.to_vec(),
+            ..PointResult::default()
+        })
+    }
+
     #[test]
-    fn every_op_is_in_one_row_and_no_row_is_a_surprise() {
-        let even: Vec<(f64, u64)> =
-            (0..=100).map(|p| (f64::from(p), 100_000 + p as u64 * 1_000)).collect();
-        let rows = rows(&even);
+    fn no_row_has_a_time_that_no_op_had() {
+        let texts = |histogram: &[(u64, u64)]| -> Vec<String> {
+            shown(histogram).iter().map(|(label, share)| format!("{label} {share:.1}")).collect()
+        };
+        let staged = [(116_000_000, 59), (4_000_000_000, 1)];
+        assert_eq!(texts(&staged), ["≤ 116 ms 98.3", "≤ 4.00 s 1.7"]);
+        // A server with two speeds, and one with three.
+        assert_eq!(
+            texts(&[(1_000_000, 50), (80_000_000, 50)]),
+            ["≤ 1.00 ms 50.0", "≤ 80.0 ms 50.0"]
+        );
+        let three = [(20_000, 700), (9_000_000, 200), (1_000_000_000, 100)];
+        assert_eq!(texts(&three), ["≤ 20.0 µs 70.0", "≤ 9.00 ms 20.0", "≤ 1.00 s 10.0"]);
+    }
+
+    #[test]
+    fn every_op_is_in_one_row_and_close_buckets_become_one() {
+        let mut wide: Vec<(u64, u64)> = (1..=20).map(|n| (n * 50_000, 50)).collect();
+        wide.push((4_000_000_000, 20));
+        let rows = rows(&wide);
         let sum: f64 = rows.iter().map(|(_, share)| share).sum();
-        assert!((sum - 100.0).abs() < 1e-9, "{rows:?}");
-        let (bounds, shares): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-        assert_eq!(bounds, [120, 150, 200].map(Nanos::from_micros));
-        assert_eq!(shares, [20.0, 30.0, 50.0]);
+        assert!(rows.len() == ROWS_MAX && (sum - 100.0).abs() < 1e-9, "{rows:?}");
+        assert_eq!(rows[ROWS_MAX - 2].0, Nanos::from_millis(1), "the gap stays: {rows:?}");
     }
 
     #[test]
     fn what_lies_beyond_the_known_times_is_one_row() {
         let point = |exact_to_ms: u64| PointResult {
-            response_percentiles: vec![(0.0, 10_000_000), (50.0, 20_000_000), (100.0, 30_000_000)],
+            response_histogram: vec![(10_000_000, 1), (20_000_000, 1), (30_000_000, 2)],
             censored: Some(Censored {
                 response_exact_to_ns: exact_to_ms * 1_000_000,
                 ..Censored::default()
@@ -187,13 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_tail_takes_one_row() {
-        let tailed =
-            [(0.0, 20_000), (50.0, 30_000), (99.0, 50_000), (99.9, 90_000), (100.0, 9_000_000)];
-        let rows = rows(&tailed);
+    fn a_long_tail_takes_few_rows() {
+        let bulk = (0..10).map(|n| (20_000 + n * 3_000, 100));
+        let tail = (1..=20).map(|n| (100_000 * n, 1));
+        let rows = rows(&bulk.chain(tail).collect::<Vec<_>>());
         assert!(rows.len() <= ROWS_MAX, "{rows:?}");
-        assert_eq!(rows.last().map(|(bound, _)| *bound), Some(Nanos(9_000_000)));
-        assert_eq!(rows.iter().filter(|(bound, _)| bound.0 > 60_000).count(), 1, "{rows:?}");
+        assert_eq!(rows.last().map(|(bound, _)| *bound), Some(Nanos(2_000_000)));
+        let of_tail = rows.iter().filter(|(bound, _)| bound.0 > 60_000).count();
+        assert!((1..=2).contains(&of_tail), "{rows:?}");
         assert!(super::rows(&[]).is_empty());
     }
 }

@@ -6,10 +6,10 @@ use super::super::Screen;
 const ROWS_MAX: usize = 12;
 /// Findings shown of each kind; the report has all.
 const FINDINGS_MAX: usize = 4;
-/// Lines of a text of the headline, which matters more than a finding.
+/// Lines of a headline text, which matters more than a finding.
 const HEADLINE_LINES: usize = 2;
-/// What is tried for a screen, the roomiest first: findings of each kind, lines of a finding, rows
-/// of the table. A summary without a table leaves room for the others.
+/// Sizes that are tried for a screen, the roomiest first: findings of each kind, lines of a
+/// finding, rows of the table. A summary without a table has more room for the others.
 const TRIED: [(usize, usize, usize); 11] = [
     (FINDINGS_MAX, 4, ROWS_MAX),
     (FINDINGS_MAX, 2, ROWS_MAX),
@@ -24,7 +24,7 @@ const TRIED: [(usize, usize, usize); 11] = [
     (1, 1, 3),
 ];
 const LINES_BELOW: usize = 1;
-/// Where the text of a finding begins.
+/// Indentation of a finding's text.
 const INDENT: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -33,21 +33,21 @@ pub(super) struct Extent {
     pub rows_max: usize,
     /// The distribution of response times, of a run of one point.
     pub distribution: bool,
-    /// Of the screen; absent where nothing is cut.
+    /// Of the screen; absent if nothing is cut.
     pub columns: Option<usize>,
     lines_max: usize,
-    gap: &'static str,
+    separator: &'static str,
 }
 
 impl Extent {
-    /// Into a file or a pipe: texts whole, parts apart.
+    /// For a file or a pipe: complete texts, separated parts.
     pub(super) const WHOLE: Self = Self {
         findings_max: FINDINGS_MAX,
         rows_max: ROWS_MAX,
         distribution: true,
         columns: None,
         lines_max: usize::MAX,
-        gap: "\n",
+        separator: "\n",
     };
 
     /// The roomiest text that fits, else the shortest.
@@ -57,10 +57,11 @@ impl Extent {
         for ((findings_max, lines_max, rows_max), distribution) in
             tried(true).into_iter().chain(tried(false))
         {
-            // Room between the parts before more of a part.
-            for gap in ["\n", ""] {
+            // First drop the blank lines between parts, then shorten the parts.
+            for separator in ["\n", ""] {
                 let columns = Some(screen.columns);
-                let extent = Self { findings_max, rows_max, distribution, columns, lines_max, gap };
+                let extent =
+                    Self { findings_max, rows_max, distribution, columns, lines_max, separator };
                 shown = text(&extent);
                 if lines_on(&shown, screen.columns) + LINES_BELOW <= screen.rows {
                     return shown;
@@ -70,17 +71,17 @@ impl Extent {
         shown
     }
 
-    /// What parts of the text begin with.
-    pub(super) fn gap(&self) -> &'static str {
-        self.gap
+    /// The beginning of each part.
+    pub(super) fn separator(&self) -> &'static str {
+        self.separator
     }
 
-    /// As much of a text of the headline as its lines hold.
+    /// The part of a headline text that fits its lines.
     pub(super) fn headline(&self, text: &str) -> String {
         self.cut(text, self.lines_max.max(HEADLINE_LINES))
     }
 
-    /// As much of a finding as its lines hold.
+    /// The part of a finding that fits its lines.
     pub(super) fn finding(&self, text: &str) -> String {
         self.cut(text, self.lines_max)
     }
@@ -101,7 +102,7 @@ pub(super) fn lines_on(text: &str, columns: usize) -> usize {
     text.lines().map(|line| shown_chars(line).div_ceil(columns.max(1)).max(1)).sum()
 }
 
-/// Characters of a line without those that paint it.
+/// Characters of a line without escape sequences.
 fn shown_chars(line: &str) -> usize {
     let mut parts = line.split('\x1b');
     let plain = parts.next().map_or(0, |part| part.chars().count());

@@ -1,11 +1,11 @@
-//! What a language model's users got at each load point, a row for each; and goodput.
+//! Results for a language model's users at each load point, a row for each; and goodput.
 
 use std::fmt::Write as _;
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::figure::StreamFigure;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::units::{grouped, percent, three_digits};
 
 use super::super::Style;
@@ -18,8 +18,8 @@ const ABSENT: &str = "–";
 type Column = (&'static str, fn(&PointResult) -> Option<String>);
 
 const COLUMNS: [Column; 9] = [
-    ("tokens/s", |p| Stated::tokens_per_s(p).map(|rate| grouped(rate.value.round()))),
-    ("chunks/s", |p| match Stated::tokens_per_s(p) {
+    ("tokens/s", |p| ReportedFigure::tokens_per_s(p).map(|rate| grouped(rate.value.round()))),
+    ("chunks/s", |p| match ReportedFigure::tokens_per_s(p) {
         None => p.generation.as_ref()?.chunks_per_s.map(|rate| grouped(rate.round())),
         Some(_) => None,
     }),
@@ -29,17 +29,18 @@ const COLUMNS: [Column; 9] = [
     ("per token p50", |p| time(p, StreamFigure::Tpot, Figure::P50)),
     ("p90", |p| time(p, StreamFigure::Tpot, Figure::P90)),
     ("gap p99", |p| time(p, StreamFigure::ChunkGap, Figure::P99)),
-    ("goodput", |p| Stated::goodput(p).map(|share| percent(share.value))),
+    ("goodput", |p| ReportedFigure::goodput(p).map(|share| percent(share.value))),
 ];
 
 fn time(point: &PointResult, of: StreamFigure, figure: Figure) -> Option<String> {
-    Stated::stream(point, of, figure).map(|stated| stated.bare_time_text())
+    ReportedFigure::stream(point, of, figure).map(|reported| reported.bare_time_text())
 }
 
-/// The table; nothing where no point generated and goodput was not asked for.
+/// The table; empty if no point generated tokens and goodput was not requested.
 pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &Extent) {
-    let says = |point: &PointResult| point.generation.is_some() || point.goodput.is_some();
-    if !result.points.iter().any(says) {
+    let has_generation =
+        |point: &PointResult| point.generation.is_some() || point.goodput.is_some();
+    if !result.points.iter().any(has_generation) {
         return;
     }
     let points = thinned_of(result, extent);
@@ -57,7 +58,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
         });
         cells.collect::<Vec<_>>().join("  ")
     };
-    let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&row(0)));
+    let _ = writeln!(out, "{}  {}", extent.separator(), style.dim(&row(0)));
     for at in 1..=points.len() {
         let _ = writeln!(out, "  {}", row(at));
     }
@@ -74,7 +75,7 @@ fn column(
     std::iter::once(title.to_owned()).chain(cells).collect()
 }
 
-/// What a good op keeps.
+/// The limits of a good op.
 fn push_limits(out: &mut String, result: &RunResult) {
     if let Some(goodput) = result.points.iter().find_map(|point| point.goodput.as_ref()) {
         let _ = writeln!(out, "  goodput: requests within {}", goodput.limits.text());

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use plimsoll_model::capacity::Figure;
 use plimsoll_model::limit::Limit;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{NotCounted, PointResult, RunResult};
-use plimsoll_model::stated::Stated;
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::{BytesPerSec, grouped, whole_percent};
-use plimsoll_report::limit_name;
+use plimsoll_report::{limit_name, not_counted_word};
 
 use super::super::Style;
 use super::extent::Extent;
@@ -19,22 +19,22 @@ const ABSENT: &str = "–";
 /// Between columns.
 const SPACE: usize = 2;
 
-/// A column: its title, its cells, and how wide it is where there is room.
+/// A column: its title, its cells, and its width if there is room.
 struct Column {
     title: String,
-    /// Where room is short.
+    /// Used if room is short.
     short_title: Option<&'static str>,
     cells: Vec<String>,
-    /// The same without intervals, and the turn in which they take the place of the others: the
-    /// highest is the first.
+    /// Cells without intervals, and the rank by which they replace the others: the highest goes
+    /// first.
     bare: Option<(u8, Vec<String>)>,
     wide: usize,
-    /// The turn in which it goes where there is no room; zero stays.
+    /// The rank by which the column is dropped for lack of room; zero is never dropped.
     spare: u8,
 }
 
 impl Column {
-    /// As wide as what it holds.
+    /// Makes it as narrow as its contents.
     fn shrink(&mut self) {
         if let Some(title) = self.short_title.take() {
             self.title = title.to_owned();
@@ -43,26 +43,26 @@ impl Column {
         self.wide = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
     }
 
-    /// What is next to be given up of it.
-    fn turn(&self) -> u8 {
-        self.bare.as_ref().map_or(0, |(turn, _)| *turn).max(self.spare)
+    /// The rank of its next reduction.
+    fn drop_rank(&self) -> u8 {
+        self.bare.as_ref().map_or(0, |(rank, _)| *rank).max(self.spare)
     }
 }
 
-/// What a point's row ends with.
+/// The last cell of a point's row.
 enum Mark {
     Valid,
     NotCounted(NotCounted),
     Invalid,
     /// A point of a curve from elsewhere.
-    NotJudged,
+    NotEvaluated,
 }
 
 impl Mark {
-    fn of(result: &RunResult, point: &PointResult) -> Self {
+    fn for_point(result: &RunResult, point: &PointResult) -> Self {
         match (point.valid, &point.not_counted) {
             (false, _) => Self::Invalid,
-            (true, _) if result.suite.is_none() => Self::NotJudged,
+            (true, _) if result.suite.is_none() => Self::NotEvaluated,
             (true, Some(why)) => Self::NotCounted(*why),
             (true, None) => Self::Valid,
         }
@@ -71,11 +71,9 @@ impl Mark {
     fn word(&self) -> &'static str {
         match self {
             Self::Valid => "valid",
-            Self::NotCounted(NotCounted::Cap) => "above the cap",
-            Self::NotCounted(NotCounted::NotHeld) => "not held",
-            Self::NotCounted(NotCounted::Errors) => "errors",
+            Self::NotCounted(why) => not_counted_word(*why),
             Self::Invalid => "invalid",
-            Self::NotJudged => "",
+            Self::NotEvaluated => "",
         }
     }
 
@@ -84,7 +82,7 @@ impl Mark {
             Self::Valid => style.good(self.word()),
             Self::NotCounted(_) => style.mixed(self.word()),
             Self::Invalid => style.bad(self.word()),
-            Self::NotJudged => String::new(),
+            Self::NotEvaluated => String::new(),
         }
     }
 }
@@ -95,7 +93,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
         return;
     }
     let points = thinned_of(result, extent);
-    let marks: Vec<Mark> = points.iter().map(|point| Mark::of(result, point)).collect();
+    let marks: Vec<Mark> = points.iter().map(|point| Mark::for_point(result, point)).collect();
     let mut columns = columns(result, &points);
     if let Some(room) = extent.columns {
         let mark = marks.iter().map(|mark| SPACE + mark.word().len()).max().unwrap_or(0);
@@ -106,7 +104,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
         cells.collect::<Vec<_>>().join("  ")
     };
     let titles = line(&|column| column.title.clone());
-    let _ = writeln!(out, "{}  {}", extent.gap(), style.dim(&titles));
+    let _ = writeln!(out, "{}  {}", extent.separator(), style.dim(&titles));
     for (at, mark) in marks.iter().enumerate() {
         let row = line(&|column| column.cells[at].clone());
         let line = format!("  {row}  {}", mark.painted(style));
@@ -117,8 +115,7 @@ pub(super) fn push(out: &mut String, result: &RunResult, style: Style, extent: &
     }
 }
 
-/// Makes columns as narrow as their cells, then leaves out intervals and columns, until a row
-/// fits.
+/// Makes columns as narrow as their cells, then leaves out intervals and columns, until a row fits.
 fn narrow(columns: &mut Vec<Column>, room: usize) {
     let width = |columns: &[Column]| columns.iter().map(|c| SPACE + c.wide).sum::<usize>();
     if width(columns) <= room {
@@ -126,13 +123,13 @@ fn narrow(columns: &mut Vec<Column>, room: usize) {
     }
     columns.iter_mut().for_each(Column::shrink);
     while width(columns) > room {
-        let turn = columns.iter().map(Column::turn).max().unwrap_or(0);
-        if turn == 0 {
+        let rank = columns.iter().map(Column::drop_rank).max().unwrap_or(0);
+        if rank == 0 {
             return;
         }
-        columns.retain(|column| column.spare != turn);
+        columns.retain(|column| column.spare != rank);
         for column in columns.iter_mut() {
-            if let Some((_, cells)) = column.bare.take_if(|(of, _)| *of == turn) {
+            if let Some((_, cells)) = column.bare.take_if(|(of, _)| *of == rank) {
                 column.cells = cells;
                 column.shrink();
             }
@@ -140,7 +137,7 @@ fn narrow(columns: &mut Vec<Column>, room: usize) {
     }
 }
 
-/// What a column says of a point, as far as there is something.
+/// A column's cell for a point, if there is a value.
 type Cell<'c> = &'c dyn Fn(&PointResult) -> Option<String>;
 
 /// The points of the rows.
@@ -156,13 +153,14 @@ impl Rows<'_> {
         Column { title, short_title: None, cells, bare: None, wide, spare }
     }
 
-    /// Of response times: gives up its intervals in turn `bare`, and itself in turn `spare`.
+    /// A column of response times that drops its intervals at rank `bare` and itself at rank
+    /// `spare`.
     fn times(&self, title: &str, (bare, spare): (u8, u8), figure: Figure) -> Column {
-        let stated = |p: &PointResult| Stated::response(p, figure);
-        let short = |p: &PointResult| stated(p).map(|time| time.short_time_text());
+        let reported = |p: &PointResult| ReportedFigure::response(p, figure);
+        let short = |p: &PointResult| reported(p).map(|time| time.bare_time_text());
         Column {
             bare: Some((bare, self.cells(&short))),
-            ..self.column(title, 9, spare, &|p| stated(p).map(|time| time.time_text()))
+            ..self.column(title, 9, spare, &|p| reported(p).map(|time| time.time_text()))
         }
     }
 }
@@ -175,7 +173,7 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
     };
     let requested = match result.axis.name.as_str() {
         "think time" => "think time s",
-        // Its unit stands beside the other.
+        // The other column shows the unit.
         _ if result.axis.unit == ops => "requested",
         name if result.axis.unit.is_empty() => name,
         _ => &result.axis.unit,
@@ -189,7 +187,7 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         columns.push(rows.column("took part", 9, 0, &took_part));
         columns.push(rows.column("MiB/s", 9, 0, &rate));
     }
-    let rate = |p: &PointResult| Stated::achieved(p).map(|rate| rate.rate_text());
+    let rate = |p: &PointResult| ReportedFigure::achieved(p).map(|rate| rate.rate_text());
     columns.push(Column {
         short_title: (metric != Metric::Logons).then_some("achieved/s"),
         bare: Some((9, rows.cells(&|p| p.achieved_ops_per_s.map(grouped)))),
@@ -199,7 +197,8 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         columns.push(rows.column("score", 9, 0, &|p| p.score.map(grouped)));
     }
     if result.suite.is_none() {
-        let mean = |p: &PointResult| Stated::service(p, Figure::Mean).map(|mean| mean.time_text());
+        let mean =
+            |p: &PointResult| ReportedFigure::service(p, Figure::Mean).map(|mean| mean.time_text());
         columns.push(rows.column("mean response", 14, 0, &mean));
         return columns;
     }
@@ -210,7 +209,7 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
     columns.push(rows.column("errors", 7, 0, &errors));
     let busy = |p: &PointResult| p.generator.cpu_busy_ratio_max.map(whole_percent);
     columns.push(rows.column("busy", 5, 7, &busy));
-    // Where nothing judged them, the word would be the same for all.
+    // Without any evaluation the text would be the same for all.
     if result.points.iter().any(|point| point.limit != Limit::default()) {
         let first =
             |p: &PointResult| Some(limit_name(&Limit { also: Vec::new(), ..p.limit.clone() }));

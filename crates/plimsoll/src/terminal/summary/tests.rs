@@ -2,7 +2,7 @@ use std::path::Path;
 
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::capacity::{
-    CapacityAsked, CapacitySearch, CapacityTry, TryReason, TryStanding,
+    Capacity, CapacityRequest, CapacitySearch, CapacityTry, TryOutcome, TryReason,
 };
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{ErrorCause, Finding, LostWith, Rule};
@@ -12,6 +12,8 @@ use plimsoll_model::result::{
     TimeSummary, Verdict,
 };
 use plimsoll_model::suite::Metric;
+use plimsoll_model::units::Nanos;
+use plimsoll_report::sentences::finding;
 
 use super::super::Screen;
 use super::super::Style;
@@ -21,7 +23,7 @@ use super::summary;
 const SCREEN: Screen = Screen { columns: 80, rows: 24 };
 const REPORT: &str = "runs/20260102-030405-disk-mix/report.html";
 
-/// Six rules, each at four points, with texts as long as the longest there are.
+/// Six rules, each at four points, with texts of the maximum length.
 fn findings(kind: &str) -> Vec<Finding> {
     let long = |rule: u32| format!("{kind} {rule}: {}the end of {kind} {rule}", "why ".repeat(55));
     let rules = [
@@ -38,7 +40,7 @@ fn findings(kind: &str) -> Vec<Finding> {
             cause: ErrorCause::Unknown,
         },
     ];
-    let at_all = |rule: Rule| (1..=4).map(move |point| rule.clone().at(point));
+    let at_all = |rule: Rule| (1..=4).map(move |point| rule.clone().of_point(point));
     rules.into_iter().flat_map(at_all).collect()
 }
 
@@ -89,6 +91,7 @@ fn invalid(metric: Metric) -> RunResult {
         seed: None,
         command: Vec::new(),
         probes: Vec::new(),
+        monitored_hosts: Vec::new(),
         hints: Vec::new(),
         departures: Vec::new(),
         method: Vec::new(),
@@ -143,13 +146,13 @@ fn a_larger_screen_shows_more_and_none_cuts_nothing() {
     }
     assert_eq!(whole.matches("  - and 2 more in the report").count(), 2, "{whole}");
     assert!(!whole.contains('…'), "{whole}");
-    // Nobody could tell where the rest is.
+    // Without a report the rest would be lost.
     let nowhere = summary(&result, None, Style::new(false).on(Some(SCREEN)));
     assert!(nowhere.contains("the end of reason 4"), "{nowhere}");
 }
 
 /// A valid run of an open suite whose figures have intervals.
-fn stated() -> RunResult {
+fn with_intervals() -> RunResult {
     let mut result = invalid(Metric::Ops);
     result.axis = Axis { name: "requested load".to_owned(), unit: "ops/s".to_owned() };
     result.verdict = Verdict { valid: true, ..Verdict::default() };
@@ -184,30 +187,30 @@ fn stated() -> RunResult {
 
 #[test]
 fn figures_stand_beside_their_intervals_as_far_as_a_screen_holds_them() {
-    let whole = summary(&stated(), None, Style::new(false));
+    let whole = summary(&with_intervals(), None, Style::new(false));
     for part in ["85.4 µs (84.9–86.1)", "240 µs (238–243)", "123,456\u{a0}(123,000–124,000)"]
     {
         assert!(whole.contains(part), "{part:?} is not in:\n{whole}");
     }
-    // A p99 that may be off by a third is not shown as one number.
-    assert!(whole.contains("4.1–6.2 ms") && !whole.contains("5.00 ms"), "{whole}");
-    let text = shown(&stated(), SCREEN);
-    let row = text.lines().find(|line| line.contains("4.1–6.2 ms")).unwrap();
-    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("85.4 µs (84.9–86.1)"), "{row}");
-    let narrow = shown(&stated(), Screen { columns: 60, rows: 24 });
-    let row = narrow.lines().find(|line| line.contains("4.1–6.2 ms")).unwrap();
+    // However wide an interval is, its number stays.
+    assert!(whole.contains("5.00 ms (4.10–6.20)"), "{whole}");
+    let text = shown(&with_intervals(), SCREEN);
+    let row = text.lines().find(|line| line.contains("5.00 ms")).unwrap();
+    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("85.4 µs"), "{row}");
+    let narrow = shown(&with_intervals(), Screen { columns: 60, rows: 24 });
+    let row = narrow.lines().find(|line| line.contains("5.00 ms")).unwrap();
     assert!(lines_on(row, 60) == 1 && !row.contains("(84.9"), "{row}");
 }
 
 #[test]
 fn a_headline_that_is_no_limit_of_the_server_says_at_least() {
-    let text = summary(&stated(), None, Style::new(false));
+    let text = summary(&with_intervals(), None, Style::new(false));
     assert!(text.contains("highest sustained load: at least 31,000 ops/s"), "{text}");
 }
 
 #[test]
 fn columns_of_load_and_throughput_have_names_of_their_own() {
-    let text = summary(&stated(), None, Style::new(false));
+    let text = summary(&with_intervals(), None, Style::new(false));
     let titles = text.lines().find(|line| line.contains("p50")).unwrap();
     assert!(titles.contains("requested  achieved ops/s"), "{titles}");
     assert_eq!(titles.matches("ops/s").count(), 1, "{titles}");
@@ -215,39 +218,40 @@ fn columns_of_load_and_throughput_have_names_of_their_own() {
 
 #[test]
 fn points_that_are_not_counted_say_why() {
-    let mut result = stated();
+    let mut result = with_intervals();
     let reasons = [NotCounted::Cap, NotCounted::NotHeld, NotCounted::Errors];
     for (point, why) in result.points.iter_mut().zip(reasons) {
         point.not_counted = Some(why);
     }
     let text = summary(&result, None, Style::new(false));
     let ends: Vec<&str> = text.lines().filter(|line| line.contains("85.4")).collect();
-    for (row, words) in ends.iter().zip(["above the cap", "not held", "  errors", "valid"]) {
-        assert!(row.ends_with(words), "{row}");
+    for (row, ending) in ends.iter().zip(["above the cap", "not held", "  errors", "valid"]) {
+        assert!(row.ends_with(ending), "{row}");
     }
 }
 
 #[test]
 fn each_point_says_what_limited_it_as_far_as_a_screen_holds_it() {
-    let mut result = stated();
+    let mut result = with_intervals();
     for point in &mut result.points {
         point.limit = Limit { kind: LimitKind::None, ..Limit::default() };
     }
-    let place = Some("core 1".to_owned());
+    let component = Some("core 1".to_owned());
     let also = vec![Limit { kind: LimitKind::Network, ..Limit::default() }];
-    result.points[3].limit = Limit { kind: LimitKind::Core, place, also, ..Limit::default() };
+    result.points[3].limit =
+        Limit { kind: LimitKind::Core, place: component, also, ..Limit::default() };
     let whole = summary(&result, None, Style::new(false));
     let ends: Vec<&str> = whole.lines().filter(|line| line.ends_with("  valid")).collect();
-    for (row, words) in
+    for (row, ending) in
         ends.iter().zip(["not saturated", "not saturated", "not saturated", "core 1 and network"])
     {
-        assert!(row.contains(words), "{row}");
+        assert!(row.contains(ending), "{row}");
     }
     let wide = shown(&result, SCREEN);
     let row = wide.lines().find(|line| line.contains("core 1")).unwrap();
-    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("4.1–6.2 ms"), "{wide}");
+    assert!(lines_on(row, SCREEN.columns) == 1 && row.contains("5.00 ms"), "{wide}");
     let narrow = shown(&result, Screen { columns: 50, rows: 24 });
-    assert!(!narrow.contains("core 1") && narrow.contains("4.1–6.2 ms"), "{narrow}");
+    assert!(!narrow.contains("core 1") && narrow.contains("5.00 ms"), "{narrow}");
 }
 
 #[test]
@@ -256,13 +260,14 @@ fn what_failed_stands_before_what_follows_from_it_with_a_sample_of_each_class() 
     let lost = Rule::ConnectionsLost {
         before_reply_ops: 904,
         within_reply_ops: 0,
+        reset_ops: 0,
         due_ops: 1_000,
         clients: LostWith::Stayed,
         silence: None,
         early: None,
     };
-    let sentence = &lost.to_string();
-    result.verdict.warnings.push(lost.clone().at(2));
+    let sentence = &finding::text(&lost);
+    result.verdict.warnings.push(lost.clone().of_point(2));
     let point = &mut result.points[1];
     point.errors = [("transport".to_owned(), 904), ("status:503".to_owned(), 12)].into();
     point.error_samples = vec![
@@ -302,7 +307,7 @@ fn a_curve_from_elsewhere_shows_its_response_times_and_counts_no_errors() {
 fn the_command_that_goes_on_is_never_cut() {
     let mut result = invalid(Metric::Ops);
     let cause = "the server is gone, ".repeat(2);
-    result.verdict.reasons.insert(0, Rule::Aborted { cause }.of_run());
+    result.verdict.reasons.insert(0, Rule::Aborted { cause, nothing_finished: false }.of_run());
     let text = shown(&result, SCREEN);
     assert!(text.contains("`plimsoll resume runs/20260102-030405-disk-mix`"), "{text}");
     assert!(lines_on(&text, SCREEN.columns) < SCREEN.rows, "{text}");
@@ -315,24 +320,61 @@ fn paint_takes_no_room() {
 }
 
 #[test]
+fn a_capacity_in_clients_that_are_no_users_says_so() {
+    let request = CapacityRequest {
+        within: "p99<50ms".parse().unwrap(),
+        think: Some(Nanos::from_secs(2)),
+        users_per_client: None,
+    };
+    let capacity = Capacity {
+        value: 58.0,
+        unit: "clients".to_owned(),
+        low: 58.0,
+        high: Some(60.0),
+        undecided_to: None,
+        within: request.within.clone(),
+        passed: 5,
+        tries: 5,
+        users: None,
+        client: Some("one stands for 5 to 10 users (a report)".to_owned()),
+        limit: Limit::default(),
+    };
+    let mut result = invalid(Metric::Bytes);
+    result.summary.value = Some(58.0);
+    result.summary.unit = "clients".to_owned();
+    result.summary.capacity = Some(capacity);
+    result.summary.capacity_search =
+        Some(CapacitySearch { asked: request, how: None, tries: Vec::new() });
+    let text = summary(&result, None, Style::new(false));
+    assert!(text.contains("  clients: 58 at a think time of 2.00 s\n"), "{text}");
+    assert!(text.contains("one stands for 5 to 10 users (a report)"), "{text}");
+    assert!(!text.contains("  users: ") && !text.contains("Mbit/s"), "{text}");
+}
+
+#[test]
 fn a_capacity_that_is_still_searched_is_not_none() {
-    let attempt = |load: f64, standing| CapacityTry {
+    let attempt = |load: f64, outcome| CapacityTry {
         point: 1,
         load,
         purpose: Purpose::Probe,
-        standing,
+        standing: outcome,
         passed: true,
+        late: false,
+        why: String::new(),
         reason: TryReason::Figures,
         figures: Vec::new(),
     };
-    let tries = vec![attempt(500.0, TryStanding::Within), attempt(900.0, TryStanding::Undecided)];
-    let asked =
-        CapacityAsked { within: "p99<50ms".parse().unwrap(), think: None, users_per_client: 1.0 };
+    let tries = vec![attempt(500.0, TryOutcome::Within), attempt(900.0, TryOutcome::Undecided)];
+    let limits = CapacityRequest {
+        within: "p99<50ms".parse().unwrap(),
+        think: None,
+        users_per_client: Some(1.0),
+    };
     let mut result = invalid(Metric::Ops);
     result.summary = Summary {
         metric: "capacity within p99<50ms".to_owned(),
         unit: "ops/s".to_owned(),
-        capacity_search: Some(CapacitySearch { asked, how: None, tries }),
+        capacity_search: Some(CapacitySearch { asked: limits, how: None, tries }),
         ..Summary::default()
     };
     let text = summary(&result, None, Style::new(false));

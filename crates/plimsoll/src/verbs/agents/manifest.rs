@@ -1,14 +1,64 @@
 //! `plimsoll agents manifest`: an Indexed Job of Kubernetes whose pods wait for runs.
 
-use crate::cli::AgentsManifestArgs;
+use clap::Args;
+use plimsoll_fleet::launcher::spec::{self, AGENTS_MAX};
 
-/// Words in braces are replaced.
+/// Names in braces are replaced.
 const JOB: &str = include_str!("job.yaml");
-/// User and group of the pods: any number but root's, for images name theirs, which Kubernetes
-/// cannot tell from root.
+/// User and group of the pods: any number but root's. Images give user names, which Kubernetes
+/// cannot distinguish from root.
 const USER: u32 = 10_001;
+/// What packaging/Containerfile makes, with a tag of its own for each release.
+const IMAGE: &str = concat!("plimsoll:", env!("CARGO_PKG_VERSION"));
+/// A pod's host name is that of the job with the pod's number: a label of 63 characters at most.
+const JOB_NAME_CHARS_MAX: usize = 58;
 
-/// The manifest, with how it is used.
+/// `plimsoll agents manifest`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentsManifestArgs {
+    /// How many pods, each of which is an agent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(AGENTS_MAX)))]
+    pub replicas: u32,
+    /// Image with this release of plimsoll or, for --deploy, any that has a shell
+    #[arg(long, value_name = "IMAGE", default_value = IMAGE, value_parser = parse_image)]
+    pub image: String,
+    /// Name of the job
+    #[arg(long, value_name = "NAME", default_value = "plimsoll", value_parser = parse_job_name)]
+    pub name: String,
+    /// Namespace of the job [default: left to kubectl]
+    #[arg(long, value_name = "NS", value_parser = parse_namespace)]
+    pub namespace: Option<String>,
+    /// Cores that each pod requests
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub cpus: u32,
+}
+
+fn parse_image(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match begins && text.chars().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err("no image is called that; write for example registry/plimsoll:TAG".to_owned()),
+    }
+}
+
+fn parse_namespace(text: &str) -> Result<String, String> {
+    match spec::is_label(text) {
+        true => Ok(text.to_owned()),
+        false => Err("Kubernetes wants small letters, digits and -, 63 at most".to_owned()),
+    }
+}
+
+fn parse_job_name(text: &str) -> Result<String, String> {
+    match spec::is_label(text) && text.len() <= JOB_NAME_CHARS_MAX {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "Kubernetes wants small letters, digits and -, here {JOB_NAME_CHARS_MAX} at most"
+        )),
+    }
+}
+
+/// The manifest with instructions.
 pub(super) fn text(args: &AgentsManifestArgs) -> String {
     let of_namespace = |text: &dyn Fn(&str) -> String| args.namespace.as_deref().map(text);
     let values = [
@@ -42,8 +92,8 @@ mod tests {
         }
     }
 
-    /// The values of YAML as plain as ours, each with its path. `-` begins an item of a list, of
-    /// which each here has one.
+    /// The values of simple YAML, each with its path. `-` begins an item of a list; each list here
+    /// has one.
     fn values(text: &str) -> BTreeMap<String, String> {
         let mut values = BTreeMap::new();
         let mut path: Vec<(usize, String)> = Vec::new();
@@ -99,5 +149,24 @@ mod tests {
         let without = text(&AgentsManifestArgs { namespace: None, ..args() });
         assert!(without.contains("--agents k8s:job-name=load\n"), "{without}");
         assert_eq!(values(&without).get("metadata.namespace"), None);
+    }
+
+    #[test]
+    fn what_goes_into_a_manifest_cannot_change_its_meaning() {
+        for image in ["plimsoll:1.2.3", "r.example:5000/a/b@sha256:0a"] {
+            assert!(parse_image(image).is_ok(), "{image}");
+        }
+        for image in ["", "-x", "a b", "a\"b", "a\nb", "é"] {
+            assert!(parse_image(image).is_err(), "{image}");
+        }
+        for (name, is_one) in [("load-1", true), ("Load", false), ("a\nb", false), ("", false)] {
+            assert_eq!(
+                (parse_job_name(name).is_ok(), parse_namespace(name).is_ok()),
+                (is_one, is_one)
+            );
+        }
+        assert!(
+            parse_job_name(&"a".repeat(59)).is_err() && parse_namespace(&"a".repeat(59)).is_ok()
+        );
     }
 }

@@ -1,52 +1,98 @@
-//! `plimsoll agents`: tries agents before a run, and prints what Kubernetes makes agents from.
+//! `plimsoll agents`: checks agents before a run, and prints a Kubernetes manifest for them.
 
 mod manifest;
 mod shown;
 
 use std::collections::BTreeMap;
 
+use clap::{Args, Subcommand};
 use plimsoll_fleet::clock::Reading;
 use plimsoll_fleet::message::Greeting;
 use plimsoll_model::disclosure::Network;
+use plimsoll_model::event::AgentOptions;
 use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_run::fleet::{Fleet, Member, Tried};
+use plimsoll_run::host_inventory::own_sha256;
 use serde::Serialize;
 
-use crate::cli::{AgentsCheckArgs, AgentsVerb};
 use crate::exit::{Exit, Failure};
-use crate::fleet::{Fleet, Member, Tried};
-use crate::host_inventory::own_sha256;
-use crate::signals::Signals;
+use crate::flags::Progress;
+use crate::flags::values::parse_span_arg;
+use crate::interrupts;
 use crate::terminal::{self, Live};
 
 /// Version of `--json`.
 const CHECK_FORMAT: u32 = 1;
-/// As many connections as one address has ports for by default (32768 to 60999): with fewer files
-/// it is the files that limit an agent.
+/// The number of ports that one address has by default (32768 to 60999): with fewer open files, the
+/// files limit an agent's connections.
 const OPEN_FILES_ENOUGH: u64 = 28_232;
-/// From here on a run calls the bound of a clock into question.
+/// Beyond this a run doubts the bound of a clock.
 const CLOCK_BOUND_ENOUGH: Nanos = Nanos::from_millis(1);
 
-/// An agent that was tried.
+/// `plimsoll agents`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AgentsVerb {
+    /// Start each agent, without any load, and print what it can use
+    Check(AgentsCheckArgs),
+    /// Print a job of Kubernetes, for kubectl apply -f -, whose pods wait for runs
+    Manifest(manifest::AgentsManifestArgs),
+}
+
+/// How hosts are checked before a run, and how that is shown.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// How long to wait for agents to arrive
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = parse_span_arg)]
+    pub agents_wait: Nanos,
+    /// Copy this program to agents' hosts that do not have it
+    #[arg(long)]
+    pub deploy: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// How to show progress
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub progress: Progress,
+}
+
+impl CheckArgs {
+    /// The agents to start, which are `at`.
+    fn options(&self, at: Vec<String>) -> AgentOptions {
+        AgentOptions { at, wait: self.agents_wait, deploy: self.deploy, ..AgentOptions::default() }
+    }
+}
+
+/// `plimsoll agents check`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentsCheckArgs {
+    /// As for --agents
+    #[arg(required = true, value_name = "WHERE")]
+    pub agents: Vec<String>,
+    #[command(flatten)]
+    pub check: CheckArgs,
+}
+
+/// A checked agent.
 #[derive(Serialize)]
 struct CheckedAgent {
     /// As a run names it.
     agent: String,
-    /// What it has; absent where it could not be started.
+    /// Its resources; absent if it could not be started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    found: Option<FoundAgent>,
+    found: Option<AgentProperties>,
     /// Why it could not be started.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
-    /// What a run may miss, for a person.
+    /// What a run may lack, for a person.
     missing: Vec<String>,
 }
 
-/// What an agent has.
+/// The resources of an agent.
 #[derive(Serialize)]
-struct FoundAgent {
+struct AgentProperties {
     version: String,
     program_sha256: String,
-    /// Its program is this one.
+    /// Whether it runs the same program as this one.
     same_program: bool,
     host: String,
     boot_id: String,
@@ -55,9 +101,9 @@ struct FoundAgent {
     memory_bytes: Option<u64>,
     networks: Vec<Network>,
     open_files_max: Option<u64>,
-    /// It may bind ports below 1024.
+    /// Whether it may bind ports below 1024.
     reserves_ports: bool,
-    /// The true offset of its clock is at most so far from the measured one.
+    /// Largest difference between the true and the measured offset of its clock.
     clock_bound_ns: Nanos,
     /// The shortest.
     round_trip_ns: Nanos,
@@ -73,30 +119,52 @@ pub(crate) fn perform(verb: &AgentsVerb) -> Result<Exit, Failure> {
     }
 }
 
-/// Starts each agent and prints what it has, or why it could not be started.
+/// Starts each agent and prints its resources, or why it could not be started.
 fn check(args: &AgentsCheckArgs) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
-    let mut live = Live::new(args.progress);
-    let tried = Fleet::try_out(&args.asked(), &signals, &mut live)?;
-    drop(live);
-    let agents = checked(&tried);
-    drop(tried);
-    if args.json {
-        let all = serde_json::json!({ "format": CHECK_FORMAT, "agents": agents });
+    let checked = CheckedAgents::try_out(&args.agents, &args.check)?;
+    if args.check.json {
+        let all = serde_json::json!({ "format": CHECK_FORMAT, "agents": checked.0 });
         terminal::print(&format!("{all:#}"));
     } else {
-        terminal::print(&shown::text(&agents, terminal::stdout_style()));
+        terminal::print(&checked.text());
     }
-    let all_are_there = agents.iter().all(|agent| agent.failed.is_none());
-    Ok(if all_are_there { Exit::Valid } else { Exit::Unusable })
+    Ok(if checked.all_are_there() { Exit::Valid } else { Exit::Unusable })
+}
+
+/// Agents that were started once, or could not be.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct CheckedAgents(Vec<CheckedAgent>);
+
+impl CheckedAgents {
+    /// Starts each agent, asks for its resources and ends it.
+    pub(super) fn try_out(at: &[String], args: &CheckArgs) -> Result<Self, Failure> {
+        let signals = interrupts::listen()?;
+        let mut live = Live::new(args.progress);
+        let tried = Fleet::try_out(&args.options(at.to_vec()), &signals, &mut live)?;
+        Ok(Self(checked(&tried)))
+    }
+
+    /// For a person.
+    pub(super) fn text(&self) -> String {
+        shown::text(&self.0, terminal::stdout_style())
+    }
+
+    pub(super) fn all_are_there(&self) -> bool {
+        self.0.iter().all(|agent| agent.failed.is_none())
+    }
 }
 
 fn checked(tried: &Tried) -> Vec<CheckedAgent> {
     let own = own_sha256().unwrap_or_default();
-    let mut agents: Vec<CheckedAgent> =
-        tried.fleet.members().iter().map(|member| CheckedAgent::of(member, &own)).collect();
+    let mut agents: Vec<CheckedAgent> = tried
+        .fleet
+        .members()
+        .iter()
+        .map(|member| CheckedAgent::from_member(member, &own))
+        .collect();
     note_shared_cores(&mut agents);
-    agents.extend(tried.not_found.iter().map(|(query, failure)| CheckedAgent {
+    agents.extend(tried.missing_pods.iter().map(|(query, failure)| CheckedAgent {
         agent: query.clone(),
         found: None,
         failed: Some(failure.to_string()),
@@ -106,17 +174,18 @@ fn checked(tried: &Tried) -> Vec<CheckedAgent> {
 }
 
 impl CheckedAgent {
-    fn of(member: &Member, own: &str) -> Self {
+    fn from_member(member: &Member, own: &str) -> Self {
         let is_there = member.greeting.as_ref().zip(member.clock);
-        let found = is_there.map(|(greeting, clock)| FoundAgent::of(greeting, clock, own));
+        let properties =
+            is_there.map(|(greeting, clock)| AgentProperties::from_greeting(greeting, clock, own));
         let failed = member.loss.as_ref().map(ToString::to_string);
-        let missing = found.as_ref().map(FoundAgent::missing).unwrap_or_default();
-        Self { agent: member.spec.name.clone(), found, failed, missing }
+        let missing = properties.as_ref().map(AgentProperties::missing).unwrap_or_default();
+        Self { agent: member.spec.name.clone(), found: properties, failed, missing }
     }
 }
 
-impl FoundAgent {
-    fn of(greeting: &Greeting, clock: Reading, own: &str) -> Self {
+impl AgentProperties {
+    fn from_greeting(greeting: &Greeting, clock: Reading, own: &str) -> Self {
         let is_loopback = |network: &Network| network.name == "lo";
         let networks = greeting.inventory.networks.iter();
         Self {
@@ -170,19 +239,20 @@ impl FoundAgent {
     }
 }
 
-/// Agents on one host, of which not each has a core of its own.
+/// Notes agents on one host that do not each have a core of their own.
 fn note_shared_cores(agents: &mut [CheckedAgent]) {
     let mut by_host: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, agent) in agents.iter().enumerate() {
-        if let Some(found) = &agent.found {
-            by_host.entry(found.boot_id.clone()).or_default().push(index);
+        if let Some(properties) = &agent.found {
+            by_host.entry(properties.boot_id.clone()).or_default().push(index);
         }
     }
     for together in by_host.values() {
         let count = together.len();
         for &index in together {
             let agent = &mut agents[index];
-            let cores = agent.found.as_ref().map_or(usize::MAX, |found| found.cores.len());
+            let cores =
+                agent.found.as_ref().map_or(usize::MAX, |properties| properties.cores.len());
             if count > cores {
                 agent.missing.push(format!(
                     "{count} agents share the {cores} cores of its host: take fewer"

@@ -1,12 +1,13 @@
-//! Agents that were tried, for a person: a table, or where it is too wide a list.
+//! Checked agents for a person: a table, or a list if the table is too wide.
 
 use std::fmt::Write as _;
 
 use plimsoll_model::disclosure::Network;
-use plimsoll_model::units::{Bytes, grouped};
+use plimsoll_model::units::{Bytes, counted, grouped};
+use plimsoll_report::text_columns;
 
-use super::{CheckedAgent, FoundAgent};
-use crate::terminal::{Style, counted};
+use super::{AgentProperties, CheckedAgent};
+use crate::terminal::Style;
 
 const TITLES: [&str; 10] = [
     "agent",
@@ -20,19 +21,22 @@ const TITLES: [&str; 10] = [
     "clock within",
     "round trip",
 ];
-/// Between two columns.
-const SPACE: &str = "  ";
-/// Interfaces that are named; of the others there is the number.
+/// Interfaces that are named; the others are counted.
 const NETWORKS_MAX: usize = 2;
 
-/// All that is known of them, and how many there are.
+/// All facts about the agents, and their number.
 pub(super) fn text(agents: &[CheckedAgent], style: Style) -> String {
-    let rows: Vec<[String; 10]> =
+    let rows: Vec<Vec<String>> =
         agents.iter().filter_map(|agent| Some(cells(agent, agent.found.as_ref()?))).collect();
-    let table = table(&rows, style);
-    let room = style.screen().map_or(usize::MAX, |screen| screen.columns);
-    let fits = widths(&rows).iter().sum::<usize>() + SPACE.len() * (TITLES.len() - 1) <= room;
-    let mut out = if fits { table } else { list(&rows, style) };
+    let lines = text_columns(&TITLES, rows.clone());
+    let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
+    let fits = style.screen().is_none_or(|screen| width <= screen.columns);
+    let mut out = match lines.split_first() {
+        Some((titles, lines)) if fits && !lines.is_empty() => {
+            format!("{}\n{}\n", style.bold(titles), lines.join("\n"))
+        }
+        _ => list(&rows, style),
+    };
     for (what, who) in notes(agents) {
         let who =
             if who.len() > 1 && who.len() == rows.len() { "all".into() } else { who.join(", ") };
@@ -47,12 +51,12 @@ pub(super) fn text(agents: &[CheckedAgent], style: Style) -> String {
     out
 }
 
-/// What a run may miss, each once, and of whom.
+/// What a run may lack, each item once, with the agents that lack it.
 fn notes(agents: &[CheckedAgent]) -> Vec<(&str, Vec<&str>)> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for agent in agents {
         for what in &agent.missing {
-            match notes.iter_mut().find(|(said, _)| said == what) {
+            match notes.iter_mut().find(|(note, _)| note == what) {
                 Some((_, who)) => who.push(&agent.agent),
                 None => notes.push((what, vec![&agent.agent])),
             }
@@ -62,27 +66,29 @@ fn notes(agents: &[CheckedAgent]) -> Vec<(&str, Vec<&str>)> {
 }
 
 fn last_line(agents: &[CheckedAgent]) -> String {
-    let found: Vec<&FoundAgent> = agents.iter().filter_map(|agent| agent.found.as_ref()).collect();
-    let mut hosts: Vec<&str> = found.iter().map(|found| found.boot_id.as_str()).collect();
+    let available: Vec<&AgentProperties> =
+        agents.iter().filter_map(|agent| agent.found.as_ref()).collect();
+    let mut hosts: Vec<&str> =
+        available.iter().map(|properties| properties.boot_id.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let (agents, hosts) = (counted(agents.len(), "agent"), counted(hosts.len(), "host"));
-    format!("{} of {agents} can be used, on {hosts}", found.len())
+    format!("{} of {agents} can be used, on {hosts}", available.len())
 }
 
-fn cells(agent: &CheckedAgent, found: &FoundAgent) -> [String; 10] {
+fn cells(agent: &CheckedAgent, properties: &AgentProperties) -> Vec<String> {
     let unknown = || "not known".to_owned();
-    [
+    vec![
         agent.agent.clone(),
-        found.host.clone(),
-        found.version.clone(),
-        cores_text(&found.cores),
-        found.memory_bytes.map_or_else(unknown, |bytes| Bytes(bytes).to_string()),
-        networks_text(&found.networks),
-        found.open_files_max.map_or_else(|| "any".to_owned(), |max| grouped(max as f64)),
-        if found.reserves_ports { "yes" } else { "no" }.to_owned(),
-        found.clock_bound_ns.to_string(),
-        found.round_trip_ns.to_string(),
+        properties.host.clone(),
+        properties.version.clone(),
+        cores_text(&properties.cores),
+        properties.memory_bytes.map_or_else(unknown, |bytes| Bytes(bytes).to_string()),
+        networks_text(&properties.networks),
+        properties.open_files_max.map_or_else(|| "any".to_owned(), |max| grouped(max as f64)),
+        if properties.reserves_ports { "yes" } else { "no" }.to_owned(),
+        properties.clock_bound_ns.to_string(),
+        properties.round_trip_ns.to_string(),
     ]
 }
 
@@ -103,13 +109,13 @@ fn cores_text(cores: &[u32]) -> String {
     format!("{} ({})", cores.len(), ranges.join(","))
 }
 
-/// Links whose speed is known; where there is none, those that are up; else all.
+/// Links with a known speed; without one, those that are up; else all.
 fn networks_text(networks: &[Network]) -> String {
     let is_up = |network: &Network| {
         network.details.iter().any(|detail| detail.name == "link" && detail.value == "up")
     };
-    let of = |wanted: &dyn Fn(&Network) -> bool| -> Vec<&Network> {
-        networks.iter().filter(|network| wanted(network)).collect()
+    let of = |is_included: &dyn Fn(&Network) -> bool| -> Vec<&Network> {
+        networks.iter().filter(|network| is_included(network)).collect()
     };
     let kinds = [of(&|network| network.speed_mbit_per_s.is_some()), of(&is_up), of(&|_| true)];
     let shown = kinds.into_iter().find(|kind| !kind.is_empty()).unwrap_or_default();
@@ -125,32 +131,7 @@ fn networks_text(networks: &[Network]) -> String {
     if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
-fn widths(rows: &[[String; 10]]) -> [usize; 10] {
-    let mut widths = TITLES.map(|title| title.chars().count());
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    widths
-}
-
-fn table(rows: &[[String; 10]], style: Style) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let widths = widths(rows);
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(widths);
-        let padded: Vec<String> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
-        padded.join(SPACE).trim_end().to_owned()
-    };
-    let titles = style.bold(&line(&TITLES.map(str::to_owned)));
-    let lines = rows.iter().map(|row| line(row) + "\n");
-    std::iter::once(titles + "\n").chain(lines).collect()
-}
-
-fn list(rows: &[[String; 10]], style: Style) -> String {
+fn list(rows: &[Vec<String>], style: Style) -> String {
     let width = TITLES.map(str::len).into_iter().max().unwrap_or_default();
     let mut out = String::new();
     for row in rows {
@@ -176,7 +157,7 @@ mod tests {
             speed_mbit_per_s,
             ..Network::default()
         };
-        let found = FoundAgent {
+        let properties = AgentProperties {
             version: "1.2.3".to_owned(),
             program_sha256: String::new(),
             same_program: true,
@@ -191,7 +172,12 @@ mod tests {
             clock_bound_ns: Nanos(45_000),
             round_trip_ns: Nanos(90_000),
         };
-        CheckedAgent { agent: name.to_owned(), found: Some(found), failed: None, missing: vec![] }
+        CheckedAgent {
+            agent: name.to_owned(),
+            found: Some(properties),
+            failed: None,
+            missing: vec![],
+        }
     }
 
     fn failed(name: &str) -> CheckedAgent {

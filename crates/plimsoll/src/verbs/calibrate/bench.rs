@@ -1,38 +1,38 @@
-//! Where the instrument is held against the calibrated server: starts the server on cores of its
-//! own, makes an ordinary run against it, and brings back what both sides wrote down.
+//! Runs the instrument against the calibrated server: starts the server on separate cores, makes an
+//! ordinary run against it, and returns the records of both sides.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_calibration::trial::DRAIN;
 use plimsoll_calibration::wire::Start;
-use plimsoll_calibration::{Pattern, Seen, ServerLog, Trial, Wire};
+use plimsoll_calibration::{Observation, Pattern, ServerLog, Trial, Wire};
 use plimsoll_model::assignment::Purpose;
 use plimsoll_model::bundle::BundleReader;
-use plimsoll_model::event::{Asked, OpTimes};
-use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::event::{OpTimes, RunOptions};
+use plimsoll_model::finding::Finding;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::{Nanos, span_text};
 use plimsoll_protocol::host::HostError;
+use plimsoll_report::sentences;
+use plimsoll_run::clock::wall_ahead_of_monotonic_ns;
+use plimsoll_run::coordinator::placement::Placement;
+use plimsoll_run::coordinator::{RunRequest, run};
+use plimsoll_run::protocols::parse_suite;
+use plimsoll_run::{Signals, derive};
 use plimsoll_servers::ServerProcess;
 use toml::Value;
 
 use super::wires;
-use crate::cli::Progress;
-use crate::clock::wall_ahead_of_monotonic_ns;
-use crate::coordinator::placement::Placement;
-use crate::coordinator::{RunRequest, run};
-use crate::derive;
-use crate::exit::{Exit, Failure};
-use crate::protocols::parse_suite;
-use crate::signals::Signals;
+use crate::exit::Failure;
+use crate::flags::Progress;
 use crate::terminal::Live;
 
-/// The wall clock may move this much against the monotonic one during a run: by way of the wall
-/// clock, windows are laid over the server's log.
+/// The wall clock may move this much against the monotonic one during a run: windows are mapped to
+/// the server's log by the wall clock.
 const CLOCK_STEP_MAX: Nanos = Nanos::from_millis(1);
-/// Readings of both clocks, of which the least disturbed counts.
+/// Readings of both clocks; the least disturbed one is used.
 const CLOCK_READINGS: u32 = 5;
 
 pub(super) struct Bench<'a> {
@@ -52,7 +52,7 @@ impl plimsoll_calibration::Bench for Bench<'_> {
         wires::proper()
     }
 
-    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), HostError> {
+    fn run(&self, trial: &Trial, spec: &str) -> Result<(Vec<Observation>, ServerLog), HostError> {
         Ok(self.run_and_log(trial, spec)?)
     }
 
@@ -65,17 +65,21 @@ impl plimsoll_calibration::Bench for Bench<'_> {
         Ok(self.server(wire, spec, log)?)
     }
 
-    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, HostError> {
+    fn run_on(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Observation>, HostError> {
         Ok(self.run_against(trial, server)?)
     }
 }
 
 impl Bench<'_> {
     /// A run against a server of its own, and that server's log.
-    fn run_and_log(&self, trial: &Trial, spec: &str) -> Result<(Vec<Seen>, ServerLog), Failure> {
+    fn run_and_log(
+        &self,
+        trial: &Trial,
+        spec: &str,
+    ) -> Result<(Vec<Observation>, ServerLog), Failure> {
         let log = self.dir.join(format!("{}.server.csv", trial.name));
         let mut server = self.server(trial.wire, spec, Some(&log))?;
-        let seen = self.run_against(trial, &server)?;
+        let observations = self.run_against(trial, &server)?;
         server.check()?;
         let ended = server.stop()?;
         if !ended.success() {
@@ -85,10 +89,10 @@ impl Bench<'_> {
                 log.display()
             )));
         }
-        Ok((seen, ServerLog::read(&log)?))
+        Ok((observations, ServerLog::read(&log)?))
     }
 
-    /// Starts a server behind a queue of known law.
+    /// Starts a server with a queue of known law.
     fn server(&self, wire: Wire, spec: &str, log: Option<&Path>) -> Result<ServerProcess, Failure> {
         let program = std::env::current_exe().map_err(|e| {
             Failure::unusable(format!(
@@ -100,13 +104,17 @@ impl Bench<'_> {
         Ok(wire.start(Start { program, spec, log, cores, dir: self.dir })?)
     }
 
-    /// A run against a server that is there.
-    fn run_against(&self, trial: &Trial, server: &ServerProcess) -> Result<Vec<Seen>, Failure> {
+    /// A run against a running server.
+    fn run_against(
+        &self,
+        trial: &Trial,
+        server: &ServerProcess,
+    ) -> Result<Vec<Observation>, Failure> {
         let out = self.dir.join(&trial.name);
         let request = self.request(trial, server, out.clone())?;
         let before_ns = wall_ahead_ns();
         let end = run(&request, self.signals, &mut Live::new(Progress::None))?;
-        if end.exit == Exit::Interrupted || self.signals.is_asked() {
+        if end.is_interrupted || self.signals.is_stop_requested() {
             return Err(Failure::interrupted("interrupted"));
         }
         let ahead_ns = unstepped(before_ns, wall_ahead_ns()).map_err(|step| {
@@ -144,23 +152,22 @@ impl Bench<'_> {
         }
         let suite = parse_suite("calibration.toml", text, &overrides)?;
         let target = TargetSpec::parse(&trial.wire.url(server))?;
-        let asked = Asked {
+        let options = RunOptions {
             workers: Some(self.placement.workers),
             pacing: trial.pacing.unwrap_or(self.placement.pacing),
-            ..Asked::default()
+            ..RunOptions::default()
         };
         let plain = RunRequest::plain(suite, ProfileName::Standard);
-        Ok(RunRequest { seed: self.seed, targets: vec![target], out, asked, ..plain })
+        Ok(RunRequest { seed: self.seed, targets: vec![target], out, options, ..plain })
     }
 }
 
-/// How far the wall clock is ahead. Whoever is put to sleep between its two readings sees it less
-/// far ahead than it is.
+/// How far the wall clock is ahead. A preemption between the two readings makes it seem less.
 fn wall_ahead_ns() -> i64 {
     (0..CLOCK_READINGS).map(|_| wall_ahead_of_monotonic_ns()).max().unwrap_or_default()
 }
 
-/// Half way between both readings, or by how much the clock was stepped.
+/// The mean of both readings, or by how much the clock was stepped.
 fn unstepped(before_ns: i64, after_ns: i64) -> Result<i64, Nanos> {
     let step = Nanos(before_ns.abs_diff(after_ns));
     if step > CLOCK_STEP_MAX { Err(step) } else { Ok(i64::midpoint(before_ns, after_ns)) }
@@ -171,7 +178,7 @@ fn read(
     bundle: &Path,
     (wire, wall_ahead_ns): (Wire, i64),
     result: &RunResult,
-) -> Result<Vec<Seen>, Failure> {
+) -> Result<Vec<Observation>, Failure> {
     let reader = BundleReader::open(bundle)?;
     let Some(started) = reader.journal().started() else { return Ok(Vec::new()) };
     let points = reader.journal().points().filter(|p| p.point.purpose == Purpose::Ladder);
@@ -181,12 +188,12 @@ fn read(
             let times = derive::point_times(&reader, record.point, &started.op_names)?;
             let origin_ns = record.started_unix_ns.saturating_add_signed(-wall_ahead_ns);
             let from = origin_ns + record.warm_up_ns.0;
-            Ok(Seen {
+            Ok(Observation {
                 record: record.clone(),
-                times: judged(wire, times.window_total()),
+                times: with_wire_response(wire, times.window_total()),
                 window_ns: (from, from + record.measured_ns.0),
                 reasons: reasons_at(&result.verdict.reasons, position),
-                stated: result
+                reported: result
                     .points
                     .get(position as usize - 1)
                     .and_then(|point| point.response_interval_ns),
@@ -195,18 +202,20 @@ fn read(
         .collect()
 }
 
-/// The same with the time that a wire judges as the response.
-fn judged(wire: Wire, mut times: OpTimes) -> OpTimes {
-    if let Some(judged) = wire.judged().of(&times).cloned() {
-        times.response = judged;
+/// The times with the response that this protocol evaluates.
+fn with_wire_response(wire: Wire, mut times: OpTimes) -> OpTimes {
+    if let Some(response) = wire.checked_time().times_in(&times).cloned() {
+        times.response = response;
     }
     times
 }
 
-/// Those of the load point and of the whole run.
-fn reasons_at(reasons: &[Finding], position: u32) -> Vec<Rule> {
+/// Reasons that concern the load point or the whole run, with their sentences.
+fn reasons_at(reasons: &[Finding], position: u32) -> Vec<Finding> {
     let concern = reasons.iter().filter(|it| it.point.is_none_or(|point| point == position));
-    concern.map(|it| it.rule.clone()).collect()
+    let mut reasons: Vec<Finding> = concern.cloned().collect();
+    sentences::add_to_findings(&mut reasons);
+    reasons
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `plimsoll calibrate --agents`: each host of an agent calibrates itself, and its certificate is
-//! kept here, for the disclosure of runs with agents there.
+//! `plimsoll calibrate --agents`: each agent's host calibrates itself. Its certificate is kept on
+//! this host, for the disclosure of runs with agents there.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,31 +10,28 @@ use plimsoll_fleet::launcher::child::{AgentProcess, ChildEvent, End, end_all};
 use plimsoll_fleet::launcher::command::LaunchCommand;
 use plimsoll_fleet::launcher::explain::explain;
 use plimsoll_fleet::launcher::spec::AgentSpec;
-use plimsoll_model::assignment::Pacing;
 use plimsoll_model::certificate::{CERTIFICATE_FORMAT, Certificate};
+use plimsoll_run::fleet::{Fleet, own_program};
+use plimsoll_run::{Signals, certificates};
 
-use super::text;
-use crate::certificates;
-use crate::cli::CalibrateArgs;
+use super::{CalibrateArgs, text};
 use crate::exit::{Exit, Failure};
-use crate::fleet::{Fleet, own_program};
-use crate::signals::Signals;
 use crate::terminal::{self, Live};
 
 /// Longest certificate that is read; one of all protocols has 30 KB.
 const CERTIFICATE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Between two looks at Ctrl-C.
+/// Interval of checks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// A host that calibrates itself.
 struct Calibrating {
     spec: AgentSpec,
-    /// What it has printed.
+    /// Its output so far.
     printed: Vec<u8>,
     end: Option<End>,
 }
 
-/// Has all hosts calibrate themselves, at the same time.
+/// Calibrates all hosts at the same time.
 pub(super) fn perform(args: &CalibrateArgs, signals: &Signals) -> Result<Exit, Failure> {
     let specs = one_a_host(args, signals)?;
     let program = own_program()?;
@@ -52,14 +49,14 @@ pub(super) fn perform(args: &CalibrateArgs, signals: &Signals) -> Result<Exit, F
     finish(&hosts, args)
 }
 
-/// The first agent of each host. They have left when this returns: their cores are free.
+/// The first agent of each host. The agents have ended when this returns: their cores are free.
 fn one_a_host(args: &CalibrateArgs, signals: &Signals) -> Result<Vec<AgentSpec>, Failure> {
     let mut live = Live::new(args.progress);
-    let fleet = Fleet::launch(&args.asked(), None, (signals, &mut live))?;
-    let mut seen = BTreeSet::new();
+    let fleet = Fleet::launch(&args.options(), None, (signals, &mut live))?;
+    let mut hosts = BTreeSet::new();
     let first = fleet.living().filter(|(_, member)| {
         let greeting = member.greeting.as_ref();
-        greeting.is_some_and(|greeting| seen.insert(greeting.boot_id.clone()))
+        greeting.is_some_and(|greeting| hosts.insert(greeting.boot_id.clone()))
     });
     Ok(first.map(|(_, member)| member.spec.clone()).collect())
 }
@@ -81,29 +78,28 @@ fn start(
         .map_err(|e| Failure::unusable(format!("agent {}: {e}", spec.name)))
 }
 
-/// What each host is asked for: what this program was.
+/// Arguments of each host's calibration: those of this program.
 fn arguments(args: &CalibrateArgs) -> Vec<String> {
     let CalibrateArgs { quick, protocol, scale, seed, workers, pacing, .. } = args;
-    let pacing = Pacing::from(*pacing).as_str();
     let mut all: Vec<String> = ["calibrate", "--json", "--stop-with-stdin", "--progress", "plain"]
         .map(String::from)
         .into();
     all.extend(["--protocol".to_owned(), protocol.clone()]);
     all.extend(["--scale".to_owned(), scale.to_string(), "--seed".to_owned(), seed.to_string()]);
-    all.extend(["--pacing".to_owned(), pacing.to_owned()]);
+    all.extend(["--pacing".to_owned(), pacing.as_str().to_owned()]);
     all.extend(quick.then(|| "--quick".to_owned()));
     all.extend(workers.iter().flat_map(|n| ["--workers".to_owned(), n.to_string()]));
     all
 }
 
-/// Until all have ended.
+/// Reads until all have ended.
 fn listen(
     hosts: &mut [Calibrating],
     heard: &Receiver<(usize, ChildEvent)>,
     signals: &Signals,
 ) -> Result<(), Failure> {
     while hosts.iter().any(|host| host.end.is_none()) {
-        if signals.is_asked() {
+        if signals.is_stop_requested() {
             return Err(Failure::interrupted("calibration interrupted; no certificate was kept"));
         }
         let Ok((at, event)) = heard.recv_timeout(LOOK_UP) else { continue };
@@ -122,7 +118,7 @@ fn listen(
     Ok(())
 }
 
-/// Keeps and prints what came; names hosts of which nothing did.
+/// Keeps and prints the certificates; names hosts that delivered none.
 fn finish(hosts: &[Calibrating], args: &CalibrateArgs) -> Result<Exit, Failure> {
     let (mut certificates, mut missing) = (Vec::new(), Vec::new());
     for host in hosts {
@@ -165,9 +161,10 @@ fn certificate(host: &Calibrating) -> Result<Certificate, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use plimsoll_model::assignment::Pacing;
 
     use super::*;
-    use crate::cli::{Cli, Verb};
+    use crate::verbs::{Cli, Verb};
 
     fn read(arguments: &[String]) -> CalibrateArgs {
         let line = std::iter::once("plimsoll".to_owned()).chain(arguments.iter().cloned());
@@ -179,13 +176,13 @@ mod tests {
 
     #[test]
     fn a_host_is_asked_for_what_this_program_was() {
-        let words = "calibrate --agents local --quick --protocol http --scale 0.5 --seed 7 \
+        let line = "calibrate --agents local --quick --protocol http --scale 0.5 --seed 7 \
                      --workers 3 --pacing precise";
-        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let there = read(&arguments(&read(&words)));
+        let tokens: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let there = read(&arguments(&read(&tokens)));
         assert!(there.json && there.stop_with_stdin && there.quick && there.agents.is_empty());
-        let asked = (there.protocol.as_str(), there.scale, there.seed, there.workers);
-        assert_eq!(asked, ("http", 0.5, 7, Some(3)));
-        assert_eq!(Pacing::from(there.pacing), Pacing::Precise);
+        let requested = (there.protocol.as_str(), there.scale, there.seed, there.workers);
+        assert_eq!(requested, ("http", 0.5, 7, Some(3)));
+        assert_eq!(there.pacing, Pacing::Precise);
     }
 }

@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use plimsoll_model::certificate::{
-    Certificate, ClosedCase, CrossCheck, Instrument, Judged, QueueCase, Reading, RunVerdict,
-    StallCase,
+    Certificate, ClosedCase, CrossCheck, Instrument, JudgementOutcome, QueueCase, Reading,
+    RunVerdict, StallCase,
 };
-use plimsoll_model::units::{Nanos, grouped};
+use plimsoll_model::units::{Nanos, counted, grouped};
+use plimsoll_run::certificates::made_text;
 
-use crate::certificates::made_text;
 use crate::terminal::Style;
 
 /// Broken judgements that are named in the last line.
 const BROKEN_NAMED_MAX: usize = 6;
 
-/// The whole of it, for the terminal.
+/// The full text, for the terminal.
 pub(super) fn certificate(certificate: &Certificate, style: Style) -> String {
     let mut out = String::new();
     heading(&mut out, certificate, style);
@@ -30,7 +30,7 @@ pub(super) fn certificate(certificate: &Certificate, style: Style) -> String {
     out
 }
 
-/// Where it is kept.
+/// The path where it is kept.
 pub(super) fn kept(kept: Result<PathBuf, String>) -> String {
     match kept {
         Ok(path) => format!("Kept as {}\n", path.display()),
@@ -76,10 +76,7 @@ fn set_up(instrument: &Instrument) -> String {
             format!("cores {}", list.join(", "))
         }
     };
-    let workers = match instrument.workers {
-        1 => "1 worker".to_owned(),
-        n => format!("{n} workers"),
-    };
+    let workers = counted(instrument.workers as usize, "worker");
     format!(
         "{}, {workers} on {}, pacing {}; the calibrated server on {}",
         instrument.driver,
@@ -91,11 +88,11 @@ fn set_up(instrument: &Instrument) -> String {
 
 fn queue(out: &mut String, case: &QueueCase, style: Style) {
     let QueueCase { queue, utilisation, rate_ops_per_s, rate_error_ratio, .. } = case;
-    let over = match case.protocol.as_str() {
+    let suffix = match case.protocol.as_str() {
         "app" => String::new(),
         other => format!(" over {other}"),
     };
-    let title = format!("{queue}{over} at {:.0} %", utilisation * 100.0);
+    let title = format!("{queue}{suffix} at {:.0} %", utilisation * 100.0);
     let counted = case.ops_scheduled.is_none_or(|scheduled| scheduled == case.ops_due);
     let _ = writeln!(
         out,
@@ -115,12 +112,12 @@ fn queue(out: &mut String, case: &QueueCase, style: Style) {
     run(out, &case.run, style);
     cross_check(out, case.witness.as_ref(), style);
     let scheduled = case.readings.iter().any(|reading| reading.schedule.is_some());
-    let stated = case.readings.iter().any(|reading| reading.stated.is_some());
+    let has_intervals = case.readings.iter().any(|reading| reading.stated.is_some());
     let mut titles = "          measured     served     apart  allowed           ".to_owned();
     if scheduled {
         titles.push_str("      due              theory     such runs have    ");
     }
-    if stated {
+    if has_intervals {
         titles.push_str("            truth     uncertainty interval");
     }
     let _ = writeln!(out, "{}", style.dim(titles.trim_end()));
@@ -161,21 +158,21 @@ fn row(out: &mut String, reading: &Reading, style: Style) {
             mark(schedule.theory_held, style)
         );
     }
-    if let Some(stated) = &reading.stated {
-        let (low, high) = stated.interval_ns;
+    if let Some(interval) = &reading.stated {
+        let (low, high) = interval.interval_ns;
         let _ = write!(
             out,
             " {:>10} {:>8} – {:<8} {}",
-            cell(stated.truth_ns),
+            cell(interval.truth_ns),
             cell(low),
             cell(high),
-            tight(stated.interval, style).trim_end()
+            tight(interval.interval, style).trim_end()
         );
     }
     out.push('\n');
 }
 
-/// Why the run behind a case is invalid, where it is.
+/// Why the run of a case is invalid, if it is.
 fn run(out: &mut String, run: &RunVerdict, style: Style) {
     for reason in &run.reasons {
         let _ = writeln!(out, "  the run itself is invalid: {reason}");
@@ -191,7 +188,7 @@ fn loops(out: &mut String, certificate: &Certificate, style: Style) {
     stall(out, &certificate.stall, style);
     let punctual = &certificate.punctual;
     let limit = punctual.send_lag_p99_max_ns;
-    let found = match (punctual.highest_ops_per_s, punctual.missed_ops_per_s) {
+    let rates = match (punctual.highest_ops_per_s, punctual.missed_ops_per_s) {
         (Some(highest), Some(missed)) => {
             format!("up to {} ops/s, no more at {}", grouped(highest), grouped(missed))
         }
@@ -199,7 +196,7 @@ fn loops(out: &mut String, certificate: &Certificate, style: Style) {
         (None, _) => "at no rate that was tried".to_owned(),
     };
     let title = style.bold("Sends on time");
-    let _ = writeln!(out, "{title}  (send lag p99 below {limit}) {found}");
+    let _ = writeln!(out, "{title}  (send lag p99 below {limit}) {rates}");
 }
 
 fn closed(out: &mut String, closed: &ClosedCase, style: Style) {
@@ -260,38 +257,38 @@ fn stall(out: &mut String, stall: &StallCase, style: Style) {
     cross_check(out, stall.witness.as_ref(), style);
 }
 
-/// What schedule and server's log say of counts and times.
+/// The cross-check of counts and times in schedule and server's log.
 fn cross_check(out: &mut String, checked: Option<&CrossCheck>, style: Style) {
     let Some(checked) = checked else { return };
-    let judged = |judged: Judged| tight(judged, style).trim_end().to_owned();
+    let outcome = |outcome: JudgementOutcome| tight(outcome, style).trim_end().to_owned();
     let mut parts = vec![format!(
         "recorded {} of {} {}",
         grouped(checked.ops_recorded as f64),
         grouped(checked.ops_expected as f64),
-        judged(checked.recorded)
+        outcome(checked.recorded)
     )];
     if let Some(replies) = checked.replies {
-        let (replies, ended) = (grouped(replies as f64), judged(checked.ended));
+        let (replies, ended) = (grouped(replies as f64), outcome(checked.ended));
         parts.push(format!("{replies} replies left (± {}) {ended}", checked.replies_allowed));
     }
-    parts.push(format!("sum {}", judged(checked.sum)));
+    parts.push(format!("sum {}", outcome(checked.sum)));
     let all = [
         ("send lag", "to the server", &checked.sent),
         ("until the reply came", "until it left", &checked.arrived),
     ];
-    for (what, of, seen) in all {
-        let Some(seen) = seen else { continue };
+    for (what, of, times) in all {
+        let Some(times) = times else { continue };
         parts.push(format!(
             "{what} {}, {of} {} {}",
-            seen.client_ns,
-            seen.server_ns,
-            judged(seen.judged)
+            times.client_ns,
+            times.server_ns,
+            outcome(times.judged)
         ));
     }
     let _ = writeln!(out, "  {}", parts.join("; "));
 }
 
-/// Ops that failed or were left out, where there are any.
+/// Ops that failed or were left out, if any.
 fn troubles(count: u64) -> String {
     match count {
         0 => String::new(),
@@ -303,7 +300,8 @@ fn troubles(count: u64) -> String {
 fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
     let all = certificate.judgements();
     let broken: Vec<String> = certificate.broken().iter().map(ToString::to_string).collect();
-    let open = all.iter().filter(|judgement| judgement.judged == Judged::NotJudged).count();
+    let open =
+        all.iter().filter(|judgement| judgement.outcome == JudgementOutcome::NotJudged).count();
     let made = all.len() - open;
     let named = &broken[..broken.len().min(BROKEN_NAMED_MAX)];
     let more = match broken.len() - named.len() {
@@ -329,15 +327,15 @@ fn verdict(out: &mut String, certificate: &Certificate, style: Style) {
     };
 }
 
-fn mark(held: bool, style: Style) -> String {
-    if held { style.good("ok") } else { style.bad("NOT") }
+fn mark(passed: bool, style: Style) -> String {
+    if passed { style.good("ok") } else { style.bad("NOT") }
 }
 
-/// As wide as the widest, whatever the style makes of it.
-fn tight(judged: Judged, style: Style) -> String {
-    match judged {
-        Judged::Held => format!("{}        ", mark(true, style)),
-        Judged::Broken => format!("{}       ", mark(false, style)),
-        Judged::NotJudged => style.mixed("not judged"),
+/// Padded to the widest text, without counting escape sequences.
+fn tight(outcome: JudgementOutcome, style: Style) -> String {
+    match outcome {
+        JudgementOutcome::Held => format!("{}        ", mark(true, style)),
+        JudgementOutcome::Broken => format!("{}       ", mark(false, style)),
+        JudgementOutcome::NotJudged => style.mixed("not judged"),
     }
 }

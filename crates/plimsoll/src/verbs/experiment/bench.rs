@@ -1,28 +1,27 @@
-//! The runs of an experiment as the program makes them, and what became of each.
+//! Makes the runs of an experiment on real servers, and keeps the outcome of each.
 
 use std::path::Path;
 
 use plimsoll_analysis::compare::RunInput;
 use plimsoll_model::finding::Rule;
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::RunResult;
-use plimsoll_model::stated::Stated;
+use plimsoll_run::coordinator::{RunRequest, run};
+use plimsoll_run::{RunProgress as _, Signals, derive};
 
 use super::design::{Design, Step};
 use super::outcome::Outcome;
 use super::records::Log;
 use super::series::{Bench, Made};
-use crate::cli::Progress;
-use crate::coordinator::{RunRequest, run};
-use crate::derive;
 use crate::exit::{Exit, Failure};
-use crate::signals::Signals;
+use crate::flags::Progress;
 use crate::terminal::Live;
 use crate::verbs::groups;
 
 /// Makes runs on real servers.
 pub(crate) struct Real<'a> {
     pub design: &'a Design,
-    /// Of each cell.
+    /// One for each cell.
     pub requests: &'a [RunRequest],
     pub outcome: Outcome<'a>,
     pub signals: &'a Signals,
@@ -38,7 +37,7 @@ impl Bench for Real<'_> {
         let request = RunRequest { out: dir.to_owned(), ..self.requests[step.cell].clone() };
         let end = run(&request, self.signals, &mut live)?;
         live.line(&headline(&end.result));
-        self.made(step, dir, (end.exit, end.result))
+        self.made(step, dir, (Exit::from(&end), end.result))
     }
 
     fn finished(&mut self, step: &Step, dir: &Path) -> Result<Option<Made>, Failure> {
@@ -46,7 +45,7 @@ impl Bench for Real<'_> {
             return Ok(None);
         }
         let (result, _) = derive::finish(dir)?;
-        self.made(step, dir, (derive::exit_of(&result), result)).map(Some)
+        self.made(step, dir, (Exit::from(&result), result)).map(Some)
     }
 
     fn keep(&mut self, log: &Log) -> Result<(), Failure> {
@@ -58,12 +57,12 @@ impl Bench for Real<'_> {
 }
 
 impl Real<'_> {
-    /// The runs that an earlier part of the experiment made.
+    /// Reads the runs that an earlier part of the experiment made.
     pub(crate) fn read_made(&mut self, dir: &Path, log: &Log) -> Result<(), Failure> {
         for step in &self.design.steps {
             if log.made(step).is_some() {
-                let place = self.design.place(dir, step);
-                let input = groups::run_of(&place)?;
+                let bundle_dir = self.design.bundle_dir(dir, step);
+                let input = groups::run_of(&bundle_dir)?;
                 self.outcome.add(step, input);
             }
         }
@@ -99,7 +98,7 @@ impl Real<'_> {
     }
 }
 
-/// Not of a program that measures nothing however often it runs.
+/// Whether a repeat might be valid: a debug build's never is.
 fn another_may_be_valid(result: &RunResult) -> bool {
     let of_program = |rule: &Rule| rule.name() == "debug_build";
     !result.verdict.reasons.iter().any(|reason| of_program(&reason.rule))
@@ -109,7 +108,7 @@ fn headline(result: &RunResult) -> String {
     let verdict = if result.verdict.valid { "valid" } else { "invalid" };
     match result.summary.value {
         Some(value) => {
-            let value = Stated::new(value, None).throughput_text(&result.summary.unit);
+            let value = ReportedFigure::new(value, None).throughput_text(&result.summary.unit);
             format!("{value}, {verdict}")
         }
         None => format!("no figure, {verdict}"),

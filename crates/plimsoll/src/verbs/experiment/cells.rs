@@ -1,18 +1,22 @@
-//! From cells to the requests of their runs.
+//! Converts cells to the requests of their runs.
 
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::event::ServerLimits;
 use plimsoll_model::suite::{Ladder, LoadSpec};
 use plimsoll_model::target::TargetSpec;
+use plimsoll_run::coordinator::RunRequest;
 
 use super::design::{Change, Design};
-use crate::cli::RunArgs;
-use crate::coordinator::RunRequest;
 use crate::exit::Failure;
-use crate::verbs::run::request_of;
+use crate::flags::RunArgs;
 
-/// The request of each cell's runs, whose place is not known yet.
-pub(crate) fn requests(base: &RunArgs, design: &Design) -> Result<Vec<RunRequest>, Failure> {
+/// The request of each cell's runs, which `request_of` makes of its flags. Its output directory is
+/// not set yet.
+pub(crate) fn requests(
+    base: &RunArgs,
+    design: &Design,
+    request_of: impl Fn(&RunArgs) -> Result<RunRequest, Failure>,
+) -> Result<Vec<RunRequest>, Failure> {
     let mut all: Vec<RunArgs> =
         (0..design.cells.len()).map(|cell| arguments(base, design, cell)).collect();
     let starts = |args: &RunArgs| {
@@ -20,7 +24,7 @@ pub(crate) fn requests(base: &RunArgs, design: &Design) -> Result<Vec<RunRequest
         args.targets.iter().any(is_started)
     };
     if all.iter().any(starts) {
-        // It is for the servers of the other cells alone.
+        // The option is for the servers of the other cells alone.
         all.iter_mut().filter(|args| !starts(args)).for_each(|args| args.agents.listen_on = None);
     }
     let request = |(cell, args): (usize, &RunArgs)| {
@@ -41,7 +45,7 @@ pub(crate) fn requests(base: &RunArgs, design: &Design) -> Result<Vec<RunRequest
     Ok(requests)
 }
 
-/// What the levels of a cell change on the command line.
+/// The command line with the changes of a cell's levels.
 fn arguments(base: &RunArgs, design: &Design, cell: usize) -> RunArgs {
     let mut args = base.clone();
     args.repeat = 1;
@@ -67,8 +71,8 @@ fn apply(change: &Change, request: &mut RunRequest) -> Result<(), Failure> {
                      write builtin: or managed:NAME",
                 ));
             }
-            let all = request.asked.server_limits.unwrap_or_default();
-            request.asked.server_limits = Some(both(all, *limits));
+            let all = request.options.server_limits.unwrap_or_default();
+            request.options.server_limits = Some(both(all, *limits));
         }
         Change::AfterStart(commands) => {
             if !is_started {
@@ -85,7 +89,7 @@ fn apply(change: &Change, request: &mut RunRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The limits of two factors.
+/// Combines the limits of two factors.
 fn both(one: ServerLimits, other: ServerLimits) -> ServerLimits {
     ServerLimits {
         cores: other.cores.or(one.cores),
@@ -96,7 +100,7 @@ fn both(one: ServerLimits, other: ServerLimits) -> ServerLimits {
     }
 }
 
-/// A closed load and an open one have no load in common.
+/// Refuses to mix closed and open loads: they have no load in common.
 fn refuse_modes(requests: &[RunRequest]) -> Result<(), Failure> {
     let closed = |it: &RunRequest| matches!(it.suite.load, LoadSpec::Closed { .. });
     let Some((first, others)) = requests.split_first() else { return Ok(()) };
@@ -109,7 +113,7 @@ fn refuse_modes(requests: &[RunRequest]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sides must have one ladder.
+/// Refuses cells with different ladders.
 pub(crate) fn refuse_ladders(requests: &[RunRequest]) -> Result<(), Failure> {
     let ladder = |it: &RunRequest| -> Ladder { it.suite.ladder.clone() };
     match requests.windows(2).all(|pair| ladder(&pair[0]) == ladder(&pair[1])) {

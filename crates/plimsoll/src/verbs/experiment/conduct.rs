@@ -1,11 +1,14 @@
-//! An experiment as a verb asks for it: from the first run to the page.
+//! Conducts an experiment for a verb: from the first run to the page.
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::compare::Wishes;
+use plimsoll_analysis::compare::CompareOptions;
 use plimsoll_model::bundle::BundleWriter;
-use plimsoll_model::comparison::RatioGate;
 use plimsoll_model::comparison::experiment::Response;
+use plimsoll_model::comparison::{RUNS_MIN, RatioGate};
+use plimsoll_run::Signals;
+use plimsoll_run::coordinator::RunRequest;
+use plimsoll_run::secrets::command_line;
 
 use super::bench::Real;
 use super::design::Design;
@@ -14,32 +17,29 @@ use super::outcome::Outcome;
 use super::records::{Log, Started, has_begun};
 use super::series::Series;
 
-use crate::cli::{FailIf, GateArgs, Output, RunArgs, YesNo};
-use crate::coordinator::RunRequest;
 use crate::exit::{Exit, Failure};
-use crate::secrets::command_line;
-use crate::signals::Signals;
+use crate::flags::{FailIf, GateArgs, Output, RunArgs};
 use crate::terminal;
 use crate::verbs::compare::{show, write_junit};
 
-/// Does an experiment begin, or go on?
+/// Whether an experiment begins or continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// It begins, in a directory of its own.
+    /// Begins, in a new directory.
     New,
-    /// It goes on where it was.
+    /// Continues an interrupted experiment.
     Resume,
 }
 
-/// An experiment as a verb asks for it.
-pub(crate) struct Asked<'a> {
+/// An experiment as a verb requests it.
+pub(crate) struct ExperimentRequest<'a> {
     /// Names the files: `experiment`, `versus`, `scale`.
     pub verb: &'static str,
     /// Where the bundles go.
     pub dir: &'a Path,
     pub begin: Begin,
     pub design: &'a Design,
-    /// Of each cell.
+    /// One for each cell.
     pub requests: &'a [RunRequest],
     pub response: Response,
     /// Conditions on ratios.
@@ -50,20 +50,20 @@ pub(crate) struct Asked<'a> {
     pub output: Output,
 }
 
-impl Asked<'_> {
-    /// Makes the runs, compares the cells after each repeat, and shows what came out.
+impl ExperimentRequest<'_> {
+    /// Makes the runs, compares the cells after each repeat, and shows the outcome.
     pub(crate) fn conduct(&self, signals: &Signals) -> Result<Exit, Failure> {
-        let wishes = Wishes {
+        let options = CompareOptions {
             paired: true,
             force: self.force,
             gates: self.ratios,
-            unsure_fails: self.gates.fail_if_unsure == YesNo::Yes,
+            unsure_fails: self.gates.fail_if_unsure,
         };
         let log = self.log()?;
         let mut real = Real {
             design: self.design,
             requests: self.requests,
-            outcome: Outcome::new(self.verb, self.dir, self.design, wishes, self.response),
+            outcome: Outcome::new(self.verb, self.dir, self.design, options, self.response),
             signals,
             progress: self.output.progress,
             force: self.force,
@@ -79,7 +79,7 @@ impl Asked<'_> {
             let report = self.dir.join(format!("{}.html", self.verb));
             terminal::note(&format!("report: {}", report.display()));
         }
-        if matches!(outcome, Err(_) | Ok(Exit::Interrupted)) {
+        if matches!(outcome, Err(_) | Ok(Exit::Interrupted)) && has_begun(self.dir)? {
             terminal::note(&format!("to go on: plimsoll resume {}", self.dir.display()));
         }
         let fails = comparison.is_some_and(|comparison| comparison.fails());
@@ -97,9 +97,9 @@ impl Asked<'_> {
     }
 }
 
-/// Refuses a directory that holds runs already; hours may lie before the last of them.
+/// Refuses a directory that already holds runs, before hours of work are spent.
 pub(crate) fn refuse_occupied(dir: &Path, design: &Design) -> Result<(), Failure> {
-    // One that got nowhere, for a mistake in its command perhaps, may begin anew.
+    // An experiment that made no progress, perhaps for a mistake in its command, may begin again.
     if has_begun(dir)? {
         return Err(Failure::wrong(format!(
             "{dir}: an experiment is there already; go on with plimsoll resume {dir}, or name \
@@ -107,12 +107,17 @@ pub(crate) fn refuse_occupied(dir: &Path, design: &Design) -> Result<(), Failure
             dir = dir.display()
         )));
     }
-    let places: Vec<PathBuf> = design.steps.iter().map(|step| design.place(dir, step)).collect();
-    places.iter().try_for_each(|place| Ok(BundleWriter::refuse_occupied(place)?))
+    let bundle_dirs: Vec<PathBuf> =
+        design.steps.iter().map(|step| design.bundle_dir(dir, step)).collect();
+    bundle_dirs.iter().try_for_each(|bundle_dir| Ok(BundleWriter::refuse_occupied(bundle_dir)?))
 }
 
-/// The conditions on each run stay with its arguments; those on ratios are the comparison's.
-pub(crate) fn split_conditions(args: &mut RunArgs) -> Vec<RatioGate> {
+/// Separates conditions: those on each run stay in its arguments, those on ratios are returned for
+/// the comparison. Refuses the latter with too few `repeats` to give a ratio an interval.
+pub(crate) fn split_conditions(
+    args: &mut RunArgs,
+    repeats: u32,
+) -> Result<Vec<RatioGate>, Failure> {
     let all = std::mem::take(&mut args.gates.fail_if);
     let (ratios, figures): (Vec<FailIf>, Vec<FailIf>) =
         all.into_iter().partition(|it| matches!(it, FailIf::Ratio(_)));
@@ -121,5 +126,13 @@ pub(crate) fn split_conditions(args: &mut RunArgs) -> Vec<RatioGate> {
         FailIf::Ratio(gate) => Some(gate),
         FailIf::Figure(_) => None,
     });
-    ratios.collect()
+    let ratios: Vec<RatioGate> = ratios.collect();
+    match ratios.first().filter(|_| (repeats as usize) < RUNS_MIN) {
+        None => Ok(ratios),
+        Some(gate) => Err(Failure::wrong(format!(
+            "--fail-if '{gate}': a condition on a ratio needs {RUNS_MIN} runs a side, and \
+             {repeats} would be made; write --repeat {RUNS_MIN} (in the file of an experiment \
+             repeats = {RUNS_MIN}) or more"
+        ))),
+    }
 }

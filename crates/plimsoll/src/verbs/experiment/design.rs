@@ -1,57 +1,58 @@
 //! The design of an experiment: factors, the cells they span, and the order of runs.
 //!
-//! Each repeat is a block that holds every cell once, in an order drawn from the seed: what drifts
-//! hits all cells alike. Levels that a person sets change as rarely as the design permits: within a
-//! block the combinations of hand-set levels come one after the other, each with all its cells.
+//! Each repeat is a block that holds every cell once, in an order drawn from the seed: drift
+//! affects all cells alike. Levels that a person sets change as rarely as the design permits:
+//! within a block the combinations of hand-set levels come one after the other, each with all its
+//! cells.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_engine::rng::{key, shuffle};
 use plimsoll_model::event::ServerLimits;
 use plimsoll_model::suite::Override;
-
-use crate::level_commands::LevelCommands;
+use plimsoll_run::level_commands::LevelCommands;
 
 /// Longest name of a cell's directory.
-const PLACE_CHARS_MAX: usize = 100;
+const DIR_CHARS_MAX: usize = 100;
 
-/// What is run, and in what order.
+/// The runs of an experiment, and their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Design {
-    /// What is changed.
+    /// The varied factors.
     pub factors: Vec<Factor>,
     /// Runs of each cell.
     pub repeats: u32,
     /// The combinations of levels.
     pub cells: Vec<Cell>,
-    /// Of each cell, what it is called.
+    /// Name of each cell.
     pub names: Vec<String>,
-    /// Of each cell, the directory of its bundles.
-    pub places: Vec<String>,
-    /// A cell's only bundle is its directory.
+    /// Directory of each cell's bundles.
+    pub cell_dirs: Vec<String>,
+    /// Each cell has one bundle, directly in its directory.
     pub flat: bool,
     /// The runs.
     pub steps: Vec<Step>,
 }
 
 impl Design {
-    /// The full factorial of the factors.
+    /// Makes the full factorial of the factors.
     pub(crate) fn new(factors: Vec<Factor>, repeats: u32, order: Order) -> Self {
         let cells = cells(&factors);
         let names = cells.iter().map(|cell| name(&factors, cell)).collect();
-        let places = places(&factors, &cells);
+        let cell_dirs = cell_dirs(&factors, &cells);
         let steps = steps(&factors, repeats, order);
-        Self { factors, repeats, cells, names, places, flat: repeats == 1, steps }
+        Self { factors, repeats, cells, names, cell_dirs, flat: repeats == 1, steps }
     }
 
-    /// Where the bundle of a run goes: below its cell's directory, or there where there is one run.
-    pub(crate) fn place(&self, dir: &Path, step: &Step) -> PathBuf {
-        let cell = dir.join(&self.places[step.cell]);
+    /// The bundle directory of a run: below its cell's directory, or that directory if there is
+    /// only one run.
+    pub(crate) fn bundle_dir(&self, dir: &Path, step: &Step) -> PathBuf {
+        let cell = dir.join(&self.cell_dirs[step.cell]);
         if self.flat { cell } else { cell.join(step.block.to_string()) }
     }
 }
 
-/// `quota = 0.3, access log = off`; of one factor `cores 2`.
+/// `quota = 0.3, access log = off`; for a single factor `cores 2`.
 fn name(factors: &[Factor], cell: &Cell) -> String {
     let all = factors.iter().zip(&cell.levels);
     match factors.len() {
@@ -62,40 +63,39 @@ fn name(factors: &[Factor], cell: &Cell) -> String {
     }
 }
 
-/// Names of directories that tell the cells apart: `quota-0.3_access-log-off`.
-fn places(factors: &[Factor], cells: &[Cell]) -> Vec<String> {
+/// Directory names that distinguish the cells: `quota-0.3_access-log-off`.
+fn cell_dirs(factors: &[Factor], cells: &[Cell]) -> Vec<String> {
     let part = |text: &str| -> String {
         let kept = text.chars().filter(|c| !c.is_whitespace() || factors.len() > 1);
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-        kept.map(plain).take(PLACE_CHARS_MAX).collect()
+        kept.map(plain).take(DIR_CHARS_MAX).collect()
     };
-    let place = |cell: &Cell| {
-        let all = factors.iter().zip(&cell.levels);
-        let parts = all.map(|(factor, level)| {
+    let dir_of = |cell: &Cell| {
+        let parts = factors.iter().zip(&cell.levels).map(|(factor, level)| {
             format!("{}-{}", part(&factor.name), part(&factor.levels[*level].name))
         });
         parts.collect::<Vec<_>>().join("_")
     };
-    let mut places: Vec<String> = cells.iter().map(place).collect();
-    let alike = (1..places.len()).any(|index| places[..index].contains(&places[index]));
-    if alike || places.iter().any(|place| place.len() > PLACE_CHARS_MAX) {
-        places = (1..=cells.len()).map(|number| format!("cell-{number}")).collect();
+    let mut dirs: Vec<String> = cells.iter().map(dir_of).collect();
+    let alike = (1..dirs.len()).any(|index| dirs[..index].contains(&dirs[index]));
+    if alike || dirs.iter().any(|dir| dir.len() > DIR_CHARS_MAX) {
+        dirs = (1..=cells.len()).map(|number| format!("cell-{number}")).collect();
     }
-    places
+    dirs
 }
 
-/// What is changed.
+/// A varied quantity.
 #[derive(Clone, Debug)]
 pub(crate) struct Factor {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Unit of its levels.
     pub unit: Option<String>,
     /// Its levels.
     pub levels: Vec<Level>,
-    /// The user sets it.
+    /// Set if the user sets it by hand.
     pub hand: Option<HandSet>,
-    /// Restores what was there before.
+    /// Command that restores the state before the experiment.
     pub undo: Option<String>,
 }
 
@@ -124,18 +124,18 @@ pub(crate) enum HandSet {
 /// A level.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// How reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// As a number, where it is one.
+    /// Its numeric value, if it has one.
     pub value: Option<f64>,
-    /// What it does to a run.
+    /// Its changes to a run.
     pub changes: Vec<Change>,
 }
 
-/// What a level does to a run.
+/// A change that a level makes to a run.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Commands set it, or the user does and a command verifies it.
+    /// Set by commands, or by the user and verified by a command.
     Commands(LevelCommands),
     /// The same, for the server that the run starts, once it answers.
     AfterStart(LevelCommands),
@@ -143,14 +143,14 @@ pub(crate) enum Change {
     Keys(Vec<Override>),
     /// The target.
     Target(String),
-    /// What the server is held to.
+    /// Resource limits of the server.
     Server(ServerLimits),
 }
 
 /// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// Of each factor, the index of its level.
+    /// The index of each factor's level.
     pub levels: Vec<usize>,
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct Step {
     pub cell: usize,
     /// Its repeat, from 1.
     pub block: u32,
-    /// Of each factor, the number of times its level was set by hand up to here.
+    /// For each factor, how many times its level was set by hand so far.
     pub settings: Vec<u32>,
 }
 
@@ -170,11 +170,11 @@ pub(crate) struct Step {
 pub(crate) enum Order {
     /// Drawn from the seed.
     Seeded(u64),
-    /// That of the cells, and the reverse in every second block: A B, B A, A B …
+    /// The cells' order, reversed in every second block: A B, B A, A B …
     Alternating,
 }
 
-/// Every combination of levels; the last factor changes fastest.
+/// All combinations of levels; the last factor changes fastest.
 fn cells(factors: &[Factor]) -> Vec<Cell> {
     let mut all = vec![Vec::new()];
     for factor in factors {
@@ -186,12 +186,12 @@ fn cells(factors: &[Factor]) -> Vec<Cell> {
     all.into_iter().map(|levels| Cell { levels }).collect()
 }
 
-/// The runs in the order they are made.
+/// The runs in the order in which they are made.
 fn steps(factors: &[Factor], repeats: u32, order: Order) -> Vec<Step> {
     let cells = cells(factors);
     let blocks: Vec<u32> = (1..=repeats).collect();
-    let hand = |wanted: HandSet| -> Vec<usize> {
-        (0..factors.len()).filter(|index| factors[*index].hand == Some(wanted)).collect()
+    let hand = |hand_set: HandSet| -> Vec<usize> {
+        (0..factors.len()).filter(|index| factors[*index].hand == Some(hand_set)).collect()
     };
     let (once, anew) = (hand(HandSet::Once), hand(HandSet::EachBlock));
     let all: Vec<usize> = (0..cells.len()).collect();
@@ -206,8 +206,7 @@ fn steps(factors: &[Factor], repeats: u32, order: Order) -> Vec<Step> {
     with_settings(factors, &cells, made)
 }
 
-/// The cells in groups that have the levels of those factors in common, so that the first factor
-/// changes least.
+/// Groups the cells by their levels of these factors, so that the first factor changes least.
 fn nested(
     among: &[usize],
     cells: &[Cell],
@@ -220,11 +219,11 @@ fn nested(
     let mut levels: Vec<usize> = among.iter().map(level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let with = |wanted: usize| -> Vec<usize> {
-        among.iter().copied().filter(|cell| level(cell) == wanted).collect()
+    let with = |chosen: usize| -> Vec<usize> {
+        among.iter().copied().filter(|cell| level(cell) == chosen).collect()
     };
     let groups = in_order(levels, order, block).into_iter();
-    groups.flat_map(|wanted| nested(&with(wanted), cells, rest, order, block)).collect()
+    groups.flat_map(|chosen| nested(&with(chosen), cells, rest, order, block)).collect()
 }
 
 fn in_order(mut items: Vec<usize>, order: Order, block: u32) -> Vec<usize> {
@@ -240,7 +239,7 @@ fn in_order(mut items: Vec<usize>, order: Order, block: u32) -> Vec<usize> {
     items
 }
 
-/// Counts how often each level is set by hand: where it changes, and anew in each block.
+/// Counts how often each level is set by hand: at each change, and again in each block.
 fn with_settings(factors: &[Factor], cells: &[Cell], made: Vec<(usize, u32)>) -> Vec<Step> {
     let mut settings = vec![0; factors.len()];
     let mut before: Option<(usize, u32)> = None;

@@ -1,4 +1,4 @@
-//! From the file of an experiment, and from the flags of `scale`, to factors and runs.
+//! Reads factors and runs from the file of an experiment, or from the flags of `scale`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,58 +13,107 @@ use plimsoll_model::experiment_file::{ExperimentFile, FactorTable, LevelValue, R
 use plimsoll_model::suite::Override;
 use plimsoll_model::units::Nanos;
 use plimsoll_protocol::host::arguments::parse_size;
+use plimsoll_run::coordinator::{RunRequest, cores_of_program};
+use plimsoll_run::level_commands::LevelCommands;
+use plimsoll_run::text_file;
 use toml::Value;
 
 use super::design::{Change, Factor, HandSet, Level};
-use crate::cli::{Cli, Over, Reported, RunArgs, Verb};
-use crate::coordinator::cores_of_program;
 use crate::exit::Failure;
-use crate::level_commands::LevelCommands;
+use crate::flags::{Reported, RunArgs};
+use crate::verbs::capacity::{self, CapacityArgs};
+use crate::verbs::{Cli, Verb, run};
 
-/// Most cores and service threads that a level may name.
+/// Maximum number of cores and service threads in a level.
 const CORES_MAX: f64 = 4_096.0;
 const THREADS_MAX: f64 = 1_024.0;
 
 /// Reads the file of an experiment.
 pub(crate) fn read(file: &Path) -> Result<(String, ExperimentFile), Failure> {
-    let text = std::fs::read_to_string(file).map_err(|e| {
+    let text = text_file::read(file).map_err(|e| {
         Failure::wrong(format!("{}: cannot read the experiment: {e}", file.display()))
     })?;
     let parsed = ExperimentFile::parse(&file.display().to_string(), &text)?;
     Ok((text, parsed))
 }
 
-/// The run that all cells have in common, as if its options were typed.
-pub(crate) fn run_args(file: &Path, asked: &ExperimentFile) -> Result<RunArgs, Failure> {
+/// The run that all cells have in common.
+pub(crate) enum CommonRun {
+    /// A ladder of loads.
+    Ladder(Box<RunArgs>),
+    /// A search for the highest load within limits.
+    Capacity(Box<CapacityArgs>),
+}
+
+impl CommonRun {
+    pub(crate) fn args(&mut self) -> &mut RunArgs {
+        match self {
+            Self::Ladder(args) => args,
+            Self::Capacity(args) => &mut args.run,
+        }
+    }
+
+    /// The request of a cell, whose flags are these.
+    pub(crate) fn request_of(&self, args: &RunArgs) -> Result<RunRequest, Failure> {
+        match self {
+            Self::Ladder(_) => run::request_of(args),
+            Self::Capacity(common) => capacity::request(&CapacityArgs {
+                within: common.within.clone(),
+                users_per_client: common.users_per_client,
+                run: args.clone(),
+            }),
+        }
+    }
+}
+
+/// Reads the common run as if its options had been typed.
+pub(crate) fn common_run(file: &Path, experiment: &ExperimentFile) -> Result<CommonRun, Failure> {
     let wrong = |why: String| Failure::wrong(format!("{}: options: {why}", file.display()));
-    let options = split_words(&asked.options).map_err(|e| wrong(e.to_string()))?;
+    let options = split_words(&experiment.options).map_err(|e| wrong(e.to_string()))?;
     let is_target = |factor: &&FactorTable| factor.set_by == SetBy::Target;
-    let first = asked.factors.iter().find(is_target).and_then(|factor| factor.levels.first());
-    let targets = match first {
-        Some(level) => vec![level.text()],
-        None => asked.targets.clone(),
-    };
-    let line = ["plimsoll".to_owned(), "run".to_owned(), asked.suite.clone()];
-    let line = line.into_iter().chain(targets).chain(options);
+    let first = experiment.factors.iter().find(is_target).and_then(|factor| factor.levels.first());
+    let targets = first.map_or_else(|| experiment.targets.clone(), |level| vec![level.text()]);
+    let verb = if experiment.within.is_some() { "capacity" } else { "run" };
+    let line = ["plimsoll".to_owned(), verb.to_owned(), experiment.suite.clone()];
+    let within = experiment.within.iter().flat_map(|it| ["--within".to_owned(), it.clone()]);
+    let line = line.into_iter().chain(targets).chain(within).chain(options);
     let parsed = Cli::try_parse_from(line).map_err(|e| wrong(e.to_string()))?;
-    let Verb::Run(args) = parsed.verb else {
-        return Err(wrong("these are not options of plimsoll run".into()));
+    let mut common = match parsed.verb {
+        Verb::Run(args) => CommonRun::Ladder(args),
+        Verb::Capacity(args) => CommonRun::Capacity(args),
+        _ => return Err(wrong(format!("these are not options of plimsoll {verb}"))),
     };
+    let args = common.args();
     let elsewhere = [
         ("--out", args.out.is_some(), "plimsoll experiment takes it"),
         ("--repeat", args.repeat > 1, "write repeats = N"),
         ("--report", args.report == Reported::Last, "every run counts"),
         ("--json", args.output.json, "plimsoll experiment takes it"),
     ];
-    match elsewhere.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, instead)) => Err(wrong(format!("{flag}: {instead}"))),
-        None => Ok(*args),
+    if let Some((flag, _, instead)) = elsewhere.into_iter().find(|(_, given, _)| *given) {
+        return Err(wrong(format!("{flag}: {instead}")));
     }
+    if let CommonRun::Capacity(args) = &common {
+        capacity::refuse_ladder(&args.run)?;
+    }
+    Ok(common)
 }
 
-/// What the effects are of.
-pub(crate) fn response(file: &Path, asked: &ExperimentFile) -> Result<Response, Failure> {
-    let Some(text) = &asked.response else { return Ok(Response::default()) };
+/// The response whose effects are computed.
+pub(crate) fn response(file: &Path, experiment: &ExperimentFile) -> Result<Response, Failure> {
+    let searched = Response { figure: RatioFigure::Capacity, load: None };
+    let text = match (&experiment.response, &experiment.within) {
+        (None, None) => return Ok(Response::default()),
+        (None, Some(_)) => return Ok(searched),
+        (Some(text), None) if text.trim() == RatioFigure::Capacity.as_str() => {
+            return Err(Failure::wrong(format!(
+                "{}: response is {text:?}, and no run searches one; write within = \"p99<50ms\" or \
+                 other limits as well",
+                file.display()
+            )));
+        }
+        (Some(text), _) => text,
+    };
     let (name, load) = match text.split_once('@') {
         Some((name, load)) => (name, Some(load.trim().parse::<f64>().ok())),
         None => (text.as_str(), None),
@@ -92,10 +141,10 @@ pub(crate) fn response(file: &Path, asked: &ExperimentFile) -> Result<Response, 
 }
 
 /// The factors of a file.
-pub(crate) fn factors(file: &Path, asked: &ExperimentFile) -> Result<Vec<Factor>, Failure> {
+pub(crate) fn factors(file: &Path, experiment: &ExperimentFile) -> Result<Vec<Factor>, Failure> {
     let of =
         |table| factor(table).map_err(|why| Failure::wrong(format!("{}: {why}", file.display())));
-    asked.factors.iter().map(of).collect()
+    experiment.factors.iter().map(of).collect()
 }
 
 fn factor(table: &FactorTable) -> Result<Factor, String> {
@@ -163,7 +212,7 @@ fn toml_of(value: &LevelValue) -> Value {
     }
 }
 
-/// What a server is held to.
+/// The resource limits of a server.
 fn limits(resource: Resource, value: &LevelValue) -> Result<ServerLimits, String> {
     let none = ServerLimits::default();
     let number = |max: f64| {
@@ -184,36 +233,42 @@ fn limits(resource: Resource, value: &LevelValue) -> Result<ServerLimits, String
     })
 }
 
-/// So many cores, the last of them by a quota where it is a part.
+/// This number of cores; a quota limits the last one if the number is fractional.
 fn cores(number: f64) -> ServerLimits {
     let quota_cores = (number.fract() != 0.0).then_some(number);
     ServerLimits { cores: Some(number.ceil() as u32), quota_cores, ..ServerLimits::default() }
 }
 
-/// The factor of `plimsoll scale`.
-pub(crate) fn factor_of_scale(over: &Over) -> Factor {
-    let none = ServerLimits::default();
-    let level = |name: String, value: f64, limits: ServerLimits| Level {
-        name,
-        value: Some(value),
-        changes: vec![Change::Server(limits)],
-    };
-    let levels = match over {
-        Over::Cores(list) => list.iter().map(|n| level(n.to_string(), *n, cores(*n))).collect(),
-        Over::Memory(list) => {
-            let memory = |n: &u64| {
-                let limits = ServerLimits { memory_bytes: Some(*n), ..none };
-                level(plimsoll_model::units::Bytes(*n).to_string(), *n as f64, limits)
-            };
-            list.iter().map(memory).collect()
+/// The factor of `plimsoll scale`, written as `cores=0.5,1,2`.
+pub(crate) fn parse_scaled_resource(text: &str) -> Result<Factor, String> {
+    const HOW: &str = "write cores=0.5,1,2 or memory=256MiB,1GiB or threads=1,4,16";
+    let (what, list) = text.split_once('=').ok_or(HOW)?;
+    let (name, none) = (what.trim(), ServerLimits::default());
+    let step = |text: &str| match name {
+        "cores" => match text.parse::<f64>() {
+            Ok(number) if (0.01..=CORES_MAX).contains(&number) => {
+                Ok((number.to_string(), number, cores(number)))
+            }
+            _ => Err(format!("{text:?} is no number of cores from 0.01 up; {HOW}")),
+        },
+        "memory" => {
+            let size = parse_size(text)?;
+            let limits = ServerLimits { memory_bytes: Some(size.0), ..none };
+            Ok((size.to_string(), size.0 as f64, limits))
         }
-        Over::Threads(list) => {
-            let threads = |n: &u32| {
-                let limits = ServerLimits { threads: Some(*n), ..none };
-                level(n.to_string(), f64::from(*n), limits)
-            };
-            list.iter().map(threads).collect()
-        }
+        "threads" => match text.parse::<u32>() {
+            Ok(threads) if (1..=THREADS_MAX as u32).contains(&threads) => {
+                let limits = ServerLimits { threads: Some(threads), ..none };
+                Ok((threads.to_string(), f64::from(threads), limits))
+            }
+            _ => Err(format!("{text:?} is no number of threads from 1 to 1024; {HOW}")),
+        },
+        other => Err(format!("{other:?} cannot be scaled; {HOW}")),
     };
-    Factor { name: over.name().to_owned(), unit: None, levels, hand: None, undo: None }
+    let level = |text: &str| {
+        let (name, value, limits) = step(text.trim())?;
+        Ok(Level { name, value: Some(value), changes: vec![Change::Server(limits)] })
+    };
+    let levels = list.split(',').map(level).collect::<Result<_, String>>()?;
+    Ok(Factor { name: name.to_owned(), unit: None, levels, hand: None, undo: None })
 }

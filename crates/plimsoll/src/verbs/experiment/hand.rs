@@ -3,20 +3,20 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
+use plimsoll_run::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::design::{Factor, HandSet};
 use crate::exit::Failure;
-use crate::signals::Signals;
 use crate::terminal;
 
-/// How often Ctrl-C is looked for while the user is waited for.
+/// Interval of checks for Ctrl-C while waiting for the user.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// Who sets levels by hand.
+/// Sets levels by hand.
 pub(crate) trait Person {
-    /// Asks for a level and waits until it is set; false where the user asks for the end. `before`
-    /// is the level that stands as far as this process knows.
+    /// Requests a level and waits until it is set; false if the user requests the end. `before` is
+    /// the current level, as far as this process knows.
     fn sets(
         &mut self,
         factor: &Factor,
@@ -42,7 +42,7 @@ impl Person for AtTheTerminal {
     }
 }
 
-/// What the user is asked for.
+/// The request to the user.
 fn request(factor: &Factor, level: usize, before: Option<usize>, block: u32) -> String {
     let text = |level: usize| factor.level_text(level);
     let what = match before {
@@ -65,7 +65,7 @@ fn request(factor: &Factor, level: usize, before: Option<usize>, block: u32) -> 
 fn answer(factor: &Factor, signals: &Signals) -> Result<bool, Failure> {
     let input = io::stdin();
     loop {
-        if signals.is_asked() {
+        if signals.is_stop_requested() {
             return Ok(false);
         }
         let mut ready = [PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)];
@@ -74,7 +74,7 @@ fn answer(factor: &Factor, signals: &Signals) -> Result<bool, Failure> {
             Ok(_) => {}
             Err(e) => return Err(nobody(factor, &e.to_string())),
         }
-        // Byte by byte: what is buffered here would be missed when the next level is asked for.
+        // Byte by byte: buffered bytes would be lost for the next request.
         let mut byte = [0];
         match rustix::io::read(&input, &mut byte) {
             Ok(0) => return Err(nobody(factor, "it has ended")),

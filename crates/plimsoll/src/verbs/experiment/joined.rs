@@ -1,18 +1,40 @@
-//! `--factor clock=350,run=DIR`: bundles that were made at levels of factors, on real hardware and
-//! long ago perhaps, as one experiment.
+//! `--factor clock=350,run=DIR`: joins existing bundles, made at levels of factors, to one
+//! experiment. They may be old and from real hardware.
 
 use std::path::Path;
 
-use plimsoll_analysis::compare::Wishes;
+use plimsoll_analysis::compare::CompareOptions;
 use plimsoll_model::comparison::experiment::Response;
 
+use super::ExperimentArgs;
 use super::design::{Design, Factor, HandSet, Level, Order, Step};
 use super::outcome::Outcome;
-use crate::cli::{ExperimentArgs, Joined};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use crate::verbs::compare::show;
 use crate::verbs::{groups, make_directory};
+
+/// Bundles with the levels they were made at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// Names of factors with their levels.
+    pub levels: Vec<(String, String)>,
+    /// A bundle, a directory of bundles, or the stem of repeats.
+    pub run: String,
+}
+
+/// `clock=350,run=DIR`.
+pub(crate) fn parse_joined(text: &str) -> Result<Joined, String> {
+    const HOW: &str = "write NAME=LEVEL,run=DIR, for example clock=350,run=runs/slow";
+    let (factors, run) = text.split_once(",run=").filter(|(_, run)| !run.is_empty()).ok_or(HOW)?;
+    let level = |part: &str| {
+        let (name, level) = part.split_once('=')?;
+        let (name, level) = (name.trim(), level.trim());
+        (!name.is_empty() && !level.is_empty()).then(|| (name.to_owned(), level.to_owned()))
+    };
+    let levels = factors.split(',').map(level).collect::<Option<Vec<_>>>().ok_or(HOW)?;
+    Ok(Joined { levels, run: run.to_owned() })
+}
 
 /// Compares the bundles by their levels.
 pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
@@ -22,7 +44,7 @@ pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
         .iter()
         .map(|joined| groups::bundles(Path::new(&joined.run)))
         .collect::<Result<_, _>>()?;
-    // Several runs of one time share whatever else differed then.
+    // Several runs of one setting share any other differences of that time.
     let once = bundles.iter().any(|of_one| of_one.len() > 1) || is_once(&args.factor);
     let hand = Some(if once { HandSet::Once } else { HandSet::EachBlock });
     let factors: Vec<Factor> = factors.into_iter().map(|it| Factor { hand, ..it }).collect();
@@ -45,9 +67,9 @@ pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
         }
     }
     design.repeats = blocks.iter().copied().max().unwrap_or_default();
-    let wishes = Wishes { force: args.force, ..Wishes::default() };
-    let place = args.out.as_deref().unwrap_or(Path::new("."));
-    let mut outcome = Outcome::new("experiment", place, &design, wishes, Response::default());
+    let options = CompareOptions { force: args.force, ..CompareOptions::default() };
+    let out_dir = args.out.as_deref().unwrap_or(Path::new("."));
+    let mut outcome = Outcome::new("experiment", out_dir, &design, options, Response::default());
     runs.into_iter().for_each(|(step, run)| outcome.add(&step, run));
     let Some(comparison) = outcome.comparison(&[])? else {
         return Err(Failure::wrong("--factor: there is no run to compare"));
@@ -61,7 +83,7 @@ pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
     Ok(Exit::Valid)
 }
 
-/// Some combination of levels was set a single time.
+/// Whether some combination of levels was set only once.
 fn is_once(all: &[Joined]) -> bool {
     let sorted = |joined: &Joined| {
         let mut levels = joined.levels.clone();
@@ -72,13 +94,13 @@ fn is_once(all: &[Joined]) -> bool {
     all.iter().any(|one| times(one) == 1)
 }
 
-/// The factors that the flags name, in the order they do.
+/// The factors that the flags name, in their order.
 fn factors(all: &[Joined]) -> Result<Vec<Factor>, Failure> {
     let mut factors: Vec<Factor> = Vec::new();
     for (index, joined) in all.iter().enumerate() {
         for (name, level) in &joined.levels {
-            let found = factors.iter_mut().position(|factor| factor.name == *name);
-            let at = match found {
+            let position = factors.iter_mut().position(|factor| factor.name == *name);
+            let at = match position {
                 Some(at) => at,
                 None if index == 0 => {
                     let (name, levels) = (name.clone(), Vec::new());
@@ -88,7 +110,7 @@ fn factors(all: &[Joined]) -> Result<Vec<Factor>, Failure> {
                 None => return Err(other_factors(joined, name)),
             };
             let levels = &mut factors[at].levels;
-            if levels.iter().all(|known| known.name != *level) {
+            if levels.iter().all(|existing| existing.name != *level) {
                 let value = level.parse::<f64>().ok().filter(|value| value.is_finite());
                 levels.push(Level { name: level.clone(), value, changes: Vec::new() });
             }

@@ -1,13 +1,13 @@
-//! What an experiment comes to: one comparison of its cells, as a page, as text and as a document.
+//! The outcome of an experiment: one comparison of its cells, as a page, as text and as a document.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_analysis::compare::{GroupInput, RunInput, Wishes};
-use plimsoll_analysis::experiment::{CellInput, analyse};
+use plimsoll_analysis::compare::{CompareOptions, GroupInput, RunInput};
+use plimsoll_analysis::experiment::{CellInput, analyse, response_row};
 use plimsoll_model::bundle::{REPORT_FILE, write_durably};
 use plimsoll_model::comparison::experiment::{
-    Factor, Level, Missing, MissingWhy, Response, Setting,
+    Experiment, Factor, Level, Missing, MissingWhy, Response, Setting,
 };
 use plimsoll_model::comparison::{Comparison, FigureRow};
 use plimsoll_model::condition::ConditionFigure as _;
@@ -18,13 +18,13 @@ use super::records::{CellEnd, Record};
 use crate::exit::Failure;
 use crate::verbs::compare::{compared, json_text, page};
 
-/// What is known of an experiment so far.
+/// The results of an experiment so far.
 pub(crate) struct Outcome<'a> {
     /// Names the files: `experiment`, `versus`, `scale`.
     pub verb: &'static str,
     pub dir: &'a Path,
     pub design: &'a Design,
-    pub wishes: Wishes<'a>,
+    pub options: CompareOptions<'a>,
     pub response: Response,
     /// By cell and repeat.
     runs: BTreeMap<(usize, u32), RunInput>,
@@ -35,18 +35,18 @@ impl<'a> Outcome<'a> {
         verb: &'static str,
         dir: &'a Path,
         design: &'a Design,
-        wishes: Wishes<'a>,
+        options: CompareOptions<'a>,
         response: Response,
     ) -> Self {
-        Self { verb, dir, design, wishes, response, runs: BTreeMap::new() }
+        Self { verb, dir, design, options, response, runs: BTreeMap::new() }
     }
 
-    /// Takes in a run; one of the same step before it does not count.
+    /// Adds a run; it replaces an earlier one of the same step.
     pub(crate) fn add(&mut self, step: &Step, run: RunInput) {
         self.runs.insert((step.cell, step.block), run);
     }
 
-    /// The cells side by side, and what the factors do; `None` before the first run.
+    /// Compares the cells and computes the factors' effects; `None` before the first run.
     pub(crate) fn comparison(&self, records: &[Record]) -> Result<Option<Comparison>, Failure> {
         if self.runs.is_empty() {
             return Ok(None);
@@ -60,8 +60,8 @@ impl<'a> Outcome<'a> {
             let blocks = self.blocks(*cell);
             blocks.iter().copied().eq(0..blocks.len())
         });
-        let wishes = Wishes { paired: self.design.repeats > 1 && in_step, ..self.wishes };
-        let mut comparison = compared(&groups, wishes)?;
+        let options = CompareOptions { paired: self.design.repeats > 1 && in_step, ..self.options };
+        let mut comparison = compared(&groups, options)?;
         for run in comparison.groups.iter_mut().flat_map(|group| &mut group.runs) {
             let within = Path::new(&run.bundle).strip_prefix(self.dir).ok();
             run.report = within.map(|within| within.join(REPORT_FILE).display().to_string());
@@ -75,14 +75,23 @@ impl<'a> Outcome<'a> {
             groups: Vec::new(),
             ratios: Vec::new(),
         };
-        let row = comparison.rows(figure).find(|row| row.load == load).cloned();
+        let (row, peak_unknown) = response_row(&comparison, self.response);
+        let row = row.cloned();
         let is_there = row.is_some();
         let group = |cell: usize| with_runs.iter().position(|it| *it == cell);
         let inputs: Vec<CellInput> = cells
             .map(|cell| CellInput { group: group(cell), ..self.input(cell, records) })
             .collect();
-        let factors = self.design.factors.iter().map(factor).collect();
-        comparison.experiment = Some(analyse(factors, &inputs, &row.unwrap_or(empty)));
+        let mut factors: Vec<Factor> = self.design.factors.iter().map(factor).collect();
+        for (cell, group) in with_runs.iter().zip(&comparison.groups) {
+            if let [level] = self.design.cells[*cell].levels[..]
+                && group.system != group.label
+            {
+                factors[0].levels[level].system = Some(group.system.clone());
+            }
+        }
+        let experiment = analyse(factors, &inputs, &row.unwrap_or(empty));
+        comparison.experiment = Some(Experiment { peak_unknown, ..experiment });
         if figure.is_of_point() && !is_there {
             comparison.notes.push(format!(
                 "no load point of {} is common to all runs, so there is no {} to judge the factors \
@@ -96,10 +105,11 @@ impl<'a> Outcome<'a> {
 
     fn group(&self, cell: usize) -> GroupInput {
         let runs = self.runs.range((cell, 0)..=(cell, u32::MAX)).map(|(_, run)| run.clone());
-        GroupInput { label: self.design.names[cell].clone(), runs: runs.collect() }
+        let (label, is_named) = (self.design.names[cell].clone(), self.design.factors.len() > 1);
+        GroupInput { label, is_named, runs: runs.collect() }
     }
 
-    /// Repeats that a cell has runs of, from 0.
+    /// Repeats in which a cell has a run, from 0.
     fn blocks(&self, cell: usize) -> Vec<usize> {
         let runs = self.runs.range((cell, 0)..=(cell, u32::MAX));
         runs.map(|((_, block), _)| *block as usize - 1).collect()
@@ -109,7 +119,7 @@ impl<'a> Outcome<'a> {
         let blocks = self.blocks(cell);
         let invalid = |block: usize| {
             let run = &self.runs[&(cell, block as u32 + 1)];
-            let counts = run.result.verdict.valid || self.wishes.force;
+            let counts = run.result.verdict.valid || self.options.force;
             (!counts).then(|| Missing { block, why: MissingWhy::Invalid { rules: broken(run) } })
         };
         let without = (0..self.design.repeats as usize).filter(|block| !blocks.contains(block));
@@ -124,7 +134,7 @@ impl<'a> Outcome<'a> {
         CellInput { levels, group: None, blocks, missing }
     }
 
-    /// Writes page, table and document beside the bundles.
+    /// Writes page, table and document to the experiment's directory.
     pub(crate) fn keep(&self, comparison: &Comparison) -> Result<(), Failure> {
         let files = [
             ("html", page(comparison)?),
@@ -155,7 +165,11 @@ fn missing_why(why: &CellEnd) -> MissingWhy {
 }
 
 fn factor(factor: &design::Factor) -> Factor {
-    let level = |level: &design::Level| Level { name: level.name.clone(), value: level.value };
+    let level = |level: &design::Level| Level {
+        name: level.name.clone(),
+        system: None,
+        value: level.value,
+    };
     Factor {
         name: factor.name.clone(),
         unit: factor.unit.clone(),

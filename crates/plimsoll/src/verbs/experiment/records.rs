@@ -1,15 +1,15 @@
-//! `experiment.jsonl`: what was made, in the order of time, so that an experiment that was killed
-//! goes on where it was.
+//! `experiment.jsonl`: the completed steps in order of time, so that a killed experiment can be
+//! continued.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::bundle::{JournalWriter, Records};
 use plimsoll_model::comparison::experiment::HookFailure;
+use plimsoll_run::clock::unix_ns;
 use serde::{Deserialize, Serialize};
 
 use super::design::Step;
-use crate::clock::unix_ns;
 use crate::exit::Failure;
 use crate::verbs::make_directory;
 
@@ -17,32 +17,33 @@ use crate::verbs::make_directory;
 pub(crate) const RECORDS_FILE: &str = "experiment.jsonl";
 const RECORDS_FORMAT: u32 = 1;
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Record {
     /// The first record.
     Started(Started),
-    /// The user said that a level is set.
+    /// The user confirmed that a level is set.
     HandSet { factor: String, level: String, block: u32, at_unix_ns: u64 },
-    /// A run ended. Its bundle is its own; a later record of the same run counts.
+    /// A run ended. It has its own bundle; a later record of the same run replaces this one.
     Run { cell: usize, block: u32, valid: bool, at_unix_ns: u64 },
-    /// No run could be made of a cell; it gets no further runs until somebody resumes.
+    /// A cell's run could not be made; the cell gets no further runs until the experiment is
+    /// resumed.
     CellEnded { cell: usize, block: u32, why: Box<CellEnd>, at_unix_ns: u64 },
-    /// What was there before could not be restored.
+    /// The state before the experiment could not be restored.
     NotUndone { failure: Box<HookFailure>, at_unix_ns: u64 },
-    /// Goes on.
+    /// The experiment was resumed.
     Resumed { version: String, at_unix_ns: u64 },
 }
 
-/// How an experiment began: all that `plimsoll resume` needs.
+/// The start of an experiment: all that `plimsoll resume` needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Started {
     pub format: u32,
     pub version: String,
     /// The command line, without secrets.
     pub command: Vec<String>,
-    /// Directory that it was given in: paths are relative to it.
+    /// Directory in which it was started: paths are relative to it.
     pub directory: PathBuf,
     /// Names of the cells, in the order of the design.
     pub cells: Vec<String>,
@@ -68,7 +69,7 @@ impl fmt::Display for CellEnd {
     }
 }
 
-/// The journal of an experiment under way, and what it says.
+/// The journal of a running experiment, and its records.
 #[derive(Debug)]
 pub(crate) struct Log {
     writer: JournalWriter<Record>,
@@ -76,7 +77,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Begins one in `dir`, which is made.
+    /// Begins a journal in `dir`, which is created.
     pub(crate) fn create(dir: &Path, started: Started) -> Result<Self, Failure> {
         make_directory(dir)?;
         let path = dir.join(RECORDS_FILE);
@@ -91,7 +92,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Goes on with that of an interrupted experiment of the same cells.
+    /// Continues the journal of an interrupted experiment with the same cells.
     pub(crate) fn resume(dir: &Path, cells: &[String]) -> Result<Self, Failure> {
         let path = dir.join(RECORDS_FILE);
         let read = Records::read_all(&path)?;
@@ -115,7 +116,7 @@ impl Log {
         Ok(())
     }
 
-    /// The run of a step was made; whether it is valid.
+    /// Whether the run of a step is valid; `None` if it was not made.
     pub(crate) fn made(&self, step: &Step) -> Option<bool> {
         self.records.iter().rev().find_map(|record| match record {
             Record::Run { cell, block, valid, .. }
@@ -127,11 +128,11 @@ impl Log {
         })
     }
 
-    /// Why a cell gets no more runs, since somebody last asked to go on.
-    pub(crate) fn ended(&self, wanted: usize) -> Option<&CellEnd> {
+    /// Why a cell gets no more runs, unless the experiment was resumed since.
+    pub(crate) fn ended(&self, cell_index: usize) -> Option<&CellEnd> {
         let since = self.records.iter().rposition(|it| matches!(it, Record::Resumed { .. }));
         self.records[since.unwrap_or_default()..].iter().find_map(|record| match record {
-            Record::CellEnded { cell, why, .. } if *cell == wanted => Some(&**why),
+            Record::CellEnded { cell, why, .. } if *cell == cell_index => Some(&**why),
             _ => None,
         })
     }
@@ -141,7 +142,7 @@ impl Log {
     }
 }
 
-/// How the experiment in a directory began; `None` where it holds none.
+/// The start of the experiment in a directory; `None` without one.
 pub(crate) fn started_in(dir: &Path) -> Result<Option<Started>, Failure> {
     let path = dir.join(RECORDS_FILE);
     if !path.exists() {
@@ -150,7 +151,7 @@ pub(crate) fn started_in(dir: &Path) -> Result<Option<Started>, Failure> {
     started(&path, &Records::read_all(&path)?.records).map(|it| Some(it.clone()))
 }
 
-/// An experiment in a directory has a run, or a level that was set by hand.
+/// Whether an experiment in a directory has a run, or a level that was set by hand.
 pub(crate) fn has_begun(dir: &Path) -> Result<bool, Failure> {
     let path = dir.join(RECORDS_FILE);
     if !path.exists() {
@@ -176,7 +177,7 @@ fn started<'r>(path: &Path, records: &'r [Record]) -> Result<&'r Started, Failur
 }
 
 impl Started {
-    /// One that begins now.
+    /// The record of an experiment that starts now.
     pub(crate) fn now(command: Vec<String>, cells: Vec<String>) -> Result<Self, Failure> {
         let directory = std::env::current_dir()
             .map_err(|e| Failure::unusable(format!("cannot tell the current directory: {e}")))?;

@@ -1,63 +1,63 @@
-//! The runs of an experiment, one after the other: levels are set, the run is made, and what came
-//! of it is in the journal before the next begins.
+//! The runs of an experiment, one after the other: levels are set, the run is made, and its outcome
+//! is in the journal before the next begins.
 
 use std::path::{Path, PathBuf};
 
 use super::design::{Change, Design, Step};
 use super::hand::Person;
 use super::records::{CellEnd, Log, Record};
-use crate::clock::unix_ns;
 use crate::exit::{Exit, Failure};
-use crate::level_commands::{LevelCommands, NotSet};
-use crate::signals::Signals;
 use crate::terminal;
 use plimsoll_model::comparison::experiment::HookFailure;
+use plimsoll_run::clock::unix_ns;
+use plimsoll_run::level_commands::{LevelCommands, NotSet};
+use plimsoll_run::{FailureKind, Signals};
 
-/// Where bundles go that do not count: of runs that were cut off, and of invalid ones that were
-/// made again.
+/// Where bundles go that do not count: those of interrupted runs, and of invalid ones that were
+/// repeated.
 const SET_ASIDE_DIR: &str = "set-aside";
-/// With fewer cells nothing is compared.
+/// With fewer cells there is nothing to compare.
 const CELLS_MIN: usize = 2;
 
-/// What makes the runs.
+/// Makes the runs.
 pub(crate) trait Bench {
     /// Makes a run into `dir`.
     fn make(&mut self, step: &Step, dir: &Path) -> Result<Made, Failure>;
 
-    /// The run that is in `dir`, if it came to its end.
+    /// The finished run in `dir`, if there is one.
     fn finished(&mut self, step: &Step, dir: &Path) -> Result<Option<Made>, Failure>;
 
-    /// Writes down what is known so far.
+    /// Writes the results so far.
     fn keep(&mut self, log: &Log) -> Result<(), Failure>;
 }
 
-/// How a run came out.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
-    /// How the program would end after this run alone.
+    /// Exit code of the program after this run alone.
     pub exit: Exit,
-    /// Its figures count.
+    /// Whether its figures count.
     pub counts: bool,
-    /// It does not count, and another might.
+    /// It does not count, but a repeat might.
     pub again: bool,
 }
 
-/// An experiment under way.
+/// A running experiment.
 pub(crate) struct Series<'a> {
     design: &'a Design,
     dir: &'a Path,
     log: Log,
     signals: &'a Signals,
-    /// Of each factor, the level that this process has set.
-    standing: Vec<Option<usize>>,
-    /// Of each factor, the level that a command of this process last tried to set.
+    /// For each factor, the level that this process has set.
+    current_levels: Vec<Option<usize>>,
+    /// For each factor, the level that a command of this process last tried to set.
     touched: Vec<Option<usize>>,
-    /// Of each factor, the setting that the user has confirmed to this process.
+    /// For each factor, the setting that the user has confirmed to this process.
     confirmed: Vec<Option<u32>>,
     worst: Exit,
 }
 
-/// What follows a step.
+/// The action after a step.
 enum Next {
     Goes,
     Interrupted,
@@ -71,15 +71,15 @@ impl<'a> Series<'a> {
             dir,
             log,
             signals,
-            standing: vec![None; factors],
+            current_levels: vec![None; factors],
             touched: vec![None; factors],
             confirmed: vec![None; factors],
             worst: Exit::Valid,
         }
     }
 
-    /// Makes every run that is missing, then restores what the levels changed. The exit code is
-    /// the worst of the runs', and of cells without one.
+    /// Makes every missing run, then restores what the levels changed. The exit code is the worst
+    /// of the runs', and of cells without one.
     pub(crate) fn make(
         mut self,
         bench: &mut impl Bench,
@@ -117,8 +117,8 @@ impl<'a> Series<'a> {
         Ok(Next::Goes)
     }
 
-    /// A run that cannot be made ends its cell. Where it is the second in a row, or nothing is
-    /// left to compare with, the fault is not the cell's.
+    /// Ends a cell whose run cannot be made. If it is the second in a row, or only one cell is
+    /// left, the cause is elsewhere and the experiment ends.
     fn end_cell(
         &mut self,
         step: &Step,
@@ -127,7 +127,7 @@ impl<'a> Series<'a> {
     ) -> Result<(), Failure> {
         let why = match failure {
             Failure::Hook(failure) => CellEnd::Hook(*failure),
-            Failure::Other { exit: Exit::Unusable, message } => CellEnd::Run(message),
+            Failure::Other { kind: FailureKind::Unusable, message } => CellEnd::Run(message),
             other => return Err(other),
         };
         let name = &self.design.names[step.cell];
@@ -150,23 +150,23 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
-    /// One run, made again where it is invalid.
+    /// Makes one run, and repeats it once if it is invalid.
     fn step(
         &mut self,
         step: &Step,
         bench: &mut impl Bench,
         person: &mut impl Person,
     ) -> Result<Next, Failure> {
-        let place = self.design.place(self.dir, step);
-        let mut made = match bench.finished(step, &place)? {
+        let bundle_dir = self.design.bundle_dir(self.dir, step);
+        let mut made = match bench.finished(step, &bundle_dir)? {
             // The program was killed between the end of the run and its record.
             Some(made) => made,
             None => {
                 if let Next::Interrupted = self.set_levels(step, person)? {
                     return Ok(Next::Interrupted);
                 }
-                self.set_aside(&place)?;
-                bench.make(step, &place)?
+                self.set_aside(&bundle_dir)?;
+                bench.make(step, &bundle_dir)?
             }
         };
         if made.again && made.exit != Exit::Interrupted {
@@ -174,8 +174,8 @@ impl<'a> Series<'a> {
             if let Next::Interrupted = self.set_levels(step, person)? {
                 return Ok(Next::Interrupted);
             }
-            self.set_aside(&place)?;
-            made = bench.make(step, &place)?;
+            self.set_aside(&bundle_dir)?;
+            made = bench.make(step, &bundle_dir)?;
         }
         if made.exit == Exit::Interrupted {
             return Ok(Next::Interrupted);
@@ -186,7 +186,7 @@ impl<'a> Series<'a> {
         Ok(Next::Goes)
     }
 
-    /// Sets what differs from what stands, and verifies the rest.
+    /// Sets the levels that differ from the current ones, and verifies the rest.
     fn set_levels(&mut self, step: &Step, person: &mut impl Person) -> Result<Next, Failure> {
         let levels = &self.design.cells[step.cell].levels;
         for (index, level) in levels.iter().enumerate() {
@@ -194,7 +194,12 @@ impl<'a> Series<'a> {
             let is_hand = factor.hand.is_some();
             let setting = step.settings[index];
             if is_hand && self.confirmed[index] != Some(setting) {
-                if !person.sets(factor, (*level, self.standing[index]), step.block, self.signals)? {
+                if !person.sets(
+                    factor,
+                    (*level, self.current_levels[index]),
+                    step.block,
+                    self.signals,
+                )? {
                     return Ok(Next::Interrupted);
                 }
                 self.log.write(Record::HandSet {
@@ -205,7 +210,7 @@ impl<'a> Series<'a> {
                 })?;
                 self.confirmed[index] = Some(setting);
             }
-            let stands = self.standing[index].replace(*level) == Some(*level);
+            let stands = self.current_levels[index].replace(*level) == Some(*level);
             for commands in commands_of(&factor.levels[*level].changes) {
                 self.touched[index] = Some(*level);
                 let outcome = match stands {
@@ -216,8 +221,8 @@ impl<'a> Series<'a> {
                     Ok(()) => {}
                     Err(NotSet::Interrupted) => return Ok(Next::Interrupted),
                     Err(NotSet::Failed(failure)) => {
-                        // Nobody knows what stands now.
-                        self.standing[index] = None;
+                        // The current level is unknown now.
+                        self.current_levels[index] = None;
                         self.confirmed[index] = None;
                         return Err(Failure::Hook(failure));
                     }
@@ -227,7 +232,7 @@ impl<'a> Series<'a> {
         Ok(Next::Goes)
     }
 
-    /// Restores what was there before, also after Ctrl-C.
+    /// Restores the state before the experiment, also after Ctrl-C.
     fn undo(&mut self) -> Result<(), Failure> {
         let mut failed: Option<HookFailure> = None;
         for (factor, touched) in self.design.factors.iter().zip(&self.touched) {
@@ -250,28 +255,29 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Moves a bundle that does not count out of the way; it is kept.
-    fn set_aside(&self, place: &Path) -> Result<(), Failure> {
-        if !place.exists() {
+    /// Moves a bundle that does not count away; it is kept.
+    fn set_aside(&self, bundle_dir: &Path) -> Result<(), Failure> {
+        if !bundle_dir.exists() {
             return Ok(());
         }
-        let within = place.strip_prefix(self.dir).unwrap_or(place);
+        let within = bundle_dir.strip_prefix(self.dir).unwrap_or(bundle_dir);
         let name = within.to_string_lossy().replace('/', "-");
         let aside = self.dir.join(SET_ASIDE_DIR);
         let free = (1..).map(|n| aside.join(format!("{name}-{n}"))).find(|it| !it.exists());
         let free: PathBuf = free.unwrap_or(aside.clone());
-        let moved = std::fs::create_dir_all(&aside).and_then(|()| std::fs::rename(place, &free));
-        moved.map_err(|e| {
-            Failure::unusable(format!(
-                "{}: cannot move it to {}: {e}",
-                place.display(),
-                free.display()
-            ))
-        })
+        std::fs::create_dir_all(&aside).and_then(|()| std::fs::rename(bundle_dir, &free)).map_err(
+            |e| {
+                Failure::unusable(format!(
+                    "{}: cannot move it to {}: {e}",
+                    bundle_dir.display(),
+                    free.display()
+                ))
+            },
+        )
     }
 }
 
-/// The commands among what a level changes, before the run.
+/// The commands among a level's changes, before the run.
 fn commands_of(changes: &[Change]) -> impl Iterator<Item = &LevelCommands> {
     changes.iter().filter_map(|change| match change {
         Change::Commands(commands) => Some(commands),

@@ -1,10 +1,12 @@
-//! The engine of experiments without servers: what hooks do, what Ctrl-C and `kill -9` leave.
+//! The experiment engine without servers: hooks, Ctrl-C and `kill -9`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_run::Signals;
+use plimsoll_run::level_commands::LevelCommands;
 use plimsoll_testkit::program::kill;
 
 use super::design::{Change, Design, Factor, HandSet, Level, Order, Step};
@@ -12,8 +14,6 @@ use super::hand::Person;
 use super::records::{CellEnd, Log, Record, Started};
 use super::series::{Bench, Made, Series};
 use crate::exit::{Exit, Failure};
-use crate::level_commands::LevelCommands;
-use crate::signals::Signals;
 
 /// Directory of the experiment of a child of these tests, which is killed.
 const CHILD_DIR: &str = "PLIMSOLL_TEST_EXPERIMENT";
@@ -47,7 +47,7 @@ fn plain(name: &str, levels: &[&str]) -> Factor {
     Factor { name: name.to_owned(), unit: None, levels, hand: None, undo: None }
 }
 
-/// Leaves a file for each run, and takes a while.
+/// Writes a file for each run, and takes a while.
 #[derive(Default)]
 struct Fake {
     takes: Duration,
@@ -82,7 +82,7 @@ impl Bench for Fake {
     }
 }
 
-/// Notes what it was asked for.
+/// Records its requests.
 #[derive(Default)]
 struct Willing(Vec<String>);
 
@@ -120,8 +120,8 @@ fn conduct(
 
 #[test]
 fn a_hook_that_lies_ends_its_cells_and_no_others() {
-    let place = tempfile::tempdir().unwrap();
-    let state = place.path().join("state").display().to_string();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let state = temp_dir.path().join("state").display().to_string();
     std::fs::write(&state, "off").unwrap();
     let set = format!("[ $LEVEL = stuck ] || echo $LEVEL > {state}");
     let verify = format!("cat {state}; [ $(cat {state}) = $LEVEL ]");
@@ -129,7 +129,7 @@ fn a_hook_that_lies_ends_its_cells_and_no_others() {
     cache.undo = Some(format!("echo undone after $LEVEL > {state}"));
     let design = Design::new(vec![cache, plain("size", &["1", "2"])], 3, Order::Seeded(3));
     let mut fake = Fake::default();
-    let (log, outcome, _) = conduct(&place.path().join("e"), &design, &mut fake);
+    let (log, outcome, _) = conduct(&temp_dir.path().join("e"), &design, &mut fake);
     assert_eq!(outcome.unwrap(), Exit::Invalid);
     let stuck = |cell: usize| design.cells[cell].levels[0] == 2;
     for cell in 0..design.cells.len() {
@@ -150,8 +150,8 @@ fn a_hook_that_lies_ends_its_cells_and_no_others() {
 
 #[test]
 fn a_hook_that_hangs_ends_its_cell_and_resume_tries_it_again() {
-    let place = tempfile::tempdir().unwrap();
-    let (dir, sign) = (place.path().join("e"), place.path().join("mended"));
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (dir, sign) = (temp_dir.path().join("e"), temp_dir.path().join("mended"));
     let set = format!("[ $LEVEL = on ] && ! [ -e {} ] && sleep 300; true", sign.display());
     let cache = by_command("cache", &["off", "on"], [&set, "true"]);
     let design = Design::new(vec![cache], 2, Order::Seeded(1));
@@ -165,45 +165,45 @@ fn a_hook_that_hangs_ends_its_cell_and_resume_tries_it_again() {
 
 #[test]
 fn an_invalid_run_is_made_again_once_and_then_its_repeat_is_missing() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let design = Design::new(vec![plain("size", &["1", "2"])], 2, Order::Seeded(1));
     let outcomes = BTreeMap::from([(0, vec![Ok(INVALID)]), (1, vec![Ok(INVALID), Ok(INVALID)])]);
     let mut fake = Fake { outcomes, ..Fake::default() };
-    let (log, outcome, _) = conduct(place.path(), &design, &mut fake);
+    let (log, outcome, _) = conduct(temp_dir.path(), &design, &mut fake);
     assert_eq!((outcome.unwrap(), fake.made.len()), (Exit::Invalid, 6));
     let counts: Vec<Option<bool>> = design.steps.iter().map(|step| log.made(step)).collect();
     assert_eq!(counts.iter().filter(|valid| **valid == Some(false)).count(), 1, "{counts:?}");
-    assert_eq!(std::fs::read_dir(place.path().join("set-aside")).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(temp_dir.path().join("set-aside")).unwrap().count(), 2);
 }
 
 #[test]
 fn a_server_that_is_gone_ends_the_experiment_and_one_bad_level_does_not() {
     let gone = || Err(Failure::unusable("nobody answers"));
     let design = Design::new(vec![plain("size", &["1", "2", "3", "4"])], 2, Order::Alternating);
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let mut fake = Fake { outcomes: BTreeMap::from([(1, vec![gone()])]), ..Fake::default() };
-    let (log, outcome, _) = conduct(&place.path().join("one"), &design, &mut fake);
+    let (log, outcome, _) = conduct(&temp_dir.path().join("one"), &design, &mut fake);
     assert_eq!((outcome.unwrap(), fake.made.len()), (Exit::Invalid, 7));
     assert!(matches!(log.ended(1), Some(CellEnd::Run(_))));
     let outcomes = (0..4).map(|cell| (cell, vec![gone()])).collect();
     let mut fake = Fake { outcomes, ..Fake::default() };
-    let (_, outcome, _) = conduct(&place.path().join("all"), &design, &mut fake);
-    assert_eq!((outcome.unwrap_err().exit(), fake.made.len()), (Exit::Unusable, 2));
+    let (_, outcome, _) = conduct(&temp_dir.path().join("all"), &design, &mut fake);
+    assert_eq!((Exit::from(&outcome.unwrap_err()), fake.made.len()), (Exit::Unusable, 2));
 }
 
 #[test]
 fn the_user_is_asked_once_for_each_setting_and_again_after_an_interruption() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let clock = Factor { hand: Some(HandSet::EachBlock), ..plain("clock", &["350", "450"]) };
     let design = Design::new(vec![clock, plain("size", &["1", "2"])], 2, Order::Seeded(1));
     let interrupted = Ok(Made { exit: Exit::Interrupted, counts: false, again: false });
     let third = design.steps[2].cell;
     let mut fake =
         Fake { outcomes: BTreeMap::from([(third, vec![interrupted])]), ..Fake::default() };
-    let (_, outcome, asked) = conduct(place.path(), &design, &mut fake);
-    assert_eq!((outcome.unwrap(), asked.len()), (Exit::Interrupted, 2), "{asked:?}");
-    let (log, outcome, asked) = conduct(place.path(), &design, &mut fake);
-    assert_eq!((outcome.unwrap(), asked.len()), (Exit::Valid, 3), "{asked:?}");
+    let (_, outcome, prompts) = conduct(temp_dir.path(), &design, &mut fake);
+    assert_eq!((outcome.unwrap(), prompts.len()), (Exit::Interrupted, 2), "{prompts:?}");
+    let (log, outcome, prompts) = conduct(temp_dir.path(), &design, &mut fake);
+    assert_eq!((outcome.unwrap(), prompts.len()), (Exit::Valid, 3), "{prompts:?}");
     assert!(design.steps.iter().all(|step| log.made(step) == Some(true)));
     assert_eq!(fake.made.len(), 9, "the run that was cut off is made again");
 }
@@ -214,7 +214,7 @@ fn killed_design() -> Design {
     Design::new(vec![cache, plain("size", &["1", "2", "3"])], 6, Order::Seeded(5))
 }
 
-/// Not a test of its own: the program that `kill_9_at_any_instant…` kills.
+/// Not a test of its own: `kill_9_at_any_instant…` kills this program.
 #[test]
 fn child_that_conducts_an_experiment() {
     let Some(dir) = std::env::var_os(CHILD_DIR).map(PathBuf::from) else { return };
@@ -224,8 +224,8 @@ fn child_that_conducts_an_experiment() {
 
 #[test]
 fn kill_9_at_any_instant_loses_no_finished_run_and_counts_none_twice() {
-    let place = tempfile::tempdir().unwrap();
-    let (dir, design) = (place.path().join("e"), killed_design());
+    let temp_dir = tempfile::tempdir().unwrap();
+    let (dir, design) = (temp_dir.path().join("e"), killed_design());
     let child = || -> Child {
         let program = std::env::current_exe().unwrap();
         let (_, here) = module_path!().split_once("::").unwrap();
@@ -235,8 +235,9 @@ fn kill_9_at_any_instant_loses_no_finished_run_and_counts_none_twice() {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let finished = || -> Vec<PathBuf> {
-        let places = design.steps.iter().map(|step| design.place(&dir, step).join("finished"));
-        places.filter(|place| place.exists()).collect()
+        let markers =
+            design.steps.iter().map(|step| design.bundle_dir(&dir, step).join("finished"));
+        markers.filter(|marker| marker.exists()).collect()
     };
     let mut before: Vec<(PathBuf, std::time::SystemTime)> = Vec::new();
     let mut killed = 0;
@@ -253,8 +254,8 @@ fn kill_9_at_any_instant_loses_no_finished_run_and_counts_none_twice() {
             let is = path.metadata().and_then(|it| it.modified()).unwrap();
             assert_eq!(is, *at, "{} was made again", path.display());
         }
-        let seen = |path: PathBuf| (path.metadata().unwrap().modified().unwrap(), path);
-        before = finished().into_iter().map(seen).map(|(at, path)| (path, at)).collect();
+        let modified = |path: PathBuf| (path.metadata().unwrap().modified().unwrap(), path);
+        before = finished().into_iter().map(modified).map(|(at, path)| (path, at)).collect();
     }
     assert!(child().wait().unwrap().success());
     assert_eq!(finished().len(), design.steps.len());

@@ -1,4 +1,4 @@
-//! Which bundles there are, and what each says of itself.
+//! Finds bundles, and reads a summary of each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,19 @@ use plimsoll_model::bundle::{
 use plimsoll_model::event::Bound;
 use plimsoll_model::limit::{Limit, LimitKind, LimitSpan};
 use plimsoll_model::result::RESULT_FORMAT;
+use plimsoll_run::certificates::made_text;
 use serde::{Deserialize, Serialize};
 
-use crate::certificates::made_text;
-
-/// Bundles lie at most this deep below a directory that is named: deeper are other people's files.
+/// Bundles lie at most this deep below a named directory: deeper directories are unrelated.
 const DEPTH_MAX: u32 = 6;
 /// `2026-11-23 20:41` of an instant.
 const MINUTE_CHARS: usize = 16;
 
-/// A bundle, as far as it says.
+/// A bundle's summary, as far as it is available.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Run {
     pub(super) dir: PathBuf,
-    pub(super) standing: Standing,
+    pub(super) standing: ResultState,
     /// First instant of the run, RFC 3339.
     pub(super) started: Option<String>,
     /// Name of the suite.
@@ -30,24 +29,24 @@ pub(super) struct Run {
     pub(super) profile: Option<String>,
     /// As given, without passwords.
     pub(super) targets: Vec<String>,
-    /// The headline; `null` where no point counts.
+    /// The headline; `null` if no point counts.
     pub(super) value: Option<f64>,
     pub(super) unit: String,
-    /// Exact, or at least.
+    /// Whether the value is exact or a lower bound.
     pub(super) bound: Bound,
     pub(super) valid: bool,
     /// Rules that were broken, each once.
     pub(super) reasons: Vec<String>,
-    /// What held back the load point with the highest throughput.
+    /// What limited the load point with the highest throughput.
     pub(super) limit: Option<String>,
 }
 
 /// Whether a bundle has a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub(super) enum Standing {
+pub(super) enum ResultState {
     Judged,
-    /// Not yet: so many load points are in its journal.
+    /// No result yet; this many load points are in its journal.
     Unfinished {
         points: u64,
     },
@@ -63,10 +62,10 @@ impl Run {
         minute.unwrap_or("–").replace('T', " ")
     }
 
-    fn without_result(dir: &Path, standing: Standing) -> Self {
+    fn without_result(dir: &Path, state: ResultState) -> Self {
         Self {
             dir: dir.to_owned(),
-            standing,
+            standing: state,
             started: None,
             suite: None,
             profile: None,
@@ -81,7 +80,7 @@ impl Run {
     }
 }
 
-/// Every bundle below these directories, newest first; those that say no time come last.
+/// Every bundle below these directories, newest first; those without a time come last.
 pub(super) fn catalogue(dirs: &[PathBuf]) -> Vec<Run> {
     let mut runs: Vec<Run> = bundles_below(dirs).iter().map(|dir| run_of(dir)).collect();
     runs.sort_by(|a, b| b.started.cmp(&a.started).then_with(|| a.dir.cmp(&b.dir)));
@@ -90,19 +89,19 @@ pub(super) fn catalogue(dirs: &[PathBuf]) -> Vec<Run> {
 
 /// Directories of bundles at or below these, each once, by name.
 pub(crate) fn bundles_below(dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut places = Vec::new();
+    let mut bundles = Vec::new();
     for dir in dirs {
-        find(dir, 0, &mut places);
+        find(dir, 0, &mut bundles);
     }
-    places.sort();
-    places.dedup();
-    places
+    bundles.sort();
+    bundles.dedup();
+    bundles
 }
 
-/// Directories that are bundles, or were to become some. Links are not followed.
-fn find(dir: &Path, depth: u32, places: &mut Vec<PathBuf>) {
+/// Directories that are or should become bundles. Links are not followed.
+fn find(dir: &Path, depth: u32, bundles: &mut Vec<PathBuf>) {
     if is_bundle(dir) {
-        places.push(dir.to_owned());
+        bundles.push(dir.to_owned());
         return;
     }
     if depth == DEPTH_MAX {
@@ -111,48 +110,48 @@ fn find(dir: &Path, depth: u32, places: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            find(&entry.path(), depth + 1, places);
+            find(&entry.path(), depth + 1, bundles);
         }
     }
 }
 
-/// One that lost a file is one still: two of them say enough.
+/// Two of its files are enough: one may be lost.
 fn is_bundle(dir: &Path) -> bool {
     let files = [JOURNAL_FILE, SUITE_FILE, RESULT_FILE, DISCLOSURE_FILE, MANIFEST_FILE];
     files.iter().filter(|file| dir.join(file).is_file()).count() >= 2
 }
 
-/// What is told of `result.json`. The rest, most of it, is passed over.
+/// The parts of `result.json` that are shown. The rest, most of it, is skipped.
 #[derive(Deserialize)]
-struct Told {
+struct StoredResult {
     format: u32,
-    suite: Option<ToldSuite>,
+    suite: Option<StoredSuite>,
     targets: Vec<String>,
     profile: Option<String>,
     started: Option<String>,
-    verdict: ToldVerdict,
-    summary: ToldSummary,
-    points: Vec<ToldPoint>,
+    verdict: StoredVerdict,
+    summary: StoredSummary,
+    points: Vec<StoredPoint>,
 }
 
 #[derive(Deserialize)]
-struct ToldSuite {
+struct StoredSuite {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct ToldVerdict {
+struct StoredVerdict {
     valid: bool,
-    reasons: Vec<ToldReason>,
+    reasons: Vec<StoredReason>,
 }
 
 #[derive(Deserialize)]
-struct ToldReason {
+struct StoredReason {
     rule: String,
 }
 
 #[derive(Deserialize)]
-struct ToldSummary {
+struct StoredSummary {
     value: Option<f64>,
     unit: String,
     #[serde(default)]
@@ -162,9 +161,8 @@ struct ToldSummary {
 }
 
 #[derive(Deserialize)]
-struct ToldPoint {
+struct StoredPoint {
     achieved_ops_per_s: Option<f64>,
-    #[serde(default)]
     limit: Option<Limit>,
 }
 
@@ -174,36 +172,36 @@ fn run_of(dir: &Path) -> Run {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return unfinished(dir),
         Err(e) => return broken(dir, format!("{RESULT_FILE} cannot be read ({e})")),
     };
-    match serde_json::from_slice::<Told>(&bytes) {
-        Ok(told) if told.format != RESULT_FORMAT => {
-            broken(dir, format!("{RESULT_FILE} has format {}", told.format))
+    match serde_json::from_slice::<StoredResult>(&bytes) {
+        Ok(stored) if stored.format != RESULT_FORMAT => {
+            broken(dir, format!("{RESULT_FILE} has format {}", stored.format))
         }
-        Ok(told) => judged(dir, told),
+        Ok(stored) => run_from_result(dir, stored),
         Err(e) => broken(dir, format!("{RESULT_FILE}:{} is no result", e.line())),
     }
 }
 
-fn judged(dir: &Path, told: Told) -> Run {
-    let mut reasons: Vec<String> = told.verdict.reasons.into_iter().map(|r| r.rule).collect();
+fn run_from_result(dir: &Path, stored: StoredResult) -> Run {
+    let mut reasons: Vec<String> = stored.verdict.reasons.into_iter().map(|r| r.rule).collect();
     reasons.dedup();
-    let rate = |point: &&ToldPoint| point.achieved_ops_per_s.unwrap_or(0.0);
-    let top = told.points.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
-    // The last that is known along the ladder; older results tell of their points alone.
-    let spans = told.summary.limits.iter().map(|span| &span.limit);
+    let rate = |point: &&StoredPoint| point.achieved_ops_per_s.unwrap_or(0.0);
+    let top = stored.points.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    // The last known one along the ladder; older results have limits of points only.
+    let spans = stored.summary.limits.iter().map(|span| &span.limit);
     let named = spans.rev().find(|limit| limit.kind != LimitKind::Unknown);
     let limit = named.or_else(|| top?.limit.as_ref()).map(plimsoll_report::limit_name);
     Run {
-        started: told.started,
-        suite: told.suite.map(|suite| suite.name),
-        profile: told.profile,
-        targets: told.targets,
-        value: told.summary.value,
-        unit: told.summary.unit,
-        bound: told.summary.bound,
-        valid: told.verdict.valid,
+        started: stored.started,
+        suite: stored.suite.map(|suite| suite.name),
+        profile: stored.profile,
+        targets: stored.targets,
+        value: stored.summary.value,
+        unit: stored.summary.unit,
+        bound: stored.summary.bound,
+        valid: stored.verdict.valid,
         reasons,
         limit,
-        ..Run::without_result(dir, Standing::Judged)
+        ..Run::without_result(dir, ResultState::Judged)
     }
 }
 
@@ -213,7 +211,7 @@ fn unfinished(dir: &Path) -> Run {
         Err(e) => return broken(dir, e.to_string()),
     };
     let points = reader.journal().points().count() as u64;
-    let run = Run::without_result(dir, Standing::Unfinished { points });
+    let run = Run::without_result(dir, ResultState::Unfinished { points });
     let Some(started) = reader.journal().started() else { return run };
     Run {
         started: Some(made_text(started.at_unix_ns)),
@@ -224,5 +222,5 @@ fn unfinished(dir: &Path) -> Run {
 }
 
 fn broken(dir: &Path, why: String) -> Run {
-    Run::without_result(dir, Standing::Broken { why })
+    Run::without_result(dir, ResultState::Broken { why })
 }

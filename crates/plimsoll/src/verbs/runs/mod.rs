@@ -1,29 +1,40 @@
 //! `plimsoll runs [DIR…]`: the bundles below directories, a line each, newest first. Nothing is
-//! derived and no data base is kept: what a bundle's `result.json` says is told, and of one that
-//! has none how far its journal goes.
+//! derived and no database is kept: a line shows the bundle's `result.json`, or without one the
+//! length of its journal.
 
 mod catalogue;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use clap::Args;
 use plimsoll_model::event::Bound;
-use plimsoll_model::stated::Stated;
+use plimsoll_model::reported::ReportedFigure;
 
-use crate::cli::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 pub(super) use catalogue::bundles_below;
-use catalogue::{Run, Standing, catalogue};
+use catalogue::{ResultState, Run, catalogue};
 
 /// Version of `--json`.
 const CATALOGUE_FORMAT: u32 = 1;
-/// Where the text goes to no terminal, or to a narrow one.
+/// Width for output that is no terminal, and minimum width.
 const COLUMNS: usize = 80;
 /// Widths of all columns but the last: started, suite, target, headline, verdict.
 const WIDTHS: [usize; 5] = [16, 13, 16, 14, 7];
-/// What is left for the limit.
+/// The width that remains for the limit.
 const LIMIT_WIDTH: usize = COLUMNS - 5 - 16 - 13 - 16 - 14 - 7;
 const TITLES: [&str; 6] = ["started (UTC)", "suite", "target", "headline", "verdict", "limit"];
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Directories to search
+    #[arg(value_name = "DIR", default_value = "runs")]
+    pub dirs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub(crate) fn perform(args: &RunsArgs) -> Result<Exit, Failure> {
     for dir in &args.dirs {
@@ -48,7 +59,7 @@ pub(crate) fn perform(args: &RunsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Valid)
 }
 
-/// A line each; where there is room, with the directory.
+/// A line for each run; if there is room, with the directory.
 fn table(runs: &[Run], columns: usize) -> String {
     let longest = |run: &Run| run.dir.display().to_string().chars().count();
     let dirs = runs.iter().map(longest).max().unwrap_or(0);
@@ -59,20 +70,20 @@ fn table(runs: &[Run], columns: usize) -> String {
     for run in runs {
         let dir = run.dir.display().to_string();
         match &run.standing {
-            Standing::Judged => push(&mut out, &cells(run), with_dirs.then_some(&dir)),
-            // Its directory is what one needs to know of it.
-            Standing::Unfinished { points } => {
+            ResultState::Judged => push(&mut out, &cells(run), with_dirs.then_some(&dir)),
+            // Its directory is needed to resume it.
+            ResultState::Unfinished { points } => {
                 let started = run.started_minute();
                 let what = match points {
                     0 => "unfinished, no load point".to_owned(),
                     1 => "unfinished, 1 load point".to_owned(),
                     n => format!("unfinished, {n} load points"),
                 };
-                push_told(&mut out, &started, &what, &dir, columns);
+                push_message_row(&mut out, &started, &what, &dir, columns);
             }
-            Standing::Broken { why } => {
+            ResultState::Broken { why } => {
                 let what = format!("broken: {why}");
-                push_told(&mut out, &run.started_minute(), &what, &dir, columns);
+                push_message_row(&mut out, &run.started_minute(), &what, &dir, columns);
             }
         }
     }
@@ -84,7 +95,7 @@ fn cells(run: &Run) -> Vec<String> {
         (None, _) => "–".to_owned(),
         (Some(value), bound) => {
             let sign = if bound == Bound::AtLeast { "≥" } else { "" };
-            format!("{sign}{}", Stated::new(value, None).throughput_text(&run.unit))
+            format!("{sign}{}", ReportedFigure::new(value, None).throughput_text(&run.unit))
         }
     };
     let verdict = if run.valid { "valid" } else { "invalid" };
@@ -93,7 +104,7 @@ fn cells(run: &Run) -> Vec<String> {
         0 | 1 => target,
         n => format!("{n} targets"),
     };
-    // What every URL begins with says nothing.
+    // All URLs begin like this.
     let target = target.strip_prefix("http://").unwrap_or(&target).trim_end_matches('/');
     vec![
         run.started_minute(),
@@ -121,13 +132,13 @@ fn push(out: &mut String, cells: &[String], dir: Option<&str>) {
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
-fn push_told(out: &mut String, started: &str, what: &str, dir: &str, columns: usize) {
+fn push_message_row(out: &mut String, started: &str, what: &str, dir: &str, columns: usize) {
     let width = WIDTHS[0];
     let line = format!("{started:<width$} {dir}: {what}");
     let _ = writeln!(out, "{}", cut(&line, columns.max(COLUMNS)));
 }
 
-/// At most so many characters; what is cut off shows.
+/// The text, cut to at most this many characters with a mark.
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 
-/// A bundle whose `result.json` says this.
+/// A bundle with this `result.json`.
 fn bundle(dir: &Path, result: &str) {
     fs::create_dir_all(dir).unwrap();
     fs::write(dir.join("suite.toml"), "").unwrap();
@@ -24,8 +24,8 @@ fn result(started: &str, value: &str, valid: bool) -> String {
 
 #[test]
 fn bundles_are_listed_newest_first_and_broken_ones_spoil_nothing() {
-    let place = tempfile::tempdir().unwrap();
-    let at = place.path();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let at = temp_dir.path();
     bundle(&at.join("old"), &result("2026-01-02T03:04:05Z", "12345.6", true));
     bundle(&at.join("group/new"), &result("2026-11-02T03:04:05Z", "null", false));
     bundle(&at.join("torn"), "{\"format\":1,");
@@ -38,39 +38,42 @@ fn bundles_are_listed_newest_first_and_broken_ones_spoil_nothing() {
     fs::write(at.join("no bundle/result.json"), "{}").unwrap();
     let runs = catalogue(&[at.to_owned(), at.join("old")]);
     let names: Vec<_> = runs.iter().map(|run| run.dir.strip_prefix(at).unwrap()).collect();
-    let wanted = ["group/new", "old", "going", "later", "torn"];
-    assert_eq!(names, wanted.map(Path::new));
+    let expected = ["group/new", "old", "going", "later", "torn"];
+    assert_eq!(names, expected.map(Path::new));
     assert_eq!(runs[1].value, Some(12_345.6));
     assert_eq!(runs[1].limit.as_deref(), Some("core 1"));
     assert_eq!(runs[0].reasons, ["rate"]);
-    assert!(matches!(&runs[2].standing, Standing::Broken { .. } | Standing::Unfinished { .. }));
-    assert!(matches!(&runs[3].standing, Standing::Broken { why } if why.contains("format 2")));
-    assert!(matches!(&runs[4].standing, Standing::Broken { why } if why.contains("no result")));
+    assert!(matches!(
+        &runs[2].standing,
+        ResultState::Broken { .. } | ResultState::Unfinished { .. }
+    ));
+    assert!(matches!(&runs[3].standing, ResultState::Broken { why } if why.contains("format 2")));
+    assert!(matches!(&runs[4].standing, ResultState::Broken { why } if why.contains("no result")));
 }
 
 #[test]
 fn the_limit_of_a_run_is_the_last_that_is_known_along_its_ladder() {
-    let span = |from: u32, kind: &str, place: &str| {
+    let span = |from: u32, kind: &str, component: &str| {
         format!(
-            r#"{{"from":{from}.0,"limit":{{"kind":"{kind}","place":{place},"text":"t",
+            r#"{{"from":{from}.0,"limit":{{"kind":"{kind}","place":{component},"text":"t",
             "evidence":[],"also":[]}}}}"#
         )
     };
     let spans = [span(4, "disk", "\"vda\""), span(9, "unknown", "null")].join(",");
     let limits = format!("\"limits\":[{spans}],\"unit\"");
-    let place = tempfile::tempdir().unwrap();
-    let told = result("2026-01-02T03:04:05Z", "12345.6", true).replace("\"unit\"", &limits);
-    bundle(&place.path().join("a"), &told);
-    let runs = catalogue(&[place.path().to_owned()]);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let text = result("2026-01-02T03:04:05Z", "12345.6", true).replace("\"unit\"", &limits);
+    bundle(&temp_dir.path().join("a"), &text);
+    let runs = catalogue(&[temp_dir.path().to_owned()]);
     assert_eq!(runs[0].limit.as_deref(), Some("disk: vda"));
 }
 
 #[test]
 fn a_line_fits_eighty_columns_and_a_wide_terminal_shows_the_directory() {
-    let place = tempfile::tempdir().unwrap();
-    bundle(&place.path().join("a"), &result("2026-01-02T03:04:05Z", "12345.6", true));
-    bundle(&place.path().join(format!("b{}", "é".repeat(90))), "rubbish");
-    let runs = catalogue(&[place.path().to_owned()]);
+    let temp_dir = tempfile::tempdir().unwrap();
+    bundle(&temp_dir.path().join("a"), &result("2026-01-02T03:04:05Z", "12345.6", true));
+    bundle(&temp_dir.path().join(format!("b{}", "é".repeat(90))), "rubbish");
+    let runs = catalogue(&[temp_dir.path().to_owned()]);
     let narrow = table(&runs, COLUMNS);
     assert!(narrow.lines().all(|line| line.chars().count() <= COLUMNS), "{narrow}");
     let line = narrow.lines().nth(1).unwrap();

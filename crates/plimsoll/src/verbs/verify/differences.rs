@@ -1,8 +1,8 @@
-//! Where two JSON documents differ: path, what one says, what the other says.
+//! Differences of two JSON documents: path and both values.
 
 use serde_json::Value;
 
-/// Longer values are cut where they are shown.
+/// Longer values are cut.
 const VALUE_CHARS_MAX: usize = 60;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,18 +13,18 @@ pub(super) struct Difference {
     pub(super) fresh: String,
 }
 
-/// Every place where they differ, leaves as far as both have them, in the order of names.
+/// All differences, down to the leaves that both documents have, in the order of names.
 pub(super) fn differences(stored: &Value, fresh: &Value) -> Vec<Difference> {
-    let mut found = Vec::new();
-    compare(String::new(), Some(stored), Some(fresh), &mut found);
-    found
+    let mut collected = Vec::new();
+    compare(String::new(), Some(stored), Some(fresh), &mut collected);
+    collected
 }
 
 fn compare(
     path: String,
     stored: Option<&Value>,
     fresh: Option<&Value>,
-    found: &mut Vec<Difference>,
+    collected: &mut Vec<Difference>,
 ) {
     match (stored, fresh) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
@@ -33,16 +33,16 @@ fn compare(
             names.dedup();
             for name in names {
                 let dot = if path.is_empty() { "" } else { "." };
-                compare(format!("{path}{dot}{name}"), a.get(name), b.get(name), found);
+                compare(format!("{path}{dot}{name}"), a.get(name), b.get(name), collected);
             }
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
             for index in 0..a.len().max(b.len()) {
-                compare(format!("{path}[{index}]"), a.get(index), b.get(index), found);
+                compare(format!("{path}[{index}]"), a.get(index), b.get(index), collected);
             }
         }
         (a, b) if a == b => {}
-        (a, b) => found.push(Difference { path, stored: text(a), fresh: text(b) }),
+        (a, b) => collected.push(Difference { path, stored: text(a), fresh: text(b) }),
     }
 }
 

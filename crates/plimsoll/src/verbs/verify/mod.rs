@@ -1,31 +1,44 @@
-//! `plimsoll verify BUNDLE`: checksums and signature, then result and report made again from the
-//! raw files and held against what is stored.
+//! `plimsoll verify BUNDLE`: checks checksums and signature, then derives result and report again
+//! from the raw files and compares them with the stored ones.
 
 mod differences;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use plimsoll_model::bundle::{BundleError, Manifest, REPORT_FILE, RESULT_FILE};
 use plimsoll_model::result::RunResult;
 use serde_json::Value;
 
-use crate::cli::VerifyArgs;
-use crate::derive;
 use crate::exit::{Exit, Failure};
 use crate::signature::{self, Trust};
 use crate::terminal;
 use differences::{Difference, differences};
+use plimsoll_run::derive;
 
-/// More differences than these are counted.
+/// Further differences are only counted.
 const DIFFERENCES_SHOWN: usize = 20;
 
-/// Checks that nothing was changed and that the result follows from the raw files; then signs,
-/// where that is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Bundle of a run
+    pub bundle: PathBuf,
+    /// Check the signature too: a public key of minisign, or the file that holds it
+    #[arg(long, value_name = "PUBLICKEY", conflicts_with = "sign")]
+    pub key: Option<String>,
+    /// Sign the bundle, if nothing is wrong with it, with a secret key of minisign;
+    /// PLIMSOLL_MINISIGN_PASSWORD may hold its password
+    #[arg(long, value_name = "KEYFILE")]
+    pub sign: Option<PathBuf>,
+}
+
+/// Checks that nothing was changed and that the result follows from the raw files; then signs, if
+/// requested.
 pub(crate) fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
     let dir = &args.bundle;
     let trust = args.key.as_deref().map(Trust::read).transpose()?;
-    let (fresh, found) = look(dir, trust.as_ref())?;
-    for line in found.damage.iter().chain(&found.notes) {
+    let (fresh, inspection) = look(dir, trust.as_ref())?;
+    for line in inspection.damage.iter().chain(&inspection.notes) {
         terminal::print(line);
     }
     let fresh = match fresh {
@@ -37,7 +50,7 @@ pub(crate) fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
     };
     let style = terminal::stdout_style();
     terminal::print(&terminal::summary(&fresh.result, None, style));
-    if !found.damage.is_empty() {
+    if !inspection.damage.is_empty() {
         if args.sign.is_some() {
             terminal::note("not signed: the bundle is not as the run left it");
         }
@@ -47,20 +60,20 @@ pub(crate) fn perform(args: &VerifyArgs) -> Result<Exit, Failure> {
     if let Some(key) = &args.sign {
         terminal::print(&signature::sign(dir, key)?);
     }
-    Ok(derive::exit_of(&fresh.result))
+    Ok(Exit::from(&fresh.result))
 }
 
-/// What the raw files give now.
+/// Results derived from the raw files now.
 struct Fresh {
     result: RunResult,
     result_text: String,
     report: String,
-    /// The run was made by this version of the program.
+    /// Whether this version of the program made the run.
     same_version: bool,
 }
 
 impl Fresh {
-    fn of(dir: &Path) -> Result<Self, Failure> {
+    fn from_dir(dir: &Path) -> Result<Self, Failure> {
         let result = derive::result_of(dir)?;
         let tool = result.disclosure.as_ref().map(|disclosure| &disclosure.tool);
         let same_version = tool.is_none_or(|tool| tool.version == env!("CARGO_PKG_VERSION"));
@@ -69,61 +82,64 @@ impl Fresh {
     }
 }
 
-/// What is wrong with a bundle, and what should be known of it besides.
+/// Damage of a bundle, and remarks about it.
 #[derive(Debug, Default)]
-struct Found {
+struct Inspection {
     damage: Vec<String>,
     notes: Vec<String>,
 }
 
-/// Holds the files of a bundle against its manifest, its signature, and what the raw files give.
-/// Those may give nothing any more; where the manifest does not say why, that is the failure.
-fn look(dir: &Path, trust: Option<&Trust>) -> Result<(Result<Fresh, Failure>, Found), Failure> {
-    let mut found = Found::default();
-    let listed = listed_problems(dir, &mut found)?;
+/// Checks the files of a bundle against its manifest, its signature, and the results derived from
+/// the raw files. Fails if nothing can be derived and the manifest does not show why.
+fn look(
+    dir: &Path,
+    trust: Option<&Trust>,
+) -> Result<(Result<Fresh, Failure>, Inspection), Failure> {
+    let mut inspection = Inspection::default();
+    let listed = listed_problems(dir, &mut inspection)?;
     match signature::check(dir, trust) {
-        Ok(note) => found.notes.extend(note),
-        Err(problem) => found.damage.push(problem),
+        Ok(note) => inspection.notes.extend(note),
+        Err(problem) => inspection.damage.push(problem),
     }
-    let fresh = Fresh::of(dir);
+    let fresh = Fresh::from_dir(dir);
     match &fresh {
-        Ok(fresh) => against(dir, fresh, &mut found),
-        Err(_) if listed && !found.damage.is_empty() => {}
-        Err(_) => return fresh.map(|fresh| (Ok(fresh), found)),
+        Ok(fresh) => against(dir, fresh, &mut inspection),
+        Err(_) if listed && !inspection.damage.is_empty() => {}
+        Err(_) => return fresh.map(|fresh| (Ok(fresh), inspection)),
     }
-    Ok((fresh, found))
+    Ok((fresh, inspection))
 }
 
-/// What the manifest says; false where there is none.
-fn listed_problems(dir: &Path, found: &mut Found) -> Result<bool, Failure> {
+/// Checks the manifest; false if there is none.
+fn listed_problems(dir: &Path, inspection: &mut Inspection) -> Result<bool, Failure> {
     let manifest = match Manifest::read(dir) {
         Ok(Some(manifest)) => manifest,
         Ok(None) => {
-            found.damage.push(
+            inspection.damage.push(
                 "no manifest.json: the run did not come to its end; nothing to compare with".into(),
             );
             return Ok(false);
         }
         Err(error @ (BundleError::Malformed { .. } | BundleError::Format { .. })) => {
-            found.damage.push(error.to_string());
+            inspection.damage.push(error.to_string());
             return Ok(true);
         }
         Err(error) => return Err(error.into()),
     };
     for problem in manifest.problems(dir)? {
-        let list = if problem.is_damage() { &mut found.damage } else { &mut found.notes };
+        let list = if problem.is_damage() { &mut inspection.damage } else { &mut inspection.notes };
         list.push(problem.to_string());
     }
     Ok(true)
 }
 
-fn against(dir: &Path, fresh: &Fresh, found: &mut Found) {
-    found.damage.extend(stale_result(dir, fresh));
-    stale_report(dir, fresh, found);
+fn against(dir: &Path, fresh: &Fresh, inspection: &mut Inspection) {
+    inspection.damage.extend(stale_result(dir, fresh));
+    stale_report(dir, fresh, inspection);
 }
 
-/// What a stored result says otherwise. One of another version of this program may differ without
-/// any file being changed.
+/// Differences of the stored result. One of another version of this program may differ without any
+/// file being changed.
 fn stale_result(dir: &Path, fresh: &Fresh) -> Vec<String> {
     let Ok(stored) = std::fs::read_to_string(dir.join(RESULT_FILE)) else {
         let there = dir.join(RESULT_FILE).exists();
@@ -158,8 +174,8 @@ fn stale_result(dir: &Path, fresh: &Fresh) -> Vec<String> {
     lines
 }
 
-/// A page of another version may look otherwise, and says the same.
-fn stale_report(dir: &Path, fresh: &Fresh, found: &mut Found) {
+/// Checks the stored page. One of another version may look different with the same content.
+fn stale_report(dir: &Path, fresh: &Fresh, inspection: &mut Inspection) {
     let path = dir.join(REPORT_FILE);
     let stored = match std::fs::read(&path) {
         Ok(stored) if stored == fresh.report.as_bytes() => return,
@@ -170,10 +186,10 @@ fn stale_report(dir: &Path, fresh: &Fresh, found: &mut Found) {
     let first = stored.iter().zip(fresh.report.as_bytes()).take_while(same).count();
     let again = format!("to make it again: plimsoll report {}", dir.display());
     match fresh.same_version {
-        true => found.damage.push(format!(
+        true => inspection.damage.push(format!(
             "{REPORT_FILE} is not what the raw files give: it differs from byte {first} on; {again}"
         )),
-        false => found
+        false => inspection
             .notes
             .push(format!("{REPORT_FILE} is of another version of plimsoll than this; {again}")),
     }

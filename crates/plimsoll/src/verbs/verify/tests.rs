@@ -1,5 +1,5 @@
-//! A bundle of a real run, altered in every way, with its manifest left alone and made again by a
-//! forger.
+//! A bundle of a real run, altered in every way, with its manifest unchanged, and with one that a
+//! forger renewed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,31 +9,32 @@ use std::time::Duration;
 use clap::Parser as _;
 use minisign::KeyPair;
 use plimsoll_model::bundle::{MANIFEST_FILE, SIGNATURE_FILE};
+use plimsoll_run::coordinator::run;
 use plimsoll_testkit::delay_server::{DelayConfig, DelayServer, Waiting, after};
 use plimsoll_testkit::program::copy;
 use tempfile::TempDir;
 
 use super::*;
-use crate::cli::{Cli, Progress, Verb};
-use crate::coordinator::run;
-use crate::signals::Signals;
+use crate::flags::Progress;
+use crate::interrupts;
 use crate::terminal::Live;
 use crate::verbs::run::request_of;
+use crate::verbs::{Cli, Verb};
 
 /// A signed bundle, and the key it is signed with.
 struct Signed {
-    place: TempDir,
+    temp_dir: TempDir,
     bundle: PathBuf,
     trust: Trust,
 }
 
 impl Signed {
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let bundle = place.path().join("b");
-        let departure = after(|_| Duration::from_millis(1));
+        let temp_dir = tempfile::tempdir().unwrap();
+        let bundle = temp_dir.path().join("b");
+        let completion = after(|_| Duration::from_millis(1));
         let server = DelayServer::start(DelayConfig {
-            departure,
+            completion,
             body_bytes: 64,
             waiting: Waiting::Sleeping,
         });
@@ -44,39 +45,39 @@ impl Signed {
             panic!("run is a verb");
         };
         let request = request_of(&args).unwrap();
-        run(&request, &Signals::listen().unwrap(), &mut Live::new(Progress::None)).unwrap();
+        run(&request, &interrupts::listen().unwrap(), &mut Live::new(Progress::None)).unwrap();
         let keys = KeyPair::generate_unencrypted_keypair().unwrap();
-        let key_file = place.path().join("minisign.key");
+        let key_file = temp_dir.path().join("minisign.key");
         fs::write(&key_file, keys.sk.to_box(None).unwrap().into_string()).unwrap();
         signature::sign(&bundle, &key_file).unwrap();
         let trust = Trust::read(&keys.pk.to_base64()).unwrap();
-        Self { place, bundle, trust }
+        Self { temp_dir, bundle, trust }
     }
 
     /// A copy of it, to be altered.
     fn copy(&self) -> PathBuf {
-        let to = self.place.path().join("altered");
+        let to = self.temp_dir.path().join("altered");
         let _ = fs::remove_dir_all(&to);
         copy(&self.bundle, &to);
         to
     }
 
-    fn told(&self, dir: &Path) -> Vec<String> {
-        told(dir, Some(&self.trust))
+    fn damage_lines(&self, dir: &Path) -> Vec<String> {
+        damage_lines(dir, Some(&self.trust))
     }
 }
 
-/// Every line that `verify` prints of damage, and why it could not go on.
-fn told(dir: &Path, trust: Option<&Trust>) -> Vec<String> {
+/// All lines of damage that `verify` prints, and why it could not continue.
+fn damage_lines(dir: &Path, trust: Option<&Trust>) -> Vec<String> {
     match look(dir, trust) {
-        Ok((_, found)) => found.damage,
+        Ok((_, inspection)) => inspection.damage,
         Err(failure) => vec![failure.to_string()],
     }
 }
 
-/// A forger has no key, and takes the checksums again.
+/// Renews the checksums, like a forger without the key.
 fn forge(dir: &Path) {
-    Manifest::of(dir).unwrap().write(dir).unwrap();
+    Manifest::from_bundle(dir).unwrap().write(dir).unwrap();
 }
 
 fn files(dir: &Path, prefix: &str, all: &mut Vec<String>) {
@@ -90,7 +91,7 @@ fn files(dir: &Path, prefix: &str, all: &mut Vec<String>) {
     }
 }
 
-/// What may be done to a file; `None` takes it away.
+/// Alterations of a file; `None` removes it.
 fn alterations(bytes: &[u8]) -> Vec<(&'static str, Option<Vec<u8>>)> {
     let flipped = |at: usize| {
         let mut other = bytes.to_vec();
@@ -113,7 +114,7 @@ fn alterations(bytes: &[u8]) -> Vec<(&'static str, Option<Vec<u8>>)> {
 #[test]
 fn every_file_of_a_bundle_that_is_altered_is_named_and_forged_ones_fail_the_signature() {
     let signed = Signed::new();
-    assert_eq!(signed.told(&signed.bundle), Vec::<String>::new());
+    assert_eq!(signed.damage_lines(&signed.bundle), Vec::<String>::new());
     let mut all = Vec::new();
     files(&signed.bundle, "", &mut all);
     assert!(all.len() >= 10, "{all:?}");
@@ -124,7 +125,7 @@ fn every_file_of_a_bundle_that_is_altered_is_named_and_forged_ones_fail_the_sign
             continue;
         }
         for (what, other) in alterations(&bytes) {
-            // The remark in a signature's first line is signed by nobody.
+            // The comment in a signature's first line is not signed.
             let remark = file == SIGNATURE_FILE && what.starts_with("its first byte");
             let dir = signed.copy();
             match other {
@@ -132,25 +133,25 @@ fn every_file_of_a_bundle_that_is_altered_is_named_and_forged_ones_fail_the_sign
                 None => fs::remove_file(dir.join(file)).unwrap(),
             }
             altered += 1;
-            let found = signed.told(&dir);
+            let damage = signed.damage_lines(&dir);
             let derived = file == RESULT_FILE || file == REPORT_FILE;
             if derived && what == "removed" {
-                // It may be; it is told, and the bundle is whole without it.
-                let (_, found) = look(&dir, None).ok().unwrap();
-                assert!(found.notes.iter().any(|note| note.contains(file)), "{file}");
+                // It is optional: its absence is reported, and the bundle is complete.
+                let (_, inspection) = look(&dir, None).ok().unwrap();
+                assert!(inspection.notes.iter().any(|note| note.contains(file)), "{file}");
             } else {
                 assert!(
-                    found.iter().any(|line| line.contains(file)) || (remark && !found.is_empty()),
-                    "{file} with {what}: {found:?}"
+                    damage.iter().any(|line| line.contains(file)) || (remark && !damage.is_empty()),
+                    "{file} with {what}: {damage:?}"
                 );
             }
             if file == MANIFEST_FILE || file == SIGNATURE_FILE {
                 continue;
             }
             forge(&dir);
-            let found = signed.told(&dir);
-            assert!(!found.is_empty(), "{file} with {what}, forged");
-            let without_key = told(&dir, None);
+            let damage = signed.damage_lines(&dir);
+            assert!(!damage.is_empty(), "{file} with {what}, forged");
+            let without_key = damage_lines(&dir, None);
             if derived && what != "removed" {
                 assert!(without_key.iter().any(|line| line.contains(file)), "{file} with {what}");
             }
@@ -168,14 +169,14 @@ fn a_file_that_is_added_is_named_and_a_forged_one_fails_the_signature() {
         let path = dir.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "x").unwrap();
-        let found = signed.told(&dir);
-        assert!(found.iter().any(|line| line.contains(name)), "{name}: {found:?}");
+        let damage = signed.damage_lines(&dir);
+        assert!(damage.iter().any(|line| line.contains(name)), "{name}: {damage:?}");
         forge(&dir);
-        assert!(!signed.told(&dir).is_empty(), "{name}, forged");
+        assert!(!signed.damage_lines(&dir).is_empty(), "{name}, forged");
     }
 }
 
-/// Every leaf of a document, as `verify` writes their paths.
+/// Visits every leaf of a document, with its path as `verify` writes it.
 fn leaves(path: String, value: &mut Value, each: &mut dyn FnMut(&str, &mut Value)) {
     match value {
         Value::Object(all) if !all.is_empty() => {
@@ -210,7 +211,7 @@ fn changed(leaf: &Value) -> Value {
 fn every_field_of_the_result_that_is_changed_is_named_by_its_path_forged_or_not() {
     let signed = Signed::new();
     let dir = signed.copy();
-    let fresh = Fresh::of(&dir).ok().unwrap();
+    let fresh = Fresh::from_dir(&dir).ok().unwrap();
     let path = dir.join(RESULT_FILE);
     let original: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let mut paths = Vec::new();
@@ -219,23 +220,23 @@ fn every_field_of_the_result_that_is_changed_is_named_by_its_path_forged_or_not(
     let unique: BTreeSet<&String> = paths.iter().collect();
     assert_eq!(unique.len(), paths.len());
     let honest = Manifest::read(&dir).unwrap().unwrap();
-    for wanted in &paths {
+    for target_path in &paths {
         let mut altered = original.clone();
         leaves(String::new(), &mut altered, &mut |path, leaf| {
-            if path == wanted {
+            if path == target_path {
                 *leaf = changed(leaf);
             }
         });
         fs::write(&path, serde_json::to_string_pretty(&altered).unwrap() + "\n").unwrap();
         let problems: Vec<String> =
             honest.problems(&dir).unwrap().iter().map(ToString::to_string).collect();
-        assert_eq!(problems, ["result.json was changed after the run"], "{wanted}");
-        // Whatever the manifest says: this is what it is held against.
+        assert_eq!(problems, ["result.json was changed after the run"], "{target_path}");
+        // The comparison with the raw files finds it regardless of the manifest.
         let lines = stale_result(&dir, &fresh);
-        let start = format!("  result.json: {wanted}: stored ");
+        let start = format!("  result.json: {target_path}: stored ");
         let named: Vec<_> = lines.iter().filter(|line| line.starts_with(&start)).collect();
-        assert_eq!((named.len(), lines.len()), (1, 2), "{wanted}: {lines:?}");
+        assert_eq!((named.len(), lines.len()), (1, 2), "{target_path}: {lines:?}");
     }
     forge(&dir);
-    assert!(!told(&dir, None).is_empty() && !signed.told(&dir).is_empty());
+    assert!(!damage_lines(&dir, None).is_empty() && !signed.damage_lines(&dir).is_empty());
 }

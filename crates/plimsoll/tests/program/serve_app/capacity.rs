@@ -1,6 +1,6 @@
-//! `plimsoll capacity` against a queue of known law: the way from the limits to the answer. The
-//! service is long, so that a busy machine does not matter; how near the answer comes to theory is
-//! tested with simulated servers, and told in `docs/capacity.md`.
+//! `plimsoll capacity` against a queue of known law: the path from the limits to the answer. The
+//! service is long, so that a busy machine does not matter. How near the answer comes to theory is
+//! tested with simulated servers, and documented in `docs/capacity.md`.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use plimsoll_testkit::program::{
-    Ended, Served, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
+    Ended, Served, alone, command, plimsoll, points_finished, result, signal, wait_for, wait_until,
 };
 
 /// One server, 10 ms each: 100 ops/s at most.
@@ -49,27 +49,29 @@ fn arguments(dir: &Path, server: &Served, within: &str) -> Vec<String> {
     arguments
 }
 
-/// A search with an answer, told in users. Each try waits for one think time first.
+/// A search with an answer in users. Each try waits for one think time first.
 fn arguments_of_users(dir: &Path, server: &Served) -> Vec<String> {
-    let mut arguments = arguments(dir, server, "p99<200ms,errors<1%");
+    let mut arguments = arguments(dir, server, "p90<200ms,errors<1%");
     arguments.extend(["--think".to_owned(), "200ms".to_owned()]);
     arguments
 }
 
-/// A machine that stands still may keep no limit; a program that is wrong never finds a load.
+/// A machine that stands still may keep no limit; a wrong program never finds a load.
 const TRIES: usize = 3;
 
-/// Whether that attempt found nothing and another one is left.
-fn nothing_found(bundle: &Path, attempt: usize) -> bool {
-    result(bundle)["summary"]["capacity"].is_null() && attempt < TRIES
+/// Whether that attempt found nothing, or another program disturbed it, and another one is left.
+fn should_retry(bundle: &Path, attempt: usize) -> bool {
+    let result = result(bundle);
+    let is_disturbed = reasons(&result).iter().any(|rule| rule == "core_taken");
+    (result["summary"]["capacity"].is_null() || is_disturbed) && attempt < TRIES
 }
 
 fn run(arguments: &[String]) -> Ended {
     plimsoll(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A search that found its answer ends as its build lets it.
-const FOUND: i32 = if cfg!(debug_assertions) { 1 } else { 0 };
+/// Exit code of a search that found its answer, by the kind of build.
+const SUCCESS_CODE: i32 = if cfg!(debug_assertions) { 1 } else { 0 };
 
 fn reasons(result: &Value) -> Vec<String> {
     let reasons = result["verdict"]["reasons"].as_array().unwrap().iter();
@@ -77,7 +79,7 @@ fn reasons(result: &Value) -> Vec<String> {
     rules.filter(|rule| rule != "debug_build").collect()
 }
 
-fn check_found(bundle: &Path) {
+fn check_capacity(bundle: &Path) {
     let result = result(bundle);
     assert_eq!(reasons(&result), [""; 0], "{}", result["verdict"]);
     let capacity = &result["summary"]["capacity"];
@@ -85,7 +87,7 @@ fn check_found(bundle: &Path) {
     assert!(value > 0.1 * SERVICES_MOST && value < 1.1 * SERVICES_MOST, "{capacity}");
     let re_runs = ["passed", "tries"].map(|name| capacity[name].as_u64().unwrap());
     assert!(re_runs == [5, 5] || re_runs == [5, 6], "{capacity}");
-    assert_eq!(capacity["within"], "p99<200ms,errors<1%");
+    assert_eq!(capacity["within"], "p90<200ms,errors<1%");
     assert_eq!(capacity["unit"], "ops/s");
     let users = capacity["users"].as_f64().unwrap();
     assert!(users > 0.2 * value && users < 0.5 * value, "200 ms of think time: {capacity}");
@@ -95,27 +97,29 @@ fn check_found(bundle: &Path) {
     let tries = result["summary"]["capacity_search"]["tries"].as_array().unwrap();
     assert_eq!(tries.len(), points.len());
     let report = std::fs::read_to_string(bundle.join("report.html")).unwrap();
-    let said = format!("5 of {} re-runs stayed within the limits", re_runs[1]);
-    assert!(report.contains(&said), "{said}");
+    let sentence = format!("5 of {} re-runs stayed within the limits", re_runs[1]);
+    assert!(report.contains(&sentence), "{sentence}");
 }
 
 #[test]
 fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
+    let _alone = alone();
     let server = Served::with("app", &SERVER);
     for attempt in 1..=TRIES {
-        let place = tempfile::tempdir().unwrap();
-        let bundle = place.path().join("run");
-        let arguments = arguments_of_users(place.path(), &server);
+        let temp_dir = tempfile::tempdir().unwrap();
+        let bundle = temp_dir.path().join("run");
+        let arguments = arguments_of_users(temp_dir.path(), &server);
         let ended = run(&arguments);
-        if nothing_found(&bundle, attempt) {
+        if should_retry(&bundle, attempt) {
             eprintln!("attempt {attempt}: {}", ended.err);
             continue;
         }
-        ended.check(FOUND, &["capacity within p99<200ms", "; next: ", "re-run 5 of"]);
-        check_found(&bundle);
+        ended.check(SUCCESS_CODE, &["capacity within p90<200ms", "; next: ", "re-run 5 of"]);
+        check_capacity(&bundle);
         let before = std::fs::read(bundle.join("result.json")).unwrap();
         std::fs::remove_file(bundle.join("result.json")).unwrap();
-        plimsoll(&["analyse", bundle.to_str().unwrap()]).check(FOUND, &["re-runs passed: 5 of"]);
+        plimsoll(&["analyse", bundle.to_str().unwrap()])
+            .check(SUCCESS_CODE, &["re-runs passed: 5 of"]);
         assert_eq!(std::fs::read(bundle.join("result.json")).unwrap(), before);
         return;
     }
@@ -123,22 +127,23 @@ fn the_highest_load_within_limits_is_found_and_derived_again_from_its_bundle() {
 
 #[test]
 fn limits_that_no_load_keeps_end_with_1_and_say_why() {
-    let place = tempfile::tempdir().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
     let server = Served::with("app", &SERVER);
-    let ended = run(&arguments(place.path(), &server, "mean<5ms"));
+    let ended = run(&arguments(temp_dir.path(), &server, "mean<5ms"));
     ended.check(1, &["no load is within the limits: the lowest that was tried"]);
-    let result = result(&place.path().join("run"));
+    let result = result(&temp_dir.path().join("run"));
     assert_eq!(result["summary"]["capacity"], Value::Null);
     assert_eq!(reasons(&result), ["no_capacity"]);
 }
 
 #[test]
 fn an_interrupted_search_goes_on_where_it_was() {
+    let _alone = alone();
     let server = Served::with("app", &SERVER);
     for attempt in 1..=TRIES {
-        let place = tempfile::tempdir().unwrap();
-        let bundle = place.path().join("run");
-        let arguments = arguments_of_users(place.path(), &server);
+        let temp_dir = tempfile::tempdir().unwrap();
+        let bundle = temp_dir.path().join("run");
+        let arguments = arguments_of_users(temp_dir.path(), &server);
         let mut begun = command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         let child = begun.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("points have finished", || points_finished(&bundle) >= 3);
@@ -147,11 +152,11 @@ fn an_interrupted_search_goes_on_where_it_was() {
         let before = points_finished(&bundle);
         let resumed = plimsoll(&["resume", bundle.to_str().unwrap(), "--progress", "plain"]);
         assert!(points_finished(&bundle) > before, "{resumed:?}");
-        if nothing_found(&bundle, attempt) {
+        if should_retry(&bundle, attempt) {
             continue;
         }
-        resumed.check(FOUND, &[]);
-        check_found(&bundle);
+        resumed.check(SUCCESS_CODE, &[]);
+        check_capacity(&bundle);
         return;
     }
 }
@@ -169,12 +174,12 @@ fn what_cannot_be_searched_is_refused_before_a_packet_is_sent() {
         &["\"50\" is no span of time", "for example 50ms"],
     );
     refused(&["web-static"], &["--within"]);
-    for (within, said) in [
+    for (within, message) in [
         ("p99<", "write one with its unit"),
         ("foo<1ms", "\"foo\" is no figure of a load that can be limited; "),
         ("errors<200%", "above 0 %, at most 100 %"),
     ] {
-        refused(&["web-static", "--within", within], &[said]);
+        refused(&["web-static", "--within", within], &[message]);
     }
     let points = [&["web-static", "--points", "5"], &within[..]].concat();
     refused(&points, &["--points: plimsoll capacity finds the load itself"]);

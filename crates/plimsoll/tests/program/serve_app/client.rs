@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks to be let in, and has the answer.
+    /// Sends the greeting and reads the answer.
     pub fn greeted(server: &Served, number: u32, segment_bytes: u64) -> (Self, Welcome) {
         let mut stream = TcpStream::connect(server.address()).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -55,7 +55,7 @@ impl Client {
     }
 }
 
-/// A request of that type that asks for nothing yet.
+/// A request of that type, without parameters.
 pub const fn request(kind: RequestType) -> RequestHeader {
     RequestHeader { payload_bytes: 0, kind, id: 1, size: 0, offset: 0, seed: 0, work: 0 }
 }

@@ -1,5 +1,5 @@
-//! What `--durability fdatasync` promises, judged by strace: a killed process proves nothing, the
-//! page cache survives it.
+//! The guarantees of `--durability fdatasync`, checked by strace: a killed process proves nothing,
+//! the page cache survives it.
 
 use std::path::Path;
 use std::process::Command;
@@ -64,7 +64,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
 }
 
-/// A server under strace, a crowd of writers, and the calls that were made.
+/// A server under strace, many writers, and the system calls.
 fn traced(strace: &Path, durability: &str) -> Vec<Call> {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("trace");
@@ -80,13 +80,14 @@ fn traced(strace: &Path, durability: &str) -> Vec<Call> {
             scope.spawn(move || {
                 let (mut client, welcome) = Client::greeted(server, number, 65_536);
                 assert_eq!(welcome.durable, durability == "fdatasync");
-                for turn in 0..WRITES_EACH {
-                    let id = ID_MARK | number << 16 | turn;
-                    let kind = if turn % 5 == 4 { RequestType::Append } else { RequestType::Write };
-                    let offset = u64::from(turn) * 1_024;
-                    let asked = RequestHeader { id, offset, ..request(kind) };
+                for index in 0..WRITES_EACH {
+                    let id = ID_MARK | number << 16 | index;
+                    let kind =
+                        if index % 5 == 4 { RequestType::Append } else { RequestType::Write };
+                    let offset = u64::from(index) * 1_024;
+                    let header = RequestHeader { id, offset, ..request(kind) };
                     let payload = [&id.to_le_bytes()[..], &[7; 900]].concat();
-                    assert_eq!(client.ask(asked, &payload).status, Status::Ok);
+                    assert_eq!(client.ask(header, &payload).status, Status::Ok);
                 }
             });
         }
@@ -137,7 +138,7 @@ fn strace_sees_no_fdatasync_where_none_was_asked_for() {
 
 #[track_caller]
 fn one<'a>(calls: &'a [Call], what: &str, is_it: impl Fn(&Call) -> bool) -> &'a Call {
-    let found: Vec<&Call> = calls.iter().filter(|call| is_it(call)).collect();
-    assert_eq!(found.len(), 1, "{what}: {found:?}");
-    found[0]
+    let matched: Vec<&Call> = calls.iter().filter(|call| is_it(call)).collect();
+    assert_eq!(matched.len(), 1, "{what}: {matched:?}");
+    matched[0]
 }

@@ -1,4 +1,4 @@
-//! The server's memory: what many slow clients can make it take, and a limit on all of it.
+//! The server's memory: how much many slow clients can make it use, and a limit on all of it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use plimsoll_testkit::program::{Served, plimsoll, serve, wait_until};
 
 const MIB: u64 = 1 << 20;
 
-/// Memory the process has in use, in bytes.
+/// Memory that the process has in use, in bytes.
 fn resident_bytes(server: &Served) -> u64 {
     let status = server.proc("status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -37,8 +37,8 @@ fn a_thousand_slow_clients_take_no_more_memory_than_they_have_sent_bytes() {
         for client in &mut slow {
             client.stream.write_all(b"x").unwrap();
         }
-        let asked = RequestHeader { size: 100, ..request(RequestType::ClientServer) };
-        assert_eq!(victim.ask(asked, b"well").status, Status::Ok);
+        let header = RequestHeader { size: 100, ..request(RequestType::ClientServer) };
+        assert_eq!(victim.ask(header, b"well").status, Status::Ok);
     }
     let after = resident_bytes(&server);
     assert!(after < before + 8 * MIB, "{before} and then {after} bytes");
@@ -58,7 +58,7 @@ fn a_thousand_slow_clients_take_no_more_memory_than_they_have_sent_bytes() {
     assert_eq!(server.end().code, Some(0));
 }
 
-/// Where the control group of a server is, by the memory controller's hierarchy.
+/// Path of a server's control group in the memory controller's hierarchy.
 fn group(server: &Served) -> PathBuf {
     let memberships = server.proc("cgroup");
     let path = |line: &str| line.rsplit(':').next().unwrap().trim_start_matches('/').to_owned();
@@ -74,8 +74,8 @@ fn a_limit_of_memory_holds_the_page_cache_too_and_goes_with_the_server() {
     if require_root("a control group of its own").is_none() {
         return;
     }
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let root = place.path().join("segments");
+    let temp_dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = temp_dir.path().join("segments");
     let limit = 64 * MIB;
     let server = Served::with("app", &["--memory", "64MiB", "--root", root.to_str().unwrap()]);
     let group = group(&server);
@@ -85,8 +85,8 @@ fn a_limit_of_memory_holds_the_page_cache_too_and_goes_with_the_server() {
         let (mut client, welcome) = Client::greeted(&server, number, 16 * MIB);
         assert_eq!((welcome.refusal, welcome.memory_bytes), (None, limit));
         for offset in (0..16 * MIB).step_by(65_536) {
-            let asked = RequestHeader { offset, ..request(RequestType::Write) };
-            assert_eq!(client.ask(asked, work_block()).status, Status::Ok);
+            let header = RequestHeader { offset, ..request(RequestType::Write) };
+            assert_eq!(client.ask(header, work_block()).status, Status::Ok);
         }
     }
     let used = ["memory.usage_in_bytes", "memory.current"].into_iter().find_map(|file| {
@@ -114,17 +114,17 @@ fn a_segment_without_room_is_refused_and_the_others_go_on() {
     if require_root("a small file system").is_none() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let root = place.path().to_str().unwrap();
+    let temp_dir = tempfile::tempdir().unwrap();
+    let root = temp_dir.path().to_str().unwrap();
     let server = serve("app", &["--root", root, "--segment-max", "1GiB"]);
-    let command = on_a_file_system(place.path(), "size=8m", &server);
+    let command = on_a_file_system(temp_dir.path(), "size=8m", &server);
     let server = Served::start(command);
     let (mut client, welcome) = Client::greeted(&server, 1, 4 * MIB);
     assert_eq!(welcome.refusal, None);
     assert_eq!(Client::greeted(&server, 2, 100 * MIB).1.refusal, Some(Refusal::NoRoom));
     assert_eq!(Client::greeted(&server, 3, 6 * MIB).1.refusal, Some(Refusal::NoRoom));
-    let asked = RequestHeader { offset: 4 * MIB - 65_536, ..request(RequestType::Write) };
-    assert_eq!(client.ask(asked, work_block()).status, Status::Ok);
+    let header = RequestHeader { offset: 4 * MIB - 65_536, ..request(RequestType::Write) };
+    assert_eq!(client.ask(header, work_block()).status, Status::Ok);
     assert_eq!(Client::greeted(&server, 4, 2 * MIB).1.refusal, None);
     let ended = server.end();
     ended.check(0, &["client-000002.segment", "cannot make it", "No space left on device"]);
@@ -135,13 +135,13 @@ fn a_directory_that_only_reads_is_refused() {
     if require_root("a file system that only reads").is_none() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let server = serve("app", &["--root", place.path().to_str().unwrap()]);
-    let mut command = on_a_file_system(place.path(), "ro", &server);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let server = serve("app", &["--root", temp_dir.path().to_str().unwrap()]);
+    let mut command = on_a_file_system(temp_dir.path(), "ro", &server);
     let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("Read-only file system") && said.contains("--root"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("Read-only file system") && stderr.contains("--root"), "{stderr}");
 }
 
 #[test]
@@ -149,24 +149,24 @@ fn the_group_of_a_killed_server_is_removed_by_the_next() {
     if require_root("a control group of its own").is_none() {
         return;
     }
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let root = place.path().join("segments");
+    let temp_dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = temp_dir.path().join("segments");
     let flags = ["--memory", "64MiB", "--root", root.to_str().unwrap()];
     let killed = Served::with("app", &flags);
-    let left_over = group(&killed);
-    assert!(left_over.exists());
-    // Killed without a word.
+    let leftover = group(&killed);
+    assert!(leftover.exists());
+    // Killed without a chance to clean up.
     drop(killed);
     let next = Served::with("app", &flags);
-    assert!(!left_over.exists() && group(&next).exists());
+    assert!(!leftover.exists() && group(&next).exists());
     assert_eq!(next.end().code, Some(0));
 }
 
-/// `server` with a file system in memory of its own on `place`, which nobody else sees.
-fn on_a_file_system(place: &Path, options: &str, server: &Command) -> Command {
+/// `server` with a private file system in memory on `mount_point`.
+fn on_a_file_system(mount_point: &Path, options: &str, server: &Command) -> Command {
     const SCRIPT: &str = r#"mount -t tmpfs -o "$1" plimsoll "$2" && shift 2 && exec "$@""#;
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", SCRIPT, "sh", options]).arg(place);
+    command.args(["--mount", "sh", "-c", SCRIPT, "sh", options]).arg(mount_point);
     command.arg(server.get_program()).args(server.get_args());
     command
 }

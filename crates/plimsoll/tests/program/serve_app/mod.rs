@@ -1,9 +1,9 @@
-//! `plimsoll serve app` as a process of its own: flags, ends, durability as the system sees it,
-//! and memory.
+//! `plimsoll serve app` as a process of its own: flags, ends, durability as the system sees it, and
+//! memory.
 
 mod capacity;
 mod client;
 mod durability;
 mod memory;
-mod places;
+mod resources;
 mod scale;

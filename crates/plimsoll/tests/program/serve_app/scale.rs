@@ -1,4 +1,5 @@
-//! `plimsoll scale`: a run for each step, a table of them, and a server that is held to its step.
+//! `plimsoll scale`: a run for each step, a table of them, and a server that is limited to its
+//! step.
 
 use std::path::Path;
 
@@ -6,8 +7,8 @@ use serde_json::Value;
 
 use plimsoll_testkit::program::{Ended, plimsoll, result};
 
-fn scale(over: &str, out: &Path, more: &[&str]) -> Ended {
-    let mut arguments = vec!["scale", "transactions-processor", "builtin:", "--over", over];
+fn scale(resource: &str, out: &Path, more: &[&str]) -> Ended {
+    let mut arguments = vec!["scale", "transactions-processor", "builtin:", "--over", resource];
     arguments.extend(["--out", out.to_str().unwrap(), "--profile", "quick", "--points", "2"]);
     arguments.extend(["--progress", "plain", "--workers", "1"]);
     arguments.extend(["--set", "profiles.quick.warm_up=50ms"]);
@@ -17,11 +18,11 @@ fn scale(over: &str, out: &Path, more: &[&str]) -> Ended {
     plimsoll(&arguments)
 }
 
-/// Groups of control that a server was held by.
+/// Control groups of servers.
 fn groups_left() -> Vec<String> {
     let mut left = Vec::new();
-    for place in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"] {
-        let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    for directory in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/memory"] {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         left.extend(names.filter(|name| name.starts_with("plimsoll-scale-")));
     }
@@ -30,13 +31,14 @@ fn groups_left() -> Vec<String> {
 
 #[test]
 fn each_step_has_a_bundle_a_row_and_a_place_in_the_document() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("scaled");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("scaled");
     let ended = scale("threads=1,2", &out, &["--force", "--json"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
-    for (step, said) in [("threads-1", "1 service threads"), ("threads-2", "2 service threads")] {
+    for (step, expected) in [("threads-1", "1 service threads"), ("threads-2", "2 service threads")]
+    {
         let setup = result(&out.join(step))["disclosure"]["setup"].to_string();
-        assert!(setup.contains("server held to") && setup.contains(said), "{setup}");
+        assert!(setup.contains("server held to") && setup.contains(expected), "{setup}");
     }
     let document: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(
@@ -68,8 +70,8 @@ fn each_step_has_a_bundle_a_row_and_a_place_in_the_document() {
 
 #[test]
 fn repeats_are_made_in_an_order_of_their_own_and_kept_below_their_step() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("scaled");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("scaled");
     let ended = scale("threads=1,2", &out, &["--force", "--repeat", "2"]);
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     assert!(ended.err.contains("run 4 of 4 (repeat 2 of 2), threads "), "{ended:?}");
@@ -78,8 +80,8 @@ fn repeats_are_made_in_an_order_of_their_own_and_kept_below_their_step() {
 
 #[test]
 fn a_fraction_of_a_core_is_a_quota_that_goes_with_its_server() {
-    let place = tempfile::tempdir().unwrap();
-    let ended = scale("cores=0.5", &place.path().join("scaled"), &[]);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let ended = scale("cores=0.5", &temp_dir.path().join("scaled"), &[]);
     if ended.code == Some(3) {
         let refused = ["control group", "cores were asked for"];
         assert!(refused.iter().any(|part| ended.err.contains(part)), "{ended:?}");
@@ -93,8 +95,8 @@ fn a_fraction_of_a_core_is_a_quota_that_goes_with_its_server() {
 
 #[test]
 fn what_cannot_be_scaled_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("scaled");
+    let temp_dir = tempfile::tempdir().unwrap();
+    let out = temp_dir.path().join("scaled");
     scale("cores=2048", &out, &[]).check(3, &["2048 cores were asked for", "take fewer cores"]);
     scale("disks=2", &out, &[]).check(2, &["\"disks\" cannot be scaled", "threads=1,4,16"]);
     scale("cores=none", &out, &[]).check(2, &["\"none\" is no number of cores"]);

@@ -1,5 +1,7 @@
 //! Loads and limits that change within the window.
 
+use plimsoll_report::sentences::limit;
+
 use super::*;
 
 #[test]
@@ -14,7 +16,7 @@ fn two_that_take_turns_are_both_named_though_each_is_half_used() {
         ]
     };
     let result = |high: &[(&str, f64)]| {
-        let low: Seen<'_> = &[];
+        let low: ResourceMeans<'_> = &[];
         run(&[(800, low), (990, high), (1_000, high)], here(), None).points[2].limit.clone()
     };
     let limit = result(&of(-0.9));
@@ -52,19 +54,19 @@ fn a_core_that_ops_wait_for_is_full_though_the_load_comes_in_bursts() {
         ]
     };
     let low = of(0.4, 0.1);
-    let last = |high: Seen<'_>| {
+    let last = |high: ResourceMeans<'_>| {
         let result = run(&[(800, &low), (990, high), (1_000, high)], here(), None);
         result.points[2].limit.clone()
     };
     // 32 ops are under way.
     let limit = last(&of(0.9, 20.0));
     assert_eq!((limit.kind, limit.place.as_deref()), (LimitKind::Core, Some("core 1")));
-    assert!(limit.to_string().ends_with("and ops spent most of their time waiting"), "{limit:?}");
+    assert!(limit::text(&limit).ends_with("and ops spent most of their time waiting"), "{limit:?}");
     let limit = last(&of(0.9, 10.0));
     assert_eq!(limit.kind, LimitKind::Unknown);
     let nearest = "nearest to it core 1: 90 % busy, of 93 % that count as full, with 10.0 threads \
                    waiting on average";
-    assert!(limit.to_string().ends_with(nearest), "{limit}");
+    assert!(limit::text(&limit).ends_with(nearest), "{limit:?}");
     assert_eq!(last(&of(0.75, 20.0)).kind, LimitKind::Unknown);
-    assert!(!last(&of(0.5, 0.1)).to_string().contains("nearest"));
+    assert!(!limit::text(&last(&of(0.5, 0.1))).contains("nearest"));
 }

@@ -3,45 +3,48 @@
 mod names;
 mod objects;
 
+use crate::wire::Encode;
 use crate::wire::rpc::ReplyOutcome;
-use crate::wire::v3::{Handle, PostOpAttr, Procedure, Status3, WccData};
+use crate::wire::v3::{Handle, PostOpAttr, Procedure, Reply3, Status3, WccData};
 
-use super::{NfsCore, Turn};
-use crate::server::store::Place;
+use super::{CallContext, NfsCore};
+use crate::server::store::{FileAttributes, NodePath, RemovalKind};
 
 pub(super) fn answer(
     core: &NfsCore,
-    turn: &Turn<'_>,
+    context: &CallContext<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ReplyOutcome> {
-    let procedure = Procedure::from_number(turn.procedure);
+    let procedure = Procedure::from_number(context.procedure);
     match procedure.ok_or(ReplyOutcome::ProcedureUnavailable)? {
-        Procedure::Null => turn.arguments::<()>()?,
-        Procedure::GetAttr => objects::get_attributes(core, turn.arguments()?, out),
-        Procedure::SetAttr => objects::set_attributes(core, turn.arguments()?, out),
-        Procedure::Lookup => objects::lookup(core, turn.arguments()?, out),
-        Procedure::Access => objects::access(core, turn.arguments()?, out),
-        Procedure::ReadLink => objects::read_link(core, turn.arguments()?, out),
-        Procedure::Read => objects::read(core, turn.peer.link, turn.arguments()?, out),
-        Procedure::Write => objects::write(core, turn.arguments()?, out),
-        Procedure::Create => names::create(core, turn.caller, turn.arguments()?, out),
-        Procedure::MkDir => names::make_directory(core, turn.caller, turn.arguments()?, out),
-        Procedure::Symlink => names::symlink(core, turn.caller, turn.arguments()?, out),
-        Procedure::MkNod => names::make_node(core, turn.caller, turn.arguments()?, out),
-        Procedure::Remove => names::remove(core, turn.arguments()?, out),
-        Procedure::RmDir => names::remove_directory(core, turn.arguments()?, out),
-        Procedure::Rename => names::rename(core, turn.arguments()?, out),
-        Procedure::Link => names::link(core, turn.arguments()?, out),
-        Procedure::ReadDir => names::list(core, turn.peer.link, turn.arguments()?, out),
+        Procedure::Null => context.arguments::<()>()?,
+        Procedure::GetAttr => objects::get_attributes(core, context.arguments()?, out),
+        Procedure::SetAttr => objects::set_attributes(core, context.arguments()?, out),
+        Procedure::Lookup => objects::lookup(core, context.arguments()?, out),
+        Procedure::Access => objects::access(core, context.arguments()?, out),
+        Procedure::ReadLink => objects::read_link(core, context.arguments()?, out),
+        Procedure::Read => objects::read(core, context.peer.link, context.arguments()?, out),
+        Procedure::Write => objects::write(core, context.arguments()?, out),
+        Procedure::Create => names::create(core, context.caller, context.arguments()?, out),
+        Procedure::MkDir => names::make_directory(core, context.caller, context.arguments()?, out),
+        Procedure::Symlink => names::symlink(core, context.caller, context.arguments()?, out),
+        Procedure::MkNod => names::make_node(core, context.caller, context.arguments()?, out),
+        Procedure::Remove => names::remove(core, RemovalKind::File, context.arguments()?, out),
+        Procedure::RmDir => {
+            names::remove(core, RemovalKind::Directory, context.arguments()?, out);
+        }
+        Procedure::Rename => names::rename(core, context.arguments()?, out),
+        Procedure::Link => names::link(core, context.arguments()?, out),
+        Procedure::ReadDir => names::list(core, context.peer.link, context.arguments()?, out),
         Procedure::ReadDirPlus => {
-            names::list_plus(core, turn.peer.link, turn.arguments()?, out);
+            names::list_plus(core, context.peer.link, context.arguments()?, out);
         }
-        Procedure::FsStat => objects::file_system_state(core, turn.arguments()?, out),
+        Procedure::FsStat => objects::file_system_state(core, context.arguments()?, out),
         Procedure::FsInfo => {
-            objects::file_system_info(core, turn.peer.link, turn.arguments()?, out);
+            objects::file_system_info(core, context.peer.link, context.arguments()?, out);
         }
-        Procedure::PathConf => objects::path_limits(core, turn.arguments()?, out),
-        Procedure::Commit => objects::commit(core, turn.arguments()?, out),
+        Procedure::PathConf => objects::path_limits(core, context.arguments()?, out),
+        Procedure::Commit => objects::commit(core, context.arguments()?, out),
     }
     Ok(())
 }
@@ -58,15 +61,30 @@ pub(super) fn handle3(bytes: &[u8; super::HANDLE_BYTES]) -> Handle<'_> {
     Handle::new(bytes).expect("32 bytes are fewer than 64")
 }
 
+/// Appends the reply to a procedure, with what `failure` gives where it failed.
+fn reply<T: Encode, E: Encode>(
+    result: Result<T, Status3>,
+    failure: impl FnOnce() -> E,
+    out: &mut Vec<u8>,
+) {
+    match result {
+        Ok(ok) => Reply3::<_, E>::Ok(ok).encode(out),
+        Err(fault) => Reply3::<T, _>::Err(fault, failure()).encode(out),
+    }
+}
+
 impl NfsCore {
-    fn place3<'a>(&self, directory: Handle<'_>, name: &'a [u8]) -> Result<Place<'a>, Status3> {
-        Ok(Place { directory: self.object_of(directory.bytes())?, name })
+    fn place3<'a>(&self, directory: Handle<'_>, name: &'a [u8]) -> Result<NodePath<'a>, Status3> {
+        Ok(NodePath { directory: self.object_of(directory.bytes())?, name })
+    }
+
+    fn attributes3(&self, handle: Handle<'_>) -> Result<FileAttributes, Status3> {
+        self.object_of(handle.bytes()).and_then(|object| self.store.attributes(object))
     }
 
     /// Attributes of an object, as far as they can be had after something failed.
     fn after_failure(&self, handle: Handle<'_>) -> PostOpAttr {
-        let object = self.object_of(handle.bytes()).ok()?;
-        self.store.attributes(object).ok()
+        self.attributes3(handle).ok()
     }
 
     fn wcc_after_failure(&self, handle: Handle<'_>) -> WccData {

@@ -4,27 +4,27 @@
 //! Cookies stay what they are as long as the server knows its handles, so the cookie verifier is
 //! the instance that handles carry.
 
-use super::handle3;
+use super::{handle3, reply};
 use crate::server::core::{Link, NfsCore};
 use crate::server::store::{
-    Caller, Creation, Detail, Doomed, FileKind, ListEnd, Listed, New, Object,
+    Caller, Creation, Detail, FileKind, ListEnd, Listed, New, Object, RemovalKind,
 };
 use crate::wire::v3::{
-    ATTRIBUTES_BYTES, CreateArgs, CreateHow, CreateOk, CreateRes, Device, Entry, EntryPlus, Handle,
-    LinkArgs, LinkRes, LinkWcc, MkDirArgs, MkNodArgs, MkNodData, PostOpAttr, ReadDirArgs,
-    ReadDirPlusArgs, ReadDirPlusRes, ReadDirRes, RemoveArgs, RemoveOk, RemoveRes, RenameArgs,
-    RenameRes, RenameWcc, RmDirArgs, SetAttributes, Status3, SymlinkArgs, Verifier,
+    ATTRIBUTES_BYTES, CreateArgs, CreateHow, CreateOk, CreateRes, Device, DirOpArgs, Entry,
+    EntryPlus, Handle, LinkArgs, LinkWcc, MkDirArgs, MkNodArgs, MkNodData, PostOpAttr, ReadDirArgs,
+    ReadDirPlusArgs, ReadDirRes, RenameArgs, RenameWcc, SetAttributes, Status3, SymlinkArgs,
+    Verifier,
 };
 use crate::wire::{Encode, Name};
 
 pub(super) fn create(core: &NfsCore, caller: Caller, args: CreateArgs<'_>, out: &mut Vec<u8>) {
-    let (how, wanted) = match args.how {
-        CreateHow::Unchecked(wanted) => (Creation::Unchecked, wanted),
-        CreateHow::Guarded(wanted) => (Creation::Guarded, wanted),
+    let (how, attributes) = match args.how {
+        CreateHow::Unchecked(attributes) => (Creation::Unchecked, attributes),
+        CreateHow::Guarded(attributes) => (Creation::Guarded, attributes),
         CreateHow::Exclusive(verifier) => (Creation::Exclusive(verifier), SetAttributes::default()),
     };
-    let new = Wanted { dir: args.dir, name: args.name.0, new: New::File(how), settings: wanted };
-    make(core, caller, &new, out);
+    let at = DirOpArgs { dir: args.dir, name: args.name };
+    make(core, caller, at, New::File(how), &attributes, out);
 }
 
 pub(super) fn make_directory(
@@ -33,45 +33,42 @@ pub(super) fn make_directory(
     args: MkDirArgs<'_>,
     out: &mut Vec<u8>,
 ) {
-    let settings = args.attributes;
-    let new = Wanted { dir: args.dir, name: args.name.0, new: New::Directory, settings };
-    make(core, caller, &new, out);
+    let at = DirOpArgs { dir: args.dir, name: args.name };
+    make(core, caller, at, New::Directory, &args.attributes, out);
 }
 
 pub(super) fn symlink(core: &NfsCore, caller: Caller, args: SymlinkArgs<'_>, out: &mut Vec<u8>) {
-    let settings = args.attributes;
-    let link = New::Link(args.path.0);
-    make(core, caller, &Wanted { dir: args.dir, name: args.name.0, new: link, settings }, out);
+    let at = DirOpArgs { dir: args.dir, name: args.name };
+    make(core, caller, at, New::Link(args.path.0), &args.attributes, out);
 }
 
 pub(super) fn make_node(core: &NfsCore, caller: Caller, args: MkNodArgs<'_>, out: &mut Vec<u8>) {
     let none = Device { major: 0, minor: 0 };
     let (kind, device, settings): (FileKind, Device, SetAttributes) = match args.what {
-        MkNodData::CharacterDevice(wanted, d) => (FileKind::CharacterDevice, d, wanted),
-        MkNodData::BlockDevice(wanted, d) => (FileKind::BlockDevice, d, wanted),
-        MkNodData::Socket(wanted) => (FileKind::Socket, none, wanted),
-        MkNodData::Fifo(wanted) => (FileKind::Fifo, none, wanted),
+        MkNodData::CharacterDevice(attributes, d) => (FileKind::CharacterDevice, d, attributes),
+        MkNodData::BlockDevice(attributes, d) => (FileKind::BlockDevice, d, attributes),
+        MkNodData::Socket(attributes) => (FileKind::Socket, none, attributes),
+        MkNodData::Fifo(attributes) => (FileKind::Fifo, none, attributes),
         MkNodData::Other(_) => {
             let failure = core.wcc_after_failure(args.dir);
             return CreateRes::Err(Status3::BADTYPE, failure).encode(out);
         }
     };
-    let new = New::Special(kind, device);
-    make(core, caller, &Wanted { dir: args.dir, name: args.name.0, new, settings }, out);
+    let at = DirOpArgs { dir: args.dir, name: args.name };
+    make(core, caller, at, New::Special(kind, device), &settings, out);
 }
 
-/// A creation, whatever of.
-struct Wanted<'a> {
-    dir: Handle<'a>,
-    name: &'a [u8],
-    new: New<'a>,
-    settings: SetAttributes,
-}
-
-fn make(core: &NfsCore, caller: Caller, wanted: &Wanted<'_>, out: &mut Vec<u8>) {
+fn make(
+    core: &NfsCore,
+    caller: Caller,
+    at: DirOpArgs<'_>,
+    new: New<'_>,
+    settings: &SetAttributes,
+    out: &mut Vec<u8>,
+) {
     let made = core
-        .place3(wanted.dir, wanted.name)
-        .and_then(|place| core.store.create(place, wanted.new, &wanted.settings, caller));
+        .place3(at.dir, at.name.0)
+        .and_then(|path| core.store.create(path, new, settings, caller));
     match made {
         Ok(made) => CreateRes::Ok(CreateOk {
             object: Some(handle3(&core.handle_of(made.object))),
@@ -80,26 +77,15 @@ fn make(core: &NfsCore, caller: Caller, wanted: &Wanted<'_>, out: &mut Vec<u8>) 
         })
         .encode(out),
         Err(fault) => {
-            CreateRes::Err(fault, core.wcc_after_failure(wanted.dir)).encode(out);
+            CreateRes::Err(fault, core.wcc_after_failure(at.dir)).encode(out);
         }
     }
 }
 
-pub(super) fn remove(core: &NfsCore, args: RemoveArgs<'_>, out: &mut Vec<u8>) {
-    take_away(core, args.dir, args.name.0, Doomed::File, out);
-}
-
-pub(super) fn remove_directory(core: &NfsCore, args: RmDirArgs<'_>, out: &mut Vec<u8>) {
-    take_away(core, args.dir, args.name.0, Doomed::Directory, out);
-}
-
-fn take_away(core: &NfsCore, dir: Handle<'_>, name: &[u8], doomed: Doomed, out: &mut Vec<u8>) {
-    let place = core.place3(dir, name);
-    match place.and_then(|place| core.store.remove(place, doomed)) {
-        Ok(change) => RemoveRes::Ok(RemoveOk { dir_wcc: change }),
-        Err(fault) => RemoveRes::Err(fault, core.wcc_after_failure(dir)),
-    }
-    .encode(out);
+pub(super) fn remove(core: &NfsCore, removal: RemovalKind, args: DirOpArgs<'_>, out: &mut Vec<u8>) {
+    let path = core.place3(args.dir, args.name.0);
+    let removed = path.and_then(|path| core.store.remove(path, removal));
+    reply(removed, || core.wcc_after_failure(args.dir), out);
 }
 
 pub(super) fn rename(core: &NfsCore, args: RenameArgs<'_>, out: &mut Vec<u8>) {
@@ -107,33 +93,26 @@ pub(super) fn rename(core: &NfsCore, args: RenameArgs<'_>, out: &mut Vec<u8>) {
         let to = core.place3(args.to_dir, args.to_name.0)?;
         core.store.rename(from, to)
     });
-    match renamed {
-        Ok((from, to)) => RenameRes::Ok(RenameWcc { from_dir_wcc: from, to_dir_wcc: to }),
-        Err(fault) => {
-            let from_dir_wcc = core.wcc_after_failure(args.from_dir);
-            let to_dir_wcc = core.wcc_after_failure(args.to_dir);
-            RenameRes::Err(fault, RenameWcc { from_dir_wcc, to_dir_wcc })
-        }
-    }
-    .encode(out);
+    let renamed = renamed.map(|(from, to)| RenameWcc { from_dir_wcc: from, to_dir_wcc: to });
+    let failure = || RenameWcc {
+        from_dir_wcc: core.wcc_after_failure(args.from_dir),
+        to_dir_wcc: core.wcc_after_failure(args.to_dir),
+    };
+    reply(renamed, failure, out);
 }
 
 pub(super) fn link(core: &NfsCore, args: LinkArgs<'_>, out: &mut Vec<u8>) {
     let linked = core.object_of(args.file.bytes()).and_then(|object| {
-        let place = core.place3(args.dir, args.name.0)?;
-        core.store.link(object, place)
+        let path = core.place3(args.dir, args.name.0)?;
+        core.store.link(object, path)
     });
-    match linked {
-        Ok((attributes, change)) => {
-            LinkRes::Ok(LinkWcc { attributes: Some(attributes), dir_wcc: change })
-        }
-        Err(fault) => {
-            let attributes = core.after_failure(args.file);
-            let dir_wcc = core.wcc_after_failure(args.dir);
-            LinkRes::Err(fault, LinkWcc { attributes, dir_wcc })
-        }
-    }
-    .encode(out);
+    let linked = linked
+        .map(|(attributes, change)| LinkWcc { attributes: Some(attributes), dir_wcc: change });
+    let failure = || LinkWcc {
+        attributes: core.after_failure(args.file),
+        dir_wcc: core.wcc_after_failure(args.dir),
+    };
+    reply(linked, failure, out);
 }
 
 /// Longest listing on a stream.
@@ -145,52 +124,40 @@ const FRAME_BYTES: usize = 4 + ATTRIBUTES_BYTES + 8 + 4 + 4;
 const NAME_ENTRY_BYTES_MAX: usize = 4 + 8 + 4 + 256 + 8;
 
 pub(super) fn list(core: &NfsCore, link: Link, args: ReadDirArgs<'_>, out: &mut Vec<u8>) {
-    let wanted = Page {
-        handle: args.dir.bytes(),
-        cookie: args.cookie,
-        verifier: args.verifier,
-        detail: Detail::Names,
-    };
+    let page =
+        Page { dir: args.dir, cookie: args.cookie, verifier: args.verifier, detail: Detail::Names };
     let mut room = Room::new(link, args.count, u32::MAX);
     let mut each = |listed: &Listed<'_>, out: &mut Vec<u8>| {
         let (fileid, name, cookie) = (listed.file_id, Name(listed.name), listed.cookie);
         let entry = Entry { fileid, name, cookie };
-        room.takes(entry.bytes(), 0) && put(&entry, out)
+        room.takes(entry.bytes(), 0) && write_entry(&entry, out)
     };
-    let start = out.len();
-    if let Err(status) = append_entries(core, &wanted, &mut each, out) {
-        out.truncate(start);
-        ReadDirRes::Err(status, core.after_failure(args.dir)).encode(out);
-    }
+    answer_page(core, &page, &mut each, out);
 }
 
 pub(super) fn list_plus(core: &NfsCore, link: Link, args: ReadDirPlusArgs<'_>, out: &mut Vec<u8>) {
-    let wanted = Page {
-        handle: args.dir.bytes(),
+    let page = Page {
+        dir: args.dir,
         cookie: args.cookie,
         verifier: args.verifier,
         detail: Detail::Attributes,
     };
     let mut room = Room::new(link, args.max_count, args.dir_count);
     let mut each = |listed: &Listed<'_>, out: &mut Vec<u8>| {
-        let handle = listed.found.map(|(object, _)| core.handle_of(object));
+        let handle = listed.resolved.map(|(object, _)| core.handle_of(object));
         let (fileid, name, cookie) = (listed.file_id, Name(listed.name), listed.cookie);
-        let attributes = listed.found.map(|(_, found)| found);
+        let attributes = listed.resolved.map(|(_, current)| current);
         let object = handle.as_ref().map(handle3);
         let entry = EntryPlus { fileid, name, cookie, attributes, object };
         let name_bytes = Entry { fileid, name, cookie }.bytes();
-        room.takes(entry.bytes(), name_bytes) && put(&entry, out)
+        room.takes(entry.bytes(), name_bytes) && write_entry(&entry, out)
     };
-    let start = out.len();
-    if let Err(status) = append_entries(core, &wanted, &mut each, out) {
-        out.truncate(start);
-        ReadDirPlusRes::Err(status, core.after_failure(args.dir)).encode(out);
-    }
+    answer_page(core, &page, &mut each, out);
 }
 
-/// What a listing is asked for.
+/// What is requested of a listing.
 struct Page<'a> {
-    handle: &'a [u8],
+    dir: Handle<'a>,
     cookie: u64,
     verifier: Verifier,
     detail: Detail,
@@ -199,16 +166,24 @@ struct Page<'a> {
 /// Appends an entry, if it fits; false: it does not.
 type Append<'a> = dyn FnMut(&Listed<'_>, &mut Vec<u8>) -> bool + 'a;
 
+fn answer_page(core: &NfsCore, page: &Page<'_>, each: &mut Append<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if let Err(status) = append_entries(core, page, each, out) {
+        out.truncate(start);
+        ReadDirRes::Err(status, core.after_failure(page.dir)).encode(out);
+    }
+}
+
 /// A whole successful reply, entry by entry.
 fn append_entries(
     core: &NfsCore,
-    wanted: &Page<'_>,
+    page: &Page<'_>,
     each: &mut Append<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Status3> {
-    let object: Object = core.object_of(wanted.handle)?;
+    let object: Object = core.object_of(page.dir.bytes())?;
     let verifier: Verifier = core.store.instance().to_be_bytes();
-    if wanted.cookie != 0 && wanted.verifier != verifier && wanted.verifier != [0; 8] {
+    if page.cookie != 0 && page.verifier != verifier && page.verifier != [0; 8] {
         return Err(Status3::BAD_COOKIE);
     }
     let attributes: PostOpAttr = Some(core.store.attributes(object)?);
@@ -216,7 +191,7 @@ fn append_entries(
     attributes.encode(out);
     verifier.encode(out);
     let mut entries = 0_u32;
-    let end = core.store.list(object, wanted.cookie, wanted.detail, &mut |listed| {
+    let end = core.store.list(object, page.cookie, page.detail, &mut |listed| {
         let fits = each(listed, out);
         entries += u32::from(fits);
         fits
@@ -240,7 +215,7 @@ impl Room {
     fn new(link: Link, bytes_max: u32, name_bytes_max: u32) -> Self {
         let most = link.data_bytes_max().min(STREAM_BYTES_MAX);
         let bytes = (bytes_max.min(most) as usize).saturating_sub(FRAME_BYTES);
-        // One name always fits: some clients ask with a count that no entry could keep.
+        // One name always fits: some clients send a count that is too small for any entry.
         Self { bytes, name_bytes: (name_bytes_max as usize).max(NAME_ENTRY_BYTES_MAX) }
     }
 
@@ -255,7 +230,7 @@ impl Room {
 }
 
 /// An entry of a list stands behind a `true`.
-fn put(entry: &dyn Encode, out: &mut Vec<u8>) -> bool {
+fn write_entry(entry: &dyn Encode, out: &mut Vec<u8>) -> bool {
     true.encode(out);
     entry.encode(out);
     true

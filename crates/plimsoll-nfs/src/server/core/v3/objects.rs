@@ -2,44 +2,34 @@
 
 use plimsoll_servers::memory::FILE_BYTES_MAX;
 
-use super::handle3;
+use super::{handle3, reply};
 use crate::server::core::{Link, NfsCore};
 use crate::server::store::{FileAttributes, FileKind, LINKS_MAX, NAME_BYTES_MAX, Status3};
 use crate::wire::v3::{
-    AccessArgs, AccessOk, AccessRes, CommitArgs, CommitOk, CommitRes, FsInfoArgs, FsInfoOk,
-    FsInfoRes, FsStatArgs, FsStatOk, FsStatRes, GetAttrArgs, GetAttrOk, GetAttrRes, LookupArgs,
-    LookupOk, LookupRes, PathConfArgs, PathConfOk, PathConfRes, ReadArgs, ReadLinkArgs, ReadLinkOk,
-    ReadLinkRes, ReadOk, ReadRes, SetAttrArgs, SetAttrOk, SetAttrRes, TimeSpec3, WccData,
-    WriteArgs, WriteOk, WriteRes, access as bits, properties,
+    AccessArgs, AccessOk, CommitArgs, CommitOk, DirOpArgs, FsInfoOk, FsStatOk, Handle, LookupOk,
+    LookupRes, PathConfOk, PostOpAttr, ReadArgs, ReadLinkOk, ReadOk, ReadRes, SetAttrArgs,
+    TimeSpec3, WriteArgs, WriteOk, access as bits, properties,
 };
 use crate::wire::{Encode as _, Path};
 
 /// Best size of a READDIR.
 const LISTING_BYTES: u32 = 32 << 10;
 
-pub(super) fn get_attributes(core: &NfsCore, args: GetAttrArgs<'_>, out: &mut Vec<u8>) {
-    let object = core.object_of(args.object.bytes());
-    match object.and_then(|object| core.store.attributes(object)) {
-        Ok(found) => GetAttrRes::Ok(GetAttrOk { attributes: found }).encode(out),
-        Err(fault) => GetAttrRes::Err(fault, ()).encode(out),
-    }
+pub(super) fn get_attributes(core: &NfsCore, of: Handle<'_>, out: &mut Vec<u8>) {
+    reply(core.attributes3(of), || (), out);
 }
 
 pub(super) fn set_attributes(core: &NfsCore, args: SetAttrArgs<'_>, out: &mut Vec<u8>) {
     let set = core
         .object_of(args.object.bytes())
         .and_then(|object| core.store.set(object, &args.attributes, args.guard));
-    match set {
-        Ok(change) => SetAttrRes::Ok(SetAttrOk { wcc: change }),
-        Err(fault) => SetAttrRes::Err(fault, core.wcc_after_failure(args.object)),
-    }
-    .encode(out);
+    reply(set, || core.wcc_after_failure(args.object), out);
 }
 
-pub(super) fn lookup(core: &NfsCore, args: LookupArgs<'_>, out: &mut Vec<u8>) {
-    let found = core.place3(args.dir, args.name.0).and_then(|place| core.store.lookup(place));
+pub(super) fn lookup(core: &NfsCore, args: DirOpArgs<'_>, out: &mut Vec<u8>) {
+    let looked_up = core.place3(args.dir, args.name.0).and_then(|path| core.store.lookup(path));
     let dir_attributes = core.after_failure(args.dir);
-    match found {
+    match looked_up {
         Ok((object, attributes)) => LookupRes::Ok(LookupOk {
             object: handle3(&core.handle_of(object)),
             attributes: Some(attributes),
@@ -51,18 +41,14 @@ pub(super) fn lookup(core: &NfsCore, args: LookupArgs<'_>, out: &mut Vec<u8>) {
 }
 
 pub(super) fn access(core: &NfsCore, args: AccessArgs<'_>, out: &mut Vec<u8>) {
-    let object = core.object_of(args.object.bytes());
-    match object.and_then(|object| core.store.attributes(object)) {
-        Ok(found) => AccessRes::Ok(AccessOk {
-            attributes: Some(found),
-            access: args.access & permitted(&found),
-        }),
-        Err(fault) => AccessRes::Err(fault, None),
-    }
-    .encode(out);
+    let granted = core.attributes3(args.object).map(|current| AccessOk {
+        attributes: Some(current),
+        access: args.access & permitted(&current),
+    });
+    reply(granted, no_attributes, out);
 }
 
-/// Everybody may do everything that makes sense.
+/// Every caller may do everything that makes sense.
 fn permitted(of: &FileAttributes) -> u32 {
     match of.kind {
         FileKind::Directory => {
@@ -73,84 +59,67 @@ fn permitted(of: &FileAttributes) -> u32 {
     }
 }
 
-pub(super) fn read_link(core: &NfsCore, args: ReadLinkArgs<'_>, out: &mut Vec<u8>) {
+pub(super) fn read_link(core: &NfsCore, link: Handle<'_>, out: &mut Vec<u8>) {
     let mut text = Vec::new();
-    let read = core
-        .object_of(args.symlink.bytes())
-        .and_then(|object| core.store.read_link(object, &mut text));
-    let attributes = core.after_failure(args.symlink);
-    match read {
-        Ok(()) => ReadLinkRes::Ok(ReadLinkOk { attributes, path: Path(&text) }).encode(out),
-        Err(fault) => ReadLinkRes::Err(fault, attributes).encode(out),
-    }
+    let object = core.object_of(link.bytes());
+    let read = object.and_then(|object| core.store.read_link(object, &mut text));
+    let attributes = core.after_failure(link);
+    let read = read.map(|()| ReadLinkOk { attributes, path: Path(&text) });
+    reply(read, || attributes, out);
 }
 
-/// Attributes of an object of which only that is asked for.
-fn attributes_of(core: &NfsCore, handle: &[u8]) -> Result<FileAttributes, Status3> {
-    core.object_of(handle).and_then(|object| core.store.attributes(object))
+/// Where no attributes can be had.
+fn no_attributes() -> PostOpAttr {
+    None
 }
 
-pub(super) fn file_system_state(core: &NfsCore, args: FsStatArgs<'_>, out: &mut Vec<u8>) {
+pub(super) fn file_system_state(core: &NfsCore, root: Handle<'_>, out: &mut Vec<u8>) {
     let space = core.store.space();
-    match attributes_of(core, args.root.bytes()) {
-        Ok(found) => FsStatRes::Ok(FsStatOk {
-            attributes: Some(found),
-            total_bytes: space.total_bytes,
-            free_bytes: space.free_bytes,
-            available_bytes: space.free_bytes,
-            total_files: space.total_files,
-            free_files: space.free_files,
-            available_files: space.free_files,
-            invariant_s: 0,
-        }),
-        Err(fault) => FsStatRes::Err(fault, None),
-    }
-    .encode(out);
+    let state = core.attributes3(root).map(|current| FsStatOk {
+        attributes: Some(current),
+        total_bytes: space.total_bytes,
+        free_bytes: space.free_bytes,
+        available_bytes: space.free_bytes,
+        total_files: space.total_files,
+        free_files: space.free_files,
+        available_files: space.free_files,
+        invariant_s: 0,
+    });
+    reply(state, no_attributes, out);
 }
 
-pub(super) fn file_system_info(
-    core: &NfsCore,
-    link: Link,
-    args: FsInfoArgs<'_>,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn file_system_info(core: &NfsCore, link: Link, root: Handle<'_>, out: &mut Vec<u8>) {
     let data_bytes_max = link.data_bytes_max();
-    match attributes_of(core, args.root.bytes()) {
-        Ok(found) => FsInfoRes::Ok(FsInfoOk {
-            attributes: Some(found),
-            read_max: data_bytes_max,
-            read_preferred: data_bytes_max,
-            read_multiple: 4096,
-            write_max: data_bytes_max,
-            write_preferred: data_bytes_max,
-            write_multiple: 4096,
-            readdir_preferred: LISTING_BYTES,
-            file_bytes_max: FILE_BYTES_MAX,
-            time_delta: TimeSpec3 { seconds: 0, nanoseconds: 1 },
-            properties: properties::LINK
-                | properties::SYMLINK
-                | properties::HOMOGENEOUS
-                | properties::CAN_SET_TIME,
-        }),
-        Err(fault) => FsInfoRes::Err(fault, None),
-    }
-    .encode(out);
+    let info = core.attributes3(root).map(|current| FsInfoOk {
+        attributes: Some(current),
+        read_max: data_bytes_max,
+        read_preferred: data_bytes_max,
+        read_multiple: 4096,
+        write_max: data_bytes_max,
+        write_preferred: data_bytes_max,
+        write_multiple: 4096,
+        readdir_preferred: LISTING_BYTES,
+        file_bytes_max: FILE_BYTES_MAX,
+        time_delta: TimeSpec3 { seconds: 0, nanoseconds: 1 },
+        properties: properties::LINK
+            | properties::SYMLINK
+            | properties::HOMOGENEOUS
+            | properties::CAN_SET_TIME,
+    });
+    reply(info, no_attributes, out);
 }
 
-pub(super) fn path_limits(core: &NfsCore, args: PathConfArgs<'_>, out: &mut Vec<u8>) {
-    match attributes_of(core, args.object.bytes()) {
-        Ok(found) => PathConfRes::Ok(PathConfOk {
-            attributes: Some(found),
-            link_max: LINKS_MAX,
-            name_bytes_max: NAME_BYTES_MAX as u32,
-            no_trunc: true,
-            chown_restricted: false,
-            case_insensitive: false,
-            case_preserving: true,
-        }),
-        Err(fault) => PathConfRes::Err(fault, None),
-    }
-    .encode(out);
+pub(super) fn path_limits(core: &NfsCore, object: Handle<'_>, out: &mut Vec<u8>) {
+    let limits = core.attributes3(object).map(|current| PathConfOk {
+        attributes: Some(current),
+        link_max: LINKS_MAX,
+        name_bytes_max: NAME_BYTES_MAX as u32,
+        no_trunc: true,
+        chown_restricted: false,
+        case_insensitive: false,
+        case_preserving: true,
+    });
+    reply(limits, no_attributes, out);
 }
 
 /// Bytes before the data of a successful READ: status, attributes behind their flag, count, end
@@ -189,26 +158,20 @@ pub(super) fn write(core: &NfsCore, args: WriteArgs<'_>, out: &mut Vec<u8>) {
         let data = args.data.get(..args.count as usize).ok_or(Status3::INVAL)?;
         core.store.write(object, args.offset, data)
     });
-    match written {
-        Ok(change) => WriteRes::Ok(WriteOk {
-            wcc: change,
-            count: args.count,
-            committed: args.stable,
-            verifier: core.store.write_verifier(),
-        }),
-        Err(fault) => WriteRes::Err(fault, core.wcc_after_failure(args.file)),
-    }
-    .encode(out);
+    let written = written.map(|change| WriteOk {
+        wcc: change,
+        count: args.count,
+        committed: args.stable,
+        verifier: core.store.write_verifier(),
+    });
+    reply(written, || core.wcc_after_failure(args.file), out);
 }
 
-/// Nothing waits to be written: only the verifier is told.
+/// Nothing waits to be written: returns only the verifier.
 pub(super) fn commit(core: &NfsCore, args: CommitArgs<'_>, out: &mut Vec<u8>) {
     let object = core.object_of(args.file.bytes());
     let committed = object.and_then(|object| core.store.commit(object));
-    let wcc = WccData { before: None, after: core.after_failure(args.file) };
-    match committed {
-        Ok(()) => CommitRes::Ok(CommitOk { wcc, verifier: core.store.write_verifier() }),
-        Err(fault) => CommitRes::Err(fault, wcc),
-    }
-    .encode(out);
+    let wcc = core.wcc_after_failure(args.file);
+    let verifier = core.store.write_verifier();
+    reply(committed.map(|()| CommitOk { wcc, verifier }), || wcc, out);
 }

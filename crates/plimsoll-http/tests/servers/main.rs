@@ -1,7 +1,0 @@
-//! The reference web server, in this process and in one of its own; a real nginx and a real Caddy.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
-
-mod caddy;
-mod nginx;
-mod process;
-mod web;

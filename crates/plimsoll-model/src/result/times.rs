@@ -1,0 +1,81 @@
+//! Times of a load point: their distribution, and their course over the window.
+
+use serde::{Deserialize, Serialize};
+
+use crate::figure::Figure;
+
+/// Summary of a distribution of times. Percentiles are `null` where the sample is too small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeSummary {
+    /// Samples.
+    pub n: u64,
+    /// Mean; `null` without samples.
+    pub mean: Option<f64>,
+    /// Half-width of the mean's 95 % confidence interval, from the variation between seconds.
+    pub mean_error: Option<f64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
+    /// Longest.
+    pub max: Option<u64>,
+}
+
+impl TimeSummary {
+    /// A figure in nanoseconds.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        let percentile = match figure {
+            Figure::Mean => return self.mean,
+            Figure::P50 => self.p50,
+            Figure::P90 => self.p90,
+            Figure::P95 => self.p95,
+            Figure::P99 => self.p99,
+            Figure::P999 => self.p999,
+            Figure::Max => self.max,
+        };
+        percentile.map(|ns| ns as f64)
+    }
+}
+
+/// Response times of the ops that ended within the window, counted in spans of time and buckets of
+/// length. Of bounded size: long windows have longer spans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseHeatmap {
+    /// Begin of each span, from the begin of the window, and end of the last.
+    pub starts_ns: Vec<u64>,
+    /// Lower edge of each bucket, from that of the shortest time to that of the longest, and upper
+    /// edge of the last.
+    pub edges_ns: Vec<u64>,
+    /// Ops, by span and then by bucket.
+    pub counts: Vec<Vec<u64>>,
+}
+
+/// One second of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimelineSecond {
+    /// From the start of the point.
+    pub second: u32,
+    /// `warm_up`, `measure` or `drain`.
+    pub phase: String,
+    /// Ops finished without error, per second.
+    pub ops_per_s: f64,
+    /// Ops failed.
+    pub errors: u64,
+    /// Median response time of ops finished in it.
+    pub response_p50_ns: Option<u64>,
+    /// 99th percentile of the same.
+    pub response_p99_ns: Option<u64>,
+    /// Longest of the same.
+    pub response_max_ns: Option<u64>,
+    /// Busiest worker in it.
+    pub generator_busy_ratio: Option<f64>,
+}

@@ -1,0 +1,13 @@
+//! The NFS server: its core in memory, on real sockets, as a process; tested with itself, libnfs
+//! and `nfs3_client`. And a real NFS-Ganesha.
+
+mod calls;
+mod confined;
+mod foreign_client;
+mod ganesha;
+mod libnfs_v2;
+mod on_sockets;
+mod rpc;
+mod running;
+mod v2;
+mod v3;

@@ -1,0 +1,169 @@
+//! NFS on the wire, checked by another program and over a bad network.
+
+use plimsoll_testkit::capture::Capture;
+use plimsoll_testkit::flip_proxy::FlipProxy;
+use plimsoll_testkit::lossy_proxy::{FaultRates, LossyConfig, LossyProxy};
+use serde_json::Value;
+
+use super::{through, udp_url};
+use plimsoll_testkit::program::{Served, plimsoll, result, short};
+
+/// A small set, the same for every command of a test.
+const SMALL_SET: [&str; 2] = ["--set", "workload.mib_per_op_per_s=0.01"];
+
+fn ops(point: &Value, name: &str) -> u64 {
+    point["ops"][name]["count"].as_u64().unwrap_or(0)
+}
+
+/// More than the READs of the validation phase, which would stop the run at a flipped byte.
+const FLIP_EVERY: u64 = 41;
+
+/// Number of each procedure of NFSv3 by the name of the op (RFC 1813 §3.3).
+const V3: [(&str, u32); 12] = [
+    ("getattr", 1),
+    ("setattr", 2),
+    ("lookup", 3),
+    ("access", 4),
+    ("readlink", 5),
+    ("read", 6),
+    ("write", 7),
+    ("create", 8),
+    ("remove", 12),
+    ("readdir", 16),
+    ("readdirplus", 17),
+    ("fsstat", 18),
+];
+/// The same for NFSv2 (RFC 1094 §2.2).
+const V2: [(&str, u32); 10] = [
+    ("getattr", 1),
+    ("setattr", 2),
+    ("lookup", 4),
+    ("readlink", 5),
+    ("read", 6),
+    ("write", 8),
+    ("create", 9),
+    ("remove", 10),
+    ("readdir", 16),
+    ("fsstat", 17),
+];
+
+/// A point whose every op is counted by tshark too. The set-up of a run is that of a second
+/// `prepare`: they are captured alone and taken off.
+#[track_caller]
+fn check_counts(suite: &str, version: u32, procedures: &[(&str, u32)], udp: bool) {
+    let server = Served::with("nfs", &[]);
+    let url = if udp { udp_url(&server) } else { server.url.clone() };
+    let prepare = [&["prepare", suite, url.as_str(), "--peak", "800"], &SMALL_SET[..]].concat();
+    plimsoll(&prepare).check(0, &["complete"]);
+    let Some(capture) = Capture::start(server.address().port()) else { return };
+    plimsoll(&prepare).check(0, &["complete"]);
+    let setup = capture.finish();
+
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let more = [
+        &["--points", "800", "--set", "profiles.quick.workload_scale=1"],
+        &["--set", "profiles.quick.warm_up=1ms", "--set", "profiles.quick.measure=1s"],
+        &SMALL_SET[..],
+        // Every op is sent and answered, however late.
+        &["--set", "profiles.quick.drain=10s"],
+    ]
+    .concat();
+    let Some(capture) = Capture::start(server.address().port()) else { return };
+    let run = plimsoll(&short(suite, &url, &bundle, &more));
+    let captured = capture.finish();
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    let result = result(&bundle);
+    let point = &result["points"][0];
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    assert_eq!((captured.dropped, setup.dropped), (0, 0), "the capture lost packets");
+    for (name, number) in procedures {
+        let on_the_wire = captured.nfs(version, *number) - setup.nfs(version, *number);
+        // Ops due in the millisecond of warm-up are on the wire and not in the window.
+        let counted = ops(point, name);
+        let apart = on_the_wire.abs_diff(counted);
+        assert!(apart <= 4, "{name}: {counted} counted, {on_the_wire} on the wire");
+    }
+}
+
+#[test]
+fn tshark_counts_the_same_calls_of_version_3_over_tcp() {
+    check_counts("nfs-v3", 3, &V3, false);
+}
+
+#[test]
+fn tshark_counts_the_same_calls_of_version_3_over_udp() {
+    check_counts("nfs-v3", 3, &V3, true);
+}
+
+#[test]
+fn tshark_counts_the_same_calls_of_version_2_over_udp() {
+    check_counts("nfs-v2", 2, &V2, true);
+}
+
+/// Runs one point through a proxy, after the set has been written without it.
+#[track_caller]
+fn one_point(server: &Served, url: &str, more: &[&str]) -> Value {
+    let prepare = [&["prepare", "nfs-v3", server.url.as_str(), "--peak", "400"], &SMALL_SET[..]];
+    plimsoll(&prepare.concat()).check(0, &["complete"]);
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    let flags = [
+        &["--points", "400", "--set", "profiles.quick.workload_scale=1"],
+        &["--set", "profiles.quick.measure=2s", "--set", "profiles.quick.drain=8s"],
+        &SMALL_SET[..],
+        more,
+    ]
+    .concat();
+    let run = plimsoll(&short("nfs-v3", url, &bundle, &flags));
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    result(&bundle)["points"][0].clone()
+}
+
+#[test]
+fn a_network_that_loses_doubles_and_reorders_counts_no_op_twice_and_loses_none() {
+    let server = Served::with("nfs", &[]);
+    // One datagram in twenty, in each direction.
+    let bad = FaultRates { lose: 0.02, duplicate: 0.02, reorder: 0.01 };
+    let config = LossyConfig { seed: 5, to_server: bad, to_client: bad };
+    let proxy = LossyProxy::start(server.address(), config);
+    let url = through(&server, proxy.address(), "udp");
+    // Time for five tries: after 0, 1, 3, 7 and 15 s.
+    let long = ["--set", "op_timeout=25s", "--set", "profiles.quick.drain=25s"];
+    let point = one_point(&server, &url, &long);
+    let counts = proxy.counts();
+    assert!(counts.to_server.lost > 2 && counts.to_client.duplicated > 2, "{counts:?}");
+    // Every op that came due was answered once, however often it was sent.
+    assert_eq!(point["errors"], serde_json::json!({}), "{point}");
+    assert_eq!(point["not_sent"], 0, "{point}");
+    let done: u64 =
+        point["ops"].as_object().unwrap().values().map(|o| o["count"].as_u64().unwrap()).sum();
+    let due = point["offered_ops_per_s"].as_f64().unwrap() * point["seconds"].as_f64().unwrap();
+    assert!((due - done as f64).abs() < 0.5, "{due} due, {done} done");
+    assert!(point["retransmissions"].as_u64().unwrap() > 5, "{point}");
+}
+
+#[test]
+fn every_flipped_byte_in_a_read_over_tcp_is_caught() {
+    let server = Served::with("nfs", &[]);
+    let proxy = FlipProxy::tcp(server.address(), FLIP_EVERY);
+    let url = through(&server, proxy.address(), "tcp");
+    check_flips(&server, &proxy, &url);
+}
+
+#[test]
+fn every_flipped_byte_in_a_read_over_udp_is_caught() {
+    let server = Served::with("nfs", &[]);
+    let proxy = FlipProxy::udp(server.address(), FLIP_EVERY);
+    let url = through(&server, proxy.address(), "udp");
+    check_flips(&server, &proxy, &url);
+}
+
+#[track_caller]
+fn check_flips(server: &Served, proxy: &FlipProxy, url: &str) {
+    let more = ["--set", "workload.verify_one_in=1", "--set", "profiles.quick.warm_up=1ms"];
+    let point = one_point(server, url, &more);
+    let caught = point["errors"]["corrupt"].as_u64().unwrap_or(0);
+    assert!(proxy.injected() > 2, "{} injected", proxy.injected());
+    assert_eq!(caught, proxy.injected(), "{point}");
+}
