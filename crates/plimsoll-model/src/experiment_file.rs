@@ -93,6 +93,8 @@ pub enum SetBy {
     Target,
     /// A limit of the server that each run starts.
     Server(Resource),
+    /// An option of the run: `true` gives it, `false` leaves it out, another level is its value.
+    Flag(String),
     /// The user, by hand.
     Hand {
         /// Set once for all repeats instead of anew in each.
@@ -110,6 +112,12 @@ pub enum Resource {
     Quota,
     /// Bytes of memory, with its part of the page cache.
     Memory,
+    /// Bytes per second of each disk: `"50MiB/s"`.
+    DiskRate,
+    /// Transfers per second of each disk.
+    DiskTransfers,
+    /// Bits per second of the server's link: `"100Mbit/s"`.
+    LinkRate,
     /// Service threads.
     Threads,
 }
@@ -220,6 +228,9 @@ struct WrittenFactor {
     target: bool,
     /// The limit of the server.
     server: Option<Resource>,
+    /// An option of the run, as --monitor: true gives it, false leaves it out, another level is its
+    /// value.
+    flag: Option<String>,
     /// Set by hand.
     #[serde(default)]
     manual: bool,
@@ -339,12 +350,20 @@ impl WrittenFactor {
             self.key.clone().map(SetBy::Key),
             self.target.then_some(SetBy::Target),
             self.server.map(SetBy::Server),
+            self.flag.clone().map(SetBy::Flag),
             self.manual.then_some(SetBy::Hand { once: self.set_once }),
         ];
         let mut setters = setters.into_iter().flatten();
+        let at_flag = format!("{path}.flag");
         let help = "write one of: set = \"COMMAND\", key = \"KEY OF THE SUITE\", target = true, \
-                    server = \"cores|quota|memory|threads\", manual = true";
+                    server = \"cores|quota|memory|disk_rate|\
+                    disk_transfers|link_rate|threads\", flag = \"--OPTION\", manual = true";
         let setter = match (setters.next(), setters.next()) {
+            (Some(SetBy::Flag(flag)), None) if !flag.starts_with("--") => {
+                let message = format!("`flag` of factor {:?} is {flag:?}", self.name);
+                let help = "write an option of plimsoll run, such as --monitor";
+                return Err(root.error_at(&at_flag, message).with_help(help));
+            }
             (Some(setter), None) => setter,
             (None, _) => {
                 let message = format!("nothing says how factor {:?} is set", self.name);

@@ -1,5 +1,5 @@
-//! Holding a server to a share of the processors and to a size of memory: control groups of its
-//! own, of either version, made for it and removed when it has ended.
+//! Holding a server to a share of the processors, a size of memory and a rate of each disk: control
+//! groups of its own, of either version, made for it and removed when it has ended.
 
 use std::fs;
 use std::io;
@@ -10,11 +10,12 @@ use crate::{ServerError, ServerProcess};
 
 /// Where control groups are mounted, by systemd and everybody else.
 const MOUNT: &str = "/sys/fs/cgroup";
+const BLOCK_DEVICES: &str = "/sys/block";
 const PREFIX: &str = "plimsoll-scale-";
 /// The kernel's default; quotas are parts of it.
 const PERIOD_US: u64 = 100_000;
-/// A group can be removed once its last process is gone.
-const REMOVE_TRIES: u32 = 20;
+/// A group can be removed once its last process is gone, for which a busy host takes its time.
+const REMOVE_TRIES: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of a server.
@@ -24,6 +25,11 @@ pub struct Confinement {
     pub quota_cores: Option<f64>,
     /// Memory, its part of the page cache included.
     pub memory_bytes: Option<u64>,
+    /// Bytes per second that it may read from each disk, and as many that it may write. Version 1
+    /// of control groups does not limit writes from the page cache.
+    pub disk_bytes_per_s: Option<u64>,
+    /// Transfers per second, likewise.
+    pub disk_transfers_per_s: Option<u64>,
 }
 
 /// The control groups of a server. Dropped after the server has ended, it removes them.
@@ -32,17 +38,16 @@ pub struct Confined {
     groups: Vec<PathBuf>,
 }
 
-/// A file of a group and what is written there.
+/// What is written to the files of a group. Each pair is of version 1, then of version 2.
 struct Rule {
-    controller: &'static str,
-    /// In version 1, then in version 2.
-    files: [(&'static str, String); 2],
+    controllers: [&'static str; 2],
+    files: [Vec<(&'static str, String)>; 2],
 }
 
 impl Confinement {
     /// Nothing is limited.
-    pub const fn is_none(&self) -> bool {
-        self.quota_cores.is_none() && self.memory_bytes.is_none()
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Moves every process of the server into groups with these limits; what it forks later is
@@ -55,19 +60,20 @@ impl Confinement {
         };
         let memberships = fs::read_to_string("/proc/self/cgroup").map_err(refused)?;
         let mut confined = Confined { groups: Vec::new() };
-        for rule in self.rules() {
-            let (home, version) = home(Path::new(MOUNT), &memberships, rule.controller)
+        for rule in self.rules(&disks(Path::new(BLOCK_DEVICES)).map_err(refused)?) {
+            let (home, version) = home(Path::new(MOUNT), &memberships, rule.controllers)
                 .ok_or_else(|| {
                     refused(io::Error::new(
                         io::ErrorKind::NotFound,
-                        format!("no {} controller is mounted", rule.controller),
+                        format!("no {} controller is mounted", rule.controllers[1]),
                     ))
                 })?;
-            let group = home.join(format!("{PREFIX}{}-{}", rule.controller, server.pid()));
+            let group = home.join(format!("{PREFIX}{}-{}", rule.controllers[1], server.pid()));
             fs::create_dir(&group).map_err(refused)?;
             confined.groups.push(group.clone());
-            let (file, text) = &rule.files[version];
-            fs::write(group.join(file), text).map_err(refused)?;
+            for (file, text) in &rule.files[version] {
+                fs::write(group.join(file), text).map_err(refused)?;
+            }
             // A second look finds what was forked during the first.
             for _ in 0..2 {
                 for pid in server.pids().map_err(refused)? {
@@ -78,26 +84,65 @@ impl Confinement {
         Ok(confined)
     }
 
-    fn rules(&self) -> Vec<Rule> {
+    /// `disks` are device numbers, as `8:0`.
+    fn rules(&self, disks: &[String]) -> Vec<Rule> {
         let quota = self.quota_cores.map(|cores| {
             let us = ((cores * PERIOD_US as f64).round() as u64).max(1_000);
             Rule {
-                controller: "cpu",
+                controllers: ["cpu"; 2],
                 files: [
-                    ("cpu.cfs_quota_us", us.to_string()),
-                    ("cpu.max", format!("{us} {PERIOD_US}")),
+                    vec![("cpu.cfs_quota_us", us.to_string())],
+                    vec![("cpu.max", format!("{us} {PERIOD_US}"))],
                 ],
             }
         });
         let memory = self.memory_bytes.map(|bytes| Rule {
-            controller: "memory",
+            controllers: ["memory"; 2],
             files: [
-                ("memory.limit_in_bytes", bytes.to_string()),
-                ("memory.max", bytes.to_string()),
+                vec![("memory.limit_in_bytes", bytes.to_string())],
+                vec![("memory.max", bytes.to_string())],
             ],
         });
-        quota.into_iter().chain(memory).collect()
+        let rates = [
+            (
+                self.disk_bytes_per_s,
+                ["blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"],
+                "bps",
+            ),
+            (
+                self.disk_transfers_per_s,
+                ["blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"],
+                "iops",
+            ),
+        ];
+        let mut disk = Rule { controllers: ["blkio", "io"], files: [Vec::new(), Vec::new()] };
+        for (rate, files, kind) in rates {
+            for (rate, disk_number) in
+                rate.iter().flat_map(|rate| disks.iter().map(move |it| (rate, it)))
+            {
+                let throttles = files.map(|file| (file, format!("{disk_number} {rate}")));
+                disk.files[0].extend(throttles);
+                let text = format!("{disk_number} r{kind}={rate} w{kind}={rate}");
+                disk.files[1].push(("io.max", text));
+            }
+        }
+        let disk = Some(disk).filter(|disk| !disk.files[0].is_empty());
+        [quota, memory, disk].into_iter().flatten().collect()
     }
+}
+
+/// Device numbers of the disks, those of device mapper and md included.
+fn disks(devices: &Path) -> io::Result<Vec<String>> {
+    let mut numbers = Vec::new();
+    for device in fs::read_dir(devices)? {
+        let device = device?.path();
+        let read = |file| fs::read_to_string(device.join(file)).map(|text| text.trim().to_owned());
+        // A loop device without a file has no size.
+        if read("size")? != "0" {
+            numbers.push(read("dev")?);
+        }
+    }
+    Ok(numbers)
 }
 
 impl Drop for Confined {
@@ -117,7 +162,7 @@ impl Drop for Confined {
 
 /// The group this process is in, of the hierarchy that has the controller, and the index of its
 /// version. In version 2 a group with processes may not hand controllers on: the one above it may.
-fn home(mount: &Path, memberships: &str, controller: &str) -> Option<(PathBuf, usize)> {
+fn home(mount: &Path, memberships: &str, [first, second]: [&str; 2]) -> Option<(PathBuf, usize)> {
     let mut unified = None;
     for line in memberships.lines() {
         let mut fields = line.splitn(3, ':');
@@ -127,8 +172,8 @@ fn home(mount: &Path, memberships: &str, controller: &str) -> Option<(PathBuf, u
             let full = top.join(path);
             if full.is_dir() { full } else { top }
         };
-        if controllers.split(',').any(|name| name == controller) {
-            return Some((below(mount.join(controller)), 0));
+        if controllers.split(',').any(|name| name == first) {
+            return Some((below(mount.join(first)), 0));
         }
         if number == "0" && controllers.is_empty() {
             unified = Some(below(mount.to_owned()));
@@ -137,7 +182,7 @@ fn home(mount: &Path, memberships: &str, controller: &str) -> Option<(PathBuf, u
     let own = unified?;
     let hands_on = |group: &Path| {
         let handed = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
-        handed.split_whitespace().any(|name| name == controller)
+        handed.split_whitespace().any(|name| name == second)
     };
     [Some(&*own), own.parent()]
         .into_iter()
@@ -157,21 +202,46 @@ mod tests {
         fs::create_dir_all(mount.join("cpu/a")).unwrap();
         fs::create_dir_all(mount.join("slice/own")).unwrap();
         let v1 = "4:memory:/a\n1:cpu:/a\n0::/slice/own\n";
-        assert_eq!(home(mount, v1, "cpu"), Some((mount.join("cpu/a"), 0)));
+        assert_eq!(home(mount, v1, ["cpu"; 2]), Some((mount.join("cpu/a"), 0)));
         let v2 = "0::/slice/own\n";
-        assert_eq!(home(mount, v2, "cpu"), None);
+        assert_eq!(home(mount, v2, ["cpu"; 2]), None);
         fs::write(mount.join("slice/cgroup.subtree_control"), "cpu memory").unwrap();
-        assert_eq!(home(mount, v2, "cpu"), Some((mount.join("slice"), 1)));
+        assert_eq!(home(mount, v2, ["cpu"; 2]), Some((mount.join("slice"), 1)));
     }
 
     #[test]
     fn a_fraction_of_a_core_is_a_quota_of_the_period() {
-        let confinement = Confinement { quota_cores: Some(0.25), memory_bytes: Some(64 << 20) };
-        let texts: Vec<String> = confinement
-            .rules()
-            .iter()
-            .flat_map(|rule| rule.files.iter().map(|f| f.1.clone()))
-            .collect();
+        let confinement = Confinement {
+            quota_cores: Some(0.25),
+            memory_bytes: Some(64 << 20),
+            ..Confinement::default()
+        };
+        let rules = confinement.rules(&["8:0".to_owned()]);
+        let texts: Vec<&str> =
+            rules.iter().flat_map(|rule| rule.files.iter().map(|files| &*files[0].1)).collect();
         assert_eq!(texts, ["25000", "25000 100000", "67108864", "67108864"]);
+    }
+
+    #[test]
+    fn a_rate_is_one_of_each_disk_with_a_size() {
+        let devices = tempfile::tempdir().unwrap();
+        for (name, number, size) in [("sda", "8:0", "100"), ("loop0", "7:0", "0")] {
+            let device = devices.path().join(name);
+            fs::create_dir(&device).unwrap();
+            fs::write(device.join("dev"), format!("{number}\n")).unwrap();
+            fs::write(device.join("size"), format!("{size}\n")).unwrap();
+        }
+        let disks = disks(devices.path()).unwrap();
+        let confinement = Confinement {
+            disk_bytes_per_s: Some(1 << 20),
+            disk_transfers_per_s: Some(100),
+            ..Confinement::default()
+        };
+        let [rule] = &confinement.rules(&disks)[..] else { panic!("one controller") };
+        let [first, second] = &rule.files;
+        assert_eq!(first[1], ("blkio.throttle.write_bps_device", "8:0 1048576".to_owned()));
+        assert_eq!(second[0], ("io.max", "8:0 rbps=1048576 wbps=1048576".to_owned()));
+        assert_eq!(second[1], ("io.max", "8:0 riops=100 wiops=100".to_owned()));
+        assert_eq!((first.len(), second.len()), (4, 2));
     }
 }

@@ -179,7 +179,7 @@ impl Grid<'_> {
             (_, Some(interval)) if leaves_one_out(interval) => BestClaim::Better,
             _ => BestClaim::RunAgain,
         };
-        Some(Best { cell, ratio: mean / first, interval, claim })
+        Some(Best { cell, ratio: mean / first, interval, claim, again: None })
     }
 }
 

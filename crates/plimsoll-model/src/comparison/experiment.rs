@@ -357,6 +357,21 @@ pub struct Best {
     pub interval: Option<[f64; 2]>,
     /// The claim that the data support.
     pub claim: BestClaim,
+    /// Both cells run again, which no choice among cells favours.
+    #[serde(default)]
+    pub again: Option<RunAgain>,
+}
+
+/// Runs of the first and the best cell after the choice of the best.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunAgain {
+    /// Mean of the best cell over that of the first.
+    pub ratio: f64,
+    /// 95 % interval of the ratio; `null` without a basis.
+    pub interval: Option<[f64; 2]>,
+    /// Runs of each.
+    pub runs: u32,
 }
 
 /// The claim that the data support about the best cell.

@@ -14,7 +14,7 @@ use crate::gate::Gates;
 use crate::method::Parameter;
 use crate::outcome::OpNames;
 use crate::sessions::SessionsPlan;
-use crate::units::{Bytes, Nanos, span_text};
+use crate::units::{BITS_PER_MBIT, Bytes, Nanos, grouped, span_text};
 
 /// The options of a run besides its suite, profile, seed and targets. Options that the user left
 /// to the program have the program's value. Secrets are left out.
@@ -113,6 +113,12 @@ pub struct ServerLimits {
     pub quota_cores: Option<f64>,
     /// Memory, its part of the page cache included.
     pub memory_bytes: Option<u64>,
+    /// Bytes per second that it may read from each disk, and as many that it may write.
+    pub disk_bytes_per_s: Option<u64>,
+    /// Transfers per second, likewise.
+    pub disk_transfers_per_s: Option<u64>,
+    /// Bits per second of its link, in each direction.
+    pub link_bits_per_s: Option<u64>,
     /// Service threads.
     pub threads: Option<u32>,
     /// Extra work of a reference server for each request.
@@ -129,10 +135,19 @@ impl fmt::Display for ServerLimits {
             (None, quota) => quota.map(|quota| format!("{quota} cores (quota)")),
         };
         let memory = self.memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes)));
+        let disk_rate = self.disk_bytes_per_s.map(|rate| format!("{}/s of each disk", Bytes(rate)));
+        let disk_transfers =
+            self.disk_transfers_per_s.map(|rate| format!("{rate} transfers/s of each disk"));
+        let link = self
+            .link_bits_per_s
+            .map(|rate| format!("a link of {} Mbit/s", grouped(rate as f64 / BITS_PER_MBIT)));
         let threads = self.threads.map(|threads| format!("{threads} service threads"));
         let work =
             self.work.map(|work| format!("{} of work besides on each request", span_text(work)));
-        let parts: Vec<String> = [cores, memory, threads, work].into_iter().flatten().collect();
+        let parts: Vec<String> = [cores, memory, disk_rate, disk_transfers, link, threads, work]
+            .into_iter()
+            .flatten()
+            .collect();
         f.write_str(&parts.join(", "))
     }
 }

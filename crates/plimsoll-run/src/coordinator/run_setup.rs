@@ -21,7 +21,7 @@ use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{DEFAULT_SEED, InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::programs::LOOPBACK;
-use plimsoll_servers::{Confinement, cores};
+use plimsoll_servers::{Confinement, ServerLink, cores};
 
 use super::conditioning;
 use super::fleet_point::placement_with_agents;
@@ -111,6 +111,8 @@ pub(super) struct RunSetup {
     pub registration: &'static Registration,
     /// The servers, running and reached.
     pub targets: Vec<Target>,
+    /// Their link, which ends after them.
+    _link: Option<ServerLink>,
     /// The software that each server reports.
     pub software: Vec<Option<String>>,
     /// Cores, workers, pacing.
@@ -153,21 +155,31 @@ impl RunSetup {
         let highest = searched_ops_per_s.or_else(|| highest_ops_per_s(suite, &ladder));
         let resolved_targets = servers::resolve_all(&request.targets, registration, suite)?;
         let (specs, addresses): (Vec<_>, Vec<_>) = resolved_targets.into_iter().unzip();
+        let limits = request.options.server_limits.unwrap_or_default();
+        let link = make_link(request, limits.link_bits_per_s, fleet.is_some())?;
         let listen_on = request.options.listen_on.unwrap_or(LOOPBACK);
+        let listen_on = link.as_ref().map_or(listen_on, ServerLink::address);
         check_routes(request, (&specs, &addresses), listen_on, fleet.as_deref())?;
         let mut placement = settle_placement(request, &addresses, fleet.as_deref_mut())?;
-        let limits = request.options.server_limits.unwrap_or_default();
         narrow(&mut placement.server_cores, limits.cores)?;
         let profile = suite.profiles.get(request.profile);
         let file_set = protocol.file_set_needed(suite, profile, highest)?;
         let cores = &placement.server_cores;
         let ServerLimits { threads, work, .. } = limits;
         let server_request = ServerRequest { suite, cores, threads, work, file_set, listen_on };
-        let ServerLimits { quota_cores, memory_bytes, .. } = limits;
-        let confinement = Confinement { quota_cores, memory_bytes };
+        let confinement = Confinement {
+            quota_cores: limits.quota_cores,
+            memory_bytes: limits.memory_bytes,
+            disk_bytes_per_s: limits.disk_bytes_per_s,
+            disk_transfers_per_s: limits.disk_transfers_per_s,
+        };
         let start = |(spec, address)| {
-            let mut target =
-                servers::start(spec, address, registration, &server_request, (signals, live))?;
+            let start =
+                || servers::start(spec, address, registration, &server_request, (signals, live));
+            let mut target = match &link {
+                Some(link) => link.at_the_servers(start)??,
+                None => start()?,
+            };
             target.hold(&confinement)?;
             Ok::<_, Failure>(target)
         };
@@ -204,6 +216,7 @@ impl RunSetup {
         Ok(Self {
             registration,
             targets,
+            _link: link,
             software,
             placement,
             plan,
@@ -223,6 +236,23 @@ impl RunSetup {
             unix: target.resolved.unix.clone(),
         };
         self.targets.iter().map(endpoint).collect()
+    }
+}
+
+/// The link between this host and the servers that it starts, if one is requested.
+fn make_link(
+    request: &RunRequest,
+    bits_per_s: Option<u64>,
+    by_agents: bool,
+) -> Result<Option<ServerLink>, Failure> {
+    let Some(bits_per_s) = bits_per_s else { return Ok(None) };
+    let elsewhere = [(by_agents, "--agents"), (request.options.listen_on.is_some(), "--listen-on")];
+    match elsewhere.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) => Err(Failure::wrong(format!(
+            "link_rate: the server gets a network of its own, which only this host reaches; leave \
+             {flag} out"
+        ))),
+        None => Ok(Some(ServerLink::new(bits_per_s)?)),
     }
 }
 

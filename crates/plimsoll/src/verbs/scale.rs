@@ -6,8 +6,9 @@ use plimsoll_model::comparison::experiment::Response;
 use plimsoll_model::target::TargetSpec;
 
 use super::experiment::design::{Design, Factor, Order};
+use super::experiment::file::CommonRun;
 use super::experiment::{self, Begin, ExperimentRequest, file, refuse_occupied, requests};
-use super::run::{default_out, request_of};
+use super::run::default_out;
 use crate::exit::{Exit, Failure};
 use crate::flags::{Reported, RunArgs};
 use crate::interrupts;
@@ -49,7 +50,7 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
         _ => Order::Seeded(args.run.seed),
     };
     let design = Design::new(vec![args.over.clone()], args.run.repeat, order);
-    let requests = requests(&base, &design, request_of)?;
+    let requests = requests(&design, |_| Ok(CommonRun::Ladder(Box::new(base.clone()))))?;
     let name = &requests[0].suite.name;
     let dir = args.run.out.clone().unwrap_or_else(|| default_out(&format!("{VERB}-{name}")));
     if begin == Begin::New {

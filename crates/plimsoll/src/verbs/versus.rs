@@ -17,11 +17,12 @@ use plimsoll_run::coordinator::{RunRequest, run};
 use plimsoll_run::{RunProgress as _, Signals, derive};
 
 use super::experiment::design::{Change, Design, Factor, Level, Order};
+use super::experiment::file::CommonRun;
 use super::experiment::{
     self, Begin, ExperimentRequest, refuse_ladders, refuse_occupied, requests,
 };
 use super::groups::is_finished;
-use super::run::{default_out, request_of};
+use super::run::default_out;
 use crate::exit::{Exit, Failure};
 use crate::flags::values::parse_override;
 use crate::flags::{Reported, RunArgs};
@@ -83,7 +84,7 @@ pub(crate) fn perform(args: &VersusArgs, begin: Begin) -> Result<Exit, Failure> 
     design.names = design.factors[0].levels.iter().map(|level| level.name.clone()).collect();
     design.cell_dirs = SIDES.map(|side| side.to_owned()).to_vec();
     design.flat = false;
-    let mut sides = requests(&base, &design, request_of)?;
+    let mut sides = requests(&design, |_| Ok(CommonRun::Ladder(Box::new(base.clone()))))?;
     refuse_ladders(&sides)?;
     let dir = match &args.run.out {
         Some(out) => out.clone(),

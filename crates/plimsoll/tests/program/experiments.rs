@@ -71,7 +71,8 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"\n\n\n\n").unwrap();
+    // Four settings, and up to six more where the best combination is run again.
+    child.stdin.take().unwrap().write_all(b"\n\n\n\n\n\n\n\n\n\n").unwrap();
     let ended = wait_for(child);
     ended.check(1, &["By hand: set clock = ", "run 8 of 8 (repeat 2 of 2)", "report: "]);
     let document: Value = serde_json::from_str(&ended.out).unwrap();
@@ -79,6 +80,10 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
     assert_eq!(experiment["response"]["figure"], "p50");
     assert_eq!(experiment["factors"][1]["set"], "by_hand");
     assert_eq!(experiment["cells"].as_array().unwrap().len(), 4);
+    let best = &experiment["best"];
+    let is_open = best["claim"] == "run_again";
+    assert_eq!(best["again"]["runs"].as_u64(), is_open.then_some(3), "{best}");
+    assert_eq!(runs(&experiment_dir.out().join("again")), if is_open { 6 } else { 0 });
     assert_eq!(document["groups"][1]["label"], "cache = off, clock = 450 MHz");
     let differs = document["differences"].to_string();
     assert!(differs.contains("stated: cache") && differs.contains("450 MHz"), "{differs}");
@@ -93,6 +98,26 @@ fn factors_of_commands_keys_and_hands_make_one_document() {
     };
     let joined = ["experiment", "--factor", &cell("350"), "--factor", &cell("450"), "--force"];
     plimsoll(&joined).check(0, &["clock"]);
+}
+
+#[test]
+fn an_option_of_the_run_is_a_factor() {
+    let server = Listening::start();
+    let head = format!("target = \"{}\"\nrepeats = 1\n", server.url);
+    let experiment_dir = ExperimentDir::new(
+        &head,
+        "[[factors]]\nname = \"header\"\nflag = \"--header\"\n\
+         levels = [false, { name = \"on\", value = \"x-level: on\" }]\n",
+    );
+    let ended = plimsoll(&texts(&experiment_dir.arguments()));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    assert_eq!(runs(&experiment_dir.out()), 2, "{ended:?}");
+    server.saw("x-level: on");
+    let suite_of = |cell: &str| {
+        std::fs::read_to_string(experiment_dir.out().join(cell).join("suite.toml")).unwrap()
+    };
+    assert!(suite_of("header-on").contains("x-level"), "{}", suite_of("header-on"));
+    assert!(!suite_of("header-false").contains("x-level"), "{}", suite_of("header-false"));
 }
 
 #[test]
@@ -135,6 +160,10 @@ fn mistakes_are_told_before_any_load() {
     refused("levels = [1]", &["e.toml:4", "nothing says how factor \"f\" is set"]);
     refused("levels = [1]\nserver = \"cores\"", &["it must be started here"]);
     refused("levels = [1]\nset = \"true\"\nafter_start = true", &["after_start is for servers"]);
+    refused("levels = [true]\nflag = \"monitor\"", &["e.toml:6", "such as --monitor"]);
+    refused("levels = [true]\nflag = \"--speed\"", &["options: ", "'--speed'"]);
+    refused("levels = [2]\nflag = \"--repeat\"", &["--repeat: write repeats = N"]);
+    refused("levels = [\"9\"]\nserver = \"link_rate\"", &["level 9", "100Mbit/s"]);
     refused("levels = [1.5]\nkey = \"load.clients\"", &["load.clients"]);
     let experiment_dir = ExperimentDir::new(
         "target = \"http://127.0.0.1:9/\"\nresponse = \"p99\"\n",

@@ -83,6 +83,7 @@ fn experiment() -> Experiment {
             ratio: 1.74,
             interval: Some([1.68, 1.8]),
             claim: BestClaim::Better,
+            again: None,
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use plimsoll_model::comparison::experiment::{
     AtLevel, Basis, BestClaim, Effect, EffectClaim, Experiment, Factor, Law, Missing, MissingWhy,
-    Response,
+    Response, RunAgain,
 };
 use plimsoll_model::comparison::{Comparison, Group, RatioFigure};
 use plimsoll_model::units::{decimals, grouped, three_digits};
@@ -346,10 +346,18 @@ pub(super) fn best(it: &Experiment) -> Option<String> {
         ),
         BestClaim::RunAgain => format!(
             "The {mean} mean is that of {other}: {ratio}{interval} of {first}. Among {} \
-             combinations that may be chance; run both again.",
-            it.cells.len()
+             combinations that may be chance{}.",
+            it.cells.len(),
+            best.again.as_ref().map_or("; run both again".to_owned(), again)
         ),
     })
+}
+
+/// `. Both ran again, 3 times each: 1.02 x (0.99–1.05)`.
+fn again(again: &RunAgain) -> String {
+    let interval = again.interval.map(|it| format!(" ({})", range(it))).unwrap_or_default();
+    let ratio = by(again.ratio, again.interval.unwrap_or([1.0, f64::INFINITY]));
+    format!(". Both ran again, {} times each: {ratio}{interval}", again.runs)
 }
 
 /// How throughput grows.

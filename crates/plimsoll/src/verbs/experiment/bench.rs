@@ -10,7 +10,7 @@ use plimsoll_run::coordinator::{RunRequest, run};
 use plimsoll_run::{RunProgress as _, Signals, derive};
 
 use super::design::{Design, Step};
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use super::records::Log;
 use super::series::{Bench, Made};
 use crate::exit::{Exit, Failure};
@@ -50,7 +50,7 @@ impl Bench for Real<'_> {
 
     fn keep(&mut self, log: &Log) -> Result<(), Failure> {
         match self.outcome.comparison(log.records())? {
-            Some(comparison) => self.outcome.keep(&comparison),
+            Some(comparison) => outcome::keep(self.outcome.verb, self.outcome.dir, &comparison),
             None => Ok(()),
         }
     }

@@ -7,28 +7,30 @@ use plimsoll_model::target::TargetSpec;
 use plimsoll_run::coordinator::RunRequest;
 
 use super::design::{Change, Design};
+use super::file::CommonRun;
 use crate::exit::Failure;
 use crate::flags::RunArgs;
 
-/// The request of each cell's runs, which `request_of` makes of its flags. Its output directory is
-/// not set yet.
+/// The request of each cell's runs. `common_run` reads the run with the flags of a cell. Its output
+/// directory is not set yet.
 pub(crate) fn requests(
-    base: &RunArgs,
     design: &Design,
-    request_of: impl Fn(&RunArgs) -> Result<RunRequest, Failure>,
+    common_run: impl Fn(&[String]) -> Result<CommonRun, Failure>,
 ) -> Result<Vec<RunRequest>, Failure> {
-    let mut all: Vec<RunArgs> =
-        (0..design.cells.len()).map(|cell| arguments(base, design, cell)).collect();
+    let of_cell = |cell| cell_run(design, cell, &common_run);
+    let mut all: Vec<CommonRun> = (0..design.cells.len()).map(of_cell).collect::<Result<_, _>>()?;
     let starts = |args: &RunArgs| {
         let is_started = |text: &String| TargetSpec::parse(text).is_ok_and(|it| it.is_started());
         args.targets.iter().any(is_started)
     };
-    if all.iter().any(starts) {
+    let mut all_args: Vec<&mut RunArgs> = all.iter_mut().map(CommonRun::args).collect();
+    if all_args.iter().any(|args| starts(args)) {
         // The option is for the servers of the other cells alone.
-        all.iter_mut().filter(|args| !starts(args)).for_each(|args| args.agents.listen_on = None);
+        let others = all_args.iter_mut().filter(|args| !starts(args));
+        others.for_each(|args| args.agents.listen_on = None);
     }
-    let request = |(cell, args): (usize, &RunArgs)| {
-        let mut request = request_of(args)?;
+    let request = |(cell, run): (usize, &CommonRun)| {
+        let mut request = run.request()?;
         for (factor, level) in design.factors.iter().zip(&design.cells[cell].levels) {
             for change in &factor.levels[*level].changes {
                 apply(change, &mut request)?;
@@ -45,20 +47,31 @@ pub(crate) fn requests(
     Ok(requests)
 }
 
-/// The command line with the changes of a cell's levels.
-fn arguments(base: &RunArgs, design: &Design, cell: usize) -> RunArgs {
-    let mut args = base.clone();
+/// The run with the changes of a cell's levels to its command line.
+fn cell_run(
+    design: &Design,
+    cell: usize,
+    common_run: impl Fn(&[String]) -> Result<CommonRun, Failure>,
+) -> Result<CommonRun, Failure> {
+    let levels = design.factors.iter().zip(&design.cells[cell].levels);
+    let changes: Vec<&Change> =
+        levels.flat_map(|(factor, level)| &factor.levels[*level].changes).collect();
+    let flag = |change: &&Change| match change {
+        Change::Flag(flag) => flag.clone(),
+        _ => None,
+    };
+    let flags: Vec<String> = changes.iter().filter_map(flag).collect();
+    let mut run = common_run(&flags)?;
+    let args = run.args();
     args.repeat = 1;
-    for (factor, level) in design.factors.iter().zip(&design.cells[cell].levels) {
-        for change in &factor.levels[*level].changes {
-            match change {
-                Change::Keys(overrides) => args.set.extend_from_slice(overrides),
-                Change::Target(target) => args.targets = vec![target.clone()],
-                Change::Server(_) | Change::Commands(_) | Change::AfterStart(_) => {}
-            }
+    for change in changes {
+        match change {
+            Change::Keys(overrides) => args.set.extend_from_slice(overrides),
+            Change::Target(target) => args.targets = vec![target.clone()],
+            Change::Flag(_) | Change::Server(_) | Change::Commands(_) | Change::AfterStart(_) => {}
         }
     }
-    args
+    Ok(run)
 }
 
 fn apply(change: &Change, request: &mut RunRequest) -> Result<(), Failure> {
@@ -84,7 +97,7 @@ fn apply(change: &Change, request: &mut RunRequest) -> Result<(), Failure> {
             }
             request.after_start.push(commands.clone());
         }
-        Change::Commands(_) | Change::Keys(_) | Change::Target(_) => {}
+        Change::Commands(_) | Change::Keys(_) | Change::Flag(_) | Change::Target(_) => {}
     }
     Ok(())
 }
@@ -95,6 +108,9 @@ fn both(one: ServerLimits, other: ServerLimits) -> ServerLimits {
         cores: other.cores.or(one.cores),
         quota_cores: other.quota_cores.or(one.quota_cores),
         memory_bytes: other.memory_bytes.or(one.memory_bytes),
+        disk_bytes_per_s: other.disk_bytes_per_s.or(one.disk_bytes_per_s),
+        disk_transfers_per_s: other.disk_transfers_per_s.or(one.disk_transfers_per_s),
+        link_bits_per_s: other.link_bits_per_s.or(one.link_bits_per_s),
         threads: other.threads.or(one.threads),
         work: other.work.or(one.work),
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::compare::CompareOptions;
 use plimsoll_model::bundle::BundleWriter;
-use plimsoll_model::comparison::experiment::Response;
-use plimsoll_model::comparison::{RUNS_MIN, RatioGate};
+use plimsoll_model::comparison::experiment::{BestClaim, Response, RunAgain};
+use plimsoll_model::comparison::{Comparison, RUNS_MIN, RatioGate};
 use plimsoll_run::Signals;
 use plimsoll_run::coordinator::RunRequest;
 use plimsoll_run::secrets::command_line;
@@ -13,7 +13,7 @@ use plimsoll_run::secrets::command_line;
 use super::bench::Real;
 use super::design::Design;
 use super::hand::AtTheTerminal;
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use super::records::{Log, Started, has_begun};
 use super::series::Series;
 
@@ -21,6 +21,10 @@ use crate::exit::{Exit, Failure};
 use crate::flags::{FailIf, GateArgs, Output, RunArgs};
 use crate::terminal;
 use crate::verbs::compare::{show, write_junit};
+use crate::verbs::make_directory;
+
+/// Where the bundles of the best combination and the first go that are run again.
+const AGAIN_DIR: &str = "again";
 
 /// Whether an experiment begins or continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,27 +57,14 @@ pub(crate) struct ExperimentRequest<'a> {
 impl ExperimentRequest<'_> {
     /// Makes the runs, compares the cells after each repeat, and shows the outcome.
     pub(crate) fn conduct(&self, signals: &Signals) -> Result<Exit, Failure> {
-        let options = CompareOptions {
-            paired: true,
-            force: self.force,
-            gates: self.ratios,
-            unsure_fails: self.gates.fail_if_unsure,
-        };
-        let log = self.log()?;
-        let mut real = Real {
-            design: self.design,
-            requests: self.requests,
-            outcome: Outcome::new(self.verb, self.dir, self.design, options, self.response),
-            signals,
-            progress: self.output.progress,
-            force: self.force,
-        };
-        real.read_made(self.dir, &log)?;
-        let series = Series::new(self.design, self.dir, log, signals);
-        let (log, outcome) = series.make(&mut real, &mut AtTheTerminal);
-        let comparison = real.outcome.comparison(log.records())?;
+        let (mut comparison, mut outcome) = self.make(self.design, signals)?;
+        if let (Some(comparison), Ok(exit)) = (&mut comparison, &mut outcome)
+            && *exit != Exit::Interrupted
+        {
+            *exit = self.run_best_again(comparison, signals)?.max(*exit);
+        }
         if let Some(comparison) = &comparison {
-            real.outcome.keep(comparison)?;
+            outcome::keep(self.verb, self.dir, comparison)?;
             show(comparison, self.output.json);
             write_junit(self.gates.junit.as_deref(), comparison)?;
             let report = self.dir.join(format!("{}.html", self.verb));
@@ -84,6 +75,69 @@ impl ExperimentRequest<'_> {
         }
         let fails = comparison.is_some_and(|comparison| comparison.fails());
         outcome.map(|exit| if fails { exit.max(Exit::Invalid) } else { exit })
+    }
+
+    /// Makes the runs and compares them as those of the design `compared`.
+    fn make(
+        &self,
+        compared: &Design,
+        signals: &Signals,
+    ) -> Result<(Option<Comparison>, Result<Exit, Failure>), Failure> {
+        let options = CompareOptions {
+            paired: true,
+            force: self.force,
+            gates: self.ratios,
+            unsure_fails: self.gates.fail_if_unsure,
+        };
+        let log = self.log()?;
+        let mut real = Real {
+            design: self.design,
+            requests: self.requests,
+            outcome: Outcome::new(self.verb, self.dir, compared, options, self.response),
+            signals,
+            progress: self.output.progress,
+            force: self.force,
+        };
+        real.read_made(self.dir, &log)?;
+        let series = Series::new(self.design, self.dir, log, signals);
+        let (log, outcome) = series.make(&mut real, &mut AtTheTerminal);
+        Ok((real.outcome.comparison(log.records())?, outcome))
+    }
+
+    /// Runs the first combination and the best again where the best of many may be so by chance.
+    fn run_best_again(
+        &self,
+        comparison: &mut Comparison,
+        signals: &Signals,
+    ) -> Result<Exit, Failure> {
+        let experiment = comparison.experiment.as_mut();
+        let Some(best) = experiment.and_then(|it| it.best.as_mut()).filter(|best| {
+            let is_one_of_many = self.design.cells.len() > 2 && self.design.repeats > 1;
+            is_one_of_many && best.claim == BestClaim::RunAgain
+        }) else {
+            return Ok(Exit::Valid);
+        };
+        let design = self.design.again(best.cell);
+        let dir = self.dir.join(AGAIN_DIR);
+        let begin = if has_begun(&dir)? { Begin::Resume } else { Begin::New };
+        make_directory(&dir)?;
+        let again = ExperimentRequest {
+            dir: &dir,
+            begin,
+            design: &design,
+            requests: &[self.requests[0].clone(), self.requests[best.cell].clone()],
+            ratios: &[],
+            ..*self
+        };
+        terminal::note(&format!("{} and {} run again", design.names[0], design.names[1]));
+        let (comparison, exit) = again.make(&design.as_one_factor(), signals)?;
+        let effects = comparison.and_then(|it| it.experiment).map(|it| it.effects);
+        best.again = effects.and_then(|effects| {
+            let effect = effects.into_iter().next()?;
+            let runs = design.repeats;
+            Some(RunAgain { ratio: effect.ratio?, interval: effect.interval, runs })
+        });
+        exit
     }
 
     fn log(&self) -> Result<Log, Failure> {

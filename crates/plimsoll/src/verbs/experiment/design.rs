@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_engine::rng::{key, shuffle};
+use plimsoll_model::comparison::RUNS_MIN;
 use plimsoll_model::event::ServerLimits;
 use plimsoll_model::suite::Override;
 use plimsoll_run::level_commands::LevelCommands;
@@ -42,6 +43,29 @@ impl Design {
         let cell_dirs = cell_dirs(&factors, &cells);
         let steps = steps(&factors, repeats, order);
         Self { factors, repeats, cells, names, cell_dirs, flat: repeats == 1, steps }
+    }
+
+    /// The first cell and another one, in alternation, as often as an interval needs.
+    pub(crate) fn again(&self, cell: usize) -> Self {
+        let repeats = self.repeats.max(RUNS_MIN as u32);
+        let kept = |cell: usize| self.cells[cell].clone();
+        let (cells, order) = (vec![kept(0), kept(cell)], Order::Alternating);
+        let made = (1..=repeats).flat_map(|block| {
+            in_order(vec![0, 1], order, block).into_iter().map(move |cell| (cell, block))
+        });
+        let steps = with_settings(&self.factors, &cells, made.collect());
+        let pick = |of: &[String]| vec![of[0].clone(), of[cell].clone()];
+        let (names, cell_dirs) = (pick(&self.names), pick(&self.cell_dirs));
+        Self { repeats, cells, names, cell_dirs, steps, ..self.clone() }
+    }
+
+    /// The same runs as those of one factor, whose levels are the cells.
+    pub(crate) fn as_one_factor(&self) -> Self {
+        let level = |name: &String| Level { name: name.clone(), value: None, changes: Vec::new() };
+        let levels = self.names.iter().map(level).collect();
+        let name = "combination".to_owned();
+        let factors = vec![Factor { name, unit: None, levels, hand: None, undo: None }];
+        Self { cells: cells(&factors), factors, ..self.clone() }
     }
 
     /// The bundle directory of a run: below its cell's directory, or that directory if there is
@@ -141,6 +165,8 @@ pub(crate) enum Change {
     AfterStart(LevelCommands),
     /// Values of the suite.
     Keys(Vec<Override>),
+    /// An option of the run, as on its command line; `None` leaves it out.
+    Flag(Option<String>),
     /// The target.
     Target(String),
     /// Resource limits of the server.
@@ -288,6 +314,19 @@ mod tests {
         assert!(blocks.windows(2).any(|pair| pair[0] != pair[1]), "{blocks:?}");
         assert_eq!(cells(&factors)[4].levels, [1, 1]);
         assert_ne!(order(&steps), order(&super::steps(&factors, 4, Order::Seeded(2))));
+    }
+
+    #[test]
+    fn the_first_cell_and_the_best_alternate_when_run_again() {
+        let factors = vec![factor(2, Some(HandSet::Once)), factor(2, None)];
+        let design = Design::new(factors, 2, Order::Seeded(1));
+        let again = design.again(2);
+        assert_eq!(order(&again.steps), [(0, 1), (1, 1), (1, 2), (0, 2), (0, 3), (1, 3)]);
+        assert_eq!(again.steps.last().unwrap().settings, [4, 0]);
+        assert_eq!(again.names, ["f = 0, f = 0", "f = 1, f = 0"]);
+        let compared = again.as_one_factor();
+        assert_eq!(compared.cells[1].levels, [1]);
+        assert_eq!(compared.factors[0].levels[1].name, "f = 1, f = 0");
     }
 
     #[test]

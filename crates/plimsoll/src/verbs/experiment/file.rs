@@ -12,7 +12,7 @@ use plimsoll_model::event::ServerLimits;
 use plimsoll_model::experiment_file::{ExperimentFile, FactorTable, LevelValue, Resource, SetBy};
 use plimsoll_model::suite::Override;
 use plimsoll_model::units::Nanos;
-use plimsoll_protocol::host::arguments::parse_size;
+use plimsoll_protocol::host::arguments::{parse_count, parse_size};
 use plimsoll_run::coordinator::{RunRequest, cores_of_program};
 use plimsoll_run::level_commands::LevelCommands;
 use plimsoll_run::text_file;
@@ -53,21 +53,20 @@ impl CommonRun {
         }
     }
 
-    /// The request of a cell, whose flags are these.
-    pub(crate) fn request_of(&self, args: &RunArgs) -> Result<RunRequest, Failure> {
+    pub(crate) fn request(&self) -> Result<RunRequest, Failure> {
         match self {
-            Self::Ladder(_) => run::request_of(args),
-            Self::Capacity(common) => capacity::request(&CapacityArgs {
-                within: common.within.clone(),
-                users_per_client: common.users_per_client,
-                run: args.clone(),
-            }),
+            Self::Ladder(args) => run::request_of(args),
+            Self::Capacity(args) => capacity::request(args),
         }
     }
 }
 
-/// Reads the common run as if its options had been typed.
-pub(crate) fn common_run(file: &Path, experiment: &ExperimentFile) -> Result<CommonRun, Failure> {
+/// Reads the common run as if its options had been typed, with these flags after them.
+pub(crate) fn common_run(
+    file: &Path,
+    experiment: &ExperimentFile,
+    flags: &[String],
+) -> Result<CommonRun, Failure> {
     let wrong = |why: String| Failure::wrong(format!("{}: options: {why}", file.display()));
     let options = split_words(&experiment.options).map_err(|e| wrong(e.to_string()))?;
     let is_target = |factor: &&FactorTable| factor.set_by == SetBy::Target;
@@ -77,6 +76,7 @@ pub(crate) fn common_run(file: &Path, experiment: &ExperimentFile) -> Result<Com
     let line = ["plimsoll".to_owned(), verb.to_owned(), experiment.suite.clone()];
     let within = experiment.within.iter().flat_map(|it| ["--within".to_owned(), it.clone()]);
     let line = line.into_iter().chain(targets).chain(within).chain(options);
+    let line = line.chain(flags.iter().cloned());
     let parsed = Cli::try_parse_from(line).map_err(|e| wrong(e.to_string()))?;
     let mut common = match parsed.verb {
         Verb::Run(args) => CommonRun::Ladder(args),
@@ -153,6 +153,8 @@ fn factor(table: &FactorTable) -> Result<Factor, String> {
             .map_err(|why| format!("factor {}, level {}: {why}", table.name, value.name()))?;
         let value_of = match table.set_by {
             SetBy::Server(Resource::Memory) => parse_size(&value.text()).ok().map(|it| it.0 as f64),
+            SetBy::Server(Resource::DiskRate) => disk_rate(value).ok().map(|it| it as f64),
+            SetBy::Server(Resource::LinkRate) => link_rate(value).ok().map(|it| it as f64),
             _ => value.number(),
         };
         Ok::<_, String>(Level { name: value.name(), value: value_of, changes: vec![change] })
@@ -192,6 +194,11 @@ fn change(table: &FactorTable, value: &LevelValue) -> Result<Change, String> {
         SetBy::Key(key) => {
             Change::Keys(vec![Override { path: key.clone(), value: toml_of(value) }])
         }
+        SetBy::Flag(flag) => match value {
+            LevelValue::Flag(false) => Change::Flag(None),
+            LevelValue::Flag(true) => Change::Flag(Some(flag.clone())),
+            value => Change::Flag(Some(format!("{flag}={}", value.text()))),
+        },
         SetBy::Target => Change::Target(value.text()),
         SetBy::Server(resource) => Change::Server(limits(*resource, value)?),
     })
@@ -225,12 +232,31 @@ fn limits(resource: Resource, value: &LevelValue) -> Result<ServerLimits, String
         Resource::Memory => {
             ServerLimits { memory_bytes: Some(parse_size(&value.text())?.0), ..none }
         }
+        Resource::DiskRate => ServerLimits { disk_bytes_per_s: Some(disk_rate(value)?), ..none },
+        Resource::DiskTransfers => {
+            ServerLimits { disk_transfers_per_s: Some(parse_count(&value.text())?), ..none }
+        }
+        Resource::LinkRate => ServerLimits { link_bits_per_s: Some(link_rate(value)?), ..none },
         Resource::Threads => {
             let whole = Some(number(THREADS_MAX)?).filter(|number| number.fract() == 0.0);
             let threads = whole.ok_or("write a whole number")? as u32;
             ServerLimits { threads: Some(threads), ..none }
         }
     })
+}
+
+/// In bytes per second.
+fn disk_rate(value: &LevelValue) -> Result<u64, String> {
+    let text = value.text();
+    let size = text.strip_suffix("/s").and_then(|size| parse_size(size).ok());
+    Ok(size.ok_or("write bytes per second, such as \"50MiB/s\"")?.0)
+}
+
+/// In bits per second.
+fn link_rate(value: &LevelValue) -> Result<u64, String> {
+    let text = value.text();
+    let rate = text.strip_suffix("bit/s").and_then(|rate| parse_count(rate).ok());
+    Ok(rate.ok_or("write bits per second, such as \"100Mbit/s\"")?)
 }
 
 /// This number of cores; a quota limits the last one if the number is fractional.

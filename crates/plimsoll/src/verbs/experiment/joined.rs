@@ -8,7 +8,7 @@ use plimsoll_model::comparison::experiment::Response;
 
 use super::ExperimentArgs;
 use super::design::{Design, Factor, HandSet, Level, Order, Step};
-use super::outcome::Outcome;
+use super::outcome::{self, Outcome};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use crate::verbs::compare::show;
@@ -76,7 +76,7 @@ pub(crate) fn perform(args: &ExperimentArgs) -> Result<Exit, Failure> {
     };
     if let Some(dir) = &args.out {
         make_directory(dir)?;
-        outcome.keep(&comparison)?;
+        outcome::keep("experiment", dir, &comparison)?;
         terminal::note(&format!("report: {}", dir.join("experiment.html").display()));
     }
     show(&comparison, args.output.json);

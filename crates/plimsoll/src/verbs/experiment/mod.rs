@@ -89,13 +89,16 @@ fn conducted(args: &ExperimentArgs, file: &Path, begin: Begin) -> Result<Exit, F
         _ => file.to_owned(),
     };
     let (text, experiment) = file::read(&file)?;
-    let mut common = file::common_run(&file, &experiment)?;
-    let ratios = split_conditions(common.args(), experiment.repeats)?;
-    let base = common.args().clone();
     let response = file::response(&file, &experiment)?;
     let factors = file::factors(&file, &experiment)?;
     let design = Design::new(factors, experiment.repeats, Order::Seeded(experiment.seed));
-    let requests = requests(&base, &design, |args| common.request_of(args))?;
+    let common_run = |flags: &[String]| {
+        let mut run = file::common_run(&file, &experiment, flags)?;
+        let ratios = split_conditions(run.args(), experiment.repeats)?;
+        Ok::<_, Failure>((run, ratios))
+    };
+    let (mut common, ratios) = common_run(&[])?;
+    let requests = requests(&design, |flags| Ok(common_run(flags)?.0))?;
     let name = &requests[0].suite.name;
     let dir = args.out.clone().unwrap_or_else(|| default_out(&format!("{VERB}-{name}")));
     let signals = interrupts::listen()?;
@@ -112,7 +115,7 @@ fn conducted(args: &ExperimentArgs, file: &Path, begin: Begin) -> Result<Exit, F
         requests: &requests,
         response,
         ratios: &ratios,
-        gates: &base.gates,
+        gates: &common.args().gates,
         force: args.force,
         output: args.output,
     };

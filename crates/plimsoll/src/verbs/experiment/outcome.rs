@@ -133,19 +133,19 @@ impl<'a> Outcome<'a> {
         let levels = self.design.cells[cell].levels.clone();
         CellInput { levels, group: None, blocks, missing }
     }
+}
 
-    /// Writes page, table and document to the experiment's directory.
-    pub(crate) fn keep(&self, comparison: &Comparison) -> Result<(), Failure> {
-        let files = [
-            ("html", page(comparison)?),
-            ("md", comparison_markdown(comparison)),
-            ("json", json_text(comparison)),
-        ];
-        for (ending, text) in files {
-            write_durably(&self.dir.join(format!("{}.{ending}", self.verb)), text.as_bytes())?;
-        }
-        Ok(())
+/// Writes page, table and document to the experiment's directory.
+pub(crate) fn keep(verb: &'static str, dir: &Path, comparison: &Comparison) -> Result<(), Failure> {
+    let files = [
+        ("html", page(comparison)?),
+        ("md", comparison_markdown(comparison)),
+        ("json", json_text(comparison)),
+    ];
+    for (ending, text) in files {
+        write_durably(&dir.join(format!("{verb}.{ending}")), text.as_bytes())?;
     }
+    Ok(())
 }
 
 /// The rules that a run broke.
