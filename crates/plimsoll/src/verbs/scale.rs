@@ -19,7 +19,8 @@ const VERB: &str = "scale";
 #[command(mut_arg("report", |arg| arg.hide(true)))]
 pub(crate) struct ScaleArgs {
     /// The server's resources, step by step: cores=0.5,1,2 (a fraction is a quota),
-    /// memory=256MiB,1GiB, or threads=1,4,16 (of the reference server of transactions)
+    /// memory=256MiB,1GiB, disk_rate=50MiB/s,100MiB/s, link_rate=100Mbit/s,1000Mbit/s, or
+    /// threads=1,4,16 (of the reference server of transactions)
     #[arg(long, required = true, value_name = "WHAT=LIST", value_parser = file::parse_scaled_resource)]
     pub over: Factor,
     /// Take invalid runs too; every output is marked

@@ -160,8 +160,8 @@ fn mistakes_are_told_before_any_load() {
     refused("levels = [1]", &["e.toml:4", "nothing says how factor \"f\" is set"]);
     refused("levels = [1]\nserver = \"cores\"", &["it must be started here"]);
     refused("levels = [1]\nset = \"true\"\nafter_start = true", &["after_start is for servers"]);
-    refused("levels = [true]\nflag = \"monitor\"", &["e.toml:6", "such as --monitor"]);
-    refused("levels = [true]\nflag = \"--speed\"", &["options: ", "'--speed'"]);
+    refused("levels = [true]\nflag = \"monitor\"", &["e.toml:7", "such as --monitor"]);
+    refused("levels = [true]\nflag = \"--speed\"", &["options: ", "--speed"]);
     refused("levels = [2]\nflag = \"--repeat\"", &["--repeat: write repeats = N"]);
     refused("levels = [\"9\"]\nserver = \"link_rate\"", &["level 9", "100Mbit/s"]);
     refused("levels = [1.5]\nkey = \"load.clients\"", &["load.clients"]);

@@ -152,9 +152,7 @@ fn factor(table: &FactorTable) -> Result<Factor, String> {
         let change = change(table, value)
             .map_err(|why| format!("factor {}, level {}: {why}", table.name, value.name()))?;
         let value_of = match table.set_by {
-            SetBy::Server(Resource::Memory) => parse_size(&value.text()).ok().map(|it| it.0 as f64),
-            SetBy::Server(Resource::DiskRate) => disk_rate(value).ok().map(|it| it as f64),
-            SetBy::Server(Resource::LinkRate) => link_rate(value).ok().map(|it| it as f64),
+            SetBy::Server(resource) => limits(resource, value).ok().map(|it| it.1),
             _ => value.number(),
         };
         Ok::<_, String>(Level { name: value.name(), value: value_of, changes: vec![change] })
@@ -200,7 +198,7 @@ fn change(table: &FactorTable, value: &LevelValue) -> Result<Change, String> {
             value => Change::Flag(Some(format!("{flag}={}", value.text()))),
         },
         SetBy::Target => Change::Target(value.text()),
-        SetBy::Server(resource) => Change::Server(limits(*resource, value)?),
+        SetBy::Server(resource) => Change::Server(limits(*resource, value)?.0),
     })
 }
 
@@ -219,81 +217,70 @@ fn toml_of(value: &LevelValue) -> Value {
     }
 }
 
-/// The resource limits of a server.
-fn limits(resource: Resource, value: &LevelValue) -> Result<ServerLimits, String> {
+/// The limits of a server, and the level as a number: cores, bytes, or a rate in its basic unit.
+fn limits(resource: Resource, value: &LevelValue) -> Result<(ServerLimits, f64), String> {
     let none = ServerLimits::default();
+    let text = value.text();
     let number = |max: f64| {
-        let number = value.number().filter(|number| (0.01..=max).contains(number));
+        let number = value.number().or_else(|| text.parse().ok());
+        let number = number.filter(|number| (0.01..=max).contains(number));
         number.ok_or_else(|| format!("write a number from 0.01 to {max}"))
     };
     Ok(match resource {
-        Resource::Cores => cores(number(CORES_MAX)?),
-        Resource::Quota => ServerLimits { quota_cores: Some(number(CORES_MAX)?), ..none },
+        Resource::Cores => {
+            let number = number(CORES_MAX)?;
+            // A quota limits the last core if the number is fractional.
+            let quota_cores = (number.fract() != 0.0).then_some(number);
+            (ServerLimits { cores: Some(number.ceil() as u32), quota_cores, ..none }, number)
+        }
+        Resource::Quota => {
+            let number = number(CORES_MAX)?;
+            (ServerLimits { quota_cores: Some(number), ..none }, number)
+        }
         Resource::Memory => {
-            ServerLimits { memory_bytes: Some(parse_size(&value.text())?.0), ..none }
+            let bytes = parse_size(&text)?.0;
+            (ServerLimits { memory_bytes: Some(bytes), ..none }, bytes as f64)
         }
-        Resource::DiskRate => ServerLimits { disk_bytes_per_s: Some(disk_rate(value)?), ..none },
+        Resource::DiskRate => {
+            let size = text.strip_suffix("/s").and_then(|size| parse_size(size).ok());
+            let bytes = size.ok_or("write bytes per second, such as 50MiB/s")?.0;
+            (ServerLimits { disk_bytes_per_s: Some(bytes), ..none }, bytes as f64)
+        }
         Resource::DiskTransfers => {
-            ServerLimits { disk_transfers_per_s: Some(parse_count(&value.text())?), ..none }
+            let transfers = parse_count(&text)?;
+            (ServerLimits { disk_transfers_per_s: Some(transfers), ..none }, transfers as f64)
         }
-        Resource::LinkRate => ServerLimits { link_bits_per_s: Some(link_rate(value)?), ..none },
+        Resource::LinkRate => {
+            let rate = text.strip_suffix("bit/s").and_then(|rate| parse_count(rate).ok());
+            let bits = rate.ok_or("write bits per second, such as 100Mbit/s")?;
+            (ServerLimits { link_bits_per_s: Some(bits), ..none }, bits as f64)
+        }
         Resource::Threads => {
             let whole = Some(number(THREADS_MAX)?).filter(|number| number.fract() == 0.0);
-            let threads = whole.ok_or("write a whole number")? as u32;
-            ServerLimits { threads: Some(threads), ..none }
+            let threads = whole.ok_or("write a whole number")?;
+            (ServerLimits { threads: Some(threads as u32), ..none }, threads)
         }
     })
 }
 
-/// In bytes per second.
-fn disk_rate(value: &LevelValue) -> Result<u64, String> {
-    let text = value.text();
-    let size = text.strip_suffix("/s").and_then(|size| parse_size(size).ok());
-    Ok(size.ok_or("write bytes per second, such as \"50MiB/s\"")?.0)
-}
-
-/// In bits per second.
-fn link_rate(value: &LevelValue) -> Result<u64, String> {
-    let text = value.text();
-    let rate = text.strip_suffix("bit/s").and_then(|rate| parse_count(rate).ok());
-    Ok(rate.ok_or("write bits per second, such as \"100Mbit/s\"")?)
-}
-
-/// This number of cores; a quota limits the last one if the number is fractional.
-fn cores(number: f64) -> ServerLimits {
-    let quota_cores = (number.fract() != 0.0).then_some(number);
-    ServerLimits { cores: Some(number.ceil() as u32), quota_cores, ..ServerLimits::default() }
-}
-
 /// The factor of `plimsoll scale`, written as `cores=0.5,1,2`.
 pub(crate) fn parse_scaled_resource(text: &str) -> Result<Factor, String> {
-    const HOW: &str = "write cores=0.5,1,2 or memory=256MiB,1GiB or threads=1,4,16";
-    let (what, list) = text.split_once('=').ok_or(HOW)?;
-    let (name, none) = (what.trim(), ServerLimits::default());
-    let step = |text: &str| match name {
-        "cores" => match text.parse::<f64>() {
-            Ok(number) if (0.01..=CORES_MAX).contains(&number) => {
-                Ok((number.to_string(), number, cores(number)))
-            }
-            _ => Err(format!("{text:?} is no number of cores from 0.01 up; {HOW}")),
-        },
-        "memory" => {
-            let size = parse_size(text)?;
-            let limits = ServerLimits { memory_bytes: Some(size.0), ..none };
-            Ok((size.to_string(), size.0 as f64, limits))
-        }
-        "threads" => match text.parse::<u32>() {
-            Ok(threads) if (1..=THREADS_MAX as u32).contains(&threads) => {
-                let limits = ServerLimits { threads: Some(threads), ..none };
-                Ok((threads.to_string(), f64::from(threads), limits))
-            }
-            _ => Err(format!("{text:?} is no number of threads from 1 to 1024; {HOW}")),
-        },
-        other => Err(format!("{other:?} cannot be scaled; {HOW}")),
-    };
+    const HOW: &str = "write cores=0.5,1,2 or memory=256MiB,1GiB or disk_rate=50MiB/s,100MiB/s or \
+                       link_rate=100Mbit/s,1000Mbit/s or threads=1,4,16";
+    let (name, list) = text.split_once('=').ok_or(HOW)?;
+    let name = name.trim();
+    let resource: Resource = Value::String(name.to_owned())
+        .try_into()
+        .map_err(|_| format!("{name:?} cannot be scaled; {HOW}"))?;
     let level = |text: &str| {
-        let (name, value, limits) = step(text.trim())?;
-        Ok(Level { name, value: Some(value), changes: vec![Change::Server(limits)] })
+        let text = text.trim();
+        let level = limits(resource, &LevelValue::Text(text.to_owned()));
+        let (limits, value) = level.map_err(|why| match resource {
+            Resource::Cores => format!("{text:?} is no number of cores: {why}; {HOW}"),
+            _ => format!("{name}: {text:?}: {why}; {HOW}"),
+        })?;
+        let changes = vec![Change::Server(limits)];
+        Ok(Level { name: text.to_owned(), value: Some(value), changes })
     };
     let levels = list.split(',').map(level).collect::<Result<_, String>>()?;
     Ok(Factor { name: name.to_owned(), unit: None, levels, hand: None, undo: None })
