@@ -368,3 +368,6 @@ fn any(value: Value) -> AnyValue {
 fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
+
+#[cfg(test)]
+mod tests;
