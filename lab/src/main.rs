@@ -15,6 +15,7 @@
 //! | `llm-faults` | What do clients of language models report of servers that reproduce known faults? | 15 min | `docs/llm-faults.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
 //! | `capacity` | Does a claim of `plimsoll capacity` hold, and is it not too low? | 10 min on nginx, 1 h on the queue | printed; discussed in `docs/capacity.md` |
+//! | `dashboard` | Does each query of the Grafana dashboard find what a run exports to Prometheus? Needs one (`--collector`) | 1 min | printed |
 //! | `experiments` | Of simulated experiments: do the intervals contain the truth, are real interactions found, and no absent ones? | 4 min | `docs/experiments.md` |
 //! | `fleet failures` | Does a fleet lose a finished point, count a spoilt one or continue its load when agents, links or the controller fail? | 15 min | `docs/fleet.md` |
 //! | `fleet scale` | What do 16, 64 and 256 agents cost the controller, and how close do they start? | 2 min | `docs/fleet.md` |
@@ -40,6 +41,7 @@ mod capacity;
 mod clients;
 mod confinement;
 mod coverage;
+mod dashboard;
 mod experiments;
 mod faults;
 mod fleet;
@@ -78,6 +80,8 @@ enum Verb {
     Clients(clients::Options),
     /// Check how often the uncertainty intervals contain the true percentiles.
     Coverage(coverage::Options),
+    /// Check that the queries of the Grafana dashboard find what is exported; needs Prometheus 3.
+    Dashboard(dashboard::Options),
     /// Check that the certificate refuses a program that was broken on purpose.
     Faults(faults::Options),
     /// Compare what clients of language models report when known faults are reproduced.
@@ -119,6 +123,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Bench(options) => bench::bench(&options),
         Verb::Clients(options) => clients::clients(&options),
         Verb::Coverage(options) => coverage::coverage(&options),
+        Verb::Dashboard(options) => dashboard::dashboard(&options),
         Verb::Faults(options) => faults::faults(&options),
         Verb::LlmFaults(options) => llm_faults::llm_faults(&options),
         Verb::Attribution(options) => attribution::attribution(options),

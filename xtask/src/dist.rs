@@ -74,8 +74,12 @@ fn fill(staging: &Path, binary: &Path, root: &Path, epoch: &str) -> Result<()> {
     for name in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "CHANGELOG.md"] {
         fs::copy(root.join(name), staging.join(name)).map_err(failed)?;
     }
-    let unit = "plimsoll-serve@.service";
-    fs::copy(root.join("packaging").join(unit), staging.join(unit)).map_err(failed)?;
+    for (from, to) in [
+        ("plimsoll-serve@.service", "plimsoll-serve@.service"),
+        ("grafana/plimsoll.json", "grafana-dashboard.json"),
+    ] {
+        fs::copy(root.join("packaging").join(from), staging.join(to)).map_err(failed)?;
+    }
     let pages = fs::read_dir(staging.join("man")).map_err(failed)?;
     for page in pages {
         run(Command::new("gzip").args(["-9n"]).arg(page.map_err(failed)?.path()))?;

@@ -41,7 +41,7 @@ pub use profile::{Folded, ProfileError, Profiler};
 pub use root::Root;
 pub use sampler::{ServerProbe, has_server_figures};
 pub use source::{
-    Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, Source, SourceError,
+    Community, Lost, MonitorUrl, MonitorUrlError, NginxStatus, Post, PostTls, Source, SourceError,
     SourceOptions,
 };
 pub use watch::{

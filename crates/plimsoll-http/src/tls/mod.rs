@@ -27,6 +27,7 @@ pub use config::{
     ALPN_HTTP1, ALPN_HTTP2, Identity, TlsError, Trust, client_config, offering, resuming,
     server_name,
 };
+pub use plimsoll_protocol::files::HostFiles;
 
 /// Plaintext handed on at once: one TLS record.
 const PLAIN_BYTES: usize = 16 * 1024;

@@ -1,15 +1,18 @@
 //! One exchange with a server that is no target: a request for an exporter's page, or an upload.
 //! Bounded in total time, whatever the server does.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_http::tls::{HostFiles, Identity, Trust, client_config, server_name};
 use plimsoll_http::wire::reply::{Reply, ReplyReader};
 use plimsoll_http::wire::request::{Frame, Method, request};
+use rustls::{ClientConfig, ClientConnection, Error, InvalidMessage, StreamOwned};
 
 use super::Lost;
 use crate::clock;
@@ -42,14 +45,15 @@ pub(super) enum Endpoint {
 
 impl Endpoint {
     /// Both kinds need only reading, writing and bounded waits, which are the same calls.
-    fn connect(&self, wait: Duration) -> std::io::Result<UnixStream> {
-        match self {
-            Self::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, wait)?;
-                Ok(OwnedFd::from(stream).into())
-            }
+    fn open(&self, wait: Duration) -> Result<BoundedStream, Lost> {
+        let until_ns = clock::monotonic_ns().saturating_add(wait.as_nanos() as u64);
+        let stream = match self {
+            Self::Tcp(address) => TcpStream::connect_timeout(address, wait)
+                .map(|stream| UnixStream::from(OwnedFd::from(stream))),
             Self::Unix(path) => UnixStream::connect(path),
-        }
+        };
+        let stream = stream.map_err(|e| lost("cannot connect", &e, wait))?;
+        Ok(BoundedStream { stream, until_ns })
     }
 }
 
@@ -73,7 +77,8 @@ impl Page {
     pub(super) fn get(&self, wait: Duration) -> Result<PageText, Lost> {
         let accept = ["Accept: text/plain; version=0.0.4".to_owned()];
         let question = request(self.frame(&accept), Method::GET, &self.path);
-        let (reply, first_byte_ns) = self.exchange(&[&question], &[200], wait)?;
+        let (reply, first_byte_ns) =
+            exchange(&mut self.endpoint.open(wait)?, &[&question], &[200], wait)?;
         let text = String::from_utf8_lossy(&reply.body).into_owned();
         Ok(PageText { text, first_byte_ns })
     }
@@ -81,67 +86,114 @@ impl Page {
     fn frame<'a>(&'a self, headers: &'a [String]) -> Frame<'a> {
         Frame { host: &self.host, headers, close: true }
     }
+}
 
-    /// Sends the parts of a request; returns the reply, which must have one of the statuses that
-    /// are good, and when its first byte came.
-    fn exchange(
-        &self,
-        question: &[&[u8]],
-        good: &[u16],
-        wait: Duration,
-    ) -> Result<(Reply, u64), Lost> {
-        let until_ns = clock::monotonic_ns().saturating_add(wait.as_nanos() as u64);
-        let lost = |what: &str, e: &std::io::Error| match e.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                Lost(format!("no whole answer within {:.0} s", wait.as_secs_f64()))
-            }
-            _ => Lost(format!("{what}: {e}")),
-        };
-        let mut stream = self.endpoint.connect(wait).map_err(|e| lost("cannot connect", &e))?;
-        let limit = |stream: &UnixStream| {
-            let left_ns = until_ns.saturating_sub(clock::monotonic_ns());
-            // Zero would be no limit.
-            let left = Some(Duration::from_nanos(left_ns.max(1)));
-            stream.set_read_timeout(left).and_then(|()| stream.set_write_timeout(left))
-        };
-        for mut part in question.iter().copied() {
-            while !part.is_empty() {
-                limit(&stream).map_err(|e| lost("cannot limit the wait", &e))?;
-                let sent = stream.write(part).map_err(|e| lost("cannot ask", &e))?;
-                part = &part[sent..];
-            }
-        }
-        let mut reader = ReplyReader::new(REPLY_BYTES_MAX);
-        let mut first_byte_ns = None;
-        let mut buffer = [0; 16 * 1024];
-        while !reader.is_whole() {
-            limit(&stream).map_err(|e| lost("cannot limit the wait", &e))?;
-            let n = stream.read(&mut buffer).map_err(|e| lost("cannot receive", &e))?;
-            first_byte_ns.get_or_insert_with(clock::monotonic_ns);
-            if n == 0 {
-                break;
-            }
-            let taken = reader.take(&buffer[..n]);
-            taken.map_err(|e| Lost(format!("does not answer in HTTP: {e}")))?;
-        }
-        let reply = reader.end().map_err(|e| Lost(e.to_string()))?;
-        if !good.contains(&reply.status) {
-            return Err(Lost(format!("answers with status {}", reply.status)));
-        }
-        if reply.body.len() > REPLY_BYTES_MAX {
-            return Err(Lost(format!("answers with more than {REPLY_BYTES_MAX} bytes")));
-        }
-        Ok((reply, first_byte_ns.unwrap_or_default()))
+/// A connection whose waits end at a fixed instant.
+struct BoundedStream {
+    stream: UnixStream,
+    until_ns: u64,
+}
+
+impl BoundedStream {
+    /// At least a nanosecond: zero would be no limit.
+    fn left(&self) -> Option<Duration> {
+        let left_ns = self.until_ns.saturating_sub(clock::monotonic_ns());
+        Some(Duration::from_nanos(left_ns.max(1)))
     }
 }
 
-/// Something handed to a server over HTTP/1.1, unencrypted.
+impl Read for BoundedStream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left())?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for BoundedStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left())?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+fn lost(what: &str, error: &io::Error, wait: Duration) -> Lost {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref());
+    Lost(match (tls, error.kind()) {
+        (Some(Error::InvalidCertificate(why)), _) => format!("its certificate is refused: {why}"),
+        (Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)), _) => {
+            "does not speak TLS; write http://".to_owned()
+        }
+        (_, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            format!("no whole answer within {:.0} s", wait.as_secs_f64())
+        }
+        _ => format!("{what}: {error}"),
+    })
+}
+
+/// Sends the parts of a request; returns the reply, which must have one of the statuses that are
+/// good, and when its first byte came.
+fn exchange(
+    stream: &mut (impl Read + Write),
+    question: &[&[u8]],
+    good: &[u16],
+    wait: Duration,
+) -> Result<(Reply, u64), Lost> {
+    let lost = |what: &str, error: &io::Error| lost(what, error, wait);
+    let sent = question.iter().try_for_each(|part| stream.write_all(part));
+    sent.and_then(|()| stream.flush()).map_err(|e| lost("cannot ask", &e))?;
+    let mut reader = ReplyReader::new(REPLY_BYTES_MAX);
+    let mut first_byte_ns = None;
+    let mut buffer = [0; 16 * 1024];
+    while !reader.is_whole() {
+        let n = match stream.read(&mut buffer) {
+            // Servers that skip close_notify end the stream all the same.
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => 0,
+            read => read.map_err(|e| lost("cannot receive", &e))?,
+        };
+        first_byte_ns.get_or_insert_with(clock::monotonic_ns);
+        if n == 0 {
+            break;
+        }
+        let taken = reader.take(&buffer[..n]);
+        taken.map_err(|e| Lost(format!("does not answer in HTTP: {e}")))?;
+    }
+    let reply = reader.end().map_err(|e| Lost(e.to_string()))?;
+    if !good.contains(&reply.status) {
+        return Err(Lost(format!("answers with status {}", reply.status)));
+    }
+    if reply.body.len() > REPLY_BYTES_MAX {
+        return Err(Lost(format!("answers with more than {REPLY_BYTES_MAX} bytes")));
+    }
+    Ok((reply, first_byte_ns.unwrap_or_default()))
+}
+
+/// Settings of TLS with a server that is no target.
+#[derive(Clone, Debug)]
+pub struct PostTls(Arc<ClientConfig>);
+
+impl PostTls {
+    /// Trusts the public authorities and the certificates of a PEM file, and shows a certificate of
+    /// the client's own, if there is one (file, file of its key).
+    pub fn new(trusted: Option<&Path>, own: Option<(&Path, &Path)>) -> Result<Self, Lost> {
+        let own = own.map(|(certificate, key)| Identity { certificate, key });
+        let config = client_config(Trust::Authorities(trusted), own, &HostFiles::default());
+        Ok(Self(config.map_err(|e| Lost(e.to_string()))?))
+    }
+}
+
+/// Something handed to a server over HTTP/1.1.
 #[derive(Clone, Debug)]
 pub struct Post<'a> {
     /// Name or address; resolved by DNS each time.
     pub host: &'a str,
     /// Port.
     pub port: u16,
+    /// Settings of TLS, if it is spoken.
+    pub tls: Option<&'a PostTls>,
     /// Path with its leading slash.
     pub path: &'a str,
     /// Header fields besides those of any request, none of them about its framing.
@@ -165,7 +217,18 @@ impl Post<'_> {
         let fields = self.fields.iter().map(|(name, value)| format!("{name}: {value}"));
         let fields: Vec<String> = own.into_iter().chain(fields).collect();
         let head = request(page.frame(&fields), Method::POST, &page.path);
-        let (reply, _) = page.exchange(&[&head, self.body], &TAKEN, wait)?;
+        let question = [&*head, self.body];
+        let mut stream = page.endpoint.open(wait)?;
+        let (reply, _) = match self.tls {
+            None => exchange(&mut stream, &question, &TAKEN, wait)?,
+            Some(PostTls(config)) => {
+                let name = server_name(self.host);
+                let connection =
+                    name.and_then(|name| Ok(ClientConnection::new(config.clone(), name)?));
+                let connection = connection.map_err(|e| Lost(e.to_string()))?;
+                exchange(&mut StreamOwned::new(connection, stream), &question, &TAKEN, wait)?
+            }
+        };
         Ok(reply.body)
     }
 }

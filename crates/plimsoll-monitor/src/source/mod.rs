@@ -37,7 +37,7 @@ use crate::clock::ClockReading;
 use crate::parse::whole;
 use crate::root::Frame;
 use crate::sampler::HostFigures;
-pub use http::Post;
+pub use http::{Post, PostTls};
 pub use nginx::NginxStatus;
 pub use url::{COMMUNITY_LEFT_OUT, Community, MonitorUrl, MonitorUrlError};
 

@@ -13,9 +13,10 @@ pub(crate) struct ObserverArgs {
     /// free port]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = parse_live)]
     pub live: Option<SocketAddr>,
-    /// Send each second and each finished load point to a collector: otlp=http://HOST:4318
-    /// (OpenTelemetry, protobuf over HTTP); may be given often. OTEL_EXPORTER_OTLP_HEADERS holds
-    /// header fields
+    /// Send each second and each finished load point to a collector: otlp=https://HOST:4318
+    /// (OpenTelemetry, protobuf over HTTP), or otlp-delta=… if it takes only deltas; may be given
+    /// often. OTEL_EXPORTER_OTLP_HEADERS holds header fields, OTEL_EXPORTER_OTLP_CERTIFICATE the
+    /// name of a PEM file with certificates to trust
     #[arg(long, value_name = "otlp=URL")]
     pub export: Vec<String>,
 }

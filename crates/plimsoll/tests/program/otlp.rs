@@ -2,82 +2,26 @@
 //! protoc, with the schema that OpenTelemetry publishes (`otlp/`), and compared with the bundle.
 //! And collectors that fail.
 
+mod collector;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 use plimsoll_testkit::peers::require_peer;
-use serde_json::Value;
-
 use plimsoll_testkit::program::{
     Ended, command, plimsoll, points_finished, result, short, wait_for,
 };
+use plimsoll_testkit::tls::TestCertificate;
+use serde_json::Value;
+
+use collector::{Collector, TAKEN, is_of_second};
 
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/otlp");
 const SERVICE: &str = "opentelemetry/proto/collector/metrics/v1/metrics_service.proto";
 const REQUEST: &str = "opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest";
-
-/// Head and body.
-type Request = (String, Vec<u8>);
-type Came = Arc<Mutex<Vec<Request>>>;
-
-/// Answers every request alike, or never, and records it.
-struct Collector {
-    flag: String,
-    came: Came,
-}
-
-impl Collector {
-    /// `None` sends no answer at all.
-    fn start(answer: Option<&'static [u8]>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let flag = format!("otlp=http://{}", listener.local_addr().unwrap());
-        let came = Came::default();
-        let all = Arc::clone(&came);
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().map_while(Result::ok) {
-                let all = Arc::clone(&all);
-                std::thread::spawn(move || {
-                    all.lock().unwrap().push(whole(&mut stream));
-                    match answer {
-                        Some(answer) => stream.write_all(answer).unwrap_or_default(),
-                        None => std::thread::park(),
-                    }
-                });
-            }
-        });
-        Self { flag, came }
-    }
-
-    /// Requests of seconds, and of load points.
-    fn came(&self) -> (Vec<Request>, Vec<Request>) {
-        let of_second = |(_, body): &Request| {
-            let begin = b"plimsoll.second.";
-            body.windows(begin.len()).any(|bytes| bytes == begin)
-        };
-        self.came.lock().unwrap().clone().into_iter().partition(of_second)
-    }
-}
-
-fn whole(stream: &mut TcpStream) -> Request {
-    let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
-    loop {
-        if let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-            let head = String::from_utf8(received[..end].to_vec()).unwrap();
-            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-            if received.len() >= end + 4 + length.unwrap().parse::<usize>().unwrap() {
-                return (head, received[end + 4..].to_vec());
-            }
-        }
-        match stream.read(&mut buffer) {
-            Ok(count @ 1..) => received.extend_from_slice(&buffer[..count]),
-            _ => return Default::default(),
-        }
-    }
-}
 
 /// A message as protoc prints it.
 #[derive(Debug, Default)]
@@ -196,15 +140,14 @@ fn point_of<'r>(data: &Message, run: &'r Value) -> &'r Value {
 
 /// Compares a request with its load point; the compared percentiles.
 #[track_caller]
-fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
+fn check_point(request: &Message, run: &Value, temporality: &str) -> Vec<&'static str> {
     check_resource(request.one("resource_metrics").one("resource"), run);
     let mut compared = Vec::new();
     for times in ["response", "service"] {
         let metric = request.metric(&format!("plimsoll.{times}.duration"));
         assert_eq!(metric.text("unit"), Some("s"));
         let histogram = metric.one("exponential_histogram");
-        let temporality = histogram.text("aggregation_temporality");
-        assert_eq!(temporality, Some("AGGREGATION_TEMPORALITY_DELTA"));
+        assert_eq!(histogram.text("aggregation_temporality"), Some(temporality));
         let times = format!("{times}_ns");
         let all: Vec<&Message> = histogram.all("data_points").collect();
         compared.extend(check_times(&all, &point_of(all[0], run)[&times]));
@@ -218,6 +161,7 @@ fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
     for (name, count) in [("plimsoll.ops", "count"), ("plimsoll.errors", "errors")] {
         let sum = request.metric(name).one("sum");
         assert_eq!(sum.text("is_monotonic"), Some("true"));
+        assert_eq!(sum.text("aggregation_temporality"), Some(temporality));
         for data in sum.all("data_points") {
             let op = data.attribute("plimsoll.op").unwrap();
             check_near(data.number("as_int"), &point_of(data, run)["ops"][op][count], 0.0, name);
@@ -230,6 +174,13 @@ fn check_point(request: &Message, run: &Value) -> Vec<&'static str> {
         let data = request.metric(name).one("gauge").one("data_points");
         check_near(data.number("as_double"), &point_of(data, run)[figure], 1e-9, name);
     }
+    let limit = request.metric("plimsoll.point.limit").one("gauge").one("data_points");
+    assert!(limit.attribute("plimsoll.limit.kind").is_some(), "{limit:?}");
+    let cpu = request.metric("plimsoll.host.cpu.busy").one("gauge").one("data_points");
+    let resources = point_of(cpu, run)["resources"].as_array().unwrap();
+    let ours = resources.iter().find(|resource| resource["name"] == "host.cpu_busy").unwrap();
+    check_near(cpu.number("as_double"), &ours["mean"], 1e-9, "host.cpu_busy");
+    assert_eq!(cpu.attribute("plimsoll.host.role"), Some("server"), "{cpu:?}");
     compared
 }
 
@@ -276,6 +227,7 @@ fn check_resource(resource: &Message, run: &Value) {
         ("service.name", "plimsoll"),
         ("service.version", env!("CARGO_PKG_VERSION")),
         ("plimsoll.run.id", run["started"].as_str().unwrap()),
+        ("service.instance.id", run["started"].as_str().unwrap()),
         ("plimsoll.suite", run["suite"]["name"].as_str().unwrap()),
         ("plimsoll.profile", "quick"),
         ("plimsoll.target", run["targets"][0].as_str().unwrap()),
@@ -314,14 +266,23 @@ fn check_verdict(ended: &Ended, bundle: &Path, points: usize) {
 
 /// Runs `suite` with two load points and checks the exported data; the compared percentiles.
 #[track_caller]
-fn check_export(suite: &str, points: &str, measure: &str) -> Option<Vec<&'static str>> {
+fn check_export(
+    (suite, points, measure): (&str, &str, &str),
+    (kind, temporality): (&str, &str),
+    certificate: Option<&TestCertificate>,
+) -> Option<Vec<&'static str>> {
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
-    let collector = Collector::start(Some(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+    let collector = Collector::new(certificate, |_, stream| stream.write_all(TAKEN).is_ok());
+    let flag = collector.flag.replace("otlp=", kind);
     let measure = format!("profiles.quick.measure={measure}");
-    let more = ["--points", points, "--set", &measure, "--export", &collector.flag];
-    let run = short(suite, "builtin:", &bundle, &more);
-    let started = command(&run)
+    let more = ["--points", points, "--set", &measure, "--export", &flag];
+    let mut run = command(&short(suite, "builtin:", &bundle, &more));
+    if let Some(certificate) = certificate {
+        certificate.write_into(temp_dir.path());
+        run.env(TRUSTED, temp_dir.path().join("certificate.pem"));
+    }
+    let started = run
         .env("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20s3cret,x-scope=lab")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -344,16 +305,23 @@ fn check_export(suite: &str, points: &str, measure: &str) -> Option<Vec<&'static
         for field in ["Content-Type: application/x-protobuf", "api-key: a s3cret", "x-scope: lab"] {
             assert!(head.lines().any(|line| line == field), "{field} is not in {head}");
         }
-        compared.extend(check_point(&Message::read(&body)?, &run));
+        compared.extend(check_point(&Message::read(&body)?, &run, temporality));
     }
     let kept = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
-    assert!(kept.contains(&collector.flag) && !kept.contains("s3cret"));
+    assert!(kept.contains(&flag) && !kept.contains("s3cret"));
     Some(compared)
 }
 
+const CUMULATIVE: (&str, &str) = ("otlp=", "AGGREGATION_TEMPORALITY_CUMULATIVE");
+const DELTA: (&str, &str) = ("otlp-delta=", "AGGREGATION_TEMPORALITY_DELTA");
+const TRUSTED: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+
 #[test]
 fn a_decoder_from_another_house_reads_the_percentiles_of_the_bundle() {
-    let Some(compared) = check_export("web-static", "800,1600", "2s") else { return };
+    let run = ("web-static", "800,1600", "2s");
+    let Some(compared) = check_export(run, CUMULATIVE, Some(&TestCertificate::new())) else {
+        return;
+    };
     let of = |figure| compared.iter().filter(|compared| **compared == figure).count();
     // Of both times of both load points, ops taken together, and of ops by themselves.
     assert!(of("p99") >= 4 && of("p50") >= 8, "{compared:?}");
@@ -361,7 +329,7 @@ fn a_decoder_from_another_house_reads_the_percentiles_of_the_bundle() {
 
 #[test]
 fn every_op_of_a_mix_has_its_own_distribution() {
-    let Some(compared) = check_export("nfs-v3", "200,400", "1s") else { return };
+    let Some(compared) = check_export(("nfs-v3", "200,400", "1s"), DELTA, None) else { return };
     assert!(compared.len() >= 20, "{compared:?}");
 }
 
@@ -369,17 +337,70 @@ fn every_op_of_a_mix_has_its_own_distribution() {
 #[track_caller]
 fn check_bad_day(flag: &str, messages: &[&str]) {
     let temp_dir = tempfile::tempdir().unwrap();
-    let bundle = temp_dir.path().join("b");
+    check_warning(flag, temp_dir.path(), &[], &[&["2 of 2 load points"], messages].concat());
+}
+
+#[track_caller]
+fn check_warning(flag: &str, folder: &Path, environment: &[(&str, &Path)], messages: &[&str]) {
+    let bundle = folder.join("b");
     let more = ["--points", "100,120", "--export", flag];
-    let ended = plimsoll(&short("web-static", "builtin:", &bundle, &more));
+    let mut run = command(&short("web-static", "builtin:", &bundle, &more));
+    run.envs(environment.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = wait_for(run.spawn().unwrap());
     check_verdict(&ended, &bundle, 2);
     let warnings: Vec<&str> = ended.err.lines().filter(|line| line.contains("--export")).collect();
     let [warning] = warnings[..] else { panic!("not one warning: {}", ended.err) };
-    for part in
-        [&["warning: --export", flag, "2 of 2 load points", "the bundle has them"], messages]
-            .concat()
-    {
+    for part in [&["warning: --export", flag, "the bundle has them"], messages].concat() {
         assert!(warning.contains(part), "{part:?} is not in: {warning}");
+    }
+}
+
+#[test]
+fn a_collector_whose_certificate_is_not_trusted_changes_nothing_but_a_warning() {
+    let certificate = TestCertificate::new();
+    let collector = Collector::new(Some(&certificate), |_, _| true);
+    let messages = ["its certificate is refused: ", "OTEL_EXPORTER_OTLP_CERTIFICATE=FILE"];
+    check_bad_day(&collector.flag, &messages);
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let flag = format!("otlp=https://{}/v1/metrics", plain.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in plain.incoming().map_while(Result::ok) {
+            // What is left unread would reset the connection.
+            let _ = stream.read(&mut [0; 4096]);
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_or_default();
+        }
+    });
+    check_bad_day(&flag, &["does not speak TLS; write http://"]);
+}
+
+#[test]
+fn a_collector_that_goes_away_over_https_costs_what_was_not_yet_delivered() {
+    let certificate = TestCertificate::new();
+    let temp_dir = tempfile::tempdir().unwrap();
+    certificate.write_into(temp_dir.path());
+    let collector = Collector::new(Some(&certificate), |request, stream| {
+        stream.write_all(TAKEN).is_ok() && is_of_second(request)
+    });
+    let trusted = temp_dir.path().join("certificate.pem");
+    let messages = ["1 of 2 load points", "cannot connect", "refused"];
+    check_warning(&collector.flag, temp_dir.path(), &[(TRUSTED, &trusted)], &messages);
+    assert_eq!(collector.came().1.len(), 1);
+}
+
+#[test]
+fn certificates_of_an_export_that_cannot_be_read_end_with_2() {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let bundle = temp_dir.path().join("b");
+    for (variable, message) in [
+        (TRUSTED, "cannot read certificates from"),
+        ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "set both, or neither"),
+    ] {
+        let more = ["--export", "otlp=https://127.0.0.1:1"];
+        let mut run = command(&short("web-static", "builtin:", &bundle, &more));
+        run.env(variable, temp_dir.path().join("absent.pem"));
+        let ended = wait_for(run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        ended.check(2, &[variable, message]);
+        assert!(!bundle.exists());
     }
 }
 
@@ -413,8 +434,8 @@ fn a_collector_that_cannot_be_read_ends_with_2_before_anything_is_sent_and_tells
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
     for (flag, message) in [
-        ("prometheus=http://h", "write otlp=http://HOST:4318"),
-        ("otlp=https://ann:s3cret@h", "a collector on this host"),
+        ("prometheus=http://h", "write otlp=https://HOST:4318"),
+        ("otlp=https://ann:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
         ("otlp=http://ann:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
         ("otlp=http://h?key=s3cret", "OTEL_EXPORTER_OTLP_HEADERS"),
         ("otlp=http://h:s3cret", "no URL with a host"),

@@ -1,10 +1,13 @@
 //! Collectors that load points are sent to (`--export`), and the header fields that authenticate.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use plimsoll_model::target::{TargetUrl, shown_of_unreadable};
+use plimsoll_monitor::PostTls;
 use plimsoll_protocol::percent_decoded;
 
+use super::wire::{CUMULATIVE, DELTA};
 use crate::failure::Failure;
 
 /// Collectors of one run; each has a thread and a queue.
@@ -12,10 +15,15 @@ const EXPORTS_MAX: usize = 8;
 /// Default port of collectors for OTLP over HTTP.
 const PORT: u16 = 4318;
 const METRICS_PATH: &str = "/v1/metrics";
-/// Prefix of the flag's value.
-const KIND: &str = "otlp=";
+/// Prefixes of the flag's value, each with the label of counts and distributions. Cumulative ones
+/// are OpenTelemetry's default, and all that Prometheus takes.
+const KINDS: [(&str, i32); 2] = [("otlp=", CUMULATIVE), ("otlp-delta=", DELTA)];
 /// Holds `NAME=VALUE,…`, as every exporter of OpenTelemetry reads it.
 const FIELDS_VARIABLE: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+/// PEM files of certificates to trust, of the client's own and of its key, as above.
+const TRUSTED_VARIABLE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+const OWN_VARIABLE: &str = "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE";
+const KEY_VARIABLE: &str = "OTEL_EXPORTER_OTLP_CLIENT_KEY";
 /// Fields that frame a request, or that this program sets itself.
 const FRAMING: [&str; 7] = [
     "connection",
@@ -30,6 +38,8 @@ const FRAMING: [&str; 7] = [
 /// A collector's URL. It holds no secret: those go into header fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportUrl {
+    pub(super) temporality: i32,
+    pub(super) secure: bool,
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) path: String,
@@ -60,30 +70,24 @@ impl ExportUrl {
 
     /// The error message leaves out possible passwords.
     fn parse(text: &str) -> Result<Self, Failure> {
-        let example = "write otlp=http://HOST:4318";
-        let Some(url) = text.strip_prefix(KIND) else {
+        let example = "write otlp=https://HOST:4318, or otlp-delta=… for a collector that takes \
+                       only deltas";
+        let mut kinds = KINDS.iter().filter_map(|kind| Some((*kind, text.strip_prefix(kind.0)?)));
+        let Some(((kind, temporality), url)) = kinds.next() else {
             let shown = shown_of_unreadable(text);
             return Err(Failure::wrong(format!(
                 "--export {shown:?} names no way to export that is known; {example}"
             )));
         };
-        let shown = format!("{KIND}{}", shown_of_unreadable(url));
+        let shown = format!("{kind}{}", shown_of_unreadable(url));
         let wrong = |what: &str| Failure::wrong(format!("--export {shown:?}: {what}"));
         let url = TargetUrl::parse(url)
             .map_err(|_| wrong(&format!("no URL with a host can be read in it; {example}")))?;
-        match url.scheme.as_str() {
-            "http" => {}
-            "https" => {
-                return Err(wrong(
-                    "TLS is not spoken to collectors; run a collector on this host that passes on \
-                     with TLS, and write otlp=http://127.0.0.1:4318",
-                ));
-            }
-            _ => {
-                return Err(wrong(&format!(
-                    "only OTLP over HTTP is spoken, with protobuf bodies; {example}"
-                )));
-            }
+        let secure = url.scheme == "https";
+        if !secure && url.scheme != "http" {
+            return Err(wrong(&format!(
+                "only OTLP over HTTP is spoken, with protobuf bodies; {example}"
+            )));
         }
         if url.user.is_some() || url.password.is_some() || url.query.is_some() {
             return Err(wrong(&format!(
@@ -93,18 +97,34 @@ impl ExportUrl {
             )));
         }
         let path = if url.path == "/" { METRICS_PATH.to_owned() } else { url.path };
-        Ok(Self { host: url.host, port: url.port.unwrap_or(PORT), path })
+        Ok(Self { temporality, secure, host: url.host, port: url.port.unwrap_or(PORT), path })
     }
 }
 
 impl fmt::Display for ExportUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, path } = self;
+        let Self { temporality, secure, host, port, path } = self;
+        let kind = KINDS.iter().find(|(_, of)| of == temporality).map_or("", |(kind, _)| kind);
+        let scheme = if *secure { "https" } else { "http" };
         match host.contains(':') {
-            true => write!(f, "{KIND}http://[{host}]:{port}{path}"),
-            false => write!(f, "{KIND}http://{host}:{port}{path}"),
+            true => write!(f, "{kind}{scheme}://[{host}]:{port}{path}"),
+            false => write!(f, "{kind}{scheme}://{host}:{port}{path}"),
         }
     }
+}
+
+/// Settings of TLS. The environment names the files of certificates.
+pub(super) fn tls_of_environment() -> Result<PostTls, Failure> {
+    let file = |name| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let (trusted, own, key) = (file(TRUSTED_VARIABLE), file(OWN_VARIABLE), file(KEY_VARIABLE));
+    if own.is_some() != key.is_some() {
+        return Err(Failure::wrong(format!(
+            "one of {OWN_VARIABLE} and {KEY_VARIABLE} is not set; set both, or neither"
+        )));
+    }
+    PostTls::new(trusted.as_deref(), own.as_deref().zip(key.as_deref())).map_err(|why| {
+        Failure::wrong(format!("--export: {why}; see {TRUSTED_VARIABLE} and {OWN_VARIABLE}"))
+    })
 }
 
 /// Header fields with their values, which are secrets. They are in no bundle and no message.
@@ -159,11 +179,12 @@ mod tests {
 
     #[test]
     fn a_collector_listens_on_the_usual_port_and_path_unless_said_otherwise() {
-        let typed = ["otlp=http://h", "otlp=http://[::1]:80/", "otlp=HTTP://h/otlp/v1/metrics"];
+        let typed =
+            ["otlp=http://h", "otlp-delta=https://[::1]:80/", "otlp=HTTPS://h/otlp/v1/metrics"];
         let read = [
             "otlp=http://h:4318/v1/metrics",
-            "otlp=http://[::1]:80/v1/metrics",
-            "otlp=http://h:4318/otlp/v1/metrics",
+            "otlp-delta=https://[::1]:80/v1/metrics",
+            "otlp=https://h:4318/otlp/v1/metrics",
         ];
         assert_eq!(parsed(&typed).unwrap(), read);
         assert!(parsed(&["otlp=http://h", "otlp=http://h:4318/"]).unwrap_err().contains("twice"));
@@ -174,16 +195,16 @@ mod tests {
     #[test]
     fn what_names_no_collector_is_refused_with_the_next_move_and_no_secret() {
         for (bad, message) in [
-            ("", "write otlp=http://"),
-            ("s3cret@h", "write otlp=http://"),
-            ("http://u:s3cret@h", "write otlp=http://"),
-            ("prometheus=http://h", "write otlp=http://"),
-            ("otlp=h:4318", "write otlp=http://"),
-            ("otlp=http://", "write otlp=http://"),
-            ("otlp=http://h:s3cret", "write otlp=http://"),
-            ("otlp=http://u:s3cret/@h", "write otlp=http://"),
+            ("", "write otlp=https://"),
+            ("s3cret@h", "write otlp=https://"),
+            ("http://u:s3cret@h", "write otlp=https://"),
+            ("prometheus=http://h", "write otlp=https://"),
+            ("otlp=h:4318", "write otlp=https://"),
+            ("otlp=http://", "write otlp=https://"),
+            ("otlp=http://h:s3cret", "write otlp=https://"),
+            ("otlp=http://u:s3cret/@h", "write otlp=https://"),
             ("otlp=grpc://h:4317", "over HTTP"),
-            ("otlp=https://u:s3cret@h", "a collector on this host"),
+            ("otlp=https://u:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
             ("otlp=http://u:s3cret@h", "OTEL_EXPORTER_OTLP_HEADERS"),
             ("otlp=http://h/?key=s3cret", "OTEL_EXPORTER_OTLP_HEADERS"),
         ] {

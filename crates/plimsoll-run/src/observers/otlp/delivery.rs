@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_monitor::Post;
+use plimsoll_monitor::{Post, PostTls};
 use plimsoll_servers::cores;
 use prost::Message as _;
 
-use super::address::ExportUrl;
+use super::address::{ExportUrl, tls_of_environment};
 use super::wire::ExportMetricsServiceResponse;
 use crate::failure::Failure;
 
@@ -90,6 +90,7 @@ impl Delivery {
     pub(super) fn start(url: ExportUrl, fields: Vec<(String, String)>) -> Result<Self, Failure> {
         let (points, points_queued) = Queue::new(QUEUE_POINTS_MAX);
         let (seconds, seconds_queued) = Queue::new(QUEUE_SECONDS_MAX);
+        let tls = url.secure.then(tls_of_environment).transpose()?;
         let (bell, rung) = channel();
         let (end, ended) = channel();
         let tally = Arc::<Tally>::default();
@@ -106,7 +107,7 @@ impl Delivery {
                     break;
                 }
                 if let Ok((kind, message)) = next() {
-                    teller.record(kind, deliver(&url, &fields, &message));
+                    teller.record(kind, deliver(&url, tls.as_ref(), &fields, &message));
                 }
             }
             drop(end);
@@ -164,10 +165,16 @@ fn missing(offered: u64, delivered: u64, what: &str) -> Option<String> {
     (missing > 0).then(|| format!("{missing} of {offered} {what}"))
 }
 
-fn deliver(url: &ExportUrl, fields: &[(String, String)], message: &[u8]) -> Result<(), String> {
+fn deliver(
+    url: &ExportUrl,
+    tls: Option<&PostTls>,
+    fields: &[(String, String)],
+    message: &[u8],
+) -> Result<(), String> {
     let post = Post {
         host: &url.host,
         port: url.port,
+        tls,
         path: &url.path,
         fields,
         content_type: "application/x-protobuf",

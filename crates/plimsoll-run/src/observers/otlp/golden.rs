@@ -1,19 +1,22 @@
 //! A load point whose message is compared byte by byte with `golden.bin`, which the crate
-//! `opentelemetry-proto` 0.33.1 encoded. `protoc --decode` prints it, as in
-//! `tests/program/otlp.rs`.
+//! `opentelemetry-proto` 0.33.1 encoded, and of its instance, agents, resources and limit `protoc`.
+//! `protoc --decode` prints it, as in `tests/program/otlp.rs`, and `--encode` reads what it prints.
 
 use plimsoll_analysis::PointTimes;
 use plimsoll_model::assignment::{Load, Pacing, PointId, Purpose};
 use plimsoll_model::bundle::IntervalSlice;
-use plimsoll_model::event::{OpTimes, Phase, PointRecord, WorkerTotals};
+use plimsoll_model::event::{OpTimes, Phase, PointRecord, ResourceUse, WorkerTotals};
+use plimsoll_model::limit::{Limit, LimitFacts};
+use plimsoll_model::monitored::{MonitoredHost, RoleBasis, SourceRole};
 use plimsoll_model::outcome::OpNames;
-use plimsoll_model::result::{OpResult, PointResult, RunResult, SuiteSummary};
+use plimsoll_model::result::{AgentResult, OpResult, PointResult, RunResult, SuiteSummary};
 use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::units::{Nanos, OpsPerSec};
 use prost::Message as _;
 
 use super::super::FinishedPoint;
 use super::message;
+use super::wire::DELTA;
 
 /// The version that the bytes were made with.
 const VERSION: &str = "0.1.0";
@@ -68,6 +71,8 @@ fn times() -> PointTimes {
 }
 
 fn point() -> PointResult {
+    let vda = ResourceUse::of_window("disk.vda.busy", "ratio", 0.25, 0.5);
+    let busy = LimitFacts::BusyDisk { disk: "vda".to_owned(), busy_ratio: 0.25, queued: 3.0 };
     let op = |count, errors| OpResult { count, errors, ..OpResult::default() };
     PointResult {
         position: 2,
@@ -76,6 +81,19 @@ fn point() -> PointResult {
         achieved_ops_per_s: Some(998.25),
         valid: true,
         ops: [("READ".to_owned(), op(5, 0)), ("WRITE".to_owned(), op(5, 2))].into(),
+        agents: vec![AgentResult {
+            name: "a1".to_owned(),
+            host: "h1".to_owned(),
+            achieved_ops_per_s: Some(500.0),
+            errors: 2,
+            ..AgentResult::default()
+        }],
+        resources: vec![
+            ResourceUse::of_window("host.cpu_busy", "ratio", 0.5, 0.75),
+            ResourceUse { source: Some("ssh://db".to_owned()), ..vda },
+            ResourceUse::of_window("disk.vda.queue_mean", "", 3.0, 4.0),
+        ],
+        limit: Limit::new(busy, Vec::new()),
         ..PointResult::default()
     }
 }
@@ -94,6 +112,11 @@ fn a_load_point_is_the_same_bytes_as_ever() {
         suite: Some(SuiteSummary { name: "nfs-v3".to_owned(), ..SuiteSummary::default() }),
         profile: Some("quick".to_owned()),
         targets: vec!["nfs://a/x".to_owned(), "nfs://b/x".to_owned()],
+        monitored_hosts: vec![MonitoredHost {
+            source: Some("ssh://db".to_owned()),
+            role: SourceRole::Database,
+            basis: RoleBasis::Given,
+        }],
         ..RunResult::default()
     };
     let finished = FinishedPoint {
@@ -103,7 +126,8 @@ fn a_load_point_is_the_same_bytes_as_ever() {
         point: &point,
         run: &run,
     };
-    let bytes = message::of_point(message::resource(&run), &finished).encode_to_vec();
+    let bytes = message::of_point(message::resource(&run), &finished, DELTA);
+    let bytes = bytes.encode_to_vec();
     // Another version of the same length moves no byte.
     let text = latin(&bytes).replace(env!("CARGO_PKG_VERSION"), VERSION);
     let golden = latin(include_bytes!("golden.bin"));

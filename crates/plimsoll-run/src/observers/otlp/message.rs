@@ -2,21 +2,26 @@
 
 use plimsoll_model::assignment::{PointId, Purpose};
 use plimsoll_model::event::TimeKind::{self, ChunkGap, FirstOutput, Response, Service, TokenTime};
-use plimsoll_model::result::{OpResult, PointResult, RunResult};
+use plimsoll_model::limit::{Limit, LimitFacts};
+use plimsoll_model::monitored::SourceRole::{Other, Server};
+use plimsoll_model::result::{AgentResult, OpResult, PointResult, RunResult};
 
 use super::super::{BeginningPoint, FinishedPoint, SecondView};
 use super::exponential::Exponential;
 use super::wire::{
-    AnyValue, ArrayValue, Buckets, DELTA, Data, ExponentialHistogram,
+    AnyValue, ArrayValue, Buckets, CUMULATIVE, Data, ExponentialHistogram,
     ExponentialHistogramDataPoint, ExportMetricsServiceRequest, Gauge, InstrumentationScope,
     KeyValue, Metric, Number, NumberDataPoint, Resource, ResourceMetrics, ScopeMetrics, Sum, Value,
 };
 
 const NAME: &str = "plimsoll";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The host of the program that coordinates the run, as `--monitor` names it.
+const THIS_HOST: &str = "local";
 
 type CountOf = fn(&OpResult) -> u64;
 type FigureOf = fn(&PointResult) -> Option<f64>;
+type AgentFigureOf = fn(&AgentResult) -> Option<f64>;
 type SecondFigureOf = fn(&SecondView) -> Option<f64>;
 
 /// Distributions, by op.
@@ -63,6 +68,31 @@ const GAUGES: [(&str, &str, &str, FigureOf); 7] = [
     }),
 ];
 
+const AGENT_GAUGES: [(&str, &str, &str, AgentFigureOf); 3] = [
+    ("plimsoll.agent.throughput", "{op}/s", "Ops that its clients finished", |agent| {
+        agent.achieved_ops_per_s
+    }),
+    ("plimsoll.agent.errors", "{op}", "Ops of its clients that failed", |agent| {
+        Some(agent.errors as f64)
+    }),
+    ("plimsoll.agent.busy", "1", "Its busiest worker's share of its core", |agent| {
+        agent.cpu_busy_ratio_max
+    }),
+];
+/// Means over the window by host and device, the star in the name of a resource of the bundle.
+const RESOURCE_GAUGES: [(&str, &str, &str, &str); 8] = [
+    ("host.cpu_busy", "plimsoll.host.cpu.busy", "1", "Share of its processors"),
+    ("host.memory_used", "plimsoll.host.memory.used", "By", "Memory in use"),
+    ("process.*.cpu", "plimsoll.process.cpu", "{core}", "Cores used by server and generator"),
+    ("disk.*.busy", "plimsoll.disk.busy", "1", "Part of the time with a request"),
+    ("disk.*.read", "plimsoll.disk.read", "By/s", "Read from disks"),
+    ("disk.*.written", "plimsoll.disk.written", "By/s", "Written to disks"),
+    ("network.*.received", "plimsoll.network.received", "By/s", "Received"),
+    ("network.*.sent", "plimsoll.network.sent", "By/s", "Sent"),
+];
+/// Its value is 1; its attributes name the limit.
+const LIMIT: (&str, &str, &str) = ("plimsoll.point.limit", "", "What limited the load point");
+
 const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 5] = [
     ("plimsoll.second.throughput", "{op}/s", "Ops done without error", |second| {
         Some(second.ops_per_s)
@@ -78,13 +108,13 @@ const SECOND_GAUGES: [(&str, &str, &str, SecondFigureOf); 5] = [
         Some(second.chunks_per_s).filter(|chunks| *chunks > 0.0)
     }),
 ];
-
 /// One request holds one load point.
 pub(super) fn of_point(
     resource: Resource,
     finished: &FinishedPoint<'_>,
+    temporality: i32,
 ) -> ExportMetricsServiceRequest {
-    let frame = Frame::from_finished(finished);
+    let frame = Frame::from_finished(finished, temporality);
     let mut metrics: Vec<Metric> =
         HISTOGRAMS.iter().map(|of| frame.histogram(finished, *of)).collect();
     let is_there =
@@ -95,6 +125,9 @@ pub(super) fn of_point(
     metrics.extend(GAUGES.iter().filter_map(|(name, unit, description, of)| {
         Some(frame.gauge(name, unit, description, of(finished.point)?))
     }));
+    metrics.extend(AGENT_GAUGES.iter().filter_map(|of| frame.agents(finished.point, *of)));
+    metrics.extend(RESOURCE_GAUGES.iter().filter_map(|of| frame.resources(finished, *of)));
+    metrics.extend(frame.limit(&finished.point.limit));
     request(resource, metrics)
 }
 
@@ -107,6 +140,7 @@ pub(super) fn of_second(
     let phase = key("plimsoll.phase", text(second.phase.as_str()));
     let frame = Frame {
         attributes: [point, &[phase]].concat(),
+        temporality: CUMULATIVE,
         start_unix_ns: second.start_unix_ns,
         end_unix_ns: second.end_unix_ns,
     };
@@ -135,6 +169,8 @@ pub(super) fn resource(run: &RunResult) -> Resource {
         ("service.name", Some(NAME)),
         ("service.version", Some(VERSION)),
         ("plimsoll.run.id", run.started.as_deref()),
+        // Prometheus makes it the label `instance`, which separates the series of runs.
+        ("service.instance.id", run.started.as_deref()),
         ("plimsoll.suite", run.suite.as_ref().map(|suite| suite.name.as_str())),
         ("plimsoll.profile", run.profile.as_deref()),
         ("plimsoll.axis.unit", Some(run.axis.unit.as_str())),
@@ -170,22 +206,83 @@ fn requested_attribute(requested: f64) -> KeyValue {
 /// Common attributes of every data point of a message.
 struct Frame {
     attributes: Vec<KeyValue>,
+    temporality: i32,
     start_unix_ns: u64,
     end_unix_ns: u64,
 }
 
 impl Frame {
-    fn from_finished(finished: &FinishedPoint<'_>) -> Self {
+    fn from_finished(finished: &FinishedPoint<'_>, temporality: i32) -> Self {
         let (record, point) = (finished.record, finished.point);
         let start_unix_ns = record.started_unix_ns + record.warm_up_ns.0;
         let [ordinal, purpose] = id_attributes(record.point);
         let position = key("plimsoll.point.position", Value::Int(i64::from(point.position)));
         let attributes = vec![ordinal, purpose, position, requested_attribute(point.requested)];
-        Self { attributes, start_unix_ns, end_unix_ns: start_unix_ns + record.measured_ns.0 }
+        let end_unix_ns = start_unix_ns + record.measured_ns.0;
+        Self { attributes, temporality, start_unix_ns, end_unix_ns }
     }
 
     fn attributes_of(&self, op: &str) -> Vec<KeyValue> {
         [self.attributes.as_slice(), &[key("plimsoll.op", text(op))]].concat()
+    }
+
+    fn agents(
+        &self,
+        point: &PointResult,
+        (name, unit, description, of): (&str, &str, &str, AgentFigureOf),
+    ) -> Option<Metric> {
+        let figures = point.agents.iter().filter_map(|agent| {
+            Some(([("plimsoll.agent", &*agent.name), ("plimsoll.host", &agent.host)], of(agent)?))
+        });
+        self.gauges((name, unit, description), figures)
+    }
+
+    fn resources(
+        &self,
+        finished: &FinishedPoint<'_>,
+        (pattern, name, unit, description): (&str, &str, &str, &str),
+    ) -> Option<Metric> {
+        let (table, column) = pattern.split_once('*').unwrap_or((pattern, ""));
+        let (resources, hosts) = (&finished.point.resources, &finished.run.monitored_hosts);
+        let figures = resources.iter().filter_map(|resource| {
+            let device = resource.name.strip_prefix(table)?.strip_suffix(column)?;
+            let role = match hosts.iter().find(|host| host.source == resource.source) {
+                Some(host) => host.role,
+                None if resource.source.is_none() && serves_here(finished.run) => Server,
+                None => Other,
+            };
+            let host = resource.source.as_deref().unwrap_or(THIS_HOST);
+            let host = [("plimsoll.host", host), ("plimsoll.host.role", role.as_str())];
+            Some(([host[0], host[1], ("plimsoll.device", device)], resource.mean))
+        });
+        self.gauges((name, unit, description), figures)
+    }
+
+    /// As far as it is known from the load points so far.
+    fn limit(&self, limit: &Limit) -> Option<Metric> {
+        let host = limit.host.as_ref().and_then(|host| host.source.as_deref()).unwrap_or_default();
+        let location = limit.place.as_deref().unwrap_or_default();
+        let kind = ("plimsoll.limit.kind", limit.kind.as_str());
+        let more = [kind, ("plimsoll.limit.location", location), ("plimsoll.host", host)];
+        self.gauges(LIMIT, (limit.facts != LimitFacts::Unsaid).then_some((more, 1.0)).into_iter())
+    }
+
+    /// A gauge with a figure for each of these attributes, the empty ones left out; `None` without
+    /// any.
+    fn gauges<'a, const N: usize>(
+        &self,
+        (name, unit, description): (&str, &str, &str),
+        figures: impl Iterator<Item = ([(&'a str, &'a str); N], f64)>,
+    ) -> Option<Metric> {
+        let data_points = figures.map(|(more, figure)| {
+            let more = more.into_iter().filter(|(_, value)| !value.is_empty());
+            let more = more.map(|(name, value)| key(name, text(value)));
+            let attributes = self.attributes.iter().cloned().chain(more).collect();
+            self.number(attributes, Number::Double(figure))
+        });
+        let data_points: Vec<NumberDataPoint> = data_points.collect();
+        let data = (!data_points.is_empty()).then_some(Data::Gauge(Gauge { data_points }))?;
+        Some(metric(name, unit, description, data))
     }
 
     /// An op that never occurred has no distribution.
@@ -214,7 +311,7 @@ impl Frame {
         });
         let data = Data::ExponentialHistogram(ExponentialHistogram {
             data_points: data_points.collect(),
-            aggregation_temporality: DELTA,
+            aggregation_temporality: self.temporality,
         });
         metric(name, "s", description, data)
     }
@@ -225,7 +322,7 @@ impl Frame {
         };
         let data = Data::Sum(Sum {
             data_points: point.ops.iter().map(data_point).collect(),
-            aggregation_temporality: DELTA,
+            aggregation_temporality: self.temporality,
             is_monotonic: true,
         });
         metric(name, "{op}", description, data)
@@ -244,6 +341,11 @@ impl Frame {
             value: Some(value),
         }
     }
+}
+
+/// If no other host is monitored, the result names no role.
+fn serves_here(run: &RunResult) -> bool {
+    run.disclosure.as_ref().is_some_and(|it| it.targets.iter().any(|target| target.same_host))
 }
 
 fn metric(name: &str, unit: &str, description: &str, data: Data) -> Metric {
@@ -266,3 +368,6 @@ fn any(value: Value) -> AnyValue {
 fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

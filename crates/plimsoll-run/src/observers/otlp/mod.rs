@@ -20,6 +20,10 @@ use wire::{KeyValue, Resource};
 use super::{BeginningPoint, FinishedPoint, Observer, SecondView};
 use crate::failure::Failure;
 
+/// What else to do over TLS.
+const TRUST: &str = "; if its certificate is not from a public authority, trust it with \
+                     OTEL_EXPORTER_OTLP_CERTIFICATE=FILE (PEM)";
+
 struct OtlpExport {
     url: ExportUrl,
     delivery: Delivery,
@@ -57,17 +61,18 @@ impl Observer for OtlpExport {
     }
 
     fn point_finished(&mut self, finished: &FinishedPoint<'_>) {
-        let message = message::of_point(self.resource.clone(), finished);
+        let message = message::of_point(self.resource.clone(), finished, self.url.temporality);
         self.delivery.offer(Kind::Point, message.encode_to_vec());
     }
 
     fn run_finished(&mut self, _result: &RunResult, _page: &Path) {}
 
     fn end(self: Box<Self>) -> Vec<String> {
+        let trust = if self.url.secure { TRUST } else { "" };
         let problem = self.delivery.end().map(|what| {
             format!(
                 "--export {}: {what}; the bundle has them all: see that a collector listens there \
-                 and takes OTLP over HTTP",
+                 and takes OTLP over HTTP{trust}",
                 self.url
             )
         });

@@ -9,6 +9,8 @@ use prost::{Message, Oneof};
 
 /// `AGGREGATION_TEMPORALITY_DELTA`: each data point counts what happened since its start.
 pub(super) const DELTA: i32 = 1;
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each counts what happened since the start of its series.
+pub(super) const CUMULATIVE: i32 = 2;
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportMetricsServiceRequest {

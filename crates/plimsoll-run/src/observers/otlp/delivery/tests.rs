@@ -6,7 +6,8 @@ use super::*;
 fn silent() -> (std::net::TcpListener, ExportUrl) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    (listener, ExportUrl { host: "127.0.0.1".into(), port, path: "/".into() })
+    let flag = format!("otlp=http://127.0.0.1:{port}/v1/metrics");
+    (listener, ExportUrl::parse_all(&[flag]).unwrap().remove(0))
 }
 
 #[test]
