@@ -19,6 +19,7 @@ use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
 
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
+use crate::disks::{add_disks_busy, disk_uses};
 use crate::endpoints::endpoints;
 use crate::gate::evaluate;
 use crate::generation::{generation, goodput};
@@ -249,7 +250,9 @@ impl<'a> Analysis<'a> {
             cycles.and_then(|(total, times)| Cycles::from_record(view.record, total, times));
         result.goodput = suite.goodput.map(|limits| goodput(limits, view.record, cycles));
         let disclosure = self.disclosure.as_ref();
+        result.disks = disk_uses(view.record, disclosure);
         result.cost = costs(view.record, disclosure);
+        add_disks_busy(&mut result.cost, &result.disks);
         result.page_cache = page_cache_use(suite, view.record, &result, disclosure);
         let (not_counted, because) = check_counted(&evidence).unzip();
         result.not_counted = not_counted;

@@ -13,6 +13,7 @@
 //! | [`experiment`] | the effects of the factors of an experiment, with intervals |
 //! | `point` | one load point: figures, charts, sessions, processor time |
 //! | `cost` | costs of an op on the monitored hosts |
+//! | `disks` | use of disks by role |
 //! | [`cache_model`] | the hit ratio of a cache for a known access pattern |
 //! | `page_cache` | how often a server read its disks instead of its memory |
 //! | `generation` | output of a load point, and how many of its ops were good ones |
@@ -39,6 +40,7 @@ pub mod climb;
 pub mod compare;
 mod cost;
 pub mod curve;
+mod disks;
 mod endpoints;
 mod equations;
 pub mod experiment;

@@ -32,6 +32,12 @@ named! {
         SystemShare = "system_share",
         /// Share of the time with a request, mean over the disks that are counted.
         DiskBusy = "disk_busy",
+        /// The same of the disks with the files that the server serves.
+        DataDisksBusy = "data_disks_busy",
+        /// The same of those with its logs.
+        LogDisksBusy = "log_disks_busy",
+        /// The same of those with its database.
+        DatabaseDisksBusy = "database_disks_busy",
         /// Bytes in use: of a host without what the kernel can reclaim at once, of processes
         /// resident.
         Memory = "memory",
@@ -46,8 +52,14 @@ impl CostFigure {
         match self {
             Self::CpuPerOp => LimitUnit::Time,
             Self::CpuBusy | Self::SystemShare | Self::DiskBusy => LimitUnit::Share,
+            it if it.is_of_disk_role() => LimitUnit::Share,
             _ => LimitUnit::Number,
         }
+    }
+
+    /// It is of disks that have one role.
+    pub const fn is_of_disk_role(self) -> bool {
+        matches!(self, Self::DataDisksBusy | Self::LogDisksBusy | Self::DatabaseDisksBusy)
     }
 
     /// A share of something: figures of several hosts do not add up, the highest counts.
@@ -77,6 +89,12 @@ impl CostOf {
     /// The server's, the one to rely on first: a host that is the server's alone has all of its
     /// cost, the kernel's part included.
     pub const SERVERS: [Self; 3] = [Self::ServerHost, Self::ServerProcesses, Self::SharedHost];
+
+    /// Those whose figure is the server's, in order. Its disks may be those of a database's host.
+    pub fn with_figure_of_server(figure: CostFigure) -> impl Iterator<Item = Self> {
+        let elsewhere = figure.is_of_disk_role().then_some(Self::OtherHost);
+        Self::SERVERS.into_iter().chain(elsewhere)
+    }
 }
 
 /// What a host, or the server's processes on it, spent on a load point.
@@ -133,9 +151,10 @@ pub fn cost_of(hosts: &[HostCost], of: CostOf, figure: CostFigure) -> Option<Cos
     })
 }
 
-/// What the server spent, and whose figure that is: the first of [`CostOf::SERVERS`] that has it.
+/// What the server spent, and whose figure that is: the first that has it.
 pub fn server_cost(hosts: &[HostCost], figure: CostFigure) -> Option<(CostOf, Cost)> {
-    CostOf::SERVERS.into_iter().find_map(|of| Some((of, cost_of(hosts, of, figure)?)))
+    let mut all = CostOf::with_figure_of_server(figure);
+    all.find_map(|of| Some((of, cost_of(hosts, of, figure)?)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::CertificateNote;
+use crate::disks::DiskSet;
 use crate::host::{ConfigurationFile, DeclaredFacts, SystemInventory};
 pub use crate::host::{Disk, FileSystem, Host, KernelSetting, Network, Setting, Tool};
 use crate::monitored::MonitoredSource;
@@ -36,6 +37,9 @@ pub struct Disclosure {
     /// Monitored hosts besides this one and those of agents (`--monitor`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitored: Vec<MonitoredSource>,
+    /// Disks whose role is known, from the testbed or from what lies on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_sets: Vec<DiskSet>,
     /// Hosts of agents, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_hosts: Vec<AgentHost>,

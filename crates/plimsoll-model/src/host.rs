@@ -1,8 +1,12 @@
 //! What a host is, as far as a program can read it; the output of `plimsoll inventory --json`; and
 //! the files of `run --system`, in which people state the rest.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::disks::DiskRole;
 
 /// The program that ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -310,6 +314,9 @@ pub struct DeclaredSystem {
     /// Disks, controllers, how they are joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<String>,
+    /// Disks by what they are for: their names, or directories that lie on them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub disks: BTreeMap<DiskRole, Vec<String>>,
     /// RAID level of the disks under test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raid_level: Option<String>,

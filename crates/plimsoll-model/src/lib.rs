@@ -31,6 +31,7 @@
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
 //! | [`board`] | a table of results: runs and published systems, a line each |
+//! | [`disks`] | what disks are for, and their use |
 //! | [`page_cache`] | how often a server reads its disks instead of its memory |
 //! | [`cost`] | what an op costs the hosts |
 //! | [`prices`] | what systems cost, and figures that analysis derives from cost and result |
@@ -50,6 +51,7 @@ pub mod consumers;
 pub mod cost;
 pub mod counters;
 pub mod disclosure;
+pub mod disks;
 pub mod event;
 pub mod experiment_file;
 pub mod figure;

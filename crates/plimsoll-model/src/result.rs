@@ -14,6 +14,7 @@ use crate::consumers::{HostConsumers, ServerProfile};
 use crate::cost::{self, Cost, CostFigure, CostOf, HostCost};
 use crate::counters::{Counter, with_counters};
 use crate::disclosure::Disclosure;
+use crate::disks::DiskUse;
 use crate::event::{Bound, CoreUser, ResourceUse, UnexpectedCount};
 use crate::finding::{Finding, Rule};
 use crate::gate::GateResult;
@@ -318,6 +319,9 @@ with_counters! {
         /// Size of the data on all servers that the ops chose from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub data_set_bytes: Option<u64>,
+        /// Use of each disk of servers and databases; disks whose role is not known come last.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub disks: Vec<DiskUse>,
         /// How often the server read its disks instead of its memory; absent where its disks were
         /// not monitored.
         #[serde(default, skip_serializing_if = "Option::is_none")]

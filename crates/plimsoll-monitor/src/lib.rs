@@ -35,7 +35,7 @@ pub mod watch;
 
 pub use clock::{ClockReading, clock_step_ns};
 pub use core_users::WatchedCores;
-pub use inventory::{interface_towards, inventory, mounted, unreadable};
+pub use inventory::{DiskTree, appended_files, interface_towards, inventory, mounted, unreadable};
 pub use process::{Scope, WatchedProcess};
 pub use profile::{Folded, ProfileError, Profiler};
 pub use root::Root;

@@ -180,6 +180,7 @@ mod tests {
             (system("monitor = \"nas\""), &["[[system]] x", "names no source"]),
             (system("monitor = \"local\""), &["[[system]] x", "leave its monitor out"]),
             (system("monitor = \"snmp://s3cret@switch\""), &["snmp://env:VARIABLE@switch"]),
+            (system("disks = { dta = [\"sdb\"] }"), &["unknown variant `dta`", "data"]),
             (
                 system("monitor = \"ssh://a\"") + "\n" + &system("monitor = \"ssh://a\""),
                 &["ssh://a is given twice"],

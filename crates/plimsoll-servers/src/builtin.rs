@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -110,6 +110,7 @@ impl Builtin {
         let facts = Facts { scheme, path, software, configuration, cores: self.cores.clone() };
         let mut server = ServerProcess::new(process, address, facts);
         server.login = self.login.clone();
+        server.shared = server.scratch().map(Path::to_owned);
         Ok(server)
     }
 

@@ -59,8 +59,8 @@ pub struct ServerProcess {
     pub cores: Vec<u32>,
     /// Who may log on, for servers with logins.
     pub login: Option<Login>,
-    /// The directory it serves, for servers whose path does not name it. One with its own size lies
-    /// in the server's namespace and looks empty from outside.
+    /// The directory it serves, where it has one. One with its own size lies in the server's
+    /// namespace and looks empty from outside.
     pub shared: Option<PathBuf>,
     /// The Unix socket of its status page, for servers that have one.
     pub status: Option<PathBuf>,

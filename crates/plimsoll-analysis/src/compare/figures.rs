@@ -115,7 +115,7 @@ fn compared_cost(figure: RatioFigure, groups: &[GroupInput]) -> Option<(CostFigu
     let has =
         |run: &RunInput, of| run.result.points.iter().any(|p| p.cost_of(of, figure).is_some());
     let all_have = |of: &CostOf| groups.iter().flat_map(|it| &it.runs).all(|run| has(run, *of));
-    Some((figure, CostOf::SERVERS.into_iter().find(all_have)?))
+    Some((figure, CostOf::with_figure_of_server(figure).find(all_have)?))
 }
 
 /// The loads that runs are compared at.

@@ -1,5 +1,6 @@
 //! What a host is: every field of the disclosure's [`Host`], from `/proc`, `/sys` and `/etc`.
 
+mod disk_tree;
 mod ethtool;
 mod kernel;
 mod limits;
@@ -14,11 +15,13 @@ use plimsoll_model::disclosure::Host;
 
 use crate::parse::{parse_cpuinfo, parse_meminfo, parse_os_release};
 use crate::root::Root;
+pub use disk_tree::{DiskTree, appended_files};
 pub use limits::unreadable;
 pub(crate) use network::addresses;
 pub use network::interface_towards;
 use settings::{Machine, settings};
 pub use storage::mounted;
+pub(crate) use storage::whole_disks;
 
 /// This host. `paths` are those whose file systems matter, each with its role (`bundle`,
 /// `file set`); a path that does not exist yet counts as its nearest existing parent.

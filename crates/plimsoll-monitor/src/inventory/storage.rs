@@ -10,6 +10,13 @@ use crate::root::Root;
 /// `/sys/block/*/size` counts these, whatever the disk's own sectors.
 const SECTOR_BYTES: u64 = 512;
 
+/// Names of whole disks with a size; empty where that is unknown.
+pub(crate) fn whole_disks(root: &Root) -> Vec<String> {
+    let mut names = root.names("sys/block");
+    names.retain(|name| root.number(format!("sys/block/{name}/size")) != Some(0));
+    names
+}
+
 /// Whole disks with a size; empty loop and memory devices are left out.
 pub(super) fn disks(root: &Root) -> Vec<Disk> {
     root.names("sys/block").into_iter().filter_map(|name| disk(root, name)).collect()
@@ -105,6 +112,6 @@ fn file_system(mounts: &[Mount], role: &str, path: &Path) -> Option<FileSystem> 
 }
 
 /// With symbolic links resolved, as mount points are.
-fn nearest_existing(path: &Path) -> Option<PathBuf> {
+pub(super) fn nearest_existing(path: &Path) -> Option<PathBuf> {
     std::path::absolute(path).ok()?.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
 }

@@ -113,6 +113,8 @@ fn parse_disk(line: &str) -> Option<DiskCounters> {
 /// One mounted file system (proc_pid_mountinfo(5)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
+    /// Its device, `major:minor`; major 0 is none.
+    pub device: String,
     /// Directory of the file system that is mounted; `/` unless it is a bind mount.
     pub subtree: PathBuf,
     /// Where it is mounted.
@@ -156,6 +158,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
         }
     }
     Some(Mount {
+        device: (*left.get(2)?).to_owned(),
         subtree: unescape(left.get(3)?).into(),
         mount_point: unescape(left.get(4)?).into(),
         kind: (*right.first()?).to_owned(),

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::table::{Column, Rows, Table, Unit};
 use super::{Elapsed, HostFigures, growth, share};
+use crate::inventory::whole_disks;
 use crate::parse::{DeviceCounters, DiskCounters, NetworkCounters, parse_diskstats, parse_net_dev};
 use crate::process::WatchedProcess;
 use crate::root::{ProcFile, Root};
@@ -36,9 +37,7 @@ pub(super) struct DiskSource {
 
 impl DiskSource {
     pub(super) fn open(root: &Root) -> Self {
-        let names = root.names("sys/block");
-        let has_size = |name: &String| root.number(format!("sys/block/{name}/size")) != Some(0);
-        let whole = (!names.is_empty()).then(|| names.into_iter().filter(has_size).collect());
+        let whole = Some(whole_disks(root)).filter(|names| !names.is_empty());
         let file = ProcFile::open(root, "proc/diskstats");
         Self { file, whole, before: Vec::new(), buffer: Vec::new() }
     }

@@ -34,6 +34,7 @@ use plimsoll_model::disclosure::Setting;
 use thiserror::Error;
 
 use crate::clock::ClockReading;
+use crate::inventory::DiskTree;
 use crate::parse::whole;
 use crate::root::Frame;
 use crate::sampler::HostFigures;
@@ -86,6 +87,7 @@ pub struct Source {
     pub(crate) peer: Box<dyn Peer>,
     pub(crate) facts: Vec<Setting>,
     pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) disks: DiskTree,
 }
 
 impl Source {
@@ -97,6 +99,7 @@ impl Source {
             | MonitorUrl::Snmp { host, port, .. } => addresses_of_name(host, *port),
             MonitorUrl::Local | MonitorUrl::Ssh { .. } => Vec::new(),
         };
+        let mut disks = DiskTree::default();
         let (opened, remedy) = match url {
             MonitorUrl::Local => return Err(SourceError::Local),
             MonitorUrl::Ssh { user, host, port } => {
@@ -105,8 +108,8 @@ impl Source {
                 let remedy = "the command `ssh -o BatchMode=yes` to this host must work without a \
                               password: try it";
                 let opened = ssh::SshPeer::open(destination, options);
-                let opened = opened.map(|(peer, facts, listed)| {
-                    addresses = listed;
+                let opened = opened.map(|(peer, facts, described)| {
+                    (addresses, disks) = described;
                     boxed((peer, facts))
                 });
                 (opened, remedy)
@@ -114,7 +117,12 @@ impl Source {
             MonitorUrl::Prometheus { host, port, path } => {
                 let remedy = "is node_exporter, windows_exporter, the DCGM exporter or a model \
                               server's /metrics there?";
-                (exporter::ExporterPeer::open(host, *port, path).map(boxed), remedy)
+                let opened = exporter::ExporterPeer::open(host, *port, path);
+                let opened = opened.map(|(peer, facts, names)| {
+                    disks = DiskTree::from_names(names);
+                    boxed((peer, facts))
+                });
+                (opened, remedy)
             }
             MonitorUrl::Nginx { host, port, path } => {
                 let remedy = "is `stub_status` on at that path, and does it allow this host?";
@@ -135,7 +143,7 @@ impl Source {
         })?;
         let fact = |(what, value): (&str, String)| Setting::new(format!("{what} of {name}"), value);
         let facts = facts.into_iter().map(fact).collect();
-        Ok(Self { url: url.clone(), frame: Frame::default(), peer, facts, addresses })
+        Ok(Self { url: url.clone(), frame: Frame::default(), peer, facts, addresses, disks })
     }
 
     /// Its disclosure: the host's description of itself, and the offset of its clock.
@@ -147,6 +155,11 @@ impl Source {
     /// lists (ssh), else those that the name in the URL stands for.
     pub fn addresses(&self) -> &[IpAddr] {
         &self.addresses
+    }
+
+    /// The disks of its host; none where it reports none.
+    pub const fn disks(&self) -> &DiskTree {
+        &self.disks
     }
 
     /// Which one it is.

@@ -204,9 +204,11 @@ answer() {
 	printf '=plimsoll hello 1 %s %s %s\n' "$$" "$PPID" "$(uname -srm)"
 	while read -r word number; do
 		case $word in
-		addresses)
+		describe)
 			printf '=plimsoll begin %s\n' "$number"
-			head -n 100000 /proc/net/fib_trie /proc/net/if_inet6 2>/dev/null
+			head -n 100000 /proc/net/fib_trie /proc/net/if_inet6 /proc/self/mountinfo \
+				/proc/diskstats /sys/block/*/size /sys/block/*/*/partition \
+				/sys/block/*/slaves/*/size 2>/dev/null
 			printf '\n=plimsoll end %s\n' "$number"
 			;;
 		ping) printf '=plimsoll pong %s %s\n' "$number" "$(date +%s%N)" ;;

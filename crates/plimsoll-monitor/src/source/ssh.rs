@@ -16,7 +16,7 @@ use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 use super::messages::{Assembler, Message};
 use super::{ClockOffset, Fact, Fetched, Lost, Peer, SAMPLE_WAIT, SourceOptions, middle};
 use crate::clock::{self, ClockReading};
-use crate::inventory;
+use crate::inventory::{self, DiskTree};
 use crate::process::ticks_to_ns;
 use crate::root::{Frame, Root, Texts};
 
@@ -40,6 +40,9 @@ pub(super) struct Destination {
     pub(super) port: Option<u16>,
 }
 
+/// A host's addresses, and its disks.
+type HostDescription = (Vec<IpAddr>, DiskTree);
+
 #[derive(Debug)]
 pub(super) struct SshPeer {
     program: PathBuf,
@@ -52,11 +55,11 @@ pub(super) struct SshPeer {
 }
 
 impl SshPeer {
-    /// Logs on, and reads the clock and the addresses.
+    /// Logs on, and reads the clock, the addresses and what the disks are made of.
     pub(super) fn open(
         destination: Destination,
         options: &SourceOptions,
-    ) -> Result<(Self, Vec<Fact>, Vec<IpAddr>), Lost> {
+    ) -> Result<(Self, Vec<Fact>, HostDescription), Lost> {
         let mut peer = Self {
             program: options.ssh.clone(),
             arguments: arguments(&destination),
@@ -67,11 +70,11 @@ impl SshPeer {
         };
         let mut channel = peer.connect(GREETING_WAIT)?;
         let offset = channel.clock()?;
-        let addresses = channel.addresses()?;
+        let described = channel.describe()?;
         let facts =
             vec![("system", channel.system.clone()), ("clock", offset.text(PINGS as usize))];
         peer.channel = Some(channel);
-        Ok((peer, facts, addresses))
+        Ok((peer, facts, described))
     }
 
     fn connect(&self, wait: Duration) -> Result<Channel, Lost> {
@@ -210,13 +213,15 @@ impl Channel {
         self.texts("sample")
     }
 
-    /// The host's addresses, in the order of its tables.
-    fn addresses(&mut self) -> Result<Vec<IpAddr>, Lost> {
-        let (_, texts) = self.texts("addresses")?;
+    /// The host's addresses, in the order of its tables, and its disks.
+    fn describe(&mut self) -> Result<HostDescription, Lost> {
+        let (_, texts) = self.texts("describe")?;
         let frame = Frame::default();
         frame.replace(texts);
-        let all = inventory::addresses(&Root::of_frame(frame));
-        Ok(all.iter().filter_map(|text| text.parse().ok()).collect())
+        let root = Root::of_frame(frame);
+        let all = inventory::addresses(&root);
+        let addresses = all.iter().filter_map(|text| text.parse().ok()).collect();
+        Ok((addresses, DiskTree::from_root(root)))
     }
 
     /// The texts with which the loop answers a word.

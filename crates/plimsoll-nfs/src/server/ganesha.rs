@@ -150,7 +150,9 @@ fn start_at(
     let path = format!("{export}?mountport={}", ports.mount.port());
     let cores = request.cores.clone();
     let facts = Facts { scheme: "nfs".to_owned(), path, software, configuration, cores };
-    Ok(ServerProcess::new(process, ports.nfs, facts))
+    let mut server = ServerProcess::new(process, ports.nfs, facts);
+    server.shared = Some(export.into());
+    Ok(server)
 }
 
 /// The directory of one server.

@@ -4,7 +4,7 @@ use plimsoll_model::cost::{CostFigure, CostOf, HostCost};
 use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{PointResult, RunResult};
 
-use super::THIS_HOST;
+use super::{THIS_HOST, disks};
 use crate::table::{Mark, Rows, Table};
 use crate::text::{ResourceUnit, TimeUnit, number, three_digits};
 
@@ -26,6 +26,9 @@ pub(crate) const fn cost_name(figure: CostFigure) -> &'static str {
         CostFigure::CpuBusy => "processors busy",
         CostFigure::SystemShare => "CPU time in the kernel",
         CostFigure::DiskBusy => "disks busy",
+        CostFigure::DataDisksBusy => "data disks busy",
+        CostFigure::LogDisksBusy => "log disks busy",
+        CostFigure::DatabaseDisksBusy => "database disks busy",
         CostFigure::Memory => "memory",
         CostFigure::PageCache => "page cache",
     }
@@ -93,7 +96,7 @@ pub(crate) const fn cost_of_name(of: CostOf) -> &'static str {
     }
 }
 
-/// A table for each host and each separate part of it.
+/// A table for each host and each separate part of it, and one of the disks.
 pub(super) fn cost_tables(run: &RunResult) -> Vec<Table> {
     let mut kinds: Vec<(CostOf, Option<&str>)> = Vec::new();
     for cost in run.points.iter().flat_map(|point| &point.cost) {
@@ -102,7 +105,7 @@ pub(super) fn cost_tables(run: &RunResult) -> Vec<Table> {
             kinds.push(kind);
         }
     }
-    kinds.into_iter().map(|kind| cost_table(run, kind)).collect()
+    kinds.into_iter().map(|kind| cost_table(run, kind)).chain(disks::disk_table(run)).collect()
 }
 
 fn cost_table(run: &RunResult, (of, source): (CostOf, Option<&str>)) -> Table {

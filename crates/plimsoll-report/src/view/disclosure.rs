@@ -2,6 +2,7 @@
 
 use plimsoll_model::certificate::CertificateNote;
 use plimsoll_model::disclosure::{AgentHost, Host, KernelSetting, Setting, TargetDisclosure};
+use plimsoll_model::disks::DiskSet;
 use plimsoll_model::inventory::{DeclaredFacts, Inventory, ServerSoftware, SystemInventory};
 use plimsoll_model::monitored::{MonitoredHost, RoleBasis, SourceRole};
 use plimsoll_model::result::RunResult;
@@ -44,7 +45,8 @@ pub(super) fn sections(run: &RunResult) -> Vec<Section> {
     sections.push(section("Clocks", &clocks));
     sections.push(section("Monitors", &monitors(run)));
     sections.extend(disclosure.certificate.as_ref().map(certificate));
-    sections.extend([storage, processor]);
+    let roles = disclosure.disk_sets.iter().map(disk_set).collect::<Vec<_>>();
+    sections.extend([section("Disks by role", &roles), storage, processor]);
     sections.push(section("Firmware", &generator.firmware));
     sections.extend(kernel(generator, ""));
     if generator.kernel_settings_judged.is_none() {
@@ -75,6 +77,12 @@ fn monitors(run: &RunResult) -> Vec<Setting> {
     settings.extend(others.map(|(source, host)| Setting::new(source, role_text(host))));
     settings.push(Setting::new("cost of all monitors", text));
     settings
+}
+
+fn disk_set(set: &DiskSet) -> Setting {
+    let host = set.source.as_deref().unwrap_or(THIS_HOST);
+    let value = format!("{} (from {})", set.disks.join(", "), set.basis);
+    Setting::new(format!("{}, {host}", set.role.as_str()), value)
 }
 
 /// `the server's host, found by its address`.

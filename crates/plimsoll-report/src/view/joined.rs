@@ -115,8 +115,12 @@ fn changed(figure: CostFigure, row: &FigureRow, index: usize) -> Option<String> 
             let [before, after] = shares()?;
             format!("{after} of the CPU time in the kernel instead of {before}")
         }
-        CostFigure::DiskBusy => {
-            format!("disks {}", off(ratio, ["busier", "less busy", "times as busy"]))
+        CostFigure::DiskBusy
+        | CostFigure::DataDisksBusy
+        | CostFigure::LogDisksBusy
+        | CostFigure::DatabaseDisksBusy => {
+            let disks = super::cost::cost_name(figure).trim_end_matches(" busy");
+            format!("{disks} {}", off(ratio, ["busier", "less busy", "times as busy"]))
         }
         CostFigure::CpuPerOp => return None,
         CostFigure::ContextSwitchesPerOp

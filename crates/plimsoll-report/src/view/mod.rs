@@ -6,6 +6,7 @@ mod consumers;
 mod cost;
 pub(crate) mod curves;
 mod disclosure;
+mod disks;
 mod errors;
 mod executive;
 pub(crate) mod experiment;

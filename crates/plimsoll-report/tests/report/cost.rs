@@ -1,6 +1,7 @@
 //! What an op costs, in the page, the Markdown and the tables.
 
 use plimsoll_model::cost::{Cost, CostFigure, CostOf, HostCost};
+use plimsoll_model::disks::{DiskRole, DiskSet, DiskUse};
 use plimsoll_model::result::RunResult;
 
 use crate::fixture;
@@ -76,4 +77,40 @@ fn the_charts_are_files_too() {
     for name in ["cost-processors.svg", "cost-disks-and-network.svg"] {
         assert!(names.iter().any(|it| it == name), "{names:?}");
     }
+}
+
+#[test]
+fn disks_are_shown_by_role_with_how_evenly_they_are_used() {
+    let mut run = costed(3);
+    let disk = |name: &str, role, busy: f64| DiskUse {
+        source: None,
+        disk: name.to_owned(),
+        role,
+        busy_ratio: Some(busy),
+        busy_over_mean: role.map(|_| busy / 0.5),
+        transfers_per_s: Some(400.0),
+        bytes_per_s: Some(4_194_304.0),
+        transfer_s: Some(0.0025),
+    };
+    let data = Some(DiskRole::Data);
+    let disks = vec![disk("sdb", data, 0.4), disk("sdc", data, 0.6), disk("vda", None, 0.1)];
+    run.points.iter_mut().for_each(|point| point.disks.clone_from(&disks));
+    let set = DiskSet {
+        source: None,
+        role: DiskRole::Data,
+        disks: vec!["sdb".to_owned(), "sdc".to_owned()],
+        basis: "/srv".to_owned(),
+    };
+    run.disclosure.as_mut().unwrap().disk_sets = vec![set];
+    let text = plimsoll_report::markdown(&run).replace('\u{a0}', " ");
+    for part in [
+        "*Disks by role, where most was done (",
+        "| data | sdc | this host | 60.0 | 1.20 | 400 | 4.00 | 2.50 |",
+        "| not known | vda | this host | 10.0 | – |",
+        "- data, this host: sdb, sdc (from /srv)",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    run.points.iter_mut().for_each(|point| point.disks.retain(|it| it.role.is_none()));
+    assert!(!plimsoll_report::markdown(&run).contains("*Disks by role"), "no role is known");
 }

@@ -56,6 +56,7 @@ pub(super) fn disclosure(
         setup: settled(request, setup, fleet),
         not_verified: not_verified((request, setup), (&targets, &agent_hosts), &systems),
         monitored: Vec::new(),
+        disk_sets: Vec::new(),
         agent_hosts,
         agents: fleet.map(|fleet| agents_with_routes(fleet, &setup.targets)).unwrap_or_default(),
         statements: request.statements.clone(),

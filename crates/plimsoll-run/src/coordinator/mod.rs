@@ -2,6 +2,7 @@
 
 mod conditioning;
 mod disclose;
+mod disk_sets;
 mod fleet_point;
 mod jitter;
 pub mod ladder;

@@ -28,7 +28,7 @@ use super::ladder::{self, LadderPlan};
 use super::run_setup::{RunRequest, RunSetup};
 use super::sources::{OpenedSource, SourceHost};
 use super::watcher::Watcher;
-use super::{disclose, sources};
+use super::{disclose, disk_sets, sources};
 use crate::clock::{Countdown, Stopwatch, unix_ns};
 use crate::derive;
 use crate::failure::{Failure, FailureKind};
@@ -65,6 +65,8 @@ pub fn run(
     BundleWriter::refuse_occupied(&request.out)?;
     sources::refuse_more_servers_than_targets(&request.monitors, request.targets.len())?;
     let sources = sources::open(&request.monitors)?;
+    let hosts: Vec<&SourceHost> = sources.iter().map(|it| &it.host).collect();
+    disk_sets::declared(&request.systems.declared, &hosts)?;
     let observers = Observers::open(&request.observers)?;
     for greeting in observers.greetings() {
         live.note(&greeting);
@@ -190,11 +192,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Adds to the disclosure what sources report about their hosts.
+    /// Adds to the disclosure what sources report about their hosts, and the roles of disks.
     fn disclose_sources(&mut self) -> Result<(), Failure> {
-        let hosts = self.watcher.source_hosts();
-        self.disclosure.monitored = hosts.map(SourceHost::disclosed).collect();
-        if self.disclosure.monitored.is_empty() {
+        let hosts: Vec<&SourceHost> = self.watcher.source_hosts().collect();
+        self.disclosure.monitored = hosts.iter().map(|host| host.disclosed()).collect();
+        let declared = disk_sets::declared(&self.request.systems.declared, &hosts)?;
+        self.disclosure.disk_sets = disk_sets::with_sets_of_files(declared, &self.setup.targets);
+        if self.disclosure.monitored.is_empty() && self.disclosure.disk_sets.is_empty() {
             return Ok(());
         }
         self.disclosure.setup.extend_from_slice(self.watcher.facts());

@@ -5,7 +5,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use plimsoll_model::monitored::{MonitoredSource, SourceRole};
 use plimsoll_model::units::counted;
-use plimsoll_monitor::{MonitorUrl, Source, SourceOptions};
+use plimsoll_monitor::{DiskTree, MonitorUrl, Source, SourceOptions};
 
 use crate::failure::Failure;
 use crate::secrets;
@@ -40,8 +40,9 @@ pub(crate) fn open(monitors: &[RequestedMonitor]) -> Result<Vec<OpenedSource>, F
         };
         let source = Source::open(&monitor.url, &options)
             .map_err(|e| Failure::unusable(format!("--monitor {e}")))?;
-        let addresses = source.addresses().to_vec();
-        Ok(OpenedSource { host: SourceHost { monitor: monitor.clone(), addresses }, source })
+        let (addresses, disks) = (source.addresses().to_vec(), source.disks().clone());
+        let host = SourceHost { monitor: monitor.clone(), addresses, disks };
+        Ok(OpenedSource { host, source })
     };
     others.map(open).collect()
 }
@@ -57,11 +58,16 @@ pub(crate) struct OpenedSource {
 pub(crate) struct SourceHost {
     monitor: RequestedMonitor,
     addresses: Vec<IpAddr>,
+    disks: DiskTree,
 }
 
 impl SourceHost {
     pub(crate) const fn url(&self) -> &MonitorUrl {
         &self.monitor.url
+    }
+
+    pub(crate) const fn disks(&self) -> &DiskTree {
+        &self.disks
     }
 
     /// For the disclosure.

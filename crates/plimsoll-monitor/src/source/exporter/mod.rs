@@ -29,13 +29,18 @@ struct Answer {
 }
 
 impl ExporterPeer {
-    /// Asks once.
-    pub(super) fn open(host: &str, port: u16, path: &str) -> Result<(Self, Vec<Fact>), Lost> {
+    /// Asks once; its facts, and the names of its disks.
+    pub(super) fn open(
+        host: &str,
+        port: u16,
+        path: &str,
+    ) -> Result<(Self, Vec<Fact>, Vec<String>), Lost> {
         let peer = Self { page: Page::resolve(host, port, path)? };
         let answer = peer.ask()?;
         let mut facts = vec![("system", answer.system)];
         facts.extend(answer.offset.map(|offset| ("clock", offset.text(1))));
-        Ok((peer, facts))
+        let disks = answer.fetched.figures.map(|it| it.disks).unwrap_or_default();
+        Ok((peer, facts, disks.into_iter().map(|disk| disk.name).collect()))
     }
 
     fn ask(&self) -> Result<Answer, Lost> {

@@ -181,7 +181,8 @@ fn page(text: &str) -> String {
 fn an_exporter_is_asked_anew_for_each_sample_and_one_that_hangs_is_lost() {
     let cut = page(NODE)[..900].to_owned();
     let (port, requests) = served(vec![page(NODE), page(NODE), cut, page("up 1\n")]);
-    let (mut peer, facts) = ExporterPeer::open("127.0.0.1", port, "/metrics").unwrap();
+    let (mut peer, facts, disks) = ExporterPeer::open("127.0.0.1", port, "/metrics").unwrap();
+    assert!(!disks.is_empty(), "{disks:?}");
     let text = format!("{facts:?}");
     assert!(text.contains("Linux 6.1.0-18-amd64 x86_64 (node_exporter)"), "{text}");
     assert!(text.contains("one round trip"), "{text}");
@@ -236,7 +237,7 @@ fn what_is_no_exporter_is_refused() {
 fn figures_of_models_and_gpus_are_passed_on_as_they_are() {
     let page = page("DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 97\n");
     let (port, _) = served(vec![page.clone(), page]);
-    let (mut peer, facts) = ExporterPeer::open("127.0.0.1", port, "/metrics").unwrap();
+    let (mut peer, facts, _) = ExporterPeer::open("127.0.0.1", port, "/metrics").unwrap();
     assert_eq!(facts[0].1, "DCGM exporter");
     let frame = Frame::default();
     let fetched = peer.fetch(&frame).unwrap().unwrap();

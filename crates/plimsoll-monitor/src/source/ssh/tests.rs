@@ -30,11 +30,14 @@ impl FakeSsh {
     }
 
     fn open(&self) -> Result<(SshPeer, Vec<Fact>), Lost> {
+        self.open_described().map(|(peer, facts, _)| (peer, facts))
+    }
+
+    fn open_described(&self) -> Result<(SshPeer, Vec<Fact>, HostDescription), Lost> {
         let destination =
             Destination { user: Some("ann".into()), host: "db".into(), port: Some(2222) };
         let options = SourceOptions { ssh: self.program(), ..SourceOptions::default() };
-        let (peer, facts, _) = SshPeer::open(destination, &options)?;
-        Ok((peer, facts))
+        SshPeer::open(destination, &options)
     }
 }
 
@@ -43,7 +46,7 @@ const GREETS: &str = "while read -r line && [ \"$line\" != answer ]; do :; done\
     printf '=plimsoll hello 1 5 4 Linux\\n'\n\
     while read -r word number; do case $word in\n\
     ping) printf '=plimsoll pong %s 1700000000\\n' $number ;;\n\
-    addresses) printf '=plimsoll begin %s\\n\\n=plimsoll end %s\\n' $number $number ;;\n";
+    describe) printf '=plimsoll begin %s\\n\\n=plimsoll end %s\\n' $number $number ;;\n";
 
 /// The shells that the loop must run in, as far as they are here.
 fn shells() -> Vec<&'static str> {
@@ -83,7 +86,9 @@ fn an_ssh_that_is_refused_is_told_in_its_own_words() {
 fn every_shell_answers_with_the_texts_of_its_host() {
     for shell in shells() {
         let fake = FakeSsh::new(&format!("echo 'Welcome to db!'; exec {shell}"));
-        let (mut peer, facts) = fake.open().unwrap();
+        let (mut peer, facts, (_, disks)) = fake.open_described().unwrap();
+        let here = DiskTree::from_root(Root::default());
+        assert_eq!((disks.names(), disks.find("/")), (here.names(), here.find("/")), "{shell}");
         assert!(facts[0].1.contains("Linux"), "{facts:?}");
         assert!(facts[1].1.contains("the shortest of 8 round trips"), "{facts:?}");
         let frame = Frame::default();

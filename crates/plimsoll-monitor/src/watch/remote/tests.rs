@@ -66,6 +66,7 @@ fn monitor(
         peer: Box::new(peer),
         addresses: Vec::new(),
         facts: Vec::new(),
+        disks: crate::inventory::DiskTree::default(),
     };
     RemoteMonitor::start(source, temp_dir.path(), &[]).unwrap()
 }

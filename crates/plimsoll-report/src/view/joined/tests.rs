@@ -88,15 +88,16 @@ fn the_fast_write_cache_of_the_pseries_report_comes_out_as_it_was_printed() {
     let busier = r#"["data disks, busier without fast-write cache", "%", "25""#;
     let twice = r#"["log disks, busier without fast-write cache", "times", "2""#;
     transcribed(NFS, &[r#"["disks, busy", "%", "30""#, busier, twice]);
-    let disks = |first: f64, factor: f64| {
-        let figures = [cost(CostFigure::DiskBusy, first, first * factor)];
-        let labels = ["fast-write enabled", "fast-write disabled"];
-        finding_text(&comparison(labels, Claim::Differs, &figures))
-    };
-    let data = "fast-write disabled compared with fast-write enabled: disks 25 % busier.";
-    assert_eq!(disks(0.30, 1.25), data);
-    let logs = "fast-write disabled compared with fast-write enabled: disks twice as busy.";
-    assert_eq!(disks(0.30, 2.0), logs);
+    let figures = [
+        cost(CostFigure::DataDisksBusy, 0.30, 0.30 * 1.25),
+        cost(CostFigure::LogDisksBusy, 0.30, 0.60),
+    ];
+    let labels = ["fast-write enabled", "fast-write disabled"];
+    assert_eq!(
+        finding_text(&comparison(labels, Claim::Differs, &figures)),
+        "fast-write disabled compared with fast-write enabled: data disks 25 % busier, log disks \
+         twice as busy."
+    );
 }
 
 /// *Each of the ProLiant 3000's CPUs was 45 % utilized at peak performance; the Ultra Enterprise
