@@ -8,6 +8,7 @@
 mod agent_targets;
 mod app;
 mod bad_days;
+mod blame;
 mod calibrate;
 mod compare;
 mod consumers;
