@@ -23,6 +23,8 @@ pub mod lru;
 pub mod namespaces;
 #[cfg(feature = "servers")]
 pub mod nfs_peers;
+#[cfg(feature = "servers")]
+pub mod pairs;
 pub mod peers;
 pub mod pipeline;
 pub mod program;

@@ -36,6 +36,7 @@ mod nfs;
 mod old_bundles;
 mod otlp;
 mod own_protocol;
+mod pairs;
 mod priced;
 mod reaching;
 mod reported_figures;
