@@ -22,6 +22,7 @@
 //! | `fleet overhead` | CPU per op of four agents, compared with one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
+//! | `pairs` | Do features work in pairs? A covering array of runs on servers of every kind | 20 min | `docs/pairs.md` |
 //! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and detect a lock or a pool? | 15 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
@@ -51,6 +52,7 @@ mod mutants;
 mod network;
 mod nginx;
 mod page;
+mod pairs;
 mod pictures;
 mod process;
 mod program;
@@ -98,6 +100,8 @@ enum Verb {
     Monitors(monitors::Options),
     /// Check whether the tests notice wrong lines; needs cargo-mutants.
     Mutants(mutants::Options),
+    /// Check features in pairs, by a covering array of runs; needs root.
+    Pairs(pairs::Options),
     /// Check what `plimsoll size` predicts against the truth; needs root, nginx and Ganesha.
     Sizing(sizing::Options),
     /// Make the pictures of the README; needs nginx and a Chromium.
@@ -133,6 +137,7 @@ fn lab(verb: Verb) -> Result<()> {
         Verb::Meter { file, command_line } => fleet::meter(&file, &command_line),
         Verb::Monitors(options) => monitors::monitors(&options),
         Verb::Mutants(options) => mutants::mutants(&options),
+        Verb::Pairs(options) => pairs::pairs(&options),
         Verb::Sizing(options) => sizing::sizing(options),
         Verb::Pictures => pictures::pictures(),
         Verb::Staged { address, arguments } => attribution::serve(&address, &arguments),

@@ -35,7 +35,8 @@ pub const HTTP2_ONLY: &str =
     "the server speaks only HTTP/2, as gRPC servers do: use --http 2, or --http auto over TLS";
 const HTTP1_ONLY: &str = "the server answers in HTTP/1: leave out --http 2, or use a port that \
     speaks HTTP/2";
-const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS often speak only \
+/// The same for one that was spoken to in HTTP/2.
+pub const NOT_HTTP2: &str = "see whether the port speaks HTTP/2; servers without TLS often speak only \
     HTTP/1.1: then leave out --http 2";
 
 /// A request and the server to send it to.

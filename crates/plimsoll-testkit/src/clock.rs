@@ -15,6 +15,11 @@ pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
+/// Nanoseconds since 1970.
+pub fn unix_ns() -> u64 {
+    read_ns(ClockId::Realtime)
+}
+
 /// CPU time of this thread in nanoseconds, however many others compete.
 pub fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::ThreadCPUTime)

@@ -97,7 +97,11 @@ enum Command {
 impl DelayServer {
     /// Listens on a free port of 127.0.0.1 and serves.
     pub fn start(config: DelayConfig) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_on(TcpListener::bind("127.0.0.1:0").unwrap(), config)
+    }
+
+    /// Serves on this listener.
+    pub fn start_on(listener: TcpListener, config: DelayConfig) -> Self {
         rustix::net::listen(&listener, 4096).unwrap();
         let address = listener.local_addr().unwrap();
         let (commands, received) = mpsc::channel();
@@ -114,7 +118,7 @@ impl DelayServer {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT/`.
+    /// `http://ADDRESS:PORT/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }

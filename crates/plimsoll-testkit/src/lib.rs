@@ -12,6 +12,7 @@ pub mod delay_server;
 #[cfg(feature = "servers")]
 pub mod dial_driver;
 pub mod echo;
+pub mod exporter_page;
 pub mod fault_server;
 pub mod flip_proxy;
 pub mod h2_faults;
@@ -22,6 +23,8 @@ pub mod lru;
 pub mod namespaces;
 #[cfg(feature = "servers")]
 pub mod nfs_peers;
+#[cfg(feature = "servers")]
+pub mod pairs;
 pub mod peers;
 pub mod pipeline;
 pub mod program;
@@ -33,6 +36,7 @@ pub mod skips;
 pub mod slurm;
 #[cfg(feature = "servers")]
 pub mod smb_peers;
+pub mod snmp_agent;
 #[cfg(feature = "servers")]
 pub mod sockets;
 pub mod sshd;

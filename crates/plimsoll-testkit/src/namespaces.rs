@@ -1,9 +1,13 @@
 //! Network namespaces of a test's own: a hub for servers and the controller, and others at its
 //! bridge for agents. Nothing of the machine's own network is touched, and no address collides.
 
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::peers::{require_peer, require_root};
 
@@ -84,6 +88,17 @@ impl Namespaces {
     /// The same command in a namespace: 0, 1, 2 …
     pub fn in_spoke(&self, spoke: usize, command: &Command) -> Command {
         enter(&self.spokes[spoke], command)
+    }
+
+    /// What `make` makes in a namespace: a socket of this process stays where it was opened.
+    pub fn open_in_spoke<T: Send>(&self, spoke: usize, make: impl FnOnce() -> T + Send) -> T {
+        let namespace = File::open(format!("/run/netns/{}", self.spokes[spoke])).unwrap();
+        let enter_and_make = || {
+            let network = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(namespace.as_fd(), network).unwrap();
+            make()
+        };
+        std::thread::scope(|scope| scope.spawn(enter_and_make).join().unwrap())
     }
 }
 

@@ -394,10 +394,16 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Waits for a child's end; kills it when it takes too long.
 #[track_caller]
-pub fn wait_for(mut child: Child) -> Ended {
+pub fn wait_for(child: Child) -> Ended {
+    wait_at_most(TIME_LIMIT, child)
+}
+
+/// The same, for a child that may take this time.
+#[track_caller]
+pub fn wait_at_most(limit: Duration, mut child: Child) -> Ended {
     let started = now();
     while child.try_wait().unwrap().is_none() {
-        if started.elapsed() > TIME_LIMIT {
+        if started.elapsed() > limit {
             child.kill().unwrap();
             panic!("the program did not end");
         }

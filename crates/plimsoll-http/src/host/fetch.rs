@@ -22,7 +22,7 @@ use rustls::{
 use rustls_pki_types::ServerName;
 
 use crate::h2::Exchange;
-use crate::look::HTTP2_ONLY;
+use crate::look::{HTTP2_ONLY, NOT_HTTP2};
 use crate::parameters::{HttpVersion, HttpWorkload};
 use crate::site::Version;
 use crate::tls::{self, ALPN_HTTP1, ALPN_HTTP2, TlsError};
@@ -68,8 +68,12 @@ impl<'a> Server<'a> {
     pub fn get(&self, path: &str) -> Result<Reply, HostError> {
         let (mut stream, version) = self.open()?;
         let frame = Frame { host: &self.host_field, headers: &[], close: true };
+        let remedy = match version {
+            Version::Http1 => "is it a web server?",
+            Version::Http2 => NOT_HTTP2,
+        };
         let broken = |what: &str| {
-            HostError::unusable(format!("{}: GET {path}: {what}; is it a web server?", self.target))
+            HostError::unusable(format!("{}: GET {path}: {what}; {remedy}", self.target))
         };
         let reply = match version {
             Version::Http1 => {

@@ -194,6 +194,17 @@ fn a_resumed_run_appends_after_the_last_whole_record() {
 }
 
 #[test]
+fn an_interrupted_load_point_leaves_nothing_that_the_manifest_does_not_list() {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("b");
+    let writer = write_points(&dir, 1..=1);
+    drop(writer.begin_point(id(2), &names()).unwrap());
+    let manifest = Manifest::from_bundle(&dir).unwrap();
+    manifest.write(&dir).unwrap();
+    assert_eq!(manifest.problems(&dir).unwrap(), []);
+}
+
+#[test]
 fn a_bad_record_before_the_last_is_an_error_with_its_line() {
     let temp_dir = tempfile::tempdir().unwrap();
     let path = temp_dir.path().join(JOURNAL_FILE);

@@ -114,7 +114,7 @@ impl BundleWriter {
             File::create(&partial).map_err(|e| BundleError::storage(&partial, "create it", e))?;
         let log = IntervalLog::begin(BufWriter::new(file), op_names)
             .map_err(|e| BundleError::storage(&partial, "write it", e))?;
-        Ok(PointLog { log, path, partial })
+        Ok(PointLog { log, path, partial: PartialFile(partial) })
     }
 
     /// Makes a load point count: its interval log first, then its record, both on the disk.
@@ -128,21 +128,31 @@ impl BundleWriter {
 pub struct PointLog {
     log: IntervalLog<BufWriter<File>>,
     path: PathBuf,
-    partial: PathBuf,
+    partial: PartialFile,
+}
+
+/// Removed when dropped, unless it has got its name: an interrupted run leaves no half of a log.
+struct PartialFile(PathBuf);
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        // Without it there is nothing to remove; `resume` removes what a crash leaves.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl PointLog {
     /// Adds one second over all workers.
     pub fn write(&mut self, slice: &IntervalSlice) -> Result<(), BundleError> {
-        self.log.write(slice).map_err(|e| BundleError::storage(&self.partial, "write it", e))
+        self.log.write(slice).map_err(|e| BundleError::storage(&self.partial.0, "write it", e))
     }
 
     fn commit(self) -> Result<(), BundleError> {
         let Self { log, path, partial } = self;
-        let writing = |e| BundleError::storage(&partial, "write it", e);
+        let writing = |e| BundleError::storage(&partial.0, "write it", e);
         let file =
             log.finish().map_err(writing)?.into_inner().map_err(|e| writing(e.into_error()))?;
-        commit_file(&file, &partial, &path)
+        commit_file(&file, &partial.0, &path)
     }
 }
 

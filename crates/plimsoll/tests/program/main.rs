@@ -8,6 +8,7 @@
 mod agent_targets;
 mod app;
 mod bad_days;
+mod blame;
 mod calibrate;
 mod compare;
 mod consumers;
@@ -35,6 +36,7 @@ mod nfs;
 mod old_bundles;
 mod otlp;
 mod own_protocol;
+mod pairs;
 mod priced;
 mod reaching;
 mod reported_figures;

@@ -1,100 +1,36 @@
-use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_model::units::NANOS_PER_SECOND;
+use plimsoll_testkit::snmp_agent::{
+    COMMUNITY, COUNTER_32, COUNTER_64, GAUGE_32, INTEGER, SnmpAgent, TIME_TICKS, Table, answer,
+    number, text,
+};
 
 use super::*;
 use crate::root::Root;
 use crate::sampler::Sampler;
 use crate::source::SAMPLE_WAIT;
 
-/// BER of a value, written by hand: tests must not rely on the crate for it.
-fn element(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len();
-    let mut bytes = vec![tag];
-    match length {
-        ..=127 => bytes.push(length as u8),
-        _ => bytes.extend([0x82, (length >> 8) as u8, length as u8]),
-    }
-    bytes.extend_from_slice(content);
-    bytes
-}
-
-fn unsigned(tag: u8, value: u64) -> Vec<u8> {
-    let bytes = value.to_be_bytes();
-    let skip = bytes.iter().take_while(|byte| **byte == 0).count().min(7);
-    let mut content = bytes[skip..].to_vec();
-    if content[0] & 0x80 != 0 {
-        content.insert(0, 0);
-    }
-    element(tag, &content)
-}
-
-fn oid(id: &[u64]) -> Vec<u8> {
-    let mut content = vec![(id[0] * 40 + id[1]) as u8];
-    for part in &id[2..] {
-        let mut groups = vec![(part & 0x7f) as u8];
-        let mut rest = part >> 7;
-        while rest > 0 {
-            groups.push((rest & 0x7f) as u8 | 0x80);
-            rest >>= 7;
-        }
-        content.extend(groups.iter().rev());
-    }
-    element(6, &content)
-}
-
-/// The content of the next element, and what follows it.
-fn content(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let (start, length) = match bytes[1] {
-        0x81 => (3, usize::from(bytes[2])),
-        0x82 => (4, usize::from(bytes[2]) << 8 | usize::from(bytes[3])),
-        short => (2, usize::from(short)),
-    };
-    (&bytes[start..start + length], &bytes[start + length..])
-}
-
-fn id_of(bytes: &[u8]) -> Vec<u64> {
-    let mut id = vec![u64::from(bytes[0] / 40), u64::from(bytes[0] % 40)];
-    let mut part = 0;
-    for byte in &bytes[1..] {
-        part = part << 7 | u64::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
-            id.push(part);
-            part = 0;
-        }
-    }
-    id
-}
-
-type Table = BTreeMap<Vec<u64>, Vec<u8>>;
-
 /// An agent with these values, until it is made silent.
 struct Agent {
     port: u16,
     table: Arc<Mutex<Table>>,
     silent: Arc<AtomicBool>,
+    _agent: SnmpAgent,
 }
 
 impl Agent {
     fn start() -> Self {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
-        let port = socket.local_addr().unwrap().port();
         let (table, silent) =
             (Arc::new(Mutex::new(Table::new())), Arc::new(AtomicBool::new(false)));
         let (served, hush) = (Arc::clone(&table), Arc::clone(&silent));
-        std::thread::spawn(move || {
-            let mut buffer = [0; 2048];
-            while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                let answer = answer(&buffer[..length], &served.lock().unwrap());
-                if let (Some(answer), false) = (answer, hush.load(Ordering::Relaxed)) {
-                    socket.send_to(&answer, from).unwrap();
-                }
-            }
+        let agent = SnmpAgent::start(socket, move || {
+            (!hush.load(Ordering::Relaxed)).then(|| served.lock().unwrap().clone())
         });
-        Self { port, table, silent }
+        Self { port: agent.port(), _agent: agent, table, silent }
     }
 
     fn set(&self, column: &[u64], row: u64, value: Vec<u8>) {
@@ -102,47 +38,19 @@ impl Agent {
     }
 
     fn open(&self) -> Result<SnmpPeer, Lost> {
-        SnmpPeer::open("127.0.0.1", self.port, "s3cret").map(|(peer, _)| peer)
+        SnmpPeer::open("127.0.0.1", self.port, COMMUNITY).map(|(peer, _)| peer)
     }
-}
-
-/// Answer to a GetBulk with the right community (RFC 3416 §4.2.3).
-fn answer(question: &[u8], table: &Table) -> Option<Vec<u8>> {
-    let (message, _) = content(question);
-    let (_, rest) = content(message);
-    let (community, pdu) = content(rest);
-    if community != b"s3cret" {
-        return None;
-    }
-    let (fields, _) = content(pdu);
-    let (number, rest) = content(fields);
-    let (_, rest) = content(rest);
-    let (repetitions, rest) = content(rest);
-    let (binding, _) = content(content(rest).0);
-    let requested = id_of(content(binding).0);
-    let mut bindings = Vec::new();
-    let after = table.range(requested.clone()..).filter(|(id, _)| **id > requested);
-    for (id, value) in after.take(usize::from(repetitions[0])) {
-        bindings.extend(element(0x30, &[oid(id), value.clone()].concat()));
-    }
-    if bindings.is_empty() {
-        bindings = element(0x30, &[oid(&requested), vec![0x82, 0]].concat());
-    }
-    let none = unsigned(2, 0);
-    let body = [element(2, number), none.clone(), none, element(0x30, &bindings)].concat();
-    let message = [unsigned(2, 1), element(4, community), element(0xa2, &body)].concat();
-    Some(element(0x30, &message))
 }
 
 /// A switch with a port of a gigabit, and a processor.
 fn switch(agent: &Agent, octets: u64) {
-    agent.set(SYS_DESCR, 0, element(4, b"Switch 9000"));
-    agent.set(SYS_UP_TIME, 0, unsigned(0x43, 9_000));
-    agent.set(IF_NAME, 7, element(4, b"Gi1/0/7"));
-    agent.set(IF_HIGH_SPEED, 7, unsigned(0x42, 1_000));
-    agent.set(IF_HC_IN_OCTETS, 7, unsigned(0x46, octets));
-    agent.set(IF_HC_OUT_OCTETS, 7, unsigned(0x46, 2 * octets));
-    agent.set(HR_PROCESSOR_LOAD, 196_608, unsigned(2, 40));
+    agent.set(SYS_DESCR, 0, text("Switch 9000"));
+    agent.set(SYS_UP_TIME, 0, number(TIME_TICKS, 9_000));
+    agent.set(IF_NAME, 7, text("Gi1/0/7"));
+    agent.set(IF_HIGH_SPEED, 7, number(GAUGE_32, 1_000));
+    agent.set(IF_HC_IN_OCTETS, 7, number(COUNTER_64, octets));
+    agent.set(IF_HC_OUT_OCTETS, 7, number(COUNTER_64, 2 * octets));
+    agent.set(HR_PROCESSOR_LOAD, 196_608, number(INTEGER, 40));
 }
 
 #[test]
@@ -192,7 +100,7 @@ fn an_agent_that_falls_silent_is_lost_within_the_wait_and_answers_again_later() 
 #[test]
 fn an_agent_that_tells_nothing_of_use_or_lets_nobody_in_is_refused() {
     let agent = Agent::start();
-    agent.set(SYS_DESCR, 0, element(4, b"Printer"));
+    agent.set(SYS_DESCR, 0, text("Printer"));
     let Lost(message) = agent.open().unwrap_err();
     assert!(message.contains("neither interfaces nor processors"), "{message}");
     let Lost(message) = SnmpPeer::open("127.0.0.1", agent.port, "public").map(drop).unwrap_err();
@@ -230,7 +138,7 @@ fn garbage_for_an_answer_never_panics() {
 /// Ticks of user, system, idle, waiting, software interrupts and stolen, and context switches.
 fn ticks(agent: &Agent, values: [u64; 7]) {
     for (object, value) in [50, 52, 53, 54, 61, 64, 60].into_iter().zip(values) {
-        agent.set(&[SYSTEM_STATS, &[object]].concat(), 0, unsigned(0x41, value));
+        agent.set(&[SYSTEM_STATS, &[object]].concat(), 0, number(COUNTER_32, value));
     }
 }
 
