@@ -69,15 +69,9 @@ const GAUGES: [(&str, &str, &str, FigureOf); 7] = [
 ];
 
 const AGENT_GAUGES: [(&str, &str, &str, AgentFigureOf); 3] = [
-    ("plimsoll.agent.throughput", "{op}/s", "Ops that its clients finished", |agent| {
-        agent.achieved_ops_per_s
-    }),
-    ("plimsoll.agent.errors", "{op}", "Ops of its clients that failed", |agent| {
-        Some(agent.errors as f64)
-    }),
-    ("plimsoll.agent.busy", "1", "Its busiest worker's share of its core", |agent| {
-        agent.cpu_busy_ratio_max
-    }),
+    ("plimsoll.agent.throughput", "{op}/s", "Ops it finished", |agent| agent.achieved_ops_per_s),
+    ("plimsoll.agent.errors", "{op}", "Ops that failed", |agent| Some(agent.errors as f64)),
+    ("plimsoll.agent.busy", "1", "Its busiest worker's share", |agent| agent.cpu_busy_ratio_max),
 ];
 /// Means over the window by host and device, the star in the name of a resource of the bundle.
 const RESOURCE_GAUGES: [(&str, &str, &str, &str); 8] = [

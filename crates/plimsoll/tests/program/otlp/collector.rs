@@ -2,18 +2,22 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_testkit::tls::TestCertificate;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 /// Head and body.
 pub(super) type Request = (String, Vec<u8>);
 type Came = Arc<Mutex<Vec<Request>>>;
 
+pub(super) const TRUSTED: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+pub(super) const KEY: &str = "OTEL_EXPORTER_OTLP_CLIENT_KEY";
 pub(super) const TAKEN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /// In the messages of seconds alone.
 const OF_SECOND: &[u8] = b"plimsoll.second.";
@@ -21,6 +25,8 @@ const OF_SECOND: &[u8] = b"plimsoll.second.";
 /// Answers every request alike, or never, and records it.
 pub(super) struct Collector {
     pub(super) flag: String,
+    /// Of the only client that it talks to over TLS.
+    client: TestCertificate,
     came: Came,
 }
 
@@ -44,7 +50,8 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let scheme = if certificate.is_some() { "https" } else { "http" };
         let flag = format!("otlp={scheme}://{}", listener.local_addr().unwrap());
-        let tls = certificate.map(server_config);
+        let client = TestCertificate::of_client("plimsoll");
+        let tls = certificate.map(|certificate| server_config(certificate, &client));
         let came = Came::default();
         let all = Arc::clone(&came);
         let answered = move |stream: &mut dyn ReadWrite| {
@@ -66,7 +73,23 @@ impl Collector {
                 }
             }
         });
-        Self { flag, came }
+        Self { flag, client, came }
+    }
+
+    /// Writes the certificates into this folder; the variables that name them.
+    pub(super) fn environment(
+        &self,
+        server: &TestCertificate,
+        folder: &Path,
+    ) -> [(&'static str, PathBuf); 3] {
+        let trusted = folder.join("trusted.pem");
+        std::fs::write(&trusted, &server.certificate_pem).unwrap();
+        self.client.write_into(folder);
+        [
+            (TRUSTED, trusted),
+            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", folder.join("certificate.pem")),
+            (KEY, folder.join("key.pem")),
+        ]
     }
 
     /// Requests of seconds, and of load points.
@@ -78,11 +101,17 @@ impl Collector {
 trait ReadWrite: Read + Write {}
 impl<S: Read + Write> ReadWrite for S {}
 
-fn server_config(certificate: &TestCertificate) -> Arc<ServerConfig> {
+fn server_config(certificate: &TestCertificate, client: &TestCertificate) -> Arc<ServerConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(client.certificate_der.clone())).unwrap();
+    let roots = Arc::new(roots);
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
     let chain = vec![CertificateDer::from(certificate.certificate_der.clone())];
     let key = PrivateKeyDer::from_pem_slice(certificate.key_pem.as_bytes()).unwrap();
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let builder = ServerConfig::builder_with_provider(provider);
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let builder = builder.with_client_cert_verifier(verifier.build().unwrap());
     Arc::new(builder.with_single_cert(chain, key).unwrap())
 }
 
