@@ -8,9 +8,10 @@ use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// Keys that newer versions add.
-const ADDED: [&str; 14] = [
+const ADDED: [&str; 15] = [
     "censored",
     "cost",
+    "disks",
     "facts",
     "iterations",
     "limits",
