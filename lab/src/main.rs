@@ -22,7 +22,7 @@
 //! | `fleet overhead` | CPU per op of four agents, compared with one | 5 min | `docs/fleet.md` |
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
-//! | `pairs` | Do features work in pairs? A covering array of runs on servers of every kind | 20 min | `docs/pairs.md` |
+//! | `pairs` | Do features work in pairs? A covering array of runs on servers of every kind | 35 min | `docs/pairs.md` |
 //! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and detect a lock or a pool? | 15 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!

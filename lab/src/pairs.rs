@@ -3,6 +3,7 @@
 //! file, so that an interrupted measurement can resume.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -55,11 +56,11 @@ pub fn pairs(options: &Options) -> Result<()> {
     let file = options.file.clone().unwrap_or_else(|| workspace::target().join("pairs.jsonl"));
     let mut lines = finished(&file)?;
     for row in rows.iter().filter(|row| row.name().contains(&options.only)) {
-        if !lines.contains_key(&row.name()) {
+        if let Entry::Vacant(missing) = lines.entry(row.name()) {
             let line = measure(&program, row);
             eprintln!("{}: {}", row.name(), worst(&line));
             append(&file, &line)?;
-            lines.insert(row.name(), line);
+            missing.insert(line);
         }
     }
     let text = table(&rows, &lines);

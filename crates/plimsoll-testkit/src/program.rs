@@ -329,7 +329,8 @@ impl CheckOutcome {
     }
 }
 
-fn is_disturbed(point: &Value) -> bool {
+/// Other programs used so much of this machine that the load point reports it.
+pub(crate) fn is_disturbed(point: &Value) -> bool {
     let mut warnings = point["warnings"].as_array().into_iter().flatten();
     let is_named =
         |rule: &Value| ["other_work", "stolen", "core_taken"].iter().any(|it| rule == it);

@@ -71,7 +71,7 @@ impl Drop for Accounting {
     }
 }
 
-/// A process that has ended keeps its time.
+/// By thread; one that has ended keeps its time.
 fn update(used_ns: &mut HashMap<u32, u64>, roots: &[u32]) {
     let mut parents = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -93,8 +93,7 @@ fn update(used_ns: &mut HashMap<u32, u64>, roots: &[u32]) {
         counted.extend(children);
     }
     for pid in counted.into_iter().filter(|pid| is_server(*pid)) {
-        let all = used_ns.entry(pid).or_default();
-        *all = cpu_ns(pid).max(*all);
+        used_ns.extend(cpu_ns(pid));
     }
 }
 
@@ -104,12 +103,13 @@ fn is_server(pid: u32) -> bool {
     SERVERS.contains(&name.trim()) && (name.trim() != "plimsoll" || line.contains("\0serve\0"))
 }
 
-/// Time that its threads were on a processor.
-fn cpu_ns(pid: u32) -> u64 {
+/// Time that each of its threads was on a processor.
+fn cpu_ns(pid: u32) -> Vec<(u32, u64)> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let on_cpu = threads.filter_map(|thread| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
+        let thread = thread.file_name().to_str()?.parse().ok()?;
+        Some((thread, text.split(' ').next()?.parse::<u64>().ok()?))
     });
-    on_cpu.sum()
+    on_cpu.collect()
 }

@@ -54,7 +54,7 @@ pub struct Bench {
 
 enum Server {
     Web(Running, PathBuf),
-    Process(ServerProcess),
+    Process(Box<ServerProcess>),
     Own(Served),
 }
 
@@ -262,5 +262,5 @@ impl Bench {
 
 fn from_process(process: ServerProcess) -> (Server, String) {
     let url = process.url();
-    (Server::Process(process), url)
+    (Server::Process(Box::new(process)), url)
 }

@@ -14,7 +14,7 @@ use super::bench::Bench;
 use super::command::{arguments, bundles, out, requested_loads};
 use super::{REFUSED, RESUME, Row, VERB};
 use crate::program::{
-    Ended, broken_rules, points_finished, result, signal, wait_at_most, wait_until,
+    Ended, broken_rules, is_disturbed, points_finished, result, signal, wait_at_most, wait_until,
 };
 
 /// A search for a capacity takes minutes.
@@ -28,7 +28,7 @@ const COST_DIFFERENCE_MAX_RATIO: f64 = 0.10;
 /// The monitors read CPU time in ticks of this length.
 const TICK_NS: u64 = 10_000_000;
 /// Less CPU time than this says nothing of 10 %.
-const CPU_NS_MIN: u64 = 5 * TICK_NS;
+const CPU_NS_MIN: u64 = 10 * TICK_NS;
 /// Rules that a busy machine does not break: the program or the server failed. All others are about
 /// times and rates.
 const OF_THE_PROGRAM: [&str; 13] = [
@@ -229,12 +229,14 @@ impl Outcome<'_> {
         }
         let named = self
             .results()
-            .filter_map(|it| it["points"].as_array()?.last().map(|point| point["limit"].clone()))
-            .find(|limit| limit["kind"] != "none");
-        let Some(limit) = named else { return Right };
+            .filter_map(|it| it["points"].as_array()?.last().cloned())
+            .find(|point| point["limit"]["kind"] != "none");
+        let Some(point) = named else { return Right };
+        let limit = &point["limit"];
         let facts = limit["facts"]["kind"].as_str().unwrap_or_default();
         match self.verdict() {
             _ if ["generator", "disturbed"].contains(&facts) => Disturbed(facts.to_owned()),
+            _ if is_disturbed(&point) => Disturbed("other programs".to_owned()),
             Disturbed(why) => Disturbed(why),
             _ => Fault(limit.to_string()),
         }

@@ -17,12 +17,12 @@ struct Load {
 fn load(row: &Row) -> Load {
     match row.levels[PROTOCOL] {
         "web" if row.is(SERVER, "foreign") => {
-            Load { suite: "web-url", loads: "500,2000", more: &[] }
+            Load { suite: "web-url", loads: "500,3000", more: &[] }
         }
-        "web" => Load { suite: "web-static", loads: "100,300", more: &[] },
-        "nfs" => Load { suite: "nfs-v3", loads: "100,400", more: &[] },
-        "smb" => Load { suite: "disk-mix", loads: "1,2", more: &[] },
-        "app" => Load { suite: "transactions", loads: "1,2", more: &[] },
+        "web" => Load { suite: "web-static", loads: "100,500", more: &[] },
+        "nfs" => Load { suite: "nfs-v3", loads: "200,1000", more: &[] },
+        "smb" => Load { suite: "disk-mix", loads: "1,4", more: &[] },
+        "app" => Load { suite: "transactions", loads: "1,3", more: &[] },
         _ => Load {
             suite: "llm-chat",
             loads: "1,2",
