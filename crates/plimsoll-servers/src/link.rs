@@ -99,9 +99,9 @@ fn refused(source: io::Error) -> ServerError {
 }
 
 fn run(command: &str) -> io::Result<()> {
-    let mut words = command.split(' ');
-    let program = words.next().unwrap_or_default();
-    let ran = Command::new(program).args(words).stdin(Stdio::null()).output();
+    let mut parts = command.split(' ');
+    let program = parts.next().unwrap_or_default();
+    let ran = Command::new(program).args(parts).stdin(Stdio::null()).output();
     let output = ran.map_err(|e| io::Error::new(e.kind(), format!("{command}: {e}")))?;
     match output.status.success() {
         true => Ok(()),
