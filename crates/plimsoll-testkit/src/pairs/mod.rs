@@ -4,8 +4,8 @@
 //! | module | content |
 //! | --- | --- |
 //! | this one | factors, exclusions and refusals as data |
-//! | [`array`] | the rows |
-//! | [`bench`] | namespaces with the servers, monitors and agents of a row |
+//! | [`mod@array`] | the rows |
+//! | [`mod@bench`] | namespaces with the servers, monitors and agents of a row |
 //! | [`command`] | the command line of a row |
 //! | [`accounting`] | the CPU time of servers, from outside |
 //! | [`checks`] | what applies to every row, and its outcome |
