@@ -58,10 +58,10 @@ impl ExperimentRequest<'_> {
     /// Makes the runs, compares the cells after each repeat, and shows the outcome.
     pub(crate) fn conduct(&self, signals: &Signals) -> Result<Exit, Failure> {
         let (mut comparison, mut outcome) = self.make(self.design, signals)?;
-        if let (Some(comparison), Ok(exit)) = (&mut comparison, &mut outcome)
-            && *exit != Exit::Interrupted
+        if let (Some(comparison), &Ok(exit)) = (&mut comparison, &outcome)
+            && exit != Exit::Interrupted
         {
-            *exit = self.run_best_again(comparison, signals)?.max(*exit);
+            outcome = self.run_best_again(comparison, signals).map(|again| again.max(exit));
         }
         if let Some(comparison) = &comparison {
             outcome::keep(self.verb, self.dir, comparison)?;
