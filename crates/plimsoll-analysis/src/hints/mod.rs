@@ -163,9 +163,13 @@ fn even_pauses(input: &HintInput<'_>) -> Option<Hint> {
     let usual_ns = median(&lengths(&pauses));
     pauses.retain(|pause| pause.length.0 as f64 >= USUAL_MIN_RATIO * usual_ns as f64);
     // A client whose op takes as long waits for that op, not for a server that stands still:
-    // clients in step have no replies meanwhile.
+    // clients in step have no replies meanwhile. So do those that connect anew together.
     let op_ns = input.times.service.value_at_quantile(0.5);
-    if pauses.len() < PAUSES_MIN || usual_ns <= op_ns {
+    let connect_ns = match slow_new_connections(input) {
+        Some(Hint::SlowNewConnections { new_p50_ns, .. }) => new_p50_ns,
+        _ => 0,
+    };
+    if pauses.len() < PAUSES_MIN || usual_ns <= op_ns.max(connect_ns) {
         return None;
     }
     let distances: Vec<u64> =

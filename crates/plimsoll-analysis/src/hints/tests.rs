@@ -233,6 +233,16 @@ fn clients_that_go_in_step_are_no_pauses_of_the_server() {
 }
 
 #[test]
+fn clients_that_connect_anew_in_step_are_no_pauses_of_the_server() {
+    let pauses = || Point::healthy().pauses((0..10).map(|n| n * 500));
+    let hints = |connect_ms| pauses().new_connections(&[(connect_ms * MS, 100)]).hints();
+    let [Hint::SlowNewConnections { .. }] = hints(62)[..] else { panic!("{:?}", hints(62)) };
+    let [Hint::SlowNewConnections { .. }, Hint::EvenPauses { .. }] = hints(50)[..] else {
+        panic!("{:?}", hints(50))
+    };
+}
+
+#[test]
 fn a_run_tells_each_hint_once_with_its_points() {
     let hints = |length_ns| vec![Hint::EvenPauses { pauses: 9, period_ns: 500, length_ns }];
     let point = |position, length_ns| PointResult {

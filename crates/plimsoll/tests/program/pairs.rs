@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_testkit::pairs::checks::{CHECKS, CheckResult, run};
 use plimsoll_testkit::pairs::{RESUME, Row, VERB, array};
-use plimsoll_testkit::program::command;
+use plimsoll_testkit::program::{alone, command};
 
 /// Rows that run, of the shortest verb.
 const RUN: usize = 6;
@@ -23,6 +23,8 @@ fn eight_rows_of_the_array_are_right() {
     assert_eq!(rows.len(), RUN + REFUSED);
     assert!(rows.iter().any(|row| row.is(RESUME, "yes")));
     let program = PathBuf::from(command(&[]).get_program());
+    // Six runs at once would disturb the measurements of other tests.
+    let _alone = alone();
     // Each in namespaces of its own.
     std::thread::scope(|scope| {
         let started = |row: &&'_ Row| {
