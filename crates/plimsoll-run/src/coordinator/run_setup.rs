@@ -21,7 +21,7 @@ use plimsoll_protocol::net::SetupError;
 use plimsoll_protocol::{DEFAULT_SEED, InputFile, Plan, PlanError, PlanRequest, ResolvedTarget};
 use plimsoll_servers::listener::Listening;
 use plimsoll_servers::programs::LOOPBACK;
-use plimsoll_servers::{Confinement, ServerLink, cores};
+use plimsoll_servers::{ServerLink, cores};
 
 use super::conditioning;
 use super::fleet_point::placement_with_agents;
@@ -167,21 +167,9 @@ impl RunSetup {
         let cores = &placement.server_cores;
         let ServerLimits { threads, work, .. } = limits;
         let server_request = ServerRequest { suite, cores, threads, work, file_set, listen_on };
-        let confinement = Confinement {
-            quota_cores: limits.quota_cores,
-            memory_bytes: limits.memory_bytes,
-            disk_bytes_per_s: limits.disk_bytes_per_s,
-            disk_transfers_per_s: limits.disk_transfers_per_s,
-        };
-        let start = |(spec, address)| {
-            let start =
-                || servers::start(spec, address, registration, &server_request, (signals, live));
-            let mut target = match &link {
-                Some(link) => link.at_the_servers(start)??,
-                None => start()?,
-            };
-            target.hold(&confinement)?;
-            Ok::<_, Failure>(target)
+        let held_to = (&limits, link.as_ref());
+        let start = |target| {
+            servers::start_limited(target, registration, &server_request, held_to, (signals, live))
         };
         let resolved_targets = specs.iter().zip(addresses);
         let mut targets: Vec<Target> = resolved_targets.map(start).collect::<Result<_, _>>()?;

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use plimsoll_model::event::{LostSign, PointRecord, ServerLost};
+use plimsoll_model::event::{LostSign, PointRecord, ServerLimits, ServerLost};
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::suite::Suite;
 use plimsoll_model::target::{TargetSpec, TargetUrl};
 use plimsoll_protocol::ResolvedTarget;
 use plimsoll_protocol::host::{Registration, ServerRequest, Target, reach};
 use plimsoll_servers::programs::refuse_foreign;
+use plimsoll_servers::{Confinement, ServerLink};
 
 use super::setup::setup_shower;
 use crate::failure::Failure;
@@ -67,7 +68,7 @@ fn refuse_user(url: &TargetUrl, protocol: &Registration) -> Result<(), Failure> 
 }
 
 /// Starts the server of a target, unless it already runs.
-pub(super) fn start(
+fn start(
     spec: &TargetSpec,
     existing: Option<ResolvedTarget>,
     protocol: &Registration,
@@ -96,6 +97,28 @@ pub(super) fn start(
     };
     live.clear();
     Ok(Target::started(spec.clone(), started)?)
+}
+
+/// Starts the server of a target at its end of a link, and holds it to its limits.
+pub(super) fn start_limited(
+    (spec, existing): (&TargetSpec, Option<ResolvedTarget>),
+    protocol: &Registration,
+    request: &ServerRequest<'_>,
+    (limits, link): (&ServerLimits, Option<&ServerLink>),
+    (signals, live): (&Signals, &mut dyn RunProgress),
+) -> Result<Target, Failure> {
+    let start = || start(spec, existing, protocol, request, (signals, live));
+    let mut target = match link {
+        Some(link) => link.at_the_servers(start)??,
+        None => start()?,
+    };
+    target.hold(&Confinement {
+        quota_cores: limits.quota_cores,
+        memory_bytes: limits.memory_bytes,
+        disk_bytes_per_s: limits.disk_bytes_per_s,
+        disk_transfers_per_s: limits.disk_transfers_per_s,
+    })?;
+    Ok(target)
 }
 
 /// Classes of ops whose connections were refused or reset.
