@@ -167,9 +167,9 @@ impl RunSetup {
         let cores = &placement.server_cores;
         let ServerLimits { threads, work, .. } = limits;
         let server_request = ServerRequest { suite, cores, threads, work, file_set, listen_on };
-        let held_to = (&limits, link.as_ref());
+        let limits = (&limits, link.as_ref());
         let start = |target| {
-            servers::start_limited(target, registration, &server_request, held_to, (signals, live))
+            servers::start_limited(target, registration, &server_request, limits, (signals, live))
         };
         let resolved_targets = specs.iter().zip(addresses);
         let mut targets: Vec<Target> = resolved_targets.map(start).collect::<Result<_, _>>()?;

@@ -2,18 +2,23 @@
 
 use plimsoll_testkit::nfs_peers::go_nfs;
 
-use plimsoll_testkit::program::{plimsoll, result, short};
+use plimsoll_testkit::program::{Ended, plimsoll, result, short};
 
 /// go-nfs keeps 1,024 handles and answers older ones with `NFS3ERR_STALE`, removed names counted: a
 /// small set leaves room.
 const PEAK: &str = "0.25";
+const PREPARES_MAX: u32 = 3;
 
 #[test]
 fn go_nfs_is_prepared_measured_and_cleaned_and_its_deviations_are_named() {
     let Some(server) = go_nfs() else { return };
     let url = server.url();
     let named = "the server deviates from RFC 1813 in its replies to FSSTAT (section 3.3.18; bytes";
-    let prepared = plimsoll(&["prepare", "nfs-v3", &url, "--peak", PEAK]);
+    let prepare = |_| plimsoll(&["prepare", "nfs-v3", &url, "--peak", PEAK]);
+    // go-nfs keeps 1,024 handles, gives a file two of them where requests meet, and forgets the
+    // oldest. The message says to start again.
+    let is_forgotten = |ended: &Ended| ended.code == Some(3) && ended.err.contains("NFS3ERR_STALE");
+    let prepared = (0..PREPARES_MAX).map(prepare).find(|ended| !is_forgotten(ended)).unwrap();
     prepared.check(0, &["complete"]);
     assert!(prepared.err.contains(named), "{prepared:?}");
     let temp_dir = tempfile::tempdir().unwrap();
