@@ -60,7 +60,10 @@ impl Confinement {
         };
         let memberships = fs::read_to_string("/proc/self/cgroup").map_err(refused)?;
         let mut confined = Confined { groups: Vec::new() };
-        for rule in self.rules(&disks(Path::new(BLOCK_DEVICES)).map_err(refused)?) {
+        let has_rate = self.disk_bytes_per_s.or(self.disk_transfers_per_s).is_some();
+        // A host may hide its disks, which no other limit needs.
+        let disks = if has_rate { disks(Path::new(BLOCK_DEVICES)) } else { Ok(Vec::new()) };
+        for rule in self.rules(&disks.map_err(refused)?) {
             let (home, version) = home(Path::new(MOUNT), &memberships, rule.controllers)
                 .ok_or_else(|| {
                     refused(io::Error::new(
@@ -117,12 +120,10 @@ impl Confinement {
         ];
         let mut disk = Rule { controllers: ["blkio", "io"], files: [Vec::new(), Vec::new()] };
         for (rate, files, kind) in rates {
-            for (rate, disk_number) in
-                rate.iter().flat_map(|rate| disks.iter().map(move |it| (rate, it)))
-            {
-                let throttles = files.map(|file| (file, format!("{disk_number} {rate}")));
-                disk.files[0].extend(throttles);
-                let text = format!("{disk_number} r{kind}={rate} w{kind}={rate}");
+            let Some(rate) = rate else { continue };
+            for number in disks {
+                disk.files[0].extend(files.map(|file| (file, format!("{number} {rate}"))));
+                let text = format!("{number} r{kind}={rate} w{kind}={rate}");
                 disk.files[1].push(("io.max", text));
             }
         }
