@@ -11,6 +11,7 @@
 //! | `bench web --against PROGRAM` | CPU time and instructions per op, compared with another build of plimsoll; also `nfs`, `smb` | 5 min | printed, `--out FILE` |
 //! | `clients` | What do clients of language models report of a server whose times are known, and what do they cost? | 25 min | `docs/llm-clients.md` |
 //! | `coverage` | Do the uncertainty intervals contain the true percentiles? | 25 min | `docs/calibration.md` |
+//! | `coverage simulated` | The same of 48 kinds of simulated load and server: neither less nor more often than they claim? | 35 min | `docs/calibration.md` |
 //! | `faults` | Does the certificate refuse a program that was broken on purpose (`lab/faults/*.patch`)? | 25 min | `docs/calibration.md` |
 //! | `llm-faults` | What do clients of language models report of servers that reproduce known faults? | 15 min | `docs/llm-faults.md` |
 //! | `attribution` | Is the limit of a server named correctly when the limit was imposed? | 6 min | `docs/attribution.md` |
@@ -23,7 +24,7 @@
 //! | `monitors` | Do the monitors agree with sar, iostat and vmstat? | 1 min | `docs/monitors.md` |
 //! | `mutants` | Do the tests notice a wrong line? A sample, kept in `lab/mutants/seed-N.tsv` | hours | `docs/testing.md` |
 //! | `pairs` | Do features work in pairs? A covering array of runs on servers of every kind | 35 min | `docs/pairs.md` |
-//! | `sizing` | Does `plimsoll size` predict the peak from two fifths of it, and detect a lock or a pool? | 15 min | `docs/sizing.md` |
+//! | `sizing` | Does `plimsoll size` predict the peak at twice the CPU quota, and detect a lock or a pool? | 12 min | `docs/sizing.md` |
 //! | `pictures` | the pictures of the README, from real runs | 2 min | `docs/pictures/` |
 //!
 //! Times are those of a machine with two cores, without the release build that most verbs begin
@@ -46,6 +47,7 @@ mod dashboard;
 mod experiments;
 mod faults;
 mod fleet;
+mod lines;
 mod llm_faults;
 mod monitors;
 mod mutants;
@@ -102,7 +104,7 @@ enum Verb {
     Mutants(mutants::Options),
     /// Check features in pairs, by a covering array of runs; needs root.
     Pairs(pairs::Options),
-    /// Check what `plimsoll size` predicts against the truth; needs root, nginx and Ganesha.
+    /// Check what `plimsoll size` predicts against the truth; needs root, nginx, Ganesha and Samba.
     Sizing(sizing::Options),
     /// Make the pictures of the README; needs nginx and a Chromium.
     Pictures,

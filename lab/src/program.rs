@@ -23,6 +23,11 @@ pub fn plimsoll_and_bare() -> Result<PathBuf> {
     release("plimsoll-lab", "bare")
 }
 
+/// Builds this program as well, and returns its path.
+pub fn lab() -> Result<PathBuf> {
+    Ok(release("plimsoll-lab", "plimsoll-lab")?.join("plimsoll-lab"))
+}
+
 /// The folder of the release build of this binary, made now.
 fn release(package: &str, binary: &str) -> Result<PathBuf> {
     let mut cargo = command::cargo();

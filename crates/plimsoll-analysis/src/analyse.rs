@@ -16,6 +16,7 @@ use plimsoll_model::result::{
 use plimsoll_model::sentences::Sentences;
 use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::{Ladder, LoadSpec, Metric, Suite};
+use plimsoll_model::until;
 
 use crate::capacity::{self, Tried};
 use crate::cost::costs;
@@ -28,10 +29,11 @@ use crate::host_roles::monitored_hosts;
 use crate::limit::assign_limits;
 use crate::page_cache::page_cache_use;
 use crate::point::{UNPLACED, bytes_per_s, ops_unit, point_result};
+use crate::precision::{self, reached_precision};
 use crate::raw::{Ending, PointTimes, PointView, RunView};
 use crate::score::{idle_clients, score_of_point};
 use crate::summary::{report_missed_loads, summarise_run};
-use crate::uncertainty::{Cycles, state, state_summary, wide_interval};
+use crate::uncertainty::{Cycles, PointIntervals, state, state_summary, wide_interval};
 use crate::validity::{
     Evidence, check_capacity, check_counted, check_point, check_run, lateness_limit,
     nonconformities, server_assumed,
@@ -83,6 +85,11 @@ impl<'a> Analysis<'a> {
         Self { suite, sentences, disclosure, view, drafts, points }
     }
 
+    /// The load point of that ordinal, if it has finished.
+    pub fn point(&self, ordinal: u32) -> Option<&EvaluatedPoint> {
+        self.points.get(&ordinal)
+    }
+
     /// Replaces the disclosure: servers were started anew.
     pub fn disclose(&mut self, disclosure: Disclosure) {
         self.disclosure = Some(disclosure);
@@ -129,7 +136,8 @@ impl<'a> Analysis<'a> {
         let view = PointView { record, samples: &samples, lost: &lost };
         let result = self.evaluate(&view, times);
         let request = self.view.started.capacity.as_ref();
-        let attempt = request.filter(|_| record.server_lost.is_none()).and_then(|request| {
+        let is_try = record.server_lost.is_none() && record.point.purpose != Purpose::Pilot;
+        let attempt = request.filter(|_| is_try).and_then(|request| {
             let within = &request.within;
             Tried { suite: self.suite, within, record, result: &result, times }.attempt()
         });
@@ -148,7 +156,7 @@ impl<'a> Analysis<'a> {
             false => point.id.purpose == Purpose::Ladder,
         };
         let (mut ladder, probes): (Vec<_>, Vec<_>) =
-            self.points.values().filter(|point| !is_for_profile(point)).partition(on_ladder);
+            self.points.values().filter(is_in_result).partition(on_ladder);
         if searched {
             // A stable sort: equal loads stay in order of time.
             ladder.sort_by(|a, b| a.result.requested.total_cmp(&b.result.requested));
@@ -226,13 +234,15 @@ impl<'a> Analysis<'a> {
         };
         let Verdict { valid, reasons, warnings } = check_point(&evidence);
         (result.valid, result.reasons, result.warnings) = (valid, reasons, warnings);
+        let mut intervals = PointIntervals::default();
         if let (Some(total), Some(times)) = (&totals, times) {
-            let intervals = state(suite, view.record, total, times);
+            intervals = state(suite, view.record, total, times);
             result.response_interval_ns = intervals.response;
             result.service_interval_ns = intervals.service;
             result.achieved_interval_ops_per_s = intervals.achieved;
-            result.uncertainty = intervals.uncertainty;
-            result.warnings.extend(wide_interval(&result).map(|rule| rule.of_point(UNPLACED)));
+            result.uncertainty = std::mem::take(&mut intervals.uncertainty);
+            let wide = wide_interval(&result, &intervals);
+            result.warnings.extend(wide.map(|rule| rule.of_point(UNPLACED)));
             result.generation = generation(suite, view.record, total, times);
             let disclosure = self.disclosure.as_ref();
             let input = HintInput { record: view.record, times: total, disclosure };
@@ -264,13 +274,31 @@ impl<'a> Analysis<'a> {
         result.generator.cpu_busy_ratio_limit = Some(suite.rules.generator_cpu_max_ratio);
         result.generator.lateness_limit_ns =
             totals.as_ref().map(|times| lateness_limit(suite, times).0);
+        self.add_precision(&mut result, view.record.point.purpose, &intervals);
         result
+    }
+
+    /// How precise the figure of `--until` is, at load points that are measured until it is.
+    fn add_precision(&self, result: &mut PointResult, purpose: Purpose, of: &PointIntervals) {
+        let started = &self.view.started;
+        let searched = started.capacity.is_some();
+        let until = started.asked.as_ref().and_then(|options| options.until);
+        if let Some(until) = until.filter(|_| until::applies(purpose, searched)) {
+            result.precision = Some(reached_precision(&until.precision, result, of));
+            let findings = precision::findings(&until.precision, result).into_iter();
+            result.warnings.extend(findings.map(|rule| rule.of_point(UNPLACED)));
+        }
     }
 }
 
-/// The load served to profile the server; its figures are those of a disturbed server.
+/// The load served to profile the server, whose figures are those of a disturbed server.
 fn is_for_profile(point: &EvaluatedPoint) -> bool {
     point.id.purpose == Purpose::Profile
+}
+
+/// Its figures are in the result.
+fn is_in_result(point: &&EvaluatedPoint) -> bool {
+    !matches!(point.id.purpose, Purpose::Profile | Purpose::Pilot)
 }
 
 /// The result of a run whose journal has no record at all.

@@ -14,8 +14,8 @@ use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{Phase, PointRecord, ResourceUse};
 use plimsoll_model::monitored::{MonitoredHost, SourceRole};
 
-use crate::blocks::chance_of_ratio;
 use crate::host_roles::{HostEvidence, SERVER};
+use crate::standard_error::StandardError;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -198,8 +198,9 @@ impl<'a> HostResources<'a> {
         }
         let rate: f64 = uses.iter().map(|(used, factor)| used.mean * factor).sum();
         let value = rate * self.window.seconds / self.window.ops;
-        let chance = chance_of_ratio(&self.parts(uses)?);
-        let interval = chance.map(|it| [(value - it.below).max(0.0), value + it.above]);
+        let standard = StandardError::of_ratio(&self.parts(uses)?, f64::INFINITY);
+        let interval = standard.map(|it| [value - it.half_width(), value + it.half_width()]);
+        let interval = interval.map(|[low, high]| [low.max(0.0), high]);
         Some(Cost { value, interval })
     }
 

@@ -85,7 +85,7 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>
     worst
 }
 
-fn of_point(figure: GateFigure, point: &PointResult) -> Option<ReportedFigure> {
+pub(crate) fn of_point(figure: GateFigure, point: &PointResult) -> Option<ReportedFigure> {
     // A time of that length may be that of an op that was not sent or not finished: its upper end
     // is open.
     let time = |reported: Option<ReportedFigure>, figure, is_bound: IsBound| {

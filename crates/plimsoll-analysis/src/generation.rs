@@ -2,24 +2,25 @@
 //! ops.
 
 use plimsoll_model::event::{
-    GenerationCounts, OpTimes, Phase, PointRecord, SecondRecord, TimeKind, Times,
+    GenerationCounts, OpTimes, Phase, PointRecord, SecondRecord, SliceCounts, TimeKind, Times,
 };
 use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::goodput::{GoodLimits, Goodput};
-use plimsoll_model::result::{
-    CountSummary, Generation, SteadyWindow, TimeSummary, TokenSource, Uncertainty,
-};
+use plimsoll_model::result::{CountSummary, Generation, SteadyWindow, TimeSummary, TokenSource};
 use plimsoll_model::suite::{EndpointsRules, Suite};
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use crate::blocks::{Chance, Coarse, chance_of_rate, chance_of_ratio, ratio_parts};
+use crate::coarse::Coarse;
 use crate::endpoints::{Pass, early_stopping, steady_window};
 use crate::health::ClientTime;
 use crate::point::heatmap;
 use crate::raw::PointTimes;
 use crate::sampling::NORMAL_95;
+use crate::standard_error::StandardError;
 use crate::times::{percentile, quantile_ns, summarise};
-use crate::uncertainty::{Cycles, runs_apart, span, stream_intervals};
+use crate::uncertainty::{
+    Cycles, OPS_PER_DEGREE, Rate, by_slice, interval_of_share, span, stream_intervals,
+};
 use crate::validity::{output_tokens_per_s, server_output_tokens_per_s};
 
 /// Percentile of MLPerf's per-user figures, in hundredths of a percent.
@@ -91,7 +92,7 @@ pub(crate) fn generation(
 }
 
 /// How the clients of a closed load spent their time, and their cycles with the tokens of each.
-type OfClients<'t> = (Option<ClientTime>, Option<(Cycles, &'t Times)>);
+type OfClients<'t> = (Option<ClientTime>, Option<(Cycles<'t>, &'t Times)>);
 
 /// Rates per second, in total and per user.
 fn rates(generation: &mut Generation, record: &PointRecord, closed: OfClients<'_>) {
@@ -117,36 +118,34 @@ fn rates(generation: &mut Generation, record: &PointRecord, closed: OfClients<'_
     generation.tps_per_user = generation.later_token_time_ns.and_then(p90).and_then(per_second);
 }
 
-/// How far chance may have moved the rate, from the chunks of each second; of a closed load from
-/// the cycles of its clients, with the cost of the generator's delays and the scatter between runs.
+/// From the chunks of each slice; of a closed load from the cycles of its clients, with the cost of
+/// the generator's delays.
 fn rate_interval(
     value: f64,
     record: &PointRecord,
     (closed, cycles): OfClients<'_>,
 ) -> Option<[f64; 2]> {
-    let (Chance { below, above }, scale) = match cycles {
+    let rate = match cycles {
         Some((cycles, tokens)) => {
-            let answers_per_s =
-                record.totals.done_in_window as f64 / record.measured_ns.as_secs_f64();
             let scatter = NORMAL_95 * tokens.stdev() / (tokens.len() as f64).sqrt() / tokens.mean();
-            let of_pieces = answers_per_s * tokens.mean();
-            (cycles.of_varying(scatter).chance_of(value, of_pieces), 1.0)
+            cycles.answers(record).times(tokens.mean(), scatter)
         }
-        None => {
-            let parts = of_window(record, |second| second.chunks as f64);
-            let (chunks, length) = ratio_parts(parts.iter());
-            let scale = if chunks > 0.0 { value / (chunks / length) } else { return None };
-            (chance_of_rate(&parts)?, scale)
-        }
+        None => Rate::from_counts(value, &counts(record, |it| it.chunks, |it| it.chunks))?,
     };
-    Some(span(&Uncertainty {
-        value,
-        generator: closed.map_or(0.0, |time| value * (time.longer_ratio() - 1.0)),
-        sample_below: below * scale,
-        sample_above: above * scale,
-        other_runs: value * runs_apart(closed),
-        resolution: 0.0,
-    }))
+    Some(span(&rate.uncertainty(closed)))
+}
+
+/// The count of each slice of the window and its length; of each second in bundles whose slices
+/// were not counted.
+fn counts(
+    record: &PointRecord,
+    of_slice: impl Fn(&SliceCounts) -> u64,
+    of_second: impl Fn(&SecondRecord) -> u64,
+) -> Vec<(f64, f64)> {
+    match record.totals.slices.is_empty() {
+        false => by_slice(record, |slice| of_slice(slice) as f64),
+        true => of_window(record, |second| of_second(second) as f64),
+    }
 }
 
 /// The count of each second of the window, and its length.
@@ -156,47 +155,38 @@ fn of_window(record: &PointRecord, count: impl Fn(&SecondRecord) -> f64) -> Vec<
 }
 
 /// The share of the ops due in the window that kept the limits, and their rate per second.
-pub(crate) fn goodput(limits: GoodLimits, record: &PointRecord, cycles: Option<Cycles>) -> Goodput {
+pub(crate) fn goodput(
+    limits: GoodLimits,
+    record: &PointRecord,
+    cycles: Option<Cycles<'_>>,
+) -> Goodput {
     let totals = &record.totals;
     let share = |ops: u64| (totals.due > 0).then(|| ops as f64 / totals.due as f64);
     let seconds = record.measured_ns.as_secs_f64();
     let rate = (seconds > 0.0).then(|| totals.good_in_window as f64 / seconds);
-    let share_interval = share(totals.good).and_then(|value| share_interval(value, record));
-    let chance = rate.and_then(|rate| match (cycles, share(totals.good).zip(share_interval)) {
-        (Some(cycles), Some((share, [low, high]))) if share > 0.0 => {
-            Some(cycles.of_varying((high - low) / 2.0 / share).chance_of(rate, rate))
-        }
-        _ => chance_of_rate(&of_window(record, |second| second.good as f64)),
+    let by_counts = |rate| Rate::from_counts(rate, &counts(record, |it| it.good, |it| it.good));
+    let good = rate.and_then(|rate| {
+        cycles.and_then(|cycles| cycles.rate(|slice| slice.good as f64)).or_else(|| by_counts(rate))
     });
-    let bounds =
-        |value: f64, chance: Chance| [(value - chance.below).max(0.0), value + chance.above];
     Goodput {
         limits,
         share_ratio: share(totals.good),
-        share_interval_ratio: share_interval,
+        share_interval_ratio: share(totals.good).and_then(|value| share_interval(value, record)),
         per_s: rate,
-        interval_per_s: rate.zip(chance).map(|(rate, chance)| bounds(rate, chance)),
+        interval_per_s: good.map(|good| span(&good.uncertainty(None))),
     }
 }
 
-/// From the variation of the share between seconds, and no narrower than that of independent ops
-/// (Wilson 1927). Any unfinished op may be good or not.
+/// From the variation of the share between slices. Any unfinished op may be good or not.
 fn share_interval(value: f64, record: &PointRecord) -> Option<[f64; 2]> {
     let totals = &record.totals;
-    let n = totals.due as f64;
-    if n <= 0.0 {
-        return None;
-    }
-    let z2 = NORMAL_95 * NORMAL_95;
-    let middle = (value + z2 / (2.0 * n)) / (1.0 + z2 / n);
-    let half = NORMAL_95 * (value * (1.0 - value) / n + z2 / (4.0 * n * n)).sqrt() / (1.0 + z2 / n);
-    let window = record.seconds.iter().filter(|second| second.phase == Phase::Measure);
-    let parts: Vec<_> = window.map(|it| (it.good as f64, it.done as f64)).collect();
-    let Chance { below, above } = chance_of_ratio(&parts).unwrap_or_default();
-    let open = totals.unfinished as f64 / n;
-    let low = (value - below).min(middle - half).max(0.0);
-    let high = (value + above).max(middle + half) + open;
-    Some([low, high.min(1.0)])
+    let ops = totals.due as f64;
+    let good = counts(record, |it| it.good, |it| it.good);
+    let done = counts(record, |it| it.done, |it| it.done);
+    let parts: Vec<_> = good.iter().zip(&done).map(|(good, done)| (good.0, done.0)).collect();
+    let standard = StandardError::of_ratio(&parts, ops / OPS_PER_DEGREE)?;
+    let [low, high] = interval_of_share(value, ops, standard);
+    Some([low, (high + totals.unfinished as f64 / ops).min(1.0)])
 }
 
 fn counted(times: &Times) -> CountSummary {

@@ -15,7 +15,9 @@
 //! | `cost` | costs of an op on the monitored hosts |
 //! | `disks` | use of disks by role |
 //! | [`cache_model`] | the hit ratio of a cache for a known access pattern |
+//! | [`precision`] | how long a load point is measured until its figure is precise |
 //! | `page_cache` | how often a server read its disks instead of its memory |
+//! | `uncertainty` | the intervals of figures, from `standard_error`s of slices of the window |
 //! | `generation` | output of a load point, and how many of its ops were good ones |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and predictions beyond them |
@@ -32,11 +34,11 @@
 #![warn(unreachable_pub)]
 
 mod analyse;
-mod blocks;
 pub mod board;
 pub mod cache_model;
 pub mod capacity;
 pub mod climb;
+mod coarse;
 pub mod compare;
 mod cost;
 pub mod curve;
@@ -52,6 +54,7 @@ mod host_roles;
 mod limit;
 mod page_cache;
 mod point;
+pub mod precision;
 pub mod price;
 pub mod published;
 pub mod raw;
@@ -60,6 +63,7 @@ pub mod score;
 pub mod search;
 pub mod shape;
 pub mod size;
+mod standard_error;
 mod summary;
 #[cfg(test)]
 mod testing;
@@ -69,6 +73,6 @@ pub mod validity;
 
 pub use analyse::{Analysis, EvaluatedPoint, not_started};
 pub use raw::PointTimes;
-pub use sampling::normal_above;
+pub use sampling::{binomial_at_most, normal_above};
 #[cfg(test)]
 use testing::analyse;

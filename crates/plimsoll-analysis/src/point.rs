@@ -7,18 +7,20 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::consumers::{Consumer, ConsumerWork, HostConsumers, HostWork, InterruptRate};
 use plimsoll_model::counters::Counter;
 use plimsoll_model::event::{
-    Phase, PointRecord, ResourceUse, RunStarted, TICK, TimeKind, WorkerTotals,
+    JourneyCounts, OpTimes, Phase, PointRecord, ResourceUse, RunStarted, TICK, TimeKind,
+    WorkerTotals,
 };
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
-    Censored, NotCounted, OpResult, PointResult, ResponseHeatmap, TargetResult, TimelineSecond,
+    Censored, JourneySummary, NotCounted, OpResult, PointResult, ResponseHeatmap, TargetResult,
+    TimelineSecond,
 };
 use plimsoll_model::sessions::{SessionStep, Sessions};
 use plimsoll_model::suite::Metric;
 use plimsoll_model::units::NANOS_PER_SECOND;
 
-use crate::blocks::{Coarse, STEPS, lower_edge_ns};
+use crate::coarse::{Coarse, STEPS, lower_edge_ns};
 use crate::health::{agent_results, busy_ratio_between, generator_result};
 use crate::raw::{PointTimes, PointView, Slice};
 use crate::times::{histogram, percentile_series, summarise};
@@ -89,6 +91,7 @@ pub(crate) fn point_result(
         result.send_lag_ns = Some(summarise(&total.send_lag, &times.batches(|s| s.send_lag)));
         result.generator.lateness_ns =
             Some(summarise(&total.lateness, &times.batches(|s| s.lateness)));
+        result.journeys = journeys(record, &total);
         result.response_percentiles = percentile_series(&total.response);
         result.response_histogram = histogram(&total.response);
         result.response_over_time = response_heatmap(record, times);
@@ -153,6 +156,7 @@ fn op_results(
         result.response_ns = Some(summarise(&op.response, &[]));
         result.service_ns = Some(summarise(&op.service, &[]));
         let streamed = |kind: TimeKind| kind.times_in(op).map(|times| summarise(times, &[]));
+        result.page_ns = streamed(TimeKind::Page);
         result.first_piece_ns = streamed(TimeKind::FirstByte);
         result.piece_gap_ns = streamed(TimeKind::ChunkGap);
     }
@@ -162,6 +166,25 @@ fn op_results(
         results.entry(name.clone()).or_default().wanted_ratio = Some(share / whole);
     }
     results
+}
+
+/// `None` where there were none.
+fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
+    let JourneyCounts { begun, completed, failed, abandoned, pages, redirects, ignored_cookies } =
+        record.totals.journeys;
+    let times = |kind: TimeKind| kind.times_in(total).map(|times| summarise(times, &[]));
+    (!record.totals.journeys.is_empty()).then(|| JourneySummary {
+        begun,
+        completed,
+        failed,
+        abandoned,
+        completed_per_s: per_second(record, completed),
+        pages,
+        redirects,
+        ignored_cookies,
+        time_ns: times(TimeKind::Journey),
+        busy_ns: times(TimeKind::JourneyBusy),
+    })
 }
 
 /// The first sample of each class, then the others, up to the maximum.
@@ -269,10 +292,13 @@ fn sessions(
     let plan = started.sessions.as_ref()?;
     let op = started.op_names.0.iter().position(|name| *name == plan.op)?;
     let (totals, requested) = (&record.totals, record.load.clients());
-    let slices: Vec<&Coarse> = times.map(|t| t.warm_up_of_op(op).collect()).unwrap_or_default();
+    let mut slices: Vec<&Coarse> = times.map(|t| t.warm_up_of_op(op).collect()).unwrap_or_default();
     // Sessions that took longer than the warm-up.
     let late = totals.ops.get(&plan.op).map_or(0, |counts| counts.ended_in_window);
     let opened = slices.iter().map(|slice| slice.n).sum::<u64>() + late;
+    let window = times.and_then(|times| times.window().get(op));
+    let late = window.filter(|_| late > 0).map(|times| Coarse::from_times(&times.service));
+    slices.extend(&late);
     let mut errors: BTreeMap<String, u64> = totals.errors.clone();
     for (class, count) in &totals.warm_up_errors {
         *errors.entry(class.clone()).or_default() += count;

@@ -15,7 +15,7 @@ use plimsoll_model::server_profile::ServerProfile;
 use plimsoll_model::suite::ProfileName;
 use plimsoll_model::units::Nanos;
 
-use crate::blocks::Coarse;
+use crate::coarse::Coarse;
 use crate::times::{Batch, SecondSummary};
 
 /// The times of one load point, taken in one second at a time: a second's histograms are some

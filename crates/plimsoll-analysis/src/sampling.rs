@@ -57,6 +57,25 @@ pub(crate) fn quantile(share: f64, degrees: f64) -> f64 {
     degrees.sqrt() * angle.tan()
 }
 
+/// By how many standard errors a 95 % interval goes beyond either of two bounds that lie `apart`
+/// standard errors apart, if the truth lies anywhere between them and both bounds have the same
+/// sampling error: F(c + apart) − F(−c) = 0.95 (Imbens and Manski, Econometrica 2004).
+pub(crate) fn beyond_bounds(apart: f64, degrees: usize) -> f64 {
+    /// To a millionth of a standard error.
+    const HALVINGS: usize = 24;
+    let outside = |errors: f64| f_above(errors * errors, [1.0, degrees as f64]) / 2.0;
+    let (mut low, mut high) = (0.0, t_95(degrees).unwrap_or(f64::INFINITY));
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if outside(middle + apart) + outside(middle) > OUTSIDE {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    high
+}
+
 /// The difference, in errors, that four of five experiments claim if they claim differences beyond
 /// `critical` errors.
 ///
@@ -139,7 +158,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// How likely a binomial variable of `n` tries is `t` or less.
-pub(crate) fn binomial_at_most(t: u64, n: u64, chance: f64) -> f64 {
+pub fn binomial_at_most(t: u64, n: u64, chance: f64) -> f64 {
     if t < n { incomplete_beta(1.0 - chance, (n - t) as f64, t as f64 + 1.0) } else { 1.0 }
 }
 
@@ -228,6 +247,17 @@ mod tests {
         let computed: Vec<f64> = (1..=10).filter_map(t_95).collect();
         assert_eq!(computed, printed);
         assert_eq!((t_95(0), t_95(29), t_95(30)), (None, Some(2.045), Some(1.96)));
+    }
+
+    /// The table of the report that this method comes from, for twelve degrees of freedom.
+    #[test]
+    fn bounds_that_lie_apart_need_less_beyond_each_down_to_a_one_sided_interval() {
+        let table =
+            [(0.0, 2.179), (0.25, 2.067), (0.5, 1.980), (1.0, 1.871), (2.0, 1.797), (5.0, 1.782)];
+        for (apart, beyond) in table {
+            let computed = beyond_bounds(apart, 12);
+            assert!((computed - beyond).abs() < 1e-3, "{apart}: {computed}");
+        }
     }
 
     #[test]

@@ -30,12 +30,15 @@ use response::{Response, doubts, is_doubt};
 
 /// Below this use of its processors their limit is not predicted.
 const BUSY_MIN_RATIO: f64 = 0.2;
-/// From here on the server hardly sleeps between ops, and the cost of an op at the peak was
-/// observed.
-const AWAKE_MIN_RATIO: f64 = 0.9;
 /// The least cost of an op at the peak, relative to its cost at two fifths of it: 0.46 to 0.56 of
 /// nginx and NFS-Ganesha (docs/sizing.md).
 const AWAKE_COST_RATIO: f64 = 0.45;
+/// Peaks of the same server differ by this from run to run, and by this from its share of the peak
+/// at half the quota, at 95 %: standard deviations of 5.3 % and 7.7 % (docs/sizing.md).
+const RUNS_RATIO: f64 = 0.10;
+const QUOTAS_RATIO: f64 = 0.15;
+/// Throughput from this share of the highest on is near the peak.
+const PEAK_MIN_RATIO: f64 = 0.8;
 /// Sizes that are closer count as one.
 const SIZES_MIN_RATIO: f64 = 1.1;
 /// From this many loads on the demand is a curve.
@@ -116,6 +119,8 @@ struct Server<'a> {
     sizes: Vec<f64>,
     highest_ops_per_s: f64,
     fitted: Option<Fitted>,
+    /// The law of full processors; `None` if the largest size was not measured with them.
+    full: Option<Fitted>,
 }
 
 impl<'a> Server<'a> {
@@ -130,6 +135,7 @@ impl<'a> Server<'a> {
             points,
             largest: points.iter().filter(of_largest).collect(),
             fitted: fitted(&observed),
+            full: full(points, &sizes),
             highest_ops_per_s: points.iter().map(|point| point.ops_per_s).fold(0.0, f64::max),
             sizes,
         }
@@ -173,11 +179,12 @@ impl<'a> Server<'a> {
             unknown.push(Unknown::FewLoads { loads: loads(&observed) });
         }
         let busiest = self.largest.iter().filter_map(|point| point.busy_ratio()).reduce(f64::max);
+        let limited = unknown.iter().any(|it| matches!(it, Unknown::HeldBack { .. }));
         match busiest {
             Some(busy_ratio) if busy_ratio < BUSY_MIN_RATIO => {
                 unknown.push(Unknown::LittleUsed { busy_ratio });
             }
-            Some(busy_ratio) if busy_ratio < AWAKE_MIN_RATIO => {
+            Some(busy_ratio) if self.full.is_none() && !limited => {
                 unknown.push(Unknown::Asleep { busy_ratio });
             }
             _ => {}
@@ -202,16 +209,18 @@ impl<'a> Server<'a> {
 
     /// Of each size, and of twice the largest.
     fn peaks(&self, unknown: &[Unknown]) -> Vec<PredictedPeak> {
-        let (Some(fitted), Some(largest)) = (&self.fitted, self.sizes.last()) else {
+        let asleep = self.full.is_none();
+        let law = self.full.as_ref().or(self.fitted.as_ref());
+        let (Some(fitted), Some(largest)) = (law, self.sizes.last()) else {
             return Vec::new();
         };
         if unknown.iter().any(|it| matches!(it, Unknown::LittleUsed { .. })) {
             return Vec::new();
         }
         let doubted = unknown.iter().any(is_doubt);
-        let asleep = unknown.iter().any(is_asleep);
         let peak = |processors: f64, measured: bool| {
             let ops_per_s = fitted.estimate(|curve| curve.carried(processors, 1.0))?;
+            let ops_per_s = widened(ops_per_s, if measured { RUNS_RATIO } else { QUOTAS_RATIO });
             let near = if measured { processors } else { *largest };
             let of_size = |point: &&Measured| point.cores.is_some_and(|cores| same(cores, near));
             let highest = self.points.iter().filter(of_size).map(|point| point.ops_per_s);
@@ -261,7 +270,7 @@ impl<'a> Server<'a> {
         (sizing.adapters, sizing.memory) = (adapters, memory);
         sizing.unknown.extend(iops_open.into_iter().chain(adapters_open));
         let servers = self.servers(load, busy_ratio);
-        sizing.servers = servers.map(|servers| if_awake(servers, &sizing.unknown));
+        sizing.servers = servers.map(|servers| self.if_awake(servers));
         Ok(())
     }
 
@@ -277,7 +286,7 @@ impl<'a> Server<'a> {
         let Some(fitted) = &self.fitted else { return Ok(busy_ratio) };
         let cores_for = |curve: &curve::Curve| curve.cores_for(load, busy_ratio);
         let count = fitted.estimate(cores_for).ok_or(Refusal::NoNumber)?;
-        let mut count = if_awake(count, &sizing.unknown);
+        let mut count = self.if_awake(count);
         let doubted = sizing.unknown.iter().any(is_doubt) && load > self.highest_ops_per_s;
         if self.assumes(count.value) {
             let measured = self.sizes.last().copied().unwrap_or_default();
@@ -288,7 +297,7 @@ impl<'a> Server<'a> {
         }
         let per_op =
             fitted.estimate(|curve| Some(curve.demand(load, cores_for(curve)?, busy_ratio)));
-        let per_op = if_awake(per_op.ok_or(Refusal::NoNumber)?, &sizing.unknown);
+        let per_op = self.if_awake(per_op.ok_or(Refusal::NoNumber)?);
         sizing.processors = Some(Need {
             count: Some(count),
             total: per_op.times(load / NS_PER_S),
@@ -316,19 +325,36 @@ impl<'a> Server<'a> {
         let cores = *self.sizes.last()?;
         self.fitted.as_ref()?.estimate(|curve| Some(load / curve.carried(cores, busy_ratio)?))
     }
-}
 
-const fn is_asleep(unknown: &Unknown) -> bool {
-    matches!(unknown, Unknown::Asleep { .. })
-}
-
-/// The demand of an op, or its result, may be lower by as much as an op saves that finds the server
-/// awake.
-fn if_awake(demand: Estimate, unknown: &[Unknown]) -> Estimate {
-    match unknown.iter().any(is_asleep) {
-        true => Estimate { low: demand.low * AWAKE_COST_RATIO, ..demand },
-        false => demand,
+    /// The demand of an op, or its result, may be lower by as much as an op saves that finds the
+    /// server awake.
+    fn if_awake(&self, demand: Estimate) -> Estimate {
+        match self.full {
+            None => Estimate { low: demand.low * AWAKE_COST_RATIO, ..demand },
+            Some(_) => demand,
+        }
     }
+}
+
+/// With a further error of this share, independent of its own.
+fn widened(estimate: Estimate, ratio: f64) -> Estimate {
+    let Estimate { value, low, high } = estimate;
+    let factor = |end: f64| (end / value).ln().hypot(ratio.ln_1p()).exp();
+    Estimate { value, low: value / factor(low), high: high.map(|high| value * factor(high)) }
+}
+
+/// From the loads near the peak of each size at which its processors were full: the highest one
+/// alone would be so by chance.
+fn full(points: &[Measured], sizes: &[f64]) -> Option<Fitted> {
+    let of_size = |cores: &f64| {
+        let of_size = points.iter().filter(|it| it.cores.is_some_and(|own| same(own, *cores)));
+        let full: Vec<Observation> = of_size.filter_map(Measured::full).collect();
+        let highest = full.iter().map(|it| it.ops_per_s).fold(0.0, f64::max);
+        full.into_iter().filter(|it| it.ops_per_s >= PEAK_MIN_RATIO * highest).collect()
+    };
+    let by_size: Vec<Vec<Observation>> = sizes.iter().map(of_size).collect();
+    by_size.last().filter(|largest| !largest.is_empty())?;
+    fitted(&by_size.concat())
 }
 
 /// The law of processor time, with a term for further processors where sizes with several differ.

@@ -398,6 +398,12 @@ impl RunBuilder {
         self
     }
 
+    /// A pilot, whichever load point it is of.
+    pub(crate) fn with_pilot(mut self, pilot: PointBuilder) -> Self {
+        self.push(&pilot, Purpose::Pilot);
+        self
+    }
+
     fn push(&mut self, point: &PointBuilder, purpose: Purpose) {
         let ordinal = self.histograms.len() as u32 + 1;
         let id = PointId { ordinal, purpose };

@@ -97,7 +97,7 @@ fn interval_check(
         Statistic::P50 => reported.p50,
         Statistic::P95 => reported.p95,
         Statistic::P99 => reported.p99,
-        Statistic::P999 => None,
+        Statistic::P999 => reported.p999,
     }?;
     let truth = Nanos::from_secs_f64(figure(truths_s, statistic)?);
     let interval = (Nanos(low.max(0.0).floor() as u64), Nanos(high.max(0.0).ceil() as u64));

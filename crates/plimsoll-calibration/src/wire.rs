@@ -32,6 +32,11 @@ impl Wire {
         self.0.name
     }
 
+    /// What is spoken, if the protocol's name does not say it.
+    pub const fn spoken(self) -> Option<&'static str> {
+        self.0.spoken
+    }
+
     /// The suite of its loads.
     pub const fn suite(self) -> &'static str {
         self.0.suite

@@ -195,7 +195,8 @@ pub trait Script {
     type Op;
 
     /// In closed loads every op is its own piece of work, preceded by think time. A script whose
-    /// pieces have several ops sets this to false and returns [`Step::Think`] itself.
+    /// pieces have several ops sets this to false and returns [`Step::Think`] or [`Step::ThinkFor`]
+    /// itself.
     const EVERY_OP_IS_A_PIECE: bool = true;
 
     /// The next step. Open loads: called once per arrival; `context.index` is the index in the
@@ -229,6 +230,8 @@ pub trait Script {
 pub struct ScriptContext {
     /// Index in the schedule (open) or number of ops issued so far (closed).
     pub index: u64,
+    /// When an op of this step is due.
+    pub due: Nanos,
     /// The instant.
     pub now: Nanos,
 }
@@ -240,6 +243,8 @@ pub enum Step<Op> {
     Issue(Op),
     /// A piece of work begins: think first (closed loads), then ask again.
     Think,
+    /// The same, with a think time of the script's own.
+    ThinkFor(Nanos),
     /// Wait until an op in flight ends.
     WaitForOutcome,
     /// Ask again at this instant.

@@ -18,7 +18,7 @@ use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, keep_least};
 
 use crate::fresh::FreshTimes;
 use crate::interface::{First, Mark, TimeKind};
-use crate::signs::{KeptTimes, Ticks};
+use crate::signs::{KeptTimes, Ticks, slice_at, slices_of_window};
 
 pub use crate::signs::{Arrived, StreamState};
 
@@ -130,7 +130,11 @@ impl Recorder {
             unexpected: BTreeMap::new(),
             samples: BTreeMap::new(),
             samples_total: 0,
-            totals: WorkerTotals { per_target, ..WorkerTotals::default() },
+            totals: WorkerTotals {
+                per_target,
+                slices: slices_of_window(&phases),
+                ..WorkerTotals::default()
+            },
             clients: Clients::default(),
             has_output: false,
             good: None,
@@ -196,6 +200,11 @@ impl Recorder {
             }
         }
         self.ticks.count(flight.sent, landing.done);
+        if let Some(slice) = slice_at(&self.phases, &mut self.totals.slices, landing.done) {
+            slice.done += 1;
+            slice.errors += u64::from(failed);
+            slice.good += good;
+        }
         self.ended(flight, outcome, target, landing);
     }
 
@@ -298,6 +307,9 @@ impl Recorder {
             Mark::Output { .. } | Mark::Complete => {}
         }
         self.current.record.chunks += u64::from(is_chunk);
+        if is_chunk && let Some(slice) = slice_at(&self.phases, &mut self.totals.slices, now) {
+            slice.chunks += 1;
+        }
     }
 
     fn count_failure(&mut self, outcome: &Outcome, target: usize, in_window: bool, due: Nanos) {
@@ -430,7 +442,12 @@ impl Recorder {
             _ => (Phase::Drain, Nanos::MAX),
         };
         self.current.record.phase = phase;
-        self.boundary = self.phases.slice_end(start).min(border);
+        // Scatter is estimated within the window: of a drain, seconds are enough.
+        let end = match phase {
+            Phase::Drain => Nanos((start.0 / NANOS_PER_SECOND + 1) * NANOS_PER_SECOND),
+            Phase::WarmUp | Phase::Measure => self.phases.slice_end(start),
+        };
+        self.boundary = end.min(border);
     }
 }
 

@@ -62,6 +62,12 @@ pub fn unit(key: u64) -> f64 {
     (key >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// A draw from the normal distribution with mean 0 and deviation 1 (Box and Muller).
+pub fn normal(key_of_draw: u64) -> f64 {
+    let radius = (-2.0 * (1.0 - unit(key(&[key_of_draw, 1]))).ln()).sqrt();
+    radius * (std::f64::consts::TAU * unit(key(&[key_of_draw, 2]))).cos()
+}
+
 /// Puts `cards` in an order that follows from `key` (Fisher and Yates).
 pub fn shuffle<T>(cards: &mut [T], key: u64) {
     let mut stream = SplitMix64::seed_from_u64(key);

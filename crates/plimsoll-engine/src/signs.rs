@@ -1,6 +1,7 @@
 //! Features of ops other than response times. A few counters per op: whether replies came in parts,
 //! on new or kept connections, when no reply came at all, and the ops sent and done in each
-//! twentieth of a second, since what changes within a second shows there.
+//! twentieth of a second, since what changes within a second shows there. And the slices of the
+//! window, from which the scatter of rates is computed.
 //!
 //! Times within ops whose replies come in streams are kept until the ops have ended: figures cover
 //! only answers that did not fail, which is known only at the end.
@@ -8,10 +9,10 @@
 use std::f64::consts::TAU;
 
 use hdrhistogram::Histogram;
-use plimsoll_model::assignment::Phases;
+use plimsoll_model::assignment::{Phases, WINDOW_SLICES};
 use plimsoll_model::event::{
-    CoarseTimes, OpTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK, TICK_GRID, TICKS_MAX, TimeKind,
-    WorkerTotals, new_coarse_histogram,
+    CoarseTimes, OpTimes, PAUSE_MIN, PartWaits, Pause, Signs, SliceCounts, TICK, TICK_GRID,
+    TICKS_MAX, TimeKind, WorkerTotals, new_coarse_histogram,
 };
 use plimsoll_model::units::Nanos;
 
@@ -252,6 +253,20 @@ impl Ticks {
         self.sent.truncate(ended);
         (self.done, self.sent)
     }
+}
+
+/// A slice for each part of the window, or none where that is a number of ops.
+pub(crate) fn slices_of_window(phases: &Phases) -> Vec<SliceCounts> {
+    vec![SliceCounts::default(); if phases.ops.is_none() { WINDOW_SLICES } else { 0 }]
+}
+
+/// The slice that contains `at`.
+pub(crate) fn slice_at<'s>(
+    phases: &Phases,
+    slices: &'s mut [SliceCounts],
+    at: Nanos,
+) -> Option<&'s mut SliceCounts> {
+    slices.get_mut(phases.slice_of_window(at)?)
 }
 
 /// Times kept of one op: more than the chunks of the longest answers today, in 1 MiB. Those beyond

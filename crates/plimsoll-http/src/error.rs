@@ -1,5 +1,6 @@
 //! Why a workload of HTTP cannot be made.
 
+use plimsoll_model::suite::SuiteError;
 use plimsoll_protocol::PlanError;
 
 use crate::tls::TlsError;
@@ -35,6 +36,33 @@ pub enum HttpPlanError {
     /// A header field that HTTP/2 does not have.
     #[error("HTTP/2 has no header field {0:?}, which is of HTTP/1.1's connections: leave it out")]
     ForeignField(String),
+    /// The file of a journey cannot be read.
+    #[error("cannot read the journey from {file}: {reason}")]
+    JourneyFile {
+        /// Its path.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// A suite of users without a journey.
+    #[error("users need a journey: write --journey FILE (docs/users.md)")]
+    NoJourney,
+    /// A mistake in the file of a journey.
+    #[error("{0}{help}", help = .0.help.as_ref().map_or(String::new(), |help| format!("; {help}")))]
+    Journey(Box<SuiteError>),
+    /// More users than rows that each session has once.
+    #[error(
+        "data {data:?} has {rows} rows, each for one session, and there are {users} users; give it \
+         more rows, or write order = \"in_turn\""
+    )]
+    TooFewRows {
+        /// Of the data.
+        data: String,
+        /// How many.
+        rows: u64,
+        /// Of the highest load point.
+        users: f64,
+    },
     /// More streams than a server allows.
     #[error(
         "{target}: the server allows {allowed} streams on a connection, and --streams {requested} asks \

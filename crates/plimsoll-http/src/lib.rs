@@ -1,4 +1,4 @@
-//! HTTP/1.1 and HTTP/2: the `web-static` and `web-url` suites.
+//! HTTP/1.1 and HTTP/2: the `web-static`, `web-url` and `web-users` suites.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -9,9 +9,10 @@
 //! | [`tls`] | a byte filter around it |
 //! | [`site`] | one server: its requests ready as bytes, what a good reply is |
 //! | `script` | which op comes next |
+//! | [`journey`] | users who go from page to page |
 //! | [`fileset`] | the generated file set |
 //! | [`transport`] | from the keys of a suite to sites and TLS, for protocols on top too |
-//! | [`look`] | one request before any load |
+//! | [`look`], [`excerpt`] | one request before any load; the text of a reply, for people |
 //! | `host`, `server` | servers, started and greeted; file sets on disk |
 //! | [`headers`] | header fields of suites, and which of their values may be shown |
 //! | `urls` | weighted lists of URLs |
@@ -21,12 +22,14 @@
 #![warn(unreachable_pub)]
 
 mod error;
+pub mod excerpt;
 pub mod fileset;
 pub mod h2;
 pub mod h2_session;
 pub mod headers;
 #[cfg(feature = "host")]
 pub mod host;
+pub mod journey;
 pub mod look;
 pub mod parameters;
 mod plan;
@@ -63,6 +66,7 @@ pub const PROTOCOL: Protocol = Protocol {
     suites: &[
         ("web-static", include_str!("../suites/web-static.toml")),
         ("web-url", include_str!("../suites/web-url.toml")),
+        ("web-users", include_str!("../suites/web-users.toml")),
     ],
     schemes: &[("http", 80), ("https", 443)],
     read_workload: |table| parameters::read(table).map(Into::into),

@@ -96,6 +96,9 @@ pub struct HttpWorkload {
     /// Lines `[weight] [method] URL`, or JSON; empty means the target's own URL. Only with `urls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
+    /// File of a journey: pages that users request one after the other. Only with `journey`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journey_file: Option<String>,
     /// Only with a file set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetParameters>,
@@ -109,6 +112,8 @@ pub enum RequestSource {
     FileSet,
     /// The target's URL or a weighted list.
     Urls,
+    /// Pages of a journey, requested by users.
+    Journey,
 }
 
 /// Version of HTTP.
@@ -209,6 +214,11 @@ impl Statuses {
     const OK: (u16, u16) = (200, 200);
     const SUCCESS: (u16, u16) = (200, 299);
 
+    /// Every status: a journey says itself what is good.
+    pub(crate) fn any() -> Self {
+        Self(vec![(100, 999)])
+    }
+
     /// The status is among them.
     pub fn holds(&self, status: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
@@ -288,6 +298,7 @@ impl Default for HttpWorkload {
             body: None,
             body_file: None,
             urls: None,
+            journey_file: None,
             file_set: None,
         }
     }
@@ -331,21 +342,43 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         RequestSource::FileSet => {
             workload.verify_one_in.get_or_insert(64);
             workload.file_set.get_or_insert_default();
-            (Statuses::OK, &["urls", "body", "body_file"], "urls")
+            (Statuses::OK, &["urls", "body", "body_file", "journey_file"], "urls")
         }
         RequestSource::Urls => {
             workload.urls.get_or_insert_default();
-            (Statuses::SUCCESS, &["verify_one_in", "file_set"], "file_set")
+            (Statuses::SUCCESS, &["verify_one_in", "file_set", "journey_file"], "file_set")
+        }
+        RequestSource::Journey => {
+            (Statuses::SUCCESS, &["verify_one_in", "file_set", "urls", "body", "body_file"], "urls")
         }
     };
     if !table.has("expect") {
         workload.expect = Statuses(vec![good]);
+    }
+    if workload.requests == RequestSource::Journey {
+        let differs = [
+            ("method", workload.method != Method::GET),
+            ("expect", workload.expect != Statuses(vec![Statuses::SUCCESS])),
+            ("stream", workload.stream),
+            ("streams", workload.streams.is_some_and(|streams| streams != 1)),
+            ("connections", workload.connections != Connections::KeepAlive),
+        ];
+        if let Some((key, _)) = differs.into_iter().find(|(_, differs)| *differs) {
+            return Err(table
+                .error_at(key, format!("`workload.{key}` does not go with a journey"))
+                .with_help(
+                    "leave it out; the pages of the journey say what is sent and expected",
+                ));
+        }
     }
     match foreign.iter().find(|key| table.has(key)) {
         None if workload.body.is_some() && workload.body_file.is_some() => Err(table
             .error_at("body_file", "a request has one body")
             .with_help("leave out body or body_file")),
         None => Ok(()),
+        Some(&"journey_file") => Err(table
+            .error_at("journey_file", "`workload.journey_file` goes with requests = \"journey\"")
+            .with_help("leave it out, or take suite web-users")),
         Some(key) => Err(table
             .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
             .with_help("leave it out, or write that")),
@@ -390,7 +423,7 @@ fn complete_long_lived(
             workload.opened_per_s.get_or_insert(OPENED_PER_S);
             Ok(())
         }
-        (Connections::Held, RequestSource::FileSet) => Err(table
+        (Connections::Held, _) => Err(table
             .error_at("connections", "connections that are held go with requests = \"urls\"")
             .with_help("write connections = \"keep-alive\", or that")),
         (_, _) if workload.opened_per_s.is_some() => Err(table

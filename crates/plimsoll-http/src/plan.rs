@@ -15,8 +15,11 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
+use super::journey;
 use super::look::{Look, reach};
-use super::parameters::{Connections, FileSetParameters, HttpWorkload, TlsResumption};
+use super::parameters::{
+    Connections, FileSetParameters, HttpWorkload, RequestSource, TlsResumption,
+};
 use super::reader::Plain;
 use super::script::{
     FilePlan, LongLivedConnections, UrlCard, UrlPlan, check_load, cumulative, poisson_weights,
@@ -29,7 +32,7 @@ use super::version::{Spoken, check_streams, peer_fact, spoken_name};
 use super::warm::Warming;
 use super::wire::request::RequestText;
 use super::wire::template::Template;
-use super::workload::{HttpLoad, Scripts};
+use super::workload::{HttpLoad, JourneyLoad, Scripts};
 use crate::error::HttpPlanError;
 use crate::headers::HEADER_FACT;
 
@@ -71,9 +74,10 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let mut plan = Draft::new(request, workload, secure);
     plan.facts.extend(facts);
     plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
-    let (sites, scripts, names, shares) = match &workload.file_set {
-        Some(set) => plan.with_files(set)?,
-        None => plan.with_urls()?,
+    let (sites, scripts, names, shares) = match (&workload.file_set, workload.requests) {
+        (_, RequestSource::Journey) => plan.with_journeys()?,
+        (Some(set), _) => plan.with_files(set)?,
+        (None, _) => plan.with_urls()?,
     };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
     let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
@@ -81,6 +85,7 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
         return Ok(Plan { learnt: Some(learnt), ..warmed(load, request, plan)? });
     }
     match request.planner {
+        Planner::Controller if matches!(load.scripts, Scripts::Journeys(_)) => reach(request)?,
         Planner::Controller if workload.file_set.is_none() && workload.first_check => {
             plan.facts.extend(look(&load, request)?);
         }
@@ -195,8 +200,10 @@ impl<'a> Draft<'a> {
                 Connections::Held => "held; a client whose connection is closed leaves",
             },
         );
-        self.fact("method", workload.method.as_str());
-        self.fact("expected statuses", Vec::from(workload.expect.clone()).join(", "));
+        if workload.requests != RequestSource::Journey {
+            self.fact("method", workload.method.as_str());
+            self.fact("expected statuses", Vec::from(workload.expect.clone()).join(", "));
+        }
         for header in workload.headers.iter().filter_map(|field| Header::read(field)) {
             self.fact(HEADER_FACT, header.shown());
         }
@@ -228,6 +235,20 @@ impl<'a> Draft<'a> {
             Practice::new("generator.transport", transport),
             Practice::new("generator.file_sizes", file_sizes()),
         ]);
+    }
+
+    fn with_journeys(&mut self) -> Result<Parts, PlanError> {
+        let journeys = journey::plan::read(self.request, self.workload)?;
+        self.facts.extend(journeys.facts);
+        let (journeys, names) = (journeys.journeys, journeys.names);
+        let (mut sites, mut origins) = (Vec::new(), Vec::new());
+        for target in self.request.targets {
+            let frame = transport::frame(self.workload, &target.url, self.version)?;
+            sites.push(Arc::new(journey::plan::site(frame, &journeys)?));
+            origins.push(journey::plan::origin(&target.url));
+        }
+        let load = JourneyLoad { journeys: Arc::new(journeys), origins, seed: self.request.seed };
+        Ok((sites, Scripts::Journeys(Arc::new(load)), names, None))
     }
 
     fn with_files(&mut self, set: &FileSetParameters) -> Result<Parts, PlanError> {

@@ -24,8 +24,33 @@ pub trait Reader {
     /// Its state of a reply in progress.
     type Reply: Default + fmt::Debug;
 
-    /// Bodies are handed over; else they may be dropped unread.
-    fn reads(&self) -> bool;
+    /// The header fields of replies are handed over.
+    const READS_FIELDS: bool = false;
+
+    /// The body of the reply to this op is handed over; else it may be dropped unread.
+    fn reads(&self, op: &HttpOp) -> bool;
+
+    /// A field of the header of a reply.
+    fn take_field(&mut self, reply: &mut Self::Reply, op: &HttpOp, name: &[u8], value: &[u8]) {
+        let _ = (reply, op, name, value);
+    }
+
+    /// This op is the first of another user, who has no connection yet.
+    fn is_first_of_user(&self, op: &HttpOp) -> bool {
+        let _ = op;
+        false
+    }
+
+    /// When the user gives this op up, if that may be before its time-out.
+    fn gives_up_at(&self, op: &HttpOp) -> Option<Nanos> {
+        let _ = op;
+        None
+    }
+
+    /// Why its client cannot continue, as text.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 
     /// Bytes of a body arrived. One read of the connection may bring several of these.
     fn take(&mut self, reply: &mut Self::Reply, payload: &[u8]);
@@ -109,7 +134,7 @@ pub struct PlainReply {
 impl Reader for Plain {
     type Reply = PlainReply;
 
-    fn reads(&self) -> bool {
+    fn reads(&self, _op: &HttpOp) -> bool {
         !matches!(self, Self::Unread)
     }
 
@@ -208,6 +233,12 @@ impl<R: Default> InFlight<R> {
             wrong_at: None,
             completed_at: None,
         }
+    }
+
+    /// An op that its client cannot send: fails it at once.
+    pub(super) fn refuse(self, why: &str, io: &mut impl Io) {
+        io.explain(format_args!("{why}"));
+        io.complete(self.ticket, self.outcome(OpStatus::Failed(ErrorClass::NotTaken)));
     }
 
     /// The status, once known, if it is not an expected one: a server that refuses a request may
@@ -347,15 +378,17 @@ impl<R: Default> InFlight<R> {
 }
 
 /// Takes a header from `partial` and `bytes` together: the header, and how many of `bytes` it
-/// took. Keeps the bytes when the header is not complete.
+/// took. Keeps the bytes when the header is not complete. `on_head` gets a whole header.
 pub(super) fn take_head(
     partial: &mut Vec<u8>,
     bytes: &[u8],
+    on_head: impl FnOnce(&Head, &[u8]),
 ) -> Result<Option<(Head, usize)>, Malformed> {
     if partial.is_empty() {
         let head = head::parse(bytes)?;
-        if head.is_none() {
-            partial.extend_from_slice(bytes);
+        match &head {
+            None => partial.extend_from_slice(bytes),
+            Some(head) => on_head(head, &bytes[..head.bytes]),
         }
         return Ok(head.map(|head| (head, head.bytes)));
     }
@@ -365,8 +398,9 @@ pub(super) fn take_head(
     partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
     let Some(end) = head::find_end(partial, before)? else { return Ok(None) };
     let head = head::parse(&partial[..end])?;
-    *partial = Vec::new();
     let head = head.ok_or(Malformed::Head(httparse::Error::NewLine))?;
+    on_head(&head, &partial[..end]);
+    *partial = Vec::new();
     Ok(Some((head, end - before)))
 }
 

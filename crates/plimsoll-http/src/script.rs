@@ -24,7 +24,7 @@ use plimsoll_model::units::Nanos;
 use plimsoll_protocol::PlanError;
 
 use super::fileset::{CLASSES, FILES_PER_CLASS, FileId, file_bytes};
-use super::parameters::HttpWorkload;
+use super::parameters::{HttpWorkload, RequestSource};
 use super::site::{HttpOp, Request};
 use super::wire::request::Method;
 
@@ -397,15 +397,24 @@ pub(crate) fn sessions(workload: &HttpWorkload) -> Option<SessionsPlan> {
     Some(SessionsPlan { op: OPENING.to_owned(), starts_per_s })
 }
 
-/// A client keeps its own connection, and requests nothing before it is open.
+/// A client keeps its own connection, and requests nothing before it is open. A user waits for each
+/// reply.
 pub(crate) fn check_load(suite: &Suite, workload: &HttpWorkload) -> Result<(), PlanError> {
+    let unfit = |reason: &str| {
+        Err(PlanError::Unfit { suite: suite.name.clone(), reason: reason.to_owned() })
+    };
     match &suite.load {
-        LoadSpec::Open { .. } if workload.opened_per_s.is_some() => Err(PlanError::Unfit {
-            suite: suite.name.clone(),
-            reason: "connections are held by the clients of a closed load; set load.mode to \
-                     \"closed\""
-                .to_owned(),
-        }),
+        LoadSpec::Open { .. } if workload.opened_per_s.is_some() => unfit(
+            "connections are held by the clients of a closed load; set load.mode to \"closed\"",
+        ),
+        LoadSpec::Open { .. } if workload.requests == RequestSource::Journey => {
+            unfit("users wait for their replies; set load.mode to \"closed\"")
+        }
+        LoadSpec::Closed { think, .. }
+            if workload.requests == RequestSource::Journey && think.mean > Nanos::ZERO =>
+        {
+            unfit("think times are those of the journey's pages; leave load.think out")
+        }
         _ => Ok(()),
     }
 }

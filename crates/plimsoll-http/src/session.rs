@@ -16,7 +16,7 @@ use super::reader::{
 };
 use super::site::{HttpOp, WorkerSite};
 use super::wire::Malformed;
-use super::wire::head::Framing;
+use super::wire::head::{self, Framing, Head};
 use super::wire::request::Method;
 
 /// A body with at least this much still to come is discarded in the kernel if it is not read;
@@ -128,7 +128,15 @@ impl<R: Reader> HttpSession<R> {
             let Some(flight) = self.in_flight.as_mut() else { break true };
             match &mut flight.phase {
                 ReplyPhase::Head => {
-                    let Some((head, taken)) = take_head(&mut self.partial, rest)? else {
+                    let reader = &mut self.reader;
+                    let on_head = |head: &Head, bytes: &[u8]| {
+                        if R::READS_FIELDS && head.status >= 200 {
+                            head::each_field(bytes, |name, value| {
+                                reader.take_field(&mut flight.reply, &flight.op, name, value);
+                            });
+                        }
+                    };
+                    let Some((head, taken)) = take_head(&mut self.partial, rest, on_head)? else {
                         break false;
                     };
                     rest = &rest[taken..];
@@ -167,9 +175,8 @@ impl<R: Reader> HttpSession<R> {
     /// Makes the driver discard a long body that is not read, all but its last byte: the read of
     /// that byte shows whether more follows, which would otherwise count as the next reply.
     fn discard_the_rest(&mut self, link: Link, io: &mut impl Io) {
-        let is_read = self.reader.reads();
         let Some(flight) = self.in_flight.as_mut() else { return };
-        if is_read || flight.op.verify || flight.discarding {
+        if self.reader.reads(&flight.op) || flight.op.verify || flight.discarding {
             return;
         }
         if let ReplyPhase::Body { framing: Framing::Length(left), .. } = flight.phase
@@ -263,7 +270,17 @@ impl<R: Reader> Session for HttpSession<R> {
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
-        self.in_flight = Some(InFlight::new(ticket, op, now.saturating_add(self.op_timeout)));
+        if let Some(why) = self.reader.lost() {
+            return InFlight::<R::Reply>::new(ticket, op, now).refuse(&why, io);
+        }
+        if self.reader.is_first_of_user(&op)
+            && let Some(open) = self.open.take()
+        {
+            io.close(open.link);
+        }
+        let deadline = now.saturating_add(self.op_timeout);
+        let gives_up_at = self.reader.gives_up_at(&op).unwrap_or(Nanos::MAX);
+        self.in_flight = Some(InFlight::new(ticket, op, deadline.min(gives_up_at)));
         match self.open {
             Some(open) if open.connected => self.send(open.link, io),
             Some(_) => {}
@@ -294,8 +311,8 @@ impl<R: Reader> Session for HttpSession<R> {
         };
         flight.begun = true;
         let read = self.read(link, bytes, io);
-        if self.reader.reads()
-            && let Some(flight) = self.in_flight.as_mut()
+        if let Some(flight) = self.in_flight.as_mut()
+            && self.reader.reads(&flight.op)
         {
             flight.end_read(&mut self.reader, now, io);
         }
@@ -420,15 +437,19 @@ impl<R: Reader> Session for HttpSession<R> {
             (_, ReplyPhase::Head, true) => "no complete header",
             (_, ReplyPhase::Body { .. }, true) => "no complete body",
         };
+        if self.reader.gives_up_at(&flight.op).is_some_and(|at| at <= now) {
+            let why = format_args!("{missing}, and the user gave up");
+            return self.close_and_fail(ErrorClass::Abandoned, why, io);
+        }
         let after = self.op_timeout;
         self.close_and_fail(ErrorClass::Timeout, format_args!("{missing} within {after}"), io);
     }
 
     fn read_limit(&self, link: Link) -> usize {
         let awaits_long_body = self.is_current(link)
-            && !self.reader.reads()
             && self.in_flight.as_ref().is_some_and(|flight| {
                 matches!(flight.phase, ReplyPhase::Head)
+                    && !self.reader.reads(&flight.op)
                     && !flight.op.verify
                     && self.site.likely_bytes(flight.op.request)
                         >= HEAD_READ_BYTES as u64 + DISCARD_BYTES_MIN
@@ -437,7 +458,7 @@ impl<R: Reader> Session for HttpSession<R> {
     }
 
     fn lost(&self) -> Option<String> {
-        self.gone.map(|why| why.to_string())
+        self.gone.map(|why| why.to_string()).or_else(|| self.reader.lost())
     }
 
     fn take_counters(&mut self) -> SessionCounters {

@@ -1,5 +1,7 @@
 //! One server as the clients address it: its requests ready as bytes, and what a good reply is.
 
+mod frame;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
@@ -9,13 +11,14 @@ use plimsoll_engine::interface::{Io, Link};
 use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
-use super::error::HttpPlanError;
 use super::fileset::{FileId, FileSet};
-use super::h2::request::{Encoded, EncoderTable, encode, foreign_field};
+use super::h2::request::{Encoded, EncoderTable};
 use super::parameters::{Connections, Statuses};
 use super::spare_links::SpareLinks;
 use super::wire::request::{Frame, Method, RequestText, head, request};
-use super::wire::template::Template;
+use super::wire::template::{NoVariables, Template, Variables};
+
+pub use self::frame::{SiteFrame, Version};
 
 /// Where the digits of a file's path go.
 const FILE_ZERO: FileId = FileId { directory: 0, class: 0, k: 0 };
@@ -42,6 +45,12 @@ struct Blocks {
     digits_at: usize,
 }
 
+impl From<Encoded> for Blocks {
+    fn from(encoded: Encoded) -> Self {
+        Self { encoded, digits_at: 0 }
+    }
+}
+
 #[derive(Debug)]
 enum Requests {
     /// One request with the digits of the path left open.
@@ -65,6 +74,26 @@ enum UrlText {
     Made { head: Template, body: Option<Template> },
 }
 
+/// Values of the variables in requests. Each user has their own.
+pub trait RequestVariables: fmt::Debug {
+    /// Draws the random parts of the request of this op.
+    fn key(&self, op: &HttpOp) -> u64;
+    /// Appends the value that a variable has for this op.
+    fn write(&self, op: &HttpOp, number: u16, into: &mut Vec<u8>);
+}
+
+#[derive(Debug)]
+struct VariablesOfOp<'a> {
+    variables: &'a dyn RequestVariables,
+    op: &'a HttpOp,
+}
+
+impl Variables for VariablesOfOp<'_> {
+    fn write(&self, number: u16, into: &mut Vec<u8>) {
+        self.variables.write(self.op, number, into);
+    }
+}
+
 /// Writes the bodies of requests that no template can draw.
 pub trait Bodies: fmt::Debug {
     /// Appends the body of the request of that [`HttpOp::key`].
@@ -85,63 +114,6 @@ impl UrlText {
     }
 }
 
-/// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
-    /// HTTP/1.1.
-    #[default]
-    Http1,
-    /// HTTP/2.
-    Http2,
-}
-
-/// What the sites of a workload have in common, and how this one is called.
-#[derive(Clone, Debug)]
-pub struct SiteFrame<'a> {
-    /// Scheme, host and port, for messages.
-    pub base: String,
-    /// Value of `Host`.
-    pub host: String,
-    /// Further fields.
-    pub headers: &'a [String],
-    /// Kept or made anew.
-    pub connections: Connections,
-    /// Good statuses.
-    pub expected: Statuses,
-    /// What is spoken.
-    pub version: Version,
-}
-
-impl SiteFrame<'_> {
-    /// Refuses a header field that this version of HTTP does not have.
-    pub fn check_fields<'t>(
-        &self,
-        mut texts: impl Iterator<Item = &'t RequestText>,
-    ) -> Result<(), HttpPlanError> {
-        if self.version == Version::Http1 {
-            return Ok(());
-        }
-        let foreign = texts.find_map(|text| foreign_field(self.frame(), text));
-        foreign.map_or(Ok(()), |name| Err(HttpPlanError::ForeignField(name)))
-    }
-
-    fn blocks<'t>(&self, texts: impl Iterator<Item = &'t RequestText> + Clone) -> Option<Blocks> {
-        let scheme = self.base.split_once(':').map_or("http", |(scheme, _)| scheme);
-        match self.version {
-            Version::Http1 => None,
-            Version::Http2 => {
-                let encoded = encode(self.frame(), scheme, texts);
-                Some(Blocks { encoded, digits_at: 0 })
-            }
-        }
-    }
-
-    fn frame(&self) -> Frame<'_> {
-        let close = self.connections == Connections::PerRequest;
-        Frame { host: &self.host, headers: self.headers, close }
-    }
-}
-
 impl Site {
     /// A server with `set` below `prefix`, a path that ends with a slash.
     pub fn with_files(frame: SiteFrame<'_>, method: Method, prefix: &str, set: FileSet) -> Self {
@@ -149,10 +121,10 @@ impl Site {
         let path = format!("{prefix}{digits}");
         let template = request(frame.frame(), method, &path);
         let text = RequestText::plain(method, &path);
-        let blocks = frame.blocks(std::iter::once(&text)).map(|blocks| {
-            let head = blocks.encoded.heads.first();
+        let blocks = frame.encoded(std::iter::once(&text)).map(|encoded| {
+            let head = encoded.heads.first();
             let digits_at = head.map_or(0, |head| head.start_bytes() - digits.len());
-            Blocks { digits_at, ..blocks }
+            Blocks { encoded, digits_at }
         });
         // The path follows method, space and prefix on the first line.
         let path_at = method.as_str().len() + 1 + prefix.len();
@@ -165,7 +137,7 @@ impl Site {
         frame: SiteFrame<'_>,
         urls: impl Iterator<Item = (&'t RequestText, &'t str)> + Clone,
     ) -> Self {
-        let blocks = frame.blocks(urls.clone().map(|(text, _)| text));
+        let blocks = frame.encoded(urls.clone().map(|(text, _)| text)).map(Blocks::from);
         let build = |(text, shown): (&RequestText, &str)| UrlRequest {
             shown: shown.to_owned(),
             text: UrlText::new(frame.frame(), text),
@@ -176,7 +148,7 @@ impl Site {
 
     /// A server with one URL, and a body of [`Bodies`] in each request.
     pub fn with_bodies(frame: SiteFrame<'_>, text: &RequestText, shown: &str) -> Self {
-        let blocks = frame.blocks(std::iter::once(text));
+        let blocks = frame.encoded(std::iter::once(text)).map(Blocks::from);
         let text = UrlText::Made { head: head(frame.frame(), text), body: None };
         let requests = Requests::Urls(vec![UrlRequest { shown: shown.to_owned(), text }]);
         Self::new(frame, requests, blocks)
@@ -244,6 +216,7 @@ pub struct WorkerSite {
     /// Length of the last reply per URL; zero when unknown.
     lengths: Vec<Cell<u64>>,
     bodies: Option<Rc<dyn Bodies>>,
+    variables: Option<Rc<dyn RequestVariables>>,
     /// Connections in a row that ended under the second request although they were to be kept.
     unkept_in_a_row: Cell<u32>,
     /// Bodies in a row that stayed open after the reply was over.
@@ -272,15 +245,24 @@ const LEFT_OPEN_IN_A_ROW_MAX: u32 = 3;
 impl WorkerSite {
     /// A worker's view of `site`.
     pub fn new(site: Arc<Site>) -> Rc<Self> {
-        Self::made(site, None)
+        Self::made(site, None, None)
+    }
+
+    /// The same of a site whose requests have these variables.
+    pub(crate) fn with_variables(site: Arc<Site>, variables: Rc<dyn RequestVariables>) -> Rc<Self> {
+        Self::made(site, None, Some(variables))
     }
 
     /// The same of a site whose bodies these are.
     pub fn with_bodies(site: Arc<Site>, bodies: Rc<dyn Bodies>) -> Rc<Self> {
-        Self::made(site, Some(bodies))
+        Self::made(site, Some(bodies), None)
     }
 
-    fn made(site: Arc<Site>, bodies: Option<Rc<dyn Bodies>>) -> Rc<Self> {
+    fn made(
+        site: Arc<Site>,
+        bodies: Option<Rc<dyn Bodies>>,
+        variables: Option<Rc<dyn RequestVariables>>,
+    ) -> Rc<Self> {
         let (scratch, urls) = match &site.requests {
             Requests::Files { template, .. } => (template.clone(), 0),
             Requests::Urls(urls) => (Vec::new(), urls.len()),
@@ -291,6 +273,7 @@ impl WorkerSite {
             body: RefCell::default(),
             lengths: vec![Cell::new(0); urls],
             bodies,
+            variables,
             unkept_in_a_row: Cell::new(0),
             open_in_a_row: Cell::new(0),
             left_open_in_a_row: Cell::new(0),
@@ -375,7 +358,10 @@ impl WorkerSite {
                     let (mut text, mut made) = (self.scratch.borrow_mut(), self.body.borrow_mut());
                     text.clear();
                     self.make_body(op, body.as_ref(), &mut made);
-                    head.write(op.key, made.len(), &mut text);
+                    let body_bytes = made.len();
+                    self.draw(op, |key, variables| {
+                        head.write_with(key, body_bytes, variables, &mut text);
+                    });
                     text.extend_from_slice(&made);
                     io.send(link, &text);
                     made.len() as u64
@@ -389,9 +375,21 @@ impl WorkerSite {
     fn make_body(&self, op: &HttpOp, template: Option<&Template>, body: &mut Vec<u8>) {
         body.clear();
         match (template, &self.bodies) {
-            (Some(template), _) => template.write(op.key.wrapping_add(1), 0, body),
+            (Some(template), _) => self.draw(op, |key, variables| {
+                template.write_with(key.wrapping_add(1), 0, variables, body);
+            }),
             (None, Some(bodies)) => bodies.write(op.key, body),
             (None, None) => {}
+        }
+    }
+
+    /// Writes what the request of `op` draws.
+    fn draw<T>(&self, op: &HttpOp, write: impl FnOnce(u64, &dyn Variables) -> T) -> T {
+        match &self.variables {
+            None => write(op.key, &NoVariables),
+            Some(variables) => {
+                write(variables.key(op), &VariablesOfOp { variables: &**variables, op })
+            }
         }
     }
 
@@ -411,7 +409,9 @@ impl WorkerSite {
         };
         let mut path = self.scratch.borrow_mut();
         let shared = (&encoded.shared, table);
-        let start = encoded.heads[index].write((op.key, body_bytes), shared, &mut path, out);
+        let start = self.draw(op, |key, variables| {
+            encoded.heads[index].write((key, body_bytes, variables), shared, &mut path, out)
+        });
         if let Some(id) = id {
             write_digits(&mut out[start + digits_at..], id);
         }

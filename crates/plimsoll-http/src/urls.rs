@@ -181,7 +181,8 @@ fn parse_json(
     };
     let shown = read_url(&json.url, targets)?;
     let target = Template::parse(&shown)?;
-    Ok(UrlLine { weight, text: RequestText { method, target, headers, body }, shown })
+    let plain = RequestText::plain(method, "");
+    Ok(UrlLine { weight, text: RequestText { target, headers, body, ..plain }, shown })
 }
 
 fn read_weight(text: &str) -> Result<u32, UrlProblem> {

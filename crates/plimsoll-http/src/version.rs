@@ -88,9 +88,12 @@ fn own_facts(settings: H2Settings) -> [Setting; 3] {
     ]
 }
 
-/// What calibration does not cover: it speaks HTTP/1.1.
+/// HTTP/2 in a certificate of calibration, which has each version on its own.
+pub(crate) const HTTP2: &str = "http over HTTP/2";
+
+/// What a certificate must have for this load, if the protocol's name does not say it.
 pub(crate) fn spoken_name(load: &HttpLoad) -> Option<&'static str> {
-    load.h2.is_some().then_some("http over HTTP/2")
+    load.h2.is_some().then_some(HTTP2)
 }
 
 /// A server's settings as a fact.

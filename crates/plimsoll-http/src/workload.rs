@@ -13,6 +13,9 @@ use plimsoll_model::page_cache::AccessPattern;
 use super::fileset::directory_bytes;
 use super::h2::windows::H2Settings;
 use super::h2_session::H2Session;
+use super::journey::Journeys;
+use super::journey::user::{Draws, Origin};
+use super::journey::users::{UserReader, UserScript, Users};
 use super::reader::{Plain, Reader};
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
@@ -46,6 +49,18 @@ pub(crate) enum Scripts {
     Files(Arc<FilePlan>),
     /// Ask for URLs.
     Urls(Arc<UrlPlan>),
+    /// Follow journeys.
+    Journeys(Arc<JourneyLoad>),
+}
+
+/// What the users of a load point share.
+#[derive(Debug)]
+pub(crate) struct JourneyLoad {
+    pub(crate) journeys: Arc<Journeys>,
+    /// One per target.
+    pub(crate) origins: Vec<Origin>,
+    /// Seed of the run.
+    pub(crate) seed: u64,
 }
 
 impl Workload for HttpLoad {
@@ -63,14 +78,14 @@ impl Workload for HttpLoad {
                 let of_one = u64::from(plan.directories) * directory_bytes();
                 Some(of_one * self.sites.len() as u64)
             }
-            Scripts::Urls(_) => None,
+            Scripts::Urls(_) | Scripts::Journeys(_) => None,
         }
     }
 
     fn access_pattern(&self) -> Option<AccessPattern> {
         match &self.scripts {
             Scripts::Files(plan) => plan.access_pattern(self.sites.len() as u64),
-            Scripts::Urls(_) => None,
+            Scripts::Urls(_) | Scripts::Journeys(_) => None,
         }
     }
 
@@ -81,13 +96,24 @@ impl Workload for HttpLoad {
     fn run_worker(&self, context: WorkerContext<'_>) {
         let transport = Transport { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
         let (site, reader) =
-            (|site: &Arc<Site>| WorkerSite::new(site.clone()), || self.reader.clone());
+            (|site: &Arc<Site>| WorkerSite::new(site.clone()), |_: &_| self.reader.clone());
         match &self.scripts {
             Scripts::Files(plan) => {
                 transport.drive(context, site, reader, |c| FileScript::new(plan.clone(), c.client));
             }
             Scripts::Urls(plan) => {
                 transport.drive(context, site, reader, |c| UrlScript::new(plan.clone(), c.client));
+            }
+            Scripts::Journeys(load) => {
+                let assignment = context.assignment;
+                let (nonce, clients) = (assignment.nonce, assignment.load.clients());
+                let draws = Draws { seed: load.seed, nonce, clients };
+                let users = Users::new(load.journeys.clone(), load.origins.clone(), draws);
+                let users = Rc::new(users);
+                let site =
+                    |site: &Arc<Site>| WorkerSite::with_variables(site.clone(), users.clone());
+                let reader = |c: &ClientContext| UserReader::new(users.clone(), c);
+                transport.drive(context, site, reader, |c| UserScript::new(users.clone(), c));
             }
         }
     }
@@ -111,7 +137,7 @@ impl Transport<'_> {
         self,
         context: WorkerContext<'_>,
         site: impl Fn(&Arc<Site>) -> Rc<WorkerSite>,
-        reader: impl Fn() -> R,
+        reader: impl Fn(&ClientContext) -> R,
         script: impl Fn(&ClientContext) -> S,
     ) {
         let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
@@ -121,8 +147,8 @@ impl Transport<'_> {
         tls.iter().for_each(|site| site.spare_links.limit(spare));
         let site = |c: &ClientContext| sites[c.endpoint % sites.len()].clone();
         let tls_site = |c: &ClientContext| tls[c.endpoint % tls.len()].clone();
-        let one = |c: &ClientContext| HttpSession::new(site(c), reader(), c.op_timeout);
-        let several = |c: &ClientContext, h2| H2Session::new(site(c), h2, reader(), c.op_timeout);
+        let one = |c: &ClientContext| HttpSession::new(site(c), reader(c), c.op_timeout);
+        let several = |c: &ClientContext, h2| H2Session::new(site(c), h2, reader(c), c.op_timeout);
         match (self.h2, tls.is_empty()) {
             (None, true) => context.drive(|c| (one(&c), script(&c))),
             (None, false) => context.drive(|c| (Tls::new(one(&c), tls_site(&c)), script(&c))),

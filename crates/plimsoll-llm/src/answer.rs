@@ -10,7 +10,7 @@
 //! network or this program bundled them, and would hide the pause before them among zeros. For the
 //! same reason the *first chunk* of a token time is all output of the first read with output.
 
-use plimsoll_http::look::quoted;
+use plimsoll_http::excerpt::quoted;
 use plimsoll_model::outcome::ErrorClass;
 use plimsoll_model::units::Nanos;
 

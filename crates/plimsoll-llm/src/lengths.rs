@@ -71,7 +71,8 @@ impl Length {
             Self::Lognormal { mean, deviation, from, to } => {
                 let spread = (1.0 + (deviation / mean).powi(2)).ln();
                 let middle = mean.ln() - spread / 2.0;
-                let one = |draw| (middle + spread.sqrt() * normal(rng::key(&[key, draw]))).exp();
+                let one =
+                    |draw| (middle + spread.sqrt() * rng::normal(rng::key(&[key, draw]))).exp();
                 let within = |tokens: &f64| (f64::from(from)..=f64::from(to)).contains(tokens);
                 let tokens = (0..DRAWS_MAX).map(one).map(f64::round).find(within);
                 tokens.map_or_else(|| (mean as u32).clamp(from, to), |tokens| tokens as u32)
@@ -96,12 +97,6 @@ fn read_bounds(text: &str) -> Option<(u32, u32)> {
     let (from, to) = text.split_once("..")?;
     let (from, to) = (read_tokens(from)?, read_tokens(to)?);
     (from <= to).then_some((from, to))
-}
-
-/// Normal with mean 0 and deviation 1 (Box and Muller).
-fn normal(key: u64) -> f64 {
-    let radius = (-2.0 * (1.0 - rng::unit(rng::key(&[key, 1]))).ln()).sqrt();
-    radius * (std::f64::consts::TAU * rng::unit(rng::key(&[key, 2]))).cos()
 }
 
 impl fmt::Display for Length {

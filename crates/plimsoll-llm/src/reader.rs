@@ -4,8 +4,9 @@
 use std::rc::Rc;
 
 use plimsoll_engine::interface::{First, Io, Mark, SessionCounters, TimeKind};
-use plimsoll_http::look;
+use plimsoll_http::excerpt::plain_text;
 use plimsoll_http::reader::{At, Reader};
+use plimsoll_http::site::HttpOp;
 use plimsoll_model::event::GenerationCounts;
 use plimsoll_model::nonconformity::{Nonconformities, Nonconformity, NonconformityKind};
 use plimsoll_model::outcome::ErrorClass;
@@ -117,7 +118,7 @@ impl<Q: Requests> AnswerReader<Q> {
 impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
     type Reply = StreamedReply;
 
-    fn reads(&self) -> bool {
+    fn reads(&self, _op: &HttpOp) -> bool {
         true
     }
 
@@ -154,7 +155,7 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         }
         if !(200..300).contains(&at.status) {
             let body = reply.events.rest();
-            reply.error_text = error_of(body).unwrap_or_else(|| look::plain_text(body));
+            reply.error_text = error_of(body).unwrap_or_else(|| plain_text(body));
             return;
         }
         if !std::mem::replace(&mut reply.has_begun, true) {

@@ -234,7 +234,7 @@ impl Workload for LlmLoad {
         let site = |site: &Arc<Site>| WorkerSite::with_bodies(site.clone(), requests.clone());
         let load = &context.assignment.load;
         let transport = Transport { sites: &self.sites, tls: self.tls.as_ref(), h2: self.h2 };
-        let reader = || AnswerReader::new(requests.clone());
+        let reader = |_: &_| AnswerReader::new(requests.clone());
         transport.drive(context, site, reader, |c| ChatScript::new(requests.clone(), load, c));
     }
 }

@@ -1,6 +1,7 @@
 //! A server's reply before any load, where parsing may be slow.
 
-use plimsoll_http::look::{Answer, plain_text, quoted};
+use plimsoll_http::excerpt::{plain_text, quoted};
+use plimsoll_http::look::Answer;
 use plimsoll_model::outcome::{ErrorClass, OpStatus};
 use serde_json::Value as Json;
 

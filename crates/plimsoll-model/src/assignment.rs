@@ -106,6 +106,18 @@ impl Assignment {
         self.crew.map_or(0..all, |group| group.workers(all))
     }
 
+    /// Of a number of ops those of this worker: by workers in an open load, whose schedule is
+    /// distributed over them; by clients in a closed one.
+    pub fn ops_of_worker(&self, worker: u32, ops: u64) -> u64 {
+        let workers = u64::from(self.workers.max(1));
+        let parts = match self.load {
+            Load::Open { arrivals: Arrivals::Shared, .. } => workers,
+            Load::Open { clients, .. } | Load::Closed { clients, .. } => u64::from(clients.max(1)),
+        };
+        let of_part = |part: u64| ops / parts + u64::from(part < ops % parts);
+        (u64::from(worker)..parts).step_by(workers as usize).map(of_part).sum()
+    }
+
     /// Index of the endpoint that this agent's client uses.
     pub fn endpoint_of(&self, client: u32) -> usize {
         let own = self.crew.filter(|group| group.own_endpoints);
@@ -186,6 +198,8 @@ pub enum Purpose {
     Ladder,
     /// Load for a profile of the server; in no figure of the run.
     Profile,
+    /// Finds how long the window of the next load point must be; in no figure of the run.
+    Pilot,
 }
 
 impl PointId {
@@ -268,6 +282,12 @@ pub struct Phases {
     pub ops: Option<u64>,
 }
 
+/// Equal slices of a window whose counts are kept.
+pub const WINDOW_SLICES: usize = 48;
+/// Slices whose times are kept that a window has at the least, if it is no shorter than 360 ms: a
+/// third of them limits the degrees of freedom of every standard error, and twelve are enough.
+const SLICES_MIN: u64 = 36;
+
 impl Phases {
     /// End of the measurement window, from the start of the point.
     pub fn window_end(&self) -> Nanos {
@@ -282,15 +302,20 @@ impl Phases {
             Some(_) => at.saturating_sub(self.warm_up_ns),
             None => self.measure_ns,
         };
-        let millis = match length.0 / 1_000_000 {
-            20_000.. => 1_000,
-            3_000.. => 250,
-            1_000.. => 100,
-            500.. => 50,
-            _ => 20,
-        };
+        // The longest that divides a second and leaves enough of them.
+        let lengths = [1_000, 500, 250, 200, 100, 50, 20];
+        let is_enough = |millis: &u64| length.0 / (millis * 1_000_000) >= SLICES_MIN;
+        let millis = lengths.into_iter().find(is_enough).unwrap_or(10);
         let slice = Nanos::from_millis(millis).0;
         Nanos((at.0 / slice + 1) * slice)
+    }
+
+    /// Which of the [`WINDOW_SLICES`] equal slices of the window contains `at`; `None` outside of
+    /// the window, and where that is a number of ops.
+    pub fn slice_of_window(&self, at: Nanos) -> Option<usize> {
+        let since = at.0.checked_sub(self.warm_up_ns.0).filter(|_| self.ops.is_none())?;
+        let slice = since as usize * WINDOW_SLICES / (self.measure_ns.0 as usize).max(1);
+        (slice < WINDOW_SLICES).then_some(slice)
     }
 
     /// No op comes due from here on, from the start of the point.
@@ -339,6 +364,37 @@ mod tests {
         let crews = crews.map(|(at, own)| (group(at), own.to_vec())).collect();
         let distribution = TargetDistribution::round_robin(3).to_crews(workers, crews);
         (0..24).map(|client| distribution.target_of(client)).collect()
+    }
+
+    fn phases(warm_up_ns: Nanos, measure_ns: Nanos) -> Phases {
+        let (ramp_down_ns, drain_ns) = (Nanos::ZERO, Nanos::ZERO);
+        Phases { warm_up_ns, measure_ns, ramp_down_ns, drain_ns, ops: None }
+    }
+
+    #[test]
+    fn a_window_has_enough_slices_of_times_and_a_second_whole_ones() {
+        for (millis, slice, count) in [
+            (1_000, 20, 50),
+            (3_000, 50, 60),
+            (10_000, 250, 40),
+            (30_000, 500, 60),
+            (60_000, 1_000, 60),
+        ] {
+            let phases = phases(Nanos::ZERO, Nanos::from_millis(millis));
+            assert_eq!(phases.slice_end(Nanos::ZERO), Nanos::from_millis(slice), "{millis} ms");
+            assert_eq!(millis / slice, count);
+            assert_eq!(1_000 % slice, 0);
+        }
+    }
+
+    #[test]
+    fn every_instant_of_a_window_is_in_one_of_its_slices() {
+        let phases = phases(Nanos::from_secs(1), Nanos::from_secs(48));
+        let slice = |millis| phases.slice_of_window(Nanos::from_millis(millis));
+        assert_eq!([slice(999), slice(1_000), slice(1_999)], [None, Some(0), Some(0)]);
+        assert_eq!([slice(2_000), slice(48_999), slice(49_000)], [Some(1), Some(47), None]);
+        let counted = Phases { ops: Some(9), ..phases };
+        assert_eq!(counted.slice_of_window(Nanos::from_secs(2)), None);
     }
 
     #[test]

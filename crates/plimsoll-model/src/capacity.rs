@@ -12,6 +12,7 @@ use crate::figure::StreamFigure;
 use crate::finding::Rule;
 use crate::limit::Limit;
 use crate::named::named;
+use crate::open_end::open_interval;
 use crate::units::{Nanos, span_text};
 
 /// What a load may be limited by.
@@ -278,7 +279,9 @@ pub struct LimitFigure {
     pub unit: String,
     /// As measured; `null` without an op.
     pub value: Option<f64>,
-    /// Its uncertainty interval; `null` where it is unknown.
+    /// Its uncertainty interval; `null` where it is unknown. An upper end that the sample does not
+    /// show is infinite, and `null` in JSON.
+    #[serde(deserialize_with = "open_interval")]
     pub interval: Option<[f64; 2]>,
     /// The value is a lower bound: ops were not sent or not finished.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

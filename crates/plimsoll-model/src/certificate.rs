@@ -8,6 +8,8 @@
 //! uncertainty interval of the ordinary result against the truth, from due to the reply handed to
 //! the kernel.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,13 @@ pub struct Certificate {
     pub all_held: bool,
 }
 
+/// Shown instead of a setting of the processors that the host does not show.
+pub const NOT_VISIBLE: &str = "not visible";
+
+/// Settings of the processors that times depend on, besides the governor, by their names: the
+/// deepest C-state, turbo and mitigations. Empty in older certificates.
+pub type ProcessorSettings = BTreeMap<String, String>;
+
 /// The host that was calibrated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,6 +72,9 @@ pub struct CertifiedHost {
     pub cpus_online: Option<u32>,
     /// Frequency governor of the processors; absent where there is none.
     pub governor: Option<String>,
+    /// Other settings of the processors.
+    #[serde(default)]
+    pub processor: ProcessorSettings,
 }
 
 /// Outcome of a judgement that may be left open.

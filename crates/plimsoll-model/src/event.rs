@@ -3,6 +3,7 @@
 //! The engine's only output. Progress display, journal and live view listen; nothing else prints.
 
 mod options;
+mod session_counts;
 mod signs;
 mod times;
 mod totals;
@@ -21,14 +22,15 @@ use crate::units::Nanos;
 pub use crate::consumers::{CoreUser, CoreUserKind};
 pub use crate::finding::{LostSign, ServerLost};
 pub use options::{AgentOptions, InARow, RequestedLoadFile, RunOptions, RunStarted, ServerLimits};
+pub use session_counts::{GenerationCounts, JourneyCounts};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, StreamTimes, TimeKind, Times, add_times,
     growing_times, new_times,
 };
 pub use totals::{
-    CutOff, GenerationCounts, OpCounts, SecondRecord, SessionCounters, TICK, TICKS_MAX,
-    TargetTotals, UnexpectedCount, WorkerTotals,
+    CutOff, OpCounts, SecondRecord, SessionCounters, SliceCounts, TICK, TICKS_MAX, TargetTotals,
+    UnexpectedCount, WorkerTotals,
 };
 
 /// Version of the journal's records.

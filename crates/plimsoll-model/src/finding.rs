@@ -13,6 +13,7 @@ pub use facts::{
 
 use crate::consumers::CoreUserKind;
 use crate::nonconformity::Nonconformities;
+use crate::precision::ReachedPrecision;
 use crate::units::Nanos;
 
 /// A rule that was broken. In JSON `{"rule", "text", "facts", "point"}`.
@@ -258,9 +259,23 @@ pub enum Rule {
         figure: String,
         value_ns: Nanos,
         low_ns: Nanos,
-        high_ns: Nanos,
+        /// `None` where the sample shows no upper end.
+        high_ns: Option<Nanos>,
         limit_ratio: f64,
+        /// The window in which it would not be wide.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window_needed_ns: Option<Nanos>,
     },
+    /// The figure of `--until` is less precise than it was to be.
+    PrecisionNotReached {
+        /// `p99±5%`
+        requested: String,
+        reached: ReachedPrecision,
+        /// The window.
+        window_ns: Nanos,
+    },
+    /// Few very slow ops make the tail: intervals of the mean and of p99.9 may be too narrow.
+    HeavyTail { p99_ns: Nanos, p999_ns: Nanos, limit_ratio: f64 },
     /// A client of a mix did no transaction that counts, so that the score of the mix is 0.
     Score { idle_clients: u32, clients: u32 },
 
@@ -367,6 +382,8 @@ impl Rule {
             Self::TokensApart { .. } => "tokens_apart",
             Self::ResponseDrift { .. } => "response_drift",
             Self::WideInterval { .. } => "wide_interval",
+            Self::PrecisionNotReached { .. } => "precision_not_reached",
+            Self::HeavyTail { .. } => "heavy_tail",
             Self::Score { .. } => "score",
             Self::Incomplete { .. } | Self::NotStarted => "incomplete",
             Self::Interrupted { .. } => "interrupted",

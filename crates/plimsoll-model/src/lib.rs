@@ -28,6 +28,8 @@
 //! | [`goodput`] | limits that a good op keeps, and how many were good |
 //! | [`figure`] | mean, percentiles; the times within ops whose replies are streams |
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
+//! | [`precision`] | how precise the figure of a load point is |
+//! | [`until`] | the precision that load points are measured to |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
 //! | [`board`] | a table of results: runs and published systems, a line each |
@@ -65,8 +67,10 @@ pub mod method;
 pub mod monitored;
 mod named;
 pub mod nonconformity;
+mod open_end;
 pub mod outcome;
 pub mod page_cache;
+pub mod precision;
 pub mod prices;
 pub mod published;
 pub mod reported;
@@ -78,6 +82,7 @@ pub mod size;
 pub mod suite;
 pub mod target;
 pub mod units;
+pub mod until;
 
 // Older paths of the same types.
 pub use consumers as server_profile;

@@ -40,6 +40,14 @@ pub enum ErrorClass {
     InBand,
     /// A stream without any output.
     Empty,
+    /// A reply lacks what the next request of a journey needs.
+    NotTaken,
+    /// The reply lacks the text that was expected in it.
+    Content,
+    /// A redirect that leads to another server, to nowhere or in circles.
+    Redirect,
+    /// A user gave up before the page was complete.
+    Abandoned,
     /// The server restarted and may have lost data it had not committed (NFS write verifier).
     Verifier,
 }
@@ -61,6 +69,10 @@ impl fmt::Display for ErrorClass {
             Self::Rejected => f.write_str("rejected"),
             Self::InBand => f.write_str("in_band"),
             Self::Empty => f.write_str("empty"),
+            Self::NotTaken => f.write_str("not_taken"),
+            Self::Content => f.write_str("content"),
+            Self::Redirect => f.write_str("redirect"),
+            Self::Abandoned => f.write_str("abandoned"),
             Self::Verifier => f.write_str("verifier"),
         }
     }

@@ -18,7 +18,7 @@ const FURTHER_DECIMALS_MAX: usize = 2;
 pub struct ReportedFigure {
     /// As measured.
     pub value: f64,
-    /// Lower and upper bound; `None` where unknown.
+    /// Lower and upper bound; `None` where unknown. Infinite where the sample shows no upper one.
     pub interval: Option<[f64; 2]>,
     /// Ops that were not sent or not finished may make it larger: it is shown behind a `≥`.
     pub lower_bound: bool,
@@ -31,16 +31,8 @@ impl ReportedFigure {
         intervals: Option<&TimeIntervals>,
         figure: Figure,
     ) -> Option<Self> {
-        let (times, bounds) = (times?, intervals.copied().unwrap_or_default());
-        let interval = match figure {
-            Figure::Mean => bounds.mean,
-            Figure::P50 => bounds.p50,
-            Figure::P90 => bounds.p90,
-            Figure::P95 => bounds.p95,
-            Figure::P99 => bounds.p99,
-            Figure::P999 | Figure::Max => None,
-        };
-        Some(Self::new(times.figure(figure)?, interval))
+        let interval = intervals.and_then(|intervals| intervals.figure(figure));
+        Some(Self::new(times?.figure(figure)?, interval))
     }
 
     /// Any other figure; without an interval where that is unknown.
@@ -210,13 +202,17 @@ impl ReportedFigure {
     }
 }
 
-/// Bounds with the decimals of their figure, and more where they would read alike.
+/// Bounds with the decimals of their figure, and more where they would read alike; `≥ 4.20` without
+/// an upper one.
 fn bounds_text(value: f64, [low, high]: [f64; 2]) -> String {
     let first = decimals(value, 3);
     let text = |decimals: usize, bound: f64| match decimals {
         0 => grouped(bound.round()),
         _ => format!("{bound:.decimals$}"),
     };
+    if high.is_infinite() {
+        return format!("≥\u{a0}{}", text(first, low));
+    }
     let apart = |decimals: &usize| text(*decimals, low) != text(*decimals, high);
     let last = first + FURTHER_DECIMALS_MAX;
     let decimals = (first..last).find(apart).unwrap_or(last);

@@ -26,6 +26,7 @@ use crate::monitored::MonitoredHost;
 use crate::named::named;
 use crate::nonconformity::Nonconformities;
 use crate::page_cache::PageCacheUse;
+use crate::precision::ReachedPrecision;
 use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
@@ -263,6 +264,9 @@ with_counters! {
         /// `response_p99_ns`, `response_mean_ns`, `service_mean_ns`, `achieved_ops_per_s`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         pub uncertainty: BTreeMap<String, Uncertainty>,
+        /// How precise the figure of `--until` is; absent without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub precision: Option<ReachedPrecision>,
         /// Share of the replies whose `arrived` is the kernel's stamp; the others' is only bounded.
         pub arrived_stamped_ratio: Option<f64>,
         /// Response time at many percentiles, for a chart: pairs of (percentile, nanoseconds).
@@ -289,6 +293,9 @@ with_counters! {
         /// The sessions that the clients opened and kept; absent where they keep none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub sessions: Option<Sessions>,
+        /// Journeys of users; absent where there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub journeys: Option<JourneySummary>,
         /// By error class.
         pub errors: BTreeMap<String, u64>,
         /// Statuses other than expected.
@@ -408,12 +415,41 @@ pub struct OpResult {
     pub response_ns: Option<TimeSummary>,
     /// done − sent.
     pub service_ns: Option<TimeSummary>,
+    /// Of a page: last byte of its last reply, redirects included − due of its first request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_ns: Option<TimeSummary>,
     /// First chunk of the reply − due, where replies are timed chunk by chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_piece_ns: Option<TimeSummary>,
     /// From each chunk of a reply to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece_gap_ns: Option<TimeSummary>,
+}
+
+/// Journeys of a load point. Counts are of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JourneySummary {
+    /// Journeys whose first request was sent.
+    pub begun: u64,
+    /// Journeys whose last page was complete.
+    pub completed: u64,
+    /// Journeys that ended with a request that failed; the pages after it were not reached.
+    pub failed: u64,
+    /// Journeys whose user gave up on a page.
+    pub abandoned: u64,
+    /// Completed journeys per second.
+    pub completed_per_s: Option<f64>,
+    /// Pages that were complete.
+    pub pages: u64,
+    /// Redirects that were followed.
+    pub redirects: u64,
+    /// Cookies that were not taken, as browsers do not take them.
+    pub ignored_cookies: u64,
+    /// Last byte of the last page − due of the first request.
+    pub time_ns: Option<TimeSummary>,
+    /// The same without think times.
+    pub busy_ns: Option<TimeSummary>,
 }
 
 /// One target's share of a point.

@@ -214,6 +214,12 @@ pub trait PointPreparation: Send {
         let _ = dial;
         Ok(None)
     }
+    /// The most clients of a closed load that the servers have room for; `None` where data does not
+    /// grow with clients.
+    fn clients_max(&mut self, dial: &dyn Dial) -> Result<Option<u32>, SetupError> {
+        let _ = dial;
+        Ok(None)
+    }
     /// From now on the clients use the targets by `distribution`. Before that, and if the servers'
     /// data is the same for every client, client i uses target i modulo their number.
     fn distribute(&mut self, distribution: &TargetDistribution) {

@@ -107,6 +107,18 @@ fn of_some_suites<'r>(run: &RunResult, points: Sheet<OfPoint<'r, ()>>) -> Sheet<
                 .point("miss_ratio_predicted", predicted)
                 .point("memory_for_files_bytes", |p| p.page_cache.as_ref()?.available_bytes)
         })
+        .columns_if(any(|p| p.journeys.is_some()), |points| {
+            let of = |p: &PointResult| p.journeys.clone();
+            points
+                .point("journeys_begun", move |p| Some(of(p)?.begun))
+                .point("journeys_completed", move |p| Some(of(p)?.completed))
+                .point("journeys_failed", move |p| Some(of(p)?.failed))
+                .point("journeys_abandoned", move |p| Some(of(p)?.abandoned))
+                .point("journeys_completed_per_s", move |p| of(p)?.completed_per_s)
+                .point("journey_p50_ns", move |p| of(p)?.time_ns?.p50)
+                .point("journey_p95_ns", move |p| of(p)?.time_ns?.p95)
+                .point("journey_busy_p50_ns", move |p| of(p)?.busy_ns?.p50)
+        })
         .columns_if(any(|p| p.generation.is_some()), generation_columns)
         .columns_if(any(|p| p.goodput.is_some()), goodput_columns)
 }

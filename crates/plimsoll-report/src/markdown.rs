@@ -136,6 +136,8 @@ impl MarkdownPage {
             }
             self.table(&view.per_target);
             self.table(&view.sessions);
+            self.table(&view.journeys);
+            self.table(&view.pages);
             self.table(&view.session_steps);
             self.limits(view);
         }

@@ -9,6 +9,9 @@ use plimsoll_protocol::host::{Managed, Reference, Registration};
 
 use crate::failure::Failure;
 
+/// Journeys of users from recorded requests.
+pub use plimsoll_http::journey::import as journey_import;
+
 /// The program's own protocols.
 const OWN: [&Registration; 5] = [
     &plimsoll_http::host::REGISTRATION,

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use crate::{ServerError, ServerProcess};
 
 /// Where control groups are mounted, by systemd and everybody else.
@@ -33,7 +35,7 @@ pub struct Confinement {
 }
 
 /// The control groups of a server. Dropped after the server has ended, it removes them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Confined {
     groups: Vec<PathBuf>,
 }
@@ -44,6 +46,14 @@ struct Rule {
     files: [Vec<(&'static str, String)>; 2],
 }
 
+/// A server's helper may end between the list of its processes and the move.
+fn ended_is_fine(moved: io::Result<()>) -> io::Result<()> {
+    match moved {
+        Err(e) if Errno::from_io_error(&e) == Some(Errno::SRCH) => Ok(()),
+        other => other,
+    }
+}
+
 impl Confinement {
     /// Nothing is limited.
     pub fn is_none(&self) -> bool {
@@ -51,15 +61,15 @@ impl Confinement {
     }
 
     /// Moves every process of the server into groups with these limits; what it forks later is
-    /// limited with it.
-    pub fn hold(&self, server: &ServerProcess) -> Result<Confined, ServerError> {
+    /// limited with it. `confined` has every group that was made, also after an error: it can be
+    /// removed only once the server in it has ended.
+    pub fn hold(&self, server: &ServerProcess, confined: &mut Confined) -> Result<(), ServerError> {
         let refused = |source| ServerError::System {
             doing: "hold the server to a control group (this needs root, or a cgroup that was \
                     handed over)",
             source,
         };
         let memberships = fs::read_to_string("/proc/self/cgroup").map_err(refused)?;
-        let mut confined = Confined { groups: Vec::new() };
         let has_rate = self.disk_bytes_per_s.or(self.disk_transfers_per_s).is_some();
         // A host may hide its disks, which no other limit needs.
         let disks = if has_rate { disks(Path::new(BLOCK_DEVICES)) } else { Ok(Vec::new()) };
@@ -80,11 +90,12 @@ impl Confinement {
             // A second look finds what was forked during the first.
             for _ in 0..2 {
                 for pid in server.pids().map_err(refused)? {
-                    fs::write(group.join("cgroup.procs"), pid.to_string()).map_err(refused)?;
+                    ended_is_fine(fs::write(group.join("cgroup.procs"), pid.to_string()))
+                        .map_err(refused)?;
                 }
             }
         }
-        Ok(confined)
+        Ok(())
     }
 
     /// `disks` are device numbers, as `8:0`.
@@ -208,6 +219,15 @@ mod tests {
         assert_eq!(home(mount, v2, ["cpu"; 2]), None);
         fs::write(mount.join("slice/cgroup.subtree_control"), "cpu memory").unwrap();
         assert_eq!(home(mount, v2, ["cpu"; 2]), Some((mount.join("slice"), 1)));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_since_needs_no_limit_and_other_failures_are_told() {
+        let moved = |error| ended_is_fine(Err(io::Error::from_raw_os_error(error)));
+        assert!(
+            moved(Errno::SRCH.raw_os_error()).is_ok()
+                && moved(Errno::ACCESS.raw_os_error()).is_err()
+        );
     }
 
     #[test]

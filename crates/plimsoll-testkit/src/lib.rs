@@ -31,6 +31,8 @@ pub mod program;
 mod relay;
 #[cfg(feature = "servers")]
 pub mod shared_files;
+#[cfg(feature = "servers")]
+pub mod shop;
 pub mod sim;
 pub mod skips;
 pub mod slurm;

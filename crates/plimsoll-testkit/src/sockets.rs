@@ -72,7 +72,10 @@ impl Channel for Datagrams {
 
 fn failed(error: io::Error) -> ChannelError {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ChannelError::Timeout,
+        // A signal (a server's child ended) interrupts a wait that has a limit.
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => {
+            ChannelError::Timeout
+        }
         _ => ChannelError::Failed(error),
     }
 }

@@ -8,16 +8,17 @@
 
 mod measure;
 mod outcome;
+mod simulated;
 mod table;
 
-use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use xtask::verb::Result;
 use xtask::workspace;
 
+use crate::lines;
 use crate::page::Table;
 use crate::program;
 pub use measure::disturb;
@@ -32,7 +33,10 @@ const QUICK_S: u64 = 3;
 
 /// Options of `cargo lab coverage`.
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Options {
+    #[command(subcommand)]
+    part: Option<Part>,
     /// Runs to make in all.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
@@ -55,6 +59,15 @@ pub struct Options {
     /// Options of `plimsoll run`.
     #[arg(last = true, value_name = "OPTION")]
     of_run: Vec<String>,
+}
+
+/// Runs of another kind.
+#[derive(Subcommand)]
+enum Part {
+    /// Simulate thousands of runs of many loads and servers instead.
+    Simulated(simulated::Options),
+    /// Simulate runs whose windows last until a figure is precise.
+    Until(simulated::until::Options),
 }
 
 /// What one run is to be.
@@ -83,6 +96,11 @@ impl RunPlan {
 
 /// Makes the runs that are missing, prints the table, and writes it on request.
 pub fn coverage(options: &Options) -> Result<()> {
+    match &options.part {
+        Some(Part::Simulated(options)) => return simulated::simulated(options),
+        Some(Part::Until(options)) => return simulated::until::until(options),
+        None => {}
+    }
     if options.write {
         TABLE.check()?;
     }
@@ -113,19 +131,13 @@ pub fn coverage(options: &Options) -> Result<()> {
 }
 
 /// The results so far; a truncated line is left out, and its run repeated.
-fn read(file: &PathBuf) -> Result<Vec<Outcome>> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(text.lines().filter_map(Outcome::parse).collect()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(format!("{}: {e}", file.display())),
-    }
+fn read(file: &Path) -> Result<Vec<Outcome>> {
+    Ok(lines::read(file)?.lines().filter_map(Outcome::parse).collect())
 }
 
-fn append(file: &PathBuf, outcome: &Outcome) -> Result<()> {
-    let wrong = |e: std::io::Error| format!("{}: {e}", file.display());
-    let mut file = OpenOptions::new().create(true).append(true).open(file).map_err(wrong)?;
-    // The blank line ends one that was cut off.
-    writeln!(file, "\n{}", outcome.json()).map_err(wrong)
+fn append(file: &Path, outcome: &Outcome) -> Result<()> {
+    let written = writeln!(lines::append_to(file)?, "{}", outcome.json());
+    written.map_err(|e| format!("{}: {e}", file.display()))
 }
 
 #[cfg(test)]
@@ -160,6 +172,9 @@ mod tests {
         let options = Options::try_parse_from(arguments).unwrap();
         assert!(options.write);
         assert_eq!(options.of_run, ["--pacing", "spin"]);
+        assert!(options.part.is_none());
         assert!(Options::try_parse_from(["coverage", "--runs", "0"]).is_err());
+        let simulated = Options::try_parse_from(["coverage", "simulated", "--runs", "7"]).unwrap();
+        assert!(matches!(simulated.part, Some(Part::Simulated(_))));
     }
 }

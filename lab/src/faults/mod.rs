@@ -16,13 +16,12 @@ use xtask::verb::Result;
 use xtask::{command, workspace};
 
 use crate::page::Table;
-use list::{Broken, FAULTS, Fault};
+use list::{Broken, Calibration, FAULTS, Fault};
 use scratch::Scratch;
 
 const TABLE: Table<'_> = Table { page: "docs/calibration.md", name: "faults" };
-/// The arguments of each program. Its own protocol shows all faults.
-const CALIBRATE: [&str; 7] =
-    ["calibrate", "--quick", "--protocol", "app", "--json", "--progress", "none"];
+/// Arguments of each program, besides the protocols.
+const CALIBRATE: [&str; 5] = ["calibrate", "--quick", "--json", "--progress", "none"];
 /// A host that is busy for a minute breaks judgements too.
 const TRIES_MAX: u32 = 3;
 /// Exit codes that come with a certificate.
@@ -62,12 +61,20 @@ pub fn faults(options: &Options) -> Result<()> {
         TABLE.check()?;
     }
     let scratch = Scratch::new()?;
-    let mut outcomes = vec![sound(&scratch.build()?)?];
-    println!("{}", outcomes[0].line());
     let is_selected = |fault: &&Fault| {
         options.only.is_empty() || options.only.iter().any(|only| only.name == fault.name)
     };
-    for fault in FAULTS.iter().filter(is_selected) {
+    let selected: Vec<&Fault> = FAULTS.iter().filter(is_selected).collect();
+    let program = scratch.build()?;
+    let mut outcomes = Vec::new();
+    for calibration in Calibration::ALL {
+        if selected.iter().any(|fault| fault.calibration == calibration) {
+            let outcome = sound(&program, calibration)?;
+            println!("{}", outcome.line());
+            outcomes.push(outcome);
+        }
+    }
+    for fault in selected {
         let broken = scratch.broken(fault)?;
         let outcome = refused(&scratch.build()?, fault)?;
         drop(broken);
@@ -87,13 +94,13 @@ pub fn faults(options: &Options) -> Result<()> {
 
 /// The program as it is: its certificate holds, in one of a few tries. Where it does not, the host
 /// may be too busy for any certificate: then it matters that what faults break is not broken.
-fn sound(program: &Path) -> Result<Outcome> {
-    let what = "none: the program as it is";
+fn sound(program: &Path, calibration: Calibration) -> Result<Outcome> {
+    let what = calibration.sound();
     let mut outcome = Outcome { what, broken: Vec::new(), tries: 0, right: Ok(()) };
     let mut kinds_broken = 0;
     while outcome.tries < TRIES_MAX {
         outcome.tries += 1;
-        outcome.broken = calibrate(program)?;
+        outcome.broken = calibrate(program, calibration)?;
         if outcome.broken.is_empty() {
             return Ok(outcome);
         }
@@ -116,7 +123,7 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
     let mut outcome = Outcome { what: fault.what, broken: Vec::new(), tries: 0, right: Ok(()) };
     while outcome.tries < TRIES_MAX {
         outcome.tries += 1;
-        outcome.broken = calibrate(program)?;
+        outcome.broken = calibrate(program, fault.calibration)?;
         let unseen = fault.unseen(&outcome.broken);
         // Those that detected it come first.
         outcome.broken.sort_by_key(|it| !it.kind.is_some_and(|it| fault.expected.contains(&it)));
@@ -130,10 +137,10 @@ fn refused(program: &Path, fault: &Fault) -> Result<Outcome> {
 }
 
 /// Judgements of a certificate made now that do not hold.
-fn calibrate(program: &Path) -> Result<Vec<Broken>> {
+fn calibrate(program: &Path, calibration: Calibration) -> Result<Vec<Broken>> {
     let state = workspace::target().join("faults/state");
     let mut calibrate = Command::new(program);
-    calibrate.args(CALIBRATE).env("XDG_STATE_HOME", state);
+    calibrate.args(CALIBRATE).args(calibration.arguments()).env("XDG_STATE_HOME", state);
     let ended = calibrate.output().map_err(|e| format!("{}: {e}", program.display()))?;
     if !ended.status.code().is_some_and(|code| WITH_CERTIFICATE.contains(&code)) {
         return Err(format!(

@@ -8,8 +8,15 @@ pub struct Case {
     pub run: &'static [&'static str],
     /// CPU quota in microseconds of 100,000; without one the server has a core.
     pub quota_us: Option<u32>,
-    /// A load above any peak.
-    pub beyond_ops_per_s: u32,
+    pub load: Load,
+}
+
+/// The loads of a ladder.
+pub enum Load {
+    /// Shares of the peak, and this rate, above any peak.
+    Open { beyond_ops_per_s: u32 },
+    /// Clients that wait for each reply, from one up to this number.
+    Closed { clients_max: u32 },
 }
 
 /// Who serves.
@@ -20,48 +27,49 @@ pub enum Server {
     Staged(&'static str),
     Nginx,
     Ganesha,
+    Samba,
 }
 
 const WEB_OPEN: &[&str] = &["web-url", "--set", "load.mode=\"open\""];
-const APP_OPEN: &[&str] = &["crates/plimsoll-app/src/host/calibration.toml"];
 /// Three tenths of the core.
 const QUOTA: Option<u32> = Some(30_000);
 
 /// Servers that their processors limit.
 pub const SOUND: [Case; 4] = [
     Case {
-        name: "`serve web --work 200us`",
-        server: Server::Plimsoll("web", &["--cores", "1", "--work", "200us"]),
-        run: WEB_OPEN,
-        quota_us: QUOTA,
-        beyond_ops_per_s: 6_000,
-    },
-    Case {
-        name: "`serve app --work 300us`",
-        server: Server::Plimsoll("app", &["--cores", "1", "--work", "300us"]),
-        run: APP_OPEN,
-        quota_us: QUOTA,
-        beyond_ops_per_s: 4_000,
-    },
-    Case {
         name: "nginx",
         server: Server::Nginx,
         run: WEB_OPEN,
         quota_us: QUOTA,
-        beyond_ops_per_s: 60_000,
+        load: Load::Open { beyond_ops_per_s: 100_000 },
     },
     Case {
         name: "NFS-Ganesha",
         server: Server::Ganesha,
-        run: &["nfs-v3"],
+        run: &["nfs-v3", "--set", "profiles.quick.workload_scale=0.0002"],
         quota_us: QUOTA,
-        beyond_ops_per_s: 20_000,
+        load: Load::Open { beyond_ops_per_s: 20_000 },
+    },
+    Case {
+        name: "Samba, `disk-mix`",
+        server: Server::Samba,
+        run: &["disk-mix", "--set", "load.think.mean=\"0s\""],
+        quota_us: QUOTA,
+        load: Load::Closed { clients_max: 8 },
+    },
+    Case {
+        name: "`serve web --work 200us`",
+        server: Server::Plimsoll("web", &["--cores", "1", "--work", "200us"]),
+        run: WEB_OPEN,
+        quota_us: QUOTA,
+        load: Load::Open { beyond_ops_per_s: 6_000 },
     },
 ];
 
 const fn planted(name: &'static str, arguments: &'static str) -> Case {
     let server = Server::Staged(arguments);
-    Case { name, server, run: WEB_OPEN, quota_us: None, beyond_ops_per_s: 8_000 }
+    let load = Load::Open { beyond_ops_per_s: 8_000 };
+    Case { name, server, run: WEB_OPEN, quota_us: None, load }
 }
 
 /// Servers that something else limits first.

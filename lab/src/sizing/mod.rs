@@ -1,5 +1,5 @@
-//! `cargo lab sizing`: what `plimsoll size` predicts from two fifths of a server's peak, compared
-//! with the measured peak, and with that of twice the quota. And is a planted lock or pool
+//! `cargo lab sizing`: what `plimsoll size` predicts for twice the CPU quota from a whole ladder,
+//! compared with the measured peak, and from two fifths of the peak. And is a planted lock or pool
 //! detected?
 
 mod cases;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use plimsoll_nfs::server::ganesha::{self, GaneshaRequest};
+use plimsoll_smb::server::samba::{self, SambaRequest};
 use serde_json::Value;
 use xtask::verb::Result;
 use xtask::workspace;
@@ -23,16 +24,20 @@ use crate::nginx::Nginx;
 use crate::page::Table;
 use crate::process::first_line;
 use crate::{process, program};
-use cases::{Case, PLANTED, SOUND, Server};
+use cases::{Case, Load, PLANTED, SOUND, Server};
 
 const TABLE: Table<'static> = Table { page: "docs/sizing.md", name: "lab sizing" };
 /// Shares of the peak at which the server is measured.
-const SHARES: [f64; 6] = [0.1, 0.16, 0.22, 0.28, 0.34, 0.4];
-/// A scripted server does not live long.
-const SHARES_STAGED: [f64; 4] = [0.1, 0.2, 0.3, 0.4];
-/// Largest error of the prediction: of the peak, and of that of twice the quota.
-const OFF_MAX_RATIO: [f64; 2] = [0.10, 0.15];
-const WINDOW: [&str; 4] = ["--profile", "quick", "--set", "profiles.quick.measure=8s"];
+const SHARES: [f64; 4] = [0.1, 0.2, 0.3, 0.4];
+const ROUNDS: usize = 3;
+/// Largest error of a prediction, and the part of the intervals that may miss the truth.
+const OFF_MAX_RATIO: f64 = 0.10;
+const OUTSIDE_MAX_RATIO: f64 = 1.0 / 12.0;
+const LADDER_WINDOW: &str = "profiles.quick.measure=\"3s\"";
+/// Of a peak: eighty periods of the quota.
+const PEAK_WINDOW: &str = "profiles.quick.measure=\"8s\"";
+/// Of Samba's share, in memory.
+const SHARE_BYTES: u64 = 1 << 30;
 const RUN_LIMIT: Duration = Duration::from_secs(300);
 
 /// Options of `cargo lab sizing`.
@@ -55,8 +60,8 @@ pub struct Options {
     more: Vec<String>,
 }
 
-/// Measures and predicts; an error where a prediction is too far off, or a planted limit is not
-/// owned up to.
+/// Measures and predicts; an error where a prediction is too far off, intervals miss the truth too
+/// often, or a planted limit is not noticed.
 pub fn sizing(options: Options) -> Result<()> {
     let Options { only, program, keep, write, more } = options;
     if write {
@@ -68,43 +73,42 @@ pub fn sizing(options: Options) -> Result<()> {
     let lab = Lab { program: &program, scratch, more: &more };
     let is_selected = |case: &&Case| case.name.contains(&only);
     let mut failures = Vec::new();
+    let mut add = |text: &mut String, case: &Case, made: Result<(String, bool)>| {
+        let (line, right) = made.unwrap_or_else(|problem| {
+            eprintln!("not made: {} — {problem}", case.name);
+            (String::new(), false)
+        });
+        failures.extend((!right).then_some(case.name));
+        text.push_str(&line);
+        eprint!("{line}");
+    };
     let mut text = String::from(
-        "| server | peak, ops/s | predicted (95 %) | off | of twice the quota | predicted (95 %) | \
-         off |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "| server | peak at 0.3, ops/s | at 0.6 predicted (95 %) | measured | off | from 10–40 % of \
+         the load |\n| --- | --- | --- | --- | --- | --- |\n",
     );
+    let (mut made, mut missed) = (0, 0);
     for case in SOUND.iter().filter(is_selected) {
-        match lab.sound(case) {
-            Ok(row) => {
-                failures.extend((!row.holds()).then_some(case.name));
-                text.push_str(&row.line(case.name));
-            }
-            Err(problem) => {
-                eprintln!("not made: {} — {problem}", case.name);
-                failures.push(case.name);
-            }
+        for _ in 0..ROUNDS {
+            let round = lab.sound(case);
+            made += 1;
+            missed += usize::from(round.as_ref().is_ok_and(|round| !round.twice.contains_truth()));
+            let line = |round: Round| (round.line(case.name), round.is_right());
+            add(&mut text, case, round.map(line));
         }
-        eprintln!("{}", text.lines().last().unwrap_or_default());
     }
     text.push_str(
-        "\n| planted | peak, ops/s | predicted of its processors | said |\n\
+        "\n| planted | peak, ops/s | from the whole ladder | from 10–40 % of the load |\n\
          | --- | --- | --- | --- |\n",
     );
     for case in PLANTED.iter().filter(is_selected) {
-        match lab.planted(case) {
-            Ok((line, owned)) => {
-                failures.extend((!owned).then_some(case.name));
-                text.push_str(&line);
-            }
-            Err(problem) => {
-                eprintln!("not made: {} — {problem}", case.name);
-                failures.push(case.name);
-            }
-        }
-        eprintln!("{}", text.lines().last().unwrap_or_default());
+        add(&mut text, case, lab.planted(case));
     }
     println!("{text}");
     if write {
         TABLE.write(&text)?;
+    }
+    if missed as f64 > OUTSIDE_MAX_RATIO * made as f64 {
+        failures.push("intervals");
     }
     match failures.is_empty() {
         true => Ok(()),
@@ -135,32 +139,43 @@ impl Pair {
         self.predicted[0] / self.measured - 1.0
     }
 
-    fn cells(&self) -> String {
+    fn contains_truth(&self) -> bool {
+        let [_, low, high] = self.predicted;
+        (low..=high).contains(&self.measured)
+    }
+
+    fn text(&self) -> String {
         let [value, low, high] = self.predicted;
-        let text = match self.bound.as_str() {
-            "at_least" => format!("at least {low:.0} ({value:.0} by the law)"),
-            "at_most" => format!("at most {value:.0} ({low:.0}–{high:.0})"),
-            _ => format!("{value:.0} ({low:.0}–{high:.0})"),
-        };
-        format!("{:.0} | {text} | {:+.1} %", self.measured, self.off() * 100.0)
+        match self.bound.as_str() {
+            "at_least" => format!("at least {low:.0}"),
+            "exact" => format!("{value:.0} ({low:.0}–{high:.0})"),
+            other => other.to_owned(),
+        }
     }
 }
 
-/// The peak of a server, and that of twice its quota.
-struct Row([Pair; 2]);
+/// A server's peak, that of twice its quota, and what low loads say of the latter.
+struct Round {
+    peak: f64,
+    twice: Pair,
+    low: Option<Pair>,
+}
 
-impl Row {
-    fn holds(&self) -> bool {
-        let within = |(pair, most): (&Pair, f64)| match pair.bound.as_str() {
-            "exact" => pair.off().abs() <= most,
-            "at_least" => pair.measured >= pair.predicted[1],
-            _ => false,
-        };
-        self.0.iter().zip(OFF_MAX_RATIO).all(within)
+impl Round {
+    fn is_right(&self) -> bool {
+        let Self { twice, low, .. } = self;
+        let low_is_true = low.as_ref().is_none_or(|low| {
+            low.bound == "at_least" && low.predicted[2].is_infinite() && low.contains_truth()
+        });
+        twice.bound == "exact" && twice.off().abs() <= OFF_MAX_RATIO && low_is_true
     }
 
     fn line(&self, name: &str) -> String {
-        format!("| {name} | {} | {} |\n", self.0[0].cells(), self.0[1].cells())
+        let Self { peak, twice, low } = self;
+        let low = low.as_ref().map_or_else(|| "–".to_owned(), Pair::text);
+        let (text, measured, off) = (twice.text(), twice.measured, twice.off() * 100.0);
+        let missed = if twice.contains_truth() { "" } else { ", outside" };
+        format!("| {name} | {peak:.0} | {text} | {measured:.0} | {off:+.1} %{missed} | {low} |\n")
     }
 }
 
@@ -171,6 +186,45 @@ struct Started {
     _server: Box<dyn Any>,
 }
 
+/// Loads of one size of a server.
+struct Ladder {
+    peak: f64,
+    /// The low loads, then the peak.
+    bundles: Vec<PathBuf>,
+    /// A closed ladder has the peak among its loads.
+    is_open: bool,
+}
+
+impl Ladder {
+    fn low(&self) -> Option<&[PathBuf]> {
+        self.is_open.then(|| &self.bundles[..1])
+    }
+}
+
+/// Of a server in which something was planted.
+struct Answer {
+    text: String,
+    noticed: bool,
+}
+
+impl Answer {
+    fn new(sizing: &Value) -> Self {
+        let named = sizing["unknown"].as_array().into_iter().flatten();
+        let named = named.filter_map(|unknown| unknown["kind"].as_str());
+        let named: Vec<&str> =
+            named.filter(|kind| ["held_back", "waits", "queue"].contains(kind)).collect();
+        let doubts = named.join(", ");
+        let bound = sizing["peaks"][0]["bound"].as_str();
+        let (text, noticed) = match (sizing["refused"].is_null(), bound) {
+            (false, _) => ("refused".to_owned(), true),
+            (true, Some("at_most")) => (format!("at most ({doubts})"), true),
+            (true, None | Some("open")) => (format!("not known ({doubts})"), !named.is_empty()),
+            (true, Some(bound)) => (format!("{bound} of its processors"), false),
+        };
+        Self { text, noticed }
+    }
+}
+
 struct Lab<'l> {
     program: &'l Path,
     scratch: &'l Path,
@@ -178,66 +232,72 @@ struct Lab<'l> {
 }
 
 impl Lab<'_> {
-    fn sound(&self, case: &Case) -> Result<Row> {
+    fn sound(&self, case: &Case) -> Result<Round> {
         let started = self.start(case)?;
         let quota_us = case.quota_us.unwrap_or(100_000);
         let group = group(quota_us)?;
-        for pid in &started.pids {
+        // A helper may have ended since.
+        let lives = |pid: &&u32| Path::new("/proc").join(pid.to_string()).exists();
+        for pid in started.pids.iter().filter(lives) {
             group.add(*pid)?;
         }
-        let peak = self.peak(case, &started)?;
-        let sizing = self.sized(case, &started, peak, &SHARES)?;
-        let peaks = &sizing["peaks"];
-        let first = Pair::new(peak, &peaks[0])?;
+        let ladder = self.ladder(case, &started)?;
+        let sizing = self.sized(ladder.peak, &ladder.bundles)?;
+        let low = ladder.low().map(|low| self.sized(ladder.peak, low)).transpose()?;
         // The same group with another quota.
         let _twice = self::group(2 * quota_us)?;
-        let second = Pair::new(self.peak(case, &started)?, &peaks[1])?;
+        let twice = self.peak(case, &started, &self.scratch.join("twice"))?;
         drop(started);
-        Ok(Row([first, second]))
+        let pair = |sizing: &Value| Pair::new(twice, &sizing["peaks"][1]);
+        let low = low.as_ref().map(pair).transpose()?;
+        Ok(Round { peak: ladder.peak, twice: pair(&sizing)?, low })
     }
 
     fn planted(&self, case: &Case) -> Result<(String, bool)> {
         let started = self.start(case)?;
-        let peak = self.peak(case, &started)?;
-        let sizing = self.sized(case, &started, peak, &SHARES_STAGED)?;
-        let predicted = &sizing["peaks"][0];
-        let doubts = ["held_back", "waits", "queue"];
-        let named: Vec<&str> = sizing["unknown"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|unknown| unknown["kind"].as_str())
-            .filter(|kind| doubts.contains(kind))
-            .collect();
-        let (answer, owned) = match (sizing["refused"].is_null(), predicted["bound"].as_str()) {
-            (false, _) => ("refused".to_owned(), true),
-            (true, Some("at_most")) => (format!("at most ({})", named.join(", ")), true),
-            (true, None | Some("open")) => (format!("not known ({})", named.join(", ")), true),
-            (true, Some(_)) => ("its processors alone".to_owned(), false),
+        let ladder = self.ladder(case, &started)?;
+        let whole = Answer::new(&self.sized(ladder.peak, &ladder.bundles)?);
+        let low = ladder.low().map(|low| self.sized(ladder.peak, low)).transpose()?;
+        let low = low.as_ref().map(Answer::new);
+        let low = low.map_or_else(|| "–".to_owned(), |low| low.text);
+        let line = format!("| {} | {:.0} | {} | {low} |\n", case.name, ladder.peak, whole.text);
+        Ok((line, whole.noticed))
+    }
+
+    /// Loads below the peak, and one at which the server is saturated.
+    fn ladder(&self, case: &Case, started: &Started) -> Result<Ladder> {
+        let slug: String = case.name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let [low, high] = ["low", "peak"].map(|name| self.scratch.join(format!("{name}-{slug}")));
+        let peak = self.peak(case, started, &high)?;
+        let (loads, is_open) = match case.load {
+            Load::Open { .. } => (SHARES.map(|share| (share * peak).round()).to_vec(), true),
+            Load::Closed { clients_max } => {
+                let doubled = std::iter::successors(Some(1), |clients| Some(2 * clients));
+                let below = doubled.take_while(|clients| *clients <= clients_max);
+                (below.map(f64::from).collect(), false)
+            }
         };
-        let value = predicted["ops_per_s"]["value"].as_f64();
-        let value = value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}"));
-        Ok((format!("| {} | {peak:.0} | {value} | {answer} |\n", case.name), owned))
+        let loads: Vec<String> = loads.iter().map(f64::to_string).collect();
+        self.measured(case, started, (&loads.join(","), LADDER_WINDOW), &low)?;
+        Ok(Ladder { peak, bundles: vec![low, high], is_open })
     }
 
     /// The server's throughput under overload.
-    fn peak(&self, case: &Case, started: &Started) -> Result<f64> {
-        let bundle = self.scratch.join("peak");
-        let loads = case.beyond_ops_per_s.to_string();
-        let result = self.measured(case, started, &loads, &bundle)?;
+    fn peak(&self, case: &Case, started: &Started, bundle: &Path) -> Result<f64> {
+        let load = match case.load {
+            Load::Open { beyond_ops_per_s } => beyond_ops_per_s,
+            Load::Closed { clients_max } => clients_max,
+        };
+        let result = self.measured(case, started, (&load.to_string(), PEAK_WINDOW), bundle)?;
         let achieved = result["points"][0]["achieved_ops_per_s"].as_f64();
         achieved.filter(|peak| *peak > 0.0).ok_or_else(|| "no peak".to_owned())
     }
 
-    /// `plimsoll size` of a run at these shares of the peak.
-    fn sized(&self, case: &Case, started: &Started, peak: f64, shares: &[f64]) -> Result<Value> {
-        let slug: String = case.name.chars().filter(char::is_ascii_alphanumeric).collect();
-        let bundle = self.scratch.join(format!("low-{slug}"));
-        let loads: Vec<String> =
-            shares.iter().map(|share| (share * peak).round().to_string()).collect();
-        self.measured(case, started, &loads.join(","), &bundle)?;
+    /// `plimsoll size` of these runs.
+    fn sized(&self, peak: f64, bundles: &[PathBuf]) -> Result<Value> {
         let mut command = Command::new(self.program);
-        command.arg("size").arg(&bundle).args(["--load", &(0.6 * peak).to_string(), "--json"]);
+        let load = (0.6 * peak).to_string();
+        command.arg("size").args(bundles).args(["--load", &load, "--json"]);
         let finished = process::run(&mut command, RUN_LIMIT, |_, _| ())?;
         eprintln!("{}", finished.errors);
         serde_json::from_str(&finished.output).map_err(|_| finished.failure())
@@ -247,7 +307,7 @@ impl Lab<'_> {
         &self,
         case: &Case,
         started: &Started,
-        loads: &str,
+        (loads, window): (&str, &str),
         bundle: &Path,
     ) -> Result<Value> {
         let _ = fs::remove_dir_all(bundle);
@@ -258,7 +318,12 @@ impl Lab<'_> {
         };
         let mut command = Command::new(self.program);
         command.args(["run", &suite, &started.target, "--points", loads, "--progress", "none"]);
-        command.args(WINDOW).args(options).args(self.more).arg("--out").arg(bundle);
+        command
+            .args(["--profile", "quick", "--set", window])
+            .args(options)
+            .args(self.more)
+            .arg("--out")
+            .arg(bundle);
         let finished = process::run(&mut command, RUN_LIMIT, |_, _| ())?;
         program::result(bundle, &finished)
     }
@@ -274,6 +339,15 @@ impl Lab<'_> {
                 let cores = vec![SERVER_CORE];
                 let request = GaneshaRequest { cores, ..GaneshaRequest::default() };
                 let server = ganesha::start(&request).map_err(|e| e.to_string())?;
+                let pids = server.pids().map_err(|e| e.to_string())?;
+                let target = server.url();
+                return Ok(Started { pids, target, _server: Box::new(server) });
+            }
+            Server::Samba => {
+                let cores = vec![SERVER_CORE];
+                let share_bytes = Some(SHARE_BYTES);
+                let request = SambaRequest { cores, share_bytes, ..SambaRequest::default() };
+                let server = samba::start(&request).map_err(|e| e.to_string())?;
                 let pids = server.pids().map_err(|e| e.to_string())?;
                 let target = server.url();
                 return Ok(Started { pids, target, _server: Box::new(server) });

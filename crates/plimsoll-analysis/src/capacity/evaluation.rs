@@ -17,11 +17,10 @@ use plimsoll_model::result::{NotCounted, PointResult, TimeIntervals};
 use plimsoll_model::suite::{LoadSpec, Suite};
 use plimsoll_model::units::Nanos;
 
-use crate::blocks::Coarse;
+use crate::coarse::Coarse;
 use crate::generation::kind_of;
 use crate::raw::PointTimes;
 use crate::times::quantile_ns;
-use crate::uncertainty::{response_p999, stream_p999};
 use crate::validity::load_was_sustained;
 
 /// The server caused the breach. Any other reason means that the measurement was at fault, and
@@ -176,7 +175,8 @@ impl Tried<'_> {
         let is_bound = |ns| censored.is_some_and(|it| it.bounds_response(figure, ns));
         let lower_bound = value.is_some_and(is_bound);
         // Its upper end is open where it lies among times of which only a lower bound is known.
-        let interval = interval.filter(|[_, high]| !is_bound(*high));
+        let interval =
+            interval.map(|[low, high]| [low, if is_bound(high) { f64::INFINITY } else { high }]);
         LimitFigure { unit: "ns".to_owned(), value, interval, lower_bound, ..share }
     }
 
@@ -190,8 +190,7 @@ impl Tried<'_> {
         let kind = kind_of(of);
         let Some(times) = total.and_then(|total| kind.times_in(total)) else { return (None, None) };
         let intervals = self.result.generation.as_ref().and_then(|it| it.times(of)?.1.copied());
-        let of_p999 = || stream_p999(self.record, total?, self.times?, kind);
-        of_times(times, intervals.unwrap_or_default(), figure, of_p999)
+        of_times(times, intervals.unwrap_or_default(), figure)
     }
 
     /// A figure of the response time and its uncertainty interval.
@@ -200,31 +199,30 @@ impl Tried<'_> {
             return (None, None);
         };
         let intervals = self.result.response_interval_ns.unwrap_or_default();
-        let of_p999 = || response_p999(self.record, total, self.times?);
-        of_times(&total.response, intervals, figure, of_p999)
+        of_times(&total.response, intervals, figure)
     }
 }
 
-/// A figure of a distribution and its uncertainty interval; that of p99.9 is in no result.
+/// A figure of a distribution and its uncertainty interval.
 fn of_times(
     times: &Times,
     intervals: TimeIntervals,
     figure: Figure,
-    of_p999: impl Fn() -> Option<[f64; 2]>,
 ) -> (Option<f64>, Option<[f64; 2]>) {
-    let percentile = |e2| Some(quantile_ns(times, e2) as f64);
-    match figure {
-        Figure::Mean => (Some(times.mean()), intervals.mean),
-        Figure::P50 => (percentile(5_000), intervals.p50),
-        Figure::P90 => (percentile(9_000), intervals.p90),
-        Figure::P95 => (percentile(9_500), intervals.p95),
-        Figure::P99 => (percentile(9_900), intervals.p99),
-        Figure::P999 => (percentile(9_990), of_p999()),
+    let percentile = |e2| quantile_ns(times, e2) as f64;
+    let value = match figure {
+        Figure::Mean => times.mean(),
+        Figure::P50 => percentile(5_000),
+        Figure::P90 => percentile(9_000),
+        Figure::P95 => percentile(9_500),
+        Figure::P99 => percentile(9_900),
+        Figure::P999 => percentile(9_990),
         Figure::Max => {
             let longest = times.max() as f64;
-            (Some(longest), Some([longest, longest]))
+            return (Some(longest), Some([longest, longest]));
         }
-    }
+    };
+    (Some(value), intervals.figure(figure))
 }
 
 /// Blocks of the window.

@@ -11,7 +11,8 @@ const BEYOND: LevelState = LevelState::Missed(Ceiling::Server);
 const OPEN: LevelState = LevelState::Doubtful(Ceiling::Server);
 /// A load whose figures are below this share of their limits is far from the highest.
 const FAR_WITHIN_RATIO: f64 = 0.25;
-/// A figure that may be twice its limit is too uncertain to show by how much the load is too high.
+/// A figure that may be twice its limit is too uncertain to show by how much the load is too high;
+/// one whose interval has no upper end may be twice as much.
 const EXCESS_MAX: f64 = std::f64::consts::LN_2;
 /// How far a figure without an interval may be off, as a logarithm: arbitrarily far.
 const UNKNOWN: f64 = 10.0;
@@ -180,6 +181,9 @@ impl Margin {
         let ratio = |value: f64| (value.max(f64::MIN_POSITIVE) / figure.below).ln();
         let at = ratio(figure.value?);
         Some(match figure.interval {
+            Some([low, high]) if high.is_infinite() => {
+                Self { at, low: ratio(low), high: at + EXCESS_MAX }
+            }
             Some([low, high]) => Self { at, low: ratio(low), high: ratio(high) },
             None => Self { at, low: at - UNKNOWN, high: at + UNKNOWN },
         })

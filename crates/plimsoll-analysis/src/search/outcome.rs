@@ -175,7 +175,7 @@ impl Tries<'_> {
         let by_far = first.short_ratio >= DEEP_SHORT_RATIO;
         match purpose {
             Purpose::Verify => by_far,
-            Purpose::Probe | Purpose::Ladder | Purpose::Profile => {
+            Purpose::Probe | Purpose::Ladder | Purpose::Profile | Purpose::Pilot => {
                 !by_far || self.load <= closed * config.climb.first
             }
         }

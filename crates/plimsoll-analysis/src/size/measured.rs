@@ -11,6 +11,10 @@ use super::curve::{Fitted, Observation};
 use crate::limit::generator_limited;
 
 const NS_PER_S: f64 = 1e9;
+/// From here on the server hardly sleeps between ops.
+const AWAKE_MIN_RATIO: f64 = 0.9;
+/// Processors of a saturated server that are less busy are not its limit.
+const FULL_MIN_RATIO: f64 = 0.8;
 
 /// A load point.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +43,12 @@ pub struct Measured {
     pub response_error_ns: f64,
     /// Low end of that interval: without the possible part of the generator's own delay.
     pub response_low_ns: f64,
+    /// Throughput no longer followed the load, and nothing but processors was named as the cause.
+    pub saturated: bool,
+    /// Its clients waited for each reply.
+    pub closed: bool,
+    /// Half-width of the interval of its throughput, as a share.
+    pub ops_error_ratio: f64,
     /// Its bottleneck where more hardware would not extend it.
     pub bottleneck: Option<LimitKind>,
     /// Number of the server's threads that waited for a core at a time, whoever had it.
@@ -84,10 +94,12 @@ impl Measured {
         });
         let response = point.response_ns?;
         let interval = point.response_interval_ns.and_then(|intervals| intervals.mean);
-        let error = interval.map(|[low, high]| (high - low) / 2.0).or(response.mean_error);
+        let bounded = interval.filter(|[_, high]| high.is_finite());
+        let error = bounded.map(|[low, high]| (high - low) / 2.0).or(response.mean_error);
         let sustained = point.offered_ops_per_s.is_some() && point.counts();
         let used = |column: &str| sum(point, "process.server", column);
-        Some(Self {
+        let rates = point.achieved_interval_ops_per_s.filter(|[_, high]| high.is_finite());
+        let mut measured = Self {
             ops_per_s,
             bytes_per_s: point.achieved_bytes_per_s,
             iterations_per_s: point
@@ -106,10 +118,17 @@ impl Measured {
             response,
             response_error_ns: error.unwrap_or_default(),
             response_low_ns: interval.map(|[low, _]| low).or(response.mean).unwrap_or_default(),
+            saturated: saturated(point),
+            closed: point.offered_ops_per_s.is_none(),
+            ops_error_ratio: rates.map_or(0.0, |[low, high]| (high - low) / 2.0 / ops_per_s),
             bottleneck: bottleneck(point),
             waiting_threads: used(".run_delay").unwrap_or_default(),
             throttled_cores: sum(point, "cgroup.server", ".throttled").unwrap_or_default(),
-        })
+        };
+        // More clients bring nothing where the processors are full.
+        let is_full = measured.busy_ratio().is_some_and(|busy| busy >= AWAKE_MIN_RATIO);
+        measured.saturated |= is_full && point.limit.kind == LimitKind::Clients;
+        Some(measured)
     }
 
     /// How busy the server's processors were.
@@ -121,6 +140,27 @@ impl Measured {
         let Cost { value, interval } = self.cpu_ns?;
         let (cores, busy_ratio) = (self.cores?, self.busy_ratio()?);
         Some(Observation { ops_per_s: self.ops_per_s, cores, busy_ratio, value, interval })
+    }
+
+    /// The processor time that an op needs where the processors are full: of a saturated server
+    /// the reciprocal of its throughput, else the observed one if the server hardly slept. With a
+    /// quota it sleeps between ops even if it uses all of that.
+    pub(super) fn full(&self) -> Option<Observation> {
+        let cpu = self.cpu()?;
+        if !self.saturated {
+            let has_quota = cpu.cores < 1.0 || self.throttled_cores > 0.0;
+            let awake = cpu.busy_ratio >= AWAKE_MIN_RATIO && !has_quota;
+            return awake.then_some(Observation { busy_ratio: 1.0, ..cpu });
+        }
+        let value = cpu.cores * NS_PER_S / cpu.ops_per_s;
+        let error = value * self.ops_error_ratio;
+        let interval = Some([value - error, value + error]);
+        (cpu.busy_ratio >= FULL_MIN_RATIO).then_some(Observation {
+            busy_ratio: 1.0,
+            value,
+            interval,
+            ..cpu
+        })
     }
 
     /// For a demand without processors.
@@ -201,6 +241,15 @@ fn adapters(point: &PointResult, ops_per_s: f64) -> Option<Device> {
         loopback: host.interfaces.iter().any(|name| name == "lo" || name.ends_with(":lo")),
         ..Device::default()
     })
+}
+
+/// Other resources than processors, clients and the generator say nothing of an op's processor time.
+fn saturated(point: &PointResult) -> bool {
+    use LimitKind::{Core, Processor, Quota, Unknown};
+    let unevaluated = matches!(point.limit.facts, LimitFacts::Unsaid | LimitFacts::NoneFull);
+    matches!(point.limit.kind, Core | Processor | Quota | Unknown)
+        && !point.limit.only_load
+        && !unevaluated
 }
 
 /// A lock, a pool, or an unknown limit although the server's host was monitored.

@@ -7,13 +7,14 @@
 //! at which the processors have hardly a queue.
 
 use plimsoll_model::capacity::Figure;
+use plimsoll_model::limit::LimitKind;
 use plimsoll_model::result::TimeSummary;
 use plimsoll_model::size::{Estimate, ResponseLaw, Unknown};
 
 use super::measured::Measured;
 use crate::sampling::NORMAL_95;
 
-/// Beyond it a closed load's response time is made by its clients.
+/// Beyond it, and at a saturated server, the response time is made by clients and the window.
 const FITTED_BUSY_MAX_RATIO: f64 = 0.95;
 /// Even a mean with a smaller error differs by this from run to run.
 const ERROR_MIN_RATIO: f64 = 0.03;
@@ -40,7 +41,8 @@ impl Response {
     pub(super) fn from_points(points: &[&Measured]) -> Option<Self> {
         let at = |point: &&Measured| {
             let mean = point.response.mean.filter(|mean| *mean > 0.0)?;
-            let busy_ratio = point.busy_ratio().filter(|busy| *busy < FITTED_BUSY_MAX_RATIO)?;
+            let usable = |busy: &f64| *busy < FITTED_BUSY_MAX_RATIO && !point.saturated;
+            let busy_ratio = point.busy_ratio().filter(usable)?;
             let error_ratio = (point.response_error_ns / mean).max(ERROR_MIN_RATIO);
             Some(At { busy_ratio, times: point.response, mean, error_ratio })
         };
@@ -138,6 +140,8 @@ const GROWTH_MIN_RATIO: f64 = 0.25;
 const GROWTH_MIN_NS: f64 = 100_000.0;
 /// Disks that are busier than this explain a growth.
 const DISK_BUSY_MIN_RATIO: f64 = 0.3;
+/// More clients bring no more where throughput grows by less.
+const STOPPED_MAX_RATIO: f64 = 0.1;
 /// Processors that are busier than this have a queue of any length.
 const BUSY_MAX_RATIO: f64 = 0.9;
 
@@ -149,11 +153,25 @@ const THREADS_MIN_RATIO: f64 = 0.6;
 pub(super) fn doubts(points: &[&Measured], background_ns_per_s: f64) -> Vec<Unknown> {
     let bottlenecks = points.iter().filter_map(|point| {
         let at_ops_per_s = point.ops_per_s;
-        Some(Unknown::HeldBack { limit: point.bottleneck?, at_ops_per_s })
+        let limit = point.bottleneck.or_else(|| idle_limit(points, point))?;
+        Some(Unknown::HeldBack { limit, at_ops_per_s })
     });
     let lowest = bottlenecks.min_by(|a, b| rate_ops_per_s(a).total_cmp(&rate_ops_per_s(b)));
     let unknowns = [lowest, waits(points, background_ns_per_s), queue(points), few_threads(points)];
     unknowns.into_iter().flatten().collect()
+}
+
+/// Processors with spare capacity are not what limits a saturated server. Clients that wait bring
+/// more until twice as many bring no more.
+fn idle_limit(points: &[&Measured], point: &Measured) -> Option<LimitKind> {
+    let is_idle = |it: &Measured| it.saturated && it.cpu().is_some() && it.full().is_none();
+    let no_more = |other: &&Measured| {
+        let gain = other.ops_per_s / point.ops_per_s - 1.0;
+        !std::ptr::eq(*other, point) && is_idle(other) && gain.abs() < STOPPED_MAX_RATIO
+    };
+    let stopped = !point.closed || points.iter().any(no_more);
+    let full = points.iter().any(|it| it.full().is_some());
+    (is_idle(point) && stopped && !full).then_some(LimitKind::Unknown)
 }
 
 /// Does it make a peak *at most*?
@@ -204,7 +222,8 @@ fn queue(points: &[&Measured]) -> Option<Unknown> {
     let usable = |point: &&&Measured| {
         let disk_busy = point.disks.and_then(|disks| disks.busy_ratio).unwrap_or_default();
         let busy = point.busy_ratio().unwrap_or(1.0);
-        busy < BUSY_MAX_RATIO && disk_busy < DISK_BUSY_MIN_RATIO && point.throttled_cores == 0.0
+        let alone = disk_busy < DISK_BUSY_MIN_RATIO && point.throttled_cores == 0.0;
+        !point.saturated && busy < BUSY_MAX_RATIO && alone
     };
     let low = *sorted.first()?;
     let high = *sorted.iter().rev().find(usable)?;

@@ -3,6 +3,7 @@
 mod golden;
 mod load;
 mod page_cache;
+mod saturated;
 
 use plimsoll_model::cost::Cost;
 use plimsoll_model::limit::LimitKind;
@@ -122,7 +123,8 @@ fn a_server_that_was_seen_awake_has_a_peak_within_an_interval() {
     assert_eq!((peak.bound, twice.bound), (PeakBound::Exact, PeakBound::AtMost));
     assert!(peak.ops_per_s.low <= law.peak() * 1.001, "{peak:?}");
     assert!(law.peak() <= peak.ops_per_s.high.unwrap() * 1.001, "{peak:?}");
-    assert!(!sizing.unknown.iter().any(is_asleep), "{:?}", sizing.unknown);
+    let asleep = |it: &Unknown| matches!(it, Unknown::Asleep { .. });
+    assert!(!sizing.unknown.iter().any(asleep), "{:?}", sizing.unknown);
 }
 
 /// nginx and NFS-Ganesha of docs/sizing.md, each measured up to two fifths of the first peak: an op

@@ -7,8 +7,8 @@ use plimsoll_model::suite::Suite;
 use plimsoll_model::units::Nanos;
 
 use super::{Evidence, connections};
-use crate::blocks::{BLOCKS_MIN, Chance, chance_of_ratio};
 use crate::sampling::NORMAL_95;
+use crate::standard_error::StandardError;
 
 /// Ops that may be missing whatever the tolerance: at low rates one op under way at a border of the
 /// window is more than 5 %.
@@ -17,6 +17,8 @@ const RATE_SLACK_OPS: u64 = 2;
 const CLOSED_LOOP_TOLERANCE_RATIO: f64 = 0.02;
 /// Standard deviations that chance may be off by.
 const CHANCE_DEVIATIONS: f64 = 3.0;
+/// Fewer slices do not show how much they vary.
+const SLICES_MIN: usize = 5;
 /// Standard errors beyond which a deviation of the op mix is not chance (one in a thousand).
 const CHANCE_STANDARD_ERRORS: f64 = 3.29;
 
@@ -286,9 +288,8 @@ fn worst_share<'a>(e: &'a Evidence<'_>) -> Option<ShareOff<'a>> {
 fn scatter_of_share(e: &Evidence<'_>, op: usize) -> Option<f64> {
     let parts = e.seconds?.parts_of_op(op);
     // With two slices Student's t would make chance of nearly everything.
-    let parts = Some(parts).filter(|parts| parts.len() >= BLOCKS_MIN)?;
-    let Chance { below, above } = chance_of_ratio(&parts)?;
-    Some(below.max(above) / NORMAL_95)
+    let parts = Some(parts).filter(|parts| parts.len() >= SLICES_MIN)?;
+    Some(StandardError::of_ratio(&parts, f64::INFINITY)?.half_width() / NORMAL_95)
 }
 
 /// Each target's ops against an equal part of all: the load is to be spread evenly.

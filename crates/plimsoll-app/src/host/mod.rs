@@ -34,6 +34,7 @@ pub const REGISTRATION: Registration = Registration {
     }),
     calibration: &[Calibration {
         name: "app",
+        spoken: None,
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",

@@ -3,9 +3,10 @@
 
 use plimsoll_analysis::normal_above;
 
-/// Chance that a sound instrument breaks any judgement of a certificate.
+/// Chance that a sound instrument breaks any of [`JUDGEMENTS_MAX`] judgements.
 pub const FAMILY_ERROR: f64 = 0.05;
-/// More judgements than a certificate has.
+/// More judgements than a certificate of one protocol has. One of all has about 430, and the same
+/// limits: it breaks with 7 %.
 pub const JUDGEMENTS_MAX: f64 = 300.0;
 /// The spread of a sample is taken to be as large as it is in 95 of 100 cases.
 const SPREAD_DEVIATE: f64 = 1.645;

@@ -19,7 +19,7 @@ use crate::clock::{self, RunDelay};
 use crate::fresh::FreshTimes;
 use crate::interface::SessionCounters;
 use crate::recorder::{Arrived, Flight, Landing, Recorder, in_window};
-use crate::signs::{Replied, SignCounts};
+use crate::signs::{Replied, SignCounts, slice_at, slices_of_window};
 use crate::workload::WorkerContext;
 
 /// An empty poll takes a microsecond or two. One that took this long was interrupted.
@@ -391,7 +391,8 @@ pub(crate) struct DueCounts {
 impl DueCounts {
     /// Nothing has come due yet; `phases` has this worker's share of the ops.
     pub(crate) fn new(phases: Phases) -> Self {
-        Self { phases, counted: WorkerTotals::default(), unsent: None }
+        let slices = slices_of_window(&phases);
+        Self { phases, counted: WorkerTotals { slices, ..WorkerTotals::default() }, unsent: None }
     }
 
     /// An op came due.
@@ -444,6 +445,22 @@ impl DueCounts {
             self.counted.pieces += 1;
             self.counted.piece_ns_total += (now - started).0;
             self.counted.think_ns_total += think.0;
+        }
+        if let Some(slice) = slice_at(&self.phases, &mut self.counted.slices, now) {
+            slice.pieces += 1;
+            slice.cycle_ns_total += (now - started + think).0;
+        } else if now >= self.phases.window_end() {
+            self.piece_outlasted(started, think);
+        }
+    }
+
+    /// A piece of work goes on after the window. If it began before, its client ended none in it:
+    /// the wait is time that this client took all the same.
+    pub(crate) fn piece_outlasted(&mut self, started: Nanos, think: Nanos) {
+        if let Some(last) = self.counted.slices.last_mut()
+            && started < self.phases.warm_up_ns
+        {
+            last.cycle_ns_total += (self.phases.window_end() - started + think).0;
         }
     }
 

@@ -123,7 +123,7 @@ impl<C: Script> Schedules<C> {
             backlog_ops: 0,
             backlog_ops_max,
             counts: DueCounts::new(Phases {
-                ops: assignment.phases.ops.map(|ops| part_of_ops(assignment, worker, ops)),
+                ops: assignment.phases.ops.map(|ops| assignment.ops_of_worker(worker, ops)),
                 ..assignment.phases
             }),
             load_end: assignment.phases.load_end(),
@@ -258,7 +258,7 @@ impl<C: Script> Schedules<C> {
             let (index, due) = open.backlog.pop_front()?;
             self.backlog_ops -= 1;
             let now = now();
-            match state.script.next(ScriptContext { index, now }) {
+            match state.script.next(ScriptContext { index, due, now }) {
                 Step::Issue(op) => {
                     self.counts.sent(due, now);
                     return Some(Outgoing { client, op, due, now });
@@ -271,7 +271,7 @@ impl<C: Script> Schedules<C> {
                     return None;
                 }
                 // The script has nothing for this arrival: the client stays free.
-                Step::Think | Step::WaitForOutcome | Step::SleepUntil(_) | Step::Done => {
+                _ => {
                     self.counts.not_sent(due);
                     self.list_free(client, || true);
                 }
@@ -300,7 +300,7 @@ impl<C: Script> Schedules<C> {
             self.client_states[client as usize].listed = false;
             return None;
         }
-        match state.script.next(ScriptContext { index: pace.issued, now }) {
+        match state.script.next(ScriptContext { index: pace.issued, due: at, now }) {
             Step::Issue(op) => {
                 pace.issued += 1;
                 pace.piece_start.get_or_insert(at);
@@ -309,7 +309,8 @@ impl<C: Script> Schedules<C> {
                 self.counts.came_due(at);
                 return Some(Outgoing { client, op, due: at, now });
             }
-            Step::Think => self.think(schedule, at),
+            Step::Think => self.think(schedule, at, None),
+            Step::ThinkFor(span) => self.think(schedule, at, Some(span)),
             Step::SleepUntil(until) => self.wake_at(schedule, until.max(now + Nanos(1))),
             Step::WaitForOutcome => {}
             Step::Done => pace.finished = true,
@@ -353,7 +354,7 @@ impl<C: Script> Schedules<C> {
                 self.wake_at(schedule, now + RECONNECT_PAUSE);
             }
             (Pace::Closed(_), End::Other) if C::EVERY_OP_IS_A_PIECE => {
-                self.think(schedule, now);
+                self.think(schedule, now, None);
             }
             (Pace::Closed(_), End::GoesOn | End::Other) => self.runnable.push((schedule, now)),
         }
@@ -407,7 +408,15 @@ impl<C: Script> Schedules<C> {
         let had_all_ops = self.has_all_ops();
         let mut counts = self.counts;
         for mut schedule in self.schedules {
-            let Pace::Open(open) = &mut schedule.pace else { continue };
+            let open = match &mut schedule.pace {
+                Pace::Open(open) => open,
+                Pace::Closed(pace) => {
+                    if let Some(started) = pace.piece_start {
+                        counts.piece_outlasted(started, pace.think);
+                    }
+                    continue;
+                }
+            };
             open.backlog.iter().for_each(|(_, due)| counts.not_sent(*due));
             if had_all_ops {
                 continue;
@@ -421,13 +430,14 @@ impl<C: Script> Schedules<C> {
         counts
     }
 
-    /// A piece of work is over at `now`; the next begins after a pause.
-    fn think(&mut self, schedule: u32, now: Nanos) {
+    /// A piece of work is over at `now`; the next begins after a pause: this one, or one that is
+    /// drawn.
+    fn think(&mut self, schedule: u32, now: Nanos, span: Option<Nanos>) {
         let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if let Some(started) = pace.piece_start.take() {
             self.counts.piece_done(started, pace.think, now);
         }
-        pace.think = pace.thinker.draw();
+        pace.think = span.unwrap_or_else(|| pace.thinker.draw());
         if pace.think == Nanos::ZERO {
             self.runnable.push((schedule, now));
         } else {
@@ -486,15 +496,4 @@ impl<C> Schedule<C> {
         };
         Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
-}
-
-/// By workers in an open load, whose schedule is distributed over them; by clients in a closed one.
-fn part_of_ops(assignment: &Assignment, worker: u32, ops: u64) -> u64 {
-    let workers = u64::from(assignment.workers.max(1));
-    let parts = match assignment.load {
-        Load::Open { arrivals: Sharing::Shared, .. } => workers,
-        Load::Open { clients, .. } | Load::Closed { clients, .. } => u64::from(clients.max(1)),
-    };
-    let of_part = |part: u64| ops / parts + u64::from(part < ops % parts);
-    (u64::from(worker)..parts).step_by(workers as usize).map(of_part).sum()
 }

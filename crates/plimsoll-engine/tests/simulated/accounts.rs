@@ -132,9 +132,10 @@ fn a_connection_with_more_than_its_turn_allows_is_come_back_to() {
     let observed = run(&small, &even(1_000.0), 0, &mut driver);
     let totals = &observed.totals;
     assert_eq!((totals.due, totals.ops["first"].count, totals.unfinished), (10_000, 10_000, 0));
-    // At once: the 300 in flight when the stall began end in the slice in which it ends.
-    let slice = observed.intervals.iter().find(|i| i.start == Nanos::from_millis(12_250)).unwrap();
-    assert!(slice.record.done.abs_diff(300) <= 1, "{}", slice.record.done);
+    // At once: the first of the 300 in flight when the stall began was sent 710 ms before its end.
+    let responses = observed.intervals.iter().flat_map(|interval| &interval.ops);
+    let longest = responses.map(|ops| ops.response.max()).max().unwrap();
+    assert!(longest < Nanos::from_millis(715).0, "{longest}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The whole schedule on a simulated clock and target: every time is known exactly.
 
-use plimsoll_model::assignment::{Assignment, Load, Pacing, WorkerGroup};
-use plimsoll_model::event::WorkerTotals;
+use plimsoll_model::assignment::{Assignment, Load, Pacing, WINDOW_SLICES, WorkerGroup};
+use plimsoll_model::event::{SliceCounts, WorkerTotals};
 use plimsoll_model::outcome::ClientCounts;
 use plimsoll_model::suite::{Arrivals, InterArrival};
 use plimsoll_model::units::Nanos;
@@ -147,6 +147,39 @@ fn the_closed_loop_keeps_its_identity() {
     let cycle = (totals.piece_ns_total + totals.think_ns_total) as f64 / pieces / 1e9;
     assert!((x * cycle / 20.0 - 1.0).abs() < 0.02, "X {x}, R + Z {cycle}");
     assert!((x / 400.0 - 1.0).abs() < 0.05, "{x}");
+}
+
+/// Twenty clients that think for 40 ms and wait for 10 take 50 ms for a piece.
+#[test]
+fn cycles_are_counted_in_the_slices_of_the_window() {
+    let task = assignment(closed(20, Nanos::from_millis(40)));
+    let observed = run(&task, 0, &mut SimDriver::new(|now: Nanos| Some(now + MS_10)));
+    let (totals, slices) = (&observed.totals, &observed.totals.slices);
+    assert_eq!(slices.len(), WINDOW_SLICES);
+    let sum = |of: fn(&SliceCounts) -> u64| slices.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|slice| slice.pieces), totals.pieces);
+    assert_eq!(sum(|slice| slice.done), totals.done_in_window);
+    let spent_ns = totals.piece_ns_total + totals.think_ns_total;
+    assert_eq!(sum(|slice| slice.cycle_ns_total), spent_ns);
+    let even = totals.pieces / WINDOW_SLICES as u64;
+    assert!(slices.iter().all(|slice| slice.pieces.abs_diff(even) < even / 2), "{slices:?}");
+}
+
+/// One of two clients has no reply from before the window until after it.
+#[test]
+fn a_client_that_ends_nothing_in_the_window_adds_its_wait() {
+    let task = assignment(closed(2, Nanos::ZERO));
+    let window_end = task.phases.window_end();
+    let mut first = true;
+    let reply = move |now: Nanos| {
+        Some(if std::mem::take(&mut first) { window_end + MS_10 } else { now + MS_10 })
+    };
+    let task = Assignment { op_timeout: Nanos::from_secs(60), ..task };
+    let totals = run(&task, 0, &mut SimDriver::new(reply)).totals;
+    let cycles_ns: u64 = totals.slices.iter().map(|slice| slice.cycle_ns_total).sum();
+    // From the start of the point for the one, from the start of the window for the other.
+    let [waited_ns, worked_ns] = [window_end, task.phases.measure_ns].map(|it| it.0);
+    assert!(cycles_ns.abs_diff(waited_ns + worked_ns) < 2 * MS_10.0, "{cycles_ns}");
 }
 
 #[test]

@@ -87,6 +87,17 @@ impl Connection {
         }
     }
 
+    /// The same, which keeps the fields of each reply's header.
+    pub fn keeping_fields(mut self) -> Self {
+        self.decoder.keep_texts();
+        self
+    }
+
+    /// Names and values of the fields of the header that came last, if they are kept.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.decoder.texts()
+    }
+
     /// The server's settings, once they have come.
     pub fn peer(&self) -> Option<PeerSettings> {
         self.is_ready.then_some(self.peer)

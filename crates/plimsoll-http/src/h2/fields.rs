@@ -155,6 +155,11 @@ impl Fields {
         self.count
     }
 
+    /// They are no longer than they may be.
+    pub fn is_within_limits(&self) -> bool {
+        self.bytes <= LIST_BYTES_MAX
+    }
+
     /// One more.
     pub fn add(&mut self, field: Field) {
         self.count = self.count.saturating_add(1);

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use super::fields::{Field, Fields, Text};
+use super::static_table::{STATIC_COUNT, static_field};
 
 /// Largest table that a server may use: the standard's own default, which browsers and other load
 /// tools have, too.
@@ -52,6 +53,32 @@ pub struct Decoder {
     cache: Vec<CachedBlock>,
     /// The one to be replaced next.
     oldest: usize,
+    /// The strings of the fields, where they are kept.
+    texts: Option<Texts>,
+}
+
+/// Name and value of a field.
+type FieldText = (Vec<u8>, Vec<u8>);
+
+/// The strings of the fields of the table, and of the last block.
+#[derive(Debug, Default)]
+struct Texts {
+    /// The newest first, as in the table.
+    table: VecDeque<FieldText>,
+    block: Vec<FieldText>,
+}
+
+impl Texts {
+    /// A field of the table, as one of the block.
+    fn refer(&mut self, index: u64) -> Option<&FieldText> {
+        let at = usize::try_from(index).ok()?;
+        let field = match static_field(at) {
+            Some((name, value)) => (name.as_bytes().to_vec(), value.as_bytes().to_vec()),
+            None => self.table.get(at.checked_sub(STATIC_COUNT + 1)?)?.clone(),
+        };
+        self.block.push(field);
+        self.block.last()
+    }
 }
 
 #[derive(Debug)]
@@ -68,13 +95,29 @@ impl Default for Decoder {
             table_bytes_max: TABLE_BYTES,
             cache: Vec::new(),
             oldest: 0,
+            texts: None,
         }
     }
 }
 
 impl Decoder {
+    /// Keeps the strings of the last block from now on. No block is recognised by its bytes then.
+    pub fn keep_texts(&mut self) {
+        self.texts.get_or_insert_default();
+    }
+
+    /// Names and values of the last block's fields, if they are kept. No more bytes than
+    /// [`super::fields::LIST_BYTES_MAX`] allows, or the block was refused.
+    pub fn texts(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let block = self.texts.iter().flat_map(|texts| &texts.block);
+        block.map(|(name, value)| (name.as_slice(), value.as_slice()))
+    }
+
     /// Reads a whole block.
     pub fn read(&mut self, block: &[u8]) -> Result<Fields, HpackError> {
+        if let Some(texts) = &mut self.texts {
+            texts.block.clear();
+        }
         if let Some(cached) = self.cache.iter().find(|cached| cached.block == block) {
             return Ok(cached.fields);
         }
@@ -84,7 +127,7 @@ impl Decoder {
         while let Some(first) = rest.first() {
             is_lasting &= !self.read_field(*first, &mut rest, &mut fields)?;
         }
-        if is_lasting {
+        if is_lasting && self.texts.is_none() {
             self.learn(block, fields)
         } else {
             self.clear_cache()
@@ -130,6 +173,11 @@ impl Decoder {
             0x80.. => {
                 let index = read_number(rest, 7)?;
                 fields.add(self.field(index)?);
+                if fields.is_within_limits()
+                    && let Some(texts) = &mut self.texts
+                {
+                    texts.refer(index);
+                }
                 return Ok(false);
             }
             0x40.. => (6, true),
@@ -144,14 +192,28 @@ impl Decoder {
             // Without indexing, and never indexed: the same to a reader.
             _ => (4, false),
         };
+        let mut text = FieldText::default();
+        let keeps = self.texts.is_some() && fields.is_within_limits();
         let name = match read_number(rest, prefix_bits)? {
-            0 => Field::named(&read_text(rest)?),
-            index => self.field(index)?,
+            0 => Field::named(&read_text(rest, keeps.then_some(&mut text.0))?),
+            index => {
+                let texts = self.texts.as_mut().filter(|_| keeps);
+                if let Some(texts) = texts
+                    && let Some((name, _)) = texts.refer(index)
+                {
+                    text.0.clone_from(name);
+                    texts.block.pop();
+                }
+                self.field(index)?
+            }
         };
-        let field = name.with_value(&read_text(rest)?);
+        let field = name.with_value(&read_text(rest, keeps.then_some(&mut text.1))?);
         fields.add(field);
         if is_kept {
-            self.insert(field);
+            self.insert(field, &text);
+        }
+        if let Some(texts) = self.texts.as_mut().filter(|_| keeps) {
+            texts.block.push(text);
         }
         Ok(is_kept)
     }
@@ -173,12 +235,15 @@ impl Decoder {
         Ok(())
     }
 
-    fn insert(&mut self, field: Field) {
+    fn insert(&mut self, field: Field, text: &FieldText) {
         let bytes = field.bytes();
         self.evict(bytes);
         // RFC 7541 §4.4: a field that is larger than the table empties it.
         if bytes <= self.table_bytes_max {
             self.table.push_front(field);
+            if let Some(texts) = &mut self.texts {
+                texts.table.push_front(text.clone());
+            }
             self.table_bytes += bytes;
         }
     }
@@ -189,6 +254,9 @@ impl Decoder {
             && let Some(field) = self.table.pop_back()
         {
             self.table_bytes -= field.bytes();
+            if let Some(texts) = &mut self.texts {
+                texts.table.pop_back();
+            }
         }
     }
 }
@@ -215,103 +283,26 @@ fn read_number(rest: &mut &[u8], prefix_bits: u8) -> Result<u64, HpackError> {
     Err(HpackError::Number)
 }
 
-/// RFC 7541 §5.2
-fn read_text(rest: &mut &[u8]) -> Result<Text, HpackError> {
+/// RFC 7541 §5.2. `keep` gets the whole string.
+fn read_text(rest: &mut &[u8], mut keep: Option<&mut Vec<u8>>) -> Result<Text, HpackError> {
     let is_coded = rest.first().is_some_and(|first| first & 0x80 != 0);
     let length = read_number(rest, 7)?;
     let length = usize::try_from(length).map_err(|_| HpackError::Number)?;
     let (string, after) = rest.split_at_checked(length).ok_or(HpackError::Incomplete)?;
     *rest = after;
     let mut text = Text::default();
+    let mut push = |byte| {
+        text.push(byte);
+        if let Some(keep) = &mut keep {
+            keep.push(byte);
+        }
+    };
     match is_coded {
-        false => string.iter().for_each(|byte| text.push(*byte)),
-        true if decode_huffman(string, |byte| text.push(byte)) => {}
+        false => string.iter().for_each(|byte| push(*byte)),
+        true if decode_huffman(string, push) => {}
         true => return Err(HpackError::Huffman),
     }
     Ok(text)
-}
-
-/// Names and values; the first has index 1.
-const FIELDS: [(&str, &str); 61] = [
-    (":authority", ""),
-    (":method", "GET"),
-    (":method", "POST"),
-    (":path", "/"),
-    (":path", "/index.html"),
-    (":scheme", "http"),
-    (":scheme", "https"),
-    (":status", "200"),
-    (":status", "204"),
-    (":status", "206"),
-    (":status", "304"),
-    (":status", "400"),
-    (":status", "404"),
-    (":status", "500"),
-    ("accept-charset", ""),
-    ("accept-encoding", "gzip, deflate"),
-    ("accept-language", ""),
-    ("accept-ranges", ""),
-    ("accept", ""),
-    ("access-control-allow-origin", ""),
-    ("age", ""),
-    ("allow", ""),
-    ("authorization", ""),
-    ("cache-control", ""),
-    ("content-disposition", ""),
-    ("content-encoding", ""),
-    ("content-language", ""),
-    ("content-length", ""),
-    ("content-location", ""),
-    ("content-range", ""),
-    ("content-type", ""),
-    ("cookie", ""),
-    ("date", ""),
-    ("etag", ""),
-    ("expect", ""),
-    ("expires", ""),
-    ("from", ""),
-    ("host", ""),
-    ("if-match", ""),
-    ("if-modified-since", ""),
-    ("if-none-match", ""),
-    ("if-range", ""),
-    ("if-unmodified-since", ""),
-    ("last-modified", ""),
-    ("link", ""),
-    ("location", ""),
-    ("max-forwards", ""),
-    ("proxy-authenticate", ""),
-    ("proxy-authorization", ""),
-    ("range", ""),
-    ("referer", ""),
-    ("refresh", ""),
-    ("retry-after", ""),
-    ("server", ""),
-    ("set-cookie", ""),
-    ("strict-transport-security", ""),
-    ("transfer-encoding", ""),
-    ("user-agent", ""),
-    ("vary", ""),
-    ("via", ""),
-    ("www-authenticate", ""),
-];
-
-/// Fields of the table; the indexes of what a connection has seen follow.
-pub(super) const STATIC_COUNT: usize = FIELDS.len();
-
-/// The field with this index.
-fn static_field(index: usize) -> Option<(&'static str, &'static str)> {
-    FIELDS.get(index.checked_sub(1)?).copied()
-}
-
-/// Index of a field.
-pub(super) fn find_static(name: &str, value: &str) -> Option<usize> {
-    FIELDS.iter().position(|field| *field == (name, value)).map(|at| at + 1)
-}
-
-/// Index of the first field of that name.
-pub(super) fn find_static_name(name: &str) -> Option<usize> {
-    FIELDS.iter().position(|field| field.0 == name).map(|at| at + 1)
 }
 
 /// Symbol that no string may hold.

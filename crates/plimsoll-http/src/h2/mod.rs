@@ -16,8 +16,8 @@
 //! allocate each name and value of each header block; the second has no stable release, and no fuzz
 //! target was found in either. HPACK crates (`loona-hpack` 0.4, `httlib-hpack` 0.1) hand out owned
 //! names and values, too. A load generator needs a status and a length of each reply, and must not
-//! be what limits the load: [`hpack`] keeps no strings at all, which also bounds the memory that a
-//! server can make it use, and recognises a repeated block by its bytes.
+//! be what limits the load: [`hpack`] keeps no strings, but for clients that follow what a reply's
+//! header says, and recognises a repeated block by its bytes.
 //!
 //! Our `SETTINGS_HEADER_TABLE_SIZE` is the default, 4,096 bytes, which browsers and other load
 //! tools use, too: with 0 a server would write every field of every reply in full, so that it would
@@ -37,10 +37,12 @@ pub mod reader;
 pub mod request;
 #[cfg(test)]
 mod request_tests;
+mod static_table;
 pub mod windows;
 
 use crate::wire::reply::Reply;
 use crate::wire::request::{Frame, Method, RequestText};
+use crate::wire::template::NoVariables;
 use connection::Connection;
 use event::{Event, Tag};
 use request::{Encoded, encode};
@@ -64,7 +66,7 @@ impl Exchange {
         let mut connection = Connection::new(WINDOWS);
         if let Some(head) = heads.first() {
             connection.open(Tag(0), false, |table, out| {
-                head.write((0, 0), (&shared, table), &mut Vec::new(), out);
+                head.write((0, 0, &NoVariables), (&shared, table), &mut Vec::new(), out);
             });
         }
         Self { connection, reply: Reply::default() }

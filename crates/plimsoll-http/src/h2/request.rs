@@ -6,9 +6,10 @@
 //! are written without Huffman code.
 
 use super::frame::{self, FrameHeader, HEADER_BYTES, flag, kind};
-use super::hpack::{STATIC_COUNT, TABLE_BYTES, find_static, find_static_name};
+use super::hpack::TABLE_BYTES;
+use super::static_table::{STATIC_COUNT, find_static, find_static_name};
 use crate::wire::request::{Frame, RequestText, counts_body, fields};
-use crate::wire::template::Template;
+use crate::wire::template::{Template, Variables};
 
 /// Fields of HTTP/1.1's connections, which a request must not have. RFC 9113 §8.2.2
 const OF_CONNECTIONS: [&str; 5] =
@@ -23,6 +24,8 @@ pub struct RequestHead {
     path: Option<Template>,
     /// Fields that are its own.
     own: Vec<u8>,
+    /// The same, whose values have variables; their names are in lower case.
+    drawn: Vec<(String, Template)>,
     /// It has the length of its body.
     is_counted: bool,
 }
@@ -112,8 +115,9 @@ fn own_fields(frame: Frame<'_>, text: &RequestText) -> Vec<OwnField> {
 
 /// A field that HTTP/2 does not have, among those of a request.
 pub fn foreign_field(frame: Frame<'_>, text: &RequestText) -> Option<String> {
-    let names = own_fields(frame, text).into_iter().map(|(name, _)| name);
-    names.into_iter().find(|name| OF_CONNECTIONS.contains(&name.as_str()))
+    let drawn = text.drawn_headers.iter().map(|(name, _)| name.to_ascii_lowercase());
+    let mut names = own_fields(frame, text).into_iter().map(|(name, _)| name).chain(drawn);
+    names.find(|name| OF_CONNECTIONS.contains(&name.as_str()))
 }
 
 impl RequestHead {
@@ -135,7 +139,9 @@ impl RequestHead {
             }
         };
         list.for_each(|(name, value)| write_field(name, value, &mut own));
-        Self { start, path, own, is_counted: counts_body(frame, text) }
+        let drawn = text.drawn_headers.iter();
+        let drawn = drawn.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
+        Self { start, path, own, drawn, is_counted: counts_body(frame, text) }
     }
 
     /// Bytes of the block up to the end of its path, if that is fixed.
@@ -143,13 +149,13 @@ impl RequestHead {
         self.start.len()
     }
 
-    /// Appends the header block of the request that `key` draws; `path` is room for its path.
-    /// Returns the offset in `out` at which the block's first field begins.
+    /// Appends the header block of the request that `key` and `variables` draw; `room` is for what
+    /// is drawn. Returns the offset in `out` at which the block's first field begins.
     pub fn write(
         &self,
-        (key, body_bytes): (u64, usize),
+        (key, body_bytes, variables): (u64, usize, &dyn Variables),
         (shared, table): (&SharedFields, &mut EncoderTable),
-        path: &mut Vec<u8>,
+        room: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> usize {
         if std::mem::take(&mut table.is_smaller) {
@@ -159,9 +165,9 @@ impl RequestHead {
         let start = out.len();
         out.extend_from_slice(&self.start);
         if let Some(drawn) = &self.path {
-            path.clear();
-            drawn.write(key, body_bytes, path);
-            write_path(path, out);
+            room.clear();
+            drawn.write_with(key, body_bytes, variables, room);
+            write_path(room, out);
         }
         out.extend_from_slice(match table.is_filled {
             true => &shared.indexed,
@@ -172,6 +178,14 @@ impl RequestHead {
             false => &shared.plain,
         });
         out.extend_from_slice(&self.own);
+        for (name, value) in &self.drawn {
+            room.clear();
+            value.write_with(key, body_bytes, variables, room);
+            if !room.is_empty() {
+                write_name(name, (4, 0), out);
+                write_string(room, out);
+            }
+        }
         if self.is_counted {
             write_length(body_bytes, out);
         }
@@ -228,7 +242,12 @@ fn write_field(name: &str, value: &str, out: &mut Vec<u8>) {
     }
 }
 
-fn write_literal(name: &str, value: &str, (bits, pattern): (u8, u8), out: &mut Vec<u8>) {
+fn write_literal(name: &str, value: &str, prefix: (u8, u8), out: &mut Vec<u8>) {
+    write_name(name, prefix, out);
+    write_string(value.as_bytes(), out);
+}
+
+fn write_name(name: &str, (bits, pattern): (u8, u8), out: &mut Vec<u8>) {
     match find_static_name(name) {
         Some(index) => write_number(index as u64, bits, pattern, out),
         None => {
@@ -236,7 +255,6 @@ fn write_literal(name: &str, value: &str, (bits, pattern): (u8, u8), out: &mut V
             write_string(name.as_bytes(), out);
         }
     }
-    write_string(value.as_bytes(), out);
 }
 
 /// `:path`, without indexing.

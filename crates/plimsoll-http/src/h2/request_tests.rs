@@ -3,7 +3,7 @@
 use super::frame::{FrameHeader, HEADER_BYTES, flag, kind};
 use super::request::{Encoded, EncoderTable, encode, foreign_field, write_headers};
 use crate::wire::request::{Frame, Method, RequestText};
-use crate::wire::template::Template;
+use crate::wire::template::{NoVariables, Template};
 
 fn frame(headers: &[String]) -> Frame<'_> {
     Frame { host: "h:1", headers, close: false }
@@ -15,7 +15,12 @@ fn headers() -> [String; 2] {
 
 fn block(encoded: &Encoded, at: usize, table: &mut EncoderTable) -> Vec<u8> {
     let mut out = Vec::new();
-    encoded.heads[at].write((7, 12), (&encoded.shared, table), &mut Vec::new(), &mut out);
+    encoded.heads[at].write(
+        (7, 12, &NoVariables),
+        (&encoded.shared, table),
+        &mut Vec::new(),
+        &mut out,
+    );
     out
 }
 

@@ -181,6 +181,18 @@ impl<R: Reader> H2Session<R> {
         let tag = Tag(ticket.0);
         let after = self.op_timeout;
         let Some(op) = self.op_mut(tag).filter(|op| op.flight.deadline == deadline) else { return };
+        let (http, stream) = (op.flight.op, op.stream);
+        if self.reader.gives_up_at(&http).is_some_and(|at| at <= deadline) {
+            if let Some((link, stream)) = stream
+                && let Some(mut open) = self.take_link(link)
+            {
+                open.connection.cancel(stream);
+                self.put_back(open, io);
+            }
+            let why = format_args!("no whole reply, and the user gave up");
+            return self.fail(tag, ErrorClass::Abandoned, why, io);
+        }
+        let Some(op) = self.op_mut(tag) else { return };
         let (sent, left) = (op.flight.sent_bytes, op.body_left);
         let is_in_body = matches!(op.flight.phase, ReplyPhase::Body { .. });
         let mut is_ready = true;
@@ -252,6 +264,23 @@ impl H2Session {
 }
 
 impl<R: Reader> H2Session<R> {
+    /// The header of a reply has come.
+    pub(super) fn take_fields(&mut self, open: &OpenLink, tag: Tag) {
+        let op = self.ops.get_mut(tag.0 as usize).and_then(Option::as_mut);
+        let Some(op) = op.filter(|_| R::READS_FIELDS) else { return };
+        for (name, value) in open.connection.fields() {
+            self.reader.take_field(&mut op.flight.reply, &op.flight.op, name, value);
+        }
+    }
+
+    /// Another user is on no connection yet: those that there are take no more streams.
+    pub(super) fn leave_connections(&mut self, io: &mut impl Io) {
+        for mut open in std::mem::take(&mut self.links) {
+            open.connection.retire();
+            self.put_back(open, io);
+        }
+    }
+
     /// What the read brought of bodies that go on was handed to the reader.
     pub(super) fn end_reads(&mut self, open: &mut OpenLink, now: Nanos, io: &mut impl Io) {
         while let Some(ticket) = self.touched.pop() {

@@ -166,7 +166,9 @@ impl<R: Reader> H2Session<R> {
 
     fn connect(&mut self, io: &mut impl Io) {
         let link = io.connect(LinkKind::Stream);
-        let connection = Box::new(Connection::new(self.settings.windows));
+        let connection = Connection::new(self.settings.windows);
+        let connection = if R::READS_FIELDS { connection.keeping_fields() } else { connection };
+        let connection = Box::new(connection);
         self.links.push(OpenLink {
             link,
             connection,
@@ -281,6 +283,7 @@ impl<R: Reader> H2Session<R> {
                     folded: false,
                 };
                 op.flight.phase = ReplyPhase::Body { head, framing: Framing::UntilClose };
+                self.take_fields(open, tag);
                 if ends {
                     self.finish(open, tag, now, io);
                 }
@@ -291,7 +294,8 @@ impl<R: Reader> H2Session<R> {
                     return;
                 };
                 op.flight.take_payload(payload, &site.site, &mut self.reader);
-                if self.reader.reads() && !std::mem::replace(&mut op.is_touched, true) {
+                if self.reader.reads(&op.flight.op) && !std::mem::replace(&mut op.is_touched, true)
+                {
                     self.touched.push(Ticket(tag.0));
                 }
                 if ends {
@@ -364,7 +368,14 @@ impl<R: Reader> Session for H2Session<R> {
     }
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
-        let deadline = now.saturating_add(self.op_timeout);
+        if let Some(why) = self.reader.lost() {
+            return InFlight::<R::Reply>::new(ticket, op, now).refuse(&why, io);
+        }
+        if self.reader.is_first_of_user(&op) {
+            self.leave_connections(io);
+        }
+        let gives_up_at = self.reader.gives_up_at(&op).unwrap_or(Nanos::MAX);
+        let deadline = now.saturating_add(self.op_timeout).min(gives_up_at);
         let index = ticket.0 as usize;
         if self.ops.len() <= index {
             self.ops.resize_with(index + 1, || None);
@@ -462,6 +473,10 @@ impl<R: Reader> Session for H2Session<R> {
 
     fn at_boundary(&self, link: Link) -> bool {
         self.links.iter().any(|open| open.link == link && open.at_boundary)
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.reader.lost()
     }
 
     fn take_counters(&mut self) -> SessionCounters {

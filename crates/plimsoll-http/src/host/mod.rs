@@ -26,6 +26,7 @@ use crate::parameters::{Connections, HttpWorkload};
 use crate::server::caddy::{self, CaddyRequest};
 use crate::server::nginx::{self, NginxRequest};
 use crate::server::self_signed;
+use crate::version::HTTP2;
 use fetch::Server;
 use prepare::{PrepareError, Prepared, Progress};
 
@@ -46,23 +47,22 @@ pub const REGISTRATION: Registration = Registration {
          --set 'workload.headers=[\"Authorization: env:VARIABLE\"]'",
     ),
     calibration: &[
+        calibration("http", without_certificate),
+        calibration("https", with_certificate),
         Calibration {
-            name: "http",
-            suite: include_str!("calibration.toml"),
-            waits: false,
-            path: CALIBRATION_PATH,
-            checked_time: TimeKind::Response,
-            server: |program, cores, _| Ok(Builtin::new("web", program, cores)),
-            proper: None,
+            spoken: Some(HTTP2),
+            suite: SIX_CONNECTIONS,
+            ..calibration("http2", without_certificate)
         },
         Calibration {
-            name: "https",
-            suite: include_str!("calibration.toml"),
-            waits: false,
-            path: CALIBRATION_PATH,
-            checked_time: TimeKind::Response,
-            server: with_certificate,
-            proper: None,
+            spoken: Some(HTTP2),
+            suite: SIX_CONNECTIONS,
+            ..calibration("https2", with_certificate)
+        },
+        Calibration {
+            spoken: Some(HTTP2),
+            suite: ONE_CONNECTION,
+            ..calibration("http2-one-connection", without_certificate)
         },
     ],
     ..Registration::new(
@@ -73,6 +73,11 @@ pub const REGISTRATION: Registration = Registration {
 
 /// A small reply.
 const CALIBRATION_PATH: &str = "bytes/64";
+/// Loads over HTTP/2. The 48 clients share connections.
+const SIX_CONNECTIONS: &str =
+    concat!(include_str!("calibration.toml"), "http = \"2\"\nstreams = 8\n");
+const ONE_CONNECTION: &str =
+    concat!(include_str!("calibration.toml"), "http = \"2\"\nstreams = 48\n");
 /// What a web server of ours answers when the suite needs no file set.
 const PLAIN_PATH: &str = "bytes/1024";
 /// Name of the one file a managed server serves when the suite needs no file set.
@@ -90,6 +95,27 @@ fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
     let path = if request.file_set.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
+}
+
+/// A calibration over HTTP/1.1.
+const fn calibration(
+    name: &'static str,
+    server: fn(PathBuf, &[u32], &Path) -> Result<Builtin, HostError>,
+) -> Calibration {
+    Calibration {
+        name,
+        spoken: None,
+        suite: include_str!("calibration.toml"),
+        waits: false,
+        path: CALIBRATION_PATH,
+        checked_time: TimeKind::Response,
+        server,
+        proper: None,
+    }
+}
+
+fn without_certificate(program: PathBuf, cores: &[u32], _: &Path) -> Result<Builtin, HostError> {
+    Ok(Builtin::new("web", program, cores))
 }
 
 /// A server with a certificate made for it.

@@ -22,7 +22,9 @@ const WEB_RUNS: [&str; 2] =
 
 /// Its flags.
 pub(super) fn command() -> clap::Command {
-    ServeWebArgs::augment_args(clap::Command::new("web").about("The reference web server"))
+    ServeWebArgs::augment_args(clap::Command::new("web").about(
+        "The reference web server: HTTP/1.1, HTTP/2 with prior knowledge, or by ALPN with --cert",
+    ))
 }
 
 /// Serves until it is stopped.

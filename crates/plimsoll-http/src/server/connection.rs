@@ -1,25 +1,25 @@
-//! One connection: TLS if configured, then HTTP/1.1 until either side closes. A delay law may
-//! delay its replies; when each was handed to the kernel is observed at the socket, below TLS.
+//! One connection: TLS if configured, then HTTP/1.1 or, if the client begins with its preface,
+//! HTTP/2, until either side closes. A delay law may delay its replies.
 
 use std::convert::Infallible;
-use std::io;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
 use hyper::service::{Service, service_fn};
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::{Request, Response, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use plimsoll_servers::delay::{DelayLaw, Passage, Work, now_ns};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use plimsoll_servers::delay::{DelayLaw, Work};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::content::{Answers, Body};
+use super::content::Answers;
+use super::delayed::{DelayedBody, Requests, STREAMS_MAX, Watched};
 
 /// What every connection needs; cloning shares it.
 #[derive(Clone)]
@@ -83,17 +83,28 @@ impl OpenConnections {
             ),
             Some(law) => {
                 let requests = Requests::new(Arc::clone(law));
-                let stream = Watched::socket(stream, Arc::clone(&requests));
                 let delayed = Some(Arc::clone(&requests));
+                let stream = match &self.shared.tls {
+                    None => Watched::socket(stream, Arc::clone(&requests)),
+                    Some(_) => Watched::below_tls(stream, Arc::clone(&requests)),
+                };
                 self.serve(
                     stream,
-                    service_fn(move |request| {
-                        let passage = requests.arrive();
+                    service_fn(move |request: Request<Incoming>| {
+                        let version = request.version();
+                        let passage = requests.arrive(version);
                         let (answers, requests) = (Arc::clone(&answers), Arc::clone(&requests));
                         async move {
-                            let reply = answers.answer(request).await;
-                            requests.hold(passage).await;
-                            reply
+                            let Ok(reply) = answers.answer(request).await;
+                            Ok(match version {
+                                Version::HTTP_2 => {
+                                    reply.map(|body| requests.delayed_body(passage, body))
+                                }
+                                _ => {
+                                    requests.hold(passage).await;
+                                    reply.map(DelayedBody::from)
+                                }
+                            })
                         }
                     }),
                     delayed,
@@ -103,17 +114,21 @@ impl OpenConnections {
     }
 
     /// A connection that fails ends; the client notices, and the server need not report it.
-    fn serve<I, S>(&self, stream: I, service: S, delayed: Option<Arc<Requests>>)
+    fn serve<I, S, B>(&self, stream: I, service: S, delayed: Option<Arc<Requests>>)
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
         S: Send + 'static,
         S::Future: Send + 'static,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let watcher = self.graceful.watcher();
+        let mut http = auto::Builder::new(TokioExecutor::new());
+        http.http2().max_concurrent_streams(STREAMS_MAX);
         match self.shared.tls.clone() {
             None => {
-                let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                let served = http.serve_connection(TokioIo::new(stream), service).into_owned();
                 let watched = watcher.watch(served);
                 tokio::spawn(async move { drop(watched.await) });
             }
@@ -121,7 +136,7 @@ impl OpenConnections {
                 tokio::spawn(async move {
                     let Ok(stream) = tls.accept(stream).await else { return };
                     let io = TokioIo::new(Watched::tls(stream, delayed));
-                    let served = http1::Builder::new().serve_connection(io, service);
+                    let served = http.serve_connection(io, service).into_owned();
                     drop(watcher.watch(served).await);
                 });
             }
@@ -131,131 +146,5 @@ impl OpenConnections {
     /// Lets replies in progress finish, for at most `wait`; idle connections close at once.
     pub(super) async fn drain(self, wait: Duration) {
         let _ = tokio::time::timeout(wait, self.graceful.shutdown()).await;
-    }
-}
-
-/// The requests of one connection, one after the other.
-pub(super) struct Requests {
-    law: Arc<DelayLaw>,
-    /// The reply that may be in transmission, and the last instant at which bytes of it left.
-    reply: Mutex<Option<(Passage, Option<u64>)>>,
-}
-
-impl Requests {
-    pub(super) fn new(law: Arc<DelayLaw>) -> Arc<Self> {
-        Arc::new(Self { law, reply: Mutex::new(None) })
-    }
-
-    /// A request has arrived. Whatever left before it was the reply to the one before.
-    pub(super) fn arrive(&self) -> Passage {
-        self.settle();
-        self.law.arrive()
-    }
-
-    /// Waits until the reply leaves; what is written from now on is that reply.
-    pub(super) async fn hold(&self, passage: Passage) {
-        self.law.hold(passage).await;
-        *self.reply() = Some((passage, None));
-    }
-
-    fn wrote(&self) {
-        if let Some((_, sent_ns)) = self.reply().as_mut() {
-            *sent_ns = Some(now_ns());
-        }
-    }
-
-    /// Writes down the reply that left last, if any did.
-    fn settle(&self) {
-        if let Some((passage, Some(sent_ns))) = self.reply().take() {
-            self.law.sent(passage, sent_ns);
-        }
-    }
-
-    fn reply(&self) -> MutexGuard<'_, Option<(Passage, Option<u64>)>> {
-        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A stream of a connection whose replies may be delayed: its socket, which records when bytes were
-/// handed to the kernel, or TLS on it, whose alert at its close belongs to no reply.
-pub(super) struct Watched<S> {
-    stream: S,
-    /// Of a connection whose replies are delayed.
-    requests: Option<Arc<Requests>>,
-    is_socket: bool,
-}
-
-impl Watched<TcpStream> {
-    pub(super) fn socket(stream: TcpStream, requests: Arc<Requests>) -> Self {
-        Self { stream, requests: Some(requests), is_socket: true }
-    }
-}
-
-impl<S> Watched<S> {
-    pub(super) fn tls(stream: S, requests: Option<Arc<Requests>>) -> Self {
-        Self { stream, requests, is_socket: false }
-    }
-
-    fn note_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        let requests = self.requests.as_ref().filter(|_| self.is_socket);
-        if let (Poll::Ready(Ok(_)), Some(requests)) = (&written, requests) {
-            requests.wrote();
-        }
-        written
-    }
-
-    fn settle(&self) {
-        if let Some(requests) = &self.requests {
-            requests.settle();
-        }
-    }
-}
-
-impl<S> Drop for Watched<S> {
-    fn drop(&mut self) {
-        self.settle();
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note_written(written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.note_written(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.settle();
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

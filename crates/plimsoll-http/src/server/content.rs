@@ -17,8 +17,8 @@ use std::{fmt, io};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
-use hyper::{Request, Response, StatusCode};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, SERVER};
+use hyper::{Method, Request, Response, StatusCode};
 use plimsoll_protocol::marker::Marker as _;
 use plimsoll_servers::ServerError;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
@@ -118,8 +118,9 @@ impl Answers {
             Self::Directory(files) => files.clone().call(request).await?.map(Either::Right),
             Self::Memory { find, pattern } => {
                 let response = from_memory(&request, &**find, pattern);
+                let is_head = request.method() == Method::HEAD;
                 read_to_its_end(request.into_body()).await;
-                response
+                if is_head { without_body(response) } else { response }
             }
         };
         response.headers_mut().insert(SERVER, SOFTWARE);
@@ -141,6 +142,14 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
         }
         None => text(StatusCode::NOT_FOUND, "no such file\n"),
     }
+}
+
+/// The reply to HEAD. Over HTTP/2 nothing removes a body from it.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let length = response.body().size_hint().exact().map(HeaderValue::from);
+    let mut response = response.map(|_| Either::Left(Full::default()));
+    response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
+    response
 }
 
 /// The text at `/`.

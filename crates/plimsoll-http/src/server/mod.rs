@@ -1,10 +1,11 @@
-//! The reference web server: HTTP/1.1 with keep-alive, files from memory or from a directory, TLS
-//! if configured. One thread per core; connections are distributed round-robin, so that the cores
+//! The reference web server: HTTP/1.1 with keep-alive and HTTP/2, files from memory or from a
+//! directory, TLS if configured. One thread per core; connections are distributed round-robin, so that the cores
 //! share them evenly however few they are.
 
 pub mod caddy;
 mod connection;
 mod content;
+mod delayed;
 pub mod nginx;
 mod tls;
 

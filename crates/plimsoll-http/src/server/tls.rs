@@ -10,6 +10,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use crate::tls::{ALPN_HTTP1, ALPN_HTTP2};
+
 /// Where a server's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSource {
@@ -64,7 +66,7 @@ pub(super) fn acceptor(source: &TlsSource, ip: IpAddr) -> Result<TlsAcceptor, Se
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(refused)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = [ALPN_HTTP2, ALPN_HTTP1].map(<[u8]>::to_vec).into();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

@@ -209,6 +209,18 @@ fn parse_any(bytes: &[u8]) -> Result<Head, Malformed> {
     fields.into_head(end, status)
 }
 
+/// Hands the fields of a whole header over, in their order. A header that [`parse`] has taken has no
+/// others.
+pub fn each_field(header: &[u8], mut take: impl FnMut(&[u8], &[u8])) {
+    let mut storage = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut response = httparse::Response::new(&mut storage);
+    let mut parser = httparse::ParserConfig::default();
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    if parser.parse_response(&mut response, header).is_ok() {
+        response.headers.iter().for_each(|field| take(field.name.as_bytes(), field.value));
+    }
+}
+
 /// The fields this client looks at, gathered line by line.
 struct Fields {
     http_1_1: bool,

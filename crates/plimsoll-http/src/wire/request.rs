@@ -125,6 +125,8 @@ pub struct RequestText {
     pub target: Template,
     /// Fields of this request, checked by [`is_field`]; they replace those of the frame.
     pub headers: Vec<String>,
+    /// Further ones, by name, whose values have variables; none of the same name is above.
+    pub drawn_headers: Vec<(String, Template)>,
     /// Body; may have random parts.
     pub body: Template,
 }
@@ -133,14 +135,18 @@ impl RequestText {
     /// A request without fields or body of its own.
     pub fn plain(method: Method, target: &str) -> Self {
         let target = Template::fixed(target.as_bytes());
-        Self { method, target, headers: Vec::new(), body: Template::default() }
+        let (headers, drawn_headers) = (Vec::new(), Vec::new());
+        Self { method, target, headers, drawn_headers, body: Template::default() }
     }
 }
 
 /// Fields of a request but for the length of its body, each `Name: value`. A `Host`, `User-Agent`
 /// or `Content-Type` among those that were given replaces the default one.
 pub fn fields<'a>(frame: Frame<'a>, text: &'a RequestText) -> Vec<Cow<'a, str>> {
-    let own = |name: &str| text.headers.iter().any(|field| is_named(field, name));
+    let own = |name: &str| {
+        let drawn = text.drawn_headers.iter().any(|(drawn, _)| drawn.eq_ignore_ascii_case(name));
+        drawn || text.headers.iter().any(|field| is_named(field, name))
+    };
     let has = |name: &str| own(name) || frame.headers.iter().any(|field| is_named(field, name));
     let mut fields: Vec<Cow<'a, str>> = Vec::new();
     if !has("host") {
@@ -179,6 +185,9 @@ pub fn head(frame: Frame<'_>, text: &RequestText) -> Template {
         lines.push_str("\r\n");
     }
     head.append(&Template::fixed(lines.as_bytes()));
+    for (name, value) in &text.drawn_headers {
+        head.push(Piece::Field { name: name.clone(), value: value.clone() });
+    }
     if counts_body(frame, text) {
         head.append(&Template::fixed(b"Content-Length: "));
         head.push(Piece::BodyBytes);

@@ -1,4 +1,7 @@
-//! Text with random parts, which follow from a key: the same op has the same parts in every run.
+//! Text with random parts, which follow from a key: the same op has the same parts in every run. In
+//! journeys, text with variables of a user too.
+
+use std::fmt;
 
 use plimsoll_engine::rng;
 
@@ -28,6 +31,69 @@ pub enum Piece {
     },
     /// Bytes of the body, for a request's header.
     BodyBytes,
+    /// The value that a variable has then.
+    Variable {
+        /// Its number.
+        number: u16,
+        /// How its value is written.
+        encoding: Encoding,
+    },
+    /// A header field with its line end, unless its value is empty.
+    Field {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Template,
+    },
+}
+
+/// How the value of a variable is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Plain,
+    /// Percent-encoded but for letters, digits and `-._~`, for the fields of a form. RFC 3986 §2.3
+    Component,
+    /// Percent-encoded where no request target may have a byte.
+    Target,
+    /// Without bytes that no header field may have.
+    Field,
+}
+
+/// The values of variables, for one request.
+pub trait Variables: fmt::Debug {
+    /// Appends the value of a variable.
+    fn write(&self, number: u16, into: &mut Vec<u8>);
+}
+
+/// There are no variables.
+#[derive(Clone, Copy, Debug)]
+pub struct NoVariables;
+
+impl Variables for NoVariables {
+    fn write(&self, _: u16, _: &mut Vec<u8>) {}
+}
+
+impl Encoding {
+    /// Encodes the bytes of `into` from `start` on.
+    pub(crate) fn apply(self, start: usize, into: &mut Vec<u8>) {
+        let is_kept = |byte: &u8| match self {
+            Self::Plain => true,
+            Self::Component => byte.is_ascii_alphanumeric() || b"-._~".contains(byte),
+            Self::Target => byte.is_ascii_graphic(),
+            Self::Field => *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f),
+        };
+        if into[start..].iter().all(is_kept) {
+            return;
+        }
+        for byte in into.split_off(start) {
+            match (is_kept(&byte), self) {
+                (true, _) => into.push(byte),
+                (false, Self::Field) => into.push(b' '),
+                (false, _) => into.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+            }
+        }
+    }
 }
 
 /// A random part that is none.
@@ -49,13 +115,21 @@ impl Template {
 
     /// Reads a text with random parts.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        Self::parse_with(text, &mut |_| None)
+    }
+
+    /// The same; `resolve` gives the part of a text that is no random one.
+    pub fn parse_with(
+        text: &str,
+        resolve: &mut dyn FnMut(&str) -> Option<Piece>,
+    ) -> Result<Self, TemplateError> {
         let mut template = Self::default();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once(OPENING) {
             template.append(&Self::fixed(before.as_bytes()));
             let (part, after) =
                 after.split_once(CLOSING).map_or((after, None), |(a, b)| (a, Some(b)));
-            let read = read_part(part).zip(after);
+            let read = read_part(part).or_else(|| resolve(part.trim())).zip(after);
             let (piece, after) = read.ok_or_else(|| TemplateError(part.to_owned()))?;
             template.push(piece);
             rest = after;
@@ -89,6 +163,17 @@ impl Template {
 
     /// Appends the text of `key`, without allocation where `into` has room.
     pub fn write(&self, key: u64, body_bytes: usize, into: &mut Vec<u8>) {
+        self.write_with(key, body_bytes, &NoVariables, into);
+    }
+
+    /// The same of a text with variables.
+    pub fn write_with(
+        &self,
+        key: u64,
+        body_bytes: usize,
+        variables: &dyn Variables,
+        into: &mut Vec<u8>,
+    ) {
         for (piece, number) in self.0.iter().zip(0u64..) {
             let draw = |part: u64| rng::key(&[key, number, part]);
             match piece {
@@ -102,6 +187,22 @@ impl Template {
                     write_decimal(from.wrapping_add(drawn), into);
                 }
                 Piece::BodyBytes => write_decimal(body_bytes as u64, into),
+                Piece::Variable { number, encoding } => {
+                    let start = into.len();
+                    variables.write(*number, into);
+                    encoding.apply(start, into);
+                }
+                Piece::Field { name, value } => {
+                    let line = into.len();
+                    into.extend_from_slice(name.as_bytes());
+                    into.extend_from_slice(b": ");
+                    let start = into.len();
+                    value.write_with(draw(0), body_bytes, variables, into);
+                    match into.len() == start {
+                        true => into.truncate(line),
+                        false => into.extend_from_slice(b"\r\n"),
+                    }
+                }
             }
         }
     }
@@ -178,6 +279,41 @@ mod tests {
             ("0".to_owned(), "7".to_owned())
         );
         assert!(text("{{int 0 18446744073709551615}}", 1).parse::<u64>().is_ok());
+    }
+
+    #[derive(Debug)]
+    struct Value(&'static [u8]);
+
+    impl Variables for Value {
+        fn write(&self, _: u16, into: &mut Vec<u8>) {
+            into.extend_from_slice(self.0);
+        }
+    }
+
+    #[test]
+    fn a_variable_is_written_as_its_part_of_a_request_allows() {
+        let encoded = |encoding, value| {
+            let mut template = Template::fixed(b"<");
+            template.push(Piece::Variable { number: 0, encoding });
+            let mut bytes = Vec::new();
+            template.write_with(0, 0, &Value(value), &mut bytes);
+            String::from_utf8(bytes).unwrap()
+        };
+        assert_eq!(encoded(Encoding::Plain, b"a b\r\n"), "<a b\r\n");
+        assert_eq!(encoded(Encoding::Component, b"a/b=\xc3\xa4~"), "<a%2Fb%3D%C3%A4~");
+        assert_eq!(encoded(Encoding::Target, b"/a?b=c d\r\nX: y"), "</a?b=c%20d%0D%0AX:%20y");
+        assert_eq!(encoded(Encoding::Field, b"a\r\nX: y"), "<a  X: y");
+    }
+
+    #[test]
+    fn a_field_without_a_value_is_left_out() {
+        let value = |value: &[u8]| Piece::Field { name: "X".into(), value: Template::fixed(value) };
+        let mut template = Template::default();
+        template.push(value(b""));
+        template.push(value(b"1"));
+        let mut bytes = Vec::new();
+        template.write(0, 0, &mut bytes);
+        assert_eq!(bytes, b"X: 1\r\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod caddy;
 mod crews;
+mod http2;
 mod nginx;
 mod process;
 mod web;

@@ -21,29 +21,29 @@ use plimsoll_testkit::peers::{CurlReply, curl};
 use plimsoll_testkit::program::ServerThread;
 use plimsoll_testkit::tls::TestCertificate;
 
-struct Running {
-    url: String,
+pub(crate) struct Running {
+    pub(crate) url: String,
     _serving: ServerThread,
 }
 
 impl Running {
-    fn start(content: WebContent, tls: Option<TlsSource>, cores: Vec<u32>) -> Self {
+    pub(crate) fn start(content: WebContent, tls: Option<TlsSource>, cores: Vec<u32>) -> Self {
         let listen = "127.0.0.1:0".parse().unwrap();
         Self::serve(WebServer::bind(&WebConfig { listen, content, cores, tls }).unwrap())
     }
 
-    fn serve(server: WebServer) -> Self {
+    pub(crate) fn serve(server: WebServer) -> Self {
         let url = server.url();
         Self { url, _serving: ServerThread::new(move |stop| server.serve_until(stop)) }
     }
 
-    fn curl(&self, arguments: &[&str], path: &str) -> Option<CurlReply> {
+    pub(crate) fn curl(&self, arguments: &[&str], path: &str) -> Option<CurlReply> {
         let url = format!("{}{path}", self.url);
         curl(&[arguments, &[&url]].concat())
     }
 }
 
-fn memory() -> WebContent {
+pub(crate) fn memory() -> WebContent {
     WebContent::Memory(Arc::new(|path| match path {
         "/dir/file" => Some(Bytes::from_static(b"the content")),
         "/large" => Some(vec![7; 3 << 20].into()),

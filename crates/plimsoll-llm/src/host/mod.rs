@@ -35,6 +35,7 @@ pub const REGISTRATION: Registration = Registration {
     ),
     calibration: &[Calibration {
         name: "llm",
+        spoken: None,
         suite: include_str!("calibration.toml"),
         waits: false,
         path: BASE_PATH,

@@ -1,12 +1,16 @@
 //! What follows from a certificate: its judgements (held, broken, or left open, with the server's
 //! log of the same ops), its note in the disclosure of a run, and what it covers there.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Certificate, ClosedCase, JudgementOutcome, QueueCase, Reading, StallCase, Statistic};
+use super::{
+    Certificate, ClosedCase, JudgementOutcome, ProcessorSettings, QueueCase, Reading, StallCase,
+    Statistic,
+};
 use crate::named::named;
 use crate::units::Nanos;
 
@@ -346,6 +350,8 @@ pub struct RunEnvironment {
     pub kernel: Option<String>,
     /// Frequency governor of the processors; absent where there is none.
     pub governor: Option<String>,
+    /// Other settings of the processors.
+    pub processor: ProcessorSettings,
     /// How workers wait; absent where that is not settled.
     pub pacing: Option<String>,
     /// Scheduling priority of the workers; absent where that is not settled.
@@ -370,6 +376,14 @@ impl Certificate {
         let text_or_none = |text: &Option<String>| text.clone().unwrap_or_else(none);
         compare("kernel", &text_or_none(&now.kernel), &text_or_none(&host.kernel));
         compare("governor", &text_or_none(&now.governor), &text_or_none(&host.governor));
+        if !host.processor.is_empty() {
+            let names: BTreeSet<&String> =
+                host.processor.keys().chain(now.processor.keys()).collect();
+            for name in names {
+                let value = |of: &ProcessorSettings| of.get(name).cloned().unwrap_or_else(none);
+                compare(name, &value(&now.processor), &value(&host.processor));
+            }
+        }
         let settled = [
             ("pacing", &now.pacing, &instrument.pacing),
             ("priority", &now.priority, &instrument.priority),

@@ -234,6 +234,32 @@ fn a_run_in_other_circumstances_is_told_what_the_certificate_does_not_cover() {
 }
 
 #[test]
+fn processors_that_are_set_otherwise_than_when_certified_are_named() {
+    let settings = |list: &[(&str, &str)]| -> ProcessorSettings {
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let processor = settings(&[
+        ("deepest C-state", "C1 (1 µs to wake)"),
+        ("mitigation mds", "Vulnerable"),
+        ("turbo", "off"),
+    ]);
+    let now = RunEnvironment { processor, ..RunEnvironment::default() };
+    let mut made = certificate();
+    assert!(made.not_covered(&now).is_empty(), "an older certificate has none of them");
+    made.host.processor = now.processor.clone();
+    assert!(made.not_covered(&now).is_empty());
+    made.host.processor =
+        settings(&[("deepest C-state", "not visible"), ("mitigations", "off"), ("turbo", "on")]);
+    let expected = [
+        "deepest C-state C1 (1 µs to wake), certified not visible",
+        "mitigation mds Vulnerable, certified none",
+        "mitigations none, certified off",
+        "turbo off, certified on",
+    ];
+    assert_eq!(made.not_covered(&now), expected);
+}
+
+#[test]
 fn a_case_without_readings_is_broken_and_no_perfect_instrument() {
     let mut empty = certificate();
     empty.queues[0].readings.clear();

@@ -15,6 +15,7 @@ use crate::method::Parameter;
 use crate::outcome::OpNames;
 use crate::sessions::SessionsPlan;
 use crate::units::{BITS_PER_MBIT, Bytes, Nanos, grouped, span_text};
+use crate::until::Until;
 
 /// The options of a run besides its suite, profile, seed and targets. Options that the user left
 /// to the program have the program's value. Secrets are left out.
@@ -49,6 +50,10 @@ pub struct RunOptions {
     /// Addresses that clients of this program connect from, round-robin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<IpAddr>,
+    /// The precision that load points are measured to; absent where windows have the profile's
+    /// length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Limits of the servers that the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_limits: Option<ServerLimits>,

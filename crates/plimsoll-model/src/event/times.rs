@@ -111,11 +111,17 @@ pub enum TimeKind {
     PromptTokens,
     /// A count, of the tokens of an answer.
     OutputTokens,
+    /// Last byte of the last reply of a page, redirects included − due of its first request.
+    Page,
+    /// Last byte of the last page of a journey − due of its first request.
+    Journey,
+    /// The same without its think times.
+    JourneyBusy,
 }
 
 impl TimeKind {
     /// Every kind, with its name in a tag.
-    const TAGS: [(Self, &str); 20] = [
+    const TAGS: [(Self, &str); 23] = [
         (Self::Response, "response"),
         (Self::Service, "service"),
         (Self::SendLag, "send_lag"),
@@ -136,6 +142,9 @@ impl TimeKind {
         (Self::LaterTokenTime, "later_token_time"),
         (Self::PromptTokens, "prompt_tokens"),
         (Self::OutputTokens, "output_tokens"),
+        (Self::Page, "page"),
+        (Self::Journey, "journey"),
+        (Self::JourneyBusy, "journey_busy"),
     ];
 
     /// Every kind.

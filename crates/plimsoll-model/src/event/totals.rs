@@ -1,10 +1,10 @@
 //! What workers count over the window of a load point, and how it adds up.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use super::session_counts::{GenerationCounts, JourneyCounts, is_zero, sum};
 use super::{CoarseTimes, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
 use crate::nonconformity::Nonconformities;
@@ -27,67 +27,6 @@ adds_up! {
         /// it come from different draws.
         #[serde(default)]
         pub ended_in_window: u64 => sum,
-    }
-}
-
-adds_up! {
-    /// Counts over the window of a load point, made by sessions. *Output* is text of any kind: what
-    /// a reader sees, reasoning, calls of tools.
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct GenerationCounts {
-        /// Chunks with output that arrived in the window, of answers that did not fail.
-        pub chunks: u64 => sum,
-        /// Characters of output in them.
-        pub characters: u64 => sum,
-        /// Chunks with output that arrived in the window, of answers that failed.
-        #[serde(skip_serializing_if = "is_zero")]
-        pub failed_chunks: u64 => sum,
-        /// Characters of output in them.
-        #[serde(skip_serializing_if = "is_zero")]
-        pub failed_characters: u64 => sum,
-        /// Requests that ended well in the window and whose answer reported its tokens.
-        pub counted_requests: u64 => sum,
-        /// Output tokens of these, as reported by the server.
-        pub output_tokens: u64 => sum,
-        /// Their chunks with output.
-        pub counted_chunks: u64 => sum,
-        /// Characters of their output.
-        pub counted_characters: u64 => sum,
-        /// Tokens of their prompts, as reported by the server.
-        pub prompt_tokens: u64 => sum,
-        /// Those of them whose answer reported how much of the prompt was cached.
-        pub cached_said_requests: u64 => sum,
-        /// Cached tokens of their prompts.
-        pub cached_prompt_tokens: u64 => sum,
-        /// All tokens of their prompts.
-        pub cached_of_prompt_tokens: u64 => sum,
-        /// Requests that ended well in the window and whose answer did not report its tokens.
-        pub uncounted_requests: u64 => sum,
-        /// Of the counted, those with fewer tokens than chunks with output: they cannot be right.
-        pub mismatched_requests: u64 => sum,
-        /// Of the counted, those with more tokens than chunks: a chunk has several.
-        pub several_a_chunk_requests: u64 => sum,
-        /// Of the counted, those whose first chunk's tokens are estimated by its characters.
-        pub estimated_first_chunks: u64 => sum,
-        /// Of the counted, those whose `usage` contradicts itself: prompt and answer are not the
-        /// total, or reasoning is more than the answer.
-        #[serde(skip_serializing_if = "is_zero")]
-        pub contradictory_requests: u64 => sum,
-        /// Requests whose answer has fewer tokens than requested.
-        pub cut_short_requests: u64 => sum,
-        /// Of these, those that the server ended at a length, by their finish reason.
-        #[serde(skip_serializing_if = "is_zero")]
-        pub cut_at_length_requests: u64 => sum,
-        /// Comments in streams that keep a connection alive.
-        pub pings: u64 => sum,
-    }
-}
-
-impl GenerationCounts {
-    /// No answer was counted.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -165,6 +104,9 @@ with_counters! {
         /// Totals of a language model's streamed answers.
         #[serde(default, skip_serializing_if = "GenerationCounts::is_empty")]
         pub generation: GenerationCounts => GenerationCounts::add,
+        /// Totals of journeys.
+        #[serde(default, skip_serializing_if = "JourneyCounts::is_empty")]
+        pub journeys: JourneyCounts => JourneyCounts::add,
         /// Ops due in the window whose `arrived` is the kernel's stamp.
         #[serde(default)]
         pub arrived_stamped: u64 => sum,
@@ -200,6 +142,10 @@ with_counters! {
         /// Ops that were sent in each, of those that ended.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub sent_by_tick: Vec<u32> => sum_by_tick,
+        /// Counts of each of the equal slices of the window, by `Phases::slice_of_window`; empty
+        /// where the window is a number of ops.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub slices: Vec<SliceCounts> => sum_by_slice,
         /// What replies looked like.
         #[serde(default, skip_serializing_if = "Signs::is_empty")]
         pub signs: Signs => Signs::add,
@@ -216,6 +162,9 @@ with_counters! {
         pub stream_resets: u64 => sum,
         /// Totals of a language model's streamed answers.
         pub generation: GenerationCounts => GenerationCounts::add,
+        /// Totals of journeys.
+        #[serde(default, skip_serializing_if = "JourneyCounts::is_empty")]
+        pub journeys: JourneyCounts => JourneyCounts::add,
     }
 }
 
@@ -270,6 +219,33 @@ adds_up! {
     }
 }
 
+adds_up! {
+    /// Counts of a slice of the window: of what ended in it, whenever it was due.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct SliceCounts {
+        /// Ops, however they ended.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub done: u64 => sum,
+        /// Of those, the ones that failed.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub errors: u64 => sum,
+        /// Of the ops, those that ended well and kept the limits of a good op.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub good: u64 => sum,
+        /// Chunks of streamed replies, whatever the due time of their op.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub chunks: u64 => sum,
+        /// Closed loads: pieces of work.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub pieces: u64 => sum,
+        /// Closed loads: the cycles of those pieces, summed. A cycle is the time from the end of a
+        /// client's last piece to the end of this one: its think time and the piece.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub cycle_ns_total: u64 => sum,
+    }
+}
+
 /// Time over which ops are counted for what changes within a second.
 pub const TICK: Nanos = Nanos::from_millis(50);
 /// Ticks of a load point that are kept: a minute.
@@ -296,15 +272,8 @@ impl WorkerTotals {
         self.nonconformities.add(&sessions.nonconformities);
         self.stream_resets += sessions.stream_resets;
         self.generation.add(sessions.generation.clone());
+        self.journeys.add(sessions.journeys.clone());
     }
-}
-
-fn sum<N: AddAssign>(sum: &mut N, part: N) {
-    *sum += part;
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Every part has the same.
@@ -348,6 +317,11 @@ fn sum_by_target(sum: &mut Vec<TargetTotals>, part: Vec<TargetTotals>) {
 fn sum_by_tick(sum: &mut Vec<u32>, part: Vec<u32>) {
     sum.resize(sum.len().max(part.len()), 0);
     sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+}
+
+fn sum_by_slice(sum: &mut Vec<SliceCounts>, part: Vec<SliceCounts>) {
+    sum.resize(sum.len().max(part.len()), SliceCounts::default());
+    sum.iter_mut().zip(part).for_each(|(sum, part)| sum.add(part));
 }
 
 fn sum_of_times(sum: &mut CoarseTimes, part: CoarseTimes) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::TimeSummary;
 use crate::capacity::Figure;
 use crate::event::ClockOffset;
+use crate::open_end::{open_interval, open_number};
 
 /// The generator's own health in a point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,39 +72,61 @@ pub struct AgentResult {
 }
 
 /// Uncertainty intervals of a distribution of times: `[low, high]` in nanoseconds, 95 %. `null`
-/// where the figure itself is, or where it is unknown.
+/// where the figure itself is, or where it is unknown. Where the sample shows no upper end, `high`
+/// is infinite, and `null` in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct TimeIntervals {
     /// Of the mean.
+    #[serde(deserialize_with = "open_interval")]
     pub mean: Option<[f64; 2]>,
     /// Of the median.
+    #[serde(deserialize_with = "open_interval")]
     pub p50: Option<[f64; 2]>,
     /// Of the 90th percentile.
+    #[serde(deserialize_with = "open_interval")]
     pub p90: Option<[f64; 2]>,
     /// Of the 95th percentile.
+    #[serde(deserialize_with = "open_interval")]
     pub p95: Option<[f64; 2]>,
     /// Of the 99th percentile.
+    #[serde(deserialize_with = "open_interval")]
     pub p99: Option<[f64; 2]>,
+    /// Of the 99.9th percentile.
+    #[serde(deserialize_with = "open_interval")]
+    pub p999: Option<[f64; 2]>,
+}
+
+impl TimeIntervals {
+    /// Of a figure; the maximum has none.
+    pub const fn figure(&self, figure: Figure) -> Option<[f64; 2]> {
+        match figure {
+            Figure::Mean => self.mean,
+            Figure::P50 => self.p50,
+            Figure::P90 => self.p90,
+            Figure::P95 => self.p95,
+            Figure::P99 => self.p99,
+            Figure::P999 => self.p999,
+            Figure::Max => None,
+        }
+    }
 }
 
 /// What an uncertainty interval is made of, for one figure: by how much each part alone moves it,
-/// in the figure's unit.
+/// in the figure's unit. Bundles of earlier versions have a part more, `other_runs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Uncertainty {
-    /// The figure as measured.
+    /// The figure as measured; of a closed load's throughput, by the cycles of its clients.
     pub value: f64,
     /// The generator's part: how far its own delays may have moved the figure up (of a closed
     /// load's throughput: down).
     pub generator: f64,
     /// The sample's part below the figure.
     pub sample_below: f64,
-    /// The sample's part above it.
+    /// The sample's part above it; infinite, and `null` in JSON, where the sample shows no upper
+    /// end.
+    #[serde(deserialize_with = "open_number")]
     pub sample_above: f64,
-    /// What other runs of a closed load may differ by, to either side. Absent: 0, as of open loads.
-    #[serde(default)]
-    pub other_runs: f64,
     /// Half a step of the histogram, to either side; zero for throughput.
     pub resolution: f64,
 }

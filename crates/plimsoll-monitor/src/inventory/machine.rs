@@ -1,5 +1,8 @@
 //! The machine: processors, vendor and firmware, virtualisation.
 
+use std::collections::BTreeSet;
+
+use plimsoll_model::certificate::NOT_VISIBLE;
 use plimsoll_model::disclosure::Setting;
 
 use crate::parse::{CpuInfo, parse_cpu_list, parse_status_field};
@@ -40,6 +43,7 @@ pub(super) fn cpu_details(root: &Root, cpuinfo: &CpuInfo) -> Vec<Setting> {
     ] {
         add(name, root.line(file));
     }
+    add("deepest C-state", deepest_c_state(root));
     add("highest frequency", highest_frequency(root));
     add("turbo", turbo(root));
     for (name, value) in caches(root) {
@@ -54,6 +58,33 @@ pub(super) fn cpu_details(root: &Root, cpuinfo: &CpuInfo) -> Vec<Setting> {
 fn threads_per_core(root: &Root) -> Option<String> {
     let siblings = root.line(format!("{CPU}/cpu0/topology/thread_siblings_list"))?;
     Some(parse_cpu_list(&siblings)?.to_string())
+}
+
+/// The deepest idle state that is enabled, of each processor that differs: `C6 (133 µs to wake)`.
+/// `None` only where nothing of the processors is visible.
+fn deepest_c_state(root: &Root) -> Option<String> {
+    let number = |name: &str, prefix: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
+    let deepest = |cpu: &String| {
+        number(cpu, "cpu")?;
+        let states = root.names(format!("{CPU}/{cpu}/cpuidle"));
+        let numbers = states.iter().filter_map(|state| number(state, "state"));
+        let directory = |state: u32| format!("{CPU}/{cpu}/cpuidle/state{state}");
+        let is_enabled =
+            |state: &u32| root.number(format!("{}/disable", directory(*state))) == Some(0);
+        let deepest = directory(numbers.filter(is_enabled).max()?);
+        let name = root.line(format!("{deepest}/name"))?;
+        Some(match root.number(format!("{deepest}/latency")) {
+            Some(latency_us) => format!("{name} ({latency_us} µs to wake)"),
+            None => name,
+        })
+    };
+    let processors = root.names(CPU);
+    let states: BTreeSet<String> = processors.iter().filter_map(deepest).collect();
+    let text = match states.is_empty() {
+        true => NOT_VISIBLE.to_owned(),
+        false => states.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    (!processors.is_empty()).then_some(text)
 }
 
 fn highest_frequency(root: &Root) -> Option<String> {

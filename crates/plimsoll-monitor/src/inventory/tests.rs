@@ -98,6 +98,7 @@ fn a_cloud_machine_is_read_in_full() {
     assert_eq!((host.cpus_available, host.cpus_online), (Some(1), Some(2)));
     assert_eq!((host.memory_bytes, host.swap_bytes), (Some(4_096_000), Some(0)));
     assert_eq!(value(&host.cpu_details, "clock source"), Some("kvm-clock"));
+    assert_eq!(value(&host.cpu_details, "deepest C-state"), Some("not visible"));
     let cache = value(&host.cpu_details, "L1 data cache");
     assert_eq!(cache, Some("32K, shared by processors 0-1"));
     assert_eq!(value(&host.cpu_details, "mitigation meltdown"), Some("Not affected"));
@@ -140,6 +141,14 @@ fn bare_metal_shows_governor_turbo_and_rotating_disks() {
         ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
         ("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3700000\n"),
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C1E\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "10\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state10/name", "C6\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state10/disable", "1\n"),
+        ("sys/devices/system/cpu/cpu1/cpuidle/state10/name", "C6\n"),
+        ("sys/devices/system/cpu/cpu1/cpuidle/state10/disable", "0\n"),
+        ("sys/devices/system/cpu/cpu1/cpuidle/state10/latency", "133\n"),
         ("sys/block/sda/size", "1953525168\n"),
         ("sys/block/sda/queue/rotational", "1\n"),
         ("sys/block/sda/device/model", "ST1000NX0313    \n"),
@@ -151,6 +160,8 @@ fn bare_metal_shows_governor_turbo_and_rotating_disks() {
     assert_eq!(value(&host.cpu_details, "governor"), Some("performance"));
     assert_eq!(value(&host.cpu_details, "highest frequency"), Some("3700 MHz"));
     assert_eq!(value(&host.cpu_details, "turbo"), Some("on"));
+    let states = "C1E (10 µs to wake), C6 (133 µs to wake)";
+    assert_eq!(value(&host.cpu_details, "deepest C-state"), Some(states));
     assert_eq!(host.disks[0].kind, "rotational, ST1000NX0313");
     assert_eq!(host.disks[0].scheduler.as_deref(), Some("mq-deadline"));
     assert_eq!(host.networks[0].speed_mbit_per_s, Some(25_000));

@@ -27,6 +27,7 @@ pub const REGISTRATION: Registration = Registration {
     // GETATTR over TCP.
     calibration: &[Calibration {
         name: "nfs",
+        spoken: None,
         suite: include_str!("calibration.toml"),
         waits: false,
         path: "",

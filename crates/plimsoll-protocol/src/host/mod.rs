@@ -238,6 +238,8 @@ pub trait AskStatus: Send {
 pub struct Calibration {
     /// For the certificate: `https`.
     pub name: &'static str,
+    /// What is spoken, as [`Plan::spoken`](crate::Plan::spoken) has it.
+    pub spoken: Option<&'static str>,
     /// The suite of its loads.
     pub suite: &'static str,
     /// The suite's clients wait for each reply; otherwise its arrivals are open.

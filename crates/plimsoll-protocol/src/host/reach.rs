@@ -231,7 +231,7 @@ impl Target {
     /// Holds a server of ours to a share of the processors and a size of memory.
     pub fn hold(&mut self, confinement: &Confinement) -> Result<(), HostError> {
         if let Some(process) = self.process.as_ref().filter(|_| !confinement.is_none()) {
-            self.confined = Some(confinement.hold(process)?);
+            confinement.hold(process, self.confined.insert(Confined::default()))?;
         }
         Ok(())
     }

@@ -46,7 +46,8 @@ impl<T> Sheet<T> {
         [low, high]: [&str; 2],
         interval: impl Fn(&T) -> Option<[f64; 2]>,
     ) -> Self {
-        self.column(low, |it| Some(interval(it)?[0])).column(high, |it| Some(interval(it)?[1]))
+        self.column(low, |it| Some(interval(it)?[0]))
+            .column(high, |it| Some(interval(it)?[1]).filter(|high| high.is_finite()))
     }
 
     /// Adds the figures of times, which begin with `prefix`.
@@ -76,12 +77,13 @@ impl<T> Sheet<T> {
         intervals: impl Fn(&T) -> Option<TimeIntervals>,
     ) -> Self {
         type Figure = fn(TimeIntervals) -> Option<[f64; 2]>;
-        let figures: [(&str, Figure); 5] = [
+        let figures: [(&str, Figure); 6] = [
             ("mean", |it| it.mean),
             ("p50", |it| it.p50),
             ("p90", |it| it.p90),
             ("p95", |it| it.p95),
             ("p99", |it| it.p99),
+            ("p999", |it| it.p999),
         ];
         figures.into_iter().fold(self, |sheet, (name, figure)| {
             let [low, high] = ["low", "high"].map(|end| format!("{prefix}_{name}_{end}_ns"));

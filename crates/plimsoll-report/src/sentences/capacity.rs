@@ -52,6 +52,9 @@ fn figure_text(figure: &LimitFigure) -> String {
         (Side::Above, false) => "≤",
     };
     let doubt = match (figure.outcome(), figure.interval) {
+        (TryOutcome::Undecided, Some([low, high])) if high.is_infinite() => {
+            format!(", not certain (at least {})", text(low))
+        }
         (TryOutcome::Undecided, Some([low, high])) => {
             format!(", not certain ({} to {})", text(low), text(high))
         }

@@ -99,7 +99,7 @@ fn tries(run: &RunResult, search: &CapacitySearch) -> Table {
 fn purpose(attempt: &CapacityTry) -> &'static str {
     match attempt.purpose {
         Purpose::Verify => "re-run",
-        Purpose::Probe | Purpose::Ladder | Purpose::Profile => "search",
+        Purpose::Probe | Purpose::Ladder | Purpose::Profile | Purpose::Pilot => "search",
     }
 }
 
@@ -128,6 +128,9 @@ fn figure_text(figure: &LimitFigure) -> String {
     };
     match (figure.value, figure.interval) {
         (None, _) => ABSENT.to_owned(),
+        (Some(value), Some([low, high])) if high.is_infinite() => {
+            format!("{} (≥\u{a0}{})", text(value), text(low))
+        }
         (Some(value), Some([low, high])) if low < high => {
             format!("{} ({}–{})", text(value), text(low), text(high))
         }

@@ -35,6 +35,10 @@ fn meaning(class: &str) -> &'static str {
         "rejected" => {
             "the server refused the call itself: program, version, procedure, or credentials"
         }
+        "not_taken" => "the reply lacks what the next request of the journey needs",
+        "content" => "the reply lacks the text that was expected in it",
+        "redirect" => "a redirect that leads elsewhere, or in circles",
+        "abandoned" => "a user gave up before the page was complete",
         "verifier" => "the server restarted and may have lost writes it had not committed",
         status if status.starts_with("status:") => "the server answered with this status",
         _ => ABSENT,
@@ -120,6 +124,10 @@ mod tests {
             ErrorClass::Length,
             ErrorClass::Corrupt,
             ErrorClass::Rejected,
+            ErrorClass::NotTaken,
+            ErrorClass::Content,
+            ErrorClass::Redirect,
+            ErrorClass::Abandoned,
             ErrorClass::Verifier,
         ] {
             let key = class.to_string();

@@ -255,9 +255,9 @@ pub(super) fn window(run: &RunResult) -> Option<String> {
 
 pub(super) const BUDGET_NOTE: &str = "Each column says how far the truth may lie from the measured \
     figure through that part alone, at 95 %. Generator: its own late sends and late reads. Sample: \
-    what other seconds of the same length might have shown. Other runs: how far runs of one closed \
-    load lie apart. Sample and other runs add up as squares do. Histogram: half a step of the scale \
-    the times are counted on.";
+    what other windows of the same length might have shown; ∞ where too few slow ops came to know. \
+    Histogram: half a step of the scale the times are counted on. How far other runs differ is not \
+    known from one run: repeat it with the server restarted, or run an experiment.";
 
 /// One figure a row, of the headline's point; empty where unknown.
 pub(super) fn budget_table(run: &RunResult) -> Table {
@@ -282,7 +282,6 @@ pub(super) fn budget_table(run: &RunResult) -> Table {
         })
         .figures("sample below", "", |(key, it)| budget_text(key, it, "−", it.sample_below))
         .figures("sample above", "", |(key, it)| budget_text(key, it, "+", it.sample_above))
-        .figures("other runs", "", |(key, it)| budget_text(key, it, "±", it.other_runs))
         .figures("histogram", "", |(key, it)| budget_text(key, it, "±", it.resolution))
         .table()
 }
@@ -296,6 +295,7 @@ fn budget_text(key: &str, parts: &Uncertainty, sign: &str, value: f64) -> String
     let unit_size = if is_time(key) { time_unit(parts.value).0 } else { 1.0 };
     match value {
         0.0 => "0".to_owned(),
+        f64::INFINITY => "∞".to_owned(),
         _ => format!("{sign}{}", three_digits(value / unit_size)),
     }
 }

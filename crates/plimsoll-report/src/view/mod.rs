@@ -13,6 +13,7 @@ pub(crate) mod experiment;
 mod generation;
 mod headline;
 mod joined;
+mod journeys;
 mod limits;
 mod method;
 mod moved;
@@ -132,6 +133,10 @@ pub(crate) struct RunView {
     pub(crate) ops: Vec<Table>,
     pub(crate) per_target: Table,
     pub(crate) sessions: Table,
+    /// Journeys of users.
+    pub(crate) journeys: Table,
+    /// Their pages.
+    pub(crate) pages: Table,
     pub(crate) session_steps: Table,
     pub(crate) percentiles: Table,
     pub(crate) probes: Table,
@@ -241,6 +246,8 @@ impl RunView {
             ops: shares::ops_tables(run),
             per_target: shares::per_target_table(run),
             sessions: sessions::sessions_table(run),
+            journeys: journeys::journeys_table(run),
+            pages: journeys::pages_table(run),
             session_steps: sessions::steps_table(run),
             percentiles: points::percentiles_table(run),
             probes: points::probes_table(run),

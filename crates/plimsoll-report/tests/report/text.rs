@@ -83,7 +83,7 @@ fn a_percentile_with_a_wide_interval_keeps_its_number() {
     assert!(!text.contains('≈') && text.contains("its uncertainty interval (95 %)"), "{text}");
     // The budget of the headline's figures.
     let p50 = rows.iter().find(|row| row[0] == "response p50").unwrap();
-    assert_eq!(p50.len(), 7, "{p50:?}");
+    assert_eq!(p50.len(), 6, "{p50:?}");
     assert!(p50[2].starts_with('−') && p50[4].starts_with('+'), "{p50:?}");
 }
 

@@ -76,6 +76,7 @@ fn run_environment(request: &RunRequest, setup: &RunSetup, host: &Host) -> RunEn
         build: if cfg!(debug_assertions) { "debug".into() } else { "release".into() },
         kernel: host.kernel.clone(),
         governor: certificates::governor(host),
+        processor: certificates::processor(host),
         pacing: Some(setup.placement.pacing.as_str().to_owned()),
         priority: Some(certificates::priority_word(request.options.priority).to_owned()),
         protocol: Some(setup.plan.spoken.unwrap_or(&request.suite.protocol).to_owned()),

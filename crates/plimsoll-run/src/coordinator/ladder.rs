@@ -182,7 +182,7 @@ fn scaled(span: Nanos, scale: f64) -> Nanos {
 /// Timings of a point.
 pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
     let (warm_up_max, measure_max) = match purpose {
-        Purpose::Ladder => (Nanos::MAX, Nanos::MAX),
+        Purpose::Ladder | Purpose::Pilot => (Nanos::MAX, Nanos::MAX),
         Purpose::Probe => (PROBE_WARM_UP_MAX, PROBE_MEASURE_MAX),
         Purpose::Verify => (VERIFY_WARM_UP_MAX, VERIFY_MEASURE_MAX),
         Purpose::Profile => (VERIFY_WARM_UP_MAX, PROFILE_MEASURE_MAX),
@@ -195,7 +195,7 @@ pub(crate) fn phases(profile: &Profile, purpose: Purpose) -> Phases {
         },
         ramp_down_ns: match purpose {
             Purpose::Ladder => profile.ramp_down,
-            Purpose::Probe | Purpose::Verify | Purpose::Profile => Nanos::ZERO,
+            _ => Nanos::ZERO,
         },
         drain_ns: profile.drain,
         ops: profile.ops.filter(|_| purpose == Purpose::Ladder),

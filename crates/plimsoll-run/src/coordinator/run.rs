@@ -2,6 +2,7 @@
 
 mod capacity;
 mod making;
+mod pilots;
 mod profile;
 mod request;
 mod search;
@@ -288,7 +289,10 @@ impl<'a> Run<'a> {
         let left = loads.len().saturating_sub(done) as u64;
         let opening = |load: &f64| self.opening_span(*load as u32).0;
         let opening: u64 = loads.iter().skip(done).map(opening).sum();
-        let countdown = Countdown::start(Nanos(left * self.point_ns(Purpose::Ladder) + opening));
+        // With a precision, a pilot and half as much again at least.
+        let halves = if self.request.options.until.is_some() { 5 } else { 2 };
+        let points_ns = left * self.point_ns(Purpose::Ladder) * halves / 2;
+        let countdown = Countdown::start(Nanos(points_ns + opening));
         self.check_connections(loads.get(done..).unwrap_or_default())?;
         let unit = LoadUnit::from_suite(&self.request.suite, self.profile);
         if let Some(loads) = loads.get(done..).filter(|left| !left.is_empty()) {
@@ -299,8 +303,9 @@ impl<'a> Run<'a> {
             let title = format!("point {}/{}, {}", index + 1, loads.len(), unit.text(*requested));
             let last = index + 1 == loads.len() && !self.is_to_be_profiled();
             let purpose = Purpose::Ladder;
-            let point = Planned { load, purpose, windows: 1, title, countdown, last };
-            if self.point(&point, live)?.is_none() {
+            let window = Window::Usual(1);
+            let point = Planned { load, purpose, window, title, countdown, last };
+            if self.measure(point, live)?.is_none() {
                 return Ok(Stop::Interrupted);
             }
         }
@@ -376,7 +381,11 @@ impl<'a> Run<'a> {
         let phases = self.phases(point.purpose);
         Phases {
             warm_up_ns: phases.warm_up_ns + self.opening_span(point.load.clients()),
-            measure_ns: Nanos(phases.measure_ns.0 * u64::from(point.windows)),
+            measure_ns: match point.window {
+                Window::Usual(windows) => Nanos(phases.measure_ns.0 * u64::from(windows)),
+                Window::Pilot(length) | Window::Length(length) => length,
+            },
+            ramp_down_ns: if point.is_pilot() { Nanos::ZERO } else { phases.ramp_down_ns },
             ..phases
         }
     }
@@ -414,14 +423,31 @@ fn see_off(observers: Observers, live: &mut dyn RunProgress) {
     }
 }
 
+/// How long the window of a load point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Window {
+    /// This many times as long as usual.
+    Usual(u32),
+    /// Of a pilot, which finds the length of the next one.
+    Pilot(Nanos),
+    /// As long as its pilots found.
+    Length(Nanos),
+}
+
 /// A load point that will run next.
+#[derive(Clone)]
 struct Planned {
     load: Load,
     purpose: Purpose,
-    /// Its window is this many times as long as usual.
-    windows: u32,
+    window: Window,
     title: String,
     countdown: Countdown,
     /// No further point follows.
     last: bool,
+}
+
+impl Planned {
+    fn is_pilot(&self) -> bool {
+        matches!(self.window, Window::Pilot(_))
+    }
 }

@@ -29,6 +29,7 @@ pub const REGISTRATION: Registration = Registration {
     // READs of one file.
     calibration: &[Calibration {
         name: "smb",
+        spoken: None,
         suite: include_str!("calibration.toml"),
         waits: true,
         path: "",

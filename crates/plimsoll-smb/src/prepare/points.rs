@@ -230,6 +230,18 @@ impl PointPreparation for SmbPreparation {
         })
     }
 
+    fn clients_max(&mut self, dial: &dyn Dial) -> Result<Option<u32>, SetupError> {
+        let Needs::Workspaces { workspace, .. } = self.needs else { return Ok(None) };
+        let shares = self.sites.len() as u32;
+        let each = |site: &ShareState| {
+            on_site(&site.target, &self.offer, &self.table, dial, |share| {
+                set::clients_max(share, &self.table, (workspace, Bytes(WORK_BYTES)), shares)
+            })
+        };
+        let each = self.sites.iter().map(each).collect::<Result<Vec<_>, _>>()?;
+        Ok(each.into_iter().min().map(|clients| clients.saturating_mul(shares)))
+    }
+
     fn distribute(&mut self, distribution: &TargetDistribution) {
         if self.distribution != *distribution {
             self.distribution = distribution.clone();

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use plimsoll_model::units::Bytes;
 use plimsoll_protocol::channel_pool::{ChannelPool, Report, Tally};
 use plimsoll_protocol::content::ContentTable;
-use plimsoll_protocol::data_set::{self, MARKER, MARKER_NEW, Need, ROOT, Space, Terms, Tree};
+use plimsoll_protocol::data_set::{
+    self, MARKER, MARKER_NEW, Need, ROOT, Space, Terms, Tree, disk_bytes,
+};
 use plimsoll_protocol::net::{Dial, OnProgress, SetupError};
 use plimsoll_protocol::{PlanError, ResolvedTarget};
 
@@ -93,6 +95,28 @@ pub(super) fn find(
     data_set::check_seed(here, marker.seed(), table.seed())?;
     let has_all = marker.is_of(table.seed(), workspace) && marker.clients() >= clients;
     if has_all || clients == 0 { Ok(()) } else { Err(data_set::not_prepared(here)) }
+}
+
+/// How many clients this share, one of `shares`, has room for, each with a workspace and what it
+/// writes itself, beside the files that clients share.
+pub(super) fn clients_max(
+    site: &Site<'_>,
+    table: &ContentTable,
+    (workspace, growth): (Workspace, Bytes),
+    shares: u32,
+) -> Result<u32, SetupError> {
+    let mut share = site.connection()?;
+    let here = &mut OnShare(&mut *share, site);
+    let state: RootState = data_set::look(here)?;
+    let marker = state.marker().filter(|marker| marker.is_of(table.seed(), workspace));
+    // A marker has the clients of all shares.
+    let prepared = marker.map_or(0, |marker| u64::from(marker.clients() / shares));
+    let free = data_set::space_of(here)?.bytes.saturating_sub(SPARE_BYTES);
+    let files = workspace.files().map(|file| disk_bytes(u64::from(workspace.bytes_of(file))));
+    let bytes: u64 = files.sum();
+    let shared = if prepared == 0 { bytes } else { 0 };
+    let clients = (free + prepared * bytes).saturating_sub(shared) / (bytes + growth.0);
+    Ok(u32::try_from(clients).unwrap_or(u32::MAX).max(1))
 }
 
 /// Builds the layouts.

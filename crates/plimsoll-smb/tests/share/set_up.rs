@@ -291,7 +291,15 @@ fn a_share_that_is_too_small_is_refused_before_the_first_byte() {
     let error = message(Run::new(&url).ready(100));
     assert!(error.contains("more, ") && error.contains("are free there"), "{error}");
     assert_eq!(clean(&url).unwrap(), "no plimsoll-files there, nothing to remove");
-    Run::new(&url).ready(2).unwrap();
+    let mut run = Run::new(&url);
+    let most = run.preparation.clients_max(&Sockets).unwrap().unwrap();
+    assert!((2..100).contains(&most), "{most}");
+    run.ready(most).unwrap();
+    // What is prepared is no longer free, and counts as before.
+    let still = Run::new(&url).preparation.clients_max(&Sockets).unwrap().unwrap();
+    assert!(still.abs_diff(most) <= 1, "{still} {most}");
+    let error = message(Run::new(&url).ready(most + 2));
+    assert!(error.contains("are free there"), "{error}");
 }
 
 #[test]

@@ -2,46 +2,58 @@
 
 use super::{EXCLUDED, FACTORS, REFUSED, Row};
 
-/// Levels of all factors, each with a number.
-const LEVELS_MAX: usize = 32;
-
-/// The array: rows that run, which have all possible pairs, and one row for each refusal. Greedy:
-/// each row is the first of those with the most new pairs.
+/// The array: rows that run, which have all possible pairs, and one row for each refusal.
 pub fn rows() -> Vec<Row> {
-    let possible: Vec<(Row, Vec<usize>)> = all()
-        .filter(|row| row.refusal.is_none())
-        .map(|row| {
-            let pairs = pairs(&row);
-            (row, pairs)
-        })
-        .collect();
-    let mut is_open = vec![false; LEVELS_MAX * LEVELS_MAX];
-    possible.iter().flat_map(|(_, pairs)| pairs).for_each(|pair| is_open[*pair] = true);
-    let mut rows = Vec::new();
-    while is_open.contains(&true) {
-        let new_pairs =
-            |(_, pairs): &&(Row, Vec<usize>)| pairs.iter().filter(|pair| is_open[**pair]).count();
-        // Of several, `max_by_key` takes the last.
-        let Some((row, pairs)) = possible.iter().rev().max_by_key(new_pairs) else { break };
-        pairs.iter().for_each(|pair| is_open[*pair] = false);
-        rows.push(row.clone());
-    }
+    let possible: Vec<Row> = all().filter(|row| row.refusal.is_none()).collect();
+    let levels: Vec<Vec<usize>> = possible.iter().map(level_indices).collect();
+    let mut rows: Vec<Row> = covering(&levels).into_iter().map(|at| possible[at].clone()).collect();
     let refused = (0..REFUSED.len()).filter_map(|index| all().find(|it| it.refusal == Some(index)));
     rows.extend(refused);
     rows
 }
 
-/// The pairs of its levels, each as a number.
-fn pairs(row: &Row) -> Vec<usize> {
+/// Indices of some of `rows` that together have every pair of levels that any of `rows` has. A row
+/// has the index of a level for each factor. Greedy: each is the first of those with the most new
+/// pairs.
+pub fn covering(rows: &[Vec<usize>]) -> Vec<usize> {
+    let factors = rows.first().map_or(0, Vec::len);
+    let level_count =
+        |factor: usize| rows.iter().map(|levels| levels[factor] + 1).max().unwrap_or_default();
+    let counts: Vec<usize> = (0..factors).map(level_count).collect();
+    let levels_max: usize = counts.iter().sum();
+    let pairs: Vec<Vec<usize>> = rows.iter().map(|levels| pairs(levels, &counts)).collect();
+    let mut is_open = vec![false; levels_max * levels_max];
+    pairs.iter().flatten().for_each(|pair| is_open[*pair] = true);
+    let mut chosen = Vec::new();
+    while is_open.contains(&true) {
+        let new_pairs = |at: &usize| pairs[*at].iter().filter(|pair| is_open[**pair]).count();
+        // Of several, `max_by_key` takes the last.
+        let Some(row) = (0..rows.len()).rev().max_by_key(new_pairs) else { break };
+        pairs[row].iter().for_each(|pair| is_open[*pair] = false);
+        chosen.push(row);
+    }
+    chosen
+}
+
+/// The pairs of a row's levels, each as a number; `counts` are the levels of each factor.
+fn pairs(levels: &[usize], counts: &[usize]) -> Vec<usize> {
     let mut numbers = Vec::new();
     let mut before = 0;
-    for (factor, level) in FACTORS.iter().zip(row.levels) {
-        numbers.push(before + factor.levels.iter().take_while(|it| **it != level).count());
-        before += factor.levels.len();
+    for (level, count) in levels.iter().zip(counts) {
+        numbers.push(before + level);
+        before += count;
     }
     let later = |at: usize| numbers[at + 1..].iter().map(move |other| (at, *other));
     let pairs = (0..numbers.len()).flat_map(later);
-    pairs.map(|(at, other)| numbers[at] * LEVELS_MAX + other).collect()
+    pairs.map(|(at, other)| numbers[at] * before + other).collect()
+}
+
+/// The index of each of its levels.
+fn level_indices(row: &Row) -> Vec<usize> {
+    let levels = FACTORS.iter().zip(row.levels);
+    levels
+        .map(|(factor, level)| factor.levels.iter().take_while(|it| **it != level).count())
+        .collect()
 }
 
 /// Every combination that exists, without those that two refusals apply to.

@@ -94,11 +94,6 @@ pub const REFUSED: &[Refusal] = &[
     Refusal { levels: &[(PROTOCOL, "app"), (HTTP, "2")], code: 2, message: NO_HTTP },
     Refusal { levels: &[(PROTOCOL, "llm"), (HTTP, "2")], code: 3, message: NO_HTTP_2 },
     Refusal {
-        levels: &[(PROTOCOL, "web"), (HTTP, "2"), (SERVER, "builtin")],
-        code: 3,
-        message: NO_HTTP_2,
-    },
-    Refusal {
         levels: &[(PROTOCOL, "web"), (HTTP, "2"), (SERVER, "managed")],
         code: 3,
         message: NO_HTTP_2,

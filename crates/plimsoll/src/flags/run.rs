@@ -12,10 +12,12 @@ use plimsoll_model::gate::Gate;
 use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::server_profile::ProfileAt;
 use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
+use plimsoll_model::units::Nanos;
+use plimsoll_model::until::Precision;
 use plimsoll_protocol::{DEFAULT_SEED, InputFile};
 
 use super::observers::ObserverArgs;
-use super::url::{OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, UrlArgs};
+use super::url::{OF_PAGES, OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, USERS_SUITE, UrlArgs};
 use super::values::{one_of, parse_override, parse_peak, parse_point, parse_profile_at};
 use super::{AgentArgs, Given, LlmArgs, Output, llm};
 use crate::exit::Failure;
@@ -98,6 +100,11 @@ pub(crate) struct RunArgs {
     /// which part of the ops met them; failed ops never do
     #[arg(long, value_name = "LIMITS")]
     pub goodput: Option<GoodLimits>,
+    /// Measure each load point until half the interval of a figure is this share of it: p99+-5%.
+    /// Pilots find how long that takes, then a window of its own is measured. Both together last
+    /// --for at most [default: ten windows of the profile]
+    #[arg(long, value_name = "FIGURE±SHARE", conflicts_with_all = ["requests", "hold", "trace"])]
+    pub until: Option<Precision>,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]
@@ -128,11 +135,18 @@ impl RunArgs {
         self.url.think.take()
     }
 
+    /// Takes `--for` out of the flags, as if it were not given.
+    pub(crate) fn take_length(&mut self) -> Option<Nanos> {
+        self.given.forget("length");
+        self.url.length.take()
+    }
+
     /// Values of the suite that flags of its protocol set, and the recorded load of `--trace`.
     pub(crate) fn changes(&self) -> Result<(Vec<Override>, Option<InputFile>), Failure> {
-        let is_url = self.suite == URL_SUITE;
+        let (is_url, is_users) = (self.suite == URL_SUITE, self.suite == USERS_SUITE);
         let is_llm = self.sets_llm()?;
-        if let Some(flag) = self.first_of_url().filter(|_| !is_url && !is_llm) {
+        self.check_users(is_users)?;
+        if let Some(flag) = self.first_of_url().filter(|_| !is_url && !is_users && !is_llm) {
             return Err(Failure::wrong(format!(
                 "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
                 self.suite
@@ -152,7 +166,7 @@ impl RunArgs {
         if is_url || is_llm {
             self.url.set_load(self.ladder.peak, &mut set)?;
         }
-        if is_url {
+        if is_url || is_users {
             self.url.set_clients(&mut set)?;
         }
         self.url.set_think(is_url, &mut set);
@@ -161,6 +175,28 @@ impl RunArgs {
         self.url.set_transport(&mut set);
         let trace = if is_llm { self.set_llm(&mut set)? } else { None };
         Ok((set.values, trace))
+    }
+
+    /// Refuses flags of single requests for users, and a journey for other suites.
+    fn check_users(&self, is_users: bool) -> Result<(), Failure> {
+        if !is_users {
+            return match self.url.journey {
+                None => Ok(()),
+                Some(_) => Err(Failure::wrong(format!(
+                    "--journey belongs to suite {USERS_SUITE}, not to {}",
+                    self.suite
+                ))),
+            };
+        }
+        let is_other = |id: &str| OF_REQUESTS.contains(&id) || OF_PAGES.contains(&id);
+        match self.given.first::<UrlArgs>(is_other) {
+            None => Ok(()),
+            Some(flag) => Err(Failure::wrong(format!(
+                "{flag} belongs to suite {URL_SUITE}; what the users of {USERS_SUITE} request, and \
+                 how long they think, is in the file of --journey, and --users N sets how many they \
+                 are"
+            ))),
+        }
     }
 
     /// Whether flags of language model suites are given. Refuses them for other suites.

@@ -19,10 +19,23 @@ use crate::exit::Failure;
 
 /// The suite that has these flags.
 pub(crate) const URL_SUITE: &str = "web-url";
+/// The suite of users, who have some of them.
+pub(crate) const USERS_SUITE: &str = "web-users";
 /// Flags that other suites for web servers have too.
 pub(crate) const OF_WEB: [&str; 2] = ["http", "streams"];
 /// Flags about the request itself or about how its connection is kept.
 pub(super) const OF_REQUESTS: [&str; 5] = ["hold", "method", "data", "urls", "stream"];
+/// Flags about what the pages of a journey say themselves.
+pub(super) const OF_PAGES: [&str; 8] = [
+    "rate",
+    "hold_rate",
+    "hold_every",
+    "think",
+    "connections",
+    "arrivals",
+    "no_check",
+    "new_connection",
+];
 /// Clients of the suite.
 const CLIENTS_DEFAULT: u32 = 64;
 /// Longest time for a number of requests.
@@ -39,7 +52,7 @@ const PASSWORD_VARIABLE: &str = "PLIMSOLL_PASSWORD";
 #[command(next_help_heading = "Options of web-url, some of them also of llm-chat and its like")]
 pub(crate) struct UrlArgs {
     /// Closed load: N clients; each sends its next request after the reply
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = parse_clients)]
+    #[arg(long, visible_alias = "users", value_name = "N", conflicts_with_all = ["rate", "points", "peak", "steps"], value_parser = parse_clients)]
     pub clients: Option<u32>,
     /// Open load: this many requests per second, whatever the server does; several make a ladder;
     /// 2.5k and 1M are accepted
@@ -103,6 +116,9 @@ pub(crate) struct UrlArgs {
     /// method, weight, headers, body
     #[arg(long, value_name = "FILE")]
     pub urls: Option<PathBuf>,
+    /// File with the pages that the users of suite web-users request (docs/users.md)
+    #[arg(long, value_name = "FILE")]
+    pub journey: Option<PathBuf>,
     /// Time replies chunk by chunk (server-sent events and other streams): the first chunk of the
     /// body, and the time between chunks
     #[arg(long)]
@@ -244,6 +260,7 @@ impl UrlArgs {
                 None => set.to("workload.body", refuse_span(data)?),
             }
         }
+        set.given("workload.journey_file", self.journey.as_deref().map(absolute));
         let headers = self.headers()?;
         set.of_transport("headers", Some(headers).filter(|headers| !headers.is_empty()));
         if let Some(file) = &self.urls {

@@ -40,6 +40,7 @@ fn text(result: &RunResult, report: Option<&Path>, style: Style, extent: &Extent
     table::push(&mut out, result, style, extent);
     generation::push(&mut out, result, style, extent);
     push_sessions(&mut out, result);
+    push_journeys(&mut out, result);
     distribution::push(&mut out, result, style, extent);
     push_errors(&mut out, result, style, extent);
     let Verdict { reasons, warnings, .. } = &result.verdict;
@@ -261,6 +262,24 @@ fn push_sessions(out: &mut String, result: &RunResult) {
         if let (Some(first), Some(last)) = (sessions.steps.first(), sessions.steps.last()) {
             let _ = writeln!(out, "    time to open {}; {}", opening(first), opening(last));
         }
+    }
+}
+
+/// Journeys of users at each load point.
+fn push_journeys(out: &mut String, result: &RunResult) {
+    let all = result.points.iter().filter_map(|p| Some((p.position, p.journeys.as_ref()?)));
+    for (position, journeys) in all {
+        let counts = [journeys.begun, journeys.completed, journeys.failed, journeys.abandoned];
+        let [begun, completed, failed, abandoned] = counts.map(|n| grouped(n as f64));
+        let time = journeys.time_ns.and_then(|times| times.p50);
+        let time = time.map_or(String::new(), |p50| {
+            format!("; half of them within {}, think times included", Nanos(p50))
+        });
+        let _ = writeln!(
+            out,
+            "  journeys at point {position}: {begun} begun, {completed} completed, {failed} failed, \
+             {abandoned} abandoned{time}"
+        );
     }
 }
 

@@ -14,6 +14,7 @@ mod demo;
 mod experiment;
 mod generate;
 mod groups;
+mod import;
 mod inventory;
 mod prepare;
 mod prices;
@@ -74,6 +75,8 @@ pub(crate) enum Verb {
     /// Continue an interrupted run after its last finished load point, or an experiment after its
     /// last finished run
     Resume(resume::ResumeArgs),
+    /// Make a journey for suite web-users from recorded requests
+    Import(import::ImportArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server
     Prepare(prepare::PrepareArgs),
     /// Remove a file set; only files with Plimsoll's marker
@@ -132,6 +135,7 @@ impl Verb {
             Self::Agent(args) => agent::perform(&args),
             Self::Agents(verb) => agents::perform(&verb),
             Self::Testbed(verb) => testbed::perform(&verb),
+            Self::Import(args) => import::perform(&args),
             Self::Prepare(args) => prepare::perform(&args),
             Self::Clean(args) => clean::perform(&args),
             Self::Serve(args) => serve::perform(&args),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_analysis::precision::pilot_max;
 use plimsoll_model::assignment::{Pacing, Priority};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, write_durably};
 use plimsoll_model::disclosure::Setting;
@@ -12,6 +13,7 @@ use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::{Changes, Override, Suite};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_model::units::span_text;
+use plimsoll_model::until::Until;
 use plimsoll_run::clock::{unix_ns, utc_stamp};
 use plimsoll_run::coordinator::{RunEnd, RunRequest, like, run, sources};
 use plimsoll_run::secrets::{command_line, separate};
@@ -122,6 +124,30 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The request that the flags describe.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+    let Some(precision) = args.until else { return request_without_until(args) };
+    // The length is that of all windows of a load point, in every suite.
+    let mut args = args.clone();
+    let until = Until { precision, at_most_ns: args.take_length() };
+    let mut request = request_without_until(&args)?;
+    let suite = &mut request.suite;
+    let flag = format!("--until {precision}");
+    refuse_streams(suite, &flag, precision.figure.needs_streams())?;
+    refuse_goodput(suite, &flag, precision.figure == GateFigure::Goodput)?;
+    let profile = suite.profiles.get_mut(request.profile);
+    if profile.ops.is_some() {
+        return Err(Failure::wrong(format!(
+            "{flag}: the window of this run is a number of ops; leave out one of the two"
+        )));
+    }
+    if let Some(at_most) = until.at_most_ns {
+        profile.measure = profile.measure.min(pilot_max(at_most));
+    }
+    request.options.until = Some(until);
+    Ok(request)
+}
+
+/// The request that the flags besides `--until` describe.
+fn request_without_until(args: &RunArgs) -> Result<RunRequest, Failure> {
     let targets = args.targets.iter().map(|text| TargetSpec::parse(text));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let (statements, values): (Vec<_>, Vec<_>) =
@@ -169,6 +195,7 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
         listen_on: args.agents.listen_on,
         sources: args.agents.source.clone(),
         profile_server: args.profile_server,
+        until: base.options.until,
         ..RunOptions::default()
     };
     Ok(RunRequest {

@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use plimsoll_http::server::TlsSource;
+use plimsoll_http::server::nginx::{self, NginxRequest};
+use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_testkit::peers::{require_peer, require_root};
 use plimsoll_testkit::program::{Ended, Served, broken_rules, command, plimsoll, result, short};
 use serde_json::Value;
@@ -94,8 +97,16 @@ fn clients_of_an_agent_use_its_targets_and_find_their_data_there() {
 fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
     let Some(peer) = WebPeer::nginx() else { return };
     let temp_dir = tempfile::tempdir().unwrap();
-    let (certificate, key) = (peer.file("certificate.pem"), peer.file("key.pem"));
-    let http1 = Served::with("web", &["--cert", &certificate, "--key", &key]);
+    std::fs::write(temp_dir.path().join("index.html"), "over HTTP/1.1 alone").unwrap();
+    let http1 = nginx::start(&NginxRequest {
+        listen_on: LOOPBACK,
+        root: temp_dir.path().to_owned(),
+        cores: Vec::new(),
+        tls: Some(TlsSource::SelfSigned),
+        search: None,
+        remove_when_killed: None,
+    });
+    let http1 = http1.unwrap();
     let file = agents_file(temp_dir.path(), &["targets = [1]", "targets = [2]"]);
     let run = |name: &str, second: &str| {
         let bundle = temp_dir.path().join(name);
@@ -112,7 +123,7 @@ fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
         let requests = peer.logged_requests(before as u64 + least).split_off(before);
         requests.into_iter().map(|one| one.protocol).collect::<BTreeSet<_>>()
     };
-    assert_eq!(run("two", &http1.url), BTreeSet::from(["HTTP/1.1".to_owned()]));
+    assert_eq!(run("two", &http1.url()), BTreeSet::from(["HTTP/1.1".to_owned()]));
     assert_eq!(run("one", &peer.tls_url("a")), BTreeSet::from(["HTTP/2.0".to_owned()]));
 }
 

@@ -11,6 +11,9 @@ use plimsoll_testkit::program::{command, short, signal, wait_for};
 use plimsoll_testkit::skips::skip_always;
 use rustix::process::Signal;
 
+/// Cases of open loads over other protocols than that of the calibrated server.
+const OPEN: [&str; 7] = ["http", "https", "http2", "https2", "http2-one-connection", "nfs", "llm"];
+
 /// The program with state and temporary files below `temp_dir`.
 fn calibrate(temp_dir: &Path, arguments: &[&str]) -> Command {
     let scratch = temp_dir.join("tmp");
@@ -41,9 +44,9 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
     let expected = if certificate.all_held { 0 } else { 1 };
     assert_eq!(ended.status.code(), Some(expected), "{stderr}");
     let cases: Vec<String> = certificate.queues.iter().map(|case| case.label()).collect();
-    assert_eq!(cases.len(), 17, "{cases:?}");
+    assert_eq!(cases.len(), 23, "{cases:?}");
     assert!(cases[0] == "M/M/4 at 0.3" && cases[5] == "M/D/1 at 0.9", "{cases:?}");
-    for protocol in ["http", "https", "nfs", "llm"] {
+    for protocol in OPEN {
         let expected = [
             format!("constant 1.00 ms over {protocol} at 0.01"),
             format!("M/D/1 over {protocol} at 0.6"),
@@ -51,11 +54,18 @@ fn a_certificate_is_printed_kept_and_named_by_the_next_run() {
         assert!(expected.iter().all(|case| cases.contains(case)), "{cases:?}");
     }
     assert!(cases[6].contains("read on a grid"), "{cases:?}");
-    assert!(cases[13].contains("over smb") && cases[14].contains("M/M/4//6 over smb"), "{cases:?}");
+    assert!(cases[19].contains("over smb") && cases[20].contains("M/M/4//6 over smb"), "{cases:?}");
     check_counts(&certificate);
     assert!(!certificate.punctual.probes.is_empty(), "{stderr}");
     check_done(&certificate, &stderr);
-    for part in ["There and back", "M/M/4 at 90 %", "Closed loop", "Stall", "Kept as"] {
+    for part in [
+        "Processors: governor",
+        "There and back",
+        "M/M/4 at 90 %",
+        "Closed loop",
+        "Stall",
+        "Kept as",
+    ] {
         assert!(stderr.contains(part), "{part:?} is not in:\n{stderr}");
     }
     let kept = kept(temp_dir.path());
@@ -89,7 +99,7 @@ fn an_agents_host_calibrates_itself_and_its_certificate_is_kept_here() {
 /// cores: a window of a twentieth of its length may be over before the first handshake.
 fn check_done(certificate: &Certificate, stderr: &str) {
     let queues = &certificate.queues;
-    let mut lacking: Vec<&str> = ["app", "http", "https", "llm", "nfs", "smb"].into();
+    let mut lacking: Vec<&str> = [&["app", "smb"], &OPEN[..]].concat();
     lacking.retain(|protocol| {
         let mut of = queues.iter().filter(|case| case.protocol == *protocol);
         !of.any(|case| case.ops_served > 0 && !case.readings.is_empty())
@@ -108,7 +118,8 @@ fn check_counts(certificate: &Certificate) {
         let scheduled = (case.protocol != "smb").then_some(case.ops_due);
         assert_eq!(case.ops_scheduled, scheduled, "{}", case.label());
     }
-    assert_eq!(certificate.instrument.protocols, ["app", "http", "nfs", "smb", "llm"]);
+    let protocols = ["app", "http", "http over HTTP/2", "nfs", "smb", "llm"];
+    assert_eq!(certificate.instrument.protocols, protocols);
 }
 
 fn check_named_by_a_run(temp_dir: &Path, certificate: &Certificate) {

@@ -457,6 +457,12 @@ fn clients_think_between_their_requests() {
 }
 
 #[test]
+fn a_journey_is_of_another_suite() {
+    let run = ask_with("http://127.0.0.1:9/", &["--journey", "journey.toml"], "");
+    run.ended.check(2, &["--journey belongs to suite web-users"]);
+}
+
+#[test]
 fn every_flag_has_a_case_here_and_a_row_in_the_table_of_other_tools() {
     let flags = flags();
     assert!(flags.len() >= 23, "{flags:?}");

@@ -52,5 +52,7 @@ mod storage;
 mod streams;
 mod systems;
 mod tour;
+mod until;
 mod usage;
+mod users;
 mod web_peers;

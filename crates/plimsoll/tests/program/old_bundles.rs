@@ -8,7 +8,7 @@ use plimsoll_testkit::program::{copy, plimsoll, result};
 use serde_json::Value;
 
 /// Keys that newer versions add.
-const ADDED: [&str; 15] = [
+const ADDED: [&str; 16] = [
     "censored",
     "cost",
     "disks",
@@ -17,6 +17,7 @@ const ADDED: [&str; 15] = [
     "limits",
     "only_load",
     "others",
+    "p999",
     "page_cache",
     "reason",
     "reconnected",
@@ -25,10 +26,20 @@ const ADDED: [&str; 15] = [
     "stream_waits",
     "unkept",
 ];
-/// Changes in newer versions, a line each: intervals of closed loads come from the cycles of their
-/// clients, the headline is called a peak only where the server was saturated, and a wide interval
-/// has a warning.
+/// Changes in newer versions, a line each: the headline is called a peak only where the server was
+/// saturated, and a wide interval has a warning.
 const CHANGES: &str = include_str!("../bundles-0.1.0/changes.txt");
+/// Intervals and their parts, which newer versions estimate better.
+const INTERVAL_KEYS: [&str; 8] = [
+    "achieved_interval_ops_per_s",
+    "interval",
+    "overall_response_interval_ms",
+    "response_interval_ns",
+    "score_interval",
+    "service_interval_ns",
+    "uncertainty",
+    "value_interval",
+];
 /// Sentences, which newer versions may reword, and the table that deviations are read from.
 const TEXT_KEYS: [&str; 4] = ["departures", "method", "score_note", "text"];
 
@@ -47,8 +58,8 @@ fn differences(old: &Value, new: &Value, path: &str) -> Vec<String> {
             let added = after.keys().filter(|key| !before.contains_key(*key));
             let added = added.filter(|key| !ADDED.contains(&key.as_str()));
             let mut changes: Vec<_> = added.map(|key| format!("{path}.{key} is new")).collect();
-            for (key, value) in before.iter().filter(|(key, _)| !TEXT_KEYS.contains(&key.as_str()))
-            {
+            let is_kept = |key: &str| !TEXT_KEYS.contains(&key) && !INTERVAL_KEYS.contains(&key);
+            for (key, value) in before.iter().filter(|(key, _)| is_kept(key)) {
                 changes.extend(differences(value, &new[key], &format!("{path}.{key}")));
             }
             changes

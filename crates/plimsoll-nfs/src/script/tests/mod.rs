@@ -115,7 +115,7 @@ fn plan(name: &str, files: FileSet, clients: u32) -> Arc<ScriptPlan> {
     Arc::new(ScriptPlan::new(&workload(name), files, 5, clients).unwrap())
 }
 
-const NOW: ScriptContext = ScriptContext { index: 0, now: Nanos::ZERO };
+const NOW: ScriptContext = ScriptContext { index: 0, due: Nanos::ZERO, now: Nanos::ZERO };
 
 fn outcome(op: NfsOp, status: OpStatus) -> Outcome {
     Outcome { kind: op.kind, status, bytes_read: 0, bytes_written: 0, ambiguous: false }

@@ -122,7 +122,8 @@ impl<'h> Client<'h> {
         let mut index = 0;
         loop {
             while index < ops && self.session.has_room() {
-                let Step::Issue(op) = self.script.next(ScriptContext { index, now: self.now })
+                let Step::Issue(op) =
+                    self.script.next(ScriptContext { index, due: self.now, now: self.now })
                 else {
                     break;
                 };

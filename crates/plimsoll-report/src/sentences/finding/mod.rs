@@ -6,6 +6,7 @@ mod connections;
 mod generator;
 mod host;
 mod load;
+mod precision;
 mod record;
 mod run;
 mod server;
@@ -16,6 +17,7 @@ use plimsoll_model::finding::Rule;
 use plimsoll_model::units::{grouped, percent};
 
 pub(super) use host::worker_core;
+pub use precision::why_never;
 
 /// A bundle that the reader knows himself.
 const SOME_BUNDLE: &str = "DIR";
@@ -53,6 +55,7 @@ fn explanation(rule: &Rule, bundle: &str) -> Text {
         .or_else(|| connections::text(rule))
         .or_else(|| tokens::text(rule))
         .or_else(|| window::text(rule))
+        .or_else(|| precision::text(rule))
         .or_else(|| run::text(rule, bundle))
         .unwrap_or_default()
 }
@@ -127,6 +130,7 @@ mod tests {
             include_str!("generator.rs"),
             include_str!("host.rs"),
             include_str!("load.rs"),
+            include_str!("precision.rs"),
             include_str!("record.rs"),
             include_str!("run.rs"),
             include_str!("server.rs"),

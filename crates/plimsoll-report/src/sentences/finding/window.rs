@@ -43,13 +43,25 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
             ))
             .advise("warm up longer, or look for what came and went on the server")
         }
-        Rule::WideInterval { figure, value_ns, low_ns, high_ns, limit_ratio } => {
-            Text::from(format!(
-                "the interval of {figure} is wide: {value_ns}, known to lie between {low_ns} and \
-                 {high_ns} (limit {} of it)",
-                percent(*limit_ratio)
-            ))
-            .advise("measure longer, or find out what disturbed the run")
+        Rule::WideInterval { figure, value_ns, low_ns, high_ns, limit_ratio, window_needed_ns } => {
+            let limit = percent(*limit_ratio);
+            let text = match high_ns {
+                Some(high_ns) => format!(
+                    "the interval of {figure} is wide: {value_ns}, known to lie between {low_ns} \
+                     and {high_ns} (limit {limit} of it)"
+                ),
+                None => format!(
+                    "too few slow ops to know how high {figure} may be: {value_ns}, known to be at \
+                     least {low_ns}"
+                ),
+            };
+            let advice = match window_needed_ns {
+                Some(needed_ns) => {
+                    format!("measure {needed_ns}, or find out what disturbed the run")
+                }
+                None => "measure longer, or find out what disturbed the run".to_owned(),
+            };
+            Text::from(text).advise(advice)
         }
         Rule::ResponseDrift { first_ns, second_ns } => Text::from(format!(
             "mean response time went from {first_ns} in the first half of the window to \
@@ -71,6 +83,13 @@ mod tests {
     use super::super::testing::check;
 
     const SENTENCES: &[(&str, &str)] = &[
+        (
+            r#"{"kind": "wide_interval", "figure": "p99", "value_ns": 41000000,
+               "low_ns": 35000000, "high_ns": null, "limit_ratio": 0.333,
+               "window_needed_ns": 12000000000}"#,
+            "too few slow ops to know how high p99 may be: 41.0 ms, known to be at least 35.0 ms; \
+             measure 12.0 s, or find out what disturbed the run",
+        ),
         (
             r#"{"kind": "duration", "phase": "window", "length_ns": 2000000000,
                "wanted_ns": 10000000000, "profile": "quick"}"#,

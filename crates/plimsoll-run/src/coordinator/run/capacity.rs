@@ -8,17 +8,21 @@ use plimsoll_model::method::deviations;
 use plimsoll_model::result::{NotCounted, PointResult};
 use plimsoll_model::suite::{LoadSpec, ProfileName};
 use plimsoll_model::units::Nanos;
+use plimsoll_protocol::Work;
 use plimsoll_report::sentences::capacity::why;
 
 use super::super::ladder;
 use super::request::parameters;
-use super::{Planned, Run, Stop};
+use super::{Planned, Run, Stop, Window};
 use crate::clock::{Countdown, Stopwatch};
 use crate::failure::Failure;
 use crate::progress::RunProgress;
 
 /// A quick search, short of its last re-runs: under four minutes in all.
 const QUICK_TIME: Nanos = Nanos::from_secs(180);
+/// Behind an answer that the data of a load limits, not the server.
+const NO_ROOM: &str = "; for the data of a higher load there is no room: free some space on the \
+                       server, or scale its data down, to see what it can do beyond that";
 /// Expected steps of a search, for the time left.
 const STEPS_GUESSED: u64 = 20;
 
@@ -30,7 +34,8 @@ impl Run<'_> {
         if self.records.iter().any(ended) {
             return Ok(Stop::Finished);
         }
-        let mut search = self.tries_so_far()?;
+        let room = self.room_for_tries()?;
+        let mut search = self.tries_so_far(room)?;
         let mut time = self.capacity_time();
         let mut last_text = String::new();
         loop {
@@ -43,6 +48,9 @@ impl Run<'_> {
                 format!("{last_text}; next: {next}")
             });
             let how = match &step {
+                Step::Answer(answer) if answer.value + 1.0 > room => {
+                    Some(search.how(answer, why) + NO_ROOM)
+                }
                 Step::Answer(answer) => Some(search.how(answer, why)),
                 Step::Nothing => Some(search.why_none(why)),
                 _ => None,
@@ -62,11 +70,17 @@ impl Run<'_> {
             let Some((load, purpose)) = load else { continue };
             self.settle_for(&load, purpose, live)?;
             let countdown = time.countdown;
-            let windows = search.windows(&step, steps_left);
+            let window = Window::Usual(search.windows(&step, steps_left));
             let title = next.clone();
-            let point = Planned { load, purpose, windows, title, countdown, last: false };
-            let Some(evaluated) = self.point(&point, live)? else { return Ok(Stop::Interrupted) };
-            time.planned_ns += self.phases_of(&point).load_end().0;
+            let point = Planned { load, purpose, window, title, countdown, last: false };
+            let usual_ns = self.phases_of(&point).load_end().0;
+            // How much the server can do at most is no figure of the answer.
+            let evaluated = match step {
+                Step::Saturate => self.point(&point, live)?,
+                _ => self.measure(point, live)?,
+            };
+            let Some(evaluated) = evaluated else { return Ok(Stop::Interrupted) };
+            time.planned_ns += usual_ns;
             time.steps += 1;
             last_text = match evaluated.attempt {
                 Some(attempt) => {
@@ -83,23 +97,31 @@ impl Run<'_> {
         }
     }
 
-    /// Every try has a schedule of its own: a re-run of the same arrivals would give the same
-    /// result.
-    pub(super) fn seed_of(&self, ordinal: u32) -> u64 {
-        match self.request.capacity {
-            Some(_) => self.request.seed.wrapping_add(u64::from(ordinal)),
-            None => self.request.seed,
+    /// Every try and every pilot has a schedule of its own: a re-run of the same arrivals would
+    /// give the same result.
+    pub(super) fn seed_of(&self, ordinal: u32, purpose: Purpose) -> u64 {
+        match self.request.capacity.is_some() || purpose == Purpose::Pilot {
+            true => self.request.seed.wrapping_add(u64::from(ordinal)),
+            false => self.request.seed,
         }
     }
 
+    /// The highest load whose data the targets have room for, in the unit of the suite's load.
+    fn room_for_tries(&mut self) -> Result<f64, Failure> {
+        let room = match (&self.request.suite.load, &mut self.setup.plan.work) {
+            (LoadSpec::Open { .. }, _) => self.room()?.map(|room| room.load_max_ops_per_s),
+            (LoadSpec::Closed { .. }, Work::PerPoint(preparation)) => {
+                preparation.clients_max(&self.setup.dial)?.map(f64::from)
+            }
+            (LoadSpec::Closed { .. }, Work::Fixed(_)) => None,
+        };
+        Ok(room.unwrap_or(f64::INFINITY))
+    }
+
     /// A search with the tries of an earlier part of this run.
-    fn tries_so_far(&mut self) -> Result<Search, Failure> {
+    fn tries_so_far(&mut self, room: f64) -> Result<Search, Failure> {
         let mut config = Config::from_suite(&self.request.suite, self.request.profile);
-        if let LoadSpec::Open { .. } = self.request.suite.load
-            && let Some(room) = self.room()?
-        {
-            config.climb.max = config.climb.max.min(room.load_max_ops_per_s);
-        }
+        config.climb.max = config.climb.max.min(room);
         let mut search = Search::new(config);
         if self.finished(|_| true).next().is_none() {
             return Ok(search);
@@ -120,9 +142,9 @@ impl Run<'_> {
         let guess = Nanos(STEPS_GUESSED * self.point_ns(Purpose::Probe));
         let earlier = self.finished(|_| true).map(|record| self.point_ns(record.point.purpose));
         SearchTime {
-            whole: match self.request.profile {
-                ProfileName::Quick | ProfileName::Demo => Some(QUICK_TIME),
-                ProfileName::Standard | ProfileName::Full => None,
+            whole: match (self.request.profile, self.request.options.until) {
+                (ProfileName::Quick | ProfileName::Demo, None) => Some(QUICK_TIME),
+                _ => None,
             },
             countdown: Countdown::start(guess),
             watch: Stopwatch::start(),

@@ -157,8 +157,8 @@ impl Run<'_> {
     }
 
     fn show_result(&self, point: &Planned, evaluated: &EvaluatedPoint, live: &mut dyn RunProgress) {
-        // The search for a capacity reports its own conclusion.
-        if self.request.capacity.is_none() {
+        // The search for a capacity reports its own conclusion, and pilots what they found.
+        if self.request.capacity.is_none() && !point.is_pilot() {
             live.point_finished(&point.title, point.purpose, &evaluated.result);
         }
     }
@@ -179,11 +179,12 @@ impl Run<'_> {
         let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
         let ordinal = finished.unwrap_or(0) + 1;
         let phases = self.phases_of(point);
+        let purpose = if point.is_pilot() { Purpose::Pilot } else { point.purpose };
         Assignment {
-            point: PointId { ordinal, purpose: point.purpose },
+            point: PointId { ordinal, purpose },
             load: ladder::out_of_step(point.load.clone(), &self.request.suite, &phases),
             phases,
-            seed: self.seed_of(ordinal),
+            seed: self.seed_of(ordinal, purpose),
             workers: self.workers().min(point.load.clients().max(1)),
             cores: placement.generator_cores.clone(),
             pacing: placement.pacing,

@@ -10,7 +10,7 @@ use plimsoll_protocol::host::Target;
 use super::super::ladder;
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources::{OpenedSource, SourceHost};
-use super::{Planned, Run, Stop};
+use super::{Planned, Run, Stop, Window};
 use crate::clock::Countdown;
 use crate::failure::Failure;
 use crate::progress::{LoadUnit, RunProgress};
@@ -79,7 +79,8 @@ impl Run<'_> {
         let title = format!("profile of the server, {}", unit.text(requested));
         let countdown = Countdown::start(Nanos(self.point_ns(purpose)));
         self.watcher.profile_next(profiler.clone(), seconds);
-        let point = Planned { load, purpose, windows: 1, title, countdown, last: true };
+        let window = Window::Usual(1);
+        let point = Planned { load, purpose, window, title, countdown, last: true };
         if self.point(&point, live)?.is_none() {
             return Ok(Stop::Interrupted);
         }

@@ -11,7 +11,7 @@ use plimsoll_model::event::{
 use plimsoll_model::method::{self, MethodOf, Parameter, Practice};
 use plimsoll_model::suite::{Changes, LadderChange, Override, ProfileName};
 use plimsoll_model::target::TargetSpec;
-use plimsoll_model::units::span_text;
+use plimsoll_model::units::{Nanos, span_text};
 
 use super::super::run_setup::{RunRequest, RunSetup};
 use super::super::sources;
@@ -23,6 +23,9 @@ use crate::load_file;
 use crate::protocols::{parse_suite, shipped};
 use crate::secrets::separate;
 use crate::systems::Systems;
+
+/// Key of a window's length in the method.
+const MEASURE: &str = "profiles.full.measure";
 
 /// The request of the interrupted run.
 pub(super) fn request_of(reader: &BundleReader) -> Result<RunRequest, Failure> {
@@ -209,8 +212,18 @@ fn practices_outside_suite(request: &RunRequest) -> Vec<Practice> {
     let runs =
         request.options.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
     let mut practices: Vec<Practice> = runs.collect();
-    let Some(capacity) = &request.capacity else { return practices };
     let profile = request.suite.profiles.get(request.profile);
+    let until = request.options.until;
+    let until_precise = |usual: Nanos| {
+        let until = until?;
+        let at_most = span_text(until.at_most(usual));
+        Some(format!("as long as {} takes, with pilots {at_most} at most", until.precision))
+    };
+    let Some(capacity) = &request.capacity else {
+        let text = until_precise(profile.measure);
+        practices.extend(text.map(|text| Practice::new(MEASURE, text)));
+        return practices;
+    };
     let of = |purpose| tries::phases(request.profile, profile, capacity, purpose);
     let (tried, again) = (of(Purpose::Ladder), of(Purpose::Verify));
     let both = |tried, again| match tried == again {
@@ -221,7 +234,11 @@ fn practices_outside_suite(request: &RunRequest) -> Vec<Practice> {
     practices.extend([
         Practice::new("ladder", searched),
         Practice::new("profiles.full.warm_up", both(tried.warm_up_ns, again.warm_up_ns)),
-        Practice::new("profiles.full.measure", both(tried.measure_ns, again.measure_ns)),
+        Practice::new(
+            MEASURE,
+            until_precise(tried.measure_ns)
+                .unwrap_or_else(|| both(tried.measure_ns, again.measure_ns)),
+        ),
         Practice::new("profiles.full.ramp_down", both(tried.ramp_down_ns, again.ramp_down_ns)),
     ]);
     practices
@@ -355,8 +372,10 @@ mod tests {
         for suite in shipped_suites() {
             let rows = table(&suite);
             let hosts = rows.iter().find(|row| row.key == method::HOSTS).unwrap();
-            // web-url has no published method, and that of language model suites uses one client.
-            let has_method = suite.name != "web-url" && suite.protocol != "llm";
+            // Suites of users and of a URL have no published method, and that of language model
+            // suites uses one client.
+            let is_free = matches!(&*suite.name, "web-url" | "web-users");
+            let has_method = !is_free && suite.protocol != "llm";
             let deviation = hosts.departure.as_deref();
             assert_eq!(hosts.origin == Origin::Source, has_method, "{}", suite.name);
             assert_eq!(deviation.is_some(), has_method, "{}: {deviation:?}", suite.name);

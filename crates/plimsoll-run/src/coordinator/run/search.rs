@@ -17,7 +17,7 @@ use plimsoll_report::sentences::finding;
 use super::super::run_setup::RunSetup;
 use super::super::{disclose, ladder};
 use super::request::{parameters, planned_loads};
-use super::{Planned, Run};
+use super::{Planned, Run, Window};
 use crate::clock::{Countdown, Stopwatch};
 use crate::failure::Failure;
 use crate::progress::RunProgress;
@@ -65,7 +65,8 @@ impl Run<'_> {
             let Some((load, purpose)) = load else { continue };
             self.settle_for(&load, purpose, live)?;
             let countdown = time.countdown;
-            let point = Planned { load, purpose, windows: 1, title, countdown, last: false };
+            let window = Window::Usual(1);
+            let point = Planned { load, purpose, window, title, countdown, last: false };
             match self.point(&point, live)? {
                 Some(evaluated) => {
                     search.report(&step, ProbeOutcome::from_point(&evaluated.result))
@@ -192,7 +193,9 @@ impl Run<'_> {
         let highest = rate_ops_per_s.get();
         let first = self.setup.highest.is_none();
         let needed = match purpose {
-            Purpose::Probe | Purpose::Profile => first && self.needs_other_files(highest)?,
+            Purpose::Probe | Purpose::Profile | Purpose::Pilot => {
+                first && self.needs_other_files(highest)?
+            }
             Purpose::Verify | Purpose::Ladder => first || self.needs_other_files(highest)?,
         };
         if needed { self.settle(highest, live) } else { Ok(()) }

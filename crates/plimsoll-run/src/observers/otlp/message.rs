@@ -186,6 +186,7 @@ fn id_attributes(point: PointId) -> [KeyValue; 2] {
         Purpose::Verify => "verify",
         Purpose::Ladder => "ladder",
         Purpose::Profile => "profile",
+        Purpose::Pilot => "pilot",
     };
     [
         key("plimsoll.point.ordinal", Value::Int(i64::from(point.ordinal))),

@@ -57,7 +57,7 @@ fn it_is_printed_as_it_was() {
 fn every_line_of_it_becomes_an_op_of_every_client() {
     let Some((file, _)) = public() else { return };
     let mut replay = Replay::new(file.clone(), 127);
-    let context = ScriptContext { index: 0, now: Nanos::default() };
+    let context = ScriptContext { index: 0, due: Nanos::default(), now: Nanos::default() };
     assert_eq!(replay.next(context), Step::Think);
     let mut kinds: BTreeMap<SmbKind, u64> = BTreeMap::new();
     for _ in file.records() {

@@ -17,7 +17,7 @@ fn read(text: &str) -> Arc<LoadFile> {
 }
 
 fn step(replay: &mut Replay) -> Step<SmbCall> {
-    let context = ScriptContext { index: 0, now: Nanos::from_secs(7) };
+    let context = ScriptContext { index: 0, due: Nanos::from_secs(7), now: Nanos::from_secs(7) };
     let step = replay.next(context);
     if let Step::Issue(call) = &step {
         replay.on_issued(Ticket(0));

@@ -361,7 +361,7 @@ fn a_script_follows_from_seed_and_client_and_clients_begin_with_different_sessio
 fn a_client_waits_for_its_op_and_remembers_little() {
     let plan = plan(1, 1.0, |_| {});
     let mut script = SmbScript::new(Arc::clone(&plan), &client_context(0));
-    let context = ScriptContext { index: 0, now: Nanos(0) };
+    let context = ScriptContext { index: 0, due: Nanos(0), now: Nanos(0) };
     assert_eq!(script.next(context), Step::Think);
     assert!(matches!(script.next(context), Step::Issue(_)));
     script.on_issued(Ticket(0));

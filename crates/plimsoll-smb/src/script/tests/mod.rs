@@ -42,7 +42,8 @@ impl Client {
     fn next(&mut self) -> (SmbCall, bool) {
         let mut thought = false;
         loop {
-            match self.script.next(ScriptContext { index: self.ops, now: Nanos(0) }) {
+            match self.script.next(ScriptContext { index: self.ops, due: Nanos(0), now: Nanos(0) })
+            {
                 Step::Issue(call) => {
                     self.ops += 1;
                     self.script.on_issued(Ticket(0));

@@ -20,7 +20,7 @@ fn with(pattern: Pattern, outstanding_max: u32) -> Arc<ScriptPlan> {
 fn burst(script: &mut SmbScript) -> Vec<SmbCall> {
     let mut calls = Vec::new();
     loop {
-        match script.next(ScriptContext { index: 0, now: Nanos(0) }) {
+        match script.next(ScriptContext { index: 0, due: Nanos(0), now: Nanos(0) }) {
             Step::Issue(call) => {
                 script.on_issued(Ticket(0));
                 calls.push(call);
@@ -109,7 +109,7 @@ fn the_clients_of_an_open_load_do_not_wait_for_each_other() {
         plan.pacing = Pacing::Open;
         let mut shared = Client::new(&Arc::new(plan), 0).script;
         for _ in 0..64 {
-            let step = shared.next(ScriptContext { index: 0, now: Nanos(0) });
+            let step = shared.next(ScriptContext { index: 0, due: Nanos(0), now: Nanos(0) });
             assert!(matches!(step, Step::Issue(_)), "{pattern:?}: {step:?}");
             shared.on_issued(Ticket(0));
         }
@@ -135,7 +135,10 @@ fn a_client_that_stays_logs_on_when_its_turn_has_come_and_then_asks_rarely() {
     plan.sessions = Some(SessionsPlan { op: "logon".to_owned(), starts_per_s: 20.0 });
     let mut script = Client::new(&Arc::new(plan), 3).script;
     let start = Nanos::from_millis(150);
-    assert_eq!(script.next(ScriptContext { index: 0, now: Nanos(0) }), Step::SleepUntil(start));
+    assert_eq!(
+        script.next(ScriptContext { index: 0, due: Nanos(0), now: Nanos(0) }),
+        Step::SleepUntil(start)
+    );
     let ok = |kind: SmbKind| Outcome {
         kind: kind.into(),
         status: OpStatus::Ok,
@@ -145,7 +148,7 @@ fn a_client_that_stays_logs_on_when_its_turn_has_come_and_then_asks_rarely() {
     };
     let kinds = [SmbKind::Logon, SmbKind::QueryFs, SmbKind::QueryFs];
     for (index, kind) in (0..).zip(kinds) {
-        let context = ScriptContext { index, now: start };
+        let context = ScriptContext { index, due: start, now: start };
         if kind != SmbKind::Logon {
             assert_eq!(script.next(context), Step::Think);
         }

@@ -80,11 +80,12 @@ fn start(
 
 /// Arguments of each host's calibration: those of this program.
 fn arguments(args: &CalibrateArgs) -> Vec<String> {
-    let CalibrateArgs { quick, protocol, scale, seed, workers, pacing, .. } = args;
+    let CalibrateArgs { quick, protocol, http, scale, seed, workers, pacing, .. } = args;
     let mut all: Vec<String> = ["calibrate", "--json", "--stop-with-stdin", "--progress", "plain"]
         .map(String::from)
         .into();
     all.extend(["--protocol".to_owned(), protocol.clone()]);
+    all.extend(http.iter().flat_map(|version| ["--http".to_owned(), version.clone()]));
     all.extend(["--scale".to_owned(), scale.to_string(), "--seed".to_owned(), seed.to_string()]);
     all.extend(["--pacing".to_owned(), pacing.as_str().to_owned()]);
     all.extend(quick.then(|| "--quick".to_owned()));
@@ -176,13 +177,14 @@ mod tests {
 
     #[test]
     fn a_host_is_asked_for_what_this_program_was() {
-        let line = "calibrate --agents local --quick --protocol http --scale 0.5 --seed 7 \
+        let line = "calibrate --agents local --quick --protocol http --http 2 --scale 0.5 --seed 7 \
                      --workers 3 --pacing precise";
         let tokens: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let there = read(&arguments(&read(&tokens)));
         assert!(there.json && there.stop_with_stdin && there.quick && there.agents.is_empty());
         let requested = (there.protocol.as_str(), there.scale, there.seed, there.workers);
         assert_eq!(requested, ("http", 0.5, 7, Some(3)));
+        assert_eq!(there.http.as_deref(), Some("2"));
         assert_eq!(there.pacing, Pacing::Precise);
     }
 }

@@ -29,6 +29,7 @@ use plimsoll_run::clock::{Stopwatch, unix_ns};
 use plimsoll_run::coordinator::cores_of_program;
 use plimsoll_run::coordinator::placement::{Placement, ServerLocation, choose_placement};
 use plimsoll_run::{FailureKind, RunProgress as _, certificates, protocols};
+use wires::{Requested, VERSIONS};
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
@@ -51,6 +52,9 @@ pub(crate) struct CalibrateArgs {
     /// Protocols to speak; that of the calibrated server is always among them
     #[arg(long, value_parser = parse_protocol(), default_value = "all", value_name = "PROTOCOL")]
     pub protocol: String,
+    /// Version of HTTP [default: 1.1 with --protocol http, all of them with --protocol all]
+    #[arg(long, value_parser = PossibleValuesParser::new(VERSIONS), value_name = "VERSION")]
+    pub http: Option<String>,
     /// Share of the full time to use
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = parse_share, hide = true)]
     pub scale: f64,
@@ -81,6 +85,10 @@ impl CalibrateArgs {
         let (at, wait) = (self.agents.clone(), self.agents_wait);
         AgentOptions { at, wait, deploy: self.deploy, min: None }
     }
+
+    fn requested(&self) -> Requested<'_> {
+        Requested { protocol: &self.protocol, http: self.http.as_deref() }
+    }
 }
 
 /// The protocols that can be calibrated, and `all`.
@@ -96,6 +104,9 @@ fn parse_protocol() -> PossibleValuesParser {
 
 /// Makes a certificate, keeps it and prints it.
 pub(crate) fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
+    if let Some(refusal) = args.requested().refusal() {
+        return Err(Failure::wrong(refusal));
+    }
     let signals = interrupts::listen()?;
     if !args.agents.is_empty() {
         return hosts::perform(args, &signals);
@@ -124,7 +135,7 @@ pub(crate) fn perform(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let mut live = Live::new(args.progress);
     let bench = Bench { dir, placement: &placement, seed: args.seed, signals: &signals };
     let timing = if args.quick { QUICK } else { FULL };
-    let wires = wires::additional(&args.protocol);
+    let wires = args.requested().wires();
     let started = Stopwatch::start();
     let mut report = |text: &str| {
         live.line(&format!("{:>4} s  {text}", started.elapsed().as_secs()));
@@ -198,6 +209,7 @@ fn certificate(
         host: CertifiedHost {
             name: certificates::host_name(),
             governor: certificates::governor(&host),
+            processor: certificates::processor(&host),
             kernel: host.kernel,
             cpu_model: host.cpu_model,
             cpus_online: host.cpus_online,
@@ -209,7 +221,7 @@ fn certificate(
             workers: placement.workers,
             pacing: placement.pacing.as_str().to_owned(),
             priority: certificates::priority_word(Priority::Auto).to_owned(),
-            protocols: wires::protocols_of(&args.protocol),
+            protocols: args.requested().spoken(),
             generator_cores: placement.generator_cores.clone(),
             server_cores: placement.server_cores.clone(),
         },

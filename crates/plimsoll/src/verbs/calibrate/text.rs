@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use plimsoll_model::certificate::{
-    Certificate, ClosedCase, CrossCheck, Instrument, JudgementOutcome, QueueCase, Reading,
-    RunVerdict, StallCase,
+    Certificate, CertifiedHost, ClosedCase, CrossCheck, Instrument, JudgementOutcome, NOT_VISIBLE,
+    QueueCase, Reading, RunVerdict, StallCase,
 };
 use plimsoll_model::units::{Nanos, counted, grouped};
 use plimsoll_run::certificates::made_text;
@@ -51,6 +51,7 @@ fn heading(out: &mut String, certificate: &Certificate, style: Style) {
         made_text(certificate.made_unix_ns)
     );
     let _ = writeln!(out, "{}", set_up(instrument));
+    let _ = writeln!(out, "{}", processors(host));
     let figures: Vec<String> = floor
         .response
         .iter()
@@ -65,6 +66,28 @@ fn heading(out: &mut String, certificate: &Certificate, style: Style) {
     );
     run(out, &floor.run, style);
     out.push('\n');
+}
+
+/// `Processors: governor performance, deepest C-state C6 (133 µs to wake), turbo on; vulnerable:
+/// mds; mitigated: spectre_v1, spectre_v2`.
+fn processors(host: &CertifiedHost) -> String {
+    let governor = host.governor.as_deref().unwrap_or(NOT_VISIBLE);
+    let mut settings = vec![format!("governor {governor}")];
+    let (mut vulnerable, mut mitigated) = (Vec::new(), Vec::new());
+    for (name, value) in &host.processor {
+        match name.strip_prefix("mitigation ") {
+            Some(name) if value.starts_with("Vulnerable") => vulnerable.push(name),
+            Some(name) => mitigated.push(name),
+            None => settings.push(format!("{name} {value}")),
+        }
+    }
+    let mut text = format!("Processors: {}", settings.join(", "));
+    for (what, names) in [("vulnerable", vulnerable), ("mitigated", mitigated)] {
+        if !names.is_empty() {
+            let _ = write!(text, "; {what}: {}", names.join(", "));
+        }
+    }
+    text
 }
 
 fn set_up(instrument: &Instrument) -> String {
@@ -160,12 +183,14 @@ fn row(out: &mut String, reading: &Reading, style: Style) {
     }
     if let Some(interval) = &reading.stated {
         let (low, high) = interval.interval_ns;
+        // The sample shows no upper end.
+        let upper = if high == Nanos::MAX { "open".to_owned() } else { cell(high) };
         let _ = write!(
             out,
             " {:>10} {:>8} – {:<8} {}",
             cell(interval.truth_ns),
             cell(low),
-            cell(high),
+            upper,
             tight(interval.interval, style).trim_end()
         );
     }

@@ -4,7 +4,7 @@ use plimsoll_testkit::nfs_peers::{export_of, ganesha};
 use serde_json::Value;
 
 use super::udp_url;
-use plimsoll_testkit::program::{Served, plimsoll, result, short};
+use plimsoll_testkit::program::{CheckOutcome, Served, one_is_right, plimsoll, result, short};
 
 /// Percentage points by which an op's share may differ from the method's in 1,800 ops or more. The
 /// suites' own rule is one point, of the far more ops of a real load point.
@@ -171,6 +171,20 @@ fn the_file_set_on_disk_has_the_methods_sizes() {
 
 #[test]
 fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
+    one_is_right(3, || {
+        let peak = peak_of_fitted_ladder();
+        // On a busy machine a pause may end the search before the room does.
+        let ended_by = peak["held_back"].as_str().unwrap_or_default();
+        let is_room = ended_by.starts_with("limited by room for files: ")
+            && peak["bound"] == "at_least"
+            && peak["peak"].as_f64() > Some(50.0);
+        if is_room { CheckOutcome::Right } else { CheckOutcome::Wrong(peak.to_string()) }
+    });
+}
+
+/// Runs a ladder on a server with little room: the journal's record of its peak.
+#[track_caller]
+fn peak_of_fitted_ladder() -> Value {
     // A MiB of files for each op/s: with what is left free, room for little more than a hundred.
     let server = Served::with("nfs", &["--memory-max", "200MiB"]);
     let temp_dir = tempfile::tempdir().unwrap();
@@ -188,16 +202,13 @@ fn a_ladder_is_fitted_to_what_the_server_has_room_for() {
     let result = result(&bundle);
     let points = result["points"].as_array().unwrap();
     let highest = points.last().unwrap()["requested"].as_f64().unwrap();
-    assert!((50.0..200.0).contains(&highest), "{highest}");
+    assert!(highest < 200.0, "{highest}");
     assert_eq!(points.len(), 3);
     for point in points {
         assert_eq!(point["errors"], serde_json::json!({}), "{point}");
     }
     // The text of the search; on a busy machine a point of the ladder may have another limit.
     let journal = std::fs::read_to_string(bundle.join("journal.jsonl")).unwrap();
-    let record = journal.lines().find(|line| line.contains("\"peak_found\"")).unwrap();
-    let record: Value = serde_json::from_str(record).unwrap();
-    assert_eq!(record["bound"], "at_least", "{record}");
-    let ended_by = record["held_back"].as_str().unwrap();
-    assert!(ended_by.starts_with("limited by room for files: "), "{ended_by}");
+    let line = journal.lines().find(|line| line.contains("\"peak_found\"")).unwrap();
+    serde_json::from_str(line).unwrap()
 }

@@ -1,0 +1,206 @@
+//! Rows of values from CSV with a header line, or from JSON lines: which row a session has follows
+//! from its number, whatever the number of agents.
+
+use plimsoll_engine::rng;
+use serde_json::Value;
+
+/// Largest file.
+const FILE_BYTES_MAX: usize = 1 << 30;
+
+/// Which row a session has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowOrder {
+    /// The first session has the first; after the last, no session has any.
+    EachOnce,
+    /// The same, from the first again after the last.
+    #[default]
+    InTurn,
+    /// Any, all equally likely.
+    Random,
+}
+
+/// The rows of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataRows {
+    /// What the rows are called.
+    pub name: String,
+    /// Which row a session has.
+    pub order: RowOrder,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// All values, one row after the other.
+    values: Vec<u8>,
+    /// Where each value ends.
+    ends: Vec<usize>,
+}
+
+/// What is wrong with a file of rows. No value is quoted: rows hold passwords.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DataError {
+    /// More than 1 GiB.
+    #[error("the file has more than 1 GiB; split it")]
+    TooLong,
+    /// Not text.
+    #[error("it is not UTF-8 text")]
+    NotText,
+    /// No row.
+    #[error("it has no row; write a header line with the names of the columns, then a row a line")]
+    Empty,
+    /// A line that has more or fewer values than the header line.
+    #[error("line {line} has {values} values, the header line has {columns}")]
+    Length {
+        /// From 1.
+        line: u64,
+        /// Of the line.
+        values: usize,
+        /// Of the header line.
+        columns: usize,
+    },
+    /// A line that cannot be read as CSV.
+    #[error("line {0} cannot be read as CSV")]
+    Csv(u64),
+    /// A line that is no JSON object of texts and numbers.
+    #[error("line {0} is not a JSON object of texts, numbers, true and false")]
+    Json(usize),
+    /// A line that lacks a column of the first.
+    #[error("line {line} has no {column:?}, which line 1 has")]
+    Missing {
+        /// From 1.
+        line: usize,
+        /// Name of the column.
+        column: String,
+    },
+}
+
+impl DataRows {
+    /// Reads the rows of a file: JSON lines if its first character is `{`, else CSV (RFC 4180).
+    pub fn read(name: &str, order: RowOrder, bytes: &[u8]) -> Result<Self, DataError> {
+        if bytes.len() > FILE_BYTES_MAX {
+            return Err(DataError::TooLong);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| DataError::NotText)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut rows = Self { name: name.to_owned(), order, ..Self::default() };
+        match text.trim_start().starts_with('{') {
+            true => rows.read_json(text)?,
+            false => rows.read_csv(text)?,
+        }
+        if rows.count() == 0 { Err(DataError::Empty) } else { Ok(rows) }
+    }
+
+    fn read_csv(&mut self, text: &str) -> Result<(), DataError> {
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+        let line_of = |e: &csv::Error| e.position().map_or(1, csv::Position::line);
+        let header = reader.headers().map_err(|e| DataError::Csv(line_of(&e)))?;
+        self.columns = header.iter().map(|name| name.trim().to_owned()).collect();
+        let columns = self.columns.len();
+        let mut row = csv::StringRecord::new();
+        while reader.read_record(&mut row).map_err(|e| DataError::Csv(line_of(&e)))? {
+            if row.len() != columns {
+                let line = row.position().map_or(0, csv::Position::line);
+                return Err(DataError::Length { line, values: row.len(), columns });
+            }
+            row.iter().for_each(|value| self.push(value));
+        }
+        Ok(())
+    }
+
+    fn read_json(&mut self, text: &str) -> Result<(), DataError> {
+        let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+        for (text, line) in lines {
+            let object: serde_json::Map<String, Value> =
+                serde_json::from_str(text).map_err(|_| DataError::Json(line))?;
+            if self.columns.is_empty() {
+                self.columns = object.keys().cloned().collect();
+            }
+            for at in 0..self.columns.len() {
+                let column = &self.columns[at];
+                match object.get(column) {
+                    Some(Value::String(text)) => self.push(text),
+                    Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                        self.push(&value.to_string());
+                    }
+                    Some(_) => return Err(DataError::Json(line)),
+                    None => return Err(DataError::Missing { line, column: column.clone() }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, value: &str) {
+        self.values.extend_from_slice(value.as_bytes());
+        self.ends.push(self.values.len());
+    }
+
+    /// How many rows there are.
+    pub fn count(&self) -> u64 {
+        self.ends.len().checked_div(self.columns.len()).unwrap_or(0) as u64
+    }
+
+    /// The row of a session; `None` where there is none for it.
+    pub(crate) fn row(&self, session: u64, key: u64) -> Option<u64> {
+        let count = self.count();
+        match self.order {
+            RowOrder::EachOnce => Some(session).filter(|row| *row < count),
+            RowOrder::InTurn => session.checked_rem(count),
+            RowOrder::Random => (count > 0).then(|| rng::below(key, count)),
+        }
+    }
+
+    /// A value.
+    pub(crate) fn value(&self, row: u64, column: usize) -> &[u8] {
+        let at = row as usize * self.columns.len() + column;
+        let Some(end) = self.ends.get(at) else { return &[] };
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.values[start..*end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<DataRows, DataError> {
+        DataRows::read("user", RowOrder::EachOnce, text.as_bytes())
+    }
+
+    #[test]
+    fn csv_and_json_lines_give_the_same_rows() {
+        let csv = read("name,password\nann,\"a,\"\"b\"\nbob,\n").unwrap();
+        let json = read(
+            "{\"name\": \"ann\", \"password\": \"a,\\\"b\"}\n\n{\"password\": \"\", \"name\": \"bob\"}\n",
+        );
+        assert_eq!(json.unwrap(), csv);
+        assert_eq!(
+            (csv.count(), csv.value(0, 1), csv.value(1, 0)),
+            (2, &b"a,\"b"[..], &b"bob"[..])
+        );
+        assert_eq!(csv.value(1, 1), b"");
+    }
+
+    #[test]
+    fn rows_go_by_the_number_of_the_session() {
+        let mut rows = read("a\n1\n2\n3\n").unwrap();
+        assert_eq!([0, 2, 3].map(|session| rows.row(session, 9)), [Some(0), Some(2), None]);
+        rows.order = RowOrder::InTurn;
+        assert_eq!([0, 2, 3].map(|session| rows.row(session, 9)), [Some(0), Some(2), Some(0)]);
+        rows.order = RowOrder::Random;
+        let drawn = (0..100).filter_map(|key| rows.row(0, rng::key(&[key])));
+        assert_eq!(drawn.collect::<std::collections::BTreeSet<_>>().len(), 3);
+    }
+
+    #[test]
+    fn a_mistake_has_its_line_and_no_value_of_it() {
+        let refusal = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(refusal("a,b\n1,2\ns3cret\n"), "line 3 has 1 values, the header line has 2");
+        assert_eq!(
+            refusal("{\"a\": 1}\n{\"b\": \"s3cret\"}"),
+            "line 2 has no \"a\", which line 1 has"
+        );
+        assert!(refusal("{\"a\": 1}\ns3cret").starts_with("line 2 is not a JSON object"));
+        assert!(refusal("a,b\n").starts_with("it has no row"));
+        assert_eq!(DataRows::read("x", RowOrder::Random, b"\xff\xfe"), Err(DataError::NotText));
+    }
+}

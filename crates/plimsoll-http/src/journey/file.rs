@@ -1,0 +1,473 @@
+//! The file of a journey: TOML with pages, data and journeys.
+//!
+//! ```toml
+//! [[data]]
+//! name = "user"
+//! file = "users.csv"                # header line: name,password
+//! order = "in_turn"                 # each_once | in_turn | random
+//!
+//! [[page]]
+//! name = "login"
+//! method = "POST"
+//! path = "/login"
+//! body = "name={{user.name}}&password={{urlencode user.password}}"
+//! take.token = { json = "/token" }  # or header, cookie, regex, field
+//! expect.status = [200]
+//! think = "exponential 200ms"
+//!
+//! [[page]]
+//! name = "account"
+//! path = "/account"
+//! headers.Authorization = "Bearer {{token}}"
+//! next = { account = 0.5, end = 0.5 }
+//! ```
+
+mod written;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::suite::{SuiteError, TableReader, nearest, read_document};
+use plimsoll_model::units::{Nanos, parse_span};
+use regex::bytes::RegexBuilder;
+
+use self::written::{WrittenData, WrittenFile, WrittenPage, WrittenRequest, WrittenTake};
+use super::check::{GraphFault, PageNode, RequestNode, find_fault};
+use super::data::DataRows;
+use super::law::{COUNTS, CountLaw, SPANS, SpanLaw};
+use super::take::{JsonPointer, Take, TakeSource};
+use super::{Journey, Journeys, Page, PageRequest, Variable};
+use crate::wire::request::{Method, RequestText, is_field};
+use crate::wire::template::{Encoding, Piece, Template};
+
+/// Pages of all journeys: an op each.
+const PAGES_MAX: usize = 200;
+/// Requests of a page.
+const REQUESTS_MAX: usize = 100;
+/// Memory of a compiled regular expression.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+/// Probabilities of a page that sum to 1 within this do.
+const SUM_TOLERANCE: f64 = 1e-6;
+/// Ends a journey.
+const END: &str = "end";
+/// The variable that is the server, such as `http://host:8080`.
+const ORIGIN: &str = "origin";
+/// Name of a journey whose pages stand alone.
+const ONLY: &str = "journey";
+
+/// Reads the file of a journey; `read` gets the files of its data.
+///
+/// # Errors
+/// With file, line and what to do next.
+pub fn parse(
+    file: &Path,
+    text: &str,
+    read: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Journeys, SuiteError> {
+    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    read_document(&file.display().to_string(), text, |written: WrittenFile, root| {
+        Builder { root, folder, read, all: Journeys::default() }.build(written)
+    })
+}
+
+/// A set of journeys in the making.
+struct Builder<'a> {
+    root: &'a TableReader<'a>,
+    folder: PathBuf,
+    read: &'a dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
+    all: Journeys,
+}
+
+impl Builder<'_> {
+    fn build(mut self, written: WrittenFile) -> Result<Journeys, SuiteError> {
+        self.all.variables = Variable::BUILT_IN.to_vec();
+        for (at, data) in written.data.into_iter().enumerate() {
+            self.add_data(&format!("data.{at}"), data)?;
+        }
+        match (written.page.is_empty(), written.journey.is_empty()) {
+            (true, true) => {
+                let help = "write [[page]] with a name and a path for each page";
+                return Err(self.root.error_at("", "the journey has no page").with_help(help));
+            }
+            (false, false) => {
+                let help = "write [[journey.page]] for the pages of a journey";
+                let message = "pages stand beside journeys";
+                return Err(self.root.error_at("page", message).with_help(help));
+            }
+            (false, true) => self.add_journey("", (ONLY, 1.0), written.page)?,
+            (true, false) => {
+                for (at, journey) in written.journey.into_iter().enumerate() {
+                    let path = format!("journey.{at}");
+                    self.check_name(&format!("{path}.name"), &journey.name)?;
+                    if self.all.journeys.iter().any(|other| other.name == journey.name) {
+                        let message = format!("a second journey is called {:?}", journey.name);
+                        return Err(self.root.error_at(&format!("{path}.name"), message));
+                    }
+                    let head = (journey.name.as_str(), journey.weight);
+                    self.add_journey(&format!("{path}."), head, journey.page)?;
+                }
+            }
+        }
+        Ok(self.all)
+    }
+
+    fn add_data(&mut self, path: &str, data: WrittenData) -> Result<(), SuiteError> {
+        self.check_name(&format!("{path}.name"), &data.name)?;
+        let at_file = format!("{path}.file");
+        let file = self.folder.join(&data.file);
+        let bytes = (self.read)(&file).map_err(|e| {
+            let message = format!("cannot read the data from {}: {e}", file.display());
+            self.root.error_at(&at_file, message)
+        })?;
+        let rows = DataRows::read(&data.name, data.order, &bytes)
+            .map_err(|e| self.root.error_at(&at_file, format!("{}: {e}", file.display())))?;
+        let number = self.all.data.len();
+        let columns =
+            (0..rows.columns.len()).map(|column| Variable::Column { data: number, column });
+        self.all.variables.extend(columns);
+        self.all.data.push(rows);
+        Ok(())
+    }
+
+    fn check_name(&self, path: &str, name: &str) -> Result<(), SuiteError> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if !name.is_empty() && name.chars().all(is_name) && name != END {
+            return Ok(());
+        }
+        let message = format!("{name:?} is no name");
+        let help = "write letters, digits, _ and -; \"end\" is the end of a journey";
+        Err(self.root.error_at(path, message).with_help(help))
+    }
+
+    fn add_journey(
+        &mut self,
+        prefix: &str,
+        (name, weight): (&str, f64),
+        pages: Vec<WrittenPage>,
+    ) -> Result<(), SuiteError> {
+        let first = self.all.pages.len();
+        if first + pages.len() > PAGES_MAX || pages.is_empty() {
+            let message = format!("journey {name:?} has {} pages", pages.len());
+            let help = format!("write from 1 to {PAGES_MAX} of them in all");
+            return Err(self.root.error_at(&format!("{prefix}page"), message).with_help(help));
+        }
+        let names: Vec<String> = pages.iter().map(|page| page.name.clone()).collect();
+        let mut nodes = Vec::new();
+        for (at, page) in pages.into_iter().enumerate() {
+            let path = format!("{prefix}page.{at}");
+            self.check_name(&format!("{path}.name"), &page.name)?;
+            if names[..at].contains(&page.name) {
+                let message = format!("a second page is called {:?}", page.name);
+                return Err(self.root.error_at(&format!("{path}.name"), message));
+            }
+            nodes.push(self.add_page(&path, (first, at), &names, page)?);
+        }
+        self.check_graph(prefix, &names, &nodes)?;
+        self.all.journeys.push(Journey { name: name.to_owned(), weight, first });
+        Ok(())
+    }
+
+    fn check_graph(
+        &self,
+        prefix: &str,
+        names: &[String],
+        nodes: &[PageNode],
+    ) -> Result<(), SuiteError> {
+        let (path, message, help) = match find_fault(nodes) {
+            None => return Ok(()),
+            Some(GraphFault::Unreachable { page }) => (
+                format!("{prefix}page.{page}"),
+                format!("no page leads to {:?}", names[page]),
+                "name it in the `next` of another page, or leave it out".to_owned(),
+            ),
+            Some(GraphFault::NotTaken { page, request, variable }) => {
+                let name = match &self.all.variables[usize::from(variable)] {
+                    Variable::Taken(name) => name.as_str(),
+                    _ => "",
+                };
+                let path = match request {
+                    0 => format!("{prefix}page.{page}"),
+                    further => format!("{prefix}page.{page}.request.{}", further - 1),
+                };
+                (
+                    path,
+                    format!("page {:?} uses {{{{{name}}}}} before it is taken", names[page]),
+                    format!("take.{name} must come before it on every way to this page"),
+                )
+            }
+        };
+        Err(self.root.error_at(&path, message).with_help(help))
+    }
+
+    fn add_page(
+        &mut self,
+        path: &str,
+        (first, at): (usize, usize),
+        names: &[String],
+        page: WrittenPage,
+    ) -> Result<PageNode, SuiteError> {
+        let law = |key: &str, text: &str, expected: &str| {
+            let message = format!("`{key}` is {text:?}");
+            let error = self.root.error_at(&format!("{path}.{key}"), message);
+            error.with_help(format!("write {expected}"))
+        };
+        let think = page.think.as_deref().map_or(Ok(SpanLaw::NONE), |text| {
+            SpanLaw::parse(text).ok_or_else(|| law("think", text, SPANS))
+        })?;
+        let repeat = page.repeat.as_deref().map_or(Ok(CountLaw::Constant(1)), |text| {
+            CountLaw::parse(text).ok_or_else(|| law("repeat", text, COUNTS))
+        })?;
+        let abandon_after = page.abandon_after.as_deref().map(|text| {
+            let span = parse_span(text).filter(|span| *span > Nanos::ZERO);
+            span.ok_or_else(|| law("abandon_after", text, "a time such as \"5s\""))
+        });
+        let abandon_after = abandon_after.transpose()?;
+        let next = self.next_pages(path, (first, at), names, page.next.as_ref())?;
+        let own = WrittenRequest {
+            path: page.path,
+            method: page.method,
+            headers: page.headers,
+            body: page.body,
+            take: page.take,
+            expect: page.expect,
+        };
+        if page.request.len() >= REQUESTS_MAX {
+            let message = format!("page {:?} has {} requests", page.name, page.request.len() + 1);
+            let help = format!("write {REQUESTS_MAX} at most");
+            return Err(self.root.error_at(&format!("{path}.request"), message).with_help(help));
+        }
+        let start = self.all.requests.len();
+        let mut node = PageNode::default();
+        node.requests.push(self.add_request(path, first + at, own)?);
+        for (number, request) in page.request.into_iter().enumerate() {
+            let path = format!("{path}.request.{number}");
+            node.requests.push(self.add_request(&path, first + at, request)?);
+        }
+        node.next = next.iter().filter_map(|(_, page)| Some((*page)? - first)).collect();
+        let requests = start..self.all.requests.len();
+        let name = page.name;
+        self.all.pages.push(Page { name, requests, think, abandon_after, repeat, next });
+        Ok(node)
+    }
+
+    /// The pages that follow, with the sums of their probabilities.
+    fn next_pages(
+        &self,
+        path: &str,
+        (first, at): (usize, usize),
+        names: &[String],
+        next: Option<&BTreeMap<String, f64>>,
+    ) -> Result<Vec<(f64, Option<usize>)>, SuiteError> {
+        let Some(next) = next else {
+            let following = at + 1;
+            return Ok(vec![(1.0, (following < names.len()).then_some(first + following))]);
+        };
+        let mut sum = 0.0;
+        let mut sums = Vec::new();
+        for (name, probability) in next {
+            let key = format!("{path}.next.{name}");
+            let page = match names.iter().position(|page| page == name) {
+                Some(page) => Some(first + page),
+                None if name == END => None,
+                None => {
+                    let near = nearest(name, names.iter().map(String::as_str).chain([END]));
+                    let help = near.map_or_else(
+                        || "write the name of a page, or end".to_owned(),
+                        |near| format!("did you mean {near:?}?"),
+                    );
+                    let message = format!("no page of this journey is called {name:?}");
+                    return Err(self.root.error_at(&key, message).with_help(help));
+                }
+            };
+            if !(*probability > 0.0 && *probability <= 1.0) {
+                let message = format!("{name} = {probability} is no probability");
+                let help = "write a number above 0, up to 1";
+                return Err(self.root.error_at(&key, message).with_help(help));
+            }
+            sum += probability;
+            sums.push((sum, page));
+        }
+        if (sum - 1.0).abs() > SUM_TOLERANCE {
+            let message =
+                format!("the probabilities of page {:?} sum to {sum}, not to 1", names[at]);
+            let help = "name every page that may follow, and end";
+            return Err(self.root.error_at(&format!("{path}.next"), message).with_help(help));
+        }
+        Ok(sums)
+    }
+
+    fn add_request(
+        &mut self,
+        path: &str,
+        page: usize,
+        written: WrittenRequest,
+    ) -> Result<RequestNode, SuiteError> {
+        let key = |name: &str| format!("{path}.{name}");
+        let default = if written.body.is_some() { "POST" } else { "GET" };
+        let method = written.method.as_deref().unwrap_or(default);
+        let method = Method::parse(method).ok_or_else(|| {
+            let message = format!("method {method:?} is not one word such as GET, POST or PURGE");
+            self.root.error_at(&key("method"), message)
+        })?;
+        if !written.path.starts_with('/') {
+            let message = format!("path {:?} does not begin with a slash", written.path);
+            let help = "write it from the root of the server, such as \"/login\"";
+            return Err(self.root.error_at(&key("path"), message).with_help(help));
+        }
+        let mut uses = BTreeSet::new();
+        let target = self.template(&key("path"), &written.path, Encoding::Target, &mut uses)?;
+        let mut drawn_headers = Vec::new();
+        for (name, value) in &written.headers {
+            let key = format!("{path}.headers.{name}");
+            if !is_field(&format!("{name}: {value}")) || name.eq_ignore_ascii_case("host") {
+                let message = format!("{name:?} is no header field that a page may have");
+                return Err(self.root.error_at(&key, message));
+            }
+            let value = self.template(&key, value, Encoding::Field, &mut uses)?;
+            drawn_headers.push((name.clone(), value));
+        }
+        if !written.headers.keys().any(|name| name.eq_ignore_ascii_case("cookie")) {
+            let mut cookies = Template::default();
+            cookies.push(Piece::Variable { number: Variable::COOKIES, encoding: Encoding::Field });
+            drawn_headers.push(("Cookie".to_owned(), cookies));
+        }
+        let body = written.body.as_deref().unwrap_or_default();
+        let body = self.template(&key("body"), body, Encoding::Plain, &mut uses)?;
+        let mut sent_path = Template::default();
+        sent_path.push(Piece::Variable { number: Variable::PATH, encoding: Encoding::Plain });
+        let plain = RequestText::plain(method, "");
+        let text = RequestText { target: sent_path, drawn_headers, body, ..plain };
+        let takes = self.takes(path, &written.take)?;
+        let statuses = written.expect.status;
+        if let Some(status) = statuses.iter().find(|status| !(200..=599).contains(*status)) {
+            let message = format!("{status} is no status that ends a request");
+            let help = "write statuses from 200 to 599";
+            return Err(self.root.error_at(&key("expect.status"), message).with_help(help));
+        }
+        let node = RequestNode { uses, takes: takes.iter().map(|take| take.variable).collect() };
+        self.all.requests.push(PageRequest {
+            page,
+            shown: written.path,
+            path: target,
+            text,
+            takes,
+            statuses,
+            content: written.expect.content,
+        });
+        Ok(node)
+    }
+
+    fn takes(
+        &mut self,
+        path: &str,
+        written: &BTreeMap<String, WrittenTake>,
+    ) -> Result<Vec<Take>, SuiteError> {
+        let mut takes = Vec::new();
+        for (name, take) in written {
+            let key = format!("{path}.take.{name}");
+            self.check_name(&key, name)?;
+            if name == ORIGIN {
+                let message = "{{origin}} is the server; take under another name";
+                return Err(self.root.error_at(&key, message));
+            }
+            let from = take_source(take)
+                .map_err(|message| self.root.error_at(&key, message).with_help(TAKE_HELP))?;
+            takes.push(Take { variable: self.taken(name), from });
+        }
+        Ok(takes)
+    }
+
+    /// Index of the variable of this name that replies give.
+    fn taken(&mut self, name: &str) -> u16 {
+        let variable = Variable::Taken(name.to_owned());
+        let existing = self.all.variables.iter().position(|other| *other == variable);
+        existing.unwrap_or_else(|| {
+            self.all.variables.push(variable);
+            self.all.variables.len() - 1
+        }) as u16
+    }
+
+    /// A text with variables, and which of those that are taken it uses.
+    fn template(
+        &mut self,
+        key: &str,
+        text: &str,
+        encoding: Encoding,
+        uses: &mut BTreeSet<u16>,
+    ) -> Result<Template, SuiteError> {
+        let mut unresolved = None;
+        let read = Template::parse_with(text, &mut |part| {
+            let tokens: Vec<&str> = part.split_whitespace().collect();
+            let (name, encoding) = match tokens[..] {
+                ["urlencode", name] => (name, Encoding::Component),
+                [name] => (name, encoding),
+                _ => return None,
+            };
+            let number = match name.split_once('.') {
+                Some((data, column)) => match self.column(data, column) {
+                    Ok(number) => number,
+                    Err(message) => {
+                        unresolved = Some(message);
+                        return None;
+                    }
+                },
+                None if name == ORIGIN => Variable::ORIGIN,
+                None => {
+                    let number = self.taken(name);
+                    uses.insert(number);
+                    number
+                }
+            };
+            Some(Piece::Variable { number, encoding })
+        });
+        read.map_err(|error| {
+            let message = unresolved.unwrap_or_else(|| {
+                format!("{{{{{}}}}} is neither a variable nor a function", error.0)
+            });
+            self.root.error_at(key, message).with_help(
+                "write {{name}} for what a reply gave, {{user.name}} for a column of data, {{uuid}}, \
+                 {{int 1 1000}} or {{urlencode name}}",
+            )
+        })
+    }
+
+    /// Index of the variable that a column of data is.
+    fn column(&self, data: &str, column: &str) -> Result<u16, String> {
+        let at = self.all.data.iter().position(|rows| rows.name == data);
+        let number = at.ok_or_else(|| format!("no [[data]] is called {data:?}"))?;
+        let columns = &self.all.data[number].columns;
+        let column = columns.iter().position(|name| name == column).ok_or_else(|| {
+            format!("the data {data:?} has no column {column:?}; it has {}", columns.join(", "))
+        })?;
+        let variable = Variable::Column { data: number, column };
+        let at = self.all.variables.iter().position(|other| *other == variable);
+        at.map(|at| at as u16).ok_or_else(|| format!("no column {data}.{column}"))
+    }
+}
+
+const TAKE_HELP: &str = "write one of { json = \"/token\" }, { header = \"X-Token\" }, { cookie = \
+                         \"sid\" }, { regex = \"t=(\\\\w+)\" }, { field = \"csrf\" }";
+
+fn take_source(written: &WrittenTake) -> Result<TakeSource, String> {
+    let WrittenTake { json, header, cookie, regex, field } = written.clone();
+    let given = [&json, &header, &cookie, &regex, &field].into_iter().flatten().count();
+    if given != 1 {
+        return Err(format!("{given} sources are named, not one"));
+    }
+    if let Some(pointer) = json {
+        let read = JsonPointer::parse(&pointer);
+        return read
+            .map(TakeSource::Json)
+            .ok_or_else(|| format!("{pointer:?} is no JSON pointer, which begins with a slash"));
+    }
+    if let Some(text) = regex {
+        let regex = RegexBuilder::new(&text).size_limit(REGEX_BYTES_MAX).build();
+        return regex.map(TakeSource::Regex).map_err(|e| format!("regular expression: {e}"));
+    }
+    let by_name = header.map(|name| TakeSource::Header(name.to_ascii_lowercase()));
+    let by_name = by_name.or(cookie.map(TakeSource::Cookie)).or(field.map(TakeSource::Field));
+    by_name.ok_or_else(|| "no source is named".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The keys of a journey's file.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::journey::data::RowOrder;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenFile {
+    /// Rows of values.
+    #[serde(default)]
+    pub(super) data: Vec<WrittenData>,
+    /// The pages of the only journey.
+    #[serde(default)]
+    pub(super) page: Vec<WrittenPage>,
+    /// Several journeys.
+    #[serde(default)]
+    pub(super) journey: Vec<WrittenJourney>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenData {
+    /// What its variables are called: `user` in `{{user.name}}`.
+    pub(super) name: String,
+    /// CSV with a header line, or JSON lines; relative to the journey's file.
+    pub(super) file: String,
+    /// Which row a session has.
+    #[serde(default)]
+    pub(super) order: RowOrder,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenJourney {
+    /// What it is called.
+    pub(super) name: String,
+    /// Its share among the others.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
+    pub(super) weight: f64,
+    /// Its pages.
+    pub(super) page: Vec<WrittenPage>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenPage {
+    /// What it is called.
+    pub(super) name: String,
+    /// Path and query, from the root of the server.
+    pub(super) path: String,
+    /// Method; GET, or POST with a body, if absent.
+    pub(super) method: Option<String>,
+    /// Header fields.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// Body of the request.
+    pub(super) body: Option<String>,
+    /// Variables that are taken from the reply.
+    #[serde(default)]
+    pub(super) take: BTreeMap<String, WrittenTake>,
+    /// What a good reply is.
+    #[serde(default)]
+    pub(super) expect: WrittenExpect,
+    /// Further requests of the page, sent after the first, one after the other.
+    #[serde(default)]
+    pub(super) request: Vec<WrittenRequest>,
+    /// A user gives up when the page is not complete after this long.
+    pub(super) abandon_after: Option<String>,
+    /// How often the page is requested before the next one.
+    pub(super) repeat: Option<String>,
+    /// The pause before the next page.
+    pub(super) think: Option<String>,
+    /// Probabilities of the pages that follow; if absent, the page that follows in the file.
+    pub(super) next: Option<BTreeMap<String, f64>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenRequest {
+    /// Path and query, from the root of the server.
+    pub(super) path: String,
+    /// Method; GET, or POST with a body, if absent.
+    pub(super) method: Option<String>,
+    /// Header fields.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// Body of the request.
+    pub(super) body: Option<String>,
+    /// Variables that are taken from the reply.
+    #[serde(default)]
+    pub(super) take: BTreeMap<String, WrittenTake>,
+    /// What a good reply is.
+    #[serde(default)]
+    pub(super) expect: WrittenExpect,
+}
+
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenTake {
+    /// A JSON pointer.
+    pub(super) json: Option<String>,
+    /// Name of a header field.
+    pub(super) header: Option<String>,
+    /// Name of a cookie.
+    pub(super) cookie: Option<String>,
+    /// A regular expression; its first group, if it has one.
+    pub(super) regex: Option<String>,
+    /// Name of a form field.
+    pub(super) field: Option<String>,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WrittenExpect {
+    /// Good statuses; if absent, 200 to 299. A redirect that is none of them is followed.
+    pub(super) status: Vec<u16>,
+    /// Text that the body has.
+    pub(super) content: Option<String>,
+}
+
+const fn one() -> f64 {
+    1.0
+}

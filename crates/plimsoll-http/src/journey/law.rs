@@ -1,0 +1,203 @@
+//! Think times and repeats as text, and how they are drawn: each draw follows from a key.
+
+use std::fmt;
+
+use plimsoll_engine::rng;
+use plimsoll_model::units::{Nanos, parse_span, span_text};
+
+/// Longest think time.
+const SPAN_MAX: Nanos = Nanos::from_secs(3_600);
+/// Most repeats of a page.
+const COUNT_MAX: u32 = 10_000;
+/// Largest shape of a lognormal.
+const SHAPE_MAX: f64 = 5.0;
+
+/// What a think time may be, for messages.
+pub(crate) const SPANS: &str = "\"constant 1s\", \"uniform 1s..3s\", \"exponential 7s\", \"lognormal \
+                                2s 0.8\" (mean, and shape: the deviation of its logarithm), each \
+                                also with \"max 70s\"";
+/// What a number of repeats may be.
+pub(crate) const COUNTS: &str = "\"3\", \"uniform 1..5\" or \"geometric 2.5\" (its mean, from 1)";
+
+/// How long a pause is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpanLaw {
+    shape: SpanShape,
+    /// A longer one is cut to this.
+    max: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum SpanShape {
+    Constant(Nanos),
+    Uniform(Nanos, Nanos),
+    Exponential(Nanos),
+    Lognormal { mean: Nanos, shape: f64 },
+}
+
+impl SpanLaw {
+    /// No pause.
+    pub const NONE: Self = Self { shape: SpanShape::Constant(Nanos::ZERO), max: SPAN_MAX };
+
+    /// Reads the text; `None` where it is no law.
+    pub fn parse(text: &str) -> Option<Self> {
+        let span = |text: &str| parse_span(text).filter(|span| *span <= SPAN_MAX);
+        let tokens: Vec<&str> = text.split_whitespace().collect();
+        let (law, max) = match &tokens[..] {
+            [law @ .., "max", max] => (law, span(max).filter(|max| *max > Nanos::ZERO)?),
+            law => (law, SPAN_MAX),
+        };
+        let shape = match law {
+            ["constant", value] => SpanShape::Constant(span(value)?),
+            ["uniform", bounds] => {
+                let (from, to) = bounds.split_once("..")?;
+                let (from, to) = (span(from)?, span(to)?);
+                (from <= to).then_some(SpanShape::Uniform(from, to))?
+            }
+            ["exponential", mean] => SpanShape::Exponential(span(mean)?),
+            ["lognormal", mean, shape] => {
+                let shape = shape.parse().ok().filter(|it| (0.0..=SHAPE_MAX).contains(it))?;
+                SpanShape::Lognormal { mean: span(mean)?, shape }
+            }
+            _ => return None,
+        };
+        Some(Self { shape, max })
+    }
+
+    /// The pause that follows from `key`.
+    pub fn draw(&self, key: u64) -> Nanos {
+        let unit = rng::unit(key);
+        let scaled = |span: Nanos, factor: f64| Nanos((span.0 as f64 * factor) as u64);
+        let span = match self.shape {
+            SpanShape::Constant(span) => span,
+            SpanShape::Uniform(from, to) => from + scaled(Nanos(to.0 - from.0), unit),
+            SpanShape::Exponential(mean) => scaled(mean, -(1.0 - unit).ln()),
+            SpanShape::Lognormal { mean, shape } => {
+                scaled(mean, (shape * rng::normal(key) - shape * shape / 2.0).exp())
+            }
+        };
+        span.min(self.max)
+    }
+}
+
+impl fmt::Display for SpanLaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shape {
+            SpanShape::Constant(Nanos::ZERO) => f.write_str("none")?,
+            SpanShape::Constant(span) => write!(f, "constant {}", span_text(span))?,
+            SpanShape::Uniform(from, to) => {
+                write!(f, "uniform {}..{}", span_text(from), span_text(to))?;
+            }
+            SpanShape::Exponential(mean) => write!(f, "exponential {}", span_text(mean))?,
+            SpanShape::Lognormal { mean, shape } => {
+                write!(f, "lognormal {} {shape}", span_text(mean))?;
+            }
+        }
+        match self.max {
+            SPAN_MAX => Ok(()),
+            max => write!(f, " max {}", span_text(max)),
+        }
+    }
+}
+
+/// How often a page is requested.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CountLaw {
+    /// Always as often.
+    Constant(u32),
+    /// Both bounds included, all equally likely.
+    Uniform(u32, u32),
+    /// From 1, with this mean.
+    Geometric(f64),
+}
+
+impl CountLaw {
+    /// Reads the text; `None` where it is no law.
+    pub fn parse(text: &str) -> Option<Self> {
+        let count = |text: &str| text.parse().ok().filter(|n| (1..=COUNT_MAX).contains(n));
+        let tokens: Vec<&str> = text.split_whitespace().collect();
+        match tokens[..] {
+            [value] => Some(Self::Constant(count(value)?)),
+            ["uniform", bounds] => {
+                let (from, to) = bounds.split_once("..")?;
+                let (from, to) = (count(from)?, count(to)?);
+                (from <= to).then_some(Self::Uniform(from, to))
+            }
+            ["geometric", mean] => {
+                let mean = mean.parse().ok()?;
+                (1.0..=f64::from(COUNT_MAX)).contains(&mean).then_some(Self::Geometric(mean))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number that follows from `key`.
+    pub fn draw(self, key: u64) -> u32 {
+        match self {
+            Self::Constant(count) => count,
+            Self::Uniform(from, to) => from + rng::below(key, u64::from(to - from) + 1) as u32,
+            Self::Geometric(mean) => {
+                let again = 1.0 - 1.0 / mean;
+                let more = (1.0 - rng::unit(key)).ln() / again.ln();
+                // Nothing over nothing where it is always 1.
+                1 + if more.is_finite() { (more as u32).min(COUNT_MAX) } else { 0 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_s(text: &str) -> f64 {
+        let law = SpanLaw::parse(text).unwrap();
+        let n = 40_000;
+        let sum: f64 = (0..n).map(|key| law.draw(rng::key(&[7, key])).as_secs_f64()).sum();
+        sum / n as f64
+    }
+
+    #[test]
+    fn every_law_has_its_mean_and_keeps_its_bounds() {
+        assert_eq!(mean_s("constant 1500ms"), 1.5);
+        assert!((mean_s("uniform 1s..3s") - 2.0).abs() < 0.02);
+        assert!((mean_s("exponential 7s") - 7.0).abs() < 0.14);
+        assert!((mean_s("lognormal 2s 0.8") - 2.0).abs() < 0.06);
+        let cut = SpanLaw::parse("exponential 7s max 10s").unwrap();
+        assert!((0..1_000).all(|key| cut.draw(rng::key(&[key])) <= Nanos::from_secs(10)));
+        // E min(X, m) of an exponential.
+        let expected = 7.0 * (1.0 - (-10.0f64 / 7.0).exp());
+        assert!((mean_s("exponential 7s max 10s") - expected).abs() < 0.1);
+    }
+
+    #[test]
+    fn laws_are_written_as_they_are_read_and_others_are_refused() {
+        for text in
+            ["constant 1s", "uniform 1s..3s", "exponential 200ms", "lognormal 2s 0.8 max 9s"]
+        {
+            assert_eq!(SpanLaw::parse(text).unwrap().to_string(), text);
+        }
+        for bad in ["", "1s", "uniform 3s..1s", "normal 1s", "constant 2h", "exponential 1s max 0s"]
+        {
+            assert_eq!(SpanLaw::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn repeats_have_their_means() {
+        let mean = |text: &str| {
+            let law = CountLaw::parse(text).unwrap();
+            let sum: u64 = (0..20_000).map(|key| u64::from(law.draw(rng::key(&[3, key])))).sum();
+            sum as f64 / 20_000.0
+        };
+        assert_eq!(mean("3"), 3.0);
+        assert!((mean("uniform 1..5") - 3.0).abs() < 0.05);
+        assert!((mean("geometric 2.5") - 2.5).abs() < 0.05);
+        assert_eq!(mean("geometric 1"), 1.0);
+        assert!(
+            ["0", "uniform 5..1", "geometric 0.5", "-1"]
+                .iter()
+                .all(|t| CountLaw::parse(t).is_none())
+        );
+    }
+}

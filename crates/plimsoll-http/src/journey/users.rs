@@ -1,0 +1,457 @@
+//! The users of one worker: a script that walks each along their journey, what their requests hold,
+//! and what is taken from the replies.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io::Read as _;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use flate2::read::GzDecoder;
+use plimsoll_engine::interface::{
+    ClientContext, Io, Mark, Script, ScriptContext, SessionCounters, Step, Ticket, TimeKind,
+};
+use plimsoll_model::event::JourneyCounts;
+use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
+use plimsoll_model::units::Nanos;
+
+use super::cookies::{SetCookie, value_set};
+use super::take::{TakeSource, VALUE_BYTES_MAX};
+use super::user::{
+    Completed, Draws, Origin, Redirect, SessionContext, User, UserPhase, UserVariables, resolve,
+};
+use super::{Journeys, PageRequest};
+use crate::excerpt::plain_text;
+use crate::reader::{At, CAPTURE_BYTES_MAX, Reader};
+use crate::site::{HttpOp, Request, RequestVariables};
+use crate::wire::request::Method;
+use crate::wire::template::Variables as _;
+
+/// Redirects of one request, as browsers allow.
+const REDIRECTS_MAX: u32 = 20;
+/// Of the start of a reply, for a message.
+const EXCERPT_BYTES_MAX: usize = 4_096;
+/// Shorter values are no secrets, and may be anywhere by chance.
+const SECRET_BYTES_MIN: usize = 4;
+
+/// Index of a request among those of a site: as it stands, or what a redirect makes of it.
+pub(crate) const fn site_request(request: usize, with_get: bool) -> u32 {
+    request as u32 * 2 + with_get as u32
+}
+
+/// The users of one worker.
+#[derive(Debug)]
+pub(crate) struct Users {
+    journeys: Arc<Journeys>,
+    /// By endpoint.
+    origins: Vec<Origin>,
+    draws: Draws,
+    users: RefCell<Vec<User>>,
+    counts: RefCell<JourneyCounts>,
+    /// The instant of the last step.
+    now: Cell<Nanos>,
+}
+
+impl Users {
+    pub(crate) fn new(journeys: Arc<Journeys>, origins: Vec<Origin>, draws: Draws) -> Self {
+        Self {
+            journeys,
+            origins,
+            draws,
+            users: RefCell::default(),
+            counts: RefCell::default(),
+            now: Cell::new(Nanos::ZERO),
+        }
+    }
+
+    fn context(&self) -> SessionContext<'_> {
+        SessionContext { journeys: &self.journeys, draws: self.draws }
+    }
+
+    /// The index of the user that this client is.
+    fn index_of(&self, context: &ClientContext) -> usize {
+        let mut users = self.users.borrow_mut();
+        // Reader and script of a client are made one after the other.
+        if users.last().is_none_or(|user| user.client != context.client) {
+            let endpoint = context.endpoint % self.origins.len().max(1);
+            users.push(User::new(&self.journeys, context.client, endpoint));
+        }
+        users.len() - 1
+    }
+
+    fn origin(&self, user: &User) -> &Origin {
+        &self.origins[user.endpoint]
+    }
+}
+
+impl RequestVariables for Users {
+    fn key(&self, op: &HttpOp) -> u64 {
+        self.users.borrow()[op.key as usize].parts_key(&self.context())
+    }
+
+    fn write(&self, op: &HttpOp, number: u16, into: &mut Vec<u8>) {
+        let users = self.users.borrow();
+        let user = &users[op.key as usize];
+        let origin = self.origin(user);
+        UserVariables { user, journeys: &self.journeys, origin, now: self.now.get() }
+            .write(number, into);
+    }
+}
+
+/// Walks one user along their journeys.
+#[derive(Debug)]
+pub(crate) struct UserScript {
+    users: Rc<Users>,
+    index: usize,
+}
+
+impl UserScript {
+    pub(crate) fn new(users: Rc<Users>, context: &ClientContext) -> Self {
+        let index = users.index_of(context);
+        Self { users, index }
+    }
+}
+
+impl Script for UserScript {
+    type Op = HttpOp;
+
+    // A piece of work is a page.
+    const EVERY_OP_IS_A_PIECE: bool = false;
+
+    fn next(&mut self, context: ScriptContext) -> Step<HttpOp> {
+        let users = &self.users;
+        let mut all = users.users.borrow_mut();
+        let user = &mut all[self.index];
+        users.now.set(context.now);
+        if user.phase == UserPhase::Arriving {
+            user.arrive(&users.context());
+        }
+        match user.phase {
+            UserPhase::Thinking(span) => {
+                user.phase = UserPhase::Ready;
+                Step::ThinkFor(span)
+            }
+            UserPhase::Ready | UserPhase::OutOfRows => {
+                let is_first = user.steps == 0;
+                let (request, redirect) = user.current();
+                let its = &users.journeys.requests[request];
+                let with_get = redirect.is_some_and(|redirect| redirect.with_get);
+                let method = if with_get { Method::GET } else { its.text.method };
+                // Without a row the session refuses the op, and the user leaves the load.
+                if user.phase != UserPhase::OutOfRows {
+                    let times = (context.due, context.now);
+                    user.send(&users.context(), users.origin(user), times);
+                }
+                users.counts.borrow_mut().begun += u64::from(is_first);
+                Step::Issue(HttpOp {
+                    kind: OpKind(its.page as u8),
+                    request: Request::Url(site_request(request, with_get)),
+                    method,
+                    verify: false,
+                    key: self.index as u64,
+                })
+            }
+            UserPhase::Waiting => Step::WaitForOutcome,
+            UserPhase::Leaving => {
+                user.phase = UserPhase::Arriving;
+                Step::Think
+            }
+            UserPhase::Arriving => Step::Done,
+        }
+    }
+
+    fn on_outcome(&mut self, _ticket: Ticket, outcome: &Outcome, _now: Nanos) {
+        let user = &mut self.users.users.borrow_mut()[self.index];
+        if outcome.is_failure() && user.phase == UserPhase::Waiting {
+            user.leave(&self.users.context());
+            let counts = &mut *self.users.counts.borrow_mut();
+            match outcome.status {
+                OpStatus::Failed(ErrorClass::Abandoned) => counts.abandoned += 1,
+                _ => counts.failed += 1,
+            }
+        }
+    }
+}
+
+/// Reads the replies of one user.
+#[derive(Debug)]
+pub(crate) struct UserReader {
+    users: Rc<Users>,
+    index: usize,
+}
+
+/// What a reply has brought so far.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyParts {
+    location: Option<Vec<u8>>,
+    encoding: BodyEncoding,
+    body: Vec<u8>,
+    /// Values of header fields and cookies that are taken, with the indexes of their variables.
+    taken: Vec<(u16, Vec<u8>)>,
+    has_too_many_cookies: bool,
+}
+
+/// How the body is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum BodyEncoding {
+    #[default]
+    Identity,
+    Gzip,
+    Other,
+}
+
+/// Why a reply is no good one; as text, what follows its status.
+#[derive(Debug)]
+enum Refusal {
+    Status,
+    Redirects,
+    Elsewhere,
+    Cookies,
+    Encoding,
+    Content(String),
+    NotTaken(TakeSource),
+}
+
+impl Refusal {
+    const fn class(&self, status: u16) -> ErrorClass {
+        match self {
+            Self::Status => ErrorClass::Status(status as u32),
+            Self::Redirects | Self::Elsewhere => ErrorClass::Redirect,
+            Self::Cookies | Self::Encoding => ErrorClass::Malformed,
+            Self::Content(_) => ErrorClass::Content,
+            Self::NotTaken(_) => ErrorClass::NotTaken,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status => Ok(()),
+            Self::Redirects => write!(f, ", more than {REDIRECTS_MAX} redirects"),
+            Self::Elsewhere => f.write_str(
+                ", a redirect to another server or to no URL; load goes only to the targets given",
+            ),
+            Self::Cookies => f.write_str(", more cookies than a browser keeps"),
+            Self::Encoding => f.write_str(", a body that cannot be decoded; only gzip is"),
+            Self::Content(text) => write!(f, ", no {text:?} in its body"),
+            Self::NotTaken(source) => write!(f, ", no {source} in it"),
+        }
+    }
+}
+
+impl UserReader {
+    pub(crate) fn new(users: Rc<Users>, context: &ClientContext) -> Self {
+        let index = users.index_of(context);
+        Self { users, index }
+    }
+
+    /// The reply is good, or leads elsewhere.
+    fn take_reply(&self, reply: &mut ReplyParts, at: &At<'_>) -> Result<Completed, Refusal> {
+        let users = &*self.users;
+        let mut all = users.users.borrow_mut();
+        let user = &mut all[self.index];
+        let request = user.request(&users.journeys);
+        if reply.has_too_many_cookies {
+            return Err(Refusal::Cookies);
+        }
+        let is_good = match &request.statuses[..] {
+            [] => (200..300).contains(&at.status),
+            statuses => statuses.contains(&at.status),
+        };
+        if !is_good {
+            let Some(location) = reply.location.take().filter(|_| is_redirect(at.status)) else {
+                return Err(Refusal::Status);
+            };
+            let count = user.current().1.map_or(0, |redirect| redirect.count) + 1;
+            if count > REDIRECTS_MAX {
+                return Err(Refusal::Redirects);
+            }
+            let origin = &users.origins[user.endpoint];
+            let path = resolve(&location, origin, &user.path).ok_or(Refusal::Elsewhere)?;
+            // RFC 9110 §15.4: browsers turn all methods but HEAD into GET, except for these two.
+            let keeps_method = matches!(at.status, 307 | 308) || at.op.method == Method::HEAD;
+            let with_get = !keeps_method || user.current().1.is_some_and(|it| it.with_get);
+            user.set_by_redirects.append(&mut reply.taken);
+            user.follow(path, Redirect { with_get, count });
+            users.counts.borrow_mut().redirects += 1;
+            return Ok(Completed::default());
+        }
+        reply.take_values(request, user)?;
+        Ok(user.advance(&users.context(), at.now))
+    }
+
+    /// The start of the reply's body, without values that are secrets.
+    fn excerpt(&self, reply: &ReplyParts) -> String {
+        let users = self.users.users.borrow();
+        let body = reply.decoded().unwrap_or_default();
+        let mut text =
+            String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES_MAX)]).into_owned();
+        for secret in users[self.index].secrets(&self.users.journeys) {
+            if secret.len() >= SECRET_BYTES_MIN {
+                text = text.replace(&*String::from_utf8_lossy(secret), "…");
+            }
+        }
+        plain_text(text.as_bytes())
+    }
+}
+
+const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// The body of a reply is needed.
+fn reads_body(request: &PageRequest) -> bool {
+    request.content.is_some() || request.takes.iter().any(|take| take.from.reads_body())
+}
+
+impl ReplyParts {
+    /// The body as it was before its encoding; `None` if that cannot be undone.
+    fn decoded(&self) -> Option<Cow<'_, [u8]>> {
+        match self.encoding {
+            BodyEncoding::Identity => Some(Cow::Borrowed(&self.body)),
+            BodyEncoding::Gzip => {
+                let mut body = Vec::new();
+                let mut decoder = GzDecoder::new(&self.body[..]).take(CAPTURE_BYTES_MAX as u64);
+                decoder.read_to_end(&mut body).ok().map(|_| Cow::Owned(body))
+            }
+            BodyEncoding::Other => None,
+        }
+    }
+
+    fn take_values(&self, request: &PageRequest, user: &mut User) -> Result<(), Refusal> {
+        let body = match reads_body(request) {
+            true => self.decoded().ok_or(Refusal::Encoding)?,
+            false => Cow::Borrowed(&[][..]),
+        };
+        if let Some(text) = &request.content
+            && memchr::memmem::find(&body, text.as_bytes()).is_none()
+        {
+            return Err(Refusal::Content(text.clone()));
+        }
+        for take in &request.takes {
+            let value = match take.from.reads_body() {
+                true => take.from.value_in(&body),
+                false => {
+                    // The last reply first, then those of the redirects before it.
+                    let mut all = self.taken.iter().chain(user.set_by_redirects.iter().rev());
+                    let of_header = all.find(|(variable, _)| *variable == take.variable);
+                    of_header.map(|(_, value)| Cow::Owned(value.clone()))
+                }
+            };
+            let value = value.ok_or_else(|| Refusal::NotTaken(take.from.clone()))?;
+            user.keep(take.variable, &value);
+        }
+        Ok(())
+    }
+}
+
+impl Reader for UserReader {
+    type Reply = ReplyParts;
+
+    const READS_FIELDS: bool = true;
+
+    fn reads(&self, op: &HttpOp) -> bool {
+        let Request::Url(index) = op.request else { return false };
+        self.users.journeys.requests.get(index as usize / 2).is_some_and(reads_body)
+    }
+
+    fn take_field(&mut self, reply: &mut ReplyParts, _: &HttpOp, name: &[u8], value: &[u8]) {
+        let users = &*self.users;
+        let mut all = users.users.borrow_mut();
+        let user = &mut all[self.index];
+        let is_named = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+        if is_named("set-cookie") {
+            let mut jar = std::mem::take(&mut user.jar);
+            let set = jar.set(value, &user.cookie_request(users.origin(user), users.now.get()));
+            user.jar = jar;
+            reply.has_too_many_cookies |= set == SetCookie::TooMany;
+            users.counts.borrow_mut().ignored_cookies += u64::from(set == SetCookie::Ignored);
+        } else if is_named("location") {
+            reply.location = Some(value.to_vec());
+        } else if is_named("content-encoding") {
+            reply.encoding = match value.trim_ascii() {
+                b"gzip" | b"x-gzip" => BodyEncoding::Gzip,
+                b"identity" | b"" => BodyEncoding::Identity,
+                _ => BodyEncoding::Other,
+            };
+        }
+        for take in &user.request(&users.journeys).takes {
+            let taken = match &take.from {
+                TakeSource::Header(header) if is_named(header) => Some(value.trim_ascii()),
+                TakeSource::Cookie(cookie) if is_named("set-cookie") => {
+                    value_set(value, cookie.as_bytes())
+                }
+                _ => None,
+            };
+            let is_new = reply.taken.iter().all(|(variable, _)| *variable != take.variable);
+            if let Some(taken) = taken.filter(|taken| is_new && taken.len() <= VALUE_BYTES_MAX) {
+                reply.taken.push((take.variable, taken.to_vec()));
+            }
+        }
+    }
+
+    fn take(&mut self, reply: &mut ReplyParts, payload: &[u8]) {
+        let users = self.users.users.borrow();
+        let is_needed = reads_body(users[self.index].request(&self.users.journeys));
+        let bytes_max = if is_needed { CAPTURE_BYTES_MAX } else { EXCERPT_BYTES_MAX };
+        let room = bytes_max.saturating_sub(reply.body.len());
+        reply.body.extend_from_slice(&payload[..payload.len().min(room)]);
+    }
+
+    fn read_ended(&mut self, _: &mut ReplyParts, _: &At<'_>, _: &mut impl Io) {}
+
+    fn end(
+        &mut self,
+        reply: &mut ReplyParts,
+        at: &At<'_>,
+        io: &mut impl Io,
+    ) -> Result<(), ErrorClass> {
+        self.users.now.set(at.now);
+        let outcome = self.take_reply(reply, at);
+        if let Err(refusal) = &outcome {
+            let excerpt = match self.excerpt(reply) {
+                nothing if nothing.is_empty() => String::new(),
+                text => format!(", saying {text:?}"),
+            };
+            let users = self.users.users.borrow();
+            let shown = &users[self.index].request(&self.users.journeys).shown;
+            let (method, status) = (at.op.method.as_str(), at.status);
+            io.explain(format_args!("{method} {shown}: status {status}{refusal}{excerpt}"));
+        }
+        let completed = outcome.map_err(|refusal| refusal.class(at.status))?;
+        let mut counts = self.users.counts.borrow_mut();
+        if let Some(page) = completed.page {
+            counts.pages += 1;
+            io.mark(at.ticket, Mark::Value(TimeKind::Page, page.0));
+        }
+        if let Some((whole, busy)) = completed.journey {
+            counts.completed += 1;
+            io.mark(at.ticket, Mark::Value(TimeKind::Journey, whole.0));
+            io.mark(at.ticket, Mark::Value(TimeKind::JourneyBusy, busy.0));
+        }
+        Ok(())
+    }
+
+    fn is_first_of_user(&self, op: &HttpOp) -> bool {
+        self.users.users.borrow()[op.key as usize].steps == 1
+    }
+
+    fn gives_up_at(&self, op: &HttpOp) -> Option<Nanos> {
+        self.users.users.borrow()[op.key as usize].gives_up_at(&self.users.journeys)
+    }
+
+    fn lost(&self) -> Option<String> {
+        let users = self.users.users.borrow();
+        (users[self.index].phase == UserPhase::OutOfRows).then(|| {
+            "a data file with order = \"each_once\" has no row left for a further session; give it \
+             more rows, or write order = \"in_turn\""
+                .to_owned()
+        })
+    }
+
+    fn count_into(&mut self, counters: &mut SessionCounters) {
+        counters.journeys.add(std::mem::take(&mut self.users.counts.borrow_mut()));
+    }
+}
