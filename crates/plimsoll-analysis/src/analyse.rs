@@ -28,7 +28,7 @@ use crate::hints::{HintInput, hints_of_point, hints_of_run};
 use crate::host_roles::monitored_hosts;
 use crate::limit::assign_limits;
 use crate::page_cache::page_cache_use;
-use crate::point::{UNPLACED, bytes_per_s, ops_unit, point_result};
+use crate::point::{UNPLACED, bytes_per_s, point_result};
 use crate::precision::{self, reached_precision};
 use crate::raw::{Ending, PointTimes, PointView, RunView};
 use crate::score::{idle_clients, score_of_point};
@@ -328,9 +328,9 @@ fn frame(
     started: Option<&RunStarted>,
 ) -> RunResult {
     let (name, unit) = match (&suite.load, &suite.ladder) {
-        (LoadSpec::Open { .. }, _) => ("requested load", ops_unit(suite.metric)),
+        (LoadSpec::Open { .. }, _) => ("requested load", suite.load.unit(suite.metric)),
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => ("think time", "s"),
-        (LoadSpec::Closed { .. }, _) => ("clients", "clients"),
+        (LoadSpec::Closed { .. }, _) => ("clients", suite.load.unit(suite.metric)),
     };
     RunResult {
         format: RESULT_FORMAT,

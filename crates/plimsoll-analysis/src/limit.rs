@@ -22,7 +22,7 @@ use plimsoll_model::units::{BytesPerSec, clients, grouped, whole_percent};
 
 use self::client_links::limited_by_clients;
 use self::point::clients_limit;
-use crate::point::{missed_load, ops_unit, throughput};
+use crate::point::{missed_load, throughput};
 
 pub(crate) use resources::model_uses;
 pub(crate) use story::limit_spans;
@@ -461,13 +461,13 @@ fn rate_text(suite: &Suite, rate: f64) -> String {
 }
 
 fn ops_text(suite: &Suite, rate: f64) -> String {
-    format!("{} {}", grouped(rate), ops_unit(suite.metric))
+    format!("{} {}", grouped(rate), suite.metric.ops_unit())
 }
 
 fn load_text(suite: &Suite, point: &PointResult) -> String {
     match suite.load {
         LoadSpec::Open { .. } => {
-            format!("{} {} requested", grouped(point.requested), ops_unit(suite.metric))
+            format!("{} {} requested", grouped(point.requested), suite.load.unit(suite.metric))
         }
         LoadSpec::Closed { .. } => position_text(suite, point),
     }
@@ -477,7 +477,7 @@ fn load_text(suite: &Suite, point: &PointResult) -> String {
 pub(crate) fn position_text(suite: &Suite, point: &PointResult) -> String {
     match (&suite.load, &suite.ladder) {
         (LoadSpec::Open { .. }, _) => {
-            format!("{} {}", grouped(point.requested), ops_unit(suite.metric))
+            format!("{} {}", grouped(point.requested), suite.load.unit(suite.metric))
         }
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => {
             format!("{} s think time", grouped(point.requested))

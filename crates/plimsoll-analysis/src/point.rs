@@ -445,13 +445,5 @@ pub(crate) fn bytes_per_s(point: &PointResult) -> Option<f64> {
     point.seconds.filter(|seconds| *seconds > 0.0).map(|seconds| bytes as f64 / seconds)
 }
 
-/// The suite's name for ops per second.
-pub(crate) const fn ops_unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ops | Metric::Bytes => Metric::Ops.unit(),
-        Metric::Logons => Metric::Logons.unit(),
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -79,7 +79,9 @@ pub fn peak(points: &[Loaded]) -> Option<Peak> {
 pub(crate) fn shape_of_run(suite: &Suite, points: &[PointResult]) -> Option<Shape> {
     let valid: Vec<&PointResult> = points.iter().filter(|point| point.valid).collect();
     match (&suite.load, &suite.ladder) {
-        (LoadSpec::Open { .. }, _) => open_shape(suite.metric, &valid),
+        (LoadSpec::Open { .. }, _) => {
+            open_shape(suite.metric, suite.load.unit(suite.metric), &valid)
+        }
         (LoadSpec::Closed { .. }, Ladder::Think { .. }) => None,
         (LoadSpec::Closed { .. }, _) => {
             let loaded = |point: &&PointResult| {
@@ -93,7 +95,7 @@ pub(crate) fn shape_of_run(suite: &Suite, points: &[PointResult]) -> Option<Shap
 }
 
 /// Throughput of an open ladder follows the request up to its knee.
-fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
+fn open_shape(metric: Metric, unit: &str, points: &[&PointResult]) -> Option<Shape> {
     let all: Vec<Loaded> =
         points.iter().filter_map(|point| loaded(point, point.requested, metric)).collect();
     let peak = peak(&all).filter(|_| all.len() >= POINTS_MIN)?;
@@ -101,8 +103,8 @@ fn open_shape(metric: Metric, points: &[&PointResult]) -> Option<Shape> {
     let missed = points.iter().filter(missed).map(|p| p.requested).reduce(f64::min);
     let text = match missed {
         Some(load) => format!(
-            "throughput no longer follows the request from {} ops/s on; highest throughput when \
-             asked for {} ops/s",
+            "throughput no longer follows the request from {} {unit} on; highest throughput when \
+             asked for {} {unit}",
             grouped(load),
             grouped(peak.load)
         ),

@@ -33,6 +33,9 @@ pub(crate) fn summarise_run(
         Bound::AtLeast => "highest throughput",
     };
     let metric = match (&suite.load, best) {
+        (load, Some(best)) if load.is_sessions() => {
+            format!("{most}, at {}", position_text(suite, best))
+        }
         (LoadSpec::Open { .. }, _) if !capped => "highest sustained load".to_owned(),
         (LoadSpec::Closed { .. }, Some(best)) => {
             format!("{most}, at {}{}", position_text(suite, best), took_part(best))
@@ -104,7 +107,9 @@ fn curve(points: &[PointResult]) -> Vec<CurvePoint> {
 /// the ops that the schedule had in the window, because exponential inter-arrival times scatter,
 /// forgives two, and leaves a point out.
 pub(crate) fn report_missed_loads(result: &mut RunResult, suite: &Suite) {
-    let LoadSpec::Open { .. } = suite.load else { return };
+    if matches!(suite.load, LoadSpec::Closed { .. }) || suite.load.is_sessions() {
+        return;
+    }
     let tolerance = suite.rules.rate_tolerance_ratio;
     let is_missed = |point: &&PointResult| {
         let off = |achieved: f64| (achieved - point.requested).abs();

@@ -202,6 +202,9 @@ pub trait Script {
     /// The next step. Open loads: called once per arrival; `context.index` is the index in the
     /// schedule, and the result should depend on nothing else. Closed loads: called at the start,
     /// after every think, sleep and outcome; `context.index` counts the calls that issued an op.
+    /// Loads of sessions: as closed ones, but first when a session arrives, and again after
+    /// [`Step::Think`], which ends a session, when the client's next one arrives; `context.index`
+    /// is that of the session in the schedule.
     ///
     /// [`Step::WaitForOutcome`] in an open load keeps the arrival first in line: the same
     /// `context.index` is offered again when an op of this script ends. With none in flight the
@@ -228,7 +231,8 @@ pub trait Script {
 /// What a script may look at when it decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptContext {
-    /// Index in the schedule (open) or number of ops issued so far (closed).
+    /// Index in the schedule (open; of the session where those arrive) or number of ops issued so
+    /// far (closed).
     pub index: u64,
     /// When an op of this step is due.
     pub due: Nanos,
@@ -241,7 +245,8 @@ pub struct ScriptContext {
 pub enum Step<Op> {
     /// Send this.
     Issue(Op),
-    /// A piece of work begins: think first (closed loads), then ask again.
+    /// A piece of work begins: think first (closed loads), or wait for the next session that arrives
+    /// (loads of sessions), then ask again.
     Think,
     /// The same, with a think time of the script's own.
     ThinkFor(Nanos),

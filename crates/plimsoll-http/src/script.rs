@@ -398,7 +398,7 @@ pub(crate) fn sessions(workload: &HttpWorkload) -> Option<SessionsPlan> {
 }
 
 /// A client keeps its own connection, and requests nothing before it is open. A user waits for each
-/// reply.
+/// reply; only sessions arrive.
 pub(crate) fn check_load(suite: &Suite, workload: &HttpWorkload) -> Result<(), PlanError> {
     let unfit = |reason: &str| {
         Err(PlanError::Unfit { suite: suite.name.clone(), reason: reason.to_owned() })
@@ -407,8 +407,13 @@ pub(crate) fn check_load(suite: &Suite, workload: &HttpWorkload) -> Result<(), P
         LoadSpec::Open { .. } if workload.opened_per_s.is_some() => unfit(
             "connections are held by the clients of a closed load; set load.mode to \"closed\"",
         ),
-        LoadSpec::Open { .. } if workload.requests == RequestSource::Journey => {
-            unfit("users wait for their replies; set load.mode to \"closed\"")
+        load @ LoadSpec::Open { .. }
+            if load.is_sessions() != (workload.requests == RequestSource::Journey) =>
+        {
+            unfit(
+                "load.arrivals = \"sessions\" is for users and their journeys alone (suite \
+                 web-users), and they have no other open load",
+            )
         }
         LoadSpec::Closed { think, .. }
             if workload.requests == RequestSource::Journey && think.mean > Nanos::ZERO =>

@@ -106,7 +106,9 @@ impl Workload for HttpLoad {
             }
             Scripts::Journeys(load) => {
                 let assignment = context.assignment;
-                let (nonce, clients) = (assignment.nonce, assignment.load.clients());
+                let nonce = assignment.nonce;
+                let by_client = !assignment.load.is_sessions();
+                let clients = by_client.then(|| assignment.load.clients());
                 let draws = Draws { seed: load.seed, nonce, clients };
                 let users = Users::new(load.journeys.clone(), load.origins.clone(), draws);
                 let users = Rc::new(users);

@@ -89,6 +89,9 @@ fn check_load(request: &PlanRequest<'_>, workload: &LlmWorkload) -> Result<(), P
         LoadSpec::Open { .. } if workload.turns > 1 => {
             "a conversation waits for its answers: it goes with load.mode = \"closed\""
         }
+        load if load.is_sessions() => {
+            "its requests arrive, not sessions; set load.arrivals to \"shared\""
+        }
         _ if suite.name == TRACE_SUITE && request.loadfile.is_none() => {
             return Err(PlanError::own(NoTrace));
         }

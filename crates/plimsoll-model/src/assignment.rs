@@ -111,7 +111,7 @@ impl Assignment {
     pub fn ops_of_worker(&self, worker: u32, ops: u64) -> u64 {
         let workers = u64::from(self.workers.max(1));
         let parts = match self.load {
-            Load::Open { arrivals: Arrivals::Shared, .. } => workers,
+            Load::Open { arrivals: Arrivals::Shared | Arrivals::Sessions, .. } => workers,
             Load::Open { clients, .. } | Load::Closed { clients, .. } => u64::from(clients.max(1)),
         };
         let of_part = |part: u64| ops / parts + u64::from(part < ops % parts);
@@ -215,7 +215,7 @@ impl PointId {
 pub enum Load {
     /// A schedule that does not wait for replies.
     Open {
-        /// Ops per second over all clients.
+        /// Ops per second over all clients; sessions per second where those arrive.
         rate_ops_per_s: OpsPerSec,
         /// Whose schedule.
         arrivals: Arrivals,
@@ -253,7 +253,12 @@ impl Load {
         }
     }
 
-    /// Position on the ladder's axis: ops/s, clients, or seconds of think time.
+    /// Sessions arrive, and their ops follow from replies and think times.
+    pub const fn is_sessions(&self) -> bool {
+        matches!(self, Self::Open { arrivals: Arrivals::Sessions, .. })
+    }
+
+    /// Position on the ladder's axis: ops/s, sessions/s, clients, or seconds of think time.
     pub fn requested(&self) -> f64 {
         match self {
             Self::Open { rate_ops_per_s, .. } => rate_ops_per_s.get(),

@@ -40,12 +40,14 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
 /// A process of the method does not think: it keeps its schedule.
 fn check_load(suite: &Suite) -> Result<(), PlanError> {
     match &suite.load {
-        LoadSpec::Open { arrivals: Arrivals::Shared, .. } => Err(PlanError::Unfit {
-            suite: suite.name.clone(),
-            reason: "clients of protocol nfs have schedules of their own; set \
+        LoadSpec::Open { arrivals: Arrivals::Shared | Arrivals::Sessions, .. } => {
+            Err(PlanError::Unfit {
+                suite: suite.name.clone(),
+                reason: "clients of protocol nfs have schedules of their own; set \
                      load.arrivals to \"per_client\""
-                .to_owned(),
-        }),
+                    .to_owned(),
+            })
+        }
         LoadSpec::Closed { think, .. } if think.mean.0 > 0 => Err(PlanError::Unfit {
             suite: suite.name.clone(),
             reason: "a closed load of protocol nfs has no think time: every client keeps \

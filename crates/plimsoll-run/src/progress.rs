@@ -47,8 +47,8 @@ pub trait RunProgress: Send {
 /// The unit of a ladder's loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadUnit {
-    /// ops/s.
-    Rate,
+    /// Arrivals per second, in this unit.
+    Rate(&'static str),
     /// Clients.
     Clients,
     /// Seconds of think time, for this number of clients.
@@ -59,7 +59,7 @@ impl LoadUnit {
     /// The unit for a suite in a profile.
     pub(crate) fn from_suite(suite: &Suite, profile: &Profile) -> Self {
         match (&suite.load, &suite.ladder) {
-            (LoadSpec::Open { .. }, _) => Self::Rate,
+            (LoadSpec::Open { .. }, _) => Self::Rate(suite.load.unit(suite.metric)),
             (LoadSpec::Closed { .. }, Ladder::Think { clients, .. }) => {
                 Self::ThinkTime(profile.clients_used(*clients))
             }
@@ -70,7 +70,7 @@ impl LoadUnit {
     /// `1,500 ops/s`.
     pub fn text(self, load: f64) -> String {
         match self {
-            Self::Rate => format!("{} ops/s", grouped(load)),
+            Self::Rate(unit) => format!("{} {unit}", grouped(load)),
             Self::Clients => clients(load),
             Self::ThinkTime(clients) => format!(
                 "{} s think time, {}",
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn loads_have_their_unit() {
-        assert_eq!(LoadUnit::Rate.text(1500.0), "1,500 ops/s");
+        assert_eq!(LoadUnit::Rate("ops/s").text(1500.0), "1,500 ops/s");
         assert_eq!(LoadUnit::Clients.text(1.0), "1 client");
         assert_eq!(LoadUnit::ThinkTime(974).text(2.5), "2.5 s think time, 974 clients");
     }

@@ -103,9 +103,10 @@ fn check_load(suite: &Suite, workload: &SmbWorkload) -> Result<(), PlanError> {
         (LoadSpec::Open { .. }, Pattern::DiskMix | Pattern::Nic | Pattern::Sessions) => {
             wrong("its clients wait for each answer; set load.mode to \"closed\"")
         }
-        (LoadSpec::Open { arrivals: Arrivals::PerClient, .. }, Pattern::Logons) => {
-            wrong("whoever logs on next is any of the users; set load.arrivals to \"shared\"")
-        }
+        (
+            LoadSpec::Open { arrivals: Arrivals::PerClient | Arrivals::Sessions, .. },
+            Pattern::Logons,
+        ) => wrong("whoever logs on next is any of the users; set load.arrivals to \"shared\""),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,6 @@ use plimsoll_model::units::{clients, grouped};
 use super::level::Tries;
 use super::{Answer, Config, RERUNS, Search, Step};
 use crate::climb::{Ceiling, LevelState};
-use crate::point::ops_unit;
 use crate::raw::{RunView, profile_named};
 
 /// Replaces the headline with the capacity, or gives the reason why there is none. `tries` are in
@@ -35,10 +34,7 @@ pub(crate) fn summarise(
     }
     tries.iter().for_each(|attempt| search.report(attempt.clone()));
     let answer = search.answer();
-    let unit = match suite.load {
-        LoadSpec::Open { .. } => ops_unit(suite.metric),
-        LoadSpec::Closed { .. } => "clients",
-    };
+    let unit = suite.load.unit(suite.metric);
     summary.metric = format!("capacity within {}", request.within);
     summary.unit = unit.to_owned();
     summary.value = answer.map(|answer| answer.value);
@@ -140,7 +136,7 @@ fn users(
             None => Some(value * request.users_per_client.unwrap_or(1.0)),
         },
         LoadSpec::Open { .. } => {
-            let think_s = request.think?.as_secs_f64();
+            let think_s = request.think.filter(|_| !suite.load.is_sessions())?.as_secs_f64();
             let means: Vec<f64> = reruns.iter().filter_map(|it| it.response_ns?.mean).collect();
             let mean_s = means.iter().sum::<f64>() / means.len().max(1) as f64 / 1e9;
             Some(value * (think_s + mean_s))
@@ -181,14 +177,14 @@ fn beyond(tries: &[CapacityTry], high: f64) -> Option<&CapacityTry> {
     failed.clone().find(is_evaluated).or_else(|| failed.next())
 }
 
-fn load_text(in_clients: bool, load: f64) -> String {
-    if in_clients { clients(load) } else { format!("{} ops/s", grouped(load)) }
+fn load_text(unit: &str, load: f64) -> String {
+    if unit == "clients" { clients(load) } else { format!("{} {unit}", grouped(load)) }
 }
 
 impl Search {
     /// The outcome of the search, and how it was reached; `why` says what decided a try.
     pub fn how(&self, answer: &Answer, why: fn(&CapacityTry) -> String) -> String {
-        let load_text = |load| load_text(self.config.clients, load);
+        let load_text = |load| load_text(self.config.unit, load);
         let undecided = answer.undecided_to.map(|load| {
             format!(
                 "up to {} it stayed undecided (--profile standard tells more); ",
@@ -218,7 +214,7 @@ impl Search {
 
     /// A step, in words for a person.
     pub fn step_text(&self, step: &Step) -> String {
-        let load_text = |load: &f64| load_text(self.config.clients, *load);
+        let load_text = |load: &f64| load_text(self.config.unit, *load);
         match step {
             Step::Saturate => "all clients at once".to_owned(),
             Step::Probe { load } if self.tries.iter().any(|attempt| attempt.load == *load) => {
@@ -250,7 +246,7 @@ impl Search {
                  figure scatters too much for so near a limit: measure longer (--profile \
                  standard), or take a wider limit",
                 claims.len(),
-                load_text(self.config.clients, claim.load),
+                load_text(self.config.unit, claim.load),
                 why(claim, "the time was over"),
             );
         }
@@ -258,7 +254,7 @@ impl Search {
         let Some(lowest) = probed.iter().min_by(|a, b| a.load.total_cmp(&b.load)) else {
             return "no load was tried; run it again with more time".to_owned();
         };
-        let load = load_text(self.config.clients, lowest.load);
+        let load = load_text(self.config.unit, lowest.load);
         let why = why(lowest, "undecided");
         match lowest.state(&self.config) {
             LevelState::Missed(Ceiling::Generator) => format!(

@@ -14,7 +14,7 @@ use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::finding::Rule;
 use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{NotCounted, PointResult, TimeIntervals};
-use plimsoll_model::suite::{LoadSpec, Suite};
+use plimsoll_model::suite::{Arrivals, LoadSpec, Suite};
 use plimsoll_model::units::Nanos;
 
 use crate::coarse::Coarse;
@@ -240,8 +240,13 @@ const GROWTH_MIN_SHARE: f64 = 0.005;
 /// growth, or where the window is too short to show it. A closed load cannot have more in flight
 /// than its clients.
 fn growth(record: &PointRecord, times: &PointTimes) -> Option<TryReason> {
-    let Load::Open { rate_ops_per_s, .. } = record.load else { return None };
-    let rate = rate_ops_per_s.get();
+    let rate = match record.load {
+        Load::Closed { .. } => return None,
+        Load::Open { arrivals: Arrivals::Sessions, .. } => {
+            record.totals.due as f64 / record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE)
+        }
+        Load::Open { rate_ops_per_s, .. } => rate_ops_per_s.get(),
+    };
     let in_flight: Vec<f64> =
         block_means_ns(times)?.into_iter().map(|mean_ns| rate * mean_ns / 1e9).collect();
     grown(&in_flight, rate * record.measured_ns.as_secs_f64())

@@ -65,9 +65,12 @@ const RERUNS_RESERVE_STEPS: u32 = 3 * RERUNS;
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// The load is a number of clients: whole, and without a closed probe before it.
-    pub clients: bool,
-    /// Steps. First and top of an open load are shares of what all clients at once reached.
+    /// Unit of the loads.
+    pub unit: &'static str,
+    /// All clients at once come first, and the first loads are shares of what they reached: of a
+    /// load in ops per second.
+    pub saturates: bool,
+    /// Steps. First and top may be shares of what all clients at once reached.
     pub climb: ClimbConfig,
     /// Tries of a load that stays undecided, at most.
     pub probe_tries_max: u32,
@@ -82,7 +85,7 @@ pub struct Config {
 impl Config {
     /// From a suite's load and a profile.
     pub fn from_suite(suite: &Suite, profile: ProfileName) -> Self {
-        let clients = matches!(suite.load, LoadSpec::Closed { .. });
+        let saturates = matches!(suite.load, LoadSpec::Open { .. }) && !suite.load.is_sessions();
         let quick = matches!(profile, ProfileName::Quick | ProfileName::Demo);
         let open = ClimbConfig {
             first: 0.5,
@@ -98,9 +101,15 @@ impl Config {
         let max = f64::from(CLIENTS_MAX);
         let closed =
             ClimbConfig { first: 8.0, growth_ratio: 2.0, top: 0.0, max, whole_from: 0.0, ..open };
+        let sessions = ClimbConfig { first: 1.0, growth_ratio: 2.0, top: 0.0, min: 0.01, ..open };
         Self {
-            clients,
-            climb: if clients { closed } else { open },
+            unit: suite.load.unit(suite.metric),
+            saturates,
+            climb: match suite.load {
+                LoadSpec::Closed { .. } => closed,
+                LoadSpec::Open { .. } if suite.load.is_sessions() => sessions,
+                LoadSpec::Open { .. } => open,
+            },
             probe_tries_max: 3,
             alike_tries_max: if quick { 2 } else { 3 },
             faults_max: 4,
@@ -115,7 +124,7 @@ pub type Step = climb::Step<Answer>;
 /// A load that was measured and re-verified.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// Ops per second, or clients.
+    /// Ops or sessions per second, or clients.
     pub value: f64,
     /// The lowest load above it that was not within the limits, or at which nothing could be
     /// measured.
@@ -172,7 +181,7 @@ impl Search {
 
     /// The next step, with time for `steps_left` more; the same until one is reported.
     pub fn next(&self, steps_left: u32) -> Step {
-        if !self.config.clients && self.closed.is_none() {
+        if self.config.saturates && self.closed.is_none() {
             return Step::Saturate;
         }
         match self.claims().last() {
@@ -403,7 +412,9 @@ impl Policy for Search {
 
     fn climb_config(&self) -> ClimbConfig {
         let climb = self.config.climb;
-        self.closed.filter(|_| !self.config.clients).map_or(climb, |closed| climb.scaled_to(closed))
+        self.closed
+            .filter(|_| self.config.saturates)
+            .map_or(climb, |closed| climb.scaled_to(closed))
     }
 
     fn level_state(&self, level: &Tries<'_>) -> LevelState {
@@ -413,7 +424,7 @@ impl Policy for Search {
         let is_leap = |below: &Tries<'_>| {
             below.load * FAR_GROWTH_RATIO == level.load && below.is_far_within()
         };
-        match is_unjudged && self.config.clients && self.probed().iter().any(is_leap) {
+        match is_unjudged && !self.config.saturates && self.probed().iter().any(is_leap) {
             true => LevelState::Missed(Ceiling::Generator),
             false => level.state(&self.config),
         }
@@ -422,7 +433,7 @@ impl Policy for Search {
     fn above(&self, sustained: f64) -> f64 {
         let probed = self.probed();
         let far = probed.iter().any(|level| level.load == sustained && level.is_far_within());
-        match self.config.clients && far {
+        match !self.config.saturates && far {
             true => sustained * FAR_GROWTH_RATIO,
             false => self.climb_config().above(sustained),
         }

@@ -39,7 +39,7 @@ pub(super) fn achieved(
     }
     let value = record.totals.done_in_window as f64 / seconds;
     let is_open = matches!(record.load, Load::Open { .. });
-    if is_open && load_was_sustained(suite, record) {
+    if is_open && !record.load.is_sessions() && load_was_sustained(suite, record) {
         // The schedule gives the number of ops, and all were done.
         return Some(Uncertainty { value, ..Uncertainty::default() });
     }

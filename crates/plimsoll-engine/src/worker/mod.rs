@@ -4,7 +4,7 @@
 //! → [`Script::next`] → [`Session::issue`] → driver. Everything inside [`WorkerContext::drive`] is
 //! generic; nothing in the loop locks, logs or allocates per op.
 //!
-//! Each part owns its state: `ops` what becomes of an op, with `schedule` (when clients act),
+//! Each part owns its state: `ops` what becomes of an op, with `schedule` and `pace` (when clients act),
 //! `clients` (sessions and what they have in flight) and `recording`; `connections` the links and
 //! the driver; `waiting` how long to wait.
 
@@ -12,6 +12,7 @@ mod clients;
 mod connections;
 mod links;
 mod ops;
+mod pace;
 mod recording;
 mod schedule;
 mod waiting;
@@ -106,8 +107,8 @@ where
         let sending = if S::BATCH_SENDS { Sending::Batched } else { Sending::AtOnce };
         let connections = Connections::new(driver, sending);
         let due_by = match context.assignment.load {
-            Load::Open { .. } => DueBy::Clock,
-            Load::Closed { .. } => DueBy::Reply,
+            Load::Open { .. } if !context.assignment.load.is_sessions() => DueBy::Clock,
+            Load::Open { .. } | Load::Closed { .. } => DueBy::Reply,
         };
         Self {
             ops: Ops::new(connections, clients, schedules, recording, due_by),
@@ -361,9 +362,9 @@ fn create_clients<S, C: Script>(
     context: &WorkerContext<'_>,
     mut make: impl FnMut(ClientContext) -> (S, C),
 ) -> (Clients<S>, Schedules<C>) {
-    let WorkerContext { assignment, worker, .. } = *context;
+    let assignment = context.assignment;
     let mut clients = Clients::new();
-    let mut schedules = Schedules::new(assignment, worker);
+    let mut schedules = Schedules::new(context);
     let is_shared = matches!(assignment.load, Load::Open { arrivals: Sharing::Shared, .. });
     let shared = is_shared.then(|| {
         let (_, script) = make(workload::client_context(assignment, 0));

@@ -2,19 +2,19 @@
 //! serve it. A due op goes to a free client, or waits; think time precedes pieces of work.
 //!
 //! A client of a per-client or closed load has a schedule of its own; a shared schedule is one
-//! served by a pool.
+//! served by a pool. Where sessions arrive, each client has a schedule too: it takes the next
+//! arrival when its session has ended, and acts when that is due. A session so waits only while all
+//! clients are in one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::iter::{Peekable, Skip, StepBy};
 
-use plimsoll_model::assignment::{Assignment, Load, Phases};
-use plimsoll_model::suite::Arrivals as Sharing;
+use plimsoll_model::assignment::{Load, Phases};
 use plimsoll_model::units::Nanos;
 
+use super::pace::{self, Pace, WorkerArrivals};
 use super::recording::DueCounts;
 use crate::interface::{Script, ScriptContext, Step};
-use crate::pacer::{Arrivals, ClientStart, Thinker};
 use crate::workload::WorkerContext;
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
@@ -35,6 +35,8 @@ pub(super) struct Schedules<C> {
     backlog_ops_max: u64,
     counts: DueCounts,
     load_end: Nanos,
+    /// Those that no client has taken yet, of a load of sessions.
+    sessions: Option<WorkerArrivals>,
 }
 
 /// A client as its schedule sees it.
@@ -76,38 +78,9 @@ pub(super) struct Schedule<C> {
     in_flight: u32,
 }
 
-/// What makes a schedule act.
-enum Pace {
-    Open(OpenPace),
-    Closed(ClosedPace),
-}
-
-/// A schedule that does not wait for replies.
-struct OpenPace {
-    /// This worker's part of them.
-    arrivals: Peekable<StepBy<Skip<Arrivals>>>,
-    /// Due, and waiting for a free client.
-    backlog: VecDeque<(u64, Nanos)>,
-    /// The script waits for an op to end before it takes the first of the backlog.
-    waits: bool,
-}
-
-/// A client that waits for its replies.
-struct ClosedPace {
-    thinker: Thinker,
-    start: Nanos,
-    issued: u64,
-    /// When the current piece of work began.
-    piece_start: Option<Nanos>,
-    /// Pause before that piece.
-    think: Nanos,
-    finished: bool,
-    /// A timer will wake the schedule.
-    asleep: bool,
-}
-
 impl<C: Script> Schedules<C> {
-    pub(super) fn new(assignment: &Assignment, worker: u32) -> Self {
+    pub(super) fn new(context: &WorkerContext<'_>) -> Self {
+        let WorkerContext { assignment, worker, .. } = *context;
         let backlog_ops_max = match assignment.load {
             Load::Open { backlog_ops_max, .. } => {
                 u64::from(backlog_ops_max.div_ceil(assignment.workers.max(1)))
@@ -127,6 +100,7 @@ impl<C: Script> Schedules<C> {
                 ..assignment.phases
             }),
             load_end: assignment.phases.load_end(),
+            sessions: pace::arrivals(context, 0).filter(|_| assignment.load.is_sessions()),
         }
     }
 
@@ -135,7 +109,10 @@ impl<C: Script> Schedules<C> {
         let number = self.schedules.len() as u32;
         let first = match &mut schedule.pace {
             Pace::Open(open) => open.arrivals.peek().map(|(_, due)| *due),
-            Pace::Closed(closed) => Some(closed.start),
+            Pace::Closed(closed) => match &mut self.sessions {
+                Some(sessions) => closed.take_session(sessions),
+                None => Some(closed.start),
+            },
         };
         self.timers.extend(first.map(|at| Reverse((at, number))));
         self.schedules.push(schedule);
@@ -300,10 +277,12 @@ impl<C: Script> Schedules<C> {
             self.client_states[client as usize].listed = false;
             return None;
         }
-        match state.script.next(ScriptContext { index: pace.issued, due: at, now }) {
+        match state.script.next(ScriptContext { index: pace.index, due: at, now }) {
             Step::Issue(op) => {
-                pace.issued += 1;
-                pace.piece_start.get_or_insert(at);
+                if self.sessions.is_none() {
+                    pace.index += 1;
+                    pace.piece_start.get_or_insert(at);
+                }
                 state.free.pop_front();
                 self.client_states[client as usize].listed = false;
                 self.counts.came_due(at);
@@ -427,15 +406,28 @@ impl<C: Script> Schedules<C> {
                 counts.not_sent(due);
             }
         }
+        let load_end = self.load_end;
+        let was_due = |(_, due): &(u64, Nanos)| *due <= now && *due < load_end && !had_all_ops;
+        if let Some(mut sessions) = self.sessions {
+            while let Some((_, due)) = sessions.next_if(was_due) {
+                counts.came_due(due);
+                counts.not_sent(due);
+            }
+        }
         counts
     }
 
     /// A piece of work is over at `now`; the next begins after a pause: this one, or one that is
-    /// drawn.
+    /// drawn; where sessions arrive, when the next of them is due.
     fn think(&mut self, schedule: u32, now: Nanos, span: Option<Nanos>) {
         let Pace::Closed(pace) = &mut self.schedules[schedule as usize].pace else { return };
         if let Some(started) = pace.piece_start.take() {
             self.counts.piece_done(started, pace.think, now);
+        }
+        if let (None, Some(sessions)) = (span, &mut self.sessions) {
+            let due = pace.take_session(sessions);
+            due.into_iter().for_each(|due| self.wake_at(schedule, due));
+            return;
         }
         pace.think = span.unwrap_or_else(|| pace.thinker.draw());
         if pace.think == Nanos::ZERO {
@@ -463,37 +455,7 @@ impl<C: Script> Schedules<C> {
 impl<C> Schedule<C> {
     /// The schedule of one client; of a pool, this worker's part of it.
     pub(super) fn new(script: C, context: &WorkerContext<'_>, client: u32) -> Self {
-        let WorkerContext { assignment, worker, ref recorded, .. } = *context;
-        let start = ClientStart::draw(&assignment.load, assignment.seed, client);
-        let pace = match &assignment.load {
-            Load::Open { rate_ops_per_s, gaps: inter_arrival, clients, arrivals, .. } => {
-                let rate = context.arrivals_per_s(*rate_ops_per_s);
-                // A worker takes every `stride`-th op of a shared schedule.
-                let (client, clients, offset, stride) = match arrivals {
-                    Sharing::Shared => (0, 1, worker, assignment.workers.max(1)),
-                    Sharing::PerClient => (client, *clients, 0, 1),
-                };
-                let arrivals = match recorded.clone().filter(|_| *arrivals == Sharing::Shared) {
-                    Some(recorded) => Arrivals::recorded(recorded, rate),
-                    None => Arrivals::new(rate, *inter_arrival, assignment.seed, client, clients),
-                };
-                Pace::Open(OpenPace {
-                    arrivals: arrivals.skip(offset as usize).step_by(stride as usize).peekable(),
-                    backlog: VecDeque::new(),
-                    waits: false,
-                })
-            }
-            Load::Closed { think, .. } => Pace::Closed(ClosedPace {
-                thinker: Thinker::new(think.clone(), assignment.seed, client),
-                start: start.at,
-                issued: 0,
-                piece_start: None,
-                think: start.think,
-                finished: false,
-                // Until its start.
-                asleep: true,
-            }),
-        };
+        let pace = Pace::new(context, client);
         Self { script, pace, free: VecDeque::new(), clients: 0, in_flight: 0 }
     }
 }

@@ -7,4 +7,5 @@ mod accounts;
 mod leaving;
 mod pipelines;
 mod schedule;
+mod sessions;
 mod support;

@@ -5,6 +5,7 @@ use plimsoll_engine::rng;
 use plimsoll_model::units::Nanos;
 
 use super::cookies::{CookieJar, CookieRequest};
+use super::data::DataRows;
 use super::{Journeys, PageRequest, Variable};
 use crate::wire::template::{Encoding, Template, Variables};
 
@@ -123,10 +124,11 @@ impl User {
         }
     }
 
-    /// Begins the next session, unless there is no row of data for it.
-    pub(crate) fn arrive(&mut self, context: &SessionContext<'_>) {
+    /// Begins a session, which arrived with this index if sessions arrive; unless there is no row of
+    /// data for it.
+    pub(crate) fn arrive(&mut self, context: &SessionContext<'_>, arrival: u64) {
         let SessionContext { journeys, draws: Draws { seed, .. } } = *context;
-        self.session = self.next_session(context);
+        self.session = self.next_session(context).unwrap_or(arrival);
         self.sessions += 1;
         (self.steps, self.repeats_left) = (0, 0);
         self.jar.clear();
@@ -276,15 +278,17 @@ impl User {
     /// The session has ended, well or with a request that failed.
     pub(crate) fn leave(&mut self, context: &SessionContext<'_>) {
         let next = self.next_session(context);
-        let data = &context.journeys.data;
-        self.phase = match data.iter().all(|data| data.row(next, 0).is_some()) {
+        let has_row = |data: &DataRows| next.is_none_or(|next| data.row(next, 0).is_some());
+        self.phase = match context.journeys.data.iter().all(has_row) {
             true => UserPhase::Leaving,
             false => UserPhase::OutOfRows,
         };
     }
 
-    const fn next_session(&self, context: &SessionContext<'_>) -> u64 {
-        self.client as u64 + self.sessions * context.draws.clients as u64
+    /// Number of the next session; `None` where it is that of an arrival.
+    fn next_session(&self, context: &SessionContext<'_>) -> Option<u64> {
+        let clients = u64::from(context.draws.clients?);
+        Some(u64::from(self.client) + self.sessions * clients)
     }
 
     /// The request with which cookies go and come.
@@ -322,8 +326,8 @@ pub(crate) struct Draws {
     /// Differs from point to point and from run to run, and so do the random parts of requests: a
     /// name that a server keeps is a new one each time.
     pub(crate) nonce: u64,
-    /// Clients of the load point, over all workers and agents.
-    pub(crate) clients: u32,
+    /// Clients of the load point, over all workers and agents; `None` where sessions arrive.
+    pub(crate) clients: Option<u32>,
 }
 
 /// The values of a user's variables.

@@ -125,7 +125,7 @@ impl Script for UserScript {
         let user = &mut all[self.index];
         users.now.set(context.now);
         if user.phase == UserPhase::Arriving {
-            user.arrive(&users.context());
+            user.arrive(&users.context(), context.index);
         }
         match user.phase {
             UserPhase::Thinking(span) => {

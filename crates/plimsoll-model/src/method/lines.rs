@@ -259,10 +259,7 @@ pub(super) fn ladder_differs(own: &Ladder, method: &Ladder) -> bool {
 fn ladder_text(suite: &Suite) -> String {
     match &suite.ladder {
         Ladder::Points { points } => {
-            let unit = match suite.load {
-                LoadSpec::Open { .. } => "ops/s",
-                LoadSpec::Closed { .. } => "clients",
-            };
+            let unit = suite.load.unit(suite.metric);
             let loads = points.iter().map(|load| grouped(*load)).collect::<Vec<_>>().join(", ");
             format!("{}: {loads} {unit}", count(points.len()))
         }

@@ -82,7 +82,8 @@ pub(super) struct LoadTable {
     /// Open: how far ops lie apart.
     #[serde(default)]
     pub(super) gaps: InterArrival,
-    /// Open: simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
+    /// Open: simulated clients (`per_client`) or the pool that serves the schedule (`shared`,
+    /// `sessions`).
     #[serde(default = "default_clients")]
     #[schemars(range(min = 1, max = CLIENTS_MAX))]
     pub(super) clients: u32,

@@ -3,7 +3,7 @@
 use super::document::SuiteError;
 use super::file::{LadderKind, LadderTable};
 use super::workload::TableReader;
-use super::{CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX};
+use super::{Arrivals, CLIENTS_MAX, LADDER_POINTS_MAX, Ladder, LoadSpec, RATE_OPS_PER_S_MAX};
 use crate::units::{Nanos, SpanText};
 
 /// Longest think time that the command line may request: a day.
@@ -61,6 +61,11 @@ impl LadderChange {
             (Self::Peak { peak: Peak::At(peak), steps }, _) => {
                 check_load(*peak, load, SuiteError::new)?;
                 Ladder::Peak { peak: *peak, steps: steps.unwrap_or(STEPS_DEFAULT) }
+            }
+            (Self::Peak { peak: Peak::Auto, .. }, _) if load.is_sessions() => {
+                return refuse(
+                    "no peak is searched in sessions/s; write --points, or use plimsoll capacity",
+                );
             }
             (Self::Peak { .. }, _) if is_closed => {
                 return refuse(
@@ -172,6 +177,9 @@ fn check_load(
     wrong: impl Fn(String) -> SuiteError,
 ) -> Result<(), SuiteError> {
     let (good, unit) = match load {
+        LoadSpec::Open { arrivals: Arrivals::Sessions, .. } => {
+            (value > 0.0 && value <= RATE_OPS_PER_S_MAX, "sessions/s above 0")
+        }
         LoadSpec::Open { .. } => (value > 0.0 && value <= RATE_OPS_PER_S_MAX, "ops/s above 0"),
         LoadSpec::Closed { .. } => (
             value.fract() == 0.0 && value >= 1.0 && value <= f64::from(CLIENTS_MAX),

@@ -125,7 +125,18 @@ impl Metric {
             Self::Logons => "logons/s",
         }
     }
+
+    /// Unit of its ops per second: of those that move bytes too.
+    pub const fn ops_unit(self) -> &'static str {
+        match self {
+            Self::Ops | Self::Bytes => Self::Ops.unit(),
+            Self::Logons => Self::Logons.unit(),
+        }
+    }
 }
+
+/// Unit of a load of sessions that arrive on a schedule.
+pub const SESSIONS_UNIT: &str = "sessions/s";
 
 /// What happens to the load point when a client cannot continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,13 +153,14 @@ pub enum OnClientFailure {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum LoadSpec {
-    /// A schedule that does not wait for replies; the ladder's unit is ops/s.
+    /// A schedule that does not wait for replies; the ladder's unit is ops/s, or sessions/s.
     Open {
         /// Whose schedule it is.
         arrivals: Arrivals,
         /// How far ops lie apart.
         gaps: InterArrival,
-        /// Simulated clients (`per_client`) or the pool that serves the schedule (`shared`).
+        /// Simulated clients (`per_client`) or the pool that serves the schedule (`shared`,
+        /// `sessions`).
         clients: u32,
         /// Ops that may wait for a free connection, over all clients; the next one is not sent.
         backlog_ops_max: u32,
@@ -165,6 +177,20 @@ pub enum LoadSpec {
 }
 
 impl LoadSpec {
+    /// The load is a number of sessions per second.
+    pub const fn is_sessions(&self) -> bool {
+        matches!(self, Self::Open { arrivals: Arrivals::Sessions, .. })
+    }
+
+    /// Unit of the loads of its ladder, unless that is one of think times.
+    pub const fn unit(&self, metric: Metric) -> &'static str {
+        match self {
+            Self::Open { arrivals: Arrivals::Sessions, .. } => SESSIONS_UNIT,
+            Self::Open { .. } => metric.ops_unit(),
+            Self::Closed { .. } => "clients",
+        }
+    }
+
     /// What happens to the point when a client cannot continue. In open loads the others do its
     /// work; ops that nobody does are counted.
     pub const fn on_client_failure(&self) -> OnClientFailure {
@@ -184,6 +210,9 @@ pub enum Arrivals {
     PerClient,
     /// One schedule, served by whichever client is free.
     Shared,
+    /// One schedule of sessions, each made by a client that is free until it has ended. Further ops
+    /// of a session follow from its replies and think times.
+    Sessions,
 }
 
 /// How far apart the ops of a schedule are.

@@ -14,10 +14,7 @@ pub(crate) fn metric(run: &RunResult) -> Metric {
 
 /// What an op is called, per second.
 pub(crate) fn ops_unit(run: &RunResult) -> &'static str {
-    match metric(run) {
-        Metric::Logons => Metric::Logons.unit(),
-        Metric::Ops | Metric::Bytes => Metric::Ops.unit(),
-    }
+    metric(run).ops_unit()
 }
 
 /// The throughput that charts draw, in [`rate_unit`].

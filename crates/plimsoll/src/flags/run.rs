@@ -17,7 +17,9 @@ use plimsoll_model::until::Precision;
 use plimsoll_protocol::{DEFAULT_SEED, InputFile};
 
 use super::observers::ObserverArgs;
-use super::url::{OF_PAGES, OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, USERS_SUITE, UrlArgs};
+use super::url::{
+    OF_JOURNEYS, OF_PAGES, OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, USERS_SUITE, UrlArgs,
+};
 use super::values::{one_of, parse_override, parse_peak, parse_point, parse_profile_at};
 use super::{AgentArgs, Given, LlmArgs, Output, llm};
 use crate::exit::Failure;
@@ -163,8 +165,8 @@ impl RunArgs {
             )));
         }
         let mut set = Set::new(if is_llm { llm::TRANSPORT } else { "workload" });
-        if is_url || is_llm {
-            self.url.set_load(self.ladder.peak, &mut set)?;
+        if is_url || is_llm || is_users {
+            self.url.set_load(self.ladder.peak.filter(|_| !is_users), &mut set)?;
         }
         if is_url || is_users {
             self.url.set_clients(&mut set)?;
@@ -177,13 +179,13 @@ impl RunArgs {
         Ok((set.values, trace))
     }
 
-    /// Refuses flags of single requests for users, and a journey for other suites.
+    /// Refuses flags of single requests for users, and those of journeys for other suites.
     fn check_users(&self, is_users: bool) -> Result<(), Failure> {
         if !is_users {
-            return match self.url.journey {
+            return match self.given.first::<UrlArgs>(|id| OF_JOURNEYS.contains(&id)) {
                 None => Ok(()),
-                Some(_) => Err(Failure::wrong(format!(
-                    "--journey belongs to suite {USERS_SUITE}, not to {}",
+                Some(flag) => Err(Failure::wrong(format!(
+                    "{flag} belongs to suite {USERS_SUITE}, not to {}",
                     self.suite
                 ))),
             };
@@ -194,7 +196,7 @@ impl RunArgs {
             Some(flag) => Err(Failure::wrong(format!(
                 "{flag} belongs to suite {URL_SUITE}; what the users of {USERS_SUITE} request, and \
                  how long they think, is in the file of --journey, and --users N sets how many they \
-                 are"
+                 are, or --sessions N how many arrive per second"
             ))),
         }
     }

@@ -25,17 +25,11 @@ pub(crate) const USERS_SUITE: &str = "web-users";
 pub(crate) const OF_WEB: [&str; 2] = ["http", "streams"];
 /// Flags about the request itself or about how its connection is kept.
 pub(super) const OF_REQUESTS: [&str; 5] = ["hold", "method", "data", "urls", "stream"];
+/// Flags of users and their journeys alone.
+pub(super) const OF_JOURNEYS: [&str; 2] = ["journey", "sessions"];
 /// Flags about what the pages of a journey say themselves.
-pub(super) const OF_PAGES: [&str; 8] = [
-    "rate",
-    "hold_rate",
-    "hold_every",
-    "think",
-    "connections",
-    "arrivals",
-    "no_check",
-    "new_connection",
-];
+pub(super) const OF_PAGES: [&str; 6] =
+    ["rate", "hold_rate", "hold_every", "think", "no_check", "new_connection"];
 /// Clients of the suite.
 const CLIENTS_DEFAULT: u32 = 64;
 /// Longest time for a number of requests.
@@ -58,6 +52,10 @@ pub(crate) struct UrlArgs {
     /// 2.5k and 1M are accepted
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["points", "peak", "steps"], value_parser = parse_rate)]
     pub rate: Vec<f64>,
+    /// Open load of suite web-users: this many sessions begin per second, whatever the server does;
+    /// several make a ladder; 0.5 is accepted
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["clients", "rate", "points", "peak", "steps"], value_parser = parse_rate)]
+    pub sessions: Vec<f64>,
     /// Number of connections to open one after the other and keep open, with an occasional request
     /// on each; one that the server closes is lost
     #[arg(long, value_name = "N", conflicts_with_all = ["clients", "rate", "points", "peak", "steps", "requests", "new_connection"], value_parser = parse_clients)]
@@ -72,7 +70,7 @@ pub(crate) struct UrlArgs {
     /// people pause; constant:5s is always the same
     #[arg(long, value_name = "[LAW:]SPAN", conflicts_with_all = ["rate", "hold"], value_parser = parse_think)]
     pub think: Option<ThinkArg>,
-    /// Maximum number of connections of an open load
+    /// Maximum number of connections of an open load, or of sessions at a time
     #[arg(long, value_name = "N", value_parser = parse_clients)]
     pub connections: Option<u32>,
     /// Arrivals of an open load: a Poisson process, as independent users make (the default), or
@@ -164,24 +162,27 @@ impl UrlArgs {
     /// Sets an open load, if a rate or a search for the peak requests it. A peak is searched in
     /// requests per second.
     pub(super) fn set_load(&self, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
-        let is_open = !self.rate.is_empty() || peak == Some(Peak::Auto);
+        let is_open =
+            !self.rate.is_empty() || !self.sessions.is_empty() || peak == Some(Peak::Auto);
         let of_open_loads = [
             (self.connections.is_some(), "--connections"),
             (self.arrivals.is_some(), "--arrivals"),
         ];
         if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && !is_open) {
             return Err(Failure::wrong(format!(
-                "{flag} belongs to an open load: write --rate N beside it, or --peak auto; the number \
-                 of connections of a closed load is that of its clients (--clients)"
+                "{flag} belongs to an open load: write --rate N beside it, or --peak auto (for suite \
+                 {USERS_SUITE} --sessions N); the number of connections of a closed load is that of \
+                 its clients (--clients)"
             )));
         }
         if is_open {
             set.to("load.mode", "open");
-            set.to("load.arrivals", "shared");
+            set.to("load.arrivals", if self.sessions.is_empty() { "shared" } else { "sessions" });
         }
-        if !self.rate.is_empty() {
+        let loads = if self.sessions.is_empty() { &self.rate } else { &self.sessions };
+        if !loads.is_empty() {
             set.to("ladder.kind", "points");
-            set.to("ladder.points", self.rate.clone());
+            set.to("ladder.points", loads.clone());
         }
         // Clients are requests in flight: each connection carries several.
         let streams = i64::from(self.streams.unwrap_or(1));
@@ -200,7 +201,8 @@ impl UrlArgs {
     /// Clients of a closed load, if the suite leaves their number open. With fewer requests than
     /// clients some would be idle.
     fn clients(&self) -> Result<Option<u32>, Failure> {
-        match (self.clients, self.requests.filter(|_| self.rate.is_empty())) {
+        let is_closed = self.rate.is_empty() && self.sessions.is_empty();
+        match (self.clients, self.requests.filter(|_| is_closed)) {
             (Some(clients), Some(requests)) if requests < u64::from(clients) => {
                 Err(Failure::wrong(format!(
                     "--requests {requests} --clients {clients}: each client sends one request at \

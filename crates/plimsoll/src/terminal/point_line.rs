@@ -181,7 +181,7 @@ mod tests {
         let opening = |phases| opening_line(&[64.0], LoadUnit::Clients, &phases);
         assert_eq!(opening(phases), "64 clients, 5 s warm-up + 1.50 s");
         assert_eq!(
-            opening_line(&[1.0, 2.0], LoadUnit::Rate, &phases),
+            opening_line(&[1.0, 2.0], LoadUnit::Rate("ops/s"), &phases),
             "2 load points, 5 s warm-up + 1.50 s each"
         );
         let counted = Phases { ops: Some(1_000), ..phases };

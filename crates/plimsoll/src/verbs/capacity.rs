@@ -8,7 +8,7 @@ use plimsoll_run::coordinator::RunRequest;
 
 use super::run::{refuse_goodput, refuse_streams, request_of, run_and_show, write_junit};
 use crate::exit::{Exit, Failure};
-use crate::flags::url::URL_SUITE;
+use crate::flags::url::{URL_SUITE, USERS_SUITE};
 use crate::flags::values::parse_number;
 use crate::flags::{Reported, RunArgs};
 use crate::interrupts;
@@ -28,6 +28,7 @@ const USERS_MAX: f64 = 1e9;
     mut_arg("report", |arg| arg.hide(true)),
     mut_arg("clients", |arg| arg.hide(true)),
     mut_arg("rate", |arg| arg.hide(true)),
+    mut_arg("sessions", |arg| arg.hide(true)),
 )]
 pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
@@ -40,6 +41,10 @@ pub(crate) struct CapacityArgs {
     /// none]
     #[arg(long, value_name = "N", value_parser = parse_users)]
     pub users_per_client: Option<f64>,
+    /// Suite web-users: search how many sessions may arrive per second, instead of how many users
+    /// there may be
+    #[arg(long)]
+    pub arrive: bool,
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -72,6 +77,7 @@ pub(crate) fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
         (ladder.steps.is_some(), "--steps"),
         (url.clients.is_some(), "--clients"),
         (!url.rate.is_empty(), "--rate"),
+        (!url.sessions.is_empty(), "--sessions"),
         (run.repeat > 1, "--repeat"),
         (run.report == Reported::Last, "--report"),
     ];
@@ -88,6 +94,15 @@ pub(crate) fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
 pub(crate) fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
     let mut run = args.run.clone();
     let mut think_arg = run.url.think;
+    if args.arrive {
+        if run.suite != USERS_SUITE {
+            return Err(Failure::wrong(format!(
+                "--arrive: sessions arrive in suite {USERS_SUITE}, not in {}; leave it out",
+                run.suite
+            )));
+        }
+        run.url.sessions = vec![ANY_RATE];
+    }
     // A URL's load is open, in requests per second, unless the flags describe a user's behaviour.
     if run.suite != URL_SUITE {
         think_arg = run.take_think();
@@ -109,9 +124,10 @@ pub(crate) fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         }
         (LoadSpec::Open { .. }, _) if args.users_per_client.is_some() => {
             return Err(Failure::wrong(format!(
-                "--users-per-client: suite {} has an open load, whose capacity is in ops/s; write \
-                 --think, the pause of a user, to have it in users",
-                request.suite.name
+                "--users-per-client: suite {} has an open load, whose capacity is in {}; write --think, \
+                 the pause of a user, to have it in users",
+                request.suite.name,
+                request.suite.load.unit(request.suite.metric)
             )));
         }
         _ => {}

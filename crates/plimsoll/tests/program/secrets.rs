@@ -110,7 +110,8 @@ fn a_header_may_come_from_the_environment_or_a_file() {
     let set = format!("workload.headers=[\"Authorization: env:HOLES_TOKEN\", \"{from_file}\"]");
     let more = ["--rate", "100", "--set", set.as_str()];
     let run = short("web-url", &server.url, &bundle, &more);
-    let started = command(&run).env("HOLES_TOKEN", "Bearer s0me-key").stdout(Stdio::piped()).spawn();
+    let started =
+        command(&run).env("HOLES_TOKEN", "Bearer s0me-key").stdout(Stdio::piped()).spawn();
     let ended = wait_for(started.unwrap());
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     server.saw("Authorization: Bearer s0me-key");

@@ -92,8 +92,8 @@ pub enum Refusal {
     },
     /// The rate of a closed load is known only after it.
     #[error(
-        "the owner of this agent's host limits ops/s to {allowed}, and a closed load has no rate \
-         that could be held to it: run an open load"
+        "the owner of this agent's host limits ops/s to {allowed}, and a closed load, or one of \
+         sessions, has no rate of ops that could be held to it: run an open load"
     )]
     ClosedLoad {
         /// `max_ops_per_s`.
@@ -160,8 +160,9 @@ impl Allowance {
             _ => {}
         }
         let Some(allowed) = self.ops_per_s_max else { return Ok(()) };
-        let Load::Open { rate_ops_per_s, .. } = &assignment.load else {
-            return Err(Refusal::ClosedLoad { allowed });
+        let rate_ops_per_s = match &assignment.load {
+            Load::Open { rate_ops_per_s, .. } if !assignment.load.is_sessions() => rate_ops_per_s,
+            _ => return Err(Refusal::ClosedLoad { allowed }),
         };
         let all = f64::from(assignment.workers.max(1));
         let requested = rate_ops_per_s.get() * f64::from(workers) / all;
