@@ -26,6 +26,7 @@ use crate::gate::evaluate;
 use crate::generation::{generation, goodput};
 use crate::hints::{HintInput, hints_of_point, hints_of_run};
 use crate::host_roles::monitored_hosts;
+use crate::journeys::add_journey_intervals;
 use crate::limit::assign_limits;
 use crate::page_cache::page_cache_use;
 use crate::point::{UNPLACED, bytes_per_s, point_result};
@@ -244,6 +245,7 @@ impl<'a> Analysis<'a> {
             let wide = wide_interval(&result, &intervals);
             result.warnings.extend(wide.map(|rule| rule.of_point(UNPLACED)));
             result.generation = generation(suite, view.record, total, times);
+            add_journey_intervals(&mut result, &started.op_names, view.record, (total, times));
             let disclosure = self.disclosure.as_ref();
             let input = HintInput { record: view.record, times: total, disclosure };
             result.hints = hints_of_point(&input);
@@ -282,7 +284,7 @@ impl<'a> Analysis<'a> {
     fn add_precision(&self, result: &mut PointResult, purpose: Purpose, of: &PointIntervals) {
         let started = &self.view.started;
         let searched = started.capacity.is_some();
-        let until = started.asked.as_ref().and_then(|options| options.until);
+        let until = started.asked.as_ref().and_then(|options| options.until.as_ref());
         if let Some(until) = until.filter(|_| until::applies(purpose, searched)) {
             result.precision = Some(reached_precision(&until.precision, result, of));
             let findings = precision::findings(&until.precision, result).into_iter();

@@ -33,7 +33,7 @@ fn ends(reported: &ReportedFigure) -> [f64; 2] {
 /// The figure, and the load of its point.
 fn find(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>)> {
     let summary = &result.summary;
-    let reported = match gate.figure {
+    let reported = match &gate.figure {
         _ if gate.figure.is_of_point() => return worst(gate, result),
         GateFigure::Value => ReportedFigure::headline(summary),
         GateFigure::PeakOps => {
@@ -77,7 +77,7 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>
     };
     let mut worst: Option<(ReportedFigure, Option<f64>)> = None;
     for point in result.points.iter().filter(is_included) {
-        let reported = of_point(gate.figure, point)?;
+        let reported = of_point(&gate.figure, point)?;
         if worst.is_none_or(|(worst, _)| badness(&reported) > badness(&worst)) {
             worst = Some((reported, Some(point.requested)));
         }
@@ -85,7 +85,7 @@ fn worst(gate: &Gate, result: &RunResult) -> Option<(ReportedFigure, Option<f64>
     worst
 }
 
-pub(crate) fn of_point(figure: GateFigure, point: &PointResult) -> Option<ReportedFigure> {
+pub(crate) fn of_point(figure: &GateFigure, point: &PointResult) -> Option<ReportedFigure> {
     // A time of that length may be that of an op that was not sent or not finished: its upper end
     // is open.
     let time = |reported: Option<ReportedFigure>, figure, is_bound: IsBound| {
@@ -95,7 +95,7 @@ pub(crate) fn of_point(figure: GateFigure, point: &PointResult) -> Option<Report
         let high = if is_open { f64::INFINITY } else { high };
         Some(ReportedFigure { interval: Some([low, high]), ..reported })
     };
-    match figure {
+    match figure.clone() {
         GateFigure::Response(figure) => {
             time(ReportedFigure::response(point, figure), figure, Censored::bounds_response)
         }
@@ -121,6 +121,7 @@ pub(crate) fn of_point(figure: GateFigure, point: &PointResult) -> Option<Report
             })
         }
         GateFigure::Achieved => ReportedFigure::achieved(point),
+        GateFigure::Journey(figure) => ReportedFigure::journey(point, &figure),
         GateFigure::Cost(figure) => {
             let (_, cost) = point.server_cost(figure)?;
             let unit = if figure.is_share() { 100.0 } else { 1.0 };

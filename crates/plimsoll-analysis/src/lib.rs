@@ -51,6 +51,7 @@ mod generation;
 mod health;
 mod hints;
 mod host_roles;
+mod journeys;
 mod limit;
 mod page_cache;
 mod point;

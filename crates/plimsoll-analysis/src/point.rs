@@ -7,14 +7,12 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::consumers::{Consumer, ConsumerWork, HostConsumers, HostWork, InterruptRate};
 use plimsoll_model::counters::Counter;
 use plimsoll_model::event::{
-    JourneyCounts, OpTimes, Phase, PointRecord, ResourceUse, RunStarted, TICK, TimeKind,
-    WorkerTotals,
+    Phase, PointRecord, ResourceUse, RunStarted, TICK, TimeKind, WorkerTotals,
 };
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
-    Censored, JourneySummary, NotCounted, OpResult, PointResult, ResponseHeatmap, TargetResult,
-    TimelineSecond,
+    Censored, NotCounted, OpResult, PointResult, ResponseHeatmap, TargetResult, TimelineSecond,
 };
 use plimsoll_model::sessions::{SessionStep, Sessions};
 use plimsoll_model::suite::Metric;
@@ -22,6 +20,7 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::coarse::{Coarse, STEPS, lower_edge_ns};
 use crate::health::{agent_results, busy_ratio_between, generator_result};
+use crate::journeys::journeys;
 use crate::raw::{PointTimes, PointView, Slice};
 use crate::times::{histogram, percentile_series, summarise};
 
@@ -129,7 +128,7 @@ fn arrived_stamped_ratio(totals: &WorkerTotals) -> Option<f64> {
     (all > 0).then(|| totals.arrived_stamped as f64 / all as f64)
 }
 
-fn per_second(record: &PointRecord, count: u64) -> Option<f64> {
+pub(crate) fn per_second(record: &PointRecord, count: u64) -> Option<f64> {
     let seconds = record.measured_ns.as_secs_f64();
     (seconds > 0.0).then(|| count as f64 / seconds)
 }
@@ -166,25 +165,6 @@ fn op_results(
         results.entry(name.clone()).or_default().wanted_ratio = Some(share / whole);
     }
     results
-}
-
-/// `None` where there were none.
-fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
-    let JourneyCounts { begun, completed, failed, abandoned, pages, redirects, ignored_cookies } =
-        record.totals.journeys;
-    let times = |kind: TimeKind| kind.times_in(total).map(|times| summarise(times, &[]));
-    (!record.totals.journeys.is_empty()).then(|| JourneySummary {
-        begun,
-        completed,
-        failed,
-        abandoned,
-        completed_per_s: per_second(record, completed),
-        pages,
-        redirects,
-        ignored_cookies,
-        time_ns: times(TimeKind::Journey),
-        busy_ns: times(TimeKind::JourneyBusy),
-    })
 }
 
 /// The first sample of each class, then the others, up to the maximum.

@@ -28,7 +28,7 @@ pub(crate) fn reached_precision(
     let never = |never| ReachedPrecision { never: Some(never), ..NOTHING_REACHED };
     let Some(seconds) = point.seconds else { return never(Never::NoFigure) };
     let needed = |windows: f64| Some(Nanos::from_secs_f64(seconds * windows));
-    let reported = of_point(requested.figure, point).filter(|reported| reported.value > 0.0);
+    let reported = of_point(&requested.figure, point).filter(|reported| reported.value > 0.0);
     let Some((reported, [low, high])) = reported.and_then(|it| Some((it, it.interval?))) else {
         // A percentile that so few ops do not have.
         let is_response =
@@ -42,7 +42,7 @@ pub(crate) fn reached_precision(
     };
     let half_width = (high - low) / 2.0 / reported.value;
     let ratio = Some(half_width).filter(|ratio| ratio.is_finite());
-    let of_figure = intervals.find(requested.figure);
+    let of_figure = intervals.find(&requested.figure);
     let drift = |rule: &Rule| matches!(rule, Rule::NotSteady { .. } | Rule::ResponseDrift { .. });
     let mut findings = point.reasons.iter().chain(&point.warnings);
     if point.not_counted == Some(NotCounted::NotHeld) {

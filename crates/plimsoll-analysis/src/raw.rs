@@ -33,13 +33,14 @@ pub struct PointTimes {
     warm_up: Vec<Vec<Coarse>>,
 }
 
-/// Times within replies with a reported scatter.
-const OF_STREAMS: [TimeKind; 5] = [
+/// Times within replies and of journeys with a reported scatter.
+const OF_STREAMS: [TimeKind; 6] = [
     TimeKind::FirstOutput,
     TimeKind::FirstVisible,
     TimeKind::ChunkGap,
     TimeKind::TokenTime,
     TimeKind::LaterTokenTime,
+    TimeKind::Journey,
 ];
 
 /// A slice of the window, from which the scatter of figures is computed.
@@ -49,14 +50,21 @@ pub(crate) struct Slice {
     pub(crate) service: Coarse,
     /// How many of each kind came due in it.
     by_op: Vec<u64>,
-    /// Times within replies, by kind.
+    /// Times within replies, and those of journeys, by kind.
     streams: BTreeMap<TimeKind, Coarse>,
+    /// Times of pages, by op kind.
+    pages: BTreeMap<usize, Coarse>,
 }
 
 impl Slice {
     /// Times of this kind within replies, if it has any.
     pub(crate) fn stream(&self, kind: TimeKind) -> Option<&Coarse> {
         self.streams.get(&kind)
+    }
+
+    /// Times of the page whose op this is, if it has any.
+    pub(crate) fn page(&self, op: usize) -> Option<&Coarse> {
+        self.pages.get(&op)
     }
 }
 
@@ -82,10 +90,13 @@ impl PointTimes {
         if second.phase == Phase::Measure {
             let slice = self.slices.entry(second.start).or_default();
             slice.by_op.resize(second.ops.len().max(slice.by_op.len()), 0);
-            for (op, count) in second.ops.iter().zip(&mut slice.by_op) {
+            for (number, (op, count)) in second.ops.iter().zip(&mut slice.by_op).enumerate() {
                 slice.response.add(&op.response);
                 slice.service.add(&op.service);
                 *count += op.response.len();
+                if let Some(times) = TimeKind::Page.times_in(op) {
+                    slice.pages.entry(number).or_default().add(times);
+                }
                 for kind in OF_STREAMS {
                     if let Some(times) = kind.times_in(op) {
                         slice.streams.entry(kind).or_default().add(times);

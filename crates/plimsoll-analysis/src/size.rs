@@ -194,12 +194,13 @@ impl<'a> Server<'a> {
             unknown.push(Unknown::Throttled { cores: throttled });
         }
         let limits = request.within.iter().flat_map(|within| within.limits());
-        let limits: Vec<LoadFigure> = limits.into_iter().map(|limit| limit.figure).collect();
+        let limits: Vec<LoadFigure> =
+            limits.into_iter().map(|limit| limit.figure.clone()).collect();
         if limits.contains(&LoadFigure::Errors) {
             unknown.push(Unknown::Errors);
         }
         let of_streams =
-            |it: &LoadFigure| matches!(it, LoadFigure::Stream(..) | LoadFigure::Goodput);
+            |it: &LoadFigure| !matches!(it, LoadFigure::Response(_) | LoadFigure::Errors);
         if limits.iter().any(of_streams) {
             unknown.push(Unknown::Streams);
         }
@@ -403,7 +404,7 @@ fn limits(request: &SizeRequest) -> impl Iterator<Item = (Figure, f64)> {
     request.within.iter().flat_map(|within| within.limits()).filter_map(|limit| {
         match limit.figure {
             LoadFigure::Response(figure) => Some((figure, limit.limit)),
-            LoadFigure::Errors | LoadFigure::Stream(..) | LoadFigure::Goodput => None,
+            _ => None,
         }
     })
 }

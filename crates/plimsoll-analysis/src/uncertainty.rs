@@ -48,8 +48,8 @@ pub(crate) struct PointIntervals {
 
 impl PointIntervals {
     /// Of that figure.
-    pub(crate) fn find(&self, figure: GateFigure) -> Option<&FigureInterval> {
-        self.figures.iter().find(|(of, _)| *of == figure).map(|(_, interval)| interval)
+    pub(crate) fn find(&self, figure: &GateFigure) -> Option<&FigureInterval> {
+        self.figures.iter().find(|(of, _)| of == figure).map(|(_, interval)| interval)
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn wide_interval(point: &PointResult, intervals: &PointIntervals) -> 
     });
     let (_, figure, reported) = wide.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let [low_ns, high_ns] = reported.interval?;
-    let of_figure = intervals.find(GateFigure::Response(figure));
+    let of_figure = intervals.find(&GateFigure::Response(figure));
     let windows = of_figure.and_then(|of_figure| of_figure.windows_needed(WIDE_RATIO));
     let needed_s = point.seconds.zip(windows).map(|(seconds, windows)| (seconds * windows).ceil());
     Some(Rule::WideInterval {
@@ -218,6 +218,28 @@ pub(crate) fn stream_intervals(
     kind: TimeKind,
 ) -> Option<TimeIntervals> {
     intervals(&stream(record, total, times, kind)?, &mut PointIntervals::default())
+}
+
+/// Intervals of the times of a page, whose `times` are those of its op. Delays of the generator
+/// within it are not known apart.
+pub(crate) fn page_intervals(
+    record: &PointRecord,
+    total: &OpTimes,
+    times: &PointTimes,
+    op: usize,
+) -> Option<TimeIntervals> {
+    let measured = TimeKind::Page.times_in(times.window().get(op)?)?;
+    let distribution = Distribution {
+        name: TimeKind::Page.as_str(),
+        figure: None,
+        measured,
+        low: measured,
+        slices: times.slices().filter_map(|(_, slice)| slice.page(op)).collect(),
+        closed: ClientTime::from_record(record, total),
+        degrees_max: degrees_max(record, total),
+        exact_to_ns: None,
+    };
+    intervals(&distribution, &mut PointIntervals::default())
 }
 
 fn stream<'a>(

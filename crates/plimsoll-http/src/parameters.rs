@@ -261,7 +261,11 @@ impl HttpWorkload {
     }
 }
 
-impl Parameters for HttpWorkload {}
+impl Parameters for HttpWorkload {
+    fn has_journeys(&self) -> bool {
+        self.requests == RequestSource::Journey
+    }
+}
 
 /// Values of header fields may be secrets.
 impl fmt::Debug for HttpWorkload {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::assignment::Purpose;
 use crate::condition::{Condition, ConditionError, ConditionFigure, LimitUnit, Side};
 pub use crate::figure::Figure;
-use crate::figure::StreamFigure;
+use crate::figure::{JourneyFigure, StreamFigure};
 use crate::finding::Rule;
 use crate::limit::Limit;
 use crate::named::named;
@@ -16,7 +16,7 @@ use crate::open_end::open_interval;
 use crate::units::{Nanos, span_text};
 
 /// What a load may be limited by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadFigure {
     /// A figure of the response time.
     Response(Figure),
@@ -26,21 +26,24 @@ pub enum LoadFigure {
     Errors,
     /// The part of them that keeps the limits of a good op.
     Goodput,
+    /// A figure of users' journeys.
+    Journey(JourneyFigure),
 }
 
 impl LoadFigure {
     /// Only suites whose replies are streams of output have it.
-    pub const fn needs_streams(self) -> bool {
+    pub const fn needs_streams(&self) -> bool {
         matches!(self, Self::Stream(..))
     }
 
     /// `p99`, `first_output.p90`, `errors`.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Response(figure) => figure.as_str().to_owned(),
             Self::Stream(of, figure) => format!("{}.{}", of.as_str(), figure.as_str()),
             Self::Errors => "errors".to_owned(),
             Self::Goodput => "goodput".to_owned(),
+            Self::Journey(figure) => figure.name(),
         }
     }
 }
@@ -57,14 +60,23 @@ impl ConditionFigure for LoadFigure {
     }
 
     fn listed() -> Vec<String> {
-        StreamFigure::listed(Self::all_named().into_iter().map(|(name, _)| name))
+        let names = Self::all_named().into_iter().map(|(name, _)| name);
+        let mut listed = StreamFigure::listed(names);
+        listed.push(JourneyFigure::LISTED.to_owned());
+        listed
     }
 
-    fn unit(self) -> LimitUnit {
+    fn from_name(name: &str) -> Option<Self> {
+        let of_all = || Self::all_named().into_iter().find(|(its, _)| its == name);
+        JourneyFigure::from_name(name).map(Self::Journey).or_else(|| of_all().map(|(_, it)| it))
+    }
+
+    fn unit(&self) -> LimitUnit {
         match self {
             Self::Response(_) | Self::Stream(..) => LimitUnit::Time,
             Self::Errors => LimitUnit::Share,
             Self::Goodput => LimitUnit::Part,
+            Self::Journey(figure) => figure.unit(),
         }
     }
 }
@@ -110,22 +122,26 @@ impl FromStr for Within {
 }
 
 fn keepable(it: LoadLimit) -> Result<LoadLimit, ConditionError> {
-    let can_be_kept = match it.figure {
+    let can_be_kept = match &it.figure {
         LoadFigure::Errors => it.side == Side::Below && it.limit > 0.0 && it.limit <= 100.0,
-        LoadFigure::Goodput => it.side == Side::Above && it.limit < 1.0,
-        LoadFigure::Response(_) | LoadFigure::Stream(..) => it.side == Side::Below,
+        LoadFigure::Goodput | LoadFigure::Journey(JourneyFigure::Completed) => {
+            it.side == Side::Above && it.limit < 1.0
+        }
+        LoadFigure::Response(_) | LoadFigure::Stream(..) | LoadFigure::Journey(_) => {
+            it.side == Side::Below
+        }
     };
     can_be_kept.then_some(it).ok_or(ConditionError::NoUpperBound(LoadFigure::EXAMPLES))
 }
 
 impl fmt::Display for Within {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits = self.limits.iter().map(|it| match it.figure {
-            LoadFigure::Response(_) | LoadFigure::Stream(..) => {
+        let limits = self.limits.iter().map(|it| match it.figure.unit() {
+            LimitUnit::Time => {
                 format!("{}<{}", it.figure.name(), span_text(Nanos(it.limit as u64)))
             }
-            LoadFigure::Errors => format!("{}<{}%", it.figure.name(), it.limit),
-            LoadFigure::Goodput => format!("{}>{}", it.figure.name(), it.limit),
+            LimitUnit::Share => format!("{}<{}%", it.figure.name(), it.limit),
+            _ => format!("{}>{}", it.figure.name(), it.limit),
         });
         f.write_str(&limits.collect::<Vec<_>>().join(","))
     }

@@ -16,7 +16,7 @@ use crate::suite::nearest;
 use crate::units::{Nanos, parse_span};
 
 /// The figures that a flag's conditions admit.
-pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
+pub trait ConditionFigure: Clone + fmt::Debug + PartialEq + 'static {
     /// Completes the sentence "it is no figure of …".
     const OF: &'static str;
     /// Completes the sentence "write for example …".
@@ -30,11 +30,16 @@ pub trait ConditionFigure: Copy + fmt::Debug + PartialEq + 'static {
         Self::all_named().into_iter().map(|(name, _)| name).collect()
     }
 
+    /// The figure of that name.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::all_named().into_iter().find(|(its, _)| its == name).map(|(_, figure)| figure)
+    }
+
     /// In what its limit is written.
-    fn unit(self) -> LimitUnit;
+    fn unit(&self) -> LimitUnit;
 
     /// Each load point has its own, so that a condition may name one.
-    fn is_of_point(self) -> bool {
+    fn is_of_point(&self) -> bool {
         false
     }
 }
@@ -163,7 +168,7 @@ impl<F: ConditionFigure> FromStr for Condition<F> {
             None => (left, None),
         };
         let figure: F = figure_named(name)?;
-        let at = load.map(|load| read_load(figure, name, load)).transpose()?;
+        let at = load.map(|load| read_load(&figure, name, load)).transpose()?;
         let unit = figure.unit();
         let wrong = || ConditionError::Limit(right.to_owned(), unit.expected());
         let limit = unit.read(right).ok_or_else(wrong)?;
@@ -177,11 +182,10 @@ const OF_OTHERS: [(&str, &str); 4] =
 
 /// The figure of that name; `p99.9` is `p999`.
 pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, ConditionError> {
-    let figures = F::all_named();
-    let plain_name = name.replace("p99.9", "p999");
-    if let Some((_, figure)) = figures.iter().find(|(candidate, _)| *candidate == plain_name) {
-        return Ok(*figure);
+    if let Some(figure) = F::from_name(&name.replace("p99.9", "p999")) {
+        return Ok(figure);
     }
+    let figures = F::all_named();
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
     let ours = OF_OTHERS.iter().fold(name.to_owned(), |name, (of, our)| name.replace(of, our));
     let same = names.iter().copied().find(|name| *name == ours);
@@ -191,7 +195,11 @@ pub(crate) fn figure_named<F: ConditionFigure>(name: &str) -> Result<F, Conditio
     Err(ConditionError::Unknown(name.to_owned(), F::OF, help))
 }
 
-fn read_load<F: ConditionFigure>(figure: F, name: &str, load: &str) -> Result<f64, ConditionError> {
+fn read_load<F: ConditionFigure>(
+    figure: &F,
+    name: &str,
+    load: &str,
+) -> Result<f64, ConditionError> {
     let number = load.parse::<f64>().ok().filter(|number| number.is_finite());
     let number = number.ok_or_else(|| ConditionError::Load(load.to_owned()))?;
     match figure.is_of_point() {
@@ -246,7 +254,7 @@ impl ConditionFigure for GoodFigure {
             .into()
     }
 
-    fn unit(self) -> LimitUnit {
+    fn unit(&self) -> LimitUnit {
         LimitUnit::Time
     }
 }

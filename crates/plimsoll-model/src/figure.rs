@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::condition::LimitUnit;
 use crate::named::named;
 
 named! {
@@ -75,5 +76,76 @@ impl StreamFigure {
                 .into_iter()
                 .map(move |figure| (format!("{}.{}", of.as_str(), figure.as_str()), (of, figure)))
         })
+    }
+}
+
+/// A figure of users' journeys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JourneyFigure {
+    /// Of the time of a page, by its name: `page.login.p95`.
+    Page(String, Figure),
+    /// Of the time of a completed journey, think times included: `journey.p95`.
+    Time(Figure),
+    /// Of the journeys that ended, the part that was completed: `journey.completed`.
+    Completed,
+}
+
+impl JourneyFigure {
+    const PAGE: &str = "page.";
+    const JOURNEY: &str = "journey.";
+    const COMPLETED: &str = "completed";
+    /// For a message.
+    pub const LISTED: &str = "page.NAME.p95, journey.p95 or similar, journey.completed";
+
+    /// The figure of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let figure = |name| Figure::ALL.into_iter().find(|figure| figure.as_str() == name);
+        match (name.strip_prefix(Self::PAGE), name.strip_prefix(Self::JOURNEY)) {
+            (Some(of_page), _) => {
+                let (page, of) = of_page.rsplit_once('.')?;
+                Some(Self::Page(page.to_owned(), figure(of)?))
+            }
+            (_, Some(Self::COMPLETED)) => Some(Self::Completed),
+            (_, Some(of)) => figure(of).map(Self::Time),
+            (None, None) => None,
+        }
+    }
+
+    /// As conditions name it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Page(page, figure) => format!("{}{page}.{}", Self::PAGE, figure.as_str()),
+            Self::Time(figure) => format!("{}{}", Self::JOURNEY, figure.as_str()),
+            Self::Completed => format!("{}{}", Self::JOURNEY, Self::COMPLETED),
+        }
+    }
+
+    /// The unit of a limit.
+    pub const fn unit(&self) -> LimitUnit {
+        match self {
+            Self::Page(..) | Self::Time(_) => LimitUnit::Time,
+            Self::Completed => LimitUnit::Part,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_journeys_have_names() {
+        for (name, figure) in [
+            ("page.login.p95", JourneyFigure::Page("login".to_owned(), Figure::P95)),
+            ("page.buyer.pay-2.mean", JourneyFigure::Page("buyer.pay-2".to_owned(), Figure::Mean)),
+            ("journey.p50", JourneyFigure::Time(Figure::P50)),
+            ("journey.completed", JourneyFigure::Completed),
+        ] {
+            assert_eq!(JourneyFigure::from_name(name).as_ref(), Some(&figure));
+            assert_eq!(figure.name(), name);
+        }
+        for name in ["page.login", "page.login.p96", "journey", "journey.begun", "p95"] {
+            assert_eq!(JourneyFigure::from_name(name), None, "{name}");
+        }
     }
 }

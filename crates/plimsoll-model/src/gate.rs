@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::capacity::Figure;
 use crate::condition::{Condition, ConditionFigure, LimitUnit};
 use crate::cost::CostFigure;
-use crate::figure::StreamFigure;
+use crate::figure::{JourneyFigure, StreamFigure};
 use crate::named::named;
 
 /// A condition under which a run fails. Its times are in nanoseconds, its shares in percent.
@@ -37,7 +37,7 @@ impl Gates {
 }
 
 /// What a gate looks at. Names are those of `result.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateFigure {
     /// Response time of a point, in nanoseconds.
     Response(Figure),
@@ -69,6 +69,8 @@ pub enum GateFigure {
     Capacity,
     /// What the server spent on a point: CPU time in nanoseconds, shares in percent.
     Cost(CostFigure),
+    /// A figure of the journeys of a point.
+    Journey(JourneyFigure),
 }
 
 impl GateFigure {
@@ -89,7 +91,7 @@ impl GateFigure {
 
 impl GateFigure {
     /// Only suites whose replies are streams of output have it.
-    pub const fn needs_streams(self) -> bool {
+    pub const fn needs_streams(&self) -> bool {
         matches!(self, Self::Stream(..) | Self::TokensPerS)
     }
 }
@@ -109,24 +111,33 @@ impl ConditionFigure for GateFigure {
     }
 
     fn listed() -> Vec<String> {
-        StreamFigure::listed(Self::all_named().into_iter().map(|(name, _)| name))
+        let names = Self::all_named().into_iter().map(|(name, _)| name);
+        let mut listed = StreamFigure::listed(names);
+        listed.push(JourneyFigure::LISTED.to_owned());
+        listed
     }
 
-    fn unit(self) -> LimitUnit {
+    fn from_name(name: &str) -> Option<Self> {
+        let of_all = || Self::all_named().into_iter().find(|(its, _)| its == name);
+        JourneyFigure::from_name(name).map(Self::Journey).or_else(|| of_all().map(|(_, it)| it))
+    }
+
+    fn unit(&self) -> LimitUnit {
         match self {
             Self::Response(_) | Self::Service(_) | Self::Stream(..) => LimitUnit::Time,
             Self::OverallOrigin | Self::OverallSpan => LimitUnit::Time,
             Self::Errors => LimitUnit::Share,
             Self::Goodput => LimitUnit::Part,
             Self::Cost(figure) => figure.unit(),
+            Self::Journey(figure) => figure.unit(),
             _ => LimitUnit::Number,
         }
     }
 
-    fn is_of_point(self) -> bool {
+    fn is_of_point(&self) -> bool {
         let of_point = matches!(self, Self::Response(_) | Self::Service(_) | Self::Cost(_));
-        let of_streams = matches!(self, Self::Stream(..) | Self::TokensPerS);
-        of_point || of_streams || matches!(self, Self::Errors | Self::Achieved | Self::Goodput)
+        let of_replies = matches!(self, Self::Stream(..) | Self::TokensPerS | Self::Journey(_));
+        of_point || of_replies || matches!(self, Self::Errors | Self::Achieved | Self::Goodput)
     }
 }
 

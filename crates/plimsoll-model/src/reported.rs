@@ -2,7 +2,7 @@
 
 use crate::capacity::Figure;
 use crate::condition::{ConditionFigure, LimitUnit};
-use crate::figure::StreamFigure;
+use crate::figure::{JourneyFigure, StreamFigure};
 use crate::gate::GateResult;
 use crate::result::{Censored, OverallResponse, PointResult, Summary, TimeIntervals, TimeSummary};
 use crate::suite::Metric;
@@ -64,6 +64,25 @@ impl ReportedFigure {
         let bounds =
             |censored: Censored| from_due && censored.bounds_response(figure, reported.value);
         Some(Self { lower_bound: point.censored.is_some_and(bounds), ..reported })
+    }
+
+    /// Of the journeys of a point: a time in nanoseconds, or a part.
+    pub fn journey(point: &PointResult, figure: &JourneyFigure) -> Option<Self> {
+        let journeys = point.journeys.as_ref()?;
+        match figure {
+            JourneyFigure::Page(page, figure) => {
+                let op = point.ops.get(page)?;
+                Self::from_times(op.page_ns.as_ref(), op.page_interval_ns.as_ref(), *figure)
+            }
+            JourneyFigure::Time(figure) => {
+                let intervals = journeys.time_interval_ns.as_ref();
+                Self::from_times(journeys.time_ns.as_ref(), intervals, *figure)
+            }
+            JourneyFigure::Completed => {
+                let interval = journeys.completed_interval_ratio;
+                journeys.completed_ratio.map(|ratio| Self::new(ratio, interval))
+            }
+        }
     }
 
     /// The output tokens of a point per second.
@@ -231,7 +250,7 @@ pub fn gate_text(gate: &GateResult) -> String {
     let interval = bounds.map(|(low, high)| [low, high]);
     let reported =
         ReportedFigure { lower_bound: gate.high.is_none(), ..ReportedFigure::new(value, interval) };
-    let figure = match gate.expr.figure {
+    let figure = match &gate.expr.figure {
         figure if figure.unit() == LimitUnit::Time => reported.time_text(),
         figure if figure.unit() == LimitUnit::Share => format!("{} %", grouped(value)),
         figure if figure.unit() == LimitUnit::Part => percent(value),

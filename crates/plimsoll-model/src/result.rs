@@ -418,6 +418,9 @@ pub struct OpResult {
     /// Of a page: last byte of its last reply, redirects included − due of its first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_ns: Option<TimeSummary>,
+    /// Its uncertainty intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_interval_ns: Option<TimeIntervals>,
     /// First chunk of the reply − due, where replies are timed chunk by chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_piece_ns: Option<TimeSummary>,
@@ -438,6 +441,12 @@ pub struct JourneySummary {
     pub failed: u64,
     /// Journeys whose user gave up on a page.
     pub abandoned: u64,
+    /// Of the journeys that ended, the part that was completed; absent where none ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_ratio: Option<f64>,
+    /// Its uncertainty interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_interval_ratio: Option<[f64; 2]>,
     /// Completed journeys per second.
     pub completed_per_s: Option<f64>,
     /// Pages that were complete.
@@ -448,6 +457,9 @@ pub struct JourneySummary {
     pub ignored_cookies: u64,
     /// Last byte of the last page − due of the first request.
     pub time_ns: Option<TimeSummary>,
+    /// Its uncertainty intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_interval_ns: Option<TimeIntervals>,
     /// The same without think times.
     pub busy_ns: Option<TimeSummary>,
 }

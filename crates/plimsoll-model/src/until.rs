@@ -12,7 +12,7 @@ use crate::gate::GateFigure;
 use crate::units::Nanos;
 
 /// How long a load point is measured: until its figure is as precise as this.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// What it is measured to.
@@ -44,7 +44,7 @@ pub const fn applies(purpose: Purpose, searches_capacity: bool) -> bool {
 }
 
 /// A figure, and half the width of its uncertainty interval as a share of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Precision {
     /// Which figure of a load point.
@@ -54,7 +54,7 @@ pub struct Precision {
 }
 
 /// Figures of a load point that have an uncertainty interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct PreciseFigure(GateFigure);
 
 impl ConditionFigure for PreciseFigure {
@@ -71,7 +71,7 @@ impl ConditionFigure for PreciseFigure {
         all.filter(|(_, it)| has_interval(it)).map(|(name, it)| (name, Self(it))).collect()
     }
 
-    fn unit(self) -> LimitUnit {
+    fn unit(&self) -> LimitUnit {
         LimitUnit::Share
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     fn a_precision_is_read_in_its_spellings_and_written_in_one() {
         let p99 = Precision { figure: GateFigure::Response(Figure::P99), ratio: 0.05 };
         for text in ["p99±5%", "p99+-5%", " p99 +/- 5 %"] {
-            assert_eq!(text.parse(), Ok(p99), "{text}");
+            assert_eq!(text.parse(), Ok(p99.clone()), "{text}");
         }
         assert_eq!(p99.to_string(), "p99±5%");
         let precisions = ["p99.9±2.5%", "achieved_ops_per_s±0.3%", "first_output.p90±10%"];

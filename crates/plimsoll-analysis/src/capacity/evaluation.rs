@@ -9,6 +9,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::capacity::{
     CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryOutcome, TryReason, Within,
 };
+use plimsoll_model::condition::LimitUnit;
 use plimsoll_model::event::{OpTimes, PointRecord, Times};
 use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::finding::Rule;
@@ -149,10 +150,21 @@ impl Tried<'_> {
             below: limit.limit,
             at_least: false,
         };
-        let ((value, interval), figure, from_due) = match limit.figure {
-            LoadFigure::Response(figure) => (self.response(figure, total), figure, true),
+        let ((value, interval), figure, from_due) = match &limit.figure {
+            LoadFigure::Response(figure) => (self.response(*figure, total), *figure, true),
             LoadFigure::Stream(of, figure) => {
-                (self.stream(of, figure, total), figure, of == StreamFigure::FirstOutput)
+                (self.stream(*of, *figure, total), *figure, *of == StreamFigure::FirstOutput)
+            }
+            LoadFigure::Journey(figure) => {
+                let reported = ReportedFigure::journey(self.result, figure);
+                let (value, interval) =
+                    (reported.map(|it| it.value), reported.and_then(|it| it.interval));
+                return match figure.unit() {
+                    LimitUnit::Time => {
+                        LimitFigure { unit: "ns".to_owned(), value, interval, ..share }
+                    }
+                    _ => LimitFigure { value, interval, at_least: true, ..share },
+                };
             }
             LoadFigure::Goodput => {
                 let reported = ReportedFigure::goodput(self.result);

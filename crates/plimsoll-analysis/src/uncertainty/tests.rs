@@ -113,7 +113,7 @@ fn the_generators_part_and_the_samples_join() {
 fn a_longer_window_is_advised_only_where_it_would_help() {
     let windows_of_p50 = |receive_lag_ns| {
         let intervals = point_intervals(&PointBuilder::closed(4).receive_lag_ns(receive_lag_ns));
-        let p50 = intervals.find(GateFigure::Response(Figure::P50)).unwrap();
+        let p50 = intervals.find(&GateFigure::Response(Figure::P50)).unwrap();
         p50.windows_needed(WIDE_RATIO)
     };
     assert_eq!(windows_of_p50(450_000), None);

@@ -1,7 +1,7 @@
 //! Sessions that arrive on a schedule, on a simulated clock.
 
 use plimsoll_engine::interface::{Script, ScriptContext, Step, Ticket};
-use plimsoll_engine::workload::{Workload, WorkerContext};
+use plimsoll_engine::workload::{WorkerContext, Workload};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::outcome::{OpNames, Outcome};
 use plimsoll_model::suite::{Arrivals, InterArrival};

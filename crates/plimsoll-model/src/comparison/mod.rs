@@ -407,14 +407,14 @@ impl ConditionFigure for RatioFigure {
         Self::all().map(|figure| (figure.as_str().to_owned(), figure)).collect()
     }
 
-    fn unit(self) -> LimitUnit {
+    fn unit(&self) -> LimitUnit {
         LimitUnit::Ratio
     }
 
-    fn is_of_point(self) -> bool {
+    fn is_of_point(&self) -> bool {
         let of_run =
             [Self::Peak, Self::PeakOpsPerS, Self::Score, Self::Capacity, Self::OverallResponse];
-        !of_run.contains(&self)
+        !of_run.contains(self)
     }
 }
 

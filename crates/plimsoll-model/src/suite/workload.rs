@@ -26,6 +26,11 @@ pub trait Parameters: AsTable + Any + Debug + Send + Sync {
     fn generates(&self) -> bool {
         false
     }
+
+    /// Its load is made by users on their journeys.
+    fn has_journeys(&self) -> bool {
+        false
+    }
 }
 
 /// A value that can be written as a table.
@@ -62,6 +67,11 @@ impl Workload {
     /// Replies are streams of output, whose times and tokens are reported.
     pub fn generates(&self) -> bool {
         self.0.generates()
+    }
+
+    /// Its load is made by users on their journeys.
+    pub fn has_journeys(&self) -> bool {
+        self.0.has_journeys()
     }
 
     fn table(&self) -> Table {

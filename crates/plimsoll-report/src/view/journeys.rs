@@ -1,18 +1,24 @@
 //! Journeys of users, and their pages.
 
+use plimsoll_model::figure::{Figure, JourneyFigure};
+use plimsoll_model::reported::ReportedFigure;
 use plimsoll_model::result::{JourneySummary, OpResult, PointResult, RunResult, TimeSummary};
 
 use crate::table::{Rows, Table};
-use crate::text::{TimeUnit, count, number};
+use crate::text::{ABSENT, TimeUnit, count, number};
 
 /// How many there were at each load point, and how long they took.
 pub(super) fn journeys_table(run: &RunResult) -> Table {
     let points = run.points.iter().filter_map(|point| Some((point, point.journeys.as_ref()?)));
     let unit = unit_of(points.clone().filter_map(|(_, it)| it.time_ns));
-    let time = |of: fn(&JourneySummary) -> Option<TimeSummary>,
-                pick: fn(&TimeSummary) -> Option<u64>| {
+    let busy = |pick: fn(&TimeSummary) -> Option<u64>| {
         move |(_, it): &(&PointResult, &JourneySummary)| {
-            unit.text(of(it).as_ref().and_then(pick).map(|ns| ns as f64))
+            unit.text(it.busy_ns.as_ref().and_then(pick).map(|ns| ns as f64))
+        }
+    };
+    let whole = |figure| {
+        move |(point, _): &(&PointResult, &JourneySummary)| {
+            unit.figure_text(ReportedFigure::journey(point, &JourneyFigure::Time(figure)))
         }
     };
     Rows::new("Journeys", points)
@@ -23,35 +29,42 @@ pub(super) fn journeys_table(run: &RunResult) -> Table {
         .figures("abandoned", "", |(_, it)| count(Some(it.abandoned)))
         .figures("completed", "per s", |(_, it)| number(it.completed_per_s))
         .figures("redirects", "", |(_, it)| count(Some(it.redirects)))
-        .figures("time p50", unit.name(), time(|it| it.time_ns, |times| times.p50))
-        .figures("p95", unit.name(), time(|it| it.time_ns, |times| times.p95))
-        .figures("without think times p50", unit.name(), time(|it| it.busy_ns, |times| times.p50))
-        .figures("p95", unit.name(), time(|it| it.busy_ns, |times| times.p95))
+        .figures("completed", "%", |(point, _)| {
+            let part = ReportedFigure::journey(point, &JourneyFigure::Completed);
+            part.map_or_else(|| ABSENT.to_owned(), |part| part.text_in(0.01))
+        })
+        .figures("time p50", unit.name(), whole(Figure::P50))
+        .figures("p95", unit.name(), whole(Figure::P95))
+        .figures("without think times p50", unit.name(), busy(|times| times.p50))
+        .figures("p95", unit.name(), busy(|times| times.p95))
         .table()
 }
 
 /// How long the pages of each load point took: from the due time of the first request to the last
 /// byte of the last reply, redirects included.
 pub(super) fn pages_table(run: &RunResult) -> Table {
-    let pages = run.points.iter().filter(|point| point.journeys.is_some()).flat_map(|point| {
-        point.ops.iter().map(move |(name, op)| (point.position, name.as_str(), op))
-    });
+    let pages = run
+        .points
+        .iter()
+        .filter(|point| point.journeys.is_some())
+        .flat_map(|point| point.ops.iter().map(move |(name, op)| (point, name.as_str(), op)));
     let unit = unit_of(pages.clone().filter_map(|(_, _, op)| op.page_ns));
-    let time = |pick: fn(&TimeSummary) -> Option<u64>| {
-        move |(_, _, op): &(u32, &str, &OpResult)| {
-            unit.text(op.page_ns.as_ref().and_then(pick).map(|ns| ns as f64))
+    let time = |figure| {
+        move |(point, name, _): &(&PointResult, &str, &OpResult)| {
+            let of_page = JourneyFigure::Page((*name).to_owned(), figure);
+            unit.figure_text(ReportedFigure::journey(point, &of_page))
         }
     };
     Rows::new("Pages", pages)
-        .figures("point", "", |(position, ..)| *position)
+        .figures("point", "", |(point, ..)| point.position)
         .text("page", |(_, name, _)| (*name).to_owned())
         .figures("complete", "", |(_, _, op)| count(op.page_ns.map(|times| times.n)))
         .figures("requests", "", |(_, _, op)| count(Some(op.count)))
         .figures("failed", "", |(_, _, op)| count(Some(op.errors)))
-        .figures("time p50", unit.name(), time(|times| times.p50))
-        .figures("p95", unit.name(), time(|times| times.p95))
-        .figures("p99", unit.name(), time(|times| times.p99))
-        .figures("max", unit.name(), time(|times| times.max))
+        .figures("time p50", unit.name(), time(Figure::P50))
+        .figures("p95", unit.name(), time(Figure::P95))
+        .figures("p99", unit.name(), time(Figure::P99))
+        .figures("max", unit.name(), time(Figure::Max))
         .table()
 }
 

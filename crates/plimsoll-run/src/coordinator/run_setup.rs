@@ -7,11 +7,12 @@ use std::sync::OnceLock;
 
 use super::sources::RequestedMonitor;
 use plimsoll_model::assignment::Endpoint;
-use plimsoll_model::capacity::CapacityRequest;
+use plimsoll_model::capacity::{CapacityRequest, LoadFigure};
 use plimsoll_model::disclosure::Setting;
 use plimsoll_model::event::{RunOptions, ServerLimits};
-use plimsoll_model::gate::Gates;
-use plimsoll_model::suite::{LoadSpec, ProfileName, Suite};
+use plimsoll_model::figure::JourneyFigure;
+use plimsoll_model::gate::{GateFigure, Gates};
+use plimsoll_model::suite::{LoadSpec, ProfileName, Suite, nearest};
 use plimsoll_model::target::TargetSpec;
 use plimsoll_protocol::files::HostFiles;
 use plimsoll_protocol::host::{
@@ -195,6 +196,7 @@ impl RunSetup {
             fleet.plan(&order_of(&plan_request, request.profile, &files.cached())?, signals)?;
         }
         refuse_score(suite, &plan)?;
+        refuse_pages(request, &plan)?;
         let addresses = plan.addresses.iter().flatten();
         targets.iter_mut().zip(addresses).for_each(|(target, at)| target.resolved.address = *at);
         let sources = match request.options.sources.is_empty() {
@@ -295,6 +297,41 @@ fn refuse_score(suite: &Suite, plan: &Plan) -> Result<(), Failure> {
     let Some(score) = &suite.score else { return Ok(()) };
     let refused = score.refuse_ops(&plan.op_names);
     refused.map_err(|why| Failure::wrong(format!("suite {}: {why}", suite.name)))
+}
+
+/// Refuses limits and conditions on pages that no journey has.
+fn refuse_pages(request: &RunRequest, plan: &Plan) -> Result<(), Failure> {
+    let of_gates = request.gates.all.iter().filter_map(|gate| match &gate.figure {
+        GateFigure::Journey(figure) => Some(figure),
+        _ => None,
+    });
+    let limits = request.capacity.iter().flat_map(|capacity| capacity.within.limits());
+    let of_limits = limits.filter_map(|limit| match &limit.figure {
+        LoadFigure::Journey(figure) => Some(figure),
+        _ => None,
+    });
+    let name = &request.suite.name;
+    for figure in of_gates.chain(of_limits) {
+        if !request.suite.workload.has_journeys() {
+            return Err(Failure::wrong(format!(
+                "{}: suite {name} has no journeys, so it has no such figure; suite web-users has it",
+                figure.name()
+            )));
+        }
+        let JourneyFigure::Page(page, _) = figure else { continue };
+        let pages = &plan.op_names.0;
+        if !pages.contains(page) {
+            let all = pages.iter().map(String::as_str);
+            let near = nearest(page, all.clone());
+            let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+            return Err(Failure::wrong(format!(
+                "{}: the journey has no page {page:?}; {near}its pages are {}",
+                figure.name(),
+                all.collect::<Vec<_>>().join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reduces the cores of a server to the requested number.

@@ -33,8 +33,9 @@ const USERS_MAX: f64 = 1e9;
 pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
     /// first_output.p90<500ms,tpot.p90<50ms; figures: mean, p50, p90, p95, p99, p999, max of the
-    /// response, of first_output, first_visible, chunk_gap, tpot; errors, goodput (goodput>0.95);
-    /// the load must always be sustained
+    /// response, of first_output, first_visible, chunk_gap, tpot; errors, goodput (goodput>0.95); of
+    /// users page.NAME.p95, journey.p95 and journey.completed>99%; the load must always be
+    /// sustained
     #[arg(long, required = true, value_name = "LIMITS")]
     pub within: Within,
     /// How many users one client represents [default: 1; of methods whose clients are no users,

@@ -124,10 +124,10 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The request that the flags describe.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
-    let Some(precision) = args.until else { return request_without_until(args) };
+    let Some(precision) = &args.until else { return request_without_until(args) };
     // The length is that of all windows of a load point, in every suite.
     let mut args = args.clone();
-    let until = Until { precision, at_most_ns: args.take_length() };
+    let until = Until { precision: precision.clone(), at_most_ns: args.take_length() };
     let mut request = request_without_until(&args)?;
     let suite = &mut request.suite;
     let flag = format!("--until {precision}");

@@ -90,7 +90,7 @@ fn row(precision: &str, utilisation: f64, options: &Options) -> Result<String> {
     let runner = RowRunner::new(row, truth.clone())?;
     let until = Until { precision: precision.parse()?, at_most_ns: Some(AT_MOST) };
     let numbers: Vec<u64> = (0..options.runs).collect();
-    let outcome = |number: &u64| outcome(&runner, &truth, *number, until);
+    let outcome = |number: &u64| outcome(&runner, &truth, *number, &until);
     let mut outcomes = Vec::new();
     each_in_threads(&numbers, options.threads, &outcome, |one| {
         outcomes.push(one);
@@ -113,7 +113,7 @@ fn row(precision: &str, utilisation: f64, options: &Options) -> Result<String> {
     ))
 }
 
-fn outcome(runner: &RowRunner, truth: &Truth, number: u64, until: Until) -> Result<Outcome> {
+fn outcome(runner: &RowRunner, truth: &Truth, number: u64, until: &Until) -> Result<Outcome> {
     let usual = Nanos::from_secs(QUICK_S);
     let mut pilots = Vec::new();
     loop {
@@ -122,7 +122,7 @@ fn outcome(runner: &RowRunner, truth: &Truth, number: u64, until: Until) -> Resu
             NextWindow::Pilot(length) => (length, false),
             NextWindow::Counted(length) => (length, true),
         };
-        let point = runner.window(seed, length, until)?;
+        let point = runner.window(seed, length, until.clone())?;
         let reached = point.precision.ok_or("a window says nothing of its precision")?;
         if !counts {
             pilots.push((length, reached));

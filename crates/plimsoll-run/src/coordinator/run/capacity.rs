@@ -142,7 +142,7 @@ impl Run<'_> {
         let guess = Nanos(STEPS_GUESSED * self.point_ns(Purpose::Probe));
         let earlier = self.finished(|_| true).map(|record| self.point_ns(record.point.purpose));
         SearchTime {
-            whole: match (self.request.profile, self.request.options.until) {
+            whole: match (self.request.profile, &self.request.options.until) {
                 (ProfileName::Quick | ProfileName::Demo, None) => Some(QUICK_TIME),
                 _ => None,
             },

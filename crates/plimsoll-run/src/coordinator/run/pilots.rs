@@ -22,7 +22,8 @@ impl Run<'_> {
         live: &mut dyn RunProgress,
     ) -> Result<Option<EvaluatedPoint>, Failure> {
         let searched = self.request.capacity.is_some();
-        let until = self.request.options.until.filter(|_| until::applies(point.purpose, searched));
+        let until = self.request.options.until.clone();
+        let until = until.filter(|_| until::applies(point.purpose, searched));
         let Some(until) = until else { return self.point(&point, live) };
         let usual = self.phases_of(&point).measure_ns;
         let mut pilots = self.pilots_so_far();

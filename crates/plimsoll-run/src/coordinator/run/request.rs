@@ -213,7 +213,7 @@ fn practices_outside_suite(request: &RunRequest) -> Vec<Practice> {
         request.options.in_a_row.iter().map(|run| Practice::new("generator.runs", run.to_string()));
     let mut practices: Vec<Practice> = runs.collect();
     let profile = request.suite.profiles.get(request.profile);
-    let until = request.options.until;
+    let until = request.options.until.as_ref();
     let until_precise = |usual: Nanos| {
         let until = until?;
         let at_most = span_text(until.at_most(usual));

@@ -1,0 +1,57 @@
+//! Journeys of users: their counts, and the intervals of their times and of those of their pages.
+
+use plimsoll_model::event::{JourneyCounts, OpTimes, PointRecord, TimeKind};
+use plimsoll_model::outcome::OpNames;
+use plimsoll_model::result::{JourneySummary, PointResult};
+
+use crate::point::per_second;
+use crate::raw::PointTimes;
+use crate::standard_error::StandardError;
+use crate::times::summarise;
+use crate::uncertainty::{interval_of_share, page_intervals, stream_intervals};
+
+/// `None` where there were none.
+pub(crate) fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
+    let JourneyCounts { begun, completed, failed, abandoned, pages, redirects, ignored_cookies } =
+        record.totals.journeys;
+    let times = |kind: TimeKind| kind.times_in(total).map(|times| summarise(times, &[]));
+    let ended = completed + failed + abandoned;
+    let completed_ratio = (ended > 0).then(|| completed as f64 / ended as f64);
+    (!record.totals.journeys.is_empty()).then(|| JourneySummary {
+        begun,
+        completed,
+        failed,
+        abandoned,
+        completed_ratio,
+        completed_interval_ratio: completed_ratio.map(|ratio| interval_of_part(ratio, ended)),
+        completed_per_s: per_second(record, completed),
+        pages,
+        redirects,
+        ignored_cookies,
+        time_ns: times(TimeKind::Journey),
+        time_interval_ns: None,
+        busy_ns: times(TimeKind::JourneyBusy),
+    })
+}
+
+/// Of independent journeys.
+fn interval_of_part(ratio: f64, journeys: u64) -> [f64; 2] {
+    let independent = StandardError { error: 0.0, degrees: journeys as usize, drifts: false };
+    interval_of_share(ratio, journeys as f64, independent)
+}
+
+/// Adds the intervals of the times of pages and journeys. `total` is merged over window and ops.
+pub(crate) fn add_journey_intervals(
+    result: &mut PointResult,
+    names: &OpNames,
+    record: &PointRecord,
+    (total, times): (&OpTimes, &PointTimes),
+) {
+    let Some(journeys) = &mut result.journeys else { return };
+    journeys.time_interval_ns = stream_intervals(record, total, times, TimeKind::Journey);
+    for (number, name) in names.0.iter().enumerate() {
+        if let Some(op) = result.ops.get_mut(name) {
+            op.page_interval_ns = page_intervals(record, total, times, number);
+        }
+    }
+}
