@@ -245,7 +245,7 @@ impl<'a> Analysis<'a> {
             let wide = wide_interval(&result, &intervals);
             result.warnings.extend(wide.map(|rule| rule.of_point(UNPLACED)));
             result.generation = generation(suite, view.record, total, times);
-            add_journey_intervals(&mut result, &started.op_names, view.record, (total, times));
+            add_journey_intervals(&mut result, started, view.record, (total, times));
             let disclosure = self.disclosure.as_ref();
             let input = HintInput { record: view.record, times: total, disclosure };
             result.hints = hints_of_point(&input);

@@ -1,8 +1,8 @@
 //! Journeys of users: their counts, and the intervals of their times and of those of their pages.
 
-use plimsoll_model::event::{JourneyCounts, OpTimes, PointRecord, TimeKind};
-use plimsoll_model::outcome::OpNames;
+use plimsoll_model::event::{JourneyCounts, OpTimes, PointRecord, RunStarted, TimeKind};
 use plimsoll_model::result::{JourneySummary, PointResult};
+use plimsoll_model::units::Nanos;
 
 use crate::point::per_second;
 use crate::raw::PointTimes;
@@ -43,15 +43,22 @@ fn interval_of_part(ratio: f64, journeys: u64) -> [f64; 2] {
 /// Adds the intervals of the times of pages and journeys. `total` is merged over window and ops.
 pub(crate) fn add_journey_intervals(
     result: &mut PointResult,
-    names: &OpNames,
+    started: &RunStarted,
     record: &PointRecord,
     (total, times): (&OpTimes, &PointTimes),
 ) {
     let Some(journeys) = &mut result.journeys else { return };
     journeys.time_interval_ns = stream_intervals(record, total, times, TimeKind::Journey);
-    for (number, name) in names.0.iter().enumerate() {
-        if let Some(op) = result.ops.get_mut(name) {
-            op.page_interval_ns = page_intervals(record, total, times, number);
-        }
+    for (number, name) in started.op_names.0.iter().enumerate() {
+        let Some(op) = result.ops.get_mut(name) else { continue };
+        op.page_interval_ns = page_intervals(record, total, times, number);
+        let pages = times.window().get(number).and_then(|op| TimeKind::Page.times_in(op));
+        let (Some(pages), Some(limits)) = (pages, started.page_limits.get(number)) else {
+            continue;
+        };
+        let ended = (pages.len() + op.errors).max(1) as f64;
+        let within = |limit: Nanos| pages.count_between(0, limit.0) as f64 / ended;
+        (op.good_ratio, op.tolerable_ratio) =
+            (limits.good.map(within), limits.tolerable.map(within));
     }
 }

@@ -452,6 +452,7 @@ fn started(ladder: &[f64]) -> RunStarted {
         ladder: Some(ladder.to_vec()),
         op_names: OpNames(vec!["get".to_owned()]),
         op_shares: None,
+        page_limits: Vec::new(),
         sessions: None,
         departures: Vec::new(),
         method: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 
 use plimsoll_model::assignment::Assignment;
-use plimsoll_model::event::AgentEvent;
+use plimsoll_model::event::{AgentEvent, PageLimits};
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::page_cache::AccessPattern;
 use plimsoll_model::units::OpsPerSec;
@@ -25,6 +25,10 @@ pub trait Workload: Send + Sync {
     /// fixed.
     fn op_shares(&self) -> Option<Vec<f64>> {
         None
+    }
+    /// How long pages may take, in the order of the names; empty where no page has a limit.
+    fn page_limits(&self) -> Vec<PageLimits> {
+        Vec::new()
     }
     /// The protocol's name of a status in [`plimsoll_model::outcome::OpStatus::Unexpected`], for
     /// people.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use plimsoll_engine::interface::{ClientContext, Script};
 use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
+use plimsoll_model::event::PageLimits;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::page_cache::AccessPattern;
 
@@ -70,6 +71,13 @@ impl Workload for HttpLoad {
 
     fn op_shares(&self) -> Option<Vec<f64>> {
         self.shares.clone()
+    }
+
+    fn page_limits(&self) -> Vec<PageLimits> {
+        match &self.scripts {
+            Scripts::Journeys(load) => load.journeys.page_limits(),
+            Scripts::Files(_) | Scripts::Urls(_) => Vec::new(),
+        }
     }
 
     fn data_bytes(&self) -> Option<u64> {

@@ -22,7 +22,7 @@ use crate::units::Nanos;
 pub use crate::consumers::{CoreUser, CoreUserKind};
 pub use crate::finding::{LostSign, ServerLost};
 pub use options::{AgentOptions, InARow, RequestedLoadFile, RunOptions, RunStarted, ServerLimits};
-pub use session_counts::{GenerationCounts, JourneyCounts};
+pub use session_counts::{GenerationCounts, JourneyCounts, PageLimits};
 pub use signs::{CoarseTimes, PAUSE_MIN, PartWaits, Pause, Signs, TICK_GRID, new_coarse_histogram};
 pub use times::{
     HISTOGRAM_DIGITS, HISTOGRAM_NS_MAX, OpTimes, StreamTimes, TimeKind, Times, add_times,

@@ -421,6 +421,13 @@ pub struct OpResult {
     /// Its uncertainty intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_interval_ns: Option<TimeIntervals>,
+    /// Part of the pages that were complete within the limit of a good one; those that failed were
+    /// not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_ratio: Option<f64>,
+    /// Part of the pages that were complete within the limit of a tolerable one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerable_ratio: Option<f64>,
     /// First chunk of the reply − due, where replies are timed chunk by chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_piece_ns: Option<TimeSummary>,

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use plimsoll_engine::pacer::Recorded;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::disclosure::Setting;
+use plimsoll_model::event::PageLimits;
 use plimsoll_model::method::Practice;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::sessions::SessionsPlan;
@@ -253,6 +254,8 @@ pub struct Plan {
     /// Shares that the method requires, in the order of the names; `None` when the mix is not
     /// fixed.
     pub op_shares: Option<Vec<f64>>,
+    /// Of pages, in the order of the names; empty where no page has any.
+    pub page_limits: Vec<PageLimits>,
     /// How the clients open the sessions that they keep; `None` where they keep none.
     pub sessions: Option<SessionsPlan>,
     /// What is spoken, if the protocol's name does not say it: a certificate of calibration holds
@@ -287,7 +290,8 @@ impl Plan {
         facts: Vec<Setting>,
     ) -> Self {
         let ops = (workload.op_names(), workload.op_shares());
-        Self::new(Work::Fixed(workload), ops, practices, facts)
+        let page_limits = workload.page_limits();
+        Self { page_limits, ..Self::new(Work::Fixed(workload), ops, practices, facts) }
     }
 
     /// A plan whose data is brought to the servers before each load point.
@@ -312,6 +316,7 @@ impl Plan {
             work,
             op_names,
             op_shares,
+            page_limits: Vec::new(),
             sessions: None,
             spoken: None,
             addresses: None,

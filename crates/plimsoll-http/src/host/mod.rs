@@ -90,9 +90,11 @@ fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
         arguments.extend(["--seed".into(), set.seed.to_string().into()]);
         arguments.extend(["--directories".into(), set.directories.to_string().into()]);
     }
+    let journey = request.suite.workload.parameters::<HttpWorkload>().journey_file.as_ref();
+    arguments.extend(journey.into_iter().flat_map(|file| ["--journey".into(), file.into()]));
     let server = Builtin { arguments, ..Builtin::new("web", own_program()?, request.cores) };
     let process = server.listening_on(request.listen_on).with_work(request.work).start()?;
-    let path = if request.file_set.is_some() { "" } else { PLAIN_PATH };
+    let path = if request.file_set.is_some() || journey.is_some() { "" } else { PLAIN_PATH };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
 }

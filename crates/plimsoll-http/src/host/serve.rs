@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _};
 use plimsoll_model::calibrated::CalibratedSpec;
@@ -14,6 +15,8 @@ use plimsoll_servers::cores;
 use plimsoll_servers::delay::{DelayLaw, Work};
 
 use crate::fileset::{self, FileSet};
+use crate::journey;
+use crate::server::journey::JourneySite;
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
 
 /// How it is measured.
@@ -37,26 +40,47 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
         .as_ref()
         .zip(args.key.as_ref())
         .map(|(cert, key)| TlsSource::Files { certificate: cert.clone(), key: key.clone() });
-    let config =
-        WebConfig { listen: args.listen, content: content(&args), cores: args.cores.clone(), tls };
+    let content = content(&args)?;
+    let config = WebConfig { listen: args.listen, content, cores: args.cores.clone(), tls };
     let law = DelayLaw::from_spec(args.calibrated.as_ref(), args.log.as_ref())?;
     let work = Work(args.work.unwrap_or_default());
     let mut server = WebServer::bind(&config)?.with_work(work);
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
-    let stop = console.listens(&server.url(), args.stop_with_stdin, &WEB_RUNS)?;
+    let runs = match &args.journey {
+        Some(file) => {
+            let users = format!("web-users URL --journey {} --users 20", file.display());
+            console.listens(&server.url(), args.stop_with_stdin, &[&users])
+        }
+        None => console.listens(&server.url(), args.stop_with_stdin, &WEB_RUNS),
+    };
+    let stop = runs?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())
 }
 
-fn content(args: &ServeWebArgs) -> WebContent {
+fn content(args: &ServeWebArgs) -> Result<WebContent, HostError> {
     if let Some(root) = &args.root {
-        return WebContent::Directory(root.clone());
+        return Ok(WebContent::Directory(root.clone()));
+    }
+    if let Some(file) = &args.journey {
+        let unread = |e| HostError::wrong(format!("cannot read {}: {e}", file.display()));
+        let text = match file.to_str().and_then(journey::published) {
+            Some(text) => text.to_owned(),
+            None => std::fs::read_to_string(file).map_err(unread)?,
+        };
+        let journeys = journey::file::parse(file, &text, &|path| std::fs::read(path));
+        let journeys = journeys.map_err(|e| HostError::wrong(e.to_string()))?;
+        let lifetime = args.expire.map(|span| Duration::from_nanos(span.0));
+        let site = JourneySite::new(journeys, lifetime);
+        let site =
+            site.map_err(|reason| HostError::wrong(format!("{}: {reason}", file.display())))?;
+        return Ok(WebContent::Journey(Arc::new(site)));
     }
     let directories = args.directories.unwrap_or_else(|| fileset::directories_for(args.peak, 1.0));
-    WebContent::file_set(FileSet::new(args.seed, directories))
+    Ok(WebContent::file_set(FileSet::new(args.seed, directories)))
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +91,12 @@ struct ServeWebArgs {
     /// Serve this directory instead of a file set from memory; links that leave it are refused
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Serve the pages of this journey (docs/users.md), and count them at /plimsoll-journey.json
+    #[arg(long, value_name = "FILE", conflicts_with = "root")]
+    journey: Option<PathBuf>,
+    /// With --journey: tokens and sessions expire after this long
+    #[arg(long, value_name = "SPAN", requires = "journey", value_parser = parse_span_arg)]
+    expire: Option<Nanos>,
     /// Size the file set in memory for this highest load, in ops/s
     #[arg(long, value_name = "N", default_value_t = 1_000.0, value_parser = parse_rate, conflicts_with = "root")]
     peak: f64,

@@ -27,16 +27,19 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use plimsoll_model::event::PageLimits;
 use plimsoll_model::suite::{SuiteError, TableReader, nearest, read_document};
 use plimsoll_model::units::{Nanos, parse_span};
 use regex::bytes::RegexBuilder;
 
-use self::written::{WrittenData, WrittenFile, WrittenPage, WrittenRequest, WrittenTake};
+use self::written::{
+    WrittenData, WrittenFile, WrittenPage, WrittenRequest, WrittenServe, WrittenTake,
+};
 use super::check::{GraphFault, PageNode, RequestNode, find_fault};
 use super::data::DataRows;
-use super::law::{COUNTS, CountLaw, SPANS, SpanLaw};
+use super::law::{COUNTS, CountLaw, SIZES, SPANS, SizeLaw, SpanLaw};
 use super::take::{JsonPointer, Take, TakeSource};
-use super::{Journey, Journeys, Page, PageRequest, Variable};
+use super::{Journey, Journeys, Page, PageRequest, Served, Variable};
 use crate::wire::request::{Method, RequestText, is_field};
 use crate::wire::template::{Encoding, Piece, Template};
 
@@ -214,14 +217,19 @@ impl Builder<'_> {
         let think = page.think.as_deref().map_or(Ok(SpanLaw::NONE), |text| {
             SpanLaw::parse(text).ok_or_else(|| law("think", text, SPANS))
         })?;
-        let repeat = page.repeat.as_deref().map_or(Ok(CountLaw::Constant(1)), |text| {
-            CountLaw::parse(text).ok_or_else(|| law("repeat", text, COUNTS))
-        })?;
-        let abandon_after = page.abandon_after.as_deref().map(|text| {
-            let span = parse_span(text).filter(|span| *span > Nanos::ZERO);
-            span.ok_or_else(|| law("abandon_after", text, "a time such as \"5s\""))
-        });
-        let abandon_after = abandon_after.transpose()?;
+        let repeat = self.repeat(path, page.repeat.as_deref())?;
+        let span = |key: &str, text: &Option<String>| {
+            let read = |text: &String| {
+                let span = parse_span(text).filter(|span| *span > Nanos::ZERO);
+                span.ok_or_else(|| law(key, text, "a time such as \"5s\""))
+            };
+            text.as_ref().map(read).transpose()
+        };
+        let abandon_after = span("abandon_after", &page.abandon_after)?;
+        let limits = PageLimits {
+            good: span("good", &page.good)?,
+            tolerable: span("tolerable", &page.tolerable)?,
+        };
         let next = self.next_pages(path, (first, at), names, page.next.as_ref())?;
         let own = WrittenRequest {
             path: page.path,
@@ -230,6 +238,8 @@ impl Builder<'_> {
             body: page.body,
             take: page.take,
             expect: page.expect,
+            serve: page.serve,
+            repeat: None,
         };
         if page.request.len() >= REQUESTS_MAX {
             let message = format!("page {:?} has {} requests", page.name, page.request.len() + 1);
@@ -246,8 +256,17 @@ impl Builder<'_> {
         node.next = next.iter().filter_map(|(_, page)| Some((*page)? - first)).collect();
         let requests = start..self.all.requests.len();
         let name = page.name;
-        self.all.pages.push(Page { name, requests, think, abandon_after, repeat, next });
+        self.all.pages.push(Page { name, requests, think, limits, abandon_after, repeat, next });
         Ok(node)
+    }
+
+    fn repeat(&self, path: &str, text: Option<&str>) -> Result<CountLaw, SuiteError> {
+        let Some(text) = text else { return Ok(CountLaw::Constant(1)) };
+        CountLaw::parse(text).ok_or_else(|| {
+            let error =
+                self.root.error_at(&format!("{path}.repeat"), format!("`repeat` is {text:?}"));
+            error.with_help(format!("write {COUNTS}"))
+        })
     }
 
     /// The pages that follow, with the sums of their probabilities.
@@ -338,6 +357,8 @@ impl Builder<'_> {
         let plain = RequestText::plain(method, "");
         let text = RequestText { target: sent_path, drawn_headers, body, ..plain };
         let takes = self.takes(path, &written.take)?;
+        let served = self.served(&key("serve"), &written.serve)?;
+        let repeat = self.repeat(path, written.repeat.as_deref())?;
         let statuses = written.expect.status;
         if let Some(status) = statuses.iter().find(|status| !(200..=599).contains(*status)) {
             let message = format!("{status} is no status that ends a request");
@@ -347,14 +368,31 @@ impl Builder<'_> {
         let node = RequestNode { uses, takes: takes.iter().map(|take| take.variable).collect() };
         self.all.requests.push(PageRequest {
             page,
+            repeat,
             shown: written.path,
             path: target,
             text,
             takes,
             statuses,
             content: written.expect.content,
+            served,
         });
         Ok(node)
+    }
+
+    fn served(&self, path: &str, written: &WrittenServe) -> Result<Served, SuiteError> {
+        let refuse = |key: &str, text: &str, expected: &str| {
+            let message = format!("`serve.{key}` is {text:?}");
+            let error = self.root.error_at(&format!("{path}.{key}"), message);
+            error.with_help(format!("write {expected}"))
+        };
+        let bytes = written.bytes.as_deref().map_or(Ok(SizeLaw::NONE), |text| {
+            SizeLaw::parse(text).ok_or_else(|| refuse("bytes", text, SIZES))
+        })?;
+        let time = written.time.as_deref().map_or(Ok(SpanLaw::NONE), |text| {
+            SpanLaw::parse(text).ok_or_else(|| refuse("time", text, SPANS))
+        })?;
+        Ok(Served { bytes, time })
     }
 
     fn takes(

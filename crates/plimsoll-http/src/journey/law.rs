@@ -1,4 +1,4 @@
-//! Think times and repeats as text, and how they are drawn: each draw follows from a key.
+//! Think times, sizes and repeats as text, and how they are drawn: each draw follows from a key.
 
 use std::fmt;
 
@@ -7,6 +7,8 @@ use plimsoll_model::units::{Nanos, parse_span, span_text};
 
 /// Longest think time.
 const SPAN_MAX: Nanos = Nanos::from_secs(3_600);
+/// Largest reply.
+const SIZE_MAX: u64 = 256 << 20;
 /// Most repeats of a page.
 const COUNT_MAX: u32 = 10_000;
 /// Largest shape of a lognormal.
@@ -19,84 +21,121 @@ pub(crate) const SPANS: &str = "\"constant 1s\", \"uniform 1s..3s\", \"exponenti
 /// What a number of repeats may be.
 pub(crate) const COUNTS: &str = "\"3\", \"uniform 1..5\" or \"geometric 2.5\" (its mean, from 1)";
 
-/// How long a pause is.
+/// What a size may be.
+pub(crate) const SIZES: &str = "\"13294\", \"uniform 1000..3000\", \"exponential 5000\" or \"lognormal \
+                                9357 1.3\", in bytes, each also with \"max 100000\"";
+
+/// How a whole number is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SpanLaw {
-    shape: SpanShape,
-    /// A longer one is cut to this.
-    max: Nanos,
+struct Law {
+    shape: LawShape,
+    /// A larger one is cut to this.
+    max: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum SpanShape {
-    Constant(Nanos),
-    Uniform(Nanos, Nanos),
-    Exponential(Nanos),
-    Lognormal { mean: Nanos, shape: f64 },
+enum LawShape {
+    Constant(u64),
+    Uniform(u64, u64),
+    Exponential(u64),
+    Lognormal { mean: u64, shape: f64 },
 }
 
-impl SpanLaw {
-    /// No pause.
-    pub const NONE: Self = Self { shape: SpanShape::Constant(Nanos::ZERO), max: SPAN_MAX };
-
-    /// Reads the text; `None` where it is no law.
-    pub fn parse(text: &str) -> Option<Self> {
-        let span = |text: &str| parse_span(text).filter(|span| *span <= SPAN_MAX);
+impl Law {
+    /// Reads the text, whose numbers `number` reads; `None` where it is no law.
+    fn parse(text: &str, max: u64, number: impl Fn(&str) -> Option<u64>) -> Option<Self> {
+        let number = |text: &str| number(text).filter(|number| *number <= max);
         let tokens: Vec<&str> = text.split_whitespace().collect();
         let (law, max) = match &tokens[..] {
-            [law @ .., "max", max] => (law, span(max).filter(|max| *max > Nanos::ZERO)?),
-            law => (law, SPAN_MAX),
+            [law @ .., "max", max] => (law, number(max).filter(|max| *max > 0)?),
+            law => (law, max),
         };
         let shape = match law {
-            ["constant", value] => SpanShape::Constant(span(value)?),
+            ["constant", value] => LawShape::Constant(number(value)?),
             ["uniform", bounds] => {
                 let (from, to) = bounds.split_once("..")?;
-                let (from, to) = (span(from)?, span(to)?);
-                (from <= to).then_some(SpanShape::Uniform(from, to))?
+                let (from, to) = (number(from)?, number(to)?);
+                (from <= to).then_some(LawShape::Uniform(from, to))?
             }
-            ["exponential", mean] => SpanShape::Exponential(span(mean)?),
+            ["exponential", mean] => LawShape::Exponential(number(mean)?),
             ["lognormal", mean, shape] => {
                 let shape = shape.parse().ok().filter(|it| (0.0..=SHAPE_MAX).contains(it))?;
-                SpanShape::Lognormal { mean: span(mean)?, shape }
+                LawShape::Lognormal { mean: number(mean)?, shape }
             }
             _ => return None,
         };
         Some(Self { shape, max })
     }
 
-    /// The pause that follows from `key`.
-    pub fn draw(&self, key: u64) -> Nanos {
+    fn draw(&self, key: u64) -> u64 {
         let unit = rng::unit(key);
-        let scaled = |span: Nanos, factor: f64| Nanos((span.0 as f64 * factor) as u64);
-        let span = match self.shape {
-            SpanShape::Constant(span) => span,
-            SpanShape::Uniform(from, to) => from + scaled(Nanos(to.0 - from.0), unit),
-            SpanShape::Exponential(mean) => scaled(mean, -(1.0 - unit).ln()),
-            SpanShape::Lognormal { mean, shape } => {
+        let scaled = |value: u64, factor: f64| (value as f64 * factor) as u64;
+        let value = match self.shape {
+            LawShape::Constant(value) => value,
+            LawShape::Uniform(from, to) => from + scaled(to - from, unit),
+            LawShape::Exponential(mean) => scaled(mean, -(1.0 - unit).ln()),
+            LawShape::Lognormal { mean, shape } => {
                 scaled(mean, (shape * rng::normal(key) - shape * shape / 2.0).exp())
             }
         };
-        span.min(self.max)
+        value.min(self.max)
+    }
+}
+
+/// How long a pause is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpanLaw(Law);
+
+impl SpanLaw {
+    /// No pause.
+    pub const NONE: Self = Self(Law { shape: LawShape::Constant(0), max: SPAN_MAX.0 });
+
+    /// Reads the text; `None` where it is no law.
+    pub fn parse(text: &str) -> Option<Self> {
+        Law::parse(text, SPAN_MAX.0, |text| Some(parse_span(text)?.0)).map(Self)
+    }
+
+    /// The pause that follows from `key`.
+    pub fn draw(&self, key: u64) -> Nanos {
+        Nanos(self.0.draw(key))
     }
 }
 
 impl fmt::Display for SpanLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.shape {
-            SpanShape::Constant(Nanos::ZERO) => f.write_str("none")?,
-            SpanShape::Constant(span) => write!(f, "constant {}", span_text(span))?,
-            SpanShape::Uniform(from, to) => {
-                write!(f, "uniform {}..{}", span_text(from), span_text(to))?;
-            }
-            SpanShape::Exponential(mean) => write!(f, "exponential {}", span_text(mean))?,
-            SpanShape::Lognormal { mean, shape } => {
-                write!(f, "lognormal {} {shape}", span_text(mean))?;
-            }
+        let text = |ns: u64| span_text(Nanos(ns));
+        match self.0.shape {
+            LawShape::Constant(0) => f.write_str("none")?,
+            LawShape::Constant(span) => write!(f, "constant {}", text(span))?,
+            LawShape::Uniform(from, to) => write!(f, "uniform {}..{}", text(from), text(to))?,
+            LawShape::Exponential(mean) => write!(f, "exponential {}", text(mean))?,
+            LawShape::Lognormal { mean, shape } => write!(f, "lognormal {} {shape}", text(mean))?,
         }
-        match self.max {
+        match Nanos(self.0.max) {
             SPAN_MAX => Ok(()),
             max => write!(f, " max {}", span_text(max)),
         }
+    }
+}
+
+/// How large a reply is, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeLaw(Law);
+
+impl SizeLaw {
+    /// Nothing.
+    pub const NONE: Self = Self(Law { shape: LawShape::Constant(0), max: SIZE_MAX });
+
+    /// Reads the text; `None` where it is no law.
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| text.parse().ok();
+        let constant = number(text.trim()).map(|bytes: u64| format!("constant {bytes}"));
+        Law::parse(constant.as_deref().unwrap_or(text), SIZE_MAX, number).map(Self)
+    }
+
+    /// The size that follows from `key`.
+    pub fn draw(&self, key: u64) -> usize {
+        self.0.draw(key) as usize
     }
 }
 
@@ -180,6 +219,16 @@ mod tests {
         for bad in ["", "1s", "uniform 3s..1s", "normal 1s", "constant 2h", "exponential 1s max 0s"]
         {
             assert_eq!(SpanLaw::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_numbers_or_laws_of_them() {
+        assert_eq!(SizeLaw::parse("13294").unwrap().draw(3), 13_294);
+        let law = SizeLaw::parse("lognormal 9357 1.3 max 100000").unwrap();
+        assert!((0..1_000).all(|key| law.draw(rng::key(&[key])) <= 100_000));
+        for bad in ["", "5kB", "uniform 9..1", "300000000", "-1"] {
+            assert_eq!(SizeLaw::parse(bad), None, "{bad}");
         }
     }
 

@@ -20,19 +20,32 @@ pub mod file;
 pub mod import;
 pub mod law;
 pub(crate) mod plan;
-mod take;
+pub(crate) mod take;
 pub(crate) mod user;
 pub(crate) mod users;
 
 use std::ops::Range;
 
+use plimsoll_model::event::PageLimits;
 use plimsoll_model::units::Nanos;
 
 use self::data::DataRows;
-use self::law::{CountLaw, SpanLaw};
+use self::law::{CountLaw, SizeLaw, SpanLaw};
 use self::take::Take;
 use crate::wire::request::RequestText;
 use crate::wire::template::Template;
+
+/// Journeys of published methods, by the names of their suites.
+const PUBLISHED: [(&str, &str); 3] = [
+    ("web-banking", include_str!("../../suites/journeys/web-banking.toml")),
+    ("web-shopping", include_str!("../../suites/journeys/web-shopping.toml")),
+    ("web-support", include_str!("../../suites/journeys/web-support.toml")),
+];
+
+/// The file of a published method's journey.
+pub fn published(name: &str) -> Option<&'static str> {
+    PUBLISHED.iter().find(|(its, _)| *its == name).map(|(_, text)| *text)
+}
 
 /// Everything the users of a load point share.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +82,8 @@ pub struct Page {
     pub requests: Range<usize>,
     /// The pause before the next page.
     pub think: SpanLaw,
+    /// How long it may take.
+    pub limits: PageLimits,
     /// A user gives up when the page is not complete after this long.
     pub abandon_after: Option<Nanos>,
     /// How often it is requested before the next page.
@@ -82,6 +97,8 @@ pub struct Page {
 pub struct PageRequest {
     /// Index of its page.
     pub page: usize,
+    /// How often it is sent before the next one of the page.
+    pub repeat: CountLaw,
     /// Its path as in the file, for messages.
     pub shown: String,
     /// Its path and query.
@@ -94,6 +111,17 @@ pub struct PageRequest {
     pub statuses: Vec<u16>,
     /// Text that the reply's body has.
     pub content: Option<String>,
+    /// How a server of ours answers it.
+    pub served: Served,
+}
+
+/// How a server of ours answers a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Served {
+    /// Size of the body, at least.
+    pub bytes: SizeLaw,
+    /// How long it waits before it answers.
+    pub time: SpanLaw,
 }
 
 /// Where the value of a variable comes from.
@@ -128,6 +156,12 @@ impl Variable {
 }
 
 impl Journeys {
+    /// How long each page may take; empty where none has a limit.
+    pub(crate) fn page_limits(&self) -> Vec<PageLimits> {
+        let all: Vec<PageLimits> = self.pages.iter().map(|page| page.limits).collect();
+        if all.iter().all(|limits| *limits == PageLimits::default()) { Vec::new() } else { all }
+    }
+
     /// Names of the pages. Those of several journeys have the name of their journey before them.
     pub fn page_names(&self) -> Vec<String> {
         let starts: Vec<usize> = self.journeys.iter().map(|journey| journey.first).collect();

@@ -10,7 +10,7 @@ use plimsoll_protocol::{PlanError, PlanRequest};
 
 use super::data::{DataRows, RowOrder};
 use super::user::Origin;
-use super::{Journeys, PageRequest, file};
+use super::{Journeys, PageRequest, file, published};
 use crate::error::HttpPlanError;
 use crate::parameters::{HttpWorkload, Statuses};
 use crate::site::{Site, SiteFrame};
@@ -33,7 +33,10 @@ pub(crate) fn read(
 ) -> Result<JourneyPlan, PlanError> {
     let path = workload.journey_file.as_deref().ok_or(HttpPlanError::NoJourney)?;
     let unread = |reason: String| HttpPlanError::JourneyFile { file: path.to_owned(), reason };
-    let bytes = request.files.read(Path::new(path)).map_err(|e| unread(e.to_string()))?;
+    let bytes = match published(path) {
+        Some(text) => text.as_bytes().to_vec(),
+        None => request.files.read(Path::new(path)).map_err(|e| unread(e.to_string()))?,
+    };
     let text = std::str::from_utf8(&bytes).map_err(|_| unread("it is not text".to_owned()))?;
     let of_file = |error: SuiteError| HttpPlanError::Journey(Box::new(error));
     let journeys = file::parse(Path::new(path), text, &|file| request.files.read(file));

@@ -88,6 +88,12 @@ impl JsonPointer {
         Some(Self { text: text.to_owned(), tokens })
     }
 
+    /// Names of members and indexes of items, from the root.
+    #[cfg(feature = "host")]
+    pub(crate) fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
     /// The value there. The rest of the document is read and not kept.
     fn value_in(&self, body: &[u8]) -> Option<Vec<u8>> {
         let mut json = serde_json::Deserializer::from_slice(body);

@@ -17,6 +17,7 @@ mod stream {
     pub(super) const NEXT: u64 = 14;
     pub(super) const THINK: u64 = 15;
     pub(super) const REPEAT: u64 = 16;
+    pub(super) const REQUEST_REPEAT: u64 = 17;
 }
 
 /// The server that a user talks to.
@@ -61,7 +62,10 @@ pub(crate) struct User {
     session: u64,
     page: usize,
     request: usize,
+    /// Of the page.
     repeats_left: u32,
+    /// Of the request.
+    request_repeats_left: u32,
     /// Requests sent in the session.
     pub(crate) steps: u64,
     /// Of the variables that are taken from replies.
@@ -111,6 +115,7 @@ impl User {
             page: 0,
             request: 0,
             repeats_left: 0,
+            request_repeats_left: 0,
             steps: 0,
             values: vec![Vec::new(); journeys.variables.len()],
             rows: vec![0; journeys.data.len()],
@@ -161,10 +166,16 @@ impl User {
                 context.journeys.pages[page].repeat.draw(self.key(context, stream::REPEAT));
         }
         self.page = page;
-        self.request = context.journeys.pages[page].requests.start;
+        self.go_to_request(context, context.journeys.pages[page].requests.start);
         self.page_due = None;
         self.redirect = None;
         self.set_by_redirects.clear();
+    }
+
+    fn go_to_request(&mut self, context: &SessionContext<'_>, request: usize) {
+        self.request = request;
+        let its = &context.journeys.requests[request];
+        self.request_repeats_left = its.repeat.draw(self.key(context, stream::REQUEST_REPEAT));
     }
 
     fn key(&self, context: &SessionContext<'_>, purpose: u64) -> u64 {
@@ -241,8 +252,12 @@ impl User {
         let page = &context.journeys.pages[self.page];
         self.redirect = None;
         self.set_by_redirects.clear();
-        self.request += 1;
-        if self.request < page.requests.end {
+        self.request_repeats_left = self.request_repeats_left.saturating_sub(1);
+        let is_repeated = self.request_repeats_left > 0;
+        if is_repeated || self.request + 1 < page.requests.end {
+            if !is_repeated {
+                self.go_to_request(context, self.request + 1);
+            }
             self.phase = UserPhase::Ready;
             return Completed::default();
         }

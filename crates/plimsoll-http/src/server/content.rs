@@ -28,6 +28,7 @@ use tower::Service;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::{self, DefaultServeDirFallback, ServeFileSystemResponseBody};
 
+use super::journey::JourneySite;
 use crate::fileset::{FileId, FileSet, MARKER};
 
 /// Largest body of `/bytes/N`.
@@ -44,6 +45,8 @@ pub enum WebContent {
     Memory(Arc<FindBody>),
     /// The regular files below a directory; links are followed as long as they stay in it.
     Directory(PathBuf),
+    /// The pages of journeys.
+    Journey(Arc<JourneySite>),
 }
 
 impl WebContent {
@@ -80,6 +83,7 @@ impl fmt::Debug for WebContent {
         match self {
             Self::Memory(_) => f.write_str("Memory"),
             Self::Directory(root) => f.debug_tuple("Directory").field(root).finish(),
+            Self::Journey(site) => f.debug_tuple("Journey").field(site).finish(),
         }
     }
 }
@@ -93,6 +97,7 @@ const SOFTWARE: HeaderValue =
 pub(super) enum Answers {
     Memory { find: Arc<FindBody>, pattern: Bytes },
     Directory(ServeDir<DefaultServeDirFallback, ConfinedDirectory>),
+    Journey(Arc<JourneySite>),
 }
 
 impl Answers {
@@ -107,6 +112,7 @@ impl Answers {
                     .map_err(|source| ServerError::Root { path: root.clone(), source })?;
                 Ok(Self::Directory(ServeDir::with_backend("", directory)))
             }
+            WebContent::Journey(site) => Ok(Self::Journey(Arc::clone(site))),
         }
     }
 
@@ -116,6 +122,9 @@ impl Answers {
     ) -> Result<Response<Body>, Infallible> {
         let mut response = match self {
             Self::Directory(files) => files.clone().call(request).await?.map(Either::Right),
+            Self::Journey(site) => {
+                site.answer(request).await.map(|body| Either::Left(Full::new(body)))
+            }
             Self::Memory { find, pattern } => {
                 let response = from_memory(&request, &**find, pattern);
                 let is_head = request.method() == Method::HEAD;

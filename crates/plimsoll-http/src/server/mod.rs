@@ -6,6 +6,7 @@ pub mod caddy;
 mod connection;
 mod content;
 mod delayed;
+pub mod journey;
 pub mod nginx;
 mod tls;
 

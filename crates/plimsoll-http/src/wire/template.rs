@@ -143,6 +143,11 @@ impl Template {
         self.0.is_empty()
     }
 
+    /// Its parts, in order.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.0
+    }
+
     /// It is the same for every key.
     pub fn is_fixed(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::BodyBytes))

@@ -36,6 +36,7 @@ fn started() -> JournalRecord {
         ladder: Some(vec![10.0, 20.0]),
         op_names: names(),
         op_shares: None,
+        page_limits: Vec::new(),
         sessions: None,
         departures: vec![],
         method: vec![],

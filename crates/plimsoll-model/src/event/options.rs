@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::PageLimits;
 use crate::assignment::{Pacing, Priority};
 use crate::capacity::CapacityRequest;
 use crate::consumers::ProfileAt;
@@ -179,6 +180,9 @@ pub struct RunStarted {
     pub op_names: OpNames,
     /// Shares the method requires, same order as `op_names`; absent when the mix is not fixed.
     pub op_shares: Option<Vec<f64>>,
+    /// Of pages, same order as `op_names`; empty where no page has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page_limits: Vec<PageLimits>,
     /// How the clients open the sessions that they keep; absent where they keep none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsPlan>,

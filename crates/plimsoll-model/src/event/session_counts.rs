@@ -5,6 +5,20 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::adds_up;
+use crate::units::Nanos;
+
+/// How long a page may take for its users to be content. SPECweb2009: 95 % of the pages *good*, 99 %
+/// *tolerable*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageLimits {
+    /// For a good page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub good: Option<Nanos>,
+    /// For a tolerable one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerable: Option<Nanos>,
+}
 
 adds_up! {
     /// Counts over the window of a load point, made by sessions. *Output* is text of any kind: what

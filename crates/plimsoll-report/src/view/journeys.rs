@@ -61,6 +61,8 @@ pub(super) fn pages_table(run: &RunResult) -> Table {
         .figures("complete", "", |(_, _, op)| count(op.page_ns.map(|times| times.n)))
         .figures("requests", "", |(_, _, op)| count(Some(op.count)))
         .figures("failed", "", |(_, _, op)| count(Some(op.errors)))
+        .figures("good", "%", |(_, _, op)| number(op.good_ratio.map(|part| 100.0 * part)))
+        .figures("tolerable", "%", |(_, _, op)| number(op.tolerable_ratio.map(|part| 100.0 * part)))
         .figures("time p50", unit.name(), time(Figure::P50))
         .figures("p95", unit.name(), time(Figure::P95))
         .figures("p99", unit.name(), time(Figure::P99))

@@ -19,6 +19,7 @@ use plimsoll_protocol::{DEFAULT_SEED, InputFile};
 use super::observers::ObserverArgs;
 use super::url::{
     OF_JOURNEYS, OF_PAGES, OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, USERS_SUITE, UrlArgs,
+    has_users,
 };
 use super::values::{one_of, parse_override, parse_peak, parse_point, parse_profile_at};
 use super::{AgentArgs, Given, LlmArgs, Output, llm};
@@ -145,7 +146,7 @@ impl RunArgs {
 
     /// Values of the suite that flags of its protocol set, and the recorded load of `--trace`.
     pub(crate) fn changes(&self) -> Result<(Vec<Override>, Option<InputFile>), Failure> {
-        let (is_url, is_users) = (self.suite == URL_SUITE, self.suite == USERS_SUITE);
+        let (is_url, is_users) = (self.suite == URL_SUITE, has_users(&self.suite));
         let is_llm = self.sets_llm()?;
         self.check_users(is_users)?;
         if let Some(flag) = self.first_of_url().filter(|_| !is_url && !is_users && !is_llm) {

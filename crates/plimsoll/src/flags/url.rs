@@ -21,6 +21,8 @@ use crate::exit::Failure;
 pub(crate) const URL_SUITE: &str = "web-url";
 /// The suite of users, who have some of them.
 pub(crate) const USERS_SUITE: &str = "web-users";
+/// Suites whose users follow a journey: one of a file, or that of a published method.
+const JOURNEY_SUITES: [&str; 4] = [USERS_SUITE, "web-banking", "web-shopping", "web-support"];
 /// Flags that other suites for web servers have too.
 pub(crate) const OF_WEB: [&str; 2] = ["http", "streams"];
 /// Flags about the request itself or about how its connection is kept.
@@ -156,6 +158,11 @@ pub(crate) struct UrlArgs {
     /// Its private key, if it is in another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
+}
+
+/// The load of a suite is made by users on their journeys.
+pub(crate) fn has_users(suite: &str) -> bool {
+    JOURNEY_SUITES.contains(&suite)
 }
 
 impl UrlArgs {

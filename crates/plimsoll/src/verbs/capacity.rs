@@ -8,7 +8,7 @@ use plimsoll_run::coordinator::RunRequest;
 
 use super::run::{refuse_goodput, refuse_streams, request_of, run_and_show, write_junit};
 use crate::exit::{Exit, Failure};
-use crate::flags::url::{URL_SUITE, USERS_SUITE};
+use crate::flags::url::{URL_SUITE, USERS_SUITE, has_users};
 use crate::flags::values::parse_number;
 use crate::flags::{Reported, RunArgs};
 use crate::interrupts;
@@ -96,7 +96,7 @@ pub(crate) fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
     let mut run = args.run.clone();
     let mut think_arg = run.url.think;
     if args.arrive {
-        if run.suite != USERS_SUITE {
+        if !has_users(&run.suite) {
             return Err(Failure::wrong(format!(
                 "--arrive: sessions arrive in suite {USERS_SUITE}, not in {}; leave it out",
                 run.suite

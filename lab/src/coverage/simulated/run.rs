@@ -276,6 +276,7 @@ fn started(assignment: &Assignment, until: Option<Until>) -> RunStarted {
         ladder: Some(vec![assignment.load.requested()]),
         op_names: Echo.op_names(),
         op_shares: None,
+        page_limits: Vec::new(),
         sessions: None,
         departures: Vec::new(),
         method: Vec::new(),

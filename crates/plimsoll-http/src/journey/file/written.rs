@@ -66,9 +66,16 @@ pub(super) struct WrittenPage {
     /// What a good reply is.
     #[serde(default)]
     pub(super) expect: WrittenExpect,
+    /// How `plimsoll serve web --journey` answers.
+    #[serde(default)]
+    pub(super) serve: WrittenServe,
     /// Further requests of the page, sent after the first, one after the other.
     #[serde(default)]
     pub(super) request: Vec<WrittenRequest>,
+    /// A page that takes no longer is a good one.
+    pub(super) good: Option<String>,
+    /// A page that takes no longer is a tolerable one.
+    pub(super) tolerable: Option<String>,
     /// A user gives up when the page is not complete after this long.
     pub(super) abandon_after: Option<String>,
     /// How often the page is requested before the next one.
@@ -97,6 +104,20 @@ pub(super) struct WrittenRequest {
     /// What a good reply is.
     #[serde(default)]
     pub(super) expect: WrittenExpect,
+    /// How `plimsoll serve web --journey` answers.
+    #[serde(default)]
+    pub(super) serve: WrittenServe,
+    /// How often it is sent before the next request of the page.
+    pub(super) repeat: Option<String>,
+}
+
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WrittenServe {
+    /// Size of the reply's body, at least.
+    pub(super) bytes: Option<String>,
+    /// How long the server waits before it answers.
+    pub(super) time: Option<String>,
 }
 
 #[derive(Clone, Default, Deserialize, JsonSchema)]

@@ -166,6 +166,7 @@ pub(super) fn run_started(
         ladder: setup.ladder.fixed_loads().map(<[f64]>::to_vec),
         op_names: setup.plan.op_names.clone(),
         op_shares: setup.plan.op_shares.clone(),
+        page_limits: setup.plan.page_limits.clone(),
         sessions: setup.plan.sessions.clone(),
         departures: method::deviations(&method),
         method,
@@ -372,9 +373,9 @@ mod tests {
         for suite in shipped_suites() {
             let rows = table(&suite);
             let hosts = rows.iter().find(|row| row.key == method::HOSTS).unwrap();
-            // Suites of users and of a URL have no published method, and that of language model
-            // suites uses one client.
-            let is_free = matches!(&*suite.name, "web-url" | "web-users");
+            // A URL has no published method, journeys name theirs themselves, and that of language
+            // model suites uses one client.
+            let is_free = suite.name == "web-url" || suite.workload.has_journeys();
             let has_method = !is_free && suite.protocol != "llm";
             let deviation = hosts.departure.as_deref();
             assert_eq!(hosts.origin == Origin::Source, has_method, "{}", suite.name);
