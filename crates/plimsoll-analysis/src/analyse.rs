@@ -26,7 +26,7 @@ use crate::gate::evaluate;
 use crate::generation::{generation, goodput};
 use crate::hints::{HintInput, hints_of_point, hints_of_run};
 use crate::host_roles::monitored_hosts;
-use crate::journeys::add_journey_intervals;
+use crate::journeys::add_journeys;
 use crate::limit::assign_limits;
 use crate::page_cache::page_cache_use;
 use crate::point::{UNPLACED, bytes_per_s, point_result};
@@ -245,7 +245,7 @@ impl<'a> Analysis<'a> {
             let wide = wide_interval(&result, &intervals);
             result.warnings.extend(wide.map(|rule| rule.of_point(UNPLACED)));
             result.generation = generation(suite, view.record, total, times);
-            add_journey_intervals(&mut result, started, view.record, (total, times));
+            add_journeys(&mut result, started, view.record, (total, times));
             let disclosure = self.disclosure.as_ref();
             let input = HintInput { record: view.record, times: total, disclosure };
             result.hints = hints_of_point(&input);

@@ -11,7 +11,7 @@ use crate::times::summarise;
 use crate::uncertainty::{interval_of_share, page_intervals, stream_intervals};
 
 /// `None` where there were none.
-pub(crate) fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
+fn journeys(record: &PointRecord, total: &OpTimes) -> Option<JourneySummary> {
     let JourneyCounts { begun, completed, failed, abandoned, pages, redirects, ignored_cookies } =
         record.totals.journeys;
     let times = |kind: TimeKind| kind.times_in(total).map(|times| summarise(times, &[]));
@@ -40,15 +40,17 @@ fn interval_of_part(ratio: f64, journeys: u64) -> [f64; 2] {
     interval_of_share(ratio, journeys as f64, independent)
 }
 
-/// Adds the intervals of the times of pages and journeys. `total` is merged over window and ops.
-pub(crate) fn add_journey_intervals(
+/// Adds the journeys of a point, and the intervals of their times and of those of their pages. `total`
+/// is merged over window and ops.
+pub(crate) fn add_journeys(
     result: &mut PointResult,
     started: &RunStarted,
     record: &PointRecord,
     (total, times): (&OpTimes, &PointTimes),
 ) {
-    let Some(journeys) = &mut result.journeys else { return };
-    journeys.time_interval_ns = stream_intervals(record, total, times, TimeKind::Journey);
+    let Some(journeys) = journeys(record, total) else { return };
+    let time_interval_ns = stream_intervals(record, total, times, TimeKind::Journey);
+    result.journeys = Some(JourneySummary { time_interval_ns, ..journeys });
     for (number, name) in started.op_names.0.iter().enumerate() {
         let Some(op) = result.ops.get_mut(name) else { continue };
         op.page_interval_ns = page_intervals(record, total, times, number);

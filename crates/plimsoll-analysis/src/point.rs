@@ -20,7 +20,6 @@ use plimsoll_model::units::NANOS_PER_SECOND;
 
 use crate::coarse::{Coarse, STEPS, lower_edge_ns};
 use crate::health::{agent_results, busy_ratio_between, generator_result};
-use crate::journeys::journeys;
 use crate::raw::{PointTimes, PointView, Slice};
 use crate::times::{histogram, percentile_series, summarise};
 
@@ -90,7 +89,6 @@ pub(crate) fn point_result(
         result.send_lag_ns = Some(summarise(&total.send_lag, &times.batches(|s| s.send_lag)));
         result.generator.lateness_ns =
             Some(summarise(&total.lateness, &times.batches(|s| s.lateness)));
-        result.journeys = journeys(record, &total);
         result.response_percentiles = percentile_series(&total.response);
         result.response_histogram = histogram(&total.response);
         result.response_over_time = response_heatmap(record, times);

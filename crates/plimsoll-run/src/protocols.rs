@@ -11,6 +11,8 @@ use crate::failure::Failure;
 
 /// Journeys of users from recorded requests.
 pub use plimsoll_http::journey::import as journey_import;
+/// The file of a published method's journey.
+pub use plimsoll_http::journey::published as published_journey;
 
 /// The program's own protocols.
 const OWN: [&Registration; 5] = [

@@ -185,12 +185,15 @@ impl<'r> Cycles<'r> {
 
 /// Limits the degrees of freedom: a quarter of the ops, however much each of them answers, and half
 /// of the waves of clients that may go in step. Those that never think may, and those whose think
-/// time does not vary.
+/// time does not vary; users think as their journeys say.
 pub(super) fn degrees_max(record: &PointRecord, total: &OpTimes) -> f64 {
     let by_ops = total.response.len() as f64 / OPS_PER_DEGREE;
     match &record.load {
         Load::Closed { clients, think, .. } if record.totals.pieces > 0 => {
-            let varies = think.mean.0 > 0 && think.distribution.variation() > 0.0;
+            let of_journeys =
+                !record.totals.journeys.is_empty() && record.totals.think_ns_total > 0;
+            let of_load = think.mean.0 > 0 && think.distribution.variation() > 0.0;
+            let varies = of_journeys || of_load;
             let waves = record.totals.pieces as f64 / f64::from(*clients);
             if varies { by_ops } else { by_ops.min(waves / WAVES_PER_DEGREE) }
         }

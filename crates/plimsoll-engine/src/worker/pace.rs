@@ -48,7 +48,8 @@ pub(super) struct ClosedPace {
 /// The arrivals of an open load: those of one client, or this worker's part of those that all share.
 pub(super) fn arrivals(context: &WorkerContext<'_>, client: u32) -> Option<WorkerArrivals> {
     let WorkerContext { assignment, worker, ref recorded, .. } = *context;
-    let Load::Open { rate_ops_per_s, gaps, clients, arrivals, .. } = assignment.load else {
+    let Load::Open { rate_ops_per_s, gaps: inter_arrival, clients, arrivals, .. } = assignment.load
+    else {
         return None;
     };
     let rate = context.arrivals_per_s(rate_ops_per_s);
@@ -59,7 +60,7 @@ pub(super) fn arrivals(context: &WorkerContext<'_>, client: u32) -> Option<Worke
     };
     let all = match recorded.clone().filter(|_| arrivals == Sharing::Shared) {
         Some(recorded) => Arrivals::recorded(recorded, rate),
-        None => Arrivals::new(rate, gaps, assignment.seed, client, clients),
+        None => Arrivals::new(rate, inter_arrival, assignment.seed, client, clients),
     };
     Some(all.skip(offset as usize).step_by(stride as usize).peekable())
 }

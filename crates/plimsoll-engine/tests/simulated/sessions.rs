@@ -65,8 +65,8 @@ impl Workload for Sessions {
     }
 }
 
-fn sessions(rate: f64, clients: u32, gaps: InterArrival) -> Assignment {
-    assignment(open(rate, clients, Arrivals::Sessions, gaps))
+fn sessions(rate: f64, clients: u32, inter_arrival: InterArrival) -> Assignment {
+    assignment(open(rate, clients, Arrivals::Sessions, inter_arrival))
 }
 
 #[test]

@@ -22,6 +22,7 @@
 //! next = { account = 0.5, end = 0.5 }
 //! ```
 
+mod sources;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,15 +31,15 @@ use std::path::{Path, PathBuf};
 use plimsoll_model::event::PageLimits;
 use plimsoll_model::suite::{SuiteError, TableReader, nearest, read_document};
 use plimsoll_model::units::{Nanos, parse_span};
-use regex::bytes::RegexBuilder;
 
+use self::sources::{TAKE_HELP, take_source};
 use self::written::{
     WrittenData, WrittenFile, WrittenPage, WrittenRequest, WrittenServe, WrittenTake,
 };
 use super::check::{GraphFault, PageNode, RequestNode, find_fault};
 use super::data::DataRows;
 use super::law::{COUNTS, CountLaw, SIZES, SPANS, SizeLaw, SpanLaw};
-use super::take::{JsonPointer, Take, TakeSource};
+use super::take::Take;
 use super::{Journey, Journeys, Page, PageRequest, Served, Variable};
 use crate::wire::request::{Method, RequestText, is_field};
 use crate::wire::template::{Encoding, Piece, Template};
@@ -47,8 +48,6 @@ use crate::wire::template::{Encoding, Piece, Template};
 const PAGES_MAX: usize = 200;
 /// Requests of a page.
 const REQUESTS_MAX: usize = 100;
-/// Memory of a compiled regular expression.
-const REGEX_BYTES_MAX: usize = 1 << 20;
 /// Probabilities of a page that sum to 1 within this do.
 const SUM_TOLERANCE: f64 = 1e-6;
 /// Ends a journey.
@@ -481,30 +480,6 @@ impl Builder<'_> {
         let at = self.all.variables.iter().position(|other| *other == variable);
         at.map(|at| at as u16).ok_or_else(|| format!("no column {data}.{column}"))
     }
-}
-
-const TAKE_HELP: &str = "write one of { json = \"/token\" }, { header = \"X-Token\" }, { cookie = \
-                         \"sid\" }, { regex = \"t=(\\\\w+)\" }, { field = \"csrf\" }";
-
-fn take_source(written: &WrittenTake) -> Result<TakeSource, String> {
-    let WrittenTake { json, header, cookie, regex, field } = written.clone();
-    let given = [&json, &header, &cookie, &regex, &field].into_iter().flatten().count();
-    if given != 1 {
-        return Err(format!("{given} sources are named, not one"));
-    }
-    if let Some(pointer) = json {
-        let read = JsonPointer::parse(&pointer);
-        return read
-            .map(TakeSource::Json)
-            .ok_or_else(|| format!("{pointer:?} is no JSON pointer, which begins with a slash"));
-    }
-    if let Some(text) = regex {
-        let regex = RegexBuilder::new(&text).size_limit(REGEX_BYTES_MAX).build();
-        return regex.map(TakeSource::Regex).map_err(|e| format!("regular expression: {e}"));
-    }
-    let by_name = header.map(|name| TakeSource::Header(name.to_ascii_lowercase()));
-    let by_name = by_name.or(cookie.map(TakeSource::Cookie)).or(field.map(TakeSource::Field));
-    by_name.ok_or_else(|| "no source is named".to_owned())
 }
 
 #[cfg(test)]

@@ -175,3 +175,66 @@ impl Journeys {
         self.pages.iter().enumerate().map(named).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn read(name: &str) -> Journeys {
+        let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+        file::parse(Path::new(name), published(name).unwrap(), &none).unwrap()
+    }
+
+    /// Pages of each kind in a session, by solving the chain.
+    fn visits(journeys: &Journeys) -> Vec<f64> {
+        let mut all = vec![0.0; journeys.pages.len()];
+        let mut now = vec![0.0; all.len()];
+        now[journeys.journeys[0].first] = 1.0;
+        for _ in 0..5_000 {
+            let mut next = vec![0.0; all.len()];
+            for (at, page) in journeys.pages.iter().enumerate() {
+                all[at] += now[at];
+                let mut below = 0.0;
+                for (sum, follows) in &page.next {
+                    next[follows.unwrap_or(at)] += match follows {
+                        Some(_) => now[at] * (sum - below),
+                        None => 0.0,
+                    };
+                    below = *sum;
+                }
+            }
+            now = next;
+        }
+        all
+    }
+
+    /// The shares of pages that the design documents of SPECweb2005 state, in percent.
+    #[test]
+    fn chains_of_published_methods_have_the_published_shares() {
+        let banking = [
+            21.53, 15.11, 8.45, 13.89, 1.12, 0.80, 6.67, 2.23, 1.22, 0.88, 1.22, 0.88, 1.71, 1.24,
+            6.16,
+        ];
+        let all = visits(&read("web-banking"));
+        let sum: f64 = all.iter().sum();
+        assert!((sum - 4.65).abs() < 0.01, "{sum} pages a session");
+        for (page, published) in all.iter().zip(banking) {
+            assert!((100.0 * page / sum - published).abs() < 0.05, "{page} {published}");
+        }
+        let images: f64 = all[15..].iter().sum();
+        assert!((100.0 * images / sum - 16.89).abs() < 0.1, "{images} {sum}");
+        let sum: f64 = visits(&read("web-support")).iter().sum();
+        assert!((sum - 14.8).abs() < 0.05, "{sum} pages a session");
+    }
+
+    #[cfg(feature = "host")]
+    #[test]
+    fn our_server_has_the_pages_of_every_published_method() {
+        for (name, _) in PUBLISHED {
+            let site = crate::server::journey::JourneySite::new(read(name), None);
+            assert!(site.is_ok(), "{site:?}");
+        }
+    }
+}

@@ -8,6 +8,7 @@
 mod document;
 mod file;
 mod ladder;
+mod metric;
 mod origins;
 mod read;
 mod score;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use document::{Override, SuiteError, nearest};
 pub use ladder::{LadderChange, Peak};
+pub use metric::{Metric, SESSIONS_UNIT};
 pub use origins::{Origin, Origins};
 pub use read::Changes;
 pub use score::{Score, ScoreKind};
@@ -97,46 +99,6 @@ pub enum Conditioning {
     /// The page cache of the server's host is emptied; on this host only.
     Cold,
 }
-
-/// What a suite's headline counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Ops done per second.
-    #[default]
-    Ops,
-    /// Application bytes moved per second, both ways.
-    Bytes,
-    /// Logons done per second: every op is one.
-    Logons,
-}
-
-impl Metric {
-    /// The default: ops, called ops.
-    pub const fn is_ops(&self) -> bool {
-        matches!(self, Self::Ops)
-    }
-
-    /// Its unit.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Ops => "ops/s",
-            Self::Bytes => "bytes/s",
-            Self::Logons => "logons/s",
-        }
-    }
-
-    /// Unit of its ops per second: of those that move bytes too.
-    pub const fn ops_unit(self) -> &'static str {
-        match self {
-            Self::Ops | Self::Bytes => Self::Ops.unit(),
-            Self::Logons => Self::Logons.unit(),
-        }
-    }
-}
-
-/// Unit of a load of sessions that arrive on a schedule.
-pub const SESSIONS_UNIT: &str = "sessions/s";
 
 /// What happens to the load point when a client cannot continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -23,6 +23,11 @@ pub(crate) enum SuitesAction {
         /// Name of the suite
         name: String,
     },
+    /// Print the journey of a shipped suite of users, with the pages of a published method
+    Journey {
+        /// Name of the suite, such as web-banking
+        name: String,
+    },
     /// Print the JSON Schema of the suite format
     Schema,
 }
@@ -34,6 +39,14 @@ pub(crate) fn perform(args: &SuitesArgs) -> Result<Exit, Failure> {
         Some(SuitesAction::Show { name }) => {
             protocols::shipped(name).ok_or_else(|| suite_source::unknown(name))?.to_owned()
         }
+        Some(SuitesAction::Journey { name }) => protocols::published_journey(name)
+            .ok_or_else(|| {
+                Failure::wrong(format!(
+                    "suite {name} has no journey of its own; web-banking, web-shopping and \
+                     web-support have one"
+                ))
+            })?
+            .to_owned(),
         Some(SuitesAction::Schema) => schema(),
     };
     terminal::print(&text);

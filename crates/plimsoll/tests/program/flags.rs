@@ -458,8 +458,10 @@ fn clients_think_between_their_requests() {
 
 #[test]
 fn a_journey_is_of_another_suite() {
-    let run = ask_with("http://127.0.0.1:9/", &["--journey", "journey.toml"], "");
-    run.ended.check(2, &["--journey belongs to suite web-users"]);
+    for (flag, value) in [("--journey", "journey.toml"), ("--sessions", "20")] {
+        let run = ask_with("http://127.0.0.1:9/", &[flag, value], "");
+        run.ended.check(2, &[&format!("{flag} belongs to suite web-users")]);
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod http2;
 mod http2_faults;
 mod https;
 mod interruption;
+mod journey_server;
 mod kubernetes;
 mod listening;
 mod live;

@@ -219,7 +219,7 @@ impl JourneySite {
                 return Err(Refusal::NoRow);
             }
         }
-        let known = match cookie(headers, SESSION) {
+        let of_cookie = match cookie(headers, SESSION) {
             Some(value) => Some(self.passes.session_of(value, SESSION)?),
             None if route.begins_session => None,
             None => return Err(Refusal::NoSession),
@@ -229,11 +229,11 @@ impl JourneySite {
                 continue;
             };
             let session = self.passes.session_of(value, name)?;
-            if known.is_some_and(|known| known != session) {
+            if of_cookie.is_some_and(|its| its != session) {
                 return Err(Refusal::OfOtherSession);
             }
         }
-        Ok(known.unwrap_or_else(|| self.sessions.fetch_add(1, Ordering::Relaxed)))
+        Ok(of_cookie.unwrap_or_else(|| self.sessions.fetch_add(1, Ordering::Relaxed)))
     }
 
     async fn reply(&self, route: &Route, request: &PageRequest, session: u64) -> Response<Bytes> {

@@ -1,5 +1,6 @@
 //! Bodies in which a user finds what the journey takes from them.
 
+use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value};
 
@@ -35,14 +36,14 @@ pub(super) fn body<'v>(
     let mut json = Value::Object(Map::new());
     for take in &request.takes {
         if let TakeSource::Json(pointer) = &take.from {
-            put(&mut json, pointer, value(take));
+            insert(&mut json, pointer, value(take));
         }
     }
     (format!("{json}{texts}{content}\n").into_bytes(), "application/json")
 }
 
 /// Puts a text where the pointer leads.
-fn put(json: &mut Value, pointer: &JsonPointer, text: &str) {
+fn insert(json: &mut Value, pointer: &JsonPointer, text: &str) {
     let mut at = json;
     for token in pointer.tokens() {
         at = match token.parse::<usize>() {
@@ -72,7 +73,7 @@ const ITEMS_MAX: usize = 1_000;
 /// A text that the regular expression matches, with `value` as its first group.
 fn matched(regex: &str, value: &str) -> String {
     let mut text = String::new();
-    if let Ok(hir) = regex_syntax::parse(regex) {
+    if let Ok(hir) = ParserBuilder::new().unicode(false).utf8(false).build().parse(regex) {
         write_match(&hir, value, &mut text);
     }
     text + "\n"
@@ -83,12 +84,12 @@ fn write_match(hir: &Hir, value: &str, into: &mut String) {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => *into += &String::from_utf8_lossy(&literal.0),
         HirKind::Class(Class::Unicode(class)) => {
-            let has = |c: &char| class.iter().any(|range| range.start() <= *c && *c <= range.end());
-            let first = class.iter().next().map(|range| range.start());
-            into.extend(['a', '0', ' '].into_iter().find(has).or(first));
+            into.extend(class.iter().next().map(|range| range.start()));
         }
         HirKind::Class(Class::Bytes(class)) => {
-            into.extend(class.iter().next().map(|range| char::from(range.start())));
+            let has = |c: &u8| class.iter().any(|range| range.start() <= *c && *c <= range.end());
+            let first = class.iter().next().map(|range| range.start());
+            into.extend([b'a', b'0', b' '].into_iter().find(has).or(first).map(char::from));
         }
         HirKind::Repetition(repetition) => {
             let has_group = repetition.sub.properties().explicit_captures_len() > 0;
@@ -121,8 +122,9 @@ mod tests {
             r"[a-f]{3}-(?:x(\d+))?",
         ] {
             let text = matched(regex, "123");
-            let found = regex::Regex::new(regex).unwrap().captures(&text).unwrap();
-            assert_eq!(found.get(1).map(|group| group.as_str()), Some("123"), "{regex}: {text}");
+            let regex = regex::bytes::RegexBuilder::new(regex).unicode(false).build().unwrap();
+            let captures = regex.captures(text.as_bytes()).unwrap();
+            assert_eq!(captures.get(1).unwrap().as_bytes(), b"123", "{regex}: {text}");
         }
     }
 
@@ -130,7 +132,7 @@ mod tests {
     fn a_text_is_put_where_a_pointer_leads() {
         let mut json = Value::Null;
         for (pointer, text) in [("/a/b", "1"), ("/a/list/1/id", "2"), ("/m~1n", "3")] {
-            put(&mut json, &JsonPointer::parse(pointer).unwrap(), text);
+            insert(&mut json, &JsonPointer::parse(pointer).unwrap(), text);
             assert_eq!(json.pointer(pointer), Some(&Value::String(text.to_owned())), "{json}");
         }
     }
