@@ -101,7 +101,7 @@ impl Config {
         let max = f64::from(CLIENTS_MAX);
         let closed =
             ClimbConfig { first: 8.0, growth_ratio: 2.0, top: 0.0, max, whole_from: 0.0, ..open };
-        let sessions = ClimbConfig { first: 1.0, growth_ratio: 2.0, top: 0.0, min: 0.01, ..open };
+        let sessions = ClimbConfig { first: 8.0, growth_ratio: 2.0, top: 0.0, min: 0.01, ..open };
         Self {
             unit: suite.load.unit(suite.metric),
             saturates,

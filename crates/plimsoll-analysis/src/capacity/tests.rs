@@ -384,3 +384,19 @@ fn a_search_in_a_hurry_claims_what_it_knows() {
     let answer = expect_answer(&end);
     assert!(answer.value >= 500.0 && answer.value < 900.0, "{answer:?}");
 }
+
+/// No closed probe comes first: what all clients at once reach is no number of sessions.
+#[test]
+fn a_search_for_sessions_grows_from_a_few_and_names_its_unit() {
+    let mut suite = PointBuilder::open(1.0).build().suite;
+    if let LoadSpec::Open { arrivals, .. } = &mut suite.load {
+        *arrivals = plimsoll_model::suite::Arrivals::Sessions;
+    }
+    let config = Config::from_suite(&suite, ProfileName::Standard);
+    assert_eq!(Search::new(config).next(NO_HURRY), Step::Probe { load: 8.0 });
+    let (search, end, _) = run(config, NO_HURRY, 0.0, exact(61.5));
+    let Step::Answer(answer) = end else { panic!("{end:?}") };
+    assert!((60.0..=61.5).contains(&answer.value), "{answer:?}");
+    let how = search.how(&answer, why);
+    assert!(how.contains(" sessions/s stayed within the limits"), "{how}");
+}

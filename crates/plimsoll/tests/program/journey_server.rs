@@ -131,7 +131,7 @@ fn pages_and_journeys_have_conditions() {
     let temp_dir = tempfile::tempdir().unwrap();
     let (path, bundle) = (journey(temp_dir.path()), temp_dir.path().join("b"));
     let run = |gate: &str| {
-        let flags = ["--journey", &path, "--users", "2", "-n", "60", "--fail-if", gate];
+        let flags = ["--journey", &path, "--users", "2", "-n", "600", "--fail-if", gate];
         plimsoll(&short("web-users", "builtin:", &bundle, &flags))
     };
     run("page.lgin.p95 > 1s").check(2, &["no page \"lgin\"", "did you mean login?", "account"]);
