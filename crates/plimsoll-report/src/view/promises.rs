@@ -11,7 +11,7 @@ use crate::text::load;
 const PROMISED_NS: [(f64, &str); 4] =
     [(1e6, "1 ms"), (1e7, "10 ms"), (1e8, "100 ms"), (1e9, "1 s")];
 /// Loads on which more of it means more work; fewer points show no bound between them.
-const UNITS: [&str; 3] = ["ops/s", "logons/s", "clients"];
+const UNITS: [&str; 4] = ["ops/s", "logons/s", "sessions/s", "clients"];
 const POINTS_MIN: usize = 3;
 
 /// `p99, its interval included, stayed within 1 ms up to 7,059 ops/s and within 10 ms up to

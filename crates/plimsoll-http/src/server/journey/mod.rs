@@ -219,9 +219,12 @@ impl JourneySite {
                 return Err(Refusal::NoRow);
             }
         }
-        let of_cookie = match cookie(headers, SESSION) {
-            Some(value) => Some(self.passes.session_of(value, SESSION)?),
-            None if route.begins_session => None,
+        let of_cookie =
+            cookie(headers, SESSION).map(|value| self.passes.session_of(value, SESSION));
+        let of_cookie = match of_cookie {
+            Some(Ok(session)) => Some(session),
+            _ if route.begins_session => None,
+            Some(Err(fault)) => return Err(fault.into()),
             None => return Err(Refusal::NoSession),
         };
         for (variable, value) in &values {

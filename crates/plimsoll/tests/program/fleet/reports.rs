@@ -147,7 +147,8 @@ fn tshark_counts_the_commands_that_agents_over_ssh_send_to_samba() {
     let listen_on = namespaces.hub_address().to_string();
     let here = ["--listen-on", &listen_on, "--agents", &agents, "--points", "4"];
     let small = ["--set", "workload.workspace_mib=1", "--set", "load.start_delay=0s"];
-    let set = ["--set", "profiles.quick.workload_scale=1"];
+    // Longer than a busy disk keeps the server from its first answer: shares are of ops in it.
+    let set = ["--set", "profiles.quick.workload_scale=1", "--set", "profiles.quick.measure=4s"];
     let more = [&here[..], &ALL_COUNTS, &small, &set].concat();
     run_in(&namespaces, &short("disk-mix", "managed:samba", &bundle, &more));
     let captured = capture.of_port(server_port(&bundle)).finish_smb();
