@@ -272,9 +272,15 @@ fn push_journeys(out: &mut String, result: &RunResult) {
         let counts = [journeys.begun, journeys.completed, journeys.failed, journeys.abandoned];
         let [begun, completed, failed, abandoned] = counts.map(|n| grouped(n as f64));
         let time = journeys.time_ns.and_then(|times| times.p50);
-        let time = time.map_or(String::new(), |p50| {
-            format!("; half of them within {}, think times included", Nanos(p50))
-        });
+        let ended = journeys.completed + journeys.failed + journeys.abandoned;
+        let time = match time {
+            // Their times would be those of the short ones.
+            _ if 10 * ended < 9 * journeys.begun => {
+                "; the longer ones had not ended: warm up and measure longer".to_owned()
+            }
+            Some(p50) => format!("; half of them within {}, think times included", Nanos(p50)),
+            None => String::new(),
+        };
         let _ = writeln!(
             out,
             "  journeys at point {position}: {begun} begun, {completed} completed, {failed} failed, \
