@@ -62,6 +62,9 @@ const CHALLENGE_STEPS: u32 = RERUNS + 3;
 /// Steps that are kept for the re-runs: of the first claim, and of some that were too high.
 const RERUNS_RESERVE_STEPS: u32 = 3 * RERUNS;
 
+/// Sessions in the window of the first load: enough to tell 99 % of them from all.
+const SESSIONS_FIRST: f64 = 600.0;
+
 /// Bounds and steps of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -101,7 +104,9 @@ impl Config {
         let max = f64::from(CLIENTS_MAX);
         let closed =
             ClimbConfig { first: 8.0, growth_ratio: 2.0, top: 0.0, max, whole_from: 0.0, ..open };
-        let sessions = ClimbConfig { first: 8.0, growth_ratio: 2.0, top: 0.0, min: 0.01, ..open };
+        let window_s = suite.profiles.get(profile).measure.as_secs_f64().max(f64::MIN_POSITIVE);
+        let first = (SESSIONS_FIRST / window_s).ceil();
+        let sessions = ClimbConfig { first, growth_ratio: 2.0, top: 0.0, min: 0.01, ..open };
         Self {
             unit: suite.load.unit(suite.metric),
             saturates,
