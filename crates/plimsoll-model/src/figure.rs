@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::condition::LimitUnit;
+use crate::condition::{ConditionFigure, LimitUnit};
 use crate::named::named;
 
 named! {
@@ -94,8 +94,20 @@ impl JourneyFigure {
     const PAGE: &str = "page.";
     const JOURNEY: &str = "journey.";
     const COMPLETED: &str = "completed";
-    /// For a message.
-    pub const LISTED: &str = "page.NAME.p95, journey.p95 or similar, journey.completed";
+    const LISTED: &str = "page.NAME.p95, journey.p95 or similar, journey.completed";
+
+    /// The figure of that name among those of a flag, which admits these too.
+    pub(crate) fn named_among<F: ConditionFigure>(name: &str, of_flag: fn(Self) -> F) -> Option<F> {
+        let others = || F::all_named().into_iter().find(|(its, _)| its == name);
+        Self::from_name(name).map(of_flag).or_else(|| others().map(|(_, figure)| figure))
+    }
+
+    /// Names of a flag's figures for a message, with those of streams and of journeys as one each.
+    pub(crate) fn listed_with<F: ConditionFigure>() -> Vec<String> {
+        let mut listed = StreamFigure::listed(F::all_named().into_iter().map(|(name, _)| name));
+        listed.push(Self::LISTED.to_owned());
+        listed
+    }
 
     /// The figure of that name.
     pub fn from_name(name: &str) -> Option<Self> {

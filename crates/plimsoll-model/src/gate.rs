@@ -111,15 +111,11 @@ impl ConditionFigure for GateFigure {
     }
 
     fn listed() -> Vec<String> {
-        let names = Self::all_named().into_iter().map(|(name, _)| name);
-        let mut listed = StreamFigure::listed(names);
-        listed.push(JourneyFigure::LISTED.to_owned());
-        listed
+        JourneyFigure::listed_with::<Self>()
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        let of_all = || Self::all_named().into_iter().find(|(its, _)| its == name);
-        JourneyFigure::from_name(name).map(Self::Journey).or_else(|| of_all().map(|(_, it)| it))
+        JourneyFigure::named_among(name, Self::Journey)
     }
 
     fn unit(&self) -> LimitUnit {

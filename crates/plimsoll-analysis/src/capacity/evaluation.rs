@@ -9,7 +9,7 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::capacity::{
     CapacityTry, Figure, LimitFigure, LoadFigure, LoadLimit, TryOutcome, TryReason, Within,
 };
-use plimsoll_model::condition::LimitUnit;
+use plimsoll_model::condition::{ConditionFigure as _, LimitUnit};
 use plimsoll_model::event::{OpTimes, PointRecord, Times};
 use plimsoll_model::figure::StreamFigure;
 use plimsoll_model::finding::Rule;
@@ -155,22 +155,19 @@ impl Tried<'_> {
             LoadFigure::Stream(of, figure) => {
                 (self.stream(*of, *figure, total), *figure, *of == StreamFigure::FirstOutput)
             }
-            LoadFigure::Journey(figure) => {
-                let reported = ReportedFigure::journey(self.result, figure);
+            LoadFigure::Journey(_) | LoadFigure::Goodput => {
+                let reported = match &limit.figure {
+                    LoadFigure::Journey(figure) => ReportedFigure::journey(self.result, figure),
+                    _ => ReportedFigure::goodput(self.result),
+                };
                 let (value, interval) =
                     (reported.map(|it| it.value), reported.and_then(|it| it.interval));
-                return match figure.unit() {
+                return match limit.figure.unit() {
                     LimitUnit::Time => {
                         LimitFigure { unit: "ns".to_owned(), value, interval, ..share }
                     }
                     _ => LimitFigure { value, interval, at_least: true, ..share },
                 };
-            }
-            LoadFigure::Goodput => {
-                let reported = ReportedFigure::goodput(self.result);
-                let (value, interval) =
-                    (reported.map(|it| it.value), reported.and_then(|it| it.interval));
-                return LimitFigure { value, interval, at_least: true, ..share };
             }
             LoadFigure::Errors => {
                 let totals = &self.record.totals;

@@ -69,7 +69,8 @@ impl Pace {
     /// Of the schedule of one client; of a pool, of this worker's part of it.
     pub(super) fn new(context: &WorkerContext<'_>, client: u32) -> Self {
         let load = &context.assignment.load;
-        if let Some(arrivals) = arrivals(context, client).filter(|_| !load.is_sessions()) {
+        let is_own = !load.is_sessions();
+        if let Some(arrivals) = is_own.then(|| arrivals(context, client)).flatten() {
             return Self::Open(OpenPace { arrivals, backlog: VecDeque::new(), waits: false });
         }
         let think = match load {

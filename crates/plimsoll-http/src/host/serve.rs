@@ -48,14 +48,11 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
     if let Some(law) = &law {
         server = server.delayed_by(Arc::clone(law));
     }
-    let runs = match &args.journey {
-        Some(file) => {
-            let users = format!("web-users URL --journey {} --users 20", file.display());
-            console.listens(&server.url(), args.stop_with_stdin, &[&users])
-        }
-        None => console.listens(&server.url(), args.stop_with_stdin, &WEB_RUNS),
-    };
-    let stop = runs?;
+    let journey = args.journey.as_ref();
+    let users =
+        journey.map(|file| format!("web-users URL --journey {} --users 20", file.display()));
+    let runs = users.as_deref().map_or(WEB_RUNS.to_vec(), |users| vec![users]);
+    let stop = console.listens(&server.url(), args.stop_with_stdin, &runs)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
     Ok(())
