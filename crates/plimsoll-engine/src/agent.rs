@@ -240,7 +240,8 @@ fn is_group(line: &str) -> bool {
 
 /// Number of connections that this many clients of a workload have.
 pub fn connections_of(clients: u32, workload: &dyn Workload) -> u32 {
-    clients.div_ceil(workload.clients_per_session().max(1))
+    let sessions = clients.div_ceil(workload.clients_per_session().max(1));
+    sessions.saturating_mul(workload.connections_per_session())
 }
 
 /// Raises the limit of open files to what the host permits. Returns the number of further

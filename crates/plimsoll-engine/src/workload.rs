@@ -46,6 +46,10 @@ pub trait Workload: Send + Sync {
     fn clients_per_session(&self) -> u32 {
         1
     }
+    /// Connections that a session has at a time, at most.
+    fn connections_per_session(&self) -> u32 {
+        1
+    }
     /// Due times of ops that replace the load's own: an open load with a shared schedule has these
     /// at its rate.
     fn recorded(&self) -> Option<Recorded> {

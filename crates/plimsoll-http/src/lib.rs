@@ -31,6 +31,7 @@ pub mod headers;
 pub mod host;
 pub mod journey;
 pub mod look;
+mod parallel_session;
 pub mod parameters;
 mod plan;
 pub mod reader;

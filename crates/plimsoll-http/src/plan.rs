@@ -16,6 +16,7 @@ use plimsoll_protocol::{Plan, PlanError, PlanRequest, Planner};
 use super::fileset::{self, CLASSES, FileSet, FileSetId};
 use super::headers::Header;
 use super::journey;
+use super::journey::plan::JourneyPlan;
 use super::look::{Look, reach};
 use super::parameters::{
     Connections, FileSetParameters, HttpWorkload, RequestSource, TlsResumption,
@@ -67,6 +68,12 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let workload = request.suite.workload.parameters::<HttpWorkload>();
     let secure = check_targets(request.targets)?;
     check_load(request.suite, workload)?;
+    let journeys = match workload.requests {
+        RequestSource::Journey => Some(journey::plan::read(request, workload)?),
+        RequestSource::FileSet | RequestSource::Urls => None,
+    };
+    let streams = journeys.as_ref().map(|plan| plan.journeys.parallel_max()).or(workload.streams);
+    let workload = &HttpWorkload { streams, ..workload.clone() };
     let decided = request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
     let spoken = Spoken::new(workload, secure, request, decided)?;
     let learnt = serde_json::to_string(&spoken.version()).map_err(PlanError::own)?;
@@ -74,10 +81,10 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let mut plan = Draft::new(request, workload, secure);
     plan.facts.extend(facts);
     plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
-    let (sites, scripts, names, shares) = match (&workload.file_set, workload.requests) {
-        (_, RequestSource::Journey) => plan.with_journeys()?,
-        (Some(set), _) => plan.with_files(set)?,
-        (None, _) => plan.with_urls()?,
+    let (sites, scripts, names, shares) = match (journeys, &workload.file_set) {
+        (Some(journeys), _) => plan.with_journeys(journeys)?,
+        (None, Some(set)) => plan.with_files(set)?,
+        (None, None) => plan.with_urls()?,
     };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
     let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
@@ -214,6 +221,9 @@ impl<'a> Draft<'a> {
                 "TLS resumption",
                 match workload.tls_resumption {
                     TlsResumption::Off => "off: every connection makes a full handshake",
+                    TlsResumption::On if workload.requests == RequestSource::Journey => {
+                        "on: within the session of each user"
+                    }
                     TlsResumption::On => "on: within each worker and load point",
                 },
             );
@@ -237,8 +247,7 @@ impl<'a> Draft<'a> {
         ]);
     }
 
-    fn with_journeys(&mut self) -> Result<Parts, PlanError> {
-        let journeys = journey::plan::read(self.request, self.workload)?;
+    fn with_journeys(&mut self, journeys: JourneyPlan) -> Result<Parts, PlanError> {
         self.facts.extend(journeys.facts);
         let (journeys, names) = (journeys.journeys, journeys.names);
         let (mut sites, mut origins) = (Vec::new(), Vec::new());

@@ -52,8 +52,9 @@ pub trait Reader {
         None
     }
 
-    /// Bytes of a body arrived. One read of the connection may bring several of these.
-    fn take(&mut self, reply: &mut Self::Reply, payload: &[u8]);
+    /// Bytes of the body of the reply to `op` arrived. One read of the connection may bring several
+    /// of these.
+    fn take(&mut self, reply: &mut Self::Reply, op: &HttpOp, payload: &[u8]);
 
     /// All that one read of the connection brought of this body was handed over.
     fn read_ended(&mut self, reply: &mut Self::Reply, at: &At<'_>, io: &mut impl Io);
@@ -139,7 +140,7 @@ impl Reader for Plain {
     }
 
     #[inline]
-    fn take(&mut self, reply: &mut PlainReply, payload: &[u8]) {
+    fn take(&mut self, reply: &mut PlainReply, _op: &HttpOp, payload: &[u8]) {
         reply.grown |= !payload.is_empty();
         if let Self::Kept(body, _) = self {
             if !std::mem::replace(&mut reply.begun, true) {
@@ -313,7 +314,7 @@ impl<R: Default> InFlight<R> {
         {
             self.wrong_at = first_difference(content, offset, payload);
         }
-        reader.take(&mut self.reply, payload);
+        reader.take(&mut self.reply, &self.op, payload);
     }
 
     /// What one read brought of the reply was handed to the reader.

@@ -115,6 +115,23 @@ impl<R: Reader> HttpSession<R> {
         self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
     }
 
+    /// The op is the first of another user, who has no connection yet.
+    pub(super) fn begins_user(&self, op: &HttpOp) -> bool {
+        self.reader.is_first_of_user(op)
+    }
+
+    /// It has a connection, or is about to.
+    pub(super) const fn has_connection(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Closes the connection of a user who has left.
+    pub(super) fn leave_connection(&mut self, io: &mut impl Io) {
+        if let Some(open) = self.open.take() {
+            io.close(open.link);
+        }
+    }
+
     fn send(&mut self, link: Link, io: &mut impl Io) {
         if let Some(flight) = &mut self.in_flight {
             flight.sent_bytes = self.site.send(&flight.op, link, io);
@@ -273,10 +290,8 @@ impl<R: Reader> Session for HttpSession<R> {
         if let Some(why) = self.reader.lost() {
             return InFlight::<R::Reply>::new(ticket, op, now).refuse(&why, io);
         }
-        if self.reader.is_first_of_user(&op)
-            && let Some(open) = self.open.take()
-        {
-            io.close(open.link);
+        if self.begins_user(&op) {
+            self.leave_connection(io);
         }
         let deadline = now.saturating_add(self.op_timeout);
         let gives_up_at = self.reader.gives_up_at(&op).unwrap_or(Nanos::MAX);

@@ -275,15 +275,21 @@ fn a_kept_connection_that_a_fin_ends_before_the_reply_is_tried_again() {
 
 #[test]
 fn sessions_are_resumed_only_where_the_workload_says_so() {
-    for (resumes, expected) in [(false, HandshakeKind::Full), (true, HandshakeKind::Resumed)] {
+    let (full, resumed) = (HandshakeKind::Full, HandshakeKind::Resumed);
+    for (resumes, forgets, expected) in
+        [(false, false, full), (true, false, resumed), (true, true, full)]
+    {
         let made = Server::new();
-        let full = client_config(Trust::Anyone, None, &HostFiles::default()).unwrap();
-        let config = if resumes { resuming(&full) } else { full };
+        let config = client_config(Trust::Anyone, None, &HostFiles::default()).unwrap();
+        let config = if resumes { resuming(&config) } else { config };
         let tls = TlsSite::new(config, server_name("localhost").unwrap());
         let session = HttpSession::new(file_site(PerRequest), Plain::Unread, OP_TIMEOUT);
-        let mut bench = Bench::from_session(Tls::new(session, tls));
+        let mut bench = Bench::from_session(Tls::new(session, Rc::clone(&tls)));
         let mut kinds = Vec::new();
         for _ in 0..2 {
+            if forgets {
+                tls.forget_sessions();
+            }
             let mut server = made.accept();
             let link = bench.issue_and_connect(file_op(SMALL));
             exchange(&mut bench, link, &mut server, 1000);
@@ -292,7 +298,7 @@ fn sessions_are_resumed_only_where_the_workload_says_so() {
             assert_eq!(bench.last().status, OpStatus::Ok, "{}", bench.io.detail);
             kinds.push(server.handshake_kind());
         }
-        assert_eq!(kinds, [Some(HandshakeKind::Full), Some(expected)]);
+        assert_eq!(kinds, [Some(full), Some(expected)]);
     }
 }
 

@@ -34,6 +34,11 @@ impl TlsLoad {
         };
         self.names.iter().map(move |name| TlsSite::new(config.clone(), name.clone()))
     }
+
+    /// Connections resume the sessions of earlier ones.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resumption == TlsResumption::On
+    }
 }
 
 /// Reads what TLS with these targets needs.

@@ -17,6 +17,7 @@ use super::h2_session::H2Session;
 use super::journey::Journeys;
 use super::journey::user::{Draws, Origin};
 use super::journey::users::{UserReader, UserScript, Users};
+use super::parallel_session::ParallelSession;
 use super::reader::{Plain, Reader};
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
@@ -98,7 +99,18 @@ impl Workload for HttpLoad {
     }
 
     fn clients_per_session(&self) -> u32 {
-        self.h2.map_or(1, |settings| settings.streams)
+        match (&self.scripts, self.h2) {
+            // Each user has a connection, and what is parallel in a page the streams.
+            (Scripts::Journeys(_), _) | (_, None) => 1,
+            (_, Some(settings)) => settings.streams,
+        }
+    }
+
+    fn connections_per_session(&self) -> u32 {
+        match (&self.scripts, self.h2) {
+            (Scripts::Journeys(load), None) => load.journeys.parallel_max(),
+            _ => 1,
+        }
     }
 
     fn run_worker(&self, context: WorkerContext<'_>) {
@@ -123,7 +135,9 @@ impl Workload for HttpLoad {
                 let site =
                     |site: &Arc<Site>| WorkerSite::with_variables(site.clone(), users.clone());
                 let reader = |c: &ClientContext| UserReader::new(users.clone(), c);
-                transport.drive(context, site, reader, |c| UserScript::new(users.clone(), c));
+                let script = |c: &ClientContext, tls| UserScript::new(users.clone(), c, tls);
+                let parallel = load.journeys.parallel_max();
+                transport.drive_users(context, (site, parallel), reader, script);
             }
         }
     }
@@ -150,22 +164,85 @@ impl Transport<'_> {
         reader: impl Fn(&ClientContext) -> R,
         script: impl Fn(&ClientContext) -> S,
     ) {
+        let servers = self.servers(&context, site);
+        let one = |c: &ClientContext| HttpSession::new(servers.site(c), reader(c), c.op_timeout);
+        let several =
+            |c: &ClientContext, h2| H2Session::new(servers.site(c), h2, reader(c), c.op_timeout);
+        match (self.h2, servers.tls.is_empty()) {
+            (None, true) => context.drive(|c| (one(&c), script(&c))),
+            (None, false) => {
+                context.drive(|c| (Tls::new(one(&c), servers.tls_site(&c)), script(&c)));
+            }
+            (Some(h2), true) => context.drive(|c| (several(&c, h2), script(&c))),
+            (Some(h2), false) => {
+                context.drive(|c| (Tls::new(several(&c, h2), servers.tls_site(&c)), script(&c)));
+            }
+        }
+    }
+
+    /// The same of users, each with up to `parallel` requests in flight. Where TLS sessions are
+    /// resumed, each user's script gets what keeps them.
+    fn drive_users<R: Reader, S: Script<Op = HttpOp>>(
+        self,
+        context: WorkerContext<'_>,
+        (site, parallel): (impl Fn(&Arc<Site>) -> Rc<WorkerSite>, u32),
+        reader: impl Fn(&ClientContext) -> R,
+        script: impl Fn(&ClientContext, Option<Rc<TlsSite>>) -> S,
+    ) {
+        let servers = self.servers(&context, site);
+        let own_tls = self.tls.filter(|tls| tls.resumes());
+        let tls_site = |c: &ClientContext| {
+            let own = own_tls.and_then(|tls| tls.sites().nth(c.endpoint % servers.sites.len()));
+            let own = own.inspect(|site| site.spare_links.limit(0));
+            (own.clone().unwrap_or_else(|| servers.tls_site(c)), own)
+        };
+        let one = |c: &ClientContext| {
+            let readers = (0..parallel).map(|_| reader(c));
+            ParallelSession::new(&servers.site(c), readers, c.op_timeout)
+        };
+        let several =
+            |c: &ClientContext, h2| H2Session::new(servers.site(c), h2, reader(c), c.op_timeout);
+        match (self.h2, servers.tls.is_empty()) {
+            (None, true) => context.drive(|c| (one(&c), script(&c, None))),
+            (None, false) => context.drive(|c| {
+                let (site, own) = tls_site(&c);
+                (Tls::new(one(&c), site), script(&c, own))
+            }),
+            (Some(h2), true) => context.drive(|c| (several(&c, h2), script(&c, None))),
+            (Some(h2), false) => context.drive(|c| {
+                let (site, own) = tls_site(&c);
+                (Tls::new(several(&c, h2), site), script(&c, own))
+            }),
+        }
+    }
+
+    fn servers(
+        self,
+        context: &WorkerContext<'_>,
+        site: impl Fn(&Arc<Site>) -> Rc<WorkerSite>,
+    ) -> WorkerServers {
         let sites: Vec<Rc<WorkerSite>> = self.sites.iter().map(site).collect();
         let tls: Vec<Rc<TlsSite>> = self.tls.into_iter().flat_map(TlsLoad::sites).collect();
         let spare = context.spare_links / (sites.len() + tls.len()).max(1) as u32;
         sites.iter().for_each(|site| site.spare_links.limit(spare));
         tls.iter().for_each(|site| site.spare_links.limit(spare));
-        let site = |c: &ClientContext| sites[c.endpoint % sites.len()].clone();
-        let tls_site = |c: &ClientContext| tls[c.endpoint % tls.len()].clone();
-        let one = |c: &ClientContext| HttpSession::new(site(c), reader(c), c.op_timeout);
-        let several = |c: &ClientContext, h2| H2Session::new(site(c), h2, reader(c), c.op_timeout);
-        match (self.h2, tls.is_empty()) {
-            (None, true) => context.drive(|c| (one(&c), script(&c))),
-            (None, false) => context.drive(|c| (Tls::new(one(&c), tls_site(&c)), script(&c))),
-            (Some(h2), true) => context.drive(|c| (several(&c, h2), script(&c))),
-            (Some(h2), false) => {
-                context.drive(|c| (Tls::new(several(&c, h2), tls_site(&c)), script(&c)));
-            }
-        }
+        WorkerServers { sites, tls }
+    }
+}
+
+/// What the clients of a worker share of the servers.
+struct WorkerServers {
+    sites: Vec<Rc<WorkerSite>>,
+    /// Empty without TLS.
+    tls: Vec<Rc<TlsSite>>,
+}
+
+impl WorkerServers {
+    fn site(&self, client: &ClientContext) -> Rc<WorkerSite> {
+        self.sites[client.endpoint % self.sites.len()].clone()
+    }
+
+    fn tls_site(&self, client: &ClientContext) -> Rc<TlsSite> {
+        self.tls[client.endpoint % self.tls.len()].clone()
     }
 }

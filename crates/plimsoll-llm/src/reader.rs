@@ -122,7 +122,7 @@ impl<Q: Requests + std::fmt::Debug> Reader for AnswerReader<Q> {
         true
     }
 
-    fn take(&mut self, reply: &mut StreamedReply, payload: &[u8]) {
+    fn take(&mut self, reply: &mut StreamedReply, _op: &HttpOp, payload: &[u8]) {
         reply.has_grown |= !payload.is_empty();
         let mut rest = payload;
         while let Some(item) = reply.events.next(&mut rest) {

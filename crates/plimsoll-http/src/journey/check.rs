@@ -10,6 +10,8 @@ pub(super) struct PageNode {
     pub(super) next: Vec<usize>,
     /// Its requests.
     pub(super) requests: Vec<RequestNode>,
+    /// The further ones do not wait for each other.
+    pub(super) is_parallel: bool,
 }
 
 /// A request: what it uses and then takes, by the indexes of the variables.
@@ -57,7 +59,9 @@ pub(super) fn find_fault(pages: &[PageNode]) -> Option<GraphFault> {
             if let Some(variable) = its.uses.difference(&taken).next().copied() {
                 return Some(GraphFault::NotTaken { page, request, variable });
             }
-            taken.extend(&its.takes);
+            if request == 0 || !node.is_parallel {
+                taken.extend(&its.takes);
+            }
         }
     }
     None
@@ -70,7 +74,8 @@ mod tests {
     fn page(next: &[usize], uses: &[u16], takes: &[u16]) -> PageNode {
         let uses = uses.iter().copied().collect();
         let takes = takes.iter().copied().collect();
-        PageNode { next: next.to_vec(), requests: vec![RequestNode { uses, takes }] }
+        let requests = vec![RequestNode { uses, takes }];
+        PageNode { next: next.to_vec(), requests, is_parallel: false }
     }
 
     #[test]
@@ -87,6 +92,22 @@ mod tests {
         assert_eq!(
             find_fault(&own),
             Some(GraphFault::NotTaken { page: 0, request: 0, variable: 7 })
+        );
+    }
+
+    #[test]
+    fn requests_in_flight_together_take_nothing_for_each_other() {
+        let request = |uses: &[u16], takes: &[u16]| RequestNode {
+            uses: uses.iter().copied().collect(),
+            takes: takes.iter().copied().collect(),
+        };
+        let requests = vec![request(&[], &[7]), request(&[7], &[8]), request(&[8], &[])];
+        let one = PageNode { requests, ..PageNode::default() };
+        assert_eq!(find_fault(std::slice::from_ref(&one)), None);
+        let parallel = PageNode { is_parallel: true, ..one };
+        assert_eq!(
+            find_fault(&[parallel]),
+            Some(GraphFault::NotTaken { page: 0, request: 2, variable: 8 })
         );
     }
 

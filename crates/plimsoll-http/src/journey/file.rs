@@ -48,6 +48,8 @@ use crate::wire::template::{Encoding, Piece, Template};
 const PAGES_MAX: usize = 200;
 /// Requests of a page.
 const REQUESTS_MAX: usize = 100;
+/// Further requests of a page that are in flight together.
+pub(super) const PARALLEL_MAX: u32 = 64;
 /// Probabilities of a page that sum to 1 within this do.
 const SUM_TOLERANCE: f64 = 1e-6;
 /// Ends a journey.
@@ -191,11 +193,14 @@ impl Builder<'_> {
                     0 => format!("{prefix}page.{page}"),
                     further => format!("{prefix}page.{page}.request.{}", further - 1),
                 };
-                (
-                    path,
-                    format!("page {:?} uses {{{{{name}}}}} before it is taken", names[page]),
-                    format!("take.{name} must come before it on every way to this page"),
-                )
+                let help = format!("take.{name} must come before it on every way to this page");
+                let help = match nodes[page].is_parallel {
+                    true => format!("{help}; requests sent in parallel do not wait for each other"),
+                    false => help,
+                };
+                let message =
+                    format!("page {:?} uses {{{{{name}}}}} before it is taken", names[page]);
+                (path, message, help)
             }
         };
         Err(self.root.error_at(&path, message).with_help(help))
@@ -246,7 +251,7 @@ impl Builder<'_> {
             return Err(self.root.error_at(&format!("{path}.request"), message).with_help(help));
         }
         let start = self.all.requests.len();
-        let mut node = PageNode::default();
+        let mut node = PageNode { is_parallel: page.parallel > 1, ..PageNode::default() };
         node.requests.push(self.add_request(path, first + at, own)?);
         for (number, request) in page.request.into_iter().enumerate() {
             let path = format!("{path}.request.{number}");
@@ -254,8 +259,17 @@ impl Builder<'_> {
         }
         node.next = next.iter().filter_map(|(_, page)| Some((*page)? - first)).collect();
         let requests = start..self.all.requests.len();
-        let name = page.name;
-        self.all.pages.push(Page { name, requests, think, limits, abandon_after, repeat, next });
+        let WrittenPage { name, parallel, .. } = page;
+        self.all.pages.push(Page {
+            name,
+            requests,
+            parallel,
+            think,
+            limits,
+            abandon_after,
+            repeat,
+            next,
+        });
         Ok(node)
     }
 

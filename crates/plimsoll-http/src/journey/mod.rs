@@ -78,8 +78,10 @@ pub struct Journey {
 pub struct Page {
     /// What it is called.
     pub name: String,
-    /// Its requests, sent one after the other.
+    /// Its requests: the first, then the further ones.
     pub requests: Range<usize>,
+    /// Further requests in flight at a time, at most.
+    pub parallel: u32,
     /// The pause before the next page.
     pub think: SpanLaw,
     /// How long it may take.
@@ -160,6 +162,11 @@ impl Journeys {
     pub(crate) fn page_limits(&self) -> Vec<PageLimits> {
         let all: Vec<PageLimits> = self.pages.iter().map(|page| page.limits).collect();
         if all.iter().all(|limits| *limits == PageLimits::default()) { Vec::new() } else { all }
+    }
+
+    /// Requests that a user has in flight at a time, at most.
+    pub(crate) fn parallel_max(&self) -> u32 {
+        self.pages.iter().map(|page| page.parallel).max().unwrap_or(1)
     }
 
     /// Names of the pages. Those of several journeys have the name of their journey before them.

@@ -67,9 +67,14 @@ fn facts(path: &str, bytes: &[u8], journeys: &Journeys, names: &[String]) -> Vec
     }
     for (page, name) in journeys.pages.iter().zip(names) {
         let requests = &journeys.requests[page.requests.clone()];
+        let count = requests.len();
         let requests: Vec<String> = requests.iter().map(shown).collect();
+        let parallel = match page.parallel {
+            parallel if parallel > 1 && count > 1 => format!("; {parallel} in parallel"),
+            _ => String::new(),
+        };
         let think = &page.think;
-        let value = format!("{name}: {}; think {think}", requests.join(", "));
+        let value = format!("{name}: {}{parallel}; think {think}", requests.join(", "));
         facts.push(Setting::new("page", value));
     }
     for rows in &journeys.data {

@@ -1,13 +1,14 @@
 //! One user: where they are on their journey, and what they have taken from replies. Everything that
 //! is drawn follows from the seed, the number of the session and the number of the request in it.
 
+use plimsoll_engine::interface::Ticket;
 use plimsoll_engine::rng;
 use plimsoll_model::units::Nanos;
 
 use super::cookies::{CookieJar, CookieRequest};
 use super::data::DataRows;
-use super::{Journeys, PageRequest, Variable};
-use crate::wire::template::{Encoding, Template, Variables};
+use super::{Journeys, Variable};
+use crate::wire::template::{Encoding, Variables};
 
 /// Keeps the draws of different uses apart.
 mod stream {
@@ -38,9 +39,9 @@ pub(crate) enum UserPhase {
     Arriving,
     /// Thinks for so long, and is then ready.
     Thinking(Nanos),
-    /// Sends the next request.
+    /// Sends a request.
     Ready,
-    /// Waits for a reply.
+    /// Waits for replies.
     Waiting,
     /// Has ended a session.
     Leaving,
@@ -61,29 +62,58 @@ pub(crate) struct User {
     /// Number of the session, over all clients.
     session: u64,
     page: usize,
-    request: usize,
     /// Of the page.
     repeats_left: u32,
-    /// Of the request.
+    /// Index of the request that goes out next, or the end of those of the page.
+    next_request: usize,
+    /// Of that request.
     request_repeats_left: u32,
-    /// Requests sent in the session.
-    pub(crate) steps: u64,
+    /// Requests begun in the session; redirects do not count.
+    requests: u64,
+    /// Those of the page under way; of others what was allocated is used again.
+    fetches: Vec<Fetch>,
+    /// The fetch that went out last, until its ticket is known.
+    sent_last: Option<usize>,
+    /// A request of the session has failed.
+    has_failed: bool,
     /// Of the variables that are taken from replies.
     values: Vec<Vec<u8>>,
     /// Of each data set.
     rows: Vec<u64>,
     pub(crate) jar: CookieJar,
-    /// Path and query of the request.
-    pub(crate) path: Vec<u8>,
-    /// The redirect that the request follows, and how many came before it.
-    redirect: Option<Redirect>,
-    /// What the replies before it set that is taken, with the indexes of the variables.
-    pub(crate) set_by_redirects: Vec<(u16, Vec<u8>)>,
     /// When the page was due, if its first request was sent.
     page_due: Option<Nanos>,
     /// When the session was due.
     session_due: Nanos,
     thought: Nanos,
+}
+
+/// A request of a page, with the redirects that it leads to.
+#[derive(Debug, Default)]
+pub(crate) struct Fetch {
+    state: FetchState,
+    /// Index of the request.
+    pub(crate) request: usize,
+    /// Of the request in its session; what is drawn for it follows from that.
+    number: u64,
+    /// Path and query.
+    pub(crate) path: Vec<u8>,
+    /// The redirect that is followed, and how many came before it.
+    pub(crate) redirect: Option<Redirect>,
+    /// What the replies before it set that is taken, with the indexes of the variables.
+    pub(crate) set_by_redirects: Vec<(u16, Vec<u8>)>,
+}
+
+/// How far a fetch has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FetchState {
+    /// It has ended.
+    #[default]
+    Ended,
+    /// A redirect is to be followed.
+    Redirected,
+    /// A request is in flight, with this ticket once that is known.
+    InFlight(Option<Ticket>),
 }
 
 /// A redirect that is followed.
@@ -113,16 +143,16 @@ impl User {
             sessions: 0,
             session: 0,
             page: 0,
-            request: 0,
             repeats_left: 0,
+            next_request: 0,
             request_repeats_left: 0,
-            steps: 0,
+            requests: 0,
+            fetches: vec![Fetch::default()],
+            sent_last: None,
+            has_failed: false,
             values: vec![Vec::new(); journeys.variables.len()],
             rows: vec![0; journeys.data.len()],
             jar: CookieJar::default(),
-            path: Vec::new(),
-            redirect: None,
-            set_by_redirects: Vec::new(),
             page_due: None,
             session_due: Nanos::ZERO,
             thought: Nanos::ZERO,
@@ -135,7 +165,7 @@ impl User {
         let SessionContext { journeys, draws: Draws { seed, .. } } = *context;
         self.session = self.next_session(context).unwrap_or(arrival);
         self.sessions += 1;
-        (self.steps, self.repeats_left) = (0, 0);
+        (self.requests, self.repeats_left, self.has_failed) = (0, 0, false);
         self.jar.clear();
         self.values.iter_mut().for_each(Vec::clear);
         for ((row, data), number) in self.rows.iter_mut().zip(&journeys.data).zip(0..) {
@@ -168,69 +198,128 @@ impl User {
         self.page = page;
         self.go_to_request(context, context.journeys.pages[page].requests.start);
         self.page_due = None;
-        self.redirect = None;
-        self.set_by_redirects.clear();
     }
 
     fn go_to_request(&mut self, context: &SessionContext<'_>, request: usize) {
-        self.request = request;
-        let its = &context.journeys.requests[request];
-        self.request_repeats_left = its.repeat.draw(self.key(context, stream::REQUEST_REPEAT));
+        self.next_request = request;
+        let its = context.journeys.requests[..context.journeys.pages[self.page].requests.end]
+            .get(request);
+        let key = self.key(context, stream::REQUEST_REPEAT);
+        self.request_repeats_left = its.map_or(0, |its| its.repeat.draw(key));
     }
 
     fn key(&self, context: &SessionContext<'_>, purpose: u64) -> u64 {
-        rng::key(&[context.draws.seed, purpose, self.session, self.steps])
+        rng::key(&[context.draws.seed, purpose, self.session, self.requests])
     }
 
-    /// The request that is in flight, or is next.
-    pub(crate) fn request<'j>(&self, journeys: &'j Journeys) -> &'j PageRequest {
-        &journeys.requests[self.request]
+    pub(crate) fn fetch(&self, index: usize) -> &Fetch {
+        &self.fetches[index]
     }
 
-    /// Index of that request, and the redirect that it follows.
-    pub(crate) const fn current(&self) -> (usize, Option<Redirect>) {
-        (self.request, self.redirect)
+    /// No request of the session was sent.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.requests == 0
     }
 
-    /// The request, which was due at `due`, goes out: makes its path, unless a redirect named it.
+    /// The request of this fetch is the first of its session.
+    pub(crate) fn is_first(&self, fetch: usize) -> bool {
+        self.requests == 1 && self.fetches[fetch].redirect.is_none()
+    }
+
+    /// Index of the fetch whose request goes out next, if one may: that of a redirect at once, a
+    /// further request of the page when the first is done and not too many are in flight.
+    fn ready_fetch(&self, journeys: &Journeys) -> Option<usize> {
+        if self.has_failed {
+            return None;
+        }
+        let is_redirected = |fetch: &Fetch| fetch.state == FetchState::Redirected;
+        if let Some(redirected) = self.fetches.iter().position(is_redirected) {
+            return Some(redirected);
+        }
+        let page = &journeys.pages[self.page];
+        let in_flight = self.fetches_under_way().count();
+        let awaits_first =
+            self.fetches_under_way().any(|fetch| fetch.request == page.requests.start);
+        let may_begin = self.next_request < page.requests.end
+            && in_flight < page.parallel as usize
+            && !awaits_first;
+        may_begin.then(|| {
+            let has_ended = |fetch: &Fetch| fetch.state == FetchState::Ended;
+            self.fetches.iter().position(has_ended).unwrap_or(self.fetches.len())
+        })
+    }
+
+    fn fetches_under_way(&self) -> impl Iterator<Item = &Fetch> {
+        self.fetches.iter().filter(|fetch| fetch.state != FetchState::Ended)
+    }
+
+    /// The next request, which was due at `due`, goes out: makes its path, unless a redirect named
+    /// it. Index of its fetch; `None` if the user has to wait.
     pub(crate) fn send(
         &mut self,
         context: &SessionContext<'_>,
         origin: &Origin,
         (due, now): (Nanos, Nanos),
-    ) {
-        if self.steps == 0 {
+    ) -> Option<usize> {
+        let index = self.ready_fetch(context.journeys)?;
+        if index == self.fetches.len() {
+            self.fetches.push(Fetch::default());
+        }
+        if self.is_new() {
             self.session_due = due;
         }
         self.page_due.get_or_insert(due);
-        self.steps += 1;
-        self.phase = UserPhase::Waiting;
-        if self.redirect.is_none() {
-            let template = &self.request(context.journeys).path;
-            let mut path = std::mem::take(&mut self.path);
-            path.clear();
-            self.write(template, context, origin, now, &mut path);
-            self.path = path;
+        if self.fetches[index].state == FetchState::Ended {
+            self.begin_fetch(index, context, origin, now);
         }
+        self.fetches[index].state = FetchState::InFlight(None);
+        self.sent_last = Some(index);
+        self.await_or_send(context.journeys);
+        Some(index)
     }
 
-    fn write(
-        &self,
-        template: &Template,
+    fn begin_fetch(
+        &mut self,
+        index: usize,
         context: &SessionContext<'_>,
         origin: &Origin,
         now: Nanos,
-        into: &mut Vec<u8>,
     ) {
-        let variables = UserVariables { user: self, journeys: context.journeys, origin, now };
+        self.requests += 1;
+        let fetch = &mut self.fetches[index];
+        (fetch.request, fetch.number, fetch.redirect) = (self.next_request, self.requests, None);
+        fetch.set_by_redirects.clear();
+        let mut path = std::mem::take(&mut fetch.path);
+        path.clear();
         // Other parts than those of header and body.
-        let key = self.parts_key(context).wrapping_add(2);
-        template.write_with(key, 0, &variables, into);
+        let key = self.parts_key(index, context).wrapping_add(2);
+        let variables =
+            UserVariables { user: self, path: &[], journeys: context.journeys, origin, now };
+        context.journeys.requests[self.next_request].path.write_with(key, 0, &variables, &mut path);
+        self.fetches[index].path = path;
+        self.request_repeats_left = self.request_repeats_left.saturating_sub(1);
+        if self.request_repeats_left == 0 {
+            self.go_to_request(context, self.next_request + 1);
+        }
     }
 
-    /// Draws the random parts of the request.
-    pub(crate) fn parts_key(&self, context: &SessionContext<'_>) -> u64 {
-        self.key(context, stream::PARTS) ^ context.draws.nonce
+    /// Whether a further request may go out before a reply comes.
+    fn await_or_send(&mut self, journeys: &Journeys) {
+        let may_send = self.ready_fetch(journeys).is_some();
+        self.phase = if may_send { UserPhase::Ready } else { UserPhase::Waiting };
+    }
+
+    /// The request that went out last has this ticket.
+    pub(crate) fn note_ticket(&mut self, ticket: Ticket) {
+        if let Some(sent) = self.sent_last.take() {
+            self.fetches[sent].state = FetchState::InFlight(Some(ticket));
+        }
+    }
+
+    /// Draws the random parts of a fetch's requests.
+    pub(crate) fn parts_key(&self, fetch: usize, context: &SessionContext<'_>) -> u64 {
+        let Draws { seed, nonce, .. } = context.draws;
+        rng::key(&[seed, stream::PARTS, self.session, self.fetches[fetch].number]) ^ nonce
     }
 
     /// Keeps a value that was taken.
@@ -240,25 +329,34 @@ impl User {
         kept.extend_from_slice(value);
     }
 
-    /// The reply leads elsewhere: the same request goes on there at once.
-    pub(crate) fn follow(&mut self, path: Vec<u8>, redirect: Redirect) {
-        self.path = path;
-        self.redirect = Some(redirect);
-        self.phase = UserPhase::Ready;
+    /// The reply leads elsewhere: the same request goes on there at once. `set`: what the reply set
+    /// that is taken.
+    pub(crate) fn follow(
+        &mut self,
+        fetch: usize,
+        (path, redirect): (Vec<u8>, Redirect),
+        set: &mut Vec<(u16, Vec<u8>)>,
+    ) {
+        let fetch = &mut self.fetches[fetch];
+        (fetch.path, fetch.redirect) = (path, Some(redirect));
+        fetch.set_by_redirects.append(set);
+        // Of a session that has failed nothing more is sent.
+        fetch.state = if self.has_failed { FetchState::Ended } else { FetchState::Redirected };
+        self.phase = if self.has_failed { UserPhase::Waiting } else { UserPhase::Ready };
     }
 
     /// The reply to the request is good: what comes next, and what is complete.
-    pub(crate) fn advance(&mut self, context: &SessionContext<'_>, now: Nanos) -> Completed {
+    pub(crate) fn advance(
+        &mut self,
+        fetch: usize,
+        context: &SessionContext<'_>,
+        now: Nanos,
+    ) -> Completed {
+        self.fetches[fetch].state = FetchState::Ended;
         let page = &context.journeys.pages[self.page];
-        self.redirect = None;
-        self.set_by_redirects.clear();
-        self.request_repeats_left = self.request_repeats_left.saturating_sub(1);
-        let is_repeated = self.request_repeats_left > 0;
-        if is_repeated || self.request + 1 < page.requests.end {
-            if !is_repeated {
-                self.go_to_request(context, self.request + 1);
-            }
-            self.phase = UserPhase::Ready;
+        let is_under_way = self.fetches_under_way().next().is_some();
+        if self.has_failed || is_under_way || self.next_request < page.requests.end {
+            self.await_or_send(context.journeys);
             return Completed::default();
         }
         let page_time = self.page_due.map(|due| now.saturating_sub(due));
@@ -284,6 +382,36 @@ impl User {
         Completed { page: page_time, journey: None }
     }
 
+    /// The op of this ticket has ended. Its user leaves once a request has failed and no other is in
+    /// flight. True where this op is the first of the session that failed.
+    pub(crate) fn end(
+        &mut self,
+        ticket: Ticket,
+        is_failure: bool,
+        context: &SessionContext<'_>,
+    ) -> bool {
+        let sent = FetchState::InFlight(Some(ticket));
+        let fetch = self.fetches.iter_mut().find(|fetch| fetch.state == sent);
+        let is_first = match fetch {
+            Some(fetch) if is_failure => {
+                fetch.state = FetchState::Ended;
+                !std::mem::replace(&mut self.has_failed, true)
+            }
+            _ => false,
+        };
+        if self.has_failed && self.phase != UserPhase::Leaving {
+            let redirected =
+                self.fetches.iter_mut().filter(|fetch| fetch.state == FetchState::Redirected);
+            redirected.for_each(|fetch| fetch.state = FetchState::Ended);
+            let is_under_way = self.fetches_under_way().next().is_some();
+            match is_under_way {
+                true => self.phase = UserPhase::Waiting,
+                false => self.leave(context),
+            }
+        }
+        is_first
+    }
+
     /// When the user gives the page up.
     pub(crate) fn gives_up_at(&self, journeys: &Journeys) -> Option<Nanos> {
         let after = journeys.pages.get(self.page)?.abandon_after?;
@@ -304,17 +432,6 @@ impl User {
     fn next_session(&self, context: &SessionContext<'_>) -> Option<u64> {
         let clients = u64::from(context.draws.clients?);
         Some(u64::from(self.client) + self.sessions * clients)
-    }
-
-    /// The request with which cookies go and come.
-    pub(crate) fn cookie_request<'u>(
-        &'u self,
-        origin: &'u Origin,
-        now: Nanos,
-    ) -> CookieRequest<'u> {
-        let end = memchr::memchr(b'?', &self.path).unwrap_or(self.path.len());
-        let (host, path) = (origin.host.as_str(), &self.path[..end]);
-        CookieRequest { host, path, is_secure: origin.scheme == "https", now }
     }
 
     /// What no message may have: values that were taken, those of the user's rows, cookies.
@@ -345,10 +462,23 @@ pub(crate) struct Draws {
     pub(crate) clients: Option<u32>,
 }
 
-/// The values of a user's variables.
+/// The request to that path and query with which cookies go and come.
+pub(crate) fn cookie_request<'a>(
+    origin: &'a Origin,
+    path: &'a [u8],
+    now: Nanos,
+) -> CookieRequest<'a> {
+    let end = memchr::memchr(b'?', path).unwrap_or(path.len());
+    let host = origin.host.as_str();
+    CookieRequest { host, path: &path[..end], is_secure: origin.scheme == "https", now }
+}
+
+/// The values of a user's variables for a request.
 #[derive(Debug)]
 pub(crate) struct UserVariables<'a> {
     pub(crate) user: &'a User,
+    /// Path and query of the request, once they are made.
+    pub(crate) path: &'a [u8],
     pub(crate) journeys: &'a Journeys,
     pub(crate) origin: &'a Origin,
     pub(crate) now: Nanos,
@@ -359,9 +489,9 @@ impl Variables for UserVariables<'_> {
         let Self { user, journeys, .. } = self;
         match journeys.variables.get(usize::from(number)) {
             Some(Variable::Cookies) => {
-                user.jar.write(&user.cookie_request(self.origin, self.now), into);
+                user.jar.write(&cookie_request(self.origin, self.path, self.now), into);
             }
-            Some(Variable::Path) => into.extend_from_slice(&user.path),
+            Some(Variable::Path) => into.extend_from_slice(self.path),
             Some(Variable::Origin) => {
                 into.extend_from_slice(self.origin.scheme.as_bytes());
                 into.extend_from_slice(b"://");
@@ -449,7 +579,136 @@ fn without_dots(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    const PARALLEL: &str = r#"
+[[page]]
+name = "home"
+path = "/"
+parallel = 2
+think = "constant 1s"
+
+[[page.request]]
+path = "/{{int 1 1000000}}"
+repeat = "3"
+
+[[page]]
+name = "last"
+path = "/last"
+"#;
+
+    /// A user on that journey, driven by hand.
+    struct Walk {
+        journeys: Journeys,
+        user: User,
+        origin: Origin,
+        tickets: u32,
+    }
+
+    impl Walk {
+        fn new() -> Self {
+            let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+            let journeys = super::super::file::parse(Path::new("j.toml"), PARALLEL, &none).unwrap();
+            let user = User::new(&journeys, 0, 0);
+            let origin = Origin { scheme: "http".into(), host: "a".into(), host_field: "a".into() };
+            let mut walk = Self { journeys, user, origin, tickets: 0 };
+            walk.with(|user, context, _| user.arrive(context, 0));
+            walk
+        }
+
+        fn with<T>(&mut self, f: impl FnOnce(&mut User, &SessionContext<'_>, &Origin) -> T) -> T {
+            let draws = Draws { seed: 1, nonce: 0, clients: Some(1) };
+            let context = SessionContext { journeys: &self.journeys, draws };
+            f(&mut self.user, &context, &self.origin)
+        }
+
+        /// The fetches and tickets of all requests that go out now.
+        fn send(&mut self) -> Vec<(usize, Ticket)> {
+            let mut sent = Vec::new();
+            while self.user.phase == UserPhase::Ready {
+                let fetch = self.with(|user, context, origin| {
+                    user.send(context, origin, (Nanos::ZERO, Nanos::ZERO))
+                });
+                self.tickets += 1;
+                self.user.note_ticket(Ticket(self.tickets));
+                sent.push((fetch.unwrap(), Ticket(self.tickets)));
+            }
+            sent
+        }
+
+        fn reply(&mut self, (fetch, ticket): (usize, Ticket)) -> Completed {
+            let now = Nanos::from_secs(2);
+            let completed = self.with(|user, context, _| user.advance(fetch, context, now));
+            assert!(!self.with(|user, context, _| user.end(ticket, false, context)));
+            completed
+        }
+
+        /// True for the first failure of the session.
+        fn fail(&mut self, (_, ticket): (usize, Ticket)) -> bool {
+            self.with(|user, context, _| user.end(ticket, true, context))
+        }
+    }
+
+    #[test]
+    fn further_requests_go_out_in_parallel_once_the_first_is_done() {
+        let mut walk = Walk::new();
+        let first = walk.send();
+        assert_eq!(first.len(), 1);
+        assert_eq!(walk.reply(first[0]), Completed::default());
+        let two = walk.send();
+        assert_eq!(two.len(), 2, "of three");
+        let paths = two.iter().map(|(fetch, _)| walk.user.fetch(*fetch).path.clone());
+        let paths: Vec<Vec<u8>> = paths.collect();
+        assert_ne!(paths[0], paths[1], "each is drawn on its own");
+        // The second is answered before the first.
+        assert_eq!(walk.reply(two[1]), Completed::default());
+        let third = walk.send();
+        assert_eq!(third.len(), 1);
+        walk.reply(two[0]);
+        assert_eq!((walk.send().len(), walk.user.phase), (0, UserPhase::Waiting));
+        assert_eq!(walk.reply(third[0]).page, Some(Nanos::from_secs(2)));
+        assert_eq!(walk.user.phase, UserPhase::Thinking(Nanos::from_secs(1)));
+    }
+
+    #[test]
+    fn a_redirect_is_followed_beside_the_other_requests() {
+        let mut walk = Walk::new();
+        let first = walk.send();
+        walk.reply(first[0]);
+        let two = walk.send();
+        let redirect = Redirect { with_get: true, count: 1 };
+        walk.user.follow(two[0].0, (b"/there".to_vec(), redirect), &mut Vec::new());
+        assert!(!walk.with(|user, context, _| user.end(two[0].1, false, context)));
+        let again = walk.send();
+        assert_eq!(again.len(), 1, "two are in flight");
+        assert_eq!((again[0].0, &walk.user.fetch(again[0].0).path[..]), (two[0].0, &b"/there"[..]));
+        walk.reply(again[0]);
+        assert_eq!(walk.send().len(), 1);
+    }
+
+    #[test]
+    fn a_session_fails_once_and_ends_when_nothing_is_in_flight() {
+        let mut walk = Walk::new();
+        let first = walk.send();
+        walk.reply(first[0]);
+        let two = walk.send();
+        assert!(walk.fail(two[0]));
+        assert_eq!((walk.send().len(), walk.user.phase), (0, UserPhase::Waiting));
+        assert!(!walk.fail(two[1]), "the session has failed already");
+        assert_eq!(walk.user.phase, UserPhase::Leaving);
+
+        let mut walk = Walk::new();
+        let first = walk.send();
+        walk.reply(first[0]);
+        let two = walk.send();
+        assert!(walk.fail(two[0]));
+        let redirect = Redirect { with_get: true, count: 1 };
+        walk.user.follow(two[1].0, (b"/there".to_vec(), redirect), &mut Vec::new());
+        assert!(!walk.with(|user, context, _| user.end(two[1].1, false, context)));
+        assert_eq!(walk.user.phase, UserPhase::Leaving, "nothing more is sent");
+    }
 
     #[test]
     fn a_redirect_leads_to_a_path_on_the_same_server_or_elsewhere() {

@@ -19,12 +19,14 @@ use plimsoll_model::units::Nanos;
 use super::cookies::{SetCookie, value_set};
 use super::take::{TakeSource, VALUE_BYTES_MAX};
 use super::user::{
-    Completed, Draws, Origin, Redirect, SessionContext, User, UserPhase, UserVariables, resolve,
+    Completed, Draws, Origin, Redirect, SessionContext, User, UserPhase, UserVariables,
+    cookie_request, resolve,
 };
 use super::{Journeys, PageRequest};
 use crate::excerpt::plain_text;
 use crate::reader::{At, CAPTURE_BYTES_MAX, Reader};
 use crate::site::{HttpOp, Request, RequestVariables};
+use crate::tls::TlsSite;
 use crate::wire::request::Method;
 use crate::wire::template::Variables as _;
 
@@ -38,6 +40,26 @@ const SECRET_BYTES_MIN: usize = 4;
 /// Index of a request among those of a site: as it stands, or what a redirect makes of it.
 pub(crate) const fn site_request(request: usize, with_get: bool) -> u32 {
     request as u32 * 2 + with_get as u32
+}
+
+/// The user whose request an op is, and which of their fetches.
+#[derive(Clone, Copy, Debug)]
+struct FetchKey {
+    user: usize,
+    fetch: usize,
+}
+
+impl FetchKey {
+    const FETCH_BITS: u32 = 8;
+
+    const fn read(op: &HttpOp) -> Self {
+        let user = (op.key >> Self::FETCH_BITS) as usize;
+        Self { user, fetch: (op.key & ((1 << Self::FETCH_BITS) - 1)) as usize }
+    }
+
+    const fn key(self) -> u64 {
+        (self.user as u64) << Self::FETCH_BITS | self.fetch as u64
+    }
 }
 
 /// The users of one worker.
@@ -83,33 +105,40 @@ impl Users {
     fn origin(&self, user: &User) -> &Origin {
         &self.origins[user.endpoint]
     }
+
+    fn request_of(&self, user: &User, op: &HttpOp) -> &PageRequest {
+        &self.journeys.requests[user.fetch(FetchKey::read(op).fetch).request]
+    }
 }
 
 impl RequestVariables for Users {
     fn key(&self, op: &HttpOp) -> u64 {
-        self.users.borrow()[op.key as usize].parts_key(&self.context())
+        let FetchKey { user, fetch } = FetchKey::read(op);
+        self.users.borrow()[user].parts_key(fetch, &self.context())
     }
 
     fn write(&self, op: &HttpOp, number: u16, into: &mut Vec<u8>) {
         let users = self.users.borrow();
-        let user = &users[op.key as usize];
-        let origin = self.origin(user);
-        UserVariables { user, journeys: &self.journeys, origin, now: self.now.get() }
+        let FetchKey { user, fetch } = FetchKey::read(op);
+        let user = &users[user];
+        let (path, origin) = (&user.fetch(fetch).path[..], self.origin(user));
+        UserVariables { user, path, journeys: &self.journeys, origin, now: self.now.get() }
             .write(number, into);
     }
 }
 
 /// Walks one user along their journeys.
-#[derive(Debug)]
 pub(crate) struct UserScript {
     users: Rc<Users>,
     index: usize,
+    /// Keeps the TLS sessions of this user alone.
+    tls: Option<Rc<TlsSite>>,
 }
 
 impl UserScript {
-    pub(crate) fn new(users: Rc<Users>, context: &ClientContext) -> Self {
+    pub(crate) fn new(users: Rc<Users>, context: &ClientContext, tls: Option<Rc<TlsSite>>) -> Self {
         let index = users.index_of(context);
-        Self { users, index }
+        Self { users, index, tls }
     }
 }
 
@@ -126,6 +155,7 @@ impl Script for UserScript {
         users.now.set(context.now);
         if user.phase == UserPhase::Arriving {
             user.arrive(&users.context(), context.index);
+            self.tls.iter().for_each(|tls| tls.forget_sessions());
         }
         match user.phase {
             UserPhase::Thinking(span) => {
@@ -133,23 +163,29 @@ impl Script for UserScript {
                 Step::ThinkFor(span)
             }
             UserPhase::Ready | UserPhase::OutOfRows => {
-                let is_first = user.steps == 0;
-                let (request, redirect) = user.current();
-                let its = &users.journeys.requests[request];
-                let with_get = redirect.is_some_and(|redirect| redirect.with_get);
-                let method = if with_get { Method::GET } else { its.text.method };
-                // Without a row the session refuses the op, and the user leaves the load.
-                if user.phase != UserPhase::OutOfRows {
-                    let times = (context.due, context.now);
-                    user.send(&users.context(), users.origin(user), times);
-                }
+                let is_first = user.is_new();
+                let fetch = match user.phase {
+                    // Without a row the session refuses the op, and the user leaves the load.
+                    UserPhase::OutOfRows => 0,
+                    _ => {
+                        let times = (context.due, context.now);
+                        match user.send(&users.context(), users.origin(user), times) {
+                            Some(fetch) => fetch,
+                            None => return Step::WaitForOutcome,
+                        }
+                    }
+                };
+                let key = FetchKey { user: self.index, fetch }.key();
+                let fetch = user.fetch(fetch);
+                let its = &users.journeys.requests[fetch.request];
+                let with_get = fetch.redirect.is_some_and(|redirect| redirect.with_get);
                 users.counts.borrow_mut().begun += u64::from(is_first);
                 Step::Issue(HttpOp {
                     kind: OpKind(its.page as u8),
-                    request: Request::Url(site_request(request, with_get)),
-                    method,
+                    request: Request::Url(site_request(fetch.request, with_get)),
+                    method: if with_get { Method::GET } else { its.text.method },
                     verify: false,
-                    key: self.index as u64,
+                    key,
                 })
             }
             UserPhase::Waiting => Step::WaitForOutcome,
@@ -161,10 +197,13 @@ impl Script for UserScript {
         }
     }
 
-    fn on_outcome(&mut self, _ticket: Ticket, outcome: &Outcome, _now: Nanos) {
+    fn on_issued(&mut self, ticket: Ticket) {
+        self.users.users.borrow_mut()[self.index].note_ticket(ticket);
+    }
+
+    fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome, _now: Nanos) {
         let user = &mut self.users.users.borrow_mut()[self.index];
-        if outcome.is_failure() && user.phase == UserPhase::Waiting {
-            user.leave(&self.users.context());
+        if user.end(ticket, outcome.is_failure(), &self.users.context()) {
             let counts = &mut *self.users.counts.borrow_mut();
             match outcome.status {
                 OpStatus::Failed(ErrorClass::Abandoned) => counts.abandoned += 1,
@@ -252,7 +291,8 @@ impl UserReader {
         let users = &*self.users;
         let mut all = users.users.borrow_mut();
         let user = &mut all[self.index];
-        let request = user.request(&users.journeys);
+        let fetch = FetchKey::read(at.op).fetch;
+        let request = users.request_of(user, at.op);
         if reply.has_too_many_cookies {
             return Err(Refusal::Cookies);
         }
@@ -264,22 +304,23 @@ impl UserReader {
             let Some(location) = reply.location.take().filter(|_| is_redirect(at.status)) else {
                 return Err(Refusal::Status);
             };
-            let count = user.current().1.map_or(0, |redirect| redirect.count) + 1;
+            let before = user.fetch(fetch).redirect;
+            let count = before.map_or(0, |redirect| redirect.count) + 1;
             if count > REDIRECTS_MAX {
                 return Err(Refusal::Redirects);
             }
             let origin = &users.origins[user.endpoint];
-            let path = resolve(&location, origin, &user.path).ok_or(Refusal::Elsewhere)?;
+            let path = resolve(&location, origin, &user.fetch(fetch).path);
+            let path = path.ok_or(Refusal::Elsewhere)?;
             // RFC 9110 §15.4: browsers turn all methods but HEAD into GET, except for these two.
             let keeps_method = matches!(at.status, 307 | 308) || at.op.method == Method::HEAD;
-            let with_get = !keeps_method || user.current().1.is_some_and(|it| it.with_get);
-            user.set_by_redirects.append(&mut reply.taken);
-            user.follow(path, Redirect { with_get, count });
+            let with_get = !keeps_method || before.is_some_and(|it| it.with_get);
+            user.follow(fetch, (path, Redirect { with_get, count }), &mut reply.taken);
             users.counts.borrow_mut().redirects += 1;
             return Ok(Completed::default());
         }
-        reply.take_values(request, user)?;
-        Ok(user.advance(&users.context(), at.now))
+        reply.take_values(request, user, fetch)?;
+        Ok(user.advance(fetch, &users.context(), at.now))
     }
 
     /// The start of the reply's body, without values that are secrets.
@@ -320,7 +361,12 @@ impl ReplyParts {
         }
     }
 
-    fn take_values(&self, request: &PageRequest, user: &mut User) -> Result<(), Refusal> {
+    fn take_values(
+        &self,
+        request: &PageRequest,
+        user: &mut User,
+        fetch: usize,
+    ) -> Result<(), Refusal> {
         let body = match reads_body(request) {
             true => self.decoded().ok_or(Refusal::Encoding)?,
             false => Cow::Borrowed(&[][..]),
@@ -335,7 +381,8 @@ impl ReplyParts {
                 true => take.from.value_in(&body),
                 false => {
                     // The last reply first, then those of the redirects before it.
-                    let mut all = self.taken.iter().chain(user.set_by_redirects.iter().rev());
+                    let before = user.fetch(fetch).set_by_redirects.iter().rev();
+                    let mut all = self.taken.iter().chain(before);
                     let of_header = all.find(|(variable, _)| *variable == take.variable);
                     of_header.map(|(_, value)| Cow::Owned(value.clone()))
                 }
@@ -357,14 +404,15 @@ impl Reader for UserReader {
         self.users.journeys.requests.get(index as usize / 2).is_some_and(reads_body)
     }
 
-    fn take_field(&mut self, reply: &mut ReplyParts, _: &HttpOp, name: &[u8], value: &[u8]) {
+    fn take_field(&mut self, reply: &mut ReplyParts, op: &HttpOp, name: &[u8], value: &[u8]) {
         let users = &*self.users;
         let mut all = users.users.borrow_mut();
         let user = &mut all[self.index];
         let is_named = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
         if is_named("set-cookie") {
             let mut jar = std::mem::take(&mut user.jar);
-            let set = jar.set(value, &user.cookie_request(users.origin(user), users.now.get()));
+            let path = &user.fetch(FetchKey::read(op).fetch).path;
+            let set = jar.set(value, &cookie_request(users.origin(user), path, users.now.get()));
             user.jar = jar;
             reply.has_too_many_cookies |= set == SetCookie::TooMany;
             users.counts.borrow_mut().ignored_cookies += u64::from(set == SetCookie::Ignored);
@@ -377,7 +425,7 @@ impl Reader for UserReader {
                 _ => BodyEncoding::Other,
             };
         }
-        for take in &user.request(&users.journeys).takes {
+        for take in &users.request_of(user, op).takes {
             let taken = match &take.from {
                 TakeSource::Header(header) if is_named(header) => Some(value.trim_ascii()),
                 TakeSource::Cookie(cookie) if is_named("set-cookie") => {
@@ -392,10 +440,8 @@ impl Reader for UserReader {
         }
     }
 
-    fn take(&mut self, reply: &mut ReplyParts, payload: &[u8]) {
-        let users = self.users.users.borrow();
-        let is_needed = reads_body(users[self.index].request(&self.users.journeys));
-        let bytes_max = if is_needed { CAPTURE_BYTES_MAX } else { EXCERPT_BYTES_MAX };
+    fn take(&mut self, reply: &mut ReplyParts, op: &HttpOp, payload: &[u8]) {
+        let bytes_max = if self.reads(op) { CAPTURE_BYTES_MAX } else { EXCERPT_BYTES_MAX };
         let room = bytes_max.saturating_sub(reply.body.len());
         reply.body.extend_from_slice(&payload[..payload.len().min(room)]);
     }
@@ -416,7 +462,7 @@ impl Reader for UserReader {
                 text => format!(", saying {text:?}"),
             };
             let users = self.users.users.borrow();
-            let shown = &users[self.index].request(&self.users.journeys).shown;
+            let shown = &self.users.request_of(&users[self.index], at.op).shown;
             let (method, status) = (at.op.method.as_str(), at.status);
             io.explain(format_args!("{method} {shown}: status {status}{refusal}{excerpt}"));
         }
@@ -435,11 +481,12 @@ impl Reader for UserReader {
     }
 
     fn is_first_of_user(&self, op: &HttpOp) -> bool {
-        self.users.users.borrow()[op.key as usize].steps == 1
+        let FetchKey { user, fetch } = FetchKey::read(op);
+        self.users.users.borrow()[user].is_first(fetch)
     }
 
     fn gives_up_at(&self, op: &HttpOp) -> Option<Nanos> {
-        self.users.users.borrow()[op.key as usize].gives_up_at(&self.users.journeys)
+        self.users.users.borrow()[FetchKey::read(op).user].gives_up_at(&self.users.journeys)
     }
 
     fn lost(&self) -> Option<String> {

@@ -37,7 +37,7 @@ const CLOSED_IN_HANDSHAKE: &str = "the server closed during the handshake";
 
 /// What the TLS clients of one worker share for one server.
 pub struct TlsSite {
-    config: Arc<ClientConfig>,
+    config: RefCell<Arc<ClientConfig>>,
     name: ServerName<'static>,
     plain: RefCell<Vec<u8>>,
     cipher: RefCell<Vec<u8>>,
@@ -50,7 +50,14 @@ impl TlsSite {
     pub fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Rc<Self> {
         let plain = RefCell::new(vec![0; PLAIN_BYTES]);
         let spare_links = SpareLinks::default();
+        let config = RefCell::new(config);
         Rc::new(Self { config, name, plain, cipher: RefCell::default(), spare_links })
+    }
+
+    /// Connections from now on resume no session of those before.
+    pub(super) fn forget_sessions(&self) {
+        let config = resuming(&self.config.borrow());
+        self.config.replace(config);
     }
 
     /// Which of these protocols the server at the other end of a fresh channel agrees on (ALPN,
@@ -63,7 +70,7 @@ impl TlsSite {
         stop: &AtomicBool,
         mut time_left: Duration,
     ) -> Option<Vec<u8>> {
-        let config = offering(&self.config, names);
+        let config = offering(&self.config.borrow(), names);
         let mut connection = ClientConnection::new(config, self.name.clone()).ok()?;
         let mut bytes = Vec::new();
         loop {
@@ -273,7 +280,7 @@ impl<S: Session> Session for Tls<S> {
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
         let site = self.links.site.clone();
         let Some(entry) = self.links.find(link) else { return };
-        match ClientConnection::new(site.config.clone(), site.name.clone()) {
+        match ClientConnection::new(site.config.borrow().clone(), site.name.clone()) {
             Ok(mut connection) => {
                 // A request is small; its size was checked when the suite was read.
                 connection.set_buffer_limit(None);
@@ -301,7 +308,7 @@ impl<S: Session> Session for Tls<S> {
                 Err(error) => return self.fail(link, &error, now, io),
             };
             let becomes_ready = !entry.ready && !connection.is_handshaking();
-            if becomes_ready && !is_agreed(connection, &site.config) {
+            if becomes_ready && !is_agreed(connection, &site.config.borrow()) {
                 return self.fail(link, &NO_HTTP2, now, io);
             }
             entry.ready |= becomes_ready;

@@ -153,6 +153,46 @@ fn pages_and_journeys_have_conditions() {
     plimsoll(&url).check(2, &["--arrive: sessions arrive in suite web-users"]);
 }
 
+const PICTURES: &str = r#"
+[[page]]
+name = "album"
+path = "/album"
+take.token = { field = "token" }
+serve.time = "constant 20ms"
+parallel = 4
+
+[[page.request]]
+path = "/pictures/{{int 1 9}}.png"
+repeat = "8"
+serve.time = "constant 20ms"
+"#;
+
+/// One after the other, a page lasts as long as its nine requests together; with four in parallel,
+/// as long as three.
+#[test]
+fn further_requests_of_a_page_are_in_flight_together() {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let path = temp_dir.path().join("album.toml");
+    std::fs::write(&path, PICTURES).unwrap();
+    let path = path.to_str().unwrap();
+    for (number, more) in [&["--http", "1.1"][..], &["--http", "2"]].into_iter().enumerate() {
+        let bundle = temp_dir.path().join(number.to_string());
+        let server = Served::with("web", &["--journey", path]);
+        let url = format!("http://{}/", server.address());
+        let flags = [&["--journey", path, "--users", "3", "-n", "270"], more].concat();
+        let ended = plimsoll(&short("web-users", &url, &bundle, &flags));
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+        let (point, counts) = (&result(&bundle)["points"][0], counts(server.address()));
+        assert_eq!(point["errors"], serde_json::json!({}), "{ended:?}");
+        let album = &point["ops"]["album"];
+        assert_eq!(counts["pages"]["album"]["answered"], album["count"], "{counts}");
+        assert_eq!(counts["sessions"], point["journeys"]["begun"], "{counts}");
+        let mean = |key: &str| album[key]["mean"].as_f64().unwrap();
+        let requests = mean("page_ns") / mean("response_ns");
+        assert!((2.0..5.0).contains(&requests), "a page is as long as {requests} requests");
+    }
+}
+
 #[test]
 fn a_published_method_runs_as_it_stands() {
     let temp_dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::PARALLEL_MAX;
 use crate::journey::data::RowOrder;
 
 #[derive(Deserialize, JsonSchema)]
@@ -69,9 +70,13 @@ pub(super) struct WrittenPage {
     /// How `plimsoll serve web --journey` answers.
     #[serde(default)]
     pub(super) serve: WrittenServe,
-    /// Further requests of the page, sent after the first, one after the other.
+    /// Further requests of the page, sent after the first.
     #[serde(default)]
     pub(super) request: Vec<WrittenRequest>,
+    /// How many of them are in flight at a time, at most.
+    #[serde(default = "one_request")]
+    #[schemars(range(min = 1, max = PARALLEL_MAX))]
+    pub(super) parallel: u32,
     /// A page that takes no longer is a good one.
     pub(super) good: Option<String>,
     /// A page that takes no longer is a tolerable one.
@@ -146,4 +151,8 @@ pub(super) struct WrittenExpect {
 
 const fn one() -> f64 {
     1.0
+}
+
+const fn one_request() -> u32 {
+    1
 }

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use plimsoll_model::units::counted;
 
 use self::correlation::{Correlation, correlate};
+use super::file::PARALLEL_MAX;
 use crate::wire::request::is_field;
 
 /// A request as it was recorded.
@@ -28,6 +29,16 @@ struct RecordedRequest {
     reply: Option<RecordedReply>,
     /// When it was sent and its reply ended, in milliseconds from any instant.
     span_ms: Option<(f64, f64)>,
+}
+
+impl RecordedRequest {
+    /// It sends the value of this variable.
+    fn uses(&self, name: &str) -> bool {
+        let of_headers = self.headers.iter().map(|(_, value)| value.as_str());
+        let mut texts = of_headers.chain([self.path.as_str()]).chain(self.body.as_deref());
+        let written = [format!("{{{{{name}}}}}"), format!("{{{{urlencode {name}}}}}")];
+        texts.any(|text| written.iter().any(|written| text.contains(written)))
+    }
 }
 
 /// A reply as it was recorded.
@@ -282,6 +293,17 @@ fn write_journey(
         {
             let _ = writeln!(out, "{indent}expect.status = [{status}]      # as it was recorded");
         }
+        let of_page = pages[at..].iter().take_while(|other| *other == page).count();
+        let further = at + 1..at + of_page.max(1);
+        if is_first
+            && let Some(parallel) = in_parallel(&requests[further.clone()])
+            && !taken.iter().any(|it| {
+                further.contains(&it.from)
+                    && requests[further.clone()].iter().any(|r| r.uses(&it.name))
+            })
+        {
+            let _ = writeln!(out, "parallel = {parallel}      # as it was recorded");
+        }
         if is_first && let Some(think) = think_ms(requests, pages, at) {
             let _ = writeln!(out, "think = \"constant {think}ms\"      # as it was recorded");
         }
@@ -333,6 +355,14 @@ fn write_request(request: &RecordedRequest, is_first: bool, out: &mut String) {
     if let Some(body) = &request.body {
         let _ = writeln!(out, "{indent}body = {}", quoted(body));
     }
+}
+
+/// How many of these requests were in flight at a time, at most; `None` if none were together.
+fn in_parallel(requests: &[RecordedRequest]) -> Option<usize> {
+    let spans = || requests.iter().filter_map(|request| request.span_ms);
+    let at = |instant| spans().filter(|(from, to)| *from <= instant && instant < *to).count();
+    let most = spans().map(|(from, _)| at(from)).max()?;
+    (most > 1).then_some(most.min(PARALLEL_MAX as usize))
 }
 
 /// The pause between the last reply of the page that begins at `at` and the next page.

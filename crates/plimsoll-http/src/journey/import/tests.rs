@@ -64,6 +64,8 @@ const HAR: &str = r#"{"log": {"version": "1.2", "entries": [
   "request": {"method": "GET", "url": "http://a.example/old.js"}, "response": {"status": 200}},
  {"startedDateTime": "2026-11-29T10:00:00.060Z", "time": 10, "_resourceType": "stylesheet",
   "request": {"method": "GET", "url": "http://a.example/style.css"}, "response": {"status": 200}},
+ {"startedDateTime": "2026-11-29T10:00:00.065Z", "time": 10, "_resourceType": "script",
+  "request": {"method": "GET", "url": "http://a.example/new.js"}, "response": {"status": 200}},
  {"startedDateTime": "2026-11-29T10:00:03.100Z", "time": 50, "_resourceType": "document",
   "request": {"method": "POST", "url": "http://a.example/login", "headers": [{"name": "Referer", "value": "http://a.example/login"}],
    "postData": {"text": "username=ann&password=s3cret&csrf=Zm9vYmFyMTIz"}},
@@ -90,6 +92,7 @@ fn a_browser_session_becomes_a_journey_whose_values_come_from_replies() {
         "take.token = { json = \"/session/token\" }",
         "headers.Authorization = \"Bearer {{token}}\"",
         "headers.Referer = \"{{origin}}/login\"",
+        "parallel = 2",
         "think = \"constant 3000ms\"",
         "path = \"/style.css\"",
     ] {
@@ -111,7 +114,7 @@ fn a_browser_session_becomes_a_journey_whose_values_come_from_replies() {
     }
     let journeys = parsed(&journey);
     assert_eq!(journeys.pages.len(), 2, "{text}");
-    assert_eq!(journeys.pages.iter().map(|page| page.requests.len()).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(journeys.pages.iter().map(|page| page.requests.len()).collect::<Vec<_>>(), [3, 2]);
 }
 
 #[test]

@@ -43,7 +43,8 @@ fn check_commands(url: &str, port: u16) {
 
     let Some(capture) = Capture::start(port) else { return };
     let points = ["--points", CLIENTS, "--set", "profiles.quick.workload_scale=1"];
-    let finished = run(url, &[&points[..], &WORKSPACES].concat(), || ());
+    let window = ["--set", "profiles.quick.measure=4s"];
+    let finished = run(url, &[&points[..], &window, &WORKSPACES].concat(), || ());
     let captured = capture.finish_smb();
     let point = finished.point();
     assert!(matches!(finished.ended.code, Some(0 | 1)), "{:?}", finished.ended);

@@ -14,9 +14,12 @@ const NETWORK_NAME_DELETED: u32 = 0xc000_00c9;
 const USER_SESSION_DELETED: u32 = 0xc000_0203;
 const NETWORK_SESSION_EXPIRED: u32 = 0xc000_035c;
 
-/// For servers that do not reply; elsewhere a busy machine is given time. The point has time for
-/// clients that fail late: it ends with the last of them.
-const IMPATIENT: [&str; 4] = ["--set", "op_timeout=600ms", "--set", "profiles.quick.measure=5s"];
+/// For servers that do not reply; elsewhere a busy machine is given time.
+const IMPATIENT: [&str; 2] = ["--set", "op_timeout=600ms"];
+/// Time for clients that fail late: a point ends with the last of them.
+const TIME_TO_FAIL: [&str; 2] = ["--set", "profiles.quick.measure=10s"];
+/// For points that last as long as they may.
+const NOBODY_LEAVES: [&str; 2] = ["--set", "profiles.quick.measure=4s"];
 
 /// A point against a server that follows `recipe` from its beginning.
 #[track_caller]
@@ -24,7 +27,8 @@ fn against(recipe: Recipe, more: &[&str]) -> Finished {
     let server = Served::with("smb", &[]);
     let hostile = HostileSmb::before(server.address(), recipe);
     let url = through(&server, hostile.address());
-    let finished = run(&url, &[&["--points", "3"], more].concat(), || hostile.arm());
+    let points = [&["--points", "3"][..], &TIME_TO_FAIL, more].concat();
+    let finished = run(&url, &points, || hostile.arm());
     assert!(hostile.played() > 0, "nothing happened");
     assert!(!finished.ended.err.contains("panicked"), "{:?}", finished.ended);
     finished
@@ -116,7 +120,8 @@ fn credits_that_are_never_granted_end_every_client() {
 
 #[test]
 fn a_flood_of_oplock_breaks_of_nobody_costs_no_client() {
-    let finished = against(Recipe::always(Trick::Breaks(200)), &ECHO);
+    let finished =
+        against(Recipe::always(Trick::Breaks(200)), &[&ECHO[..], &NOBODY_LEAVES].concat());
     assert_eq!(finished.stayed(), CLIENTS, "{}", finished.point());
     assert_eq!(finished.point()["errors"], serde_json::json!({}));
     assert!(finished.point()["ops"]["echo"]["count"].as_u64().unwrap() > 10);
@@ -151,7 +156,7 @@ fn data_that_lie_elsewhere_or_are_longer_than_the_message_end_every_client() {
 
 #[test]
 fn reads_that_bring_less_than_they_should_are_counted() {
-    let finished = against(Recipe::on(command::READ, Trick::DataLength(1)), &[]);
+    let finished = against(Recipe::on(command::READ, Trick::DataLength(1)), &NOBODY_LEAVES);
     finished.ended.check(1, &["invalid"]);
     assert!(finished.errors("length") > 0, "{}", finished.point());
 }
@@ -160,7 +165,7 @@ fn reads_that_bring_less_than_they_should_are_counted() {
 fn sharing_violations_are_counted_and_too_many_end_a_client() {
     let violation = Trick::Status(SHARING_VIOLATION);
     let recipe = Recipe::on(command::CREATE, violation).every(40);
-    let finished = against(recipe, &[]);
+    let finished = against(recipe, &NOBODY_LEAVES);
     finished.ended.check(1, &["invalid"]);
     let point = finished.point();
     let of_create = |one: &serde_json::Value| one["actual"] == SHARING_VIOLATION;
@@ -175,8 +180,7 @@ fn sharing_violations_are_counted_and_too_many_end_a_client() {
 
 #[test]
 fn a_client_that_leaves_aborts_the_point_where_the_suite_says_so() {
-    let measure = ["--set", "profiles.quick.measure=5s"];
-    let abort = [&ECHO[..], &["--set", "load.on_client_failure=abort"], &measure].concat();
+    let abort = [&ECHO[..], &["--set", "load.on_client_failure=abort"]].concat();
     let recipe = Recipe::always(Trick::Status(USER_SESSION_DELETED)).every(200);
     let finished = against(recipe, &abort);
     finished.ended.check(1, &["invalid"]);
