@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::{io, mem, thread};
 
-use plimsoll_model::assignment::{Assignment, Pacing, Priority};
+use plimsoll_model::assignment::{Assignment, Load, Pacing, Priority};
 use plimsoll_model::event::AgentEvent;
 use plimsoll_model::units::Nanos;
 use rustix::process::{
@@ -98,7 +98,7 @@ pub fn run_point(
     (events, stop): (&SyncSender<AgentEvent>, &AtomicBool),
 ) -> Result<(), AgentError> {
     let clients = assignment.own_clients();
-    let spare = raise_descriptor_limit(connections_of(clients, workload))?;
+    let spare = raise_descriptor_limit(connections_of(&assignment.load, clients, workload))?;
     let at_unix_ns = on_wall_clock(origin);
     let workers = assignment.own_workers();
     let instances =
@@ -238,10 +238,14 @@ fn is_group(line: &str) -> bool {
     }
 }
 
-/// Number of connections that this many clients of a workload have.
-pub fn connections_of(clients: u32, workload: &dyn Workload) -> u32 {
+/// Number of connections that this many clients of a workload have. Where sessions arrive most
+/// clients wait for one: only as many are counted as there are clients.
+pub fn connections_of(load: &Load, clients: u32, workload: &dyn Workload) -> u32 {
     let sessions = clients.div_ceil(workload.clients_per_session().max(1));
-    sessions.saturating_mul(workload.connections_per_session())
+    match load.is_sessions() {
+        true => sessions,
+        false => sessions.saturating_mul(workload.connections_per_session()),
+    }
 }
 
 /// Raises the limit of open files to what the host permits. Returns the number of further

@@ -213,7 +213,9 @@ mod tests {
         bench.session.issue(Ticket(2), op, bench.now, &mut bench.io);
         assert!(!bench.session.has_room());
         let links = [Link(1), Link(2)];
-        links.map(|link| bench.session.on_connected(link, bench.now, &mut bench.io));
+        for link in links {
+            bench.session.on_connected(link, bench.now, &mut bench.io);
+        }
         (bench, links)
     }
 

@@ -7,8 +7,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a slow page takes.
-const SLOW: Duration = Duration::from_millis(300);
+/// How long `/slow` and `/landing` take. `/hop` leads to the latter, with a cookie that it wants.
+pub const SLOW: Duration = Duration::from_millis(300);
 
 /// A running shop; its threads end with their connections.
 pub struct Shop {
@@ -111,7 +111,7 @@ fn serve(stream: &TcpStream, state: &Mutex<ShopState>) {
     let mut reader = BufReader::new(stream);
     let mut is_new = true;
     while let Some(request) = read_request(&mut reader) {
-        if request.path == "/slow" {
+        if matches!(request.path.as_str(), "/slow" | "/landing") {
             std::thread::sleep(SLOW);
         }
         let reply = {
@@ -195,6 +195,12 @@ impl ShopState {
                 ShopReply::leading_to("bye").with("Set-Cookie: sid=; Max-Age=0; Path=/".to_owned())
             }
             ("GET", "/slow", _) => ShopReply::page("at last"),
+            ("GET", "/hop", _) => {
+                ShopReply::leading_to("/landing").with("Set-Cookie: hop=1; Path=/".to_owned())
+            }
+            ("GET", "/landing", _) if request.cookies.contains_key("hop") => {
+                ShopReply::page("landed")
+            }
             ("GET", "/bye", None) => ShopReply::page("bye"),
             _ => ShopReply::refused(404),
         }

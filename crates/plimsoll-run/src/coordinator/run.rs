@@ -319,11 +319,14 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let load = |requested: &f64| ladder::load_at(&self.request.suite, self.profile, *requested);
-        let clients = loads.iter().map(|requested| load(requested).clients()).max().unwrap_or(0);
-        let connections = match &self.setup.plan.work {
-            Work::Fixed(workload) => agent::connections_of(clients, &**workload),
-            Work::PerPoint(_) => clients,
-        };
+        let connections = loads.iter().map(|requested| {
+            let load = load(requested);
+            match &self.setup.plan.work {
+                Work::Fixed(workload) => agent::connections_of(&load, load.clients(), &**workload),
+                Work::PerPoint(_) => load.clients(),
+            }
+        });
+        let connections = connections.max().unwrap_or(0);
         agent::raise_descriptor_limit(connections)
             .map_err(|error| Failure::unusable(error.to_string()))?;
         match self.setup.plan.reserved_ports {

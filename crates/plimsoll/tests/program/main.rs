@@ -55,5 +55,6 @@ mod systems;
 mod tour;
 mod until;
 mod usage;
+mod user_faults;
 mod users;
 mod web_peers;

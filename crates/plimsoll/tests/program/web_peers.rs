@@ -55,6 +55,8 @@ pub struct LoggedRequest {
     pub fields: BTreeMap<String, String>,
     /// It came over TLS.
     pub tls: bool,
+    /// Its connection resumed the TLS session of an earlier one.
+    pub is_resumed: bool,
     /// The common name of the client's certificate, where there was one.
     pub client: String,
 }
@@ -79,6 +81,7 @@ impl WebPeer {
                  \"protocol\":\"$server_protocol\",\"connection\":\"$connection\",\
                  \"host\":\"$http_host\",\"at_s\":$msec,\"body\":\"$request_body\",\
                  \"fields\":{{{fields}}},\"tls\":\"$ssl_protocol\",\
+                 \"resumed\":\"$ssl_session_reused\",\
                  \"client\":\"$ssl_client_s_dn\"}}';\n\
                  access_log {dir}/log seen;\nclient_body_temp_path {dir}/body;\n\
                  client_body_buffer_size 64k;\nproxy_temp_path {dir}/proxy;\n\
@@ -222,6 +225,7 @@ fn nginx_entry(entry: &Value) -> Option<LoggedRequest> {
         body: text(&entry["body"]),
         fields: fields.filter(|(_, value)| !value.is_empty()).collect(),
         tls: !text(&entry["tls"]).is_empty(),
+        is_resumed: entry["resumed"] == "r",
         client: text(&entry["client"]),
     })
 }
@@ -243,6 +247,7 @@ fn caddy_entry(entry: &Value) -> Option<LoggedRequest> {
         body: text(&entry["resp_headers"]["X-Body"][0]),
         fields: fields.filter(|(name, _)| FIELDS.contains(&&**name)).collect(),
         tls: tls.is_object(),
+        is_resumed: tls["resumed"] == true,
         client: if client.is_empty() { client } else { format!("CN={client}") },
     })
 }
