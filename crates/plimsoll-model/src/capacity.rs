@@ -137,6 +137,11 @@ impl fmt::Display for Within {
                 format!("{}<{}", it.figure.name(), span_text(Nanos(it.limit as u64)))
             }
             LimitUnit::Share => format!("{}<{}%", it.figure.name(), it.limit),
+            _ if it.figure == LoadFigure::Journey(JourneyFigure::Completed) => {
+                // Without the last digits of a division by 100.
+                let percent = (it.limit * 1e12).round() / 1e10;
+                format!("{}>{percent}%", it.figure.name())
+            }
             _ => format!("{}>{}", it.figure.name(), it.limit),
         });
         f.write_str(&limits.collect::<Vec<_>>().join(","))

@@ -165,7 +165,8 @@ fn too_many_failed(
 
 /// Interactive response time law, N = X(R+Z): in a closed loop every client is at work or thinks.
 /// The limit grows to one cycle in those a client completed, because the borders cut cycles; with
-/// few clients and random think times, to what chance cuts off at most. A window of a number of ops
+/// few clients and random think times, to what chance cuts off at most; where pages of a journey
+/// have think times of their own, to the cycle that a client is in at any instant. A window of a number of ops
 /// ends when they have ended: some clients are idle while the last ops finish, so the law does not
 /// apply.
 pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
@@ -187,12 +188,21 @@ pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
     // done at its begin, less the part at its end.
     let chance = CHANCE_DEVIATIONS * think.distribution.variation() * (2.0 / of_clients).sqrt();
     let cycle = of_clients / totals.pieces as f64 * chance.max(1.0);
+    let cycle = if totals.journeys.is_empty() { cycle } else { cycle.max(cycle_at_a_border(e)) };
     let limit_ratio = CLOSED_LOOP_TOLERANCE_RATIO.max(cycle) + at_its_borders(e);
     if off_ratio <= limit_ratio || connections::explain(e, stayed - present) {
         return None;
     }
     let counted = CycleCount::Iterations;
     Some(Rule::ClosedLoop { counted, present, clients, off_ratio, limit_ratio })
+}
+
+/// The cycle that a client is in at any instant, on average, as a part of the window: a long think
+/// time is more likely to be cut than a short one.
+fn cycle_at_a_border(e: &Evidence<'_>) -> f64 {
+    let totals = &e.view.record.totals;
+    let spent_ns = (totals.piece_ns_total + totals.think_ns_total).max(1) as f64;
+    totals.cycle_ns_squares / spent_ns / e.view.record.measured_ns.0.max(1) as f64
 }
 
 /// Pieces under way when the window begins count with the time before it, those under way when it

@@ -445,6 +445,7 @@ impl DueCounts {
             self.counted.pieces += 1;
             self.counted.piece_ns_total += (now - started).0;
             self.counted.think_ns_total += think.0;
+            self.counted.cycle_ns_squares += ((now - started + think).0 as f64).powi(2);
         }
         if let Some(slice) = slice_at(&self.phases, &mut self.counted.slices, now) {
             slice.pieces += 1;

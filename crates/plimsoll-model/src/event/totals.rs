@@ -122,6 +122,10 @@ with_counters! {
         pub piece_ns_total: u64 => sum,
         /// Closed loads: think time drawn for those pieces, summed.
         pub think_ns_total: u64 => sum,
+        /// Closed loads: the squares of the lengths of those pieces with their think times, in ns²,
+        /// summed.
+        #[serde(default, skip_serializing_if = "is_zero_f64")]
+        pub cycle_ns_squares: f64 => sum,
         /// Open loads: when the last op of the window that was sent came due, from the start of the
         /// point.
         #[serde(default)]
@@ -150,6 +154,10 @@ with_counters! {
         #[serde(default, skip_serializing_if = "Signs::is_empty")]
         pub signs: Signs => Signs::add,
     }
+}
+
+fn is_zero_f64(value: &f64) -> bool {
+    *value == 0.0
 }
 
 with_counters! {

@@ -266,6 +266,27 @@ fn few_cycles_per_client_widen_the_closed_loops_limit() {
     check_rule("closed_loop", &cycles(32 * 11), &cycles(32 * 9));
 }
 
+/// A page with a think time of three eighths of the window, among nine without.
+#[test]
+fn a_long_think_time_of_a_journey_may_be_cut_by_the_borders() {
+    let cut = |present: f64| {
+        let mut point = PointBuilder::closed(32).build();
+        let window_ns = point.record.measured_ns.0 as f64;
+        let totals = &mut point.record.totals;
+        totals.pieces = 32 * 10;
+        totals.journeys.begun = 32;
+        totals.piece_ns_total = 0;
+        totals.think_ns_total = (32.0 * present * window_ns) as u64;
+        let cycle_ns = 3.0 * window_ns / 8.0;
+        totals.cycle_ns_squares = totals.think_ns_total as f64 * cycle_ns;
+        point
+    };
+    check_rule("closed_loop", &cut(0.6), &cut(0.65));
+    let mut without = cut(0.65);
+    without.record.totals.cycle_ns_squares = 0.0;
+    check_rule("closed_loop", &without, &cut(0.65));
+}
+
 #[test]
 fn a_loop_without_a_finished_piece_is_judged_by_its_ops() {
     // Each client does 1,000 ops a second, so it is at work for nine tenths of the window.
