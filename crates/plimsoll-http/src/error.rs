@@ -63,6 +63,16 @@ pub enum HttpPlanError {
         /// Of the highest load point.
         users: f64,
     },
+    /// Certificates of users, and one of all.
+    #[error(
+        "the rows of {0:?} have certificates, and all users have one (--cert); leave one of them out"
+    )]
+    TwoCertificates(String),
+    /// Certificates of users, and no TLS.
+    #[error(
+        "the rows of {0:?} have certificates, and a target is not https: write https URLs, or leave          `certificate` out"
+    )]
+    CertificatesWithoutTls(String),
     /// More streams than a server allows.
     #[error(
         "{target}: the server allows {allowed} streams on a connection, and --streams {requested} asks \

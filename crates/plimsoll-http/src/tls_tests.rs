@@ -288,7 +288,7 @@ fn sessions_are_resumed_only_where_the_workload_says_so() {
         let mut kinds = Vec::new();
         for _ in 0..2 {
             if forgets {
-                tls.forget_sessions();
+                tls.begin_user(None, true);
             }
             let mut server = made.accept();
             let link = bench.issue_and_connect(file_op(SMALL));

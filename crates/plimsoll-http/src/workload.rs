@@ -16,7 +16,7 @@ use super::h2::windows::H2Settings;
 use super::h2_session::H2Session;
 use super::journey::Journeys;
 use super::journey::user::{Draws, Origin};
-use super::journey::users::{UserReader, UserScript, Users};
+use super::journey::users::{UserReader, UserScript, UserTls, Users};
 use super::parallel_session::ParallelSession;
 use super::reader::{Plain, Reader};
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
@@ -136,8 +136,7 @@ impl Workload for HttpLoad {
                     |site: &Arc<Site>| WorkerSite::with_variables(site.clone(), users.clone());
                 let reader = |c: &ClientContext| UserReader::new(users.clone(), c);
                 let script = |c: &ClientContext, tls| UserScript::new(users.clone(), c, tls);
-                let parallel = load.journeys.parallel_max();
-                transport.drive_users(context, (site, parallel), reader, script);
+                transport.drive_users(context, (site, &load.journeys), reader, script);
             }
         }
     }
@@ -180,24 +179,28 @@ impl Transport<'_> {
         }
     }
 
-    /// The same of users, each with up to `parallel` requests in flight. Where TLS sessions are
-    /// resumed, each user's script gets what keeps them.
+    /// The same of users. Where those have certificates or resume TLS sessions, each user's script
+    /// gets the TLS of that user.
     fn drive_users<R: Reader, S: Script<Op = HttpOp>>(
         self,
         context: WorkerContext<'_>,
-        (site, parallel): (impl Fn(&Arc<Site>) -> Rc<WorkerSite>, u32),
+        (site, journeys): (impl Fn(&Arc<Site>) -> Rc<WorkerSite>, &Journeys),
         reader: impl Fn(&ClientContext) -> R,
-        script: impl Fn(&ClientContext, Option<Rc<TlsSite>>) -> S,
+        script: impl Fn(&ClientContext, Option<UserTls>) -> S,
     ) {
         let servers = self.servers(&context, site);
-        let own_tls = self.tls.filter(|tls| tls.resumes());
+        let own_tls = self.tls.filter(|tls| tls.resumes() || journeys.certificates.is_some());
         let tls_site = |c: &ClientContext| {
-            let own = own_tls.and_then(|tls| tls.sites().nth(c.endpoint % servers.sites.len()));
-            let own = own.inspect(|site| site.spare_links.limit(0));
-            (own.clone().unwrap_or_else(|| servers.tls_site(c)), own)
+            let own = own_tls.and_then(|tls| {
+                let site = tls.sites().nth(c.endpoint % servers.sites.len())?;
+                site.spare_links.limit(0);
+                Some(UserTls { site, resumes: tls.resumes() })
+            });
+            let site = own.as_ref().map(|own| own.site.clone());
+            (site.unwrap_or_else(|| servers.tls_site(c)), own)
         };
         let one = |c: &ClientContext| {
-            let readers = (0..parallel).map(|_| reader(c));
+            let readers = (0..journeys.parallel_max()).map(|_| reader(c));
             ParallelSession::new(&servers.site(c), readers, c.op_timeout)
         };
         let several =

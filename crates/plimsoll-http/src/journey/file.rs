@@ -40,7 +40,8 @@ use super::check::{GraphFault, PageNode, RequestNode, find_fault};
 use super::data::DataRows;
 use super::law::{COUNTS, CountLaw, SIZES, SPANS, SizeLaw, SpanLaw};
 use super::take::Take;
-use super::{Journey, Journeys, Page, PageRequest, Served, Variable};
+use super::{Journey, Journeys, Page, PageRequest, Served, UserCertificates, Variable};
+use crate::tls::ClientIdentity;
 use crate::wire::request::{Method, RequestText, is_field};
 use crate::wire::template::{Encoding, Piece, Template};
 
@@ -126,11 +127,49 @@ impl Builder<'_> {
         let rows = DataRows::read(&data.name, data.order, &bytes)
             .map_err(|e| self.root.error_at(&at_file, format!("{}: {e}", file.display())))?;
         let number = self.all.data.len();
+        if let Some(column) = &data.certificate {
+            let by_row = self.certificates(&format!("{path}.certificate"), &rows, column)?;
+            self.all.certificates = Some(UserCertificates { data: number, by_row });
+        }
         let columns =
             (0..rows.columns.len()).map(|column| Variable::Column { data: number, column });
         self.all.variables.extend(columns);
         self.all.data.push(rows);
         Ok(())
+    }
+
+    /// The certificate of each row, from the file that this column names.
+    fn certificates(
+        &self,
+        path: &str,
+        rows: &DataRows,
+        column: &str,
+    ) -> Result<Vec<ClientIdentity>, SuiteError> {
+        if self.all.certificates.is_some() {
+            let message = "the rows of two [[data]] have certificates";
+            return Err(self.root.error_at(path, message).with_help("leave one out"));
+        }
+        let Some(at) = rows.columns.iter().position(|name| name == column) else {
+            let message = format!("the data {:?} has no column {column:?}", rows.name);
+            let help = format!("it has {}", rows.columns.join(", "));
+            return Err(self.root.error_at(path, message).with_help(help));
+        };
+        let mut of_files: BTreeMap<&[u8], ClientIdentity> = BTreeMap::new();
+        let mut by_row = Vec::new();
+        for row in 0..rows.count() {
+            let file = rows.value(row, at);
+            let identity = match of_files.get(file) {
+                Some(read) => read.clone(),
+                None => {
+                    let file = self.folder.join(&*String::from_utf8_lossy(file));
+                    ClientIdentity::read(&file, self.read)
+                        .map_err(|e| self.root.error_at(path, format!("row {}: {e}", row + 1)))?
+                }
+            };
+            of_files.entry(file).or_insert_with(|| identity.clone());
+            by_row.push(identity);
+        }
+        Ok(by_row)
     }
 
     fn check_name(&self, path: &str, name: &str) -> Result<(), SuiteError> {

@@ -32,6 +32,7 @@ use plimsoll_model::units::Nanos;
 use self::data::DataRows;
 use self::law::{CountLaw, SizeLaw, SpanLaw};
 use self::take::Take;
+use crate::tls::ClientIdentity;
 use crate::wire::request::RequestText;
 use crate::wire::template::Template;
 
@@ -60,6 +61,17 @@ pub struct Journeys {
     pub variables: Vec<Variable>,
     /// Rows of values.
     pub data: Vec<DataRows>,
+    /// Certificates of users, if they have any.
+    pub certificates: Option<UserCertificates>,
+}
+
+/// The certificate of each user.
+#[derive(Clone, Debug)]
+pub struct UserCertificates {
+    /// Index of the data whose rows have them.
+    data: usize,
+    /// By row.
+    by_row: Vec<ClientIdentity>,
 }
 
 /// One journey.
@@ -162,6 +174,13 @@ impl Journeys {
     pub(crate) fn page_limits(&self) -> Vec<PageLimits> {
         let all: Vec<PageLimits> = self.pages.iter().map(|page| page.limits).collect();
         if all.iter().all(|limits| *limits == PageLimits::default()) { Vec::new() } else { all }
+    }
+
+    /// The certificate of a user with these rows.
+    pub(crate) fn certificate(&self, rows: &[u64]) -> Option<&ClientIdentity> {
+        let certificates = self.certificates.as_ref()?;
+        let row = *rows.get(certificates.data)?;
+        certificates.by_row.get(usize::try_from(row).ok()?)
     }
 
     /// Requests that a user has in flight at a time, at most.

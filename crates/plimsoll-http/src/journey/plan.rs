@@ -10,7 +10,7 @@ use plimsoll_protocol::{PlanError, PlanRequest};
 
 use super::data::{DataRows, RowOrder};
 use super::user::Origin;
-use super::{Journeys, PageRequest, file, published};
+use super::{Journeys, PageRequest, UserCertificates, file, published};
 use crate::error::HttpPlanError;
 use crate::parameters::{HttpWorkload, Statuses};
 use crate::site::{Site, SiteFrame};
@@ -50,6 +50,15 @@ pub(crate) fn read(
             return Err(HttpPlanError::TooFewRows { data, rows, users }.into());
         }
     }
+    if let Some(UserCertificates { data, .. }) = &journeys.certificates {
+        let data = &journeys.data[*data].name;
+        if workload.tls_certificate_file.is_some() {
+            return Err(HttpPlanError::TwoCertificates(data.clone()).into());
+        }
+        if request.targets.iter().any(|target| target.url.scheme != "https") {
+            return Err(HttpPlanError::CertificatesWithoutTls(data.clone()).into());
+        }
+    }
     let names = journeys.page_names();
     let facts = facts(path, &bytes, &journeys, &names);
     Ok(JourneyPlan { journeys, names, facts })
@@ -84,6 +93,10 @@ fn facts(path: &str, bytes: &[u8], journeys: &Journeys, names: &[String]) -> Vec
             RowOrder::Random => "drawn for each session",
         };
         facts.push(Setting::new("data", format!("{}: {} rows, {order}", rows.name, rows.count())));
+    }
+    if let Some(UserCertificates { data, .. }) = &journeys.certificates {
+        let value = format!("of each user, by row of {}", journeys.data[*data].name);
+        facts.push(Setting::new("client certificates", value));
     }
     facts.push(Setting::new("redirects", "followed on the same server; each is an op of its page"));
     facts.push(Setting::new("cookies", "those of each user, as RFC 6265 says; none at first"));

@@ -8,6 +8,7 @@ use plimsoll_model::units::Nanos;
 use super::cookies::{CookieJar, CookieRequest};
 use super::data::DataRows;
 use super::{Journeys, Variable};
+use crate::tls::ClientIdentity;
 use crate::wire::template::{Encoding, Variables};
 
 /// Keeps the draws of different uses apart.
@@ -214,6 +215,11 @@ impl User {
 
     pub(crate) fn fetch(&self, index: usize) -> &Fetch {
         &self.fetches[index]
+    }
+
+    /// The certificate of the user of this session.
+    pub(crate) fn certificate<'j>(&self, journeys: &'j Journeys) -> Option<&'j ClientIdentity> {
+        journeys.certificate(&self.rows)
     }
 
     /// No request of the session was sent.

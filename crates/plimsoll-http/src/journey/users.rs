@@ -131,12 +131,19 @@ impl RequestVariables for Users {
 pub(crate) struct UserScript {
     users: Rc<Users>,
     index: usize,
-    /// Keeps the TLS sessions of this user alone.
-    tls: Option<Rc<TlsSite>>,
+    tls: Option<UserTls>,
+}
+
+/// TLS of one user alone.
+#[derive(Clone)]
+pub(crate) struct UserTls {
+    pub(crate) site: Rc<TlsSite>,
+    /// Connections resume the TLS sessions of earlier ones.
+    pub(crate) resumes: bool,
 }
 
 impl UserScript {
-    pub(crate) fn new(users: Rc<Users>, context: &ClientContext, tls: Option<Rc<TlsSite>>) -> Self {
+    pub(crate) fn new(users: Rc<Users>, context: &ClientContext, tls: Option<UserTls>) -> Self {
         let index = users.index_of(context);
         Self { users, index, tls }
     }
@@ -155,7 +162,9 @@ impl Script for UserScript {
         users.now.set(context.now);
         if user.phase == UserPhase::Arriving {
             user.arrive(&users.context(), context.index);
-            self.tls.iter().for_each(|tls| tls.forget_sessions());
+            if let Some(UserTls { site, resumes }) = &self.tls {
+                site.begin_user(user.certificate(&users.journeys), *resumes);
+            }
         }
         match user.phase {
             UserPhase::Thinking(span) => {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_protocol::files::InputFiles;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
@@ -110,14 +111,48 @@ pub fn resuming(config: &ClientConfig) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
+/// A client's certificate with its key, read.
+#[derive(Clone, Debug)]
+pub struct ClientIdentity(Arc<dyn ResolvesClientCert>);
+
+impl ClientIdentity {
+    /// Reads the certificate, those above it and its key from one PEM file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or used.
+    pub fn read(
+        path: &Path,
+        read: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Result<Self, TlsError> {
+        let identity = Identity { certificate: path, key: path };
+        let (chain, key) = identity.read_with(read)?;
+        let key = ring::default_provider().key_provider.load_private_key(key)?;
+        Ok(Self(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, key)))))
+    }
+}
+
+/// The same settings with this certificate of a client.
+pub(super) fn identified(config: &ClientConfig, identity: &ClientIdentity) -> ClientConfig {
+    let mut config = config.clone();
+    config.client_auth_cert_resolver = Arc::clone(&identity.0);
+    config
+}
+
 impl Identity<'_> {
     fn read(
         &self,
         files: &dyn InputFiles,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        self.read_with(&|path| files.read(path))
+    }
+
+    fn read_with(
+        &self,
+        read: &dyn Fn(&Path) -> std::io::Result<Vec<u8>>,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
         let refused =
             |path: &Path, reason: String| TlsError::Identity { path: path.into(), reason };
-        let read = |path| files.read(path).map_err(|e| refused(path, e.to_string()));
+        let read = |path| read(path).map_err(|e| refused(path, e.to_string()));
         let chain: Result<Vec<_>, _> =
             CertificateDer::pem_slice_iter(&read(self.certificate)?).collect();
         let chain = chain.map_err(|e| refused(self.certificate, e.to_string()))?;

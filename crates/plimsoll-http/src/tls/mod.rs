@@ -23,9 +23,10 @@ use rustls_pki_types::ServerName;
 
 use super::spare_links::{LINGERING_LINKS_MAX, SpareLinks};
 
+use config::identified;
 pub use config::{
-    ALPN_HTTP1, ALPN_HTTP2, Identity, TlsError, Trust, client_config, offering, resuming,
-    server_name,
+    ALPN_HTTP1, ALPN_HTTP2, ClientIdentity, Identity, TlsError, Trust, client_config, offering,
+    resuming, server_name,
 };
 pub use plimsoll_protocol::files::HostFiles;
 
@@ -54,10 +55,14 @@ impl TlsSite {
         Rc::new(Self { config, name, plain, cipher: RefCell::default(), spare_links })
     }
 
-    /// Connections from now on resume no session of those before.
-    pub(super) fn forget_sessions(&self) {
-        let config = resuming(&self.config.borrow());
-        self.config.replace(config);
+    /// Connections from now on are those of another user: with their certificate, if users have
+    /// any; with `resumes` they resume sessions, but none of those before.
+    pub(super) fn begin_user(&self, identity: Option<&ClientIdentity>, resumes: bool) {
+        let mut config = Arc::clone(&self.config.borrow());
+        if let Some(identity) = identity {
+            config = Arc::new(identified(&config, identity));
+        }
+        self.config.replace(if resumes { resuming(&config) } else { config });
     }
 
     /// Which of these protocols the server at the other end of a fresh channel agrees on (ALPN,

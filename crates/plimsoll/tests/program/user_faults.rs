@@ -9,7 +9,7 @@ use plimsoll_testkit::program::{plimsoll, result, short};
 use plimsoll_testkit::shop::{SLOW, Shop};
 use serde_json::Value;
 
-use crate::web_peers::WebPeer;
+use crate::web_peers::{CLIENTS, WebPeer};
 
 /// The point of a run of this journey.
 #[track_caller]
@@ -94,5 +94,46 @@ repeat = "3"
             log.iter().map(|request| (&*request.connection, request.is_resumed)).collect();
         assert!(connections.len() > homes.len(), "{}: {connections:?}", server.name);
         assert!(connections.values().any(|is_resumed| *is_resumed), "{}", server.name);
+    }
+}
+
+/// gatling #2293, #4717: a certificate for each user. Each is in the server's log with the user's
+/// own name, over HTTP/1.1 and HTTP/2, with sessions resumed or not.
+#[test]
+fn each_user_has_their_own_certificate() {
+    let pages = "certificate = \"pem\"\n[[page]]\nname = \"own\"\npath = \"/{{user.name}}\"\n";
+    let data = "[[data]]\nname = \"user\"\nfile = \"users.csv\"\n";
+    for server in WebPeer::all() {
+        let temp_dir = tempfile::tempdir().unwrap();
+        let row = |(name, folder): (&str, &str)| {
+            format!("{name},{}\n", server.file(&format!("{folder}/both.pem")))
+        };
+        let rows: String = CLIENTS.into_iter().map(row).collect();
+        std::fs::write(temp_dir.path().join("users.csv"), format!("name,pem\n{rows}")).unwrap();
+        let journey = format!("{data}{pages}");
+        let trust = format!("workload.tls_ca_file={}", server.file("certificate.pem"));
+        for more in [&["--http", "2"][..], &["--set", "workload.tls_resumption=on"]] {
+            let load = ["--set", &trust, "--users", "3", "-n", "30"];
+            let flags = [&load[..], more].concat();
+            let point = point(temp_dir.path(), &server.tls_url(""), &journey, &flags);
+            assert_eq!(point["errors"], serde_json::json!({}), "{}: {point}", server.name);
+            std::fs::remove_dir_all(temp_dir.path().join("b")).unwrap();
+        }
+        let log = server.logged_requests(60);
+        for request in &log {
+            assert_eq!(request.client, format!("CN={}", &request.target[1..]), "{}", server.name);
+        }
+        for (name, _) in CLIENTS {
+            assert!(log.iter().any(|request| request.target[1..] == *name), "{name}");
+        }
+        let refused = |url: &str, more: &[&str], parts: &[&str]| {
+            let path = temp_dir.path().join("journey.toml");
+            let flags = [&["--journey", path.to_str().unwrap(), "--users", "2"], more].concat();
+            plimsoll(&short("web-users", url, &temp_dir.path().join("no"), &flags)).check(2, parts);
+        };
+        refused(&server.url(""), &[], &["have certificates, and a target is not https"]);
+        std::fs::write(temp_dir.path().join("users.csv"), "name,pem\nann,no.pem\n").unwrap();
+        let parts = ["journey.toml:", "row 1", "no.pem", "it must be a PEM file"];
+        refused(&server.tls_url(""), &["--set", &trust], &parts);
     }
 }

@@ -13,8 +13,10 @@ use tempfile::TempDir;
 
 use plimsoll_testkit::program::{Running, wait_until};
 
-/// Common name of the client that the servers know.
+/// Common name of a client that the servers know.
 pub const CLIENT: &str = "ann";
+/// All of them, each with its folder of certificate and key, in `both.pem` together.
+pub const CLIENTS: [(&str, &str); 2] = [(CLIENT, "client"), ("bob", "other_client")];
 /// Logged header fields.
 const FIELDS: [&str; 8] = [
     "accept",
@@ -87,7 +89,7 @@ impl WebPeer {
                  client_body_buffer_size 64k;\nproxy_temp_path {dir}/proxy;\n\
                  ssl_certificate {dir}/certificate.pem;\n\
                  ssl_certificate_key {dir}/key.pem;\n\
-                 ssl_client_certificate {dir}/client/certificate.pem;\n\
+                 ssl_client_certificate {dir}/clients.pem;\n\
                  ssl_verify_client optional;\n\
                  server {{ listen 127.0.0.1:{port}; listen unix:{dir}/socket;\n\
                  listen 127.0.0.1:{tls_port} ssl http2; listen unix:{dir}/h2 http2;\n\
@@ -120,6 +122,7 @@ impl WebPeer {
                  https://localhost:{tls_port} {{\nbind 127.0.0.1\n\
                  tls {dir}/certificate.pem {dir}/key.pem {{\nclient_auth {{\n\
                  mode verify_if_given\ntrusted_ca_cert_file {dir}/client/certificate.pem\n\
+                 trusted_ca_cert_file {dir}/other_client/certificate.pem\n\
                  }}\n}}\nimport seen\n}}\n"
             )
         };
@@ -142,8 +145,17 @@ impl WebPeer {
         drop(free);
         let temp_dir = TempDir::new().unwrap();
         TestCertificate::new().write_into(temp_dir.path());
-        fs::create_dir(temp_dir.path().join("client")).unwrap();
-        TestCertificate::of_client(CLIENT).write_into(&temp_dir.path().join("client"));
+        let mut known = String::new();
+        for (name, folder) in CLIENTS {
+            let folder = temp_dir.path().join(folder);
+            fs::create_dir(&folder).unwrap();
+            let certificate = TestCertificate::of_client(name);
+            certificate.write_into(&folder);
+            known += &certificate.certificate_pem;
+            let both = format!("{}{}", certificate.certificate_pem, certificate.key_pem);
+            fs::write(folder.join("both.pem"), both).unwrap();
+        }
+        fs::write(temp_dir.path().join("clients.pem"), known).unwrap();
         fs::write(temp_dir.path().join("config"), config([port, tls_port], temp_dir.path()))
             .unwrap();
         let mut command = Command::new(program);
@@ -168,7 +180,7 @@ impl WebPeer {
         format!("https://localhost:{}/{path}", self.tls_port)
     }
 
-    /// A file in its folder: its socket, its certificate and key, in `client` those of a client,
+    /// A file in its folder: its socket, its certificate and key, in [`CLIENTS`] those of clients,
     /// and in nginx's `files` the served ones.
     pub fn file(&self, name: &str) -> String {
         self.temp_dir.path().join(name).display().to_string()

@@ -32,6 +32,9 @@ pub(super) struct WrittenData {
     /// Which row a session has.
     #[serde(default)]
     pub(super) order: RowOrder,
+    /// The column with the file of each user's certificate: PEM, with its key; relative to the
+    /// journey's file.
+    pub(super) certificate: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
