@@ -8,6 +8,9 @@
 //! | [`law`] | think times and repeats, and how they are drawn |
 //! | `take` | what is taken from a reply |
 //! | `cookies` | a user's cookies |
+//! | `location` | where a redirect leads |
+//! | `reply` | what a reply has brought |
+//! | `fetch` | a request of a page on its way |
 //! | `user` | one user: where they are, what they have |
 //! | `plan` | from the keys of a suite to journeys and sites |
 //! | [`import`] | journeys from recorded requests |
@@ -16,10 +19,13 @@
 mod check;
 mod cookies;
 pub mod data;
+mod fetch;
 pub mod file;
 pub mod import;
 pub mod law;
+mod location;
 pub(crate) mod plan;
+mod reply;
 pub(crate) mod take;
 pub(crate) mod user;
 pub(crate) mod users;

@@ -7,9 +7,10 @@ use plimsoll_model::units::Nanos;
 
 use super::cookies::{CookieJar, CookieRequest};
 use super::data::DataRows;
+use super::fetch::{Fetch, FetchState, Redirect};
 use super::{Journeys, Variable};
 use crate::tls::ClientIdentity;
-use crate::wire::template::{Encoding, Variables};
+use crate::wire::template::Variables;
 
 /// Keeps the draws of different uses apart.
 mod stream {
@@ -87,43 +88,6 @@ pub(crate) struct User {
     /// When the session was due.
     session_due: Nanos,
     thought: Nanos,
-}
-
-/// A request of a page, with the redirects that it leads to.
-#[derive(Debug, Default)]
-pub(crate) struct Fetch {
-    state: FetchState,
-    /// Index of the request.
-    pub(crate) request: usize,
-    /// Of the request in its session; what is drawn for it follows from that.
-    number: u64,
-    /// Path and query.
-    pub(crate) path: Vec<u8>,
-    /// The redirect that is followed, and how many came before it.
-    pub(crate) redirect: Option<Redirect>,
-    /// What the replies before it set that is taken, with the indexes of the variables.
-    pub(crate) set_by_redirects: Vec<(u16, Vec<u8>)>,
-}
-
-/// How far a fetch has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum FetchState {
-    /// It has ended.
-    #[default]
-    Ended,
-    /// A redirect is to be followed.
-    Redirected,
-    /// A request is in flight, with this ticket once that is known.
-    InFlight(Option<Ticket>),
-}
-
-/// A redirect that is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Redirect {
-    /// With GET, whatever the method of the request was.
-    pub(crate) with_get: bool,
-    /// Of this request so far.
-    pub(crate) count: u32,
 }
 
 /// Times that are complete with a reply.
@@ -243,9 +207,8 @@ impl User {
             return Some(redirected);
         }
         let page = &journeys.pages[self.page];
-        let in_flight = self.fetches_under_way().count();
-        let awaits_first =
-            self.fetches_under_way().any(|fetch| fetch.request == page.requests.start);
+        let in_flight = self.open_fetches().count();
+        let awaits_first = self.open_fetches().any(|fetch| fetch.request == page.requests.start);
         let may_begin = self.next_request < page.requests.end
             && in_flight < page.parallel as usize
             && !awaits_first;
@@ -255,7 +218,7 @@ impl User {
         })
     }
 
-    fn fetches_under_way(&self) -> impl Iterator<Item = &Fetch> {
+    fn open_fetches(&self) -> impl Iterator<Item = &Fetch> {
         self.fetches.iter().filter(|fetch| fetch.state != FetchState::Ended)
     }
 
@@ -360,8 +323,8 @@ impl User {
     ) -> Completed {
         self.fetches[fetch].state = FetchState::Ended;
         let page = &context.journeys.pages[self.page];
-        let is_under_way = self.fetches_under_way().next().is_some();
-        if self.has_failed || is_under_way || self.next_request < page.requests.end {
+        let has_open_fetch = self.open_fetches().next().is_some();
+        if self.has_failed || has_open_fetch || self.next_request < page.requests.end {
             self.await_or_send(context.journeys);
             return Completed::default();
         }
@@ -409,8 +372,8 @@ impl User {
             let redirected =
                 self.fetches.iter_mut().filter(|fetch| fetch.state == FetchState::Redirected);
             redirected.for_each(|fetch| fetch.state = FetchState::Ended);
-            let is_under_way = self.fetches_under_way().next().is_some();
-            match is_under_way {
+            let has_open_fetch = self.open_fetches().next().is_some();
+            match has_open_fetch {
                 true => self.phase = UserPhase::Waiting,
                 false => self.leave(context),
             }
@@ -514,234 +477,5 @@ impl Variables for UserVariables<'_> {
     }
 }
 
-/// Path and query that a redirect leads to on the same server; `None` where it leads elsewhere. RFC
-/// 3986 §5.2
-pub(crate) fn resolve(location: &[u8], origin: &Origin, path: &[u8]) -> Option<Vec<u8>> {
-    let location = std::str::from_utf8(location).ok()?.trim();
-    let location = location.split('#').next().unwrap_or_default();
-    let absolute = format!("{}:", origin.scheme);
-    let below = match location.get(..absolute.len()) {
-        Some(start) if start.eq_ignore_ascii_case(&absolute) => &location[absolute.len()..],
-        _ => location,
-    };
-    let target = match below.strip_prefix("//") {
-        Some(rest) => {
-            let end = rest.find(['/', '?']).unwrap_or(rest.len());
-            let (host, target) = rest.split_at(end);
-            if without_default_port(host, &origin.scheme)
-                != without_default_port(&origin.host_field, &origin.scheme)
-            {
-                return None;
-            }
-            if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
-        }
-        None if below.len() < location.len() || has_scheme(below) => return None,
-        None if below.starts_with('/') => below.to_owned(),
-        None => {
-            let end = path.iter().position(|byte| *byte == b'?').unwrap_or(path.len());
-            let base = String::from_utf8_lossy(&path[..end]).into_owned();
-            let directory = base.rsplit_once('/').map_or("", |(directory, _)| directory);
-            match below {
-                "" => base,
-                query if query.starts_with('?') => format!("{base}{query}"),
-                relative => without_dots(&format!("{directory}/{relative}")),
-            }
-        }
-    };
-    let mut bytes = target.into_bytes();
-    Encoding::Target.apply(0, &mut bytes);
-    Some(bytes)
-}
-
-fn without_default_port(host: &str, scheme: &str) -> String {
-    let port = if scheme == "https" { ":443" } else { ":80" };
-    host.strip_suffix(port).unwrap_or(host).to_ascii_lowercase()
-}
-
-fn has_scheme(text: &str) -> bool {
-    let name = text.split(['/', '?', '#']).next().unwrap_or_default();
-    name.split_once(':').is_some_and(|(scheme, _)| {
-        !scheme.is_empty()
-            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-    })
-}
-
-/// RFC 3986 §5.2.4
-fn without_dots(path: &str) -> String {
-    let (path, query) =
-        path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    let mut kept: Vec<&str> = Vec::new();
-    for segment in path.split('/').skip(1) {
-        match segment {
-            "." => {}
-            ".." => drop(kept.pop()),
-            segment => kept.push(segment),
-        }
-    }
-    let slash = if path.ends_with("/.") || path.ends_with("/..") { "/" } else { "" };
-    let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    format!("/{}{slash}{query}", kept.join("/"))
-}
-
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    const PARALLEL: &str = r#"
-[[page]]
-name = "home"
-path = "/"
-parallel = 2
-think = "constant 1s"
-
-[[page.request]]
-path = "/{{int 1 1000000}}"
-repeat = "3"
-
-[[page]]
-name = "last"
-path = "/last"
-"#;
-
-    /// A user on that journey, driven by hand.
-    struct Walk {
-        journeys: Journeys,
-        user: User,
-        origin: Origin,
-        tickets: u32,
-    }
-
-    impl Walk {
-        fn new() -> Self {
-            let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-            let journeys = super::super::file::parse(Path::new("j.toml"), PARALLEL, &none).unwrap();
-            let user = User::new(&journeys, 0, 0);
-            let origin = Origin { scheme: "http".into(), host: "a".into(), host_field: "a".into() };
-            let mut walk = Self { journeys, user, origin, tickets: 0 };
-            walk.with(|user, context, _| user.arrive(context, 0));
-            walk
-        }
-
-        fn with<T>(&mut self, f: impl FnOnce(&mut User, &SessionContext<'_>, &Origin) -> T) -> T {
-            let draws = Draws { seed: 1, nonce: 0, clients: Some(1) };
-            let context = SessionContext { journeys: &self.journeys, draws };
-            f(&mut self.user, &context, &self.origin)
-        }
-
-        /// The fetches and tickets of all requests that go out now.
-        fn send(&mut self) -> Vec<(usize, Ticket)> {
-            let mut sent = Vec::new();
-            while self.user.phase == UserPhase::Ready {
-                let fetch = self.with(|user, context, origin| {
-                    user.send(context, origin, (Nanos::ZERO, Nanos::ZERO))
-                });
-                self.tickets += 1;
-                self.user.note_ticket(Ticket(self.tickets));
-                sent.push((fetch.unwrap(), Ticket(self.tickets)));
-            }
-            sent
-        }
-
-        fn reply(&mut self, (fetch, ticket): (usize, Ticket)) -> Completed {
-            let now = Nanos::from_secs(2);
-            let completed = self.with(|user, context, _| user.advance(fetch, context, now));
-            assert!(!self.with(|user, context, _| user.end(ticket, false, context)));
-            completed
-        }
-
-        /// True for the first failure of the session.
-        fn fail(&mut self, (_, ticket): (usize, Ticket)) -> bool {
-            self.with(|user, context, _| user.end(ticket, true, context))
-        }
-    }
-
-    #[test]
-    fn further_requests_go_out_in_parallel_once_the_first_is_done() {
-        let mut walk = Walk::new();
-        let first = walk.send();
-        assert_eq!(first.len(), 1);
-        assert_eq!(walk.reply(first[0]), Completed::default());
-        let two = walk.send();
-        assert_eq!(two.len(), 2, "of three");
-        let paths = two.iter().map(|(fetch, _)| walk.user.fetch(*fetch).path.clone());
-        let paths: Vec<Vec<u8>> = paths.collect();
-        assert_ne!(paths[0], paths[1], "each is drawn on its own");
-        // The second is answered before the first.
-        assert_eq!(walk.reply(two[1]), Completed::default());
-        let third = walk.send();
-        assert_eq!(third.len(), 1);
-        walk.reply(two[0]);
-        assert_eq!((walk.send().len(), walk.user.phase), (0, UserPhase::Waiting));
-        assert_eq!(walk.reply(third[0]).page, Some(Nanos::from_secs(2)));
-        assert_eq!(walk.user.phase, UserPhase::Thinking(Nanos::from_secs(1)));
-    }
-
-    #[test]
-    fn a_redirect_is_followed_beside_the_other_requests() {
-        let mut walk = Walk::new();
-        let first = walk.send();
-        walk.reply(first[0]);
-        let two = walk.send();
-        let redirect = Redirect { with_get: true, count: 1 };
-        walk.user.follow(two[0].0, (b"/there".to_vec(), redirect), &mut Vec::new());
-        assert!(!walk.with(|user, context, _| user.end(two[0].1, false, context)));
-        let again = walk.send();
-        assert_eq!(again.len(), 1, "two are in flight");
-        assert_eq!((again[0].0, &walk.user.fetch(again[0].0).path[..]), (two[0].0, &b"/there"[..]));
-        walk.reply(again[0]);
-        assert_eq!(walk.send().len(), 1);
-    }
-
-    #[test]
-    fn a_session_fails_once_and_ends_when_nothing_is_in_flight() {
-        let mut walk = Walk::new();
-        let first = walk.send();
-        walk.reply(first[0]);
-        let two = walk.send();
-        assert!(walk.fail(two[0]));
-        assert_eq!((walk.send().len(), walk.user.phase), (0, UserPhase::Waiting));
-        assert!(!walk.fail(two[1]), "the session has failed already");
-        assert_eq!(walk.user.phase, UserPhase::Leaving);
-
-        let mut walk = Walk::new();
-        let first = walk.send();
-        walk.reply(first[0]);
-        let two = walk.send();
-        assert!(walk.fail(two[0]));
-        let redirect = Redirect { with_get: true, count: 1 };
-        walk.user.follow(two[1].0, (b"/there".to_vec(), redirect), &mut Vec::new());
-        assert!(!walk.with(|user, context, _| user.end(two[1].1, false, context)));
-        assert_eq!(walk.user.phase, UserPhase::Leaving, "nothing more is sent");
-    }
-
-    #[test]
-    fn a_redirect_leads_to_a_path_on_the_same_server_or_elsewhere() {
-        let origin = Origin {
-            scheme: "http".into(),
-            host: "shop.example".into(),
-            host_field: "shop.example:80".into(),
-        };
-        for (location, target) in [
-            ("/a?b=c#d", Some("/a?b=c")),
-            ("http://shop.example/a", Some("/a")),
-            ("HTTP://SHOP.example:80?x", Some("/?x")),
-            ("//shop.example/a b", Some("/a%20b")),
-            ("next?y=1", Some("/shop/next?y=1")),
-            ("../up/./", Some("/up/")),
-            ("?page=2", Some("/shop/cart?page=2")),
-            ("", Some("/shop/cart")),
-            ("https://shop.example/", None),
-            ("http://other.example/", None),
-            ("//other.example", None),
-            ("http:next", None),
-            ("mailto:a@b", None),
-        ] {
-            let resolved = resolve(location.as_bytes(), &origin, b"/shop/cart?page=1");
-            let resolved = resolved.map(|bytes| String::from_utf8(bytes).unwrap());
-            assert_eq!(resolved.as_deref(), target, "{location}");
-        }
-        assert_eq!(resolve(b"/\xff", &origin, b"/"), None);
-    }
-}
+mod tests;

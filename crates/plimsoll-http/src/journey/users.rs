@@ -1,14 +1,10 @@
 //! The users of one worker: a script that walks each along their journey, what their requests hold,
 //! and what is taken from the replies.
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::fmt;
-use std::io::Read as _;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use flate2::read::GzDecoder;
 use plimsoll_engine::interface::{
     ClientContext, Io, Mark, Script, ScriptContext, SessionCounters, Step, Ticket, TimeKind,
 };
@@ -17,10 +13,12 @@ use plimsoll_model::outcome::{ErrorClass, OpKind, OpStatus, Outcome};
 use plimsoll_model::units::Nanos;
 
 use super::cookies::{SetCookie, value_set};
+use super::fetch::Redirect;
+use super::location::resolve;
+use super::reply::{BodyEncoding, REDIRECTS_MAX, Refusal, ReplyParts, is_redirect, reads_body};
 use super::take::{TakeSource, VALUE_BYTES_MAX};
 use super::user::{
-    Completed, Draws, Origin, Redirect, SessionContext, User, UserPhase, UserVariables,
-    cookie_request, resolve,
+    Completed, Draws, Origin, SessionContext, User, UserPhase, UserVariables, cookie_request,
 };
 use super::{Journeys, PageRequest};
 use crate::excerpt::plain_text;
@@ -30,8 +28,6 @@ use crate::tls::TlsSite;
 use crate::wire::request::Method;
 use crate::wire::template::Variables as _;
 
-/// Redirects of one request, as browsers allow.
-const REDIRECTS_MAX: u32 = 20;
 /// Of the start of a reply, for a message.
 const EXCERPT_BYTES_MAX: usize = 4_096;
 /// Shorter values are no secrets, and may be anywhere by chance.
@@ -229,66 +225,6 @@ pub(crate) struct UserReader {
     index: usize,
 }
 
-/// What a reply has brought so far.
-#[derive(Debug, Default)]
-pub(crate) struct ReplyParts {
-    location: Option<Vec<u8>>,
-    encoding: BodyEncoding,
-    body: Vec<u8>,
-    /// Values of header fields and cookies that are taken, with the indexes of their variables.
-    taken: Vec<(u16, Vec<u8>)>,
-    has_too_many_cookies: bool,
-}
-
-/// How the body is encoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum BodyEncoding {
-    #[default]
-    Identity,
-    Gzip,
-    Other,
-}
-
-/// Why a reply is no good one; as text, what follows its status.
-#[derive(Debug)]
-enum Refusal {
-    Status,
-    Redirects,
-    Elsewhere,
-    Cookies,
-    Encoding,
-    Content(String),
-    NotTaken(TakeSource),
-}
-
-impl Refusal {
-    const fn class(&self, status: u16) -> ErrorClass {
-        match self {
-            Self::Status => ErrorClass::Status(status as u32),
-            Self::Redirects | Self::Elsewhere => ErrorClass::Redirect,
-            Self::Cookies | Self::Encoding => ErrorClass::Malformed,
-            Self::Content(_) => ErrorClass::Content,
-            Self::NotTaken(_) => ErrorClass::NotTaken,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status => Ok(()),
-            Self::Redirects => write!(f, ", more than {REDIRECTS_MAX} redirects"),
-            Self::Elsewhere => f.write_str(
-                ", a redirect to another server or to no URL; load goes only to the targets given",
-            ),
-            Self::Cookies => f.write_str(", more cookies than a browser keeps"),
-            Self::Encoding => f.write_str(", a body that cannot be decoded; only gzip is"),
-            Self::Content(text) => write!(f, ", no {text:?} in its body"),
-            Self::NotTaken(source) => write!(f, ", no {source} in it"),
-        }
-    }
-}
-
 impl UserReader {
     pub(crate) fn new(users: Rc<Users>, context: &ClientContext) -> Self {
         let index = users.index_of(context);
@@ -344,62 +280,6 @@ impl UserReader {
             }
         }
         plain_text(text.as_bytes())
-    }
-}
-
-const fn is_redirect(status: u16) -> bool {
-    matches!(status, 301 | 302 | 303 | 307 | 308)
-}
-
-/// The body of a reply is needed.
-fn reads_body(request: &PageRequest) -> bool {
-    request.content.is_some() || request.takes.iter().any(|take| take.from.reads_body())
-}
-
-impl ReplyParts {
-    /// The body as it was before its encoding; `None` if that cannot be undone.
-    fn decoded(&self) -> Option<Cow<'_, [u8]>> {
-        match self.encoding {
-            BodyEncoding::Identity => Some(Cow::Borrowed(&self.body)),
-            BodyEncoding::Gzip => {
-                let mut body = Vec::new();
-                let mut decoder = GzDecoder::new(&self.body[..]).take(CAPTURE_BYTES_MAX as u64);
-                decoder.read_to_end(&mut body).ok().map(|_| Cow::Owned(body))
-            }
-            BodyEncoding::Other => None,
-        }
-    }
-
-    fn take_values(
-        &self,
-        request: &PageRequest,
-        user: &mut User,
-        fetch: usize,
-    ) -> Result<(), Refusal> {
-        let body = match reads_body(request) {
-            true => self.decoded().ok_or(Refusal::Encoding)?,
-            false => Cow::Borrowed(&[][..]),
-        };
-        if let Some(text) = &request.content
-            && memchr::memmem::find(&body, text.as_bytes()).is_none()
-        {
-            return Err(Refusal::Content(text.clone()));
-        }
-        for take in &request.takes {
-            let value = match take.from.reads_body() {
-                true => take.from.value_in(&body),
-                false => {
-                    // The last reply first, then those of the redirects before it.
-                    let before = user.fetch(fetch).set_by_redirects.iter().rev();
-                    let mut all = self.taken.iter().chain(before);
-                    let of_header = all.find(|(variable, _)| *variable == take.variable);
-                    of_header.map(|(_, value)| Cow::Owned(value.clone()))
-                }
-            };
-            let value = value.ok_or_else(|| Refusal::NotTaken(take.from.clone()))?;
-            user.keep(take.variable, &value);
-        }
-        Ok(())
     }
 }
 

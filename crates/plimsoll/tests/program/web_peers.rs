@@ -145,17 +145,17 @@ impl WebPeer {
         drop(free);
         let temp_dir = TempDir::new().unwrap();
         TestCertificate::new().write_into(temp_dir.path());
-        let mut known = String::new();
+        let mut trusted = String::new();
         for (name, folder) in CLIENTS {
             let folder = temp_dir.path().join(folder);
             fs::create_dir(&folder).unwrap();
             let certificate = TestCertificate::of_client(name);
             certificate.write_into(&folder);
-            known += &certificate.certificate_pem;
+            trusted += &certificate.certificate_pem;
             let both = format!("{}{}", certificate.certificate_pem, certificate.key_pem);
             fs::write(folder.join("both.pem"), both).unwrap();
         }
-        fs::write(temp_dir.path().join("clients.pem"), known).unwrap();
+        fs::write(temp_dir.path().join("clients.pem"), trusted).unwrap();
         fs::write(temp_dir.path().join("config"), config([port, tls_port], temp_dir.path()))
             .unwrap();
         let mut command = Command::new(program);
