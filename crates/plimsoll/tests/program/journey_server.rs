@@ -197,7 +197,8 @@ fn further_requests_of_a_page_are_in_flight_together() {
 fn a_published_method_runs_as_it_stands() {
     let temp_dir = tempfile::tempdir().unwrap();
     let bundle = temp_dir.path().join("b");
-    let flags = ["--sessions", "20", "--warm-up", "0s", "--for", "1s"];
+    let load = ["--sessions", "20", "--connections", "200", "--warm-up", "0s", "--for", "3s"];
+    let flags = [&load[..], &["--set", "profiles.quick.drain=10s"]].concat();
     let ended = plimsoll(&short("web-banking", "builtin:", &bundle, &flags));
     assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     let point = &result(&bundle)["points"][0];
