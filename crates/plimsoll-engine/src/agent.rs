@@ -238,8 +238,8 @@ fn is_group(line: &str) -> bool {
     }
 }
 
-/// Number of connections that this many clients of a workload have. Where sessions arrive most
-/// clients wait for one: only as many are counted as there are clients.
+/// Number of connections that this many clients of a workload have. Where sessions arrive,
+/// most clients wait for one: each session counts with one connection.
 pub fn connections_of(load: &Load, clients: u32, workload: &dyn Workload) -> u32 {
     let sessions = clients.div_ceil(workload.clients_per_session().max(1));
     match load.is_sessions() {

@@ -70,7 +70,8 @@ pub enum HttpPlanError {
     TwoCertificates(String),
     /// Certificates of users, and no TLS.
     #[error(
-        "the rows of {0:?} have certificates, and a target is not https: write https URLs, or leave          `certificate` out"
+        "the rows of {0:?} have certificates, and a target is not https: write https URLs, or leave \
+         `certificate` out"
     )]
     CertificatesWithoutTls(String),
     /// More streams than a server allows.

@@ -1,13 +1,10 @@
 //! A client of HTTP/1.1 with several connections at a time, an op in flight on each, as browsers have
 //! them. RFC 9112 §9.4
 
-use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_engine::interface::{
-    Io, Link, LinkError, LinkKind, Mark, Session, SessionCounters, Ticket,
-};
-use plimsoll_model::outcome::{OpKind, Outcome};
+use plimsoll_engine::interface::{Io, Link, LinkError, Session, SessionCounters, Ticket};
+use plimsoll_model::outcome::OpKind;
 use plimsoll_model::units::Nanos;
 
 use super::reader::Reader;
@@ -18,15 +15,6 @@ use super::site::{HttpOp, WorkerSite};
 #[derive(Debug)]
 pub(crate) struct ParallelSession<R: Reader> {
     sessions: Vec<HttpSession<R>>,
-    /// Open links, and the index of the session that each is of.
-    links: Vec<(Link, usize)>,
-}
-
-/// The engine's [`Io`] for one of the sessions.
-struct SessionIo<'a, I> {
-    io: &'a mut I,
-    links: &'a mut Vec<(Link, usize)>,
-    index: usize,
 }
 
 impl<R: Reader> ParallelSession<R> {
@@ -37,32 +25,15 @@ impl<R: Reader> ParallelSession<R> {
         op_timeout: Nanos,
     ) -> Self {
         let session = |reader| HttpSession::new(Rc::clone(site), reader, op_timeout);
-        Self { sessions: readers.map(session).collect(), links: Vec::new() }
+        Self { sessions: readers.map(session).collect() }
     }
 
-    fn session_of(&self, link: Link) -> Option<usize> {
-        self.links.iter().find(|(other, _)| *other == link).map(|(_, index)| *index)
+    fn session_of(&self, link: Link) -> Option<&HttpSession<R>> {
+        self.sessions.iter().find(|session| session.has_link(link))
     }
 
-    /// Calls the session that the link is of.
-    fn on_link<I: Io>(
-        &mut self,
-        link: Link,
-        io: &mut I,
-        call: impl FnOnce(&mut HttpSession<R>, &mut SessionIo<'_, I>),
-    ) {
-        if let Some(index) = self.session_of(link) {
-            self.call(index, io, call);
-        }
-    }
-
-    fn call<I: Io>(
-        &mut self,
-        index: usize,
-        io: &mut I,
-        call: impl FnOnce(&mut HttpSession<R>, &mut SessionIo<'_, I>),
-    ) {
-        call(&mut self.sessions[index], &mut SessionIo { io, links: &mut self.links, index });
+    fn session_of_mut(&mut self, link: Link) -> Option<&mut HttpSession<R>> {
+        self.sessions.iter_mut().find(|session| session.has_link(link))
     }
 }
 
@@ -79,40 +50,46 @@ impl<R: Reader> Session for ParallelSession<R> {
 
     fn issue(&mut self, ticket: Ticket, op: HttpOp, now: Nanos, io: &mut impl Io) {
         if self.sessions.first().is_some_and(|session| session.begins_user(&op)) {
-            for index in 0..self.sessions.len() {
-                self.call(index, io, |session, io| session.leave_connection(io));
-            }
+            self.sessions.iter_mut().for_each(|session| session.leave_connection(io));
         }
-        let is_free = |session: &HttpSession<R>| session.has_room();
-        let has_connection =
-            |session: &HttpSession<R>| is_free(session) && session.has_connection();
-        let index = self.sessions.iter().position(has_connection);
-        if let Some(index) = index.or_else(|| self.sessions.iter().position(is_free)) {
-            self.call(index, io, |session, io| session.issue(ticket, op, now, io));
+        // One that has a connection first.
+        let is_connected =
+            |session: &HttpSession<R>| session.has_room() && session.has_connection();
+        let index = self.sessions.iter().position(is_connected);
+        let index = index.or_else(|| self.sessions.iter().position(Session::has_room));
+        if let Some(index) = index {
+            self.sessions[index].issue(ticket, op, now, io);
         }
     }
 
     fn on_connected(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        self.on_link(link, io, |session, io| session.on_connected(link, now, io));
+        if let Some(session) = self.session_of_mut(link) {
+            session.on_connected(link, now, io);
+        }
     }
 
     fn on_bytes(&mut self, link: Link, bytes: &[u8], now: Nanos, io: &mut impl Io) {
-        self.on_link(link, io, |session, io| session.on_bytes(link, bytes, now, io));
+        if let Some(session) = self.session_of_mut(link) {
+            session.on_bytes(link, bytes, now, io);
+        }
     }
 
     fn on_discarded(&mut self, link: Link, n: u64, now: Nanos, io: &mut impl Io) {
-        self.on_link(link, io, |session, io| session.on_discarded(link, n, now, io));
+        if let Some(session) = self.session_of_mut(link) {
+            session.on_discarded(link, n, now, io);
+        }
     }
 
     fn on_eof(&mut self, link: Link, now: Nanos, io: &mut impl Io) {
-        self.on_link(link, io, |session, io| session.on_eof(link, now, io));
+        if let Some(session) = self.session_of_mut(link) {
+            session.on_eof(link, now, io);
+        }
     }
 
     fn on_failed(&mut self, link: Link, error: LinkError, now: Nanos, io: &mut impl Io) {
-        self.on_link(link, io, |session, io| {
-            io.forget(link);
+        if let Some(session) = self.session_of_mut(link) {
             session.on_failed(link, error, now, io);
-        });
+        }
     }
 
     fn next_deadline(&self) -> Option<Nanos> {
@@ -120,16 +97,15 @@ impl<R: Reader> Session for ParallelSession<R> {
     }
 
     fn on_timer(&mut self, now: Nanos, io: &mut impl Io) {
-        for index in 0..self.sessions.len() {
-            if self.sessions[index].next_deadline().is_some_and(|deadline| deadline <= now) {
-                self.call(index, io, |session, io| session.on_timer(now, io));
+        for session in &mut self.sessions {
+            if session.next_deadline().is_some_and(|deadline| deadline <= now) {
+                session.on_timer(now, io);
             }
         }
     }
 
     fn read_limit(&self, link: Link) -> usize {
-        let session = self.session_of(link).and_then(|index| self.sessions.get(index));
-        session.map_or(usize::MAX, |session| session.read_limit(link))
+        self.session_of(link).map_or(usize::MAX, |session| session.read_limit(link))
     }
 
     fn lost(&self) -> Option<String> {
@@ -140,57 +116,6 @@ impl<R: Reader> Session for ParallelSession<R> {
         let mut sum = SessionCounters::default();
         self.sessions.iter_mut().for_each(|session| sum.add(session.take_counters()));
         sum
-    }
-}
-
-impl<I> SessionIo<'_, I> {
-    fn forget(&mut self, link: Link) {
-        self.links.retain(|(other, _)| *other != link);
-    }
-}
-
-impl<I: Io> Io for SessionIo<'_, I> {
-    fn connect(&mut self, kind: LinkKind) -> Link {
-        let link = self.io.connect(kind);
-        self.links.push((link, self.index));
-        link
-    }
-
-    fn send(&mut self, link: Link, bytes: &[u8]) {
-        self.io.send(link, bytes);
-    }
-
-    fn discard(&mut self, link: Link, n: u64) {
-        self.io.discard(link, n);
-    }
-
-    fn is_refused(&mut self, link: Link) -> bool {
-        self.io.is_refused(link)
-    }
-
-    fn close(&mut self, link: Link) {
-        self.forget(link);
-        self.io.close(link);
-    }
-
-    fn explain(&mut self, detail: fmt::Arguments<'_>) {
-        self.io.explain(detail);
-    }
-
-    fn complete(&mut self, ticket: Ticket, outcome: Outcome) {
-        self.io.complete(ticket, outcome);
-    }
-
-    fn arrived(&self) -> Option<Nanos> {
-        self.io.arrived()
-    }
-
-    fn mark(&mut self, ticket: Ticket, mark: Mark) {
-        self.io.mark(ticket, mark);
-    }
-
-    fn report_trailing_bytes(&mut self, kind: OpKind) {
-        self.io.report_trailing_bytes(kind);
     }
 }
 
@@ -238,7 +163,7 @@ mod tests {
         bench.bytes(first, b"HTTP/1.1 2");
         bench.reset(first);
         assert_eq!(bench.last().status, OpStatus::Failed(ErrorClass::Truncated));
-        assert_eq!(bench.session.session_of(first), None);
+        assert!(bench.session.session_of(first).is_none());
         bench.bytes(second, &reply(b"b"));
         assert_eq!((bench.io.tickets.len(), bench.last().status), (2, OpStatus::Ok));
         // The one that is left goes on.

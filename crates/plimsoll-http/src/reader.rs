@@ -471,6 +471,11 @@ impl LingeringLinks {
         site.spare_links.give_back();
     }
 
+    /// Whether the link waits for its end.
+    pub(super) fn has(&self, link: Link) -> bool {
+        self.0.iter().any(|lingering| lingering.link == link)
+    }
+
     /// Forgets a link that waited for its end, if it is one.
     pub(super) fn stop(&mut self, link: Link, site: &WorkerSite) -> Option<Lingering> {
         let at = self.0.iter().position(|lingering| lingering.link == link)?;

@@ -100,6 +100,11 @@ impl<R: Reader> HttpSession<R> {
         self.open.is_some_and(|open| open.link == link)
     }
 
+    /// The link is one of its own.
+    pub(super) fn has_link(&self, link: Link) -> bool {
+        self.is_current(link) || self.lingering.has(link)
+    }
+
     /// Whether the link waited for its end, which has come.
     fn has_ended(&mut self, link: Link) -> bool {
         let ended = self.lingering.stop(link, &self.site);
@@ -115,7 +120,7 @@ impl<R: Reader> HttpSession<R> {
         self.open = Some(OpenLink { link, connected: false, reused: false, answered: None });
     }
 
-    /// The op is the first of another user, who has no connection yet.
+    /// The op is the first of the next user, who must not use the connection of the one before.
     pub(super) fn begins_user(&self, op: &HttpOp) -> bool {
         self.reader.is_first_of_user(op)
     }
@@ -125,7 +130,7 @@ impl<R: Reader> HttpSession<R> {
         self.open.is_some()
     }
 
-    /// Closes the connection of a user who has left.
+    /// Closes its connection, if it has one.
     pub(super) fn leave_connection(&mut self, io: &mut impl Io) {
         if let Some(open) = self.open.take() {
             io.close(open.link);

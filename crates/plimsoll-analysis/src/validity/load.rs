@@ -166,9 +166,9 @@ fn too_many_failed(
 /// Interactive response time law, N = X(R+Z): in a closed loop every client is at work or thinks.
 /// The limit grows to one cycle in those a client completed, because the borders cut cycles; with
 /// few clients and random think times, to what chance cuts off at most; where pages of a journey
-/// have think times of their own, to the cycle that a client is in at any instant. A window of a number of ops
-/// ends when they have ended: some clients are idle while the last ops finish, so the law does not
-/// apply.
+/// have think times of their own, to the cycle that a client is in at any instant. A window of a
+/// number of ops ends when they have ended: some clients are idle while the last ops finish, so the
+/// law does not apply.
 pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
     let Load::Closed { clients, ref think, .. } = e.view.record.load else { return None };
     if e.view.record.ops.is_some() {

@@ -131,7 +131,6 @@ pub(crate) struct UserScript {
 }
 
 /// TLS of one user alone.
-#[derive(Clone)]
 pub(crate) struct UserTls {
     pub(crate) site: Rc<TlsSite>,
     /// Connections resume the TLS sessions of earlier ones.

@@ -45,11 +45,7 @@ impl Builder<'_> {
             let message = "the rows of two [[data]] have certificates";
             return Err(self.root.error_at(path, message).with_help("leave one out"));
         }
-        let Some(at) = rows.columns.iter().position(|name| name == column) else {
-            let message = format!("the data {:?} has no column {column:?}", rows.name);
-            let help = format!("it has {}", rows.columns.join(", "));
-            return Err(self.root.error_at(path, message).with_help(help));
-        };
+        let at = column_of(rows, column).map_err(|message| self.root.error_at(path, message))?;
         let mut of_files: BTreeMap<&[u8], ClientIdentity> = BTreeMap::new();
         let mut by_row = Vec::new();
         for row in 0..rows.count() {
@@ -126,12 +122,17 @@ impl Builder<'_> {
     fn column(&self, data: &str, column: &str) -> Result<u16, String> {
         let at = self.all.data.iter().position(|rows| rows.name == data);
         let number = at.ok_or_else(|| format!("no [[data]] is called {data:?}"))?;
-        let columns = &self.all.data[number].columns;
-        let column = columns.iter().position(|name| name == column).ok_or_else(|| {
-            format!("the data {data:?} has no column {column:?}; it has {}", columns.join(", "))
-        })?;
+        let column = column_of(&self.all.data[number], column)?;
         let variable = Variable::Column { data: number, column };
         let at = self.all.variables.iter().position(|other| *other == variable);
         at.map(|at| at as u16).ok_or_else(|| format!("no column {data}.{column}"))
     }
+}
+
+/// Index of the column of this name; else what is wrong.
+fn column_of(rows: &DataRows, column: &str) -> Result<usize, String> {
+    rows.columns.iter().position(|name| name == column).ok_or_else(|| {
+        let DataRows { name, columns, .. } = rows;
+        format!("the data {name:?} has no column {column:?}; it has {}", columns.join(", "))
+    })
 }
