@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
 use super::h2::windows::{H2Settings, ReceiveWindows};
 use super::headers::{Header, LEFT_OUT, with_headers};
+use super::journey::published;
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
@@ -96,7 +97,8 @@ pub struct HttpWorkload {
     /// Lines `[weight] [method] URL`, or JSON; empty means the target's own URL. Only with `urls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urls: Option<Vec<String>>,
-    /// File of a journey: pages that users request one after the other. Only with `journey`.
+    /// File of a journey: pages that users request one after the other; relative to the suite's
+    /// file. Only with `journey`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journey_file: Option<String>,
     /// Only with a file set.
@@ -264,6 +266,11 @@ impl HttpWorkload {
 impl Parameters for HttpWorkload {
     fn has_journeys(&self) -> bool {
         self.requests == RequestSource::Journey
+    }
+
+    fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
+        let of_user = self.journey_file.as_deref().filter(|name| published(name).is_none());
+        of_user.map(|name| ("journey_file", name)).into_iter().collect()
     }
 }
 

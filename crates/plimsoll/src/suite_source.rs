@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_model::suite::{Changes, Suite, nearest};
+use plimsoll_model::suite::{Changes, Override, Suite, nearest};
 use plimsoll_model::target::shown_of_unreadable;
 use plimsoll_run::{protocols, text_file};
 
@@ -35,12 +35,27 @@ fn refuse_target(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The suite in a file.
+/// The suite in a file. Names of files that it has are relative to its folder, those on the command
+/// line to the working directory; the suite returned has them absolute.
 pub(crate) fn from_file<'a>(
     path: &Path,
     changes: impl Into<Changes<'a>>,
 ) -> Result<Suite, Failure> {
-    parse(path, &read(path)?, changes)
+    let (text, changes) = (read(path)?, changes.into());
+    let suite = parse(path, &text, changes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut values = changes.values.to_vec();
+    for (key, name) in suite.workload.adjacent_files() {
+        let key = format!("workload.{key}");
+        let is_given = changes.values.iter().any(|given| given.path == key);
+        let from = if is_given { Path::new("") } else { folder };
+        let absolute = std::path::absolute(from.join(name)).unwrap_or_else(|_| from.join(name));
+        values.push(Override { path: key, value: absolute.display().to_string().into() });
+    }
+    match values.len() == changes.values.len() {
+        true => Ok(suite),
+        false => parse(path, &text, Changes { values: &values, ..changes }),
+    }
 }
 
 /// The text of a suite file.

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 /// Largest file.
 const FILE_BYTES_MAX: usize = 1 << 30;
+/// Largest weight of a row: sums of a file's rows stay exact enough.
+const WEIGHT_MAX: f64 = 1e12;
 
-/// Which row a session has.
+/// Which row a session or a request has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowOrder {
@@ -18,10 +20,12 @@ pub enum RowOrder {
     InTurn,
     /// Any, all equally likely.
     Random,
+    /// Any, drawn anew for each request: all equally likely, or by their weights.
+    EachRequest,
 }
 
 /// The rows of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataRows {
     /// What the rows are called.
     pub name: String,
@@ -33,6 +37,8 @@ pub struct DataRows {
     values: Vec<u8>,
     /// Where each value ends.
     ends: Vec<usize>,
+    /// Sums of the weights up to each row; empty where all rows are equally likely.
+    weight_sums: Vec<f64>,
 }
 
 /// What is wrong with a file of rows. No value is quoted: rows hold passwords.
@@ -63,6 +69,19 @@ pub enum DataError {
     /// A line that is no JSON object of texts and numbers.
     #[error("line {0} is not a JSON object of texts, numbers, true and false")]
     Json(usize),
+    /// A weight that no row can have.
+    #[error("line {0}: its weight is not a number above 0")]
+    Weight(u64),
+    /// A column that is not there.
+    #[error("the data {data:?} has no column {column:?}; it has {columns}", columns = .columns.join(", "))]
+    NoColumn {
+        /// Name of the data.
+        data: String,
+        /// Of the column.
+        column: String,
+        /// Names of those that are there.
+        columns: Vec<String>,
+    },
     /// A line that lacks a column of the first.
     #[error("line {line} has no {column:?}, which line 1 has")]
     Missing {
@@ -76,6 +95,14 @@ pub enum DataError {
 impl DataRows {
     /// Reads the rows of a file: JSON lines if its first character is `{`, else CSV (RFC 4180).
     pub fn read(name: &str, order: RowOrder, bytes: &[u8]) -> Result<Self, DataError> {
+        Self::read_weighted((name, order, None), bytes)
+    }
+
+    /// The same of rows whose weights are in a column.
+    pub fn read_weighted(
+        (name, order, weight): (&str, RowOrder, Option<&str>),
+        bytes: &[u8],
+    ) -> Result<Self, DataError> {
         if bytes.len() > FILE_BYTES_MAX {
             return Err(DataError::TooLong);
         }
@@ -83,30 +110,32 @@ impl DataRows {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut rows = Self { name: name.to_owned(), order, ..Self::default() };
         match text.trim_start().starts_with('{') {
-            true => rows.read_json(text)?,
-            false => rows.read_csv(text)?,
+            true => rows.read_json(text, weight)?,
+            false => rows.read_csv(text, weight)?,
         }
         if rows.count() == 0 { Err(DataError::Empty) } else { Ok(rows) }
     }
 
-    fn read_csv(&mut self, text: &str) -> Result<(), DataError> {
+    fn read_csv(&mut self, text: &str, weight: Option<&str>) -> Result<(), DataError> {
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
         let line_of = |e: &csv::Error| e.position().map_or(1, csv::Position::line);
         let header = reader.headers().map_err(|e| DataError::Csv(line_of(&e)))?;
         self.columns = header.iter().map(|name| name.trim().to_owned()).collect();
         let columns = self.columns.len();
+        let weight = weight.map(|name| self.column(name)).transpose()?;
         let mut row = csv::StringRecord::new();
         while reader.read_record(&mut row).map_err(|e| DataError::Csv(line_of(&e)))? {
+            let line = row.position().map_or(0, csv::Position::line);
             if row.len() != columns {
-                let line = row.position().map_or(0, csv::Position::line);
                 return Err(DataError::Length { line, values: row.len(), columns });
             }
             row.iter().for_each(|value| self.push(value));
+            self.add_weight(weight, line)?;
         }
         Ok(())
     }
 
-    fn read_json(&mut self, text: &str) -> Result<(), DataError> {
+    fn read_json(&mut self, text: &str, weight: Option<&str>) -> Result<(), DataError> {
         let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
         for (text, line) in lines {
             let object: serde_json::Map<String, Value> =
@@ -114,6 +143,7 @@ impl DataRows {
             if self.columns.is_empty() {
                 self.columns = object.keys().cloned().collect();
             }
+            let weight = weight.map(|name| self.column(name)).transpose()?;
             for at in 0..self.columns.len() {
                 let column = &self.columns[at];
                 match object.get(column) {
@@ -125,7 +155,29 @@ impl DataRows {
                     None => return Err(DataError::Missing { line, column: column.clone() }),
                 }
             }
+            self.add_weight(weight, line as u64)?;
         }
+        Ok(())
+    }
+
+    /// Index of the column of this name.
+    pub(crate) fn column(&self, name: &str) -> Result<usize, DataError> {
+        let at = self.columns.iter().position(|other| other == name);
+        at.ok_or_else(|| DataError::NoColumn {
+            data: self.name.clone(),
+            column: name.to_owned(),
+            columns: self.columns.clone(),
+        })
+    }
+
+    /// Adds the weight of the last row, which is on this line, where rows have any.
+    fn add_weight(&mut self, column: Option<usize>, line: u64) -> Result<(), DataError> {
+        let Some(column) = column else { return Ok(()) };
+        let weight = std::str::from_utf8(self.value(self.count() - 1, column)).ok();
+        let weight = weight.and_then(|weight| weight.trim().parse::<f64>().ok());
+        let weight = weight.filter(|weight| *weight > 0.0 && *weight <= WEIGHT_MAX);
+        let before = self.weight_sums.last().copied().unwrap_or(0.0);
+        self.weight_sums.push(before + weight.ok_or(DataError::Weight(line))?);
         Ok(())
     }
 
@@ -146,7 +198,27 @@ impl DataRows {
             RowOrder::EachOnce => Some(session).filter(|row| *row < count),
             RowOrder::InTurn => session.checked_rem(count),
             RowOrder::Random => (count > 0).then(|| rng::below(key, count)),
+            // Sessions have none of their own; it never runs out.
+            RowOrder::EachRequest => (count > 0).then_some(0),
         }
+    }
+
+    /// Some rows are likelier than others.
+    pub(crate) fn is_weighted(&self) -> bool {
+        !self.weight_sums.is_empty()
+    }
+
+    /// The row of a request, drawn by `key`.
+    pub(crate) fn row_of_request(&self, key: u64) -> u64 {
+        let Some(sum) = self.weight_sums.last() else { return rng::below(key, self.count()) };
+        let drawn = rng::unit(key) * sum;
+        let below = self.weight_sums.partition_point(|sum| *sum <= drawn) as u64;
+        below.min(self.count() - 1)
+    }
+
+    /// A value that is a whole number.
+    pub(crate) fn number(&self, row: u64, column: usize) -> Option<u64> {
+        std::str::from_utf8(self.value(row, column)).ok()?.trim().parse().ok()
     }
 
     /// A value.
@@ -189,6 +261,35 @@ mod tests {
         rows.order = RowOrder::Random;
         let drawn = (0..100).filter_map(|key| rows.row(0, rng::key(&[key])));
         assert_eq!(drawn.collect::<std::collections::BTreeSet<_>>().len(), 3);
+    }
+
+    #[test]
+    fn rows_of_requests_are_drawn_by_their_weights() {
+        let order = RowOrder::EachRequest;
+        let read =
+            |text: &str| DataRows::read_weighted(("item", order, Some("n")), text.as_bytes());
+        let rows = read("path,n\na,1\nb,2.5\nc,0.5\nd,6\n").unwrap();
+        let mut counts = [0_u32; 4];
+        let n = 100_000;
+        (0..n).for_each(|key| counts[rows.row_of_request(rng::key(&[3, key])) as usize] += 1);
+        // Chi-square with three degrees of freedom: above 16.3 once in a thousand seeds.
+        let chi: f64 = counts
+            .iter()
+            .zip([0.1, 0.25, 0.05, 0.6])
+            .map(|(count, share)| {
+                let expected = n as f64 * share;
+                (f64::from(*count) - expected).powi(2) / expected
+            })
+            .sum();
+        assert!(chi < 16.3, "{counts:?} {chi}");
+        let refusal = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(refusal("path,n\na,1\nb,0\n"), "line 3: its weight is not a number above 0");
+        assert!(refusal("path,n\na,inf\n").starts_with("line 2: its weight"));
+        assert!(refusal("{\"n\": 1}\n{\"n\": \"x\"}\n").starts_with("line 2: its weight"));
+        assert!(refusal("path\na\n").ends_with("has no column \"n\"; it has path"));
+        let even = DataRows::read("item", order, b"a\n1\n2\n").unwrap();
+        let drawn = (0..50).map(|key| even.row_of_request(rng::key(&[key])));
+        assert_eq!(drawn.collect::<std::collections::BTreeSet<_>>().len(), 2);
     }
 
     #[test]

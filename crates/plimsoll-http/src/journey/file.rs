@@ -4,7 +4,7 @@
 //! [[data]]
 //! name = "user"
 //! file = "users.csv"                # header line: name,password
-//! order = "in_turn"                 # each_once | in_turn | random
+//! order = "in_turn"                 # each_once | in_turn | random | each_request
 //!
 //! [[page]]
 //! name = "login"
@@ -22,11 +22,13 @@
 //! next = { account = 0.5, end = 0.5 }
 //! ```
 
+mod served;
 mod sources;
 mod variables;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use plimsoll_model::event::PageLimits;
@@ -34,11 +36,11 @@ use plimsoll_model::suite::{SuiteError, TableReader, nearest, read_document};
 use plimsoll_model::units::{Nanos, parse_span};
 
 use self::sources::{TAKE_HELP, take_source};
-use self::written::{WrittenFile, WrittenPage, WrittenRequest, WrittenServe, WrittenTake};
+use self::written::{WrittenFile, WrittenPage, WrittenRequest, WrittenTake};
 use super::check::{GraphFault, PageNode, RequestNode, find_fault};
-use super::law::{COUNTS, CountLaw, SIZES, SPANS, SizeLaw, SpanLaw};
+use super::law::{COUNTS, CountLaw, PAGE_COUNTS, SPANS, SpanLaw};
 use super::take::Take;
-use super::{Journey, Journeys, Page, PageRequest, Served, Variable};
+use super::{Journey, Journeys, Page, PageRequest, Variable};
 use crate::wire::request::{Method, RequestText, is_field};
 use crate::wire::template::{Encoding, Piece, Template};
 
@@ -50,6 +52,9 @@ const REQUESTS_MAX: usize = 100;
 pub(super) const PARALLEL_MAX: u32 = 64;
 /// Probabilities of a page that sum to 1 within this do.
 const SUM_TOLERANCE: f64 = 1e-6;
+/// Statuses that end a request.
+const STATUSES: RangeInclusive<u16> = 200..=599;
+const STATUSES_HELP: &str = "write statuses from 200 to 599";
 /// Ends a journey.
 const END: &str = "end";
 /// The variable that is the server, such as `http://host:8080`.
@@ -201,7 +206,11 @@ impl Builder<'_> {
         let think = page.think.as_deref().map_or(Ok(SpanLaw::NONE), |text| {
             SpanLaw::parse(text).ok_or_else(|| law("think", text, SPANS))
         })?;
-        let repeat = self.repeat(path, page.repeat.as_deref())?;
+        let repeat = self.repeat(path, page.repeat.as_deref(), PAGE_COUNTS)?;
+        if repeat.may_be_none() {
+            let text = page.repeat.as_deref().unwrap_or_default();
+            return Err(law("repeat", text, PAGE_COUNTS));
+        }
         let span = |key: &str, text: &Option<String>| {
             let read = |text: &String| {
                 let span = parse_span(text).filter(|span| *span > Nanos::ZERO);
@@ -253,12 +262,12 @@ impl Builder<'_> {
         Ok(node)
     }
 
-    fn repeat(&self, path: &str, text: Option<&str>) -> Result<CountLaw, SuiteError> {
+    fn repeat(&self, path: &str, text: Option<&str>, counts: &str) -> Result<CountLaw, SuiteError> {
         let Some(text) = text else { return Ok(CountLaw::Constant(1)) };
         CountLaw::parse(text).ok_or_else(|| {
             let error =
                 self.root.error_at(&format!("{path}.repeat"), format!("`repeat` is {text:?}"));
-            error.with_help(format!("write {COUNTS}"))
+            error.with_help(format!("write {counts}"))
         })
     }
 
@@ -350,15 +359,19 @@ impl Builder<'_> {
         let plain = RequestText::plain(method, "");
         let text = RequestText { target: sent_path, drawn_headers, body, ..plain };
         let takes = self.takes(path, &written.take)?;
-        let served = self.served(&key("serve"), &written.serve)?;
-        let repeat = self.repeat(path, written.repeat.as_deref())?;
+        let served = self.served(&key("serve"), &written.serve, &target)?;
+        let repeat = self.repeat(path, written.repeat.as_deref(), COUNTS)?;
         let statuses = written.expect.status;
-        if let Some(status) = statuses.iter().find(|status| !(200..=599).contains(*status)) {
+        if let Some(status) = statuses.iter().find(|status| !STATUSES.contains(status)) {
             let message = format!("{status} is no status that ends a request");
-            let help = "write statuses from 200 to 599";
-            return Err(self.root.error_at(&key("expect.status"), message).with_help(help));
+            return Err(self
+                .root
+                .error_at(&key("expect.status"), message)
+                .with_help(STATUSES_HELP));
         }
-        let node = RequestNode { uses, takes: takes.iter().map(|take| take.variable).collect() };
+        // A request that may not be made takes nothing for sure.
+        let taken = takes.iter().filter(|_| !repeat.may_be_none()).map(|take| take.variable);
+        let node = RequestNode { uses, takes: taken.collect() };
         self.all.requests.push(PageRequest {
             page,
             repeat,
@@ -371,21 +384,6 @@ impl Builder<'_> {
             served,
         });
         Ok(node)
-    }
-
-    fn served(&self, path: &str, written: &WrittenServe) -> Result<Served, SuiteError> {
-        let refuse = |key: &str, text: &str, expected: &str| {
-            let message = format!("`serve.{key}` is {text:?}");
-            let error = self.root.error_at(&format!("{path}.{key}"), message);
-            error.with_help(format!("write {expected}"))
-        };
-        let bytes = written.bytes.as_deref().map_or(Ok(SizeLaw::NONE), |text| {
-            SizeLaw::parse(text).ok_or_else(|| refuse("bytes", text, SIZES))
-        })?;
-        let time = written.time.as_deref().map_or(Ok(SpanLaw::NONE), |text| {
-            SpanLaw::parse(text).ok_or_else(|| refuse("time", text, SPANS))
-        })?;
-        Ok(Served { bytes, time })
     }
 
     fn takes(

@@ -1,6 +1,7 @@
 //! Think times, sizes and repeats as text, and how they are drawn: each draw follows from a key.
 
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_engine::rng;
 use plimsoll_model::units::{Nanos, parse_span, span_text};
@@ -8,37 +9,51 @@ use plimsoll_model::units::{Nanos, parse_span, span_text};
 /// Longest think time.
 const SPAN_MAX: Nanos = Nanos::from_secs(3_600);
 /// Largest reply.
-const SIZE_MAX: u64 = 256 << 20;
+pub(crate) const SIZE_MAX: u64 = 1 << 40;
 /// Most repeats of a page.
 const COUNT_MAX: u32 = 10_000;
 /// Largest shape of a lognormal.
 const SHAPE_MAX: f64 = 5.0;
+/// Quantiles of a law: steps of a ten-thousandth.
+const QUANTILES_MAX: usize = 10_001;
 
 /// What a think time may be, for messages.
 pub(crate) const SPANS: &str = "\"constant 1s\", \"uniform 1s..3s\", \"exponential 7s\", \"lognormal \
-                                2s 0.8\" (mean, and shape: the deviation of its logarithm), each \
-                                also with \"max 70s\"";
+                                2s 0.8\" (mean, and shape: the deviation of its logarithm) or \
+                                \"quantiles 0s 1s 9s\" (from the minimum to the maximum, evenly \
+                                spaced), each also with \"max 70s\"";
+/// What the number of repeats of a page may be.
+pub(crate) const PAGE_COUNTS: &str =
+    "\"3\", \"uniform 1..5\", \"geometric 2.5\" or \"mean 2.5\" (means from 1)";
 /// What a number of repeats may be.
-pub(crate) const COUNTS: &str = "\"3\", \"uniform 1..5\" or \"geometric 2.5\" (its mean, from 1)";
+pub(crate) const COUNTS: &str = "\"3\", \"uniform 1..5\", \"geometric 2.5\" (its mean, from 1) or \
+                                 \"mean 0.35\" (a whole number next to it)";
 
 /// What a size may be.
-pub(crate) const SIZES: &str = "\"13294\", \"uniform 1000..3000\", \"exponential 5000\" or \"lognormal \
-                                9357 1.3\", in bytes, each also with \"max 100000\"";
+pub(crate) const SIZES: &str = "\"13294\", \"uniform 1000..3000\", \"exponential 5000\", \"lognormal \
+                                9357 1.3\" or \"quantiles 120 300 9000\", in bytes, each also with \
+                                \"max 100000\"; or a column of the data in the path, such as \
+                                \"{{item.bytes}}\"";
 
 /// How a whole number is drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Law {
     shape: LawShape,
     /// A larger one is cut to this.
     max: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum LawShape {
     Constant(u64),
     Uniform(u64, u64),
     Exponential(u64),
-    Lognormal { mean: u64, shape: f64 },
+    Lognormal {
+        mean: u64,
+        shape: f64,
+    },
+    /// Evenly spaced quantiles, from the minimum to the maximum; linear between them.
+    Quantiles(Arc<[u64]>),
 }
 
 impl Law {
@@ -62,6 +77,10 @@ impl Law {
                 let shape = shape.parse().ok().filter(|it| (0.0..=SHAPE_MAX).contains(it))?;
                 LawShape::Lognormal { mean: number(mean)?, shape }
             }
+            ["quantiles", values @ ..] if (2..=QUANTILES_MAX).contains(&values.len()) => {
+                let values: Option<Arc<[u64]>> = values.iter().map(|value| number(value)).collect();
+                LawShape::Quantiles(values.filter(|values| values.is_sorted())?)
+            }
             _ => return None,
         };
         Some(Self { shape, max })
@@ -70,12 +89,18 @@ impl Law {
     fn draw(&self, key: u64) -> u64 {
         let unit = rng::unit(key);
         let scaled = |value: u64, factor: f64| (value as f64 * factor) as u64;
-        let value = match self.shape {
-            LawShape::Constant(value) => value,
+        let value = match &self.shape {
+            LawShape::Constant(value) => *value,
             LawShape::Uniform(from, to) => from + scaled(to - from, unit),
-            LawShape::Exponential(mean) => scaled(mean, -(1.0 - unit).ln()),
+            LawShape::Exponential(mean) => scaled(*mean, -(1.0 - unit).ln()),
             LawShape::Lognormal { mean, shape } => {
-                scaled(mean, (shape * rng::normal(key) - shape * shape / 2.0).exp())
+                scaled(*mean, (shape * rng::normal(key) - shape * shape / 2.0).exp())
+            }
+            LawShape::Quantiles(values) => {
+                let position = unit * (values.len() - 1) as f64;
+                let below = (position as usize).min(values.len() - 2);
+                let (from, to) = (values[below], values[below + 1]);
+                from + ((to - from) as f64 * (position - below as f64)).round() as u64
             }
         };
         value.min(self.max)
@@ -83,7 +108,7 @@ impl Law {
 }
 
 /// How long a pause is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SpanLaw(Law);
 
 impl SpanLaw {
@@ -104,12 +129,17 @@ impl SpanLaw {
 impl fmt::Display for SpanLaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |ns: u64| span_text(Nanos(ns));
-        match self.0.shape {
+        match &self.0.shape {
             LawShape::Constant(0) => f.write_str("none")?,
-            LawShape::Constant(span) => write!(f, "constant {}", text(span))?,
-            LawShape::Uniform(from, to) => write!(f, "uniform {}..{}", text(from), text(to))?,
-            LawShape::Exponential(mean) => write!(f, "exponential {}", text(mean))?,
-            LawShape::Lognormal { mean, shape } => write!(f, "lognormal {} {shape}", text(mean))?,
+            LawShape::Constant(span) => write!(f, "constant {}", text(*span))?,
+            LawShape::Uniform(from, to) => write!(f, "uniform {}..{}", text(*from), text(*to))?,
+            LawShape::Exponential(mean) => write!(f, "exponential {}", text(*mean))?,
+            LawShape::Lognormal { mean, shape } => write!(f, "lognormal {} {shape}", text(*mean))?,
+            LawShape::Quantiles(values) => {
+                let (from, to) = (values[0], values[values.len() - 1]);
+                let (from, to) = (text(from), text(to));
+                write!(f, "{} quantiles from {from} to {to}", values.len())?;
+            }
         }
         match Nanos(self.0.max) {
             SPAN_MAX => Ok(()),
@@ -119,13 +149,10 @@ impl fmt::Display for SpanLaw {
 }
 
 /// How large a reply is, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SizeLaw(Law);
 
 impl SizeLaw {
-    /// Nothing.
-    pub const NONE: Self = Self(Law { shape: LawShape::Constant(0), max: SIZE_MAX });
-
     /// Reads the text; `None` where it is no law.
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.parse().ok();
@@ -134,12 +161,20 @@ impl SizeLaw {
     }
 
     /// The size that follows from `key`.
-    pub fn draw(&self, key: u64) -> usize {
-        self.0.draw(key) as usize
+    pub fn draw(&self, key: u64) -> u64 {
+        self.0.draw(key)
+    }
+
+    /// The size that all replies have, if they have one.
+    pub fn constant(&self) -> Option<u64> {
+        match self.0.shape {
+            LawShape::Constant(bytes) => Some(bytes.min(self.0.max)),
+            _ => None,
+        }
     }
 }
 
-/// How often a page is requested.
+/// How often a request is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CountLaw {
     /// Always as often.
@@ -148,6 +183,9 @@ pub enum CountLaw {
     Uniform(u32, u32),
     /// From 1, with this mean.
     Geometric(f64),
+    /// The whole number below or above, so that this is the mean; below 1 the request may not be
+    /// made at all.
+    Mean(f64),
 }
 
 impl CountLaw {
@@ -166,8 +204,17 @@ impl CountLaw {
                 let mean = mean.parse().ok()?;
                 (1.0..=f64::from(COUNT_MAX)).contains(&mean).then_some(Self::Geometric(mean))
             }
+            ["mean", mean] => {
+                let mean = mean.parse().ok()?;
+                (mean > 0.0 && mean <= f64::from(COUNT_MAX)).then_some(Self::Mean(mean))
+            }
             _ => None,
         }
+    }
+
+    /// It may be zero.
+    pub fn may_be_none(self) -> bool {
+        matches!(self, Self::Mean(mean) if mean < 1.0)
     }
 
     /// The number that follows from `key`.
@@ -181,6 +228,7 @@ impl CountLaw {
                 // Nothing over nothing where it is always 1.
                 1 + if more.is_finite() { (more as u32).min(COUNT_MAX) } else { 0 }
             }
+            Self::Mean(mean) => mean as u32 + u32::from(rng::unit(key) < mean.fract()),
         }
     }
 }
@@ -227,9 +275,26 @@ mod tests {
         assert_eq!(SizeLaw::parse("13294").unwrap().draw(3), 13_294);
         let law = SizeLaw::parse("lognormal 9357 1.3 max 100000").unwrap();
         assert!((0..1_000).all(|key| law.draw(rng::key(&[key])) <= 100_000));
-        for bad in ["", "5kB", "uniform 9..1", "300000000", "-1"] {
+        for bad in
+            ["", "5kB", "uniform 9..1", "2000000000000", "-1", "quantiles 5", "quantiles 9 1"]
+        {
             assert_eq!(SizeLaw::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn quantiles_are_kept_with_straight_lines_between_them() {
+        let law = SizeLaw::parse("quantiles 100 200 200 1000").unwrap();
+        let mut drawn: Vec<u64> = (0..30_000).map(|key| law.draw(rng::key(&[5, key]))).collect();
+        drawn.sort_unstable();
+        let quantile = |share: f64| drawn[(share * 30_000.0) as usize];
+        for (share, expected) in [(0.0, 100), (1.0 / 6.0, 150), (0.5, 200), (5.0 / 6.0, 600)] {
+            assert!(quantile(share).abs_diff(expected) < 20, "{share}: {}", quantile(share));
+        }
+        assert!(*drawn.last().unwrap() <= 1_000 && quantile(0.999) > 990);
+        let span = SpanLaw::parse("quantiles 0s 1s 9s max 8s").unwrap();
+        assert_eq!(span.to_string(), "3 quantiles from 0s to 9s max 8s");
+        assert_eq!(SpanLaw::parse("quantiles 0s 5"), None);
     }
 
     #[test]
@@ -243,8 +308,13 @@ mod tests {
         assert!((mean("uniform 1..5") - 3.0).abs() < 0.05);
         assert!((mean("geometric 2.5") - 2.5).abs() < 0.05);
         assert_eq!(mean("geometric 1"), 1.0);
+        assert!((mean("mean 0.35") - 0.35).abs() < 0.02);
+        assert!((mean("mean 2.25") - 2.25).abs() < 0.02);
+        assert_eq!(mean("mean 2"), 2.0);
+        let may_be_none = |text: &str| CountLaw::parse(text).unwrap().may_be_none();
+        assert!(may_be_none("mean 0.35") && !may_be_none("mean 1") && !may_be_none("3"));
         assert!(
-            ["0", "uniform 5..1", "geometric 0.5", "-1"]
+            ["0", "uniform 5..1", "geometric 0.5", "-1", "mean 0", "mean x", "mean NaN"]
                 .iter()
                 .all(|t| CountLaw::parse(t).is_none())
         );

@@ -37,6 +37,7 @@ use plimsoll_model::units::Nanos;
 
 use self::data::DataRows;
 use self::law::{CountLaw, SizeLaw, SpanLaw};
+pub(crate) use self::reply::reads_body;
 use self::take::Take;
 use crate::tls::ClientIdentity;
 use crate::wire::request::RequestText;
@@ -136,12 +137,37 @@ pub struct PageRequest {
 }
 
 /// How a server of ours answers a request.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Served {
-    /// Size of the body, at least.
-    pub bytes: SizeLaw,
+    /// Size of the body.
+    pub bytes: ServedBytes,
     /// How long it waits before it answers.
     pub time: SpanLaw,
+    /// Status; the first that is expected, or 200, where absent.
+    pub status: Option<u16>,
+}
+
+/// The size of a body; larger where what is taken from it or expected in it needs more.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServedBytes {
+    /// Whatever it is.
+    Any,
+    /// Drawn.
+    Law(SizeLaw),
+    /// By the row whose values are in the path.
+    Column {
+        /// Index of the rows.
+        data: usize,
+        /// Index of the column.
+        column: usize,
+    },
+}
+
+impl PageRequest {
+    /// The status that a server of ours answers with.
+    pub(crate) fn served_status(&self) -> u16 {
+        self.served.status.or(self.statuses.first().copied()).unwrap_or(200)
+    }
 }
 
 /// Where the value of a variable comes from.

@@ -91,6 +91,10 @@ fn facts(path: &str, bytes: &[u8], journeys: &Journeys, names: &[String]) -> Vec
             RowOrder::EachOnce => "each for one session",
             RowOrder::InTurn => "one session after the other, then from the first again",
             RowOrder::Random => "drawn for each session",
+            RowOrder::EachRequest if rows.is_weighted() => {
+                "drawn for each request by their weights"
+            }
+            RowOrder::EachRequest => "drawn for each request",
         };
         facts.push(Setting::new("data", format!("{}: {} rows, {order}", rows.name, rows.count())));
     }

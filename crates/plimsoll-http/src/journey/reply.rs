@@ -80,7 +80,7 @@ pub(super) const fn is_redirect(status: u16) -> bool {
 }
 
 /// The body of a reply is needed.
-pub(super) fn reads_body(request: &PageRequest) -> bool {
+pub(crate) fn reads_body(request: &PageRequest) -> bool {
     request.content.is_some() || request.takes.iter().any(|take| take.from.reads_body())
 }
 

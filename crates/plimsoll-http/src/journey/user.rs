@@ -5,12 +5,15 @@ use plimsoll_engine::interface::Ticket;
 use plimsoll_engine::rng;
 use plimsoll_model::units::Nanos;
 
-use super::cookies::{CookieJar, CookieRequest};
-use super::data::DataRows;
+use super::Journeys;
+use super::cookies::CookieJar;
+use super::data::{DataRows, RowOrder};
 use super::fetch::{Fetch, FetchState, Redirect};
-use super::{Journeys, Variable};
 use crate::tls::ClientIdentity;
-use crate::wire::template::Variables;
+
+mod variables;
+
+pub(crate) use self::variables::{UserVariables, cookie_request};
 
 /// Keeps the draws of different uses apart.
 mod stream {
@@ -21,6 +24,7 @@ mod stream {
     pub(super) const THINK: u64 = 15;
     pub(super) const REPEAT: u64 = 16;
     pub(super) const REQUEST_REPEAT: u64 = 17;
+    pub(super) const REQUEST_ROW: u64 = 18;
 }
 
 /// The server that a user talks to.
@@ -165,12 +169,20 @@ impl User {
         self.page_due = None;
     }
 
+    /// The request of this index comes next, or the first behind it that is made at all.
     fn go_to_request(&mut self, context: &SessionContext<'_>, request: usize) {
-        self.next_request = request;
-        let its = context.journeys.requests[..context.journeys.pages[self.page].requests.end]
-            .get(request);
+        let end = context.journeys.pages[self.page].requests.end;
         let key = self.key(context, stream::REQUEST_REPEAT);
-        self.request_repeats_left = its.map_or(0, |its| its.repeat.draw(key));
+        (self.next_request, self.request_repeats_left) = (end, 0);
+        for (its, number) in context.journeys.requests[..end].iter().zip(0..).skip(request) {
+            // Several are drawn before the next request of the session.
+            let key = if its.repeat.may_be_none() { rng::key(&[key, number as u64]) } else { key };
+            let repeats = its.repeat.draw(key);
+            if repeats > 0 {
+                (self.next_request, self.request_repeats_left) = (number, repeats);
+                return;
+            }
+        }
     }
 
     fn key(&self, context: &SessionContext<'_>, purpose: u64) -> u64 {
@@ -262,8 +274,7 @@ impl User {
         path.clear();
         // Other parts than those of header and body.
         let key = self.parts_key(index, context).wrapping_add(2);
-        let variables =
-            UserVariables { user: self, path: &[], journeys: context.journeys, origin, now };
+        let variables = UserVariables { user: self, fetch: index, path: &[], context, origin, now };
         context.journeys.requests[self.next_request].path.write_with(key, 0, &variables, &mut path);
         self.fetches[index].path = path;
         self.request_repeats_left = self.request_repeats_left.saturating_sub(1);
@@ -403,10 +414,27 @@ impl User {
         Some(u64::from(self.client) + self.sessions * clients)
     }
 
-    /// What no message may have: values that were taken, those of the user's rows, cookies.
-    pub(crate) fn secrets<'u>(&'u self, journeys: &'u Journeys) -> impl Iterator<Item = &'u [u8]> {
-        let of_rows = self.rows.iter().zip(&journeys.data).flat_map(|(row, data)| {
-            (0..data.columns.len()).map(move |column| data.value(*row, column))
+    /// The row that a fetch has of data of this index: that of the session, or its own.
+    fn row(&self, fetch: usize, data: usize, context: &SessionContext<'_>) -> u64 {
+        let rows = &context.journeys.data[data];
+        if rows.order != RowOrder::EachRequest {
+            return self.rows[data];
+        }
+        let number = self.fetches[fetch].number;
+        let parts = [context.draws.seed, stream::REQUEST_ROW, self.session, data as u64, number];
+        rows.row_of_request(rng::key(&parts))
+    }
+
+    /// What no message about a fetch may have: values that were taken, those of its rows, cookies.
+    pub(crate) fn secrets<'u>(
+        &'u self,
+        fetch: usize,
+        context: &SessionContext<'u>,
+    ) -> impl Iterator<Item = &'u [u8]> {
+        let context = *context;
+        let of_rows = context.journeys.data.iter().enumerate().flat_map(move |(number, data)| {
+            let row = self.row(fetch, number, &context);
+            (0..data.columns.len()).map(move |column| data.value(row, column))
         });
         self.values.iter().map(Vec::as_slice).chain(of_rows).chain(self.jar.values())
     }
@@ -429,52 +457,6 @@ pub(crate) struct Draws {
     pub(crate) nonce: u64,
     /// Clients of the load point, over all workers and agents; `None` where sessions arrive.
     pub(crate) clients: Option<u32>,
-}
-
-/// The request to that path and query with which cookies go and come.
-pub(crate) fn cookie_request<'a>(
-    origin: &'a Origin,
-    path: &'a [u8],
-    now: Nanos,
-) -> CookieRequest<'a> {
-    let end = memchr::memchr(b'?', path).unwrap_or(path.len());
-    let host = origin.host.as_str();
-    CookieRequest { host, path: &path[..end], is_secure: origin.scheme == "https", now }
-}
-
-/// The values of a user's variables for a request.
-#[derive(Debug)]
-pub(crate) struct UserVariables<'a> {
-    pub(crate) user: &'a User,
-    /// Path and query of the request, once they are made.
-    pub(crate) path: &'a [u8],
-    pub(crate) journeys: &'a Journeys,
-    pub(crate) origin: &'a Origin,
-    pub(crate) now: Nanos,
-}
-
-impl Variables for UserVariables<'_> {
-    fn write(&self, number: u16, into: &mut Vec<u8>) {
-        let Self { user, journeys, .. } = self;
-        match journeys.variables.get(usize::from(number)) {
-            Some(Variable::Cookies) => {
-                user.jar.write(&cookie_request(self.origin, self.path, self.now), into);
-            }
-            Some(Variable::Path) => into.extend_from_slice(self.path),
-            Some(Variable::Origin) => {
-                into.extend_from_slice(self.origin.scheme.as_bytes());
-                into.extend_from_slice(b"://");
-                into.extend_from_slice(self.origin.host_field.as_bytes());
-            }
-            Some(Variable::Taken(_)) => {
-                into.extend_from_slice(&user.values[usize::from(number)]);
-            }
-            Some(Variable::Column { data, column }) => {
-                into.extend_from_slice(journeys.data[*data].value(user.rows[*data], *column));
-            }
-            None => {}
-        }
-    }
 }
 
 #[cfg(test)]

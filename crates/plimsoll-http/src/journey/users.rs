@@ -118,8 +118,8 @@ impl RequestVariables for Users {
         let FetchKey { user, fetch } = FetchKey::read(op);
         let user = &users[user];
         let (path, origin) = (&user.fetch(fetch).path[..], self.origin(user));
-        UserVariables { user, path, journeys: &self.journeys, origin, now: self.now.get() }
-            .write(number, into);
+        let (context, now) = (&self.context(), self.now.get());
+        UserVariables { user, fetch, path, context, origin, now }.write(number, into);
     }
 }
 
@@ -268,12 +268,12 @@ impl UserReader {
     }
 
     /// The start of the reply's body, without values that are secrets.
-    fn excerpt(&self, reply: &ReplyParts) -> String {
+    fn excerpt(&self, reply: &ReplyParts, fetch: usize) -> String {
         let users = self.users.users.borrow();
         let body = reply.decoded().unwrap_or_default();
         let mut text =
             String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES_MAX)]).into_owned();
-        for secret in users[self.index].secrets(&self.users.journeys) {
+        for secret in users[self.index].secrets(fetch, &self.users.context()) {
             if secret.len() >= SECRET_BYTES_MIN {
                 text = text.replace(&*String::from_utf8_lossy(secret), "…");
             }
@@ -345,7 +345,7 @@ impl Reader for UserReader {
         self.users.now.set(at.now);
         let outcome = self.take_reply(reply, at);
         if let Err(refusal) = &outcome {
-            let excerpt = match self.excerpt(reply) {
+            let excerpt = match self.excerpt(reply, FetchKey::read(at.op).fetch) {
                 nothing if nothing.is_empty() => String::new(),
                 text => format!(", saying {text:?}"),
             };

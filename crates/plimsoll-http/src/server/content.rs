@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::{fmt, io};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Either, Full};
+use http_body_util::{BodyExt as _, Either};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
@@ -29,6 +29,7 @@ use tower_http::services::ServeDir;
 use tower_http::services::fs::{self, DefaultServeDirFallback, ServeFileSystemResponseBody};
 
 use super::journey::JourneySite;
+use super::padded::Padded;
 use crate::fileset::{FileId, FileSet, MARKER};
 
 /// Largest body of `/bytes/N`.
@@ -88,7 +89,7 @@ impl fmt::Debug for WebContent {
     }
 }
 
-pub(super) type Body = Either<Full<Bytes>, ServeFileSystemResponseBody>;
+pub(super) type Body = Either<Padded, ServeFileSystemResponseBody>;
 
 const SOFTWARE: HeaderValue =
     HeaderValue::from_static(concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
@@ -123,7 +124,9 @@ impl Answers {
         let mut response = match self {
             Self::Directory(files) => files.clone().call(request).await?.map(Either::Right),
             Self::Journey(site) => {
-                site.answer(request).await.map(|body| Either::Left(Full::new(body)))
+                let is_head = request.method() == Method::HEAD;
+                let response = site.answer(request).await.map(Either::Left);
+                if is_head { without_body(response) } else { response }
             }
             Self::Memory { find, pattern } => {
                 let response = from_memory(&request, &**find, pattern);
@@ -144,7 +147,7 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
     }
     match find(path).or_else(|| bytes_of(path, pattern)) {
         Some(body) => {
-            let mut response = Response::new(Either::Left(Full::new(body)));
+            let mut response = Response::new(Either::Left(body.into()));
             let kind = if path.ends_with(".json") { "application/json" } else { OCTETS };
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
             response
@@ -156,7 +159,7 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
 /// The reply to HEAD. Over HTTP/2 nothing removes a body from it.
 fn without_body(response: Response<Body>) -> Response<Body> {
     let length = response.body().size_hint().exact().map(HeaderValue::from);
-    let mut response = response.map(|_| Either::Left(Full::default()));
+    let mut response = response.map(|_| Either::Left(Padded::default()));
     response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
     response
 }
@@ -182,7 +185,7 @@ async fn read_to_its_end(mut body: Incoming) {
 const OCTETS: &str = "application/octet-stream";
 
 fn text(status: StatusCode, body: &'static str) -> Response<Body> {
-    let mut response = Response::new(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))));
+    let mut response = Response::new(Either::Left(Bytes::from_static(body.as_bytes()).into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response

@@ -8,6 +8,7 @@ mod content;
 mod delayed;
 pub mod journey;
 pub mod nginx;
+mod padded;
 mod tls;
 
 use std::io::{self, Read, Write as _};

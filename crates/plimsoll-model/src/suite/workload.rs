@@ -31,6 +31,11 @@ pub trait Parameters: AsTable + Any + Debug + Send + Sync {
     fn has_journeys(&self) -> bool {
         false
     }
+
+    /// Keys with the names of files that lie beside the suite's own, and these names.
+    fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
+        Vec::new()
+    }
 }
 
 /// A value that can be written as a table.
@@ -72,6 +77,11 @@ impl Workload {
     /// Its load is made by users on their journeys.
     pub fn has_journeys(&self) -> bool {
         self.0.has_journeys()
+    }
+
+    /// Keys with the names of files that lie beside the suite's own, and these names.
+    pub fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
+        self.0.adjacent_files()
     }
 
     fn table(&self) -> Table {

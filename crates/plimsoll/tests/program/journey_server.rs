@@ -205,3 +205,67 @@ fn a_published_method_runs_as_it_stands() {
     assert_eq!(point["errors"], serde_json::json!({}), "{ended:?}");
     assert!(point["ops"]["login"]["count"].as_u64() >= Some(11), "{point}");
 }
+
+const MODEL: &str = r#"
+[[data]]
+name = "item"
+file = "items.csv"
+order = "each_request"
+weight = "weight"
+
+[[page]]
+name = "item"
+path = "/{{item.path}}"
+serve.bytes = "{{item.bytes}}"
+repeat = "5"
+
+[[page]]
+name = "gone"
+path = "/old"
+expect.status = [301]
+serve.bytes = "178"
+[[page.request]]
+path = "/unchanged"
+expect.status = [304]
+repeat = "mean 0.5"
+"#;
+
+/// A suite and its journey in a folder of their own, as a derived model has them.
+fn model(folder: &Path) -> String {
+    std::fs::create_dir_all(folder).unwrap();
+    let items = "path,bytes,weight\na/b%20c.html,4100,3\nx?q=%7B1,100000,1\n";
+    std::fs::write(folder.join("items.csv"), items).unwrap();
+    std::fs::write(folder.join("journey.toml"), MODEL).unwrap();
+    let suite = plimsoll(&["suites", "show", "web-users"]).stdout;
+    let suite = suite.replace("[workload]", "[workload]\njourney_file = \"journey.toml\"");
+    let path = folder.join("model.toml");
+    std::fs::write(&path, suite).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_suite_finds_its_journey_beside_it_and_rows_have_their_sizes_and_statuses() {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let suite = model(&temp_dir.path().join("shop"));
+    let bundle = temp_dir.path().join("b");
+    let span = ["--users", "2", "-n", "400", "--set", "profiles.quick.drain=5s"];
+    let ended = plimsoll(&short(&suite, "builtin:", &bundle, &span));
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let result = result(&bundle);
+    let point = &result["points"][0];
+    assert_eq!(point["errors"], serde_json::json!({}), "{ended:?}");
+    let count = |page: &str| point["ops"][page]["count"].as_u64().unwrap();
+    assert!(count("item") > 200 && count("gone") > 50, "{point}");
+    // Three of four rows are the small one.
+    let bytes = point["bytes_read"].as_u64().unwrap();
+    let mean = (bytes - 178 * count("gone")) / count("item");
+    assert!((20_000..40_000).contains(&mean), "{mean}");
+    let server = Served::with("web", &["--journey", &suite.replace("model", "journey")]);
+    for (path, status, length) in
+        [("/a/b%20c.html", 200, Some(4_100)), ("/x?q=%7B1", 200, Some(100_000)), ("/x", 404, None)]
+    {
+        let (got, reply) = ask(server.address(), &format!("GET {path}"), "", "");
+        let body = reply.split_once("\r\n\r\n").unwrap().1.len();
+        assert_eq!((got, length.unwrap_or(body)), (status, body), "{path}");
+    }
+}

@@ -3,10 +3,12 @@
 use std::io;
 
 use super::*;
+use crate::journey::ServedBytes;
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     match path.file_name().and_then(|name| name.to_str()) {
         Some("users.csv") => Ok(b"name,password\nann,s3cret\nbob,other\n".to_vec()),
+        Some("items.csv") => Ok(b"path,bytes,n\na%20b,120,3\nc/d.html,9,1\n".to_vec()),
         _ => Err(io::ErrorKind::NotFound.into()),
     }
 }
@@ -107,6 +109,55 @@ fn mistakes_are_refused_with_their_line_and_the_next_move() {
     }
     let unknown = refusal(&EXAMPLE.replace("user.password", "user.pass"));
     assert!(unknown.contains("has no column \"pass\"; it has name, password"), "{unknown}");
+}
+
+/// A page whose path is a row, drawn for each request; with `more` in its data, and `page`.
+fn drawn(more: &str, page: &str) -> String {
+    format!(
+        "[[data]]\nname = \"item\"\nfile = \"items.csv\"\n{more}\n\
+         [[page]]\nname = \"a\"\npath = \"/{{{{item.path}}}}\"\n{page}"
+    )
+}
+
+#[test]
+fn rows_of_requests_have_weights_and_the_sizes_that_a_server_gives() {
+    let order = "order = \"each_request\"\nweight = \"n\"";
+    let serve = "serve.bytes = \"{{item.bytes}}\"\nserve.status = 404\nexpect.status = [404]\n\
+                 [[page.request]]\npath = \"/x\"\nrepeat = \"mean 0.35\"\n";
+    let journeys = parsed(&drawn(order, serve));
+    assert!(journeys.data[0].is_weighted());
+    let served = &journeys.requests[0].served;
+    assert_eq!(
+        (&served.bytes, served.status),
+        (&ServedBytes::Column { data: 0, column: 1 }, Some(404))
+    );
+    for (data, page, line, expected) in [
+        ("order = \"random\"\nweight = \"n\"", "", 5, "drawn for each request"),
+        ("order = \"each_request\"\nweight = \"m\"", "", 5, "has no column \"m\""),
+        ("order = \"each_request\"\nweight = \"path\"", "", 3, "line 2: its weight"),
+        ("order = \"each_request\"\ncertificate = \"path\"", "", 5, "a user has one certificate"),
+        ("", "serve.bytes = \"{{item.path}}\"", 8, "row 1 of \"item\" has no number of bytes"),
+        ("", "serve.bytes = \"{{item.size}}\"", 8, "has no column \"size\""),
+        ("", "serve.status = 99", 8, "99 is no status"),
+        ("", "repeat = \"mean 0.5\"", 8, "means from 1"),
+        (
+            "",
+            "[[page.request]]\npath = \"/x\"\nserve.bytes = \"{{item.bytes}}\"",
+            10,
+            "the path of the request names no row of \"item\"",
+        ),
+        (
+            "",
+            "[[page.request]]\npath = \"/x\"\ntake.t = { cookie = \"t\" }\nrepeat = \"mean 0.5\"\n\
+             [[page]]\nname = \"b\"\npath = \"/{{t}}\"\n",
+            12,
+            "uses {{t}} before it is taken",
+        ),
+    ] {
+        let text = refusal(&drawn(data, page));
+        assert!(text.contains(expected), "{text}");
+        assert!(text.starts_with(&format!("j.toml:{line}: ")), "{line}: {text}");
+    }
 }
 
 proptest::proptest! {

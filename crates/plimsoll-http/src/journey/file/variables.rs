@@ -6,7 +6,7 @@ use plimsoll_model::suite::SuiteError;
 
 use super::written::WrittenData;
 use super::{Builder, ORIGIN};
-use crate::journey::data::DataRows;
+use crate::journey::data::{DataError, DataRows, RowOrder};
 use crate::journey::{UserCertificates, Variable};
 use crate::tls::ClientIdentity;
 use crate::wire::template::{Encoding, Piece, Template};
@@ -20,10 +20,30 @@ impl Builder<'_> {
             let message = format!("cannot read the data from {}: {e}", file.display());
             self.root.error_at(&at_file, message)
         })?;
-        let rows = DataRows::read(&data.name, data.order, &bytes)
-            .map_err(|e| self.root.error_at(&at_file, format!("{}: {e}", file.display())))?;
+        let is_of_requests = data.order == RowOrder::EachRequest;
+        if data.weight.is_some() && !is_of_requests {
+            let message = "rows with weights are drawn for each request";
+            let error = self.root.error_at(&format!("{path}.weight"), message);
+            return Err(error.with_help("write order = \"each_request\", or leave `weight` out"));
+        }
+        let rows =
+            DataRows::read_weighted((&data.name, data.order, data.weight.as_deref()), &bytes);
+        let rows = rows.map_err(|error| match error {
+            DataError::NoColumn { .. } => {
+                self.root.error_at(&format!("{path}.weight"), error.to_string())
+            }
+            error => self.root.error_at(&at_file, format!("{}: {error}", file.display())),
+        })?;
         let number = self.all.data.len();
         if let Some(column) = &data.certificate {
+            if is_of_requests {
+                let message =
+                    "a user has one certificate, and these rows are drawn for each request";
+                let error = self.root.error_at(&format!("{path}.certificate"), message);
+                return Err(
+                    error.with_help("write order = \"in_turn\", or another [[data]] for them")
+                );
+            }
             let by_row = self.certificates(&format!("{path}.certificate"), &rows, column)?;
             self.all.certificates = Some(UserCertificates { data: number, by_row });
         }
@@ -45,7 +65,7 @@ impl Builder<'_> {
             let message = "the rows of two [[data]] have certificates";
             return Err(self.root.error_at(path, message).with_help("leave one out"));
         }
-        let at = column_of(rows, column).map_err(|message| self.root.error_at(path, message))?;
+        let at = rows.column(column).map_err(|e| self.root.error_at(path, e.to_string()))?;
         let mut of_files: BTreeMap<&[u8], ClientIdentity> = BTreeMap::new();
         let mut by_row = Vec::new();
         for row in 0..rows.count() {
@@ -119,20 +139,12 @@ impl Builder<'_> {
     }
 
     /// Index of the variable that a column of data is.
-    fn column(&self, data: &str, column: &str) -> Result<u16, String> {
+    pub(super) fn column(&self, data: &str, column: &str) -> Result<u16, String> {
         let at = self.all.data.iter().position(|rows| rows.name == data);
         let number = at.ok_or_else(|| format!("no [[data]] is called {data:?}"))?;
-        let column = column_of(&self.all.data[number], column)?;
+        let column = self.all.data[number].column(column).map_err(|e| e.to_string())?;
         let variable = Variable::Column { data: number, column };
         let at = self.all.variables.iter().position(|other| *other == variable);
         at.map(|at| at as u16).ok_or_else(|| format!("no column {data}.{column}"))
     }
-}
-
-/// Index of the column of this name; else what is wrong.
-fn column_of(rows: &DataRows, column: &str) -> Result<usize, String> {
-    rows.columns.iter().position(|name| name == column).ok_or_else(|| {
-        let DataRows { name, columns, .. } = rows;
-        format!("the data {name:?} has no column {column:?}; it has {}", columns.join(", "))
-    })
 }

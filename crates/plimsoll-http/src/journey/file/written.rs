@@ -29,9 +29,12 @@ pub(super) struct WrittenData {
     pub(super) name: String,
     /// CSV with a header line, or JSON lines; relative to the journey's file.
     pub(super) file: String,
-    /// Which row a session has.
+    /// Which row a session or a request has.
     #[serde(default)]
     pub(super) order: RowOrder,
+    /// The column with the weights of the rows, with order = "each_request"; without it all are
+    /// equally likely.
+    pub(super) weight: Option<String>,
     /// The column with the file of each user's certificate: PEM, with its key; relative to the
     /// journey's file.
     pub(super) certificate: Option<String>,
@@ -122,8 +125,11 @@ pub(super) struct WrittenRequest {
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WrittenServe {
-    /// Size of the reply's body, at least.
+    /// Size of the reply's body; larger where what is taken or expected needs more. A number, a
+    /// law, or a column of the data in the path.
     pub(super) bytes: Option<String>,
+    /// Status of the reply; the first of expect.status, or 200, if absent.
+    pub(super) status: Option<u16>,
     /// How long the server waits before it answers.
     pub(super) time: Option<String>,
 }

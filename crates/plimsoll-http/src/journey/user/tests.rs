@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::*;
+use crate::journey::Variable;
+use crate::wire::template::Variables as _;
 
 const PARALLEL: &str = r#"
 [[page]]
@@ -30,8 +32,12 @@ struct Walk {
 
 impl Walk {
     fn new() -> Self {
-        let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-        let journeys = super::super::file::parse(Path::new("j.toml"), PARALLEL, &none).unwrap();
+        Self::along(PARALLEL)
+    }
+
+    fn along(text: &str) -> Self {
+        let read = |_: &Path| Ok(b"path,n\na/b%20c,1\nd,1\ne,1\nf,1\n".to_vec());
+        let journeys = super::super::file::parse(Path::new("j.toml"), text, &read).unwrap();
         let user = User::new(&journeys, 0, 0);
         let origin = Origin { scheme: "http".into(), host: "a".into(), host_field: "a".into() };
         let mut walk = Self { journeys, user, origin, tickets: 0 };
@@ -129,4 +135,63 @@ fn a_session_fails_once_and_ends_when_nothing_is_in_flight() {
     walk.user.follow(two[1].0, (b"/there".to_vec(), redirect), &mut Vec::new());
     assert!(!walk.with(|user, context, _| user.end(two[1].1, false, context)));
     assert_eq!(walk.user.phase, UserPhase::Leaving, "nothing more is sent");
+}
+
+const DRAWN: &str = r#"
+[[data]]
+name = "item"
+file = "items.csv"
+order = "each_request"
+weight = "n"
+
+[[page]]
+name = "home"
+path = "/{{item.path}}?{{item.path}}"
+parallel = 6
+repeat = "300"
+next = { end = 1.0 }
+
+[[page.request]]
+path = "/{{item.path}}"
+headers.X-Item = "{{item.path}}"
+repeat = "mean 0.4"
+
+[[page.request]]
+path = "/last"
+repeat = "mean 1.5"
+"#;
+
+#[test]
+fn each_request_draws_a_row_and_some_requests_are_not_made() {
+    let mut walk = Walk::along(DRAWN);
+    let mut sent: Vec<String> = Vec::new();
+    while walk.user.phase != UserPhase::Leaving {
+        if matches!(walk.user.phase, UserPhase::Thinking(_)) {
+            walk.user.phase = UserPhase::Ready;
+        }
+        let all = walk.send();
+        for one in &all {
+            let path = walk.user.fetch(one.0).path.clone();
+            // The header field has the row of the path, also with others in flight.
+            let field = walk.with(|user, context, origin| {
+                let (now, mut value) = (Nanos::ZERO, Vec::new());
+                let variables =
+                    UserVariables { user, fetch: one.0, path: &path, context, origin, now };
+                variables.write(Variable::BUILT_IN.len() as u16, &mut value);
+                String::from_utf8(value).unwrap()
+            });
+            let path = String::from_utf8(path).unwrap();
+            assert!(path == "/last" || path[1..].split('?').all(|part| part == field), "{path}");
+            sent.push(path);
+        }
+        for one in all {
+            walk.reply(one);
+        }
+    }
+    let count = |is_one: &dyn Fn(&str) -> bool| sent.iter().filter(|path| is_one(path)).count();
+    let first = count(&|path| path.contains('?'));
+    assert_eq!(first, 300);
+    assert!(count(&|path| path.starts_with("/a/b%20c?")).abs_diff(75) < 30, "{sent:?}");
+    assert!(count(&|path| !path.contains('?') && path != "/last").abs_diff(120) < 35);
+    assert!(count(&|path| path == "/last").abs_diff(450) < 35);
 }

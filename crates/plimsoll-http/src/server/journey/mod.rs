@@ -5,8 +5,9 @@
 mod pass;
 mod reply;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -21,14 +22,18 @@ use regex::bytes::Regex;
 use serde_json::json;
 
 use self::pass::{PassFault, Passes};
+use super::padded::Padded;
+use crate::journey::data::{DataRows, RowOrder};
 use crate::journey::take::TakeSource;
-use crate::journey::{Journeys, PageRequest, Variable};
+use crate::journey::{Journeys, PageRequest, ServedBytes, Variable, reads_body};
 use crate::wire::template::{Encoding, Piece, Template};
 
 /// Counts, for people and tests.
 pub const COUNTS_PATH: &str = "/plimsoll-journey.json";
 /// The cookie of a session.
 const SESSION: &str = "plimsoll_session";
+/// No page has the path of a request.
+const NO_PAGE: &str = "no page of the journey has this path\n";
 /// Largest body of a request.
 const BODY_BYTES_MAX: usize = 4 << 20;
 
@@ -49,10 +54,29 @@ struct Route {
     path: Shape,
     headers: Vec<(String, Shape)>,
     body: Shape,
-    /// Values of the columns of rows that it may have, by the numbers of their variables.
-    rows: BTreeMap<Vec<u16>, BTreeSet<Vec<u8>>>,
+    /// Of the data that it has values of.
+    rows: Vec<RouteRows>,
     answered: AtomicU64,
     refused: AtomicU64,
+}
+
+/// The rows whose values a request may have.
+struct RouteRows {
+    /// Index of the data.
+    data: usize,
+    /// Their columns, by the numbers of the variables.
+    columns: Vec<(u16, Encoding)>,
+    /// First row with these values. Routes of the same columns share it.
+    by_values: Arc<HashMap<Vec<u8>, u64>>,
+    /// A path that no row makes is not of this site.
+    make_path: bool,
+}
+
+/// A request that is answered.
+struct Admitted {
+    session: u64,
+    /// Its rows, each with the index of its data.
+    rows: Vec<(usize, u64)>,
 }
 
 /// The texts that a template makes.
@@ -65,6 +89,7 @@ struct Shape {
 /// A request that is refused, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
+    OtherPath,
     Unlike,
     NoSession,
     Unknown,
@@ -78,12 +103,14 @@ impl Refusal {
         match self {
             Self::Unlike => StatusCode::BAD_REQUEST,
             Self::Expired => StatusCode::UNAUTHORIZED,
+            Self::OtherPath => StatusCode::NOT_FOUND,
             _ => StatusCode::FORBIDDEN,
         }
     }
 
     const fn text(self) -> &'static str {
         match self {
+            Self::OtherPath => NO_PAGE,
             Self::Unlike => "header fields or body are not those of the journey\n",
             Self::NoSession => "no session: it begins with the first page of a journey\n",
             Self::Unknown => "a value that this server did not give\n",
@@ -134,11 +161,10 @@ impl Shape {
         let captures = self.text.captures(text)?;
         let values = self.groups.iter().zip(1..).map(|((variable, encoding), group)| {
             let value = captures.get(group).map_or(&[][..], |value| value.as_bytes());
+            // What a path has of its own escapes stays: `a%20b` may be the value.
             let value = match encoding {
-                Encoding::Component | Encoding::Target => {
-                    percent_decoded(&String::from_utf8_lossy(value))
-                }
-                Encoding::Plain | Encoding::Field => value.to_vec(),
+                Encoding::Component => percent_decoded(&String::from_utf8_lossy(value)),
+                Encoding::Target | Encoding::Plain | Encoding::Field => value.to_vec(),
             };
             (*variable, value)
         });
@@ -154,13 +180,15 @@ impl JourneySite {
     pub fn new(journeys: Journeys, lifetime: Option<Duration>) -> Result<Self, String> {
         let firsts: Vec<usize> = journeys.journeys.iter().map(|journey| journey.first).collect();
         let names = journeys.page_names();
-        let mut routes = Vec::new();
+        let mut routes: Vec<Route> = Vec::new();
         for (number, request) in journeys.requests.iter().enumerate() {
             let page = &journeys.pages[request.page];
             let is_first = firsts.contains(&request.page) && page.requests.start == number;
             let name = names[request.page].clone();
             check_takes(request, &name)?;
-            routes.push(Route::new(&journeys, request, (name, is_first))?);
+            let before = routes.iter().flat_map(|route| &route.rows);
+            let route = Route::new(&journeys, request, (name, is_first), before)?;
+            routes.push(route);
         }
         let passes = Passes::new(lifetime);
         let (sessions, requests) = Default::default();
@@ -168,7 +196,7 @@ impl JourneySite {
     }
 
     /// Answers one request.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Bytes> {
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Padded> {
         let (head, body) = request.into_parts();
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let Ok(body) = Limited::new(body, BODY_BYTES_MAX).collect().await else {
@@ -184,11 +212,12 @@ impl JourneySite {
                 continue;
             }
             let Some(values) = route.path.values(target.as_bytes()) else { continue };
-            match self.session_of(route, values, &head.headers, &body) {
-                Ok(session) => {
+            match self.admit(route, values, &head.headers, &body) {
+                Ok(admitted) => {
                     route.answered.fetch_add(1, Ordering::Relaxed);
-                    return self.reply(route, its, session).await;
+                    return self.reply(route, its, admitted).await;
                 }
+                Err(Refusal::OtherPath) => {}
                 Err(refusal) => refused = Some((route, refusal)),
             }
         }
@@ -197,27 +226,29 @@ impl JourneySite {
                 route.refused.fetch_add(1, Ordering::Relaxed);
                 text(refusal.status(), refusal.text())
             }
-            None => text(StatusCode::NOT_FOUND, "no page of the journey has this path\n"),
+            None => text(StatusCode::NOT_FOUND, NO_PAGE),
         }
     }
 
-    /// The session that a request belongs to: a new one if it begins one.
-    fn session_of(
+    /// The session that a request belongs to, a new one if it begins one; and its rows.
+    fn admit(
         &self,
         route: &Route,
         mut values: Vec<(u16, Vec<u8>)>,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Result<u64, Refusal> {
+    ) -> Result<Admitted, Refusal> {
+        let mut rows = Vec::new();
+        for its in route.rows.iter().filter(|its| its.make_path) {
+            rows.push((its.data, its.row_of(&values).ok_or(Refusal::OtherPath)?));
+        }
         for (name, shape) in &route.headers {
             let field = headers.get(name).ok_or(Refusal::Unlike)?;
             values.extend(shape.values(field.as_bytes()).ok_or(Refusal::Unlike)?);
         }
         values.extend(route.body.values(body).ok_or(Refusal::Unlike)?);
-        for (columns, rows) in &route.rows {
-            if !rows.contains(&joined(columns, |column| value_of(&values, column))) {
-                return Err(Refusal::NoRow);
-            }
+        for its in route.rows.iter().filter(|its| !its.make_path) {
+            rows.push((its.data, its.row_of(&values).ok_or(Refusal::NoRow)?));
         }
         let of_cookie =
             cookie(headers, SESSION).map(|value| self.passes.session_of(value, SESSION));
@@ -236,10 +267,16 @@ impl JourneySite {
                 return Err(Refusal::OfOtherSession);
             }
         }
-        Ok(of_cookie.unwrap_or_else(|| self.sessions.fetch_add(1, Ordering::Relaxed)))
+        let new = || self.sessions.fetch_add(1, Ordering::Relaxed);
+        Ok(Admitted { session: of_cookie.unwrap_or_else(new), rows })
     }
 
-    async fn reply(&self, route: &Route, request: &PageRequest, session: u64) -> Response<Bytes> {
+    async fn reply(
+        &self,
+        route: &Route,
+        request: &PageRequest,
+        Admitted { session, rows }: Admitted,
+    ) -> Response<Padded> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let value = |variable: u16| match &self.journeys.variables[usize::from(variable)] {
             Variable::Taken(name) => self.passes.issue(session, name),
@@ -247,14 +284,26 @@ impl JourneySite {
         };
         let values: BTreeMap<u16, String> =
             request.takes.iter().map(|take| (take.variable, value(take.variable))).collect();
-        let (mut body, kind) = reply::body(request, &route.page, |take| &values[&take.variable]);
-        let size = request.served.bytes.draw(rng::key(&[number, 1]));
-        body.resize(body.len().max(size), b' ');
+        let (body, kind) = reply::body(request, &route.page, |take| &values[&take.variable]);
+        let size = match &request.served.bytes {
+            ServedBytes::Any => None,
+            ServedBytes::Law(law) => Some(law.draw(rng::key(&[number, 1]))),
+            ServedBytes::Column { data, column } => {
+                let row = rows.iter().find(|(other, _)| other == data).map(|(_, row)| *row);
+                row.and_then(|row| self.journeys.data[*data].number(row, *column))
+            }
+        };
+        let status = request.served_status();
+        let body = match size {
+            _ if matches!(status, 204 | 304) => Padded::default(),
+            // Nothing is looked for in it: it has exactly this size.
+            Some(size) if !reads_body(request) => Padded::to_size(Bytes::new(), size),
+            size => Padded::to_size(body.into(), size.unwrap_or(0)),
+        };
         let pause = request.served.time.draw(rng::key(&[number, 2]));
         if pause.0 > 0 {
             tokio::time::sleep(Duration::from_nanos(pause.0)).await;
         }
-        let status = request.statuses.first().copied().unwrap_or(200);
         let own = self.passes.issue(session, SESSION);
         let mut reply = Response::builder()
             .status(status)
@@ -271,11 +320,11 @@ impl JourneySite {
                 _ => reply,
             };
         }
-        reply.body(body.into()).unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, ""))
+        reply.body(body).unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, ""))
     }
 
     /// Sessions that began, and requests by page.
-    fn counts(&self) -> Response<Bytes> {
+    fn counts(&self) -> Response<Padded> {
         let mut pages = serde_json::Map::new();
         for route in &self.routes {
             let of_page = pages.entry(&route.page).or_insert_with(|| json!({}));
@@ -285,7 +334,7 @@ impl JourneySite {
             }
         }
         let counts = json!({ "sessions": self.sessions.load(Ordering::Relaxed), "pages": pages });
-        let mut reply = Response::new(counts.to_string().into());
+        let mut reply = Response::new(Bytes::from(counts.to_string()).into());
         let kind = hyper::header::HeaderValue::from_static("application/json");
         reply.headers_mut().insert(hyper::header::CONTENT_TYPE, kind);
         reply
@@ -293,10 +342,12 @@ impl JourneySite {
 }
 
 impl Route {
-    fn new(
+    /// `before`: the rows of other routes.
+    fn new<'r>(
         journeys: &Journeys,
         request: &PageRequest,
         (page, begins_session): (String, bool),
+        before: impl Iterator<Item = &'r RouteRows> + Clone,
     ) -> Result<Self, String> {
         let path = Shape::new(&request.path)?;
         let body = Shape::new(&request.text.body)?;
@@ -306,29 +357,68 @@ impl Route {
             .filter(is_checked)
             .map(|(name, value)| Ok((name.to_ascii_lowercase(), Shape::new(value)?)));
         let headers = headers.collect::<Result<Vec<_>, String>>()?;
-        let mut used: BTreeMap<usize, BTreeSet<u16>> = BTreeMap::new();
-        for shape in headers.iter().map(|(_, shape)| shape).chain([&path, &body]) {
-            for (variable, _) in &shape.groups {
-                if let Variable::Column { data, .. } = journeys.variables[usize::from(*variable)] {
-                    used.entry(data).or_default().insert(*variable);
-                }
+        let data_of = |variable: u16| match journeys.variables[usize::from(variable)] {
+            Variable::Column { data, .. } => Some(data),
+            _ => None,
+        };
+        // A value is compared as it is written where it is written first.
+        let mut used: BTreeMap<usize, BTreeMap<u16, Encoding>> = BTreeMap::new();
+        let shapes = [&path].into_iter().chain(headers.iter().map(|(_, shape)| shape));
+        for (variable, encoding) in shapes.chain([&body]).flat_map(|shape| &shape.groups) {
+            if let Some(data) = data_of(*variable) {
+                used.entry(data).or_default().entry(*variable).or_insert(*encoding);
             }
         }
-        let rows = used.into_iter().map(|(data, variables)| {
-            let variables: Vec<u16> = variables.into_iter().collect();
-            let data = &journeys.data[data];
-            let column = |variable: u16| match journeys.variables[usize::from(variable)] {
-                Variable::Column { column, .. } => column,
-                _ => 0,
-            };
-            let row = |row| joined(&variables, |variable| data.value(row, column(variable)));
-            let all = (0..data.count()).map(row).collect();
-            (variables, all)
+        let rows = used.into_iter().map(|(data, columns)| {
+            let columns: Vec<(u16, Encoding)> = columns.into_iter().collect();
+            let is_same = |other: &RouteRows| other.data == data && other.columns == columns;
+            let shared = before.clone().find(|other| is_same(other));
+            let by_values = shared.map_or_else(
+                || Arc::new(rows_by_values(journeys, &journeys.data[data], &columns)),
+                |other| Arc::clone(&other.by_values),
+            );
+            let is_of_requests = journeys.data[data].order == RowOrder::EachRequest;
+            let is_in_path = path.groups.iter().any(|(it, _)| data_of(*it) == Some(data));
+            RouteRows { data, columns, by_values, make_path: is_of_requests && is_in_path }
         });
         let rows = rows.collect();
         let (answered, refused) = Default::default();
         Ok(Self { page, begins_session, path, headers, body, rows, answered, refused })
     }
+}
+
+impl RouteRows {
+    /// The row that has these values.
+    fn row_of(&self, values: &[(u16, Vec<u8>)]) -> Option<u64> {
+        let value = |(variable, _): &(u16, Encoding)| value_of(values, *variable);
+        let values: Vec<&[u8]> = self.columns.iter().map(value).collect();
+        self.by_values.get(&values.join(&0)).copied()
+    }
+}
+
+/// The first row of each combination of values, as requests write them.
+fn rows_by_values(
+    journeys: &Journeys,
+    data: &DataRows,
+    columns: &[(u16, Encoding)],
+) -> HashMap<Vec<u8>, u64> {
+    let value = |row: u64, (variable, encoding): &(u16, Encoding)| {
+        let column = match journeys.variables[usize::from(*variable)] {
+            Variable::Column { column, .. } => column,
+            _ => 0,
+        };
+        let mut value = data.value(row, column).to_vec();
+        if *encoding == Encoding::Target {
+            encoding.apply(0, &mut value);
+        }
+        value
+    };
+    let mut rows = HashMap::new();
+    for row in 0..data.count() {
+        let values: Vec<Vec<u8>> = columns.iter().map(|column| value(row, column)).collect();
+        rows.entry(values.join(&0)).or_insert(row);
+    }
+    rows
 }
 
 /// A user finds in a reply of ours what the journey takes.
@@ -348,10 +438,6 @@ fn check_takes(request: &PageRequest, page: &str) -> Result<(), String> {
     }
 }
 
-fn joined<'v>(variables: &[u16], value: impl Fn(u16) -> &'v [u8]) -> Vec<u8> {
-    variables.iter().map(|variable| value(*variable)).collect::<Vec<_>>().join(&0)
-}
-
 fn value_of(values: &[(u16, Vec<u8>)], variable: u16) -> &[u8] {
     values.iter().find(|(other, _)| *other == variable).map_or(&[], |(_, value)| value)
 }
@@ -366,8 +452,8 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h [u8]> {
     })
 }
 
-fn text(status: StatusCode, body: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(body.as_bytes()));
+fn text(status: StatusCode, body: &'static str) -> Response<Padded> {
+    let mut response = Response::new(Bytes::from_static(body.as_bytes()).into());
     *response.status_mut() = status;
     response
 }
