@@ -117,6 +117,11 @@ const CRATES: &[Crate] = &[
         may_use: &["plimsoll-model"],
         must_not_contain: &[NO_SOCKET, NO_CLOCK, NO_INPUT_OUTPUT],
     },
+    Crate {
+        name: "plimsoll-derive",
+        may_use: &["plimsoll-model"],
+        must_not_contain: &[NO_SOCKET, NO_CLOCK],
+    },
     // The program accesses protocols through `plimsoll-run`.
     Crate {
         name: "plimsoll",
@@ -130,6 +135,7 @@ const CRATES: &[Crate] = &[
             "plimsoll-protocol",
             "plimsoll-servers",
             "plimsoll-calibration",
+            "plimsoll-derive",
             "plimsoll-run",
         ],
         must_not_contain: &[],

@@ -30,14 +30,12 @@ pub(super) enum GraphFault {
     NotTaken { page: usize, request: usize, variable: u16 },
 }
 
-/// Looks for a fault of a journey that begins with the first of its pages.
-pub(super) fn find_fault(pages: &[PageNode]) -> Option<GraphFault> {
+/// Looks for a fault of a journey that begins with any of `starts`.
+pub(super) fn find_fault(pages: &[PageNode], starts: &[usize]) -> Option<GraphFault> {
     // Before the page, on every way to it; `None` while no way is known.
     let mut taken: Vec<Option<BTreeSet<u16>>> = vec![None; pages.len()];
-    let mut changed = vec![0];
-    if let Some(first) = taken.first_mut() {
-        *first = Some(BTreeSet::new());
-    }
+    let mut changed = starts.to_vec();
+    starts.iter().for_each(|start| taken[*start] = Some(BTreeSet::new()));
     while let Some(page) = changed.pop() {
         let Some(mut after) = taken.get(page).cloned().flatten() else { continue };
         after.extend(pages[page].requests.iter().flat_map(|request| &request.takes));
@@ -81,16 +79,16 @@ mod tests {
     #[test]
     fn a_variable_must_be_taken_on_every_way() {
         let straight = [page(&[1], &[], &[7]), page(&[1], &[7], &[])];
-        assert_eq!(find_fault(&straight), None);
+        assert_eq!(find_fault(&straight, &[0]), None);
         // Page 2 is reached with and without page 1.
         let skipped = [page(&[1, 2], &[], &[]), page(&[2], &[], &[7]), page(&[], &[7], &[])];
         assert_eq!(
-            find_fault(&skipped),
+            find_fault(&skipped, &[0]),
             Some(GraphFault::NotTaken { page: 2, request: 0, variable: 7 })
         );
         let own = [page(&[], &[7], &[7])];
         assert_eq!(
-            find_fault(&own),
+            find_fault(&own, &[0]),
             Some(GraphFault::NotTaken { page: 0, request: 0, variable: 7 })
         );
     }
@@ -103,10 +101,10 @@ mod tests {
         };
         let requests = vec![request(&[], &[7]), request(&[7], &[8]), request(&[8], &[])];
         let one = PageNode { requests, ..PageNode::default() };
-        assert_eq!(find_fault(std::slice::from_ref(&one)), None);
+        assert_eq!(find_fault(std::slice::from_ref(&one), &[0]), None);
         let parallel = PageNode { is_parallel: true, ..one };
         assert_eq!(
-            find_fault(&[parallel]),
+            find_fault(&[parallel], &[0]),
             Some(GraphFault::NotTaken { page: 0, request: 2, variable: 8 })
         );
     }
@@ -114,6 +112,11 @@ mod tests {
     #[test]
     fn a_page_without_a_way_to_it_is_a_fault() {
         let pages = [page(&[], &[], &[]), page(&[0], &[], &[])];
-        assert_eq!(find_fault(&pages), Some(GraphFault::Unreachable { page: 1 }));
+        assert_eq!(find_fault(&pages, &[0]), Some(GraphFault::Unreachable { page: 1 }));
+        assert_eq!(find_fault(&pages, &[1]), None);
+        let skipped = [page(&[1], &[], &[7]), page(&[], &[7], &[])];
+        assert_eq!(find_fault(&skipped, &[0]), None);
+        let fault = GraphFault::NotTaken { page: 1, request: 0, variable: 7 };
+        assert_eq!(find_fault(&skipped, &[0, 1]), Some(fault));
     }
 }

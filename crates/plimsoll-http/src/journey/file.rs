@@ -36,7 +36,7 @@ use plimsoll_model::suite::{SuiteError, TableReader, nearest, read_document};
 use plimsoll_model::units::{Nanos, parse_span};
 
 use self::sources::{TAKE_HELP, take_source};
-use self::written::{WrittenFile, WrittenPage, WrittenRequest, WrittenTake};
+use self::written::{WrittenFile, WrittenJourney, WrittenPage, WrittenRequest, WrittenTake};
 use super::check::{GraphFault, PageNode, RequestNode, find_fault};
 use super::law::{COUNTS, CountLaw, PAGE_COUNTS, SPANS, SpanLaw};
 use super::take::Take;
@@ -77,6 +77,13 @@ pub fn parse(
     })
 }
 
+/// What a journey has apart from its pages.
+struct JourneyHead<'w> {
+    name: &'w str,
+    weight: f64,
+    start: Option<&'w BTreeMap<String, f64>>,
+}
+
 /// A set of journeys in the making.
 struct Builder<'a> {
     root: &'a TableReader<'a>,
@@ -101,7 +108,10 @@ impl Builder<'_> {
                 let message = "pages stand beside journeys";
                 return Err(self.root.error_at("page", message).with_help(help));
             }
-            (false, true) => self.add_journey("", (ONLY, 1.0), written.page)?,
+            (false, true) => {
+                let only = JourneyHead { name: ONLY, weight: 1.0, start: written.start.as_ref() };
+                self.add_journey("", &only, written.page)?;
+            }
             (true, false) => {
                 for (at, journey) in written.journey.into_iter().enumerate() {
                     let path = format!("journey.{at}");
@@ -110,8 +120,9 @@ impl Builder<'_> {
                         let message = format!("a second journey is called {:?}", journey.name);
                         return Err(self.root.error_at(&format!("{path}.name"), message));
                     }
-                    let head = (journey.name.as_str(), journey.weight);
-                    self.add_journey(&format!("{path}."), head, journey.page)?;
+                    let WrittenJourney { name, weight, ref start, page } = journey;
+                    let head = JourneyHead { name: &name, weight, start: start.as_ref() };
+                    self.add_journey(&format!("{path}."), &head, page)?;
                 }
             }
         }
@@ -131,9 +142,10 @@ impl Builder<'_> {
     fn add_journey(
         &mut self,
         prefix: &str,
-        (name, weight): (&str, f64),
+        head: &JourneyHead<'_>,
         pages: Vec<WrittenPage>,
     ) -> Result<(), SuiteError> {
+        let name = head.name;
         let first = self.all.pages.len();
         if first + pages.len() > PAGES_MAX || pages.is_empty() {
             let message = format!("journey {name:?} has {} pages", pages.len());
@@ -151,8 +163,18 @@ impl Builder<'_> {
             }
             nodes.push(self.add_page(&path, (first, at), &names, page)?);
         }
-        self.check_graph(prefix, &names, &nodes)?;
-        self.all.journeys.push(Journey { name: name.to_owned(), weight, first });
+        let starts = match head.start {
+            None => vec![(1.0, Some(first))],
+            Some(start) => {
+                self.drawn_pages(&format!("{prefix}start"), first, &names, start, None)?
+            }
+        };
+        let starts: Vec<_> =
+            starts.iter().filter_map(|(sum, page)| Some((*sum, (*page)?))).collect();
+        let indices: Vec<usize> = starts.iter().map(|(_, page)| page - first).collect();
+        self.check_graph(prefix, &names, &nodes, &indices)?;
+        let (name, weight) = (name.to_owned(), head.weight);
+        self.all.journeys.push(Journey { name, weight, first, starts });
         Ok(())
     }
 
@@ -161,13 +183,14 @@ impl Builder<'_> {
         prefix: &str,
         names: &[String],
         nodes: &[PageNode],
+        starts: &[usize],
     ) -> Result<(), SuiteError> {
-        let (path, message, help) = match find_fault(nodes) {
+        let (path, message, help) = match find_fault(nodes, starts) {
             None => return Ok(()),
             Some(GraphFault::Unreachable { page }) => (
                 format!("{prefix}page.{page}"),
                 format!("no page leads to {:?}", names[page]),
-                "name it in the `next` of another page, or leave it out".to_owned(),
+                "name it in the `next` of another page or in `start`, or leave it out".to_owned(),
             ),
             Some(GraphFault::NotTaken { page, request, variable }) => {
                 let name = match &self.all.variables[usize::from(variable)] {
@@ -283,19 +306,32 @@ impl Builder<'_> {
             let following = at + 1;
             return Ok(vec![(1.0, (following < names.len()).then_some(first + following))]);
         };
+        self.drawn_pages(&format!("{path}.next"), first, names, next, Some(END))
+    }
+
+    /// The pages of a table of probabilities, with the sums of those; `end` may be among them.
+    fn drawn_pages(
+        &self,
+        path: &str,
+        first: usize,
+        names: &[String],
+        pages: &BTreeMap<String, f64>,
+        end: Option<&str>,
+    ) -> Result<Vec<(f64, Option<usize>)>, SuiteError> {
         let mut sum = 0.0;
         let mut sums = Vec::new();
-        for (name, probability) in next {
-            let key = format!("{path}.next.{name}");
+        for (name, probability) in pages {
+            let key = format!("{path}.{name}");
             let page = match names.iter().position(|page| page == name) {
                 Some(page) => Some(first + page),
-                None if name == END => None,
+                None if end == Some(name) => None,
                 None => {
-                    let near = nearest(name, names.iter().map(String::as_str).chain([END]));
-                    let help = near.map_or_else(
-                        || "write the name of a page, or end".to_owned(),
-                        |near| format!("did you mean {near:?}?"),
-                    );
+                    let near = nearest(name, names.iter().map(String::as_str).chain(end));
+                    let help = match (near, end) {
+                        (Some(near), _) => format!("did you mean {near:?}?"),
+                        (None, Some(_)) => "write the name of a page, or end".to_owned(),
+                        (None, None) => "write the name of a page".to_owned(),
+                    };
                     let message = format!("no page of this journey is called {name:?}");
                     return Err(self.root.error_at(&key, message).with_help(help));
                 }
@@ -309,10 +345,12 @@ impl Builder<'_> {
             sums.push((sum, page));
         }
         if (sum - 1.0).abs() > SUM_TOLERANCE {
-            let message =
-                format!("the probabilities of page {:?} sum to {sum}, not to 1", names[at]);
-            let help = "name every page that may follow, and end";
-            return Err(self.root.error_at(&format!("{path}.next"), message).with_help(help));
+            let message = format!("the probabilities of `{path}` sum to {sum}, not to 1");
+            let help = match end {
+                Some(_) => "name every page that may follow, and end",
+                None => "name every page with which a session may begin",
+            };
+            return Err(self.root.error_at(path, message).with_help(help));
         }
         Ok(sums)
     }

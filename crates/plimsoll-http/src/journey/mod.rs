@@ -88,8 +88,10 @@ pub struct Journey {
     pub name: String,
     /// Its share among the others.
     pub weight: f64,
-    /// Its first page.
+    /// Its first page in the file; its others follow.
     pub first: usize,
+    /// The pages with which sessions begin, each with the sum of the probabilities up to it.
+    pub starts: Vec<(f64, usize)>,
 }
 
 /// One page of a journey.
@@ -249,7 +251,7 @@ mod tests {
     fn visits(journeys: &Journeys) -> Vec<f64> {
         let mut all = vec![0.0; journeys.pages.len()];
         let mut now = vec![0.0; all.len()];
-        now[journeys.journeys[0].first] = 1.0;
+        now[journeys.journeys[0].starts[0].1] = 1.0;
         for _ in 0..5_000 {
             let mut next = vec![0.0; all.len()];
             for (at, page) in journeys.pages.iter().enumerate() {

@@ -25,6 +25,7 @@ mod stream {
     pub(super) const REPEAT: u64 = 16;
     pub(super) const REQUEST_REPEAT: u64 = 17;
     pub(super) const REQUEST_ROW: u64 = 18;
+    pub(super) const START: u64 = 19;
 }
 
 /// The server that a user talks to.
@@ -154,7 +155,9 @@ impl User {
         });
         let Some(journey) = chosen.or(journeys.journeys.last()) else { return };
         self.thought = Nanos::ZERO;
-        self.go_to_page(context, journey.first);
+        let drawn = rng::unit(rng::key(&[seed, stream::START, self.session]));
+        let start = journey.starts.iter().find(|(sum, _)| drawn < *sum).or(journey.starts.last());
+        self.go_to_page(context, start.map_or(journey.first, |(_, page)| *page));
         self.phase = UserPhase::Ready;
     }
 

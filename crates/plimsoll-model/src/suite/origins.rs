@@ -22,6 +22,12 @@ named! {
         Substitute = "substitute",
         /// Chosen by the authors of the shipped suite.
         Ours = "ours",
+        /// A log has it.
+        Log = "log",
+        /// Fitted to a log.
+        Fitted = "fitted",
+        /// Guessed where a log does not show it.
+        Guessed = "guessed",
         /// Left to whoever writes or runs the suite, like anything that the suite does not set.
         #[default]
         Yours = "yours",
@@ -53,6 +59,15 @@ pub struct Origins {
     /// It was chosen here: why, or what the sources leave open.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub ours: BTreeMap<String, String>,
+    /// A log of a server has it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub log: BTreeMap<String, String>,
+    /// It was fitted to a log.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted: BTreeMap<String, String>,
+    /// A log does not show it, and it was guessed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub guessed: BTreeMap<String, String>,
     /// It is left to whoever runs the suite: why.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub yours: BTreeMap<String, String>,
@@ -131,6 +146,9 @@ impl Origins {
             (Origin::Public, &self.public),
             (Origin::Substitute, &self.substitute),
             (Origin::Ours, &self.ours),
+            (Origin::Log, &self.log),
+            (Origin::Fitted, &self.fitted),
+            (Origin::Guessed, &self.guessed),
             (Origin::Yours, &self.yours),
         ]
         .into_iter()

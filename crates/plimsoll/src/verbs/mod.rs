@@ -11,6 +11,7 @@ mod check;
 mod clean;
 mod compare;
 mod demo;
+mod derive;
 mod experiment;
 mod generate;
 mod groups;
@@ -77,6 +78,8 @@ pub(crate) enum Verb {
     Resume(resume::ResumeArgs),
     /// Make a journey for suite web-users from recorded requests
     Import(import::ImportArgs),
+    /// Make a load from what a server logged
+    Derive(derive::DeriveArgs),
     /// Write the file set of a suite into a directory for your server, or through a file server
     Prepare(prepare::PrepareArgs),
     /// Remove a file set; only files with Plimsoll's marker
@@ -136,6 +139,7 @@ impl Verb {
             Self::Agents(verb) => agents::perform(&verb),
             Self::Testbed(verb) => testbed::perform(&verb),
             Self::Import(args) => import::perform(&args),
+            Self::Derive(args) => derive::perform(&args),
             Self::Prepare(args) => prepare::perform(&args),
             Self::Clean(args) => clean::perform(&args),
             Self::Serve(args) => serve::perform(&args),

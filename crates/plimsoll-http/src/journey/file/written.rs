@@ -14,6 +14,9 @@ pub(super) struct WrittenFile {
     /// Rows of values.
     #[serde(default)]
     pub(super) data: Vec<WrittenData>,
+    /// Probabilities of the pages with which a session of the only journey begins; the first page if
+    /// absent.
+    pub(super) start: Option<BTreeMap<String, f64>>,
     /// The pages of the only journey.
     #[serde(default)]
     pub(super) page: Vec<WrittenPage>,
@@ -49,6 +52,8 @@ pub(super) struct WrittenJourney {
     #[serde(default = "one")]
     #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
     pub(super) weight: f64,
+    /// Probabilities of the pages with which its sessions begin; the first page if absent.
+    pub(super) start: Option<BTreeMap<String, f64>>,
     /// Its pages.
     pub(super) page: Vec<WrittenPage>,
 }

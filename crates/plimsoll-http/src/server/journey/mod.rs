@@ -178,7 +178,12 @@ impl JourneySite {
     /// # Errors
     /// Where no reply can be made from which a value is taken.
     pub fn new(journeys: Journeys, lifetime: Option<Duration>) -> Result<Self, String> {
-        let firsts: Vec<usize> = journeys.journeys.iter().map(|journey| journey.first).collect();
+        let firsts: Vec<usize> = journeys
+            .journeys
+            .iter()
+            .flat_map(|journey| &journey.starts)
+            .map(|(_, page)| *page)
+            .collect();
         let names = journeys.page_names();
         let mut routes: Vec<Route> = Vec::new();
         for (number, request) in journeys.requests.iter().enumerate() {

@@ -1,0 +1,114 @@
+//! From the files of an access log to a load: one pass reads and orders the requests, the next finds
+//! pages and sessions and writes the replay, and the model is written from what they counted.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::units::Nanos;
+
+use crate::error::DeriveError;
+use crate::line::LogFormat;
+use crate::order::Ordered;
+use crate::output::{Derived, LogFacts, Output, ReplayWriter};
+use crate::pages::Pages;
+use crate::request::Spool;
+use crate::sessions::SessionFinder;
+use crate::source::Reading;
+
+/// What to derive, and how.
+#[derive(Clone, Debug)]
+pub struct DeriveOptions {
+    /// The log, in any order of its files.
+    pub files: Vec<PathBuf>,
+    /// Folder of the load, which exists and is empty.
+    pub out: PathBuf,
+    /// Paths and queries are kept as they are; else paths are hashed and queries dropped.
+    pub keeps_paths: bool,
+    /// Format of the lines; recognised if absent.
+    pub log_format: Option<String>,
+    /// Methods whose requests are in the load.
+    pub methods: Vec<String>,
+    /// A longer pause of a client ends its session.
+    pub session_timeout: Nanos,
+    /// Stamps that are much later are refused.
+    pub now: Nanos,
+}
+
+/// Derives a model and a replay from access logs.
+///
+/// # Errors
+/// Input that is no log, lines that cannot be read a thousand times in a row, files that cannot be
+/// read or written.
+pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError> {
+    if let Some(format) = &options.log_format {
+        LogFormat::parse(format)?;
+    }
+    let out = options.out.as_path();
+    let unwritable = |source| DeriveError::Unwritable { file: out.to_owned(), source };
+    let reading = Reading::new(options.keeps_paths, options.now);
+    let mut ordered = Ordered::new(&options.files, options.log_format.as_deref(), reading)?;
+    let mut spool = Spool::create(out).map_err(unwritable)?;
+    let (mut facts, mut first, mut last) = (LogFacts::default(), None, Nanos::ZERO);
+    while let Some(request) = ordered.next()? {
+        let reading = &mut ordered.reading;
+        let method = reading.methods[usize::from(request.method)].as_str();
+        let is_get = method == "GET";
+        *facts.methods.entry(method.to_owned()).or_default() += 1;
+        *facts.statuses.entry(request.status).or_default() += 1;
+        if !options.methods.iter().any(|it| it == method) {
+            continue;
+        }
+        first.get_or_insert(request.begin);
+        last = request.begin;
+        facts.requests += 1;
+        facts.bot_requests += u64::from(request.is_bot);
+        if is_get {
+            reading.paths.count(&request);
+        }
+        spool.push(&request).map_err(unwritable)?;
+    }
+    if ordered.reading.lines == 0 && ordered.reading.unreadable.is_empty() {
+        return Err(DeriveError::Empty);
+    }
+    let start = first.unwrap_or_default();
+    facts.seconds = last.saturating_sub(start).as_secs_f64();
+    if facts.requests < 2 || facts.seconds == 0.0 {
+        return Err(DeriveError::TooShort { requests: facts.requests, seconds: facts.seconds });
+    }
+    ordered.reading.paths.find_pages();
+    let reading = &ordered.reading;
+    facts.add_reading(&ordered);
+    let pages = Pages::choose(&reading.paths);
+    let resolution = reading.resolution;
+    let timeout = options.session_timeout;
+    let mut finder = SessionFinder::new(&pages, &reading.paths, timeout, (start, resolution));
+    let output = Output::new(options, reading);
+    let mut replay = ReplayWriter::create(&output, start)?;
+    let get = reading.methods.iter().position(|method| method == "GET");
+    spool.for_each(|request| {
+        if get == Some(usize::from(request.method)) {
+            finder.request(&request);
+        }
+        replay.push(&request).map_err(|source| Written { file: replay.file.clone(), source })
+    })?;
+    replay.finish(&facts)?;
+    facts.add_sessions(&mut finder, timeout);
+    output.write_model(&facts, &finder, &pages)
+}
+
+/// A file that cannot be written or read back.
+struct Written {
+    file: PathBuf,
+    source: std::io::Error,
+}
+
+impl From<std::io::Error> for Written {
+    fn from(source: std::io::Error) -> Self {
+        Self { file: Path::new("temporary file").to_owned(), source }
+    }
+}
+
+impl From<Written> for DeriveError {
+    fn from(Written { file, source }: Written) -> Self {
+        Self::Unwritable { file, source }
+    }
+}

@@ -1,0 +1,33 @@
+//! Loads from what a server recorded.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `line/` | a line of an access log, and its formats |
+//! | `source.rs`, `order.rs` | the files of a log, and their requests in order, in bounded memory |
+//! | `request.rs` | a request as numbers, and a temporary file of them |
+//! | `paths.rs`, `pages.rs` | distinct paths, and the pages that they are |
+//! | `sessions.rs`, `arrivals.rs` | who went from page to page, and when sessions began |
+//! | `fit.rs` | laws of popularity, think times and sizes |
+//! | `access_log.rs` | from files to a [`Derived`] load |
+//! | `output/` | the files of the load: model, replay, and the page about both |
+//!
+//! Nothing here prints, reads a clock or opens a socket.
+
+mod access_log;
+mod arrivals;
+mod error;
+mod fit;
+pub mod line;
+mod order;
+mod output;
+mod pages;
+mod paths;
+mod request;
+mod sessions;
+mod source;
+
+pub use access_log::{DeriveOptions, derive_from_logs};
+pub use arrivals::ArrivalTestOutcome;
+pub use error::DeriveError;
+pub use fit::ZipfFit;
+pub use output::{Derived, LogFacts};
