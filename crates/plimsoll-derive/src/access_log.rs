@@ -7,31 +7,13 @@ use plimsoll_model::units::Nanos;
 
 use crate::error::DeriveError;
 use crate::line::LogFormat;
+use crate::options::DeriveOptions;
 use crate::order::Ordered;
 use crate::output::{Derived, LogFacts, Output, ReplayWriter};
 use crate::pages::Pages;
 use crate::request::Spool;
 use crate::sessions::SessionFinder;
 use crate::source::Reading;
-
-/// What to derive, and how.
-#[derive(Clone, Debug)]
-pub struct DeriveOptions {
-    /// The log, in any order of its files.
-    pub files: Vec<PathBuf>,
-    /// Folder of the load, which exists and is empty.
-    pub out: PathBuf,
-    /// Paths and queries are kept as they are; else paths are hashed and queries dropped.
-    pub keeps_paths: bool,
-    /// Format of the lines; recognised if absent.
-    pub log_format: Option<String>,
-    /// Methods whose requests are in the load.
-    pub methods: Vec<String>,
-    /// A longer pause of a client ends its session.
-    pub session_timeout: Nanos,
-    /// Stamps that are much later are refused.
-    pub now: Nanos,
-}
 
 /// Derives a model and a replay from access logs.
 ///

@@ -47,7 +47,7 @@ impl RateBins {
         counts[1] += u32::from(begins_session);
     }
 
-    /// Joins so many neighbours.
+    /// Joins each of this many neighbours.
     pub fn join(&mut self, bins: usize) {
         let sum = |chunk: &[[u32; 2]]| {
             chunk.iter().fold([0_u32; 2], |sum, it| {

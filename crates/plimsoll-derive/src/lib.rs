@@ -8,7 +8,7 @@
 //! | `paths.rs`, `pages.rs` | distinct paths, and the pages that they are |
 //! | `sessions.rs`, `arrivals.rs` | who went from page to page, and when sessions began |
 //! | `fit.rs` | laws of popularity, think times and sizes |
-//! | `access_log.rs` | from files to a [`Derived`] load |
+//! | `options.rs`, `access_log.rs` | from files to a [`Derived`] load |
 //! | `output/` | the files of the load: model, replay, and the page about both |
 //!
 //! Nothing here prints, reads a clock or opens a socket.
@@ -18,6 +18,7 @@ mod arrivals;
 mod error;
 mod fit;
 pub mod line;
+mod options;
 mod order;
 mod output;
 mod pages;
@@ -26,8 +27,9 @@ mod request;
 mod sessions;
 mod source;
 
-pub use access_log::{DeriveOptions, derive_from_logs};
+pub use access_log::derive_from_logs;
 pub use arrivals::ArrivalTestOutcome;
 pub use error::DeriveError;
 pub use fit::ZipfFit;
+pub use options::DeriveOptions;
 pub use output::{Derived, LogFacts};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::paths::{HashKeyed, PathId, PathTable, is_resource};
-use crate::request::{Outcome, Request};
+use crate::paths::{HashKeyed, PathTable, is_resource};
+use crate::request::{Outcome, PathId, Request};
 
 /// Pages of users, and of bots; journeys have 200 in all.
 const PAGES_MAX: [usize; 2] = [130, 50];

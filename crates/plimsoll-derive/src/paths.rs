@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
-use crate::request::{OUTCOMES, Outcome, Request};
+use crate::request::{OUTCOMES, Outcome, PathId, Request};
 
 /// Distinct paths that are kept; requests of others are counted and left out.
 pub(crate) const PATHS_MAX: usize = 500_000;
@@ -16,10 +16,6 @@ const CHILDREN_MAX: usize = 20;
 const OWN_NAME_SHARE: f64 = 0.01;
 /// Segments of a path that are compared; what is behind is one name.
 const DEPTH_MAX: usize = 8;
-
-/// Number of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct PathId(pub u32);
 
 /// A map whose keys are hashes.
 pub(crate) type HashKeyed<T> = HashMap<u64, T, BuildHasherDefault<HashItself>>;

@@ -5,7 +5,9 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
 use plimsoll_model::units::Nanos;
 
-use crate::paths::PathId;
+/// Number of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PathId(pub u32);
 
 /// A request of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -212,7 +212,7 @@ impl LogSource {
             }
             self.group.push_back(next);
         }
-        reading.spread.over(&mut self.group, stamped);
+        reading.spread.fill(&mut self.group, stamped);
         Ok(self.group.pop_front())
     }
 
@@ -320,7 +320,7 @@ struct Spread(u64);
 
 impl Spread {
     /// Gives each request of a group its begin.
-    fn over(&mut self, group: &mut VecDeque<Request>, stamped: Stamped) {
+    fn fill(&mut self, group: &mut VecDeque<Request>, stamped: Stamped) {
         let resolution = stamped.resolution.0 as f64;
         // Sorted uniform numbers are the sums of exponential ones, divided by one sum more.
         let mut sum = 0.0;

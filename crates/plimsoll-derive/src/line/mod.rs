@@ -126,7 +126,8 @@ impl LogFormat {
             let format = Self::parse(name).ok()?;
             Some((read(&format), format, name))
         });
-        let (lines, format, name) = formats.max_by_key(|(lines, ..)| *lines)?;
+        // Of equal ones the first.
+        let (lines, format, name) = formats.rev().max_by_key(|(lines, ..)| *lines)?;
         (lines > 0).then_some((format, name))
     }
 

@@ -238,7 +238,7 @@ impl<'l> LogLine<'l> {
     }
 }
 
-/// A whole number of units of so many nanoseconds.
+/// A whole number of units, each this many nanoseconds.
 fn scaled(value: &str, unit_ns: u64) -> Option<Nanos> {
     number(value.as_bytes())?.checked_mul(unit_ns).filter(|ns| *ns < 1 << 63).map(Nanos)
 }

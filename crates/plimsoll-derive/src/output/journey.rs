@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::Output;
 use super::facts::PageFacts;
 use super::names::Names;
-use super::replay::quoted;
+use super::text::{csv_field, toml_text};
 use crate::error::DeriveError;
 use crate::fit::{Sample, ZipfFit};
 use crate::pages::{Pages, Target, Visitor};
@@ -199,7 +199,7 @@ impl<'a> Writer<'a> {
         for (path, requests) in &target.paths {
             let bytes = self.output.reading.paths.entry(*path).mean_bytes().unwrap_or(0.0);
             let path = self.output.path(*path);
-            let path = quoted(path.strip_prefix('/').unwrap_or(&path));
+            let path = csv_field(path.strip_prefix('/').unwrap_or(&path));
             _ = writeln!(rows, "{path},{requests},{bytes:.0}");
         }
         self.output.write(&file, &rows)?;
@@ -249,9 +249,4 @@ fn probabilities<'n>(counts: impl Iterator<Item = (&'n str, u64)> + Clone) -> St
     let total: u64 = counts.clone().map(|(_, count)| count).sum();
     let share = |(name, count)| format!("{name} = {:.12}", count as f64 / total as f64);
     format!("{{ {} }}", counts.map(share).collect::<Vec<_>>().join(", "))
-}
-
-/// A basic string. <https://toml.io/en/v1.0.0#string>
-pub(super) fn toml_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -6,15 +6,17 @@ mod names;
 mod page;
 mod replay;
 mod suite;
+mod text;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::access_log::DeriveOptions;
 use crate::error::DeriveError;
+use crate::options::DeriveOptions;
 use crate::pages::Pages;
-use crate::paths::{PathId, extension};
+use crate::paths::extension;
+use crate::request::PathId;
 use crate::sessions::SessionFinder;
 use crate::source::Reading;
 

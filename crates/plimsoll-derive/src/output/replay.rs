@@ -6,12 +6,11 @@ use std::path::PathBuf;
 
 use plimsoll_model::units::Nanos;
 
-use super::{LogFacts, Output, suite};
+use super::suite::{self, REPLAY_FILE};
+use super::text::csv_field;
+use super::{LogFacts, Output};
 use crate::error::DeriveError;
 use crate::request::Request;
-
-/// Name of the file.
-pub(super) const FILE: &str = "replay.csv";
 
 /// Writes the requests of a replay as they come.
 pub(crate) struct ReplayWriter<'a> {
@@ -26,7 +25,7 @@ pub(crate) struct ReplayWriter<'a> {
 impl<'a> ReplayWriter<'a> {
     /// Creates the file; the first request begins at `start`.
     pub fn create(output: &'a Output<'a>, start: Nanos) -> Result<Self, DeriveError> {
-        let file = output.file(FILE);
+        let file = output.file(REPLAY_FILE);
         let create = || {
             let mut writer = BufWriter::with_capacity(1 << 18, File::create(&file)?);
             writer.write_all(b"at_us,method,path,status,bytes\n")?;
@@ -47,7 +46,7 @@ impl<'a> ReplayWriter<'a> {
         }
         let output = self.output;
         let path =
-            self.texts[index].get_or_insert_with(|| quoted(&output.path(request.path)).into());
+            self.texts[index].get_or_insert_with(|| csv_field(&output.path(request.path)).into());
         let method = &output.reading.methods[usize::from(request.method)];
         write!(self.writer, "{at_us},{method},{path},{},", request.status)?;
         match request.bytes {
@@ -61,13 +60,5 @@ impl<'a> ReplayWriter<'a> {
         let file = self.file.clone();
         self.writer.flush().map_err(|source| DeriveError::Unwritable { file, source })?;
         self.output.write("replay.toml", &suite::replay(self.output, facts))
-    }
-}
-
-/// A field of CSV. RFC 4180 §2
-pub(super) fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
     }
 }

@@ -2,9 +2,11 @@
 
 use plimsoll_model::units::{Nanos, span_text};
 
-use super::journey::toml_text;
-use super::{LogFacts, Output, replay};
+use super::text::toml_text;
+use super::{LogFacts, Output};
 
+/// The requests of a replay.
+pub(super) const REPLAY_FILE: &str = "replay.csv";
 /// Lines of `pages.toml`, the most frequent paths.
 const PAGES_MAX: usize = 10_000;
 /// A user's session takes as long as a warm-up should at least three times.
@@ -60,7 +62,7 @@ pub(super) fn pages(output: &Output<'_>, facts: &LogFacts) -> String {
     let most = all.first().map_or(1, |(_, entry)| entry.requests());
     // Weights end at a million.
     let divisor = most.div_ceil(1_000_000);
-    let line = |(id, entry): &(crate::paths::PathId, &crate::paths::PathEntry)| {
+    let line = |(id, entry): &(crate::request::PathId, &crate::paths::PathEntry)| {
         let weight = (entry.requests() / divisor).max(1);
         format!("    {},\n", toml_text(&format!("{weight} GET {}", output.path(*id))))
     };
@@ -99,7 +101,7 @@ pub(super) fn replay(output: &Output<'_>, facts: &LogFacts) -> String {
          average\"\n\"workload.replay_file\" = \"requests and their times\"\n\n[origins.guessed]\n\
          \"load.clients\" = \"connections are in no log\"\n",
         profiles(5.0),
-        replay::FILE,
+        REPLAY_FILE,
         hashed(output),
     )
 }
