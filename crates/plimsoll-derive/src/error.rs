@@ -73,6 +73,14 @@ pub enum DeriveError {
         /// From the first to the last.
         seconds: f64,
     },
+    /// Counters that make no load.
+    #[error("{files}: {reason}")]
+    Counters {
+        /// Which.
+        files: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A file of the output.
     #[error("{}: cannot write it: {source}", file.display())]
     Unwritable {

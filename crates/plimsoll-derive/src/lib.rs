@@ -9,6 +9,7 @@
 //! | `sessions.rs`, `arrivals.rs` | who went from page to page, and when sessions began |
 //! | `fit.rs` | laws of popularity, think times and sizes |
 //! | `options.rs`, `access_log.rs` | from files to a [`Derived`] load |
+//! | `nfs/` | from the counters of an NFS server or client to a suite |
 //! | `output/` | the files of the load: model, replay, and the page about both |
 //!
 //! Nothing here prints, reads a clock or opens a socket.
@@ -18,6 +19,7 @@ mod arrivals;
 mod error;
 mod fit;
 pub mod line;
+mod nfs;
 mod options;
 mod order;
 mod output;
@@ -31,5 +33,6 @@ pub use access_log::derive_from_logs;
 pub use arrivals::ArrivalTestOutcome;
 pub use error::DeriveError;
 pub use fit::ZipfFit;
+pub use nfs::{NfsDerived, NfsFacts, NfsOptions, derive_from_nfs};
 pub use options::DeriveOptions;
 pub use output::{Derived, LogFacts};
