@@ -296,8 +296,8 @@ fn page(options: &NfsOptions, facts: &NfsFacts) -> String {
     page.push_str("\n## Fitted and guessed\n\n");
     match facts.write_bytes_mean {
         Some(mean) if mean <= BLOCK_BYTES => page.push_str(&format!(
-            "- A WRITE has {} bytes on average; so many are of less than a block of 8 KiB that the \
-             model's have too.\n",
+            "- A WRITE has {} bytes on average; the share of the model's WRITEs that are of less than a block of 8 \
+             KiB gives the same mean.\n",
             grouped(mean)
         )),
         Some(mean) => page.push_str(&format!(
