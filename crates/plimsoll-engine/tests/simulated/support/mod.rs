@@ -97,6 +97,7 @@ pub fn assignment(load: Load) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         goodput: None,
         counts_clients: false,
+        shape: None,
         crew: None,
         files: None,
     }
@@ -144,7 +145,7 @@ pub fn run_until(
     for event in received {
         match event {
             AgentEvent::Interval(interval) => observed.intervals.push(*interval),
-            AgentEvent::WorkerFinished(totals) => observed.totals = *totals,
+            AgentEvent::WorkerFinished { totals, .. } => observed.totals = *totals,
             AgentEvent::ErrorSample(sample) => observed.samples.push(sample.detail),
             AgentEvent::ClientLost { client, reason, .. } => observed.lost.push((client, reason)),
             other => panic!("unexpected {other:?}"),
