@@ -5,7 +5,6 @@ use plimsoll_model::bundle::BundleWriter;
 use plimsoll_model::recovery::{RecoverLoad, RecoverRequest, RecoveryOutcome, span_of};
 use plimsoll_model::suite::{Ladder, LoadSpec, Peak};
 use plimsoll_model::units::Nanos;
-use plimsoll_report::sentences::recovery;
 use plimsoll_run::coordinator::RunRequest;
 
 use super::run::{request_of, run_and_show, write_junit};
@@ -15,7 +14,6 @@ use crate::flags::url::{URL_SUITE, USERS_SUITE, has_users};
 use crate::flags::values::{parse_rate, parse_span_arg};
 use crate::flags::{Reported, RunArgs};
 use crate::interrupts;
-use crate::terminal;
 
 /// Initial rate; the search sets its loads itself.
 const ANY_RATE: f64 = 1.0;
@@ -79,13 +77,6 @@ pub(crate) fn perform(args: &RecoverArgs) -> Result<Exit, Failure> {
     let end = run_and_show(&request, &signals, args.run.output)?;
     write_junit(&args.run, std::slice::from_ref(&end.result))?;
     let recovered = end.result.recovery.iter().all(|it| it.outcome == RecoveryOutcome::Recovered);
-    for one in &end.result.recovery {
-        let sentence = recovery::text(one, &end.result.axis.unit);
-        match args.run.output.json {
-            true => terminal::note(&sentence),
-            false => terminal::print(&format!("{sentence}\n")),
-        }
-    }
     let exit = Exit::from(&end);
     Ok(if recovered { exit } else { exit.max(Exit::Invalid) })
 }
