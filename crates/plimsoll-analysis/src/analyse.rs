@@ -32,6 +32,7 @@ use crate::page_cache::page_cache_use;
 use crate::point::{UNPLACED, bytes_per_s, point_result};
 use crate::precision::{self, reached_precision};
 use crate::raw::{Ending, PointTimes, PointView, RunView};
+use crate::recovery::{PhaseSecond, phase_seconds, recoveries};
 use crate::score::{idle_clients, score_of_point};
 use crate::summary::{report_missed_loads, summarise_run};
 use crate::uncertainty::{Cycles, PointIntervals, state, state_summary, wide_interval};
@@ -71,6 +72,8 @@ pub struct EvaluatedPoint {
     /// that bounds the search from above.
     pub attempt: Option<CapacityTry>,
     id: PointId,
+    /// Of a phase of a shape.
+    seconds: Vec<PhaseSecond>,
 }
 
 impl<'a> Analysis<'a> {
@@ -142,7 +145,10 @@ impl<'a> Analysis<'a> {
             let within = &request.within;
             Tried { suite: self.suite, within, record, result: &result, times }.attempt()
         });
-        self.points.insert(ordinal, EvaluatedPoint { result, attempt, id: record.point });
+        let has_limits = self.suite.goodput.is_some();
+        let seconds = times.map(|times| phase_seconds(record, times, has_limits));
+        let seconds = seconds.unwrap_or_default();
+        self.points.insert(ordinal, EvaluatedPoint { result, attempt, id: record.point, seconds });
         &self.points[&ordinal]
     }
 
@@ -163,17 +169,26 @@ impl<'a> Analysis<'a> {
             ladder.sort_by(|a, b| a.result.requested.total_cmp(&b.result.requested));
         }
         result.points = with_positions(&ladder);
+        result.load_shape = self.load_shape();
+        let phases = result.points.iter().zip(ladder.iter().map(|point| &point.seconds[..]));
+        let capacity = view.peak.as_ref().map(|peak| peak.peak);
+        result.recovery = recoveries(&phases.collect::<Vec<_>>(), capacity);
         result.probes = with_positions(&probes);
         result.monitored_hosts = monitored_hosts(&result.points, disclosure);
         result.hints = hints_of_run(&result.points);
         result.verdict = check_run(suite, view, &result.points);
         assign_limits(suite, &mut result.points, &mut result.probes, disclosure);
         result.summary = summarise_run(suite, sentences, view, &result.points, &result.probes);
+        if result.load_shape.is_some() {
+            // Phases are in order of time, not of load.
+            result.summary.curve = None;
+        }
         state_summary(&mut result.summary, suite, &result.points);
         result.summary.endpoints = suite.endpoints.and_then(|_| endpoints(&result.points));
         match searched {
             true => self.answer(&mut result, &ladder),
-            false => report_missed_loads(&mut result, suite),
+            false if result.load_shape.is_none() => report_missed_loads(&mut result, suite),
+            false => {}
         }
         result.server_profile = self.server_profile();
         result.nonconformities = view.nonconformities.clone();
@@ -186,6 +201,17 @@ impl<'a> Analysis<'a> {
         result.gates =
             gates.all.iter().map(|one| evaluate(one, &result, gates.unsure_fails)).collect();
         result
+    }
+
+    /// How the load changes, as the user wrote it.
+    fn load_shape(&self) -> Option<String> {
+        let options = self.view.started.asked.as_ref()?;
+        let shape = options.shape.as_ref().map(|shape| shape.text.clone());
+        let of_peak = || {
+            let peak = self.view.peak.as_ref()?.peak;
+            Some(options.recover?.shape(peak).ok()?.text)
+        };
+        shape.or_else(of_peak)
     }
 
     /// The profile, with the server's throughput while it was recorded.
@@ -350,6 +376,8 @@ fn frame(
         command: started.map(|s| s.command.clone()).unwrap_or_default(),
         verdict: Verdict::default(),
         gates: Vec::new(),
+        load_shape: None,
+        recovery: Vec::new(),
         axis: Axis { name: name.to_owned(), unit: unit.to_owned() },
         summary: Summary::default(),
         points: Vec::new(),

@@ -19,6 +19,7 @@
 //! | `page_cache` | how often a server read its disks instead of its memory |
 //! | `uncertainty` | the intervals of figures, from `standard_error`s of slices of the window |
 //! | `generation` | output of a load point, and how many of its ops were good ones |
+//! | `recovery` | whether the server recovered from a pulse |
 //! | [`score`] | the score of a mix, and of a ladder of mixes |
 //! | [`shape`] | asymptotes, knee and peak of throughput over load, and predictions beyond them |
 //! | `endpoints` | a ladder of streams by the rules of MLPerf Endpoints |
@@ -59,6 +60,7 @@ pub mod precision;
 pub mod price;
 pub mod published;
 pub mod raw;
+mod recovery;
 mod sampling;
 pub mod score;
 pub mod search;

@@ -7,12 +7,13 @@ use plimsoll_model::assignment::Load;
 use plimsoll_model::consumers::{Consumer, ConsumerWork, HostConsumers, HostWork, InterruptRate};
 use plimsoll_model::counters::Counter;
 use plimsoll_model::event::{
-    Phase, PointRecord, ResourceUse, RunStarted, TICK, TimeKind, WorkerTotals,
+    Phase, PointRecord, ResourceUse, RunStarted, ShapedPoint, TICK, TimeKind, WorkerHealth,
+    WorkerTotals,
 };
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
-    Censored, NotCounted, OpResult, PointResult, ResponseHeatmap, TargetResult, TimelineSecond,
+    Censored, NotCounted, OpResult, PhaseResult, PointResult, ResponseHeatmap, TargetResult, TimelineSecond,
 };
 use plimsoll_model::sessions::{SessionStep, Sessions};
 use plimsoll_model::suite::Metric;
@@ -43,7 +44,8 @@ pub(crate) fn point_result(
     let mut result = PointResult {
         position: UNPLACED,
         stem: Some(record.point.stem()),
-        requested: record.load.requested(),
+        requested: requested(record),
+        phase: record.phase.as_deref().map(phase_result),
         offered_ops_per_s: match record.load {
             Load::Open { .. } => per_second(record, totals.due),
             Load::Closed { .. } => None,
@@ -94,6 +96,22 @@ pub(crate) fn point_result(
         result.response_over_time = response_heatmap(record, times);
     }
     result
+}
+
+/// Requested load, on the axis. A number of clients that changes has a mean.
+fn requested(record: &PointRecord) -> f64 {
+    record.phase.as_ref().map_or_else(|| record.load.requested(), |shaped| shaped.phase.mean)
+}
+
+fn phase_result(shaped: &ShapedPoint) -> PhaseResult {
+    PhaseResult {
+        name: shaped.phase.name.clone(),
+        kind: shaped.phase.kind,
+        from: shaped.phase.from,
+        to: shaped.phase.to,
+        start_s: shaped.phase.start_ns.as_secs_f64(),
+        is_steady: shaped.is_steady(),
+    }
 }
 
 /// Throughput did not follow the requested load. Ops without a reply leave a point out, too, and
@@ -192,9 +210,24 @@ fn per_target(record: &PointRecord) -> Vec<TargetResult> {
 /// A few late replies in a shorter piece of the drain are no rate: it is left out.
 const RATE_MIN_NS: u64 = NANOS_PER_SECOND / 10;
 
+/// Ops that were due and had not ended this long after the start, where that was counted.
+fn outstanding_ops(record: &PointRecord, at_ns: u64) -> Option<u64> {
+    record.phase.as_ref()?;
+    let of_worker = |worker: &Vec<WorkerHealth>| {
+        let mut end_ns = 0;
+        let last = worker.iter().take_while(|health| {
+            end_ns += health.wall_ns;
+            end_ns <= at_ns
+        });
+        last.last().map_or(Some(0), |it| Some(it.backlog_ops + it.in_flight_ops?))
+    };
+    record.workers.iter().map(of_worker).sum()
+}
+
 /// The seconds of a point in order; one that holds a border between phases has two entries.
 fn timeline(record: &PointRecord, times: Option<&PointTimes>) -> Vec<TimelineSecond> {
     let mut start_ns = 0u64;
+    let mut requested = record.phase.iter().flat_map(|shaped| &shaped.requested).copied();
     let entries = record.seconds.iter().filter_map(|second| {
         let end_ns = start_ns.saturating_add(second.length_ns);
         let summary = times.and_then(|t| t.second(second.second, second.phase));
@@ -211,6 +244,11 @@ fn timeline(record: &PointRecord, times: Option<&PointTimes>) -> Vec<TimelineSec
             response_p99_ns: summary.and_then(|s| s.response_p99_ns),
             response_max_ns: summary.and_then(|s| s.response_max_ns),
             generator_busy_ratio: busy_ratio_between(record, start_ns, end_ns),
+            requested: match second.phase {
+                Phase::Measure => requested.next(),
+                Phase::WarmUp | Phase::Drain => None,
+            },
+            outstanding_ops: outstanding_ops(record, end_ns),
         };
         start_ns = end_ns;
         let is_end = second.phase == Phase::Drain && second.length_ns < RATE_MIN_NS;

@@ -186,6 +186,8 @@ pub(crate) struct PointView<'a> {
 /// The outcome of the search for the peak.
 #[derive(Clone, Debug)]
 pub(crate) struct PeakView {
+    /// On the ladder's axis.
+    pub peak: f64,
     pub how: String,
     pub bound: Bound,
     pub ended_by: Option<String>,
@@ -276,9 +278,9 @@ impl RunView {
             JournalRecord::SetupNonconformities { seen: observed } => {
                 self.nonconformities.add(observed)
             }
-            JournalRecord::PeakFound { how, bound, held_back: ended_by, .. } => {
+            JournalRecord::PeakFound { peak, how, bound, held_back: ended_by } => {
                 let (how, ended_by) = (how.clone(), ended_by.clone());
-                self.peak = Some(PeakView { how, bound: *bound, ended_by });
+                self.peak = Some(PeakView { peak: *peak, how, bound: *bound, ended_by });
             }
             JournalRecord::CapacitySearched { how, departures: deviations, method } => {
                 self.capacity = Some(how.clone());

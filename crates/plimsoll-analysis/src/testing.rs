@@ -297,6 +297,7 @@ impl PointBuilder {
             access_pattern: None,
             host_work: Vec::new(),
             agents: Vec::new(),
+            phase: None,
             ops: None,
         }
     }

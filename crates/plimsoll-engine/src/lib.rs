@@ -13,5 +13,6 @@ pub mod pacer;
 pub mod recorder;
 pub mod rng;
 mod signs;
+pub mod summed_rate;
 pub mod worker;
 pub mod workload;

@@ -10,6 +10,7 @@ use plimsoll_model::suite::{InterArrival, Think, ThinkDistribution};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 
 use crate::rng::{Random, Stream};
+use crate::summed_rate::SummedRate;
 
 /// Due times that were recorded: those of a whole schedule, which begins anew after its end.
 #[derive(Clone, Debug)]
@@ -61,9 +62,12 @@ impl Recorded {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     inter_arrival: InterArrivalState,
-    /// Time between ops on average; `None` for a rate of zero.
+    /// Time between ops on average; `None` for a rate of zero. Where the rate changes, that of its
+    /// sum instead.
     mean_interval_ns: Option<f64>,
     index: u64,
+    /// Turns sums into instants where the rate changes.
+    summed: Option<SummedRate>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,14 +102,27 @@ impl Arrivals {
                 sum_ns: 0.0,
             },
         };
-        Self { inter_arrival, mean_interval_ns, index: 0 }
+        Self { inter_arrival, mean_interval_ns, index: 0, summed: None }
+    }
+
+    /// The same with a rate that changes; these schedules end with it.
+    pub fn changing(
+        rate: SummedRate,
+        inter_arrival: InterArrival,
+        seed: u64,
+        client: u32,
+        clients: u32,
+    ) -> Self {
+        let one = OpsPerSec::new(1.0).unwrap_or_default();
+        let steady = Self::new(one, inter_arrival, seed, client, clients);
+        Self { mean_interval_ns: Some(f64::from(clients)), summed: Some(rate), ..steady }
     }
 
     /// A recorded schedule at another rate: its times are as much closer together as that is
     /// higher.
     pub fn recorded(recorded: Recorded, rate: OpsPerSec) -> Self {
         let mean_interval_ns = (rate.get() > 0.0).then(|| NANOS_PER_SECOND as f64 / rate.get());
-        Self { inter_arrival: InterArrivalState::Recorded(recorded), mean_interval_ns, index: 0 }
+        Self { inter_arrival: InterArrivalState::Recorded(recorded), mean_interval_ns, index: 0, summed: None }
     }
 }
 
@@ -128,7 +145,10 @@ impl Iterator for Arrivals {
                 recorded.due_ns(index) * (mean_ns / recorded_mean_ns)
             }
         };
-        Some((index, Nanos(due_ns as u64)))
+        match &mut self.summed {
+            None => Some((index, Nanos(due_ns as u64))),
+            Some(summed) => Some((index, summed.instant(due_ns)?)),
+        }
     }
 }
 
@@ -199,6 +219,7 @@ impl ClientStart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::load_shape::LoadShape;
     use plimsoll_model::suite::InterArrival::{Exponential, Uniform};
 
     fn rate(value: f64) -> OpsPerSec {
@@ -280,6 +301,26 @@ mod tests {
         assert_eq!(dues(2.0), [0, 5_000, 5_000, 17_500, 23_333, 28_333]);
         assert!(Recorded::new([Nanos::ZERO; 3]).is_none());
         assert!(Recorded::new([]).is_none());
+    }
+
+    #[test]
+    fn a_changing_rate_has_as_many_arrivals_in_each_second_as_its_mean_there() {
+        let shape = LoadShape::parse("ramp 0..1k in 10s, hold 10s, pulse 3x for 5s", None).unwrap();
+        for (inter_arrival, deviations) in [(Uniform, 0.2), (Exponential, 4.5)] {
+            let of_client = |client| {
+                let rate = SummedRate::new(&shape, Nanos::ZERO, 1.0);
+                Arrivals::changing(rate, inter_arrival, 9, client, 4)
+            };
+            let all: Vec<Nanos> = (0..4).flat_map(of_client).map(|(_, due)| due).collect();
+            for second in 0..25 {
+                let [from, to] = [second, second + 1].map(Nanos::from_secs);
+                let count = all.iter().filter(|due| (from..to).contains(due)).count() as f64;
+                let expected = shape.mean(from, to);
+                let allowed = deviations * expected.sqrt() + 4.0;
+                assert!((count - expected).abs() <= allowed, "{second}: {count} {expected}");
+            }
+            assert!(all.iter().all(|due| *due < Nanos::from_secs(25)), "it ends");
+        }
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub struct Recorder {
     good: Option<GoodLimits>,
     /// Times within ops that have not ended.
     kept: KeptTimes,
+    /// Another window comes before this one, so that ops due before it are no warm-up.
+    follows: bool,
 }
 
 /// What each client completed; empty unless the assignment requests it.
@@ -139,9 +141,28 @@ impl Recorder {
             has_output: false,
             good: None,
             kept: KeptTimes::default(),
+            follows: false,
         };
         recorder.begin_interval();
         recorder
+    }
+
+    /// The recorder of the next window, which begins where this one ended. Of this one only ops
+    /// that end late are still to come.
+    pub fn begin_next(&mut self, phases: Phases) -> Self {
+        let fresh = std::mem::replace(&mut self.fresh, FreshTimes::on_the_spot(0));
+        let ops = std::mem::take(&mut self.current.ops);
+        let targets: Vec<String> =
+            self.totals.per_target.iter().map(|totals| totals.target.clone()).collect();
+        let worker = self.current.worker;
+        let mut next = Self::new(worker, phases, self.op_names.clone(), &targets, fresh);
+        next.current = interval(worker, phases.warm_up_ns, ops);
+        next.begin_interval();
+        next.count_good(self.good);
+        next.count_clients(self.clients.numbers.clone());
+        (next.samples, next.samples_total) = (self.samples.clone(), self.samples_total);
+        (next.has_output, next.follows) = (self.has_output, true);
+        next
     }
 
     /// From now on also counts what each of these clients gets done.
@@ -165,6 +186,16 @@ impl Recorder {
         self.current.record.phase
     }
 
+    /// Begin of the window.
+    pub const fn window_start(&self) -> Nanos {
+        self.phases.warm_up_ns
+    }
+
+    /// End of the window.
+    pub fn window_end(&self) -> Nanos {
+        self.phases.window_end()
+    }
+
     /// `due` lies in the window.
     pub fn in_window(&self, due: Nanos) -> bool {
         in_window(&self.phases, due)
@@ -172,8 +203,15 @@ impl Recorder {
 
     /// Records the end of an op, which is before [`Recorder::boundary`].
     pub fn record(&mut self, flight: Flight, outcome: &Outcome, target: usize, landing: Landing) {
+        self.record_end(&flight, outcome, target, landing.done);
+        self.ended(flight, outcome, target, landing);
+    }
+
+    /// Records that an op ended at `done`, for the throughput. That is all that is to be recorded
+    /// of one that was due in an earlier window.
+    pub fn record_end(&mut self, flight: &Flight, outcome: &Outcome, target: usize, done_at: Nanos) {
         let failed = outcome.is_failure();
-        let good = u64::from(!failed && self.is_good(&flight, landing.done));
+        let good = u64::from(!failed && self.is_good(flight, done_at));
         let due_in_window = self.in_window(flight.due);
         let current = &mut self.current.record;
         current.done += 1;
@@ -199,13 +237,12 @@ impl Recorder {
                 done.bytes_written += outcome.bytes_written;
             }
         }
-        self.ticks.count(flight.sent, landing.done);
-        if let Some(slice) = slice_at(&self.phases, &mut self.totals.slices, landing.done) {
+        self.ticks.count(flight.sent, done_at);
+        if let Some(slice) = slice_at(&self.phases, &mut self.totals.slices, done_at) {
             slice.done += 1;
             slice.errors += u64::from(failed);
             slice.good += good;
         }
-        self.ended(flight, outcome, target, landing);
     }
 
     /// An op that ended well at `done` kept the limits of a good one.
@@ -232,7 +269,7 @@ impl Recorder {
         let failed = outcome.is_failure();
         let due_in_window = self.in_window(flight.due);
         let counts_times = due_in_window || self.phase() == Phase::WarmUp;
-        let times = &mut self.current.ops[usize::from(outcome.kind.0)];
+        let times = times_of(&mut self.current, &self.op_names, outcome.kind);
         if counts_times {
             record_times(times, &flight, &landing, failed);
         }
@@ -330,7 +367,7 @@ impl Recorder {
         if self.in_window(due) {
             *self.errors.entry(class).or_default() += 1;
             self.totals.per_target[target].errors += 1;
-        } else if due < self.phases.warm_up_ns {
+        } else if due < self.phases.warm_up_ns && !self.follows {
             *self.warm_up_errors.entry(class).or_default() += 1;
         }
     }
@@ -356,7 +393,7 @@ impl Recorder {
         keep_least(&mut totals.response_age_min, now.saturating_sub(flight.due));
         keep_least(&mut totals.service_age_min, now.saturating_sub(flight.sent));
         let landing = Landing { done: now, arrived: Arrived::Never, late_max: flight.late_max };
-        let times = &mut self.current.ops[usize::from(flight.kind.0)];
+        let times = times_of(&mut self.current, &self.op_names, flight.kind);
         record_times(times, &flight, &landing, false);
         self.kept.release(flight.stream, Some(times));
         if self.has_output && first_output.is_none() {
@@ -370,7 +407,8 @@ impl Recorder {
     /// Times of the first kind of op in the interval that runs, which have those of ops that were
     /// never sent.
     pub(crate) fn first_times_mut(&mut self) -> Option<&mut OpTimes> {
-        self.current.ops.first_mut()
+        (!self.op_names.0.is_empty())
+            .then(|| times_of(&mut self.current, &self.op_names, OpKind(0)))
     }
 
     /// A sample of an error of this class would be kept.
@@ -403,6 +441,12 @@ impl Recorder {
         ended.health.wall_ns = ended.record.length_ns;
         self.begin_interval();
         ended
+    }
+
+    /// Reports the ops of a window before the current one that have ended since the last call, up
+    /// to `end`; `None` without any.
+    pub fn roll_late(&mut self, end: Nanos) -> Option<Interval> {
+        (!self.current.ops.is_empty()).then(|| self.roll(end))
     }
 
     /// The totals, once the worker has drained, at `now`.
@@ -451,11 +495,21 @@ impl Recorder {
     }
 }
 
+/// The times of one kind of op. After the end of a window they are created when an op ends late.
+#[inline]
+fn times_of<'i>(interval: &'i mut Interval, names: &OpNames, kind: OpKind) -> &'i mut OpTimes {
+    if interval.ops.is_empty() {
+        interval.ops.resize_with(names.0.len(), OpTimes::new);
+    }
+    &mut interval.ops[usize::from(kind.0)]
+}
+
 /// Nothing has ended in it yet.
 fn interval(worker: u32, start: Nanos, ops: Vec<OpTimes>) -> Interval {
     let second = (start.0 / NANOS_PER_SECOND) as u32;
     let record = SecondRecord { second, ..SecondRecord::default() };
-    Interval { worker, start, end: start, record, ops, health: WorkerHealth::default() }
+    let health = WorkerHealth::default();
+    Interval { worker, window: 0, start, end: start, record, ops, health }
 }
 
 /// Every time of one op.

@@ -235,7 +235,7 @@ impl SecondTotals {
     }
 }
 
-/// Everything of a load point that an agent counted, histograms apart.
+/// Everything of a load point's window that an agent counted, histograms apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PointReport {
     /// When the point's clock started, by the agent's monotonic clock.
@@ -260,4 +260,6 @@ pub struct PointReport {
     pub resources: Vec<ResourceUse>,
     /// Other programs that used its workers' cores; `None` if this was not checked.
     pub core_users: Option<Vec<CoreUser>>,
+    /// The same of the later windows of a load that changes.
+    pub later: Vec<Self>,
 }

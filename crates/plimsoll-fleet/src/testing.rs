@@ -39,5 +39,6 @@ pub(crate) fn assignment(ordinal: u32) -> Assignment {
         on_client_failure: OnClientFailure::default(),
         goodput: None,
         counts_clients: false,
+        shape: None,
     }
 }

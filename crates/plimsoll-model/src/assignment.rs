@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::goodput::GoodLimits;
+use crate::load_shape::{LoadPhase, LoadShape};
 use crate::named::named;
 use crate::suite::{Arrivals, InterArrival, OnClientFailure, Think};
 use crate::units::{Nanos, OpsPerSec};
@@ -70,6 +71,11 @@ pub struct Assignment {
     /// The work of each client is counted too ([`crate::event::WorkerTotals::per_client`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_clients: bool,
+    /// How the load changes after the warm-up; `load` has the highest. Each phase is a load point
+    /// with a window of its own, and their ordinals follow each other. Absent where the load stays
+    /// the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<LoadShape>,
 }
 
 /// Some of the workers of a load point: those of one agent.
@@ -100,6 +106,21 @@ impl WorkerGroup {
 }
 
 impl Assignment {
+    /// The window of each phase of the shape, or the only one.
+    pub fn windows(&self) -> Vec<Phases> {
+        match &self.shape {
+            Some(shape) => shape.windows(&self.phases),
+            None => vec![self.phases],
+        }
+    }
+
+    /// The load points of the windows.
+    pub fn points(&self) -> impl Iterator<Item = PointId> {
+        let count = self.shape.as_ref().map_or(1, |shape| shape.phases.len() as u32);
+        let PointId { ordinal, purpose } = self.point;
+        (ordinal..ordinal + count).map(move |ordinal| PointId { ordinal, purpose })
+    }
+
     /// Numbers of the workers that this agent runs.
     pub fn own_workers(&self) -> Range<u32> {
         let all = self.workers.max(1);
@@ -256,6 +277,18 @@ impl Load {
     /// Sessions arrive, and their ops follow from replies and think times.
     pub const fn is_sessions(&self) -> bool {
         matches!(self, Self::Open { arrivals: Arrivals::Sessions, .. })
+    }
+
+    /// The same load in a phase of a shape.
+    pub fn in_phase(&self, phase: &LoadPhase) -> Self {
+        let mut load = self.clone();
+        match &mut load {
+            Self::Open { rate_ops_per_s, .. } => {
+                *rate_ops_per_s = OpsPerSec::new(phase.mean).unwrap_or_default();
+            }
+            Self::Closed { clients, .. } => *clients = phase.mean.round() as u32,
+        }
+        load
     }
 
     /// Position on the ladder's axis: ops/s, sessions/s, clients, or seconds of think time.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Assignment, Load, Pacing, PointId};
 use crate::consumers::{HostWork, ServerProfile};
+use crate::load_shape::{LoadPhase, PhaseKind};
 use crate::method::Parameter;
 use crate::named::named;
 use crate::nonconformity::Nonconformities;
@@ -57,8 +58,13 @@ pub enum AgentEvent {
         /// When, from the start of the point.
         at: Nanos,
     },
-    /// One worker has drained; its totals.
-    WorkerFinished(Box<WorkerTotals>),
+    /// One worker has drained; its totals of a window, all of which follow each other.
+    WorkerFinished {
+        /// Which window of the load point, from 0.
+        window: usize,
+        /// Its totals.
+        totals: Box<WorkerTotals>,
+    },
     /// A worker panicked: a bug. The point is invalid.
     WorkerPanicked {
         /// The panic's message.
@@ -86,6 +92,8 @@ named! {
 pub struct Interval {
     /// Worker number.
     pub worker: u32,
+    /// Window of the load point, from 0. After its end those of its ops that ended late follow.
+    pub window: usize,
     /// Start, from the start of the point.
     pub start: Nanos,
     /// End, from the start of the point.
@@ -285,6 +293,24 @@ pub struct PointRecord {
     /// The agents, in the order of their workers; empty where this program made the load alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentPoint>,
+    /// The phase of a shape that this load point is. Its `seconds` are counted from the start of
+    /// the warm-up of the whole, its times from its own begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Box<ShapedPoint>>,
+}
+
+/// A load point that is a phase of a shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShapedPoint {
+    /// The phase.
+    pub phase: LoadPhase,
+    /// Load that was requested in each second of it, on average; the first and the last may be
+    /// parts.
+    pub requested: Vec<f64>,
+    /// It comes after a pulse: what is measured is how the server recovers, and no steady state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows_pulse: bool,
 }
 
 /// An agent's part in a load point.
@@ -398,6 +424,16 @@ pub struct WorkerHealth {
     /// of replies are wall clock.
     #[serde(default)]
     pub clock_step_ns: i64,
+    /// Ops in flight at the end of the interval; counted where the load changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_ops: Option<u64>,
+}
+
+impl ShapedPoint {
+    /// The load stays the same in it, and a pulse before it has no effect on it.
+    pub fn is_steady(&self) -> bool {
+        self.phase.kind == PhaseKind::Hold && !self.follows_pulse
+    }
 }
 
 impl WorkerHealth {

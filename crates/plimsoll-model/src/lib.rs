@@ -19,6 +19,7 @@
 //! | [`reported`] | how a figure is written with its uncertainty interval |
 //! | [`hint`] | signs in the figures that point at a known cause |
 //! | [`limit`] | what limited a load point |
+//! | [`load_shape`] | a load that changes during a load point |
 //! | [`method`] | every parameter of a run and of its method, and the deviations |
 //! | [`sentences`] | the sentences that analysis needs, which `plimsoll-report` writes |
 //! | [`sessions`] | sessions that clients open and keep |
@@ -30,6 +31,7 @@
 //! | [`result`] | what analysis derives: `result.json`, format 1 |
 //! | [`precision`] | how precise the figure of a load point is |
 //! | [`until`] | the precision that load points are measured to |
+//! | [`recovery`] | whether a server recovers from a pulse: the request, and what was observed |
 //! | [`condition`] | the grammar of conditions on figures: `p99@4000 < 50ms` |
 //! | [`comparison`] | groups of runs side by side |
 //! | [`board`] | a table of results: runs and published systems, a line each |
@@ -63,6 +65,7 @@ pub mod goodput;
 pub mod hint;
 pub mod host;
 pub mod limit;
+pub mod load_shape;
 pub mod method;
 pub mod monitored;
 mod named;
@@ -73,6 +76,7 @@ pub mod page_cache;
 pub mod precision;
 pub mod prices;
 pub mod published;
+pub mod recovery;
 pub mod reported;
 pub mod result;
 pub mod sentences;

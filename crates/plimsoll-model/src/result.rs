@@ -21,12 +21,14 @@ use crate::gate::GateResult;
 use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
 use crate::limit::{Limit, LimitSpan};
+use crate::load_shape::PhaseKind;
 use crate::method::Parameter;
 use crate::monitored::MonitoredHost;
 use crate::named::named;
 use crate::nonconformity::Nonconformities;
 use crate::page_cache::PageCacheUse;
 use crate::precision::ReachedPrecision;
+use crate::recovery::Recovery;
 use crate::sessions::Sessions;
 use crate::shape::Shape;
 use crate::suite::Metric;
@@ -68,6 +70,13 @@ pub struct RunResult {
     pub axis: Axis,
     /// The headline.
     pub summary: Summary,
+    /// How the load changed, as the user wrote it: the points are its phases. Absent where each
+    /// point has one load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_shape: Option<String>,
+    /// Whether the server recovered from each pulse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovery: Vec<Recovery>,
     /// The ladder, in order.
     pub points: Vec<PointResult>,
     /// Steps of the search for the peak; not part of the ladder.
@@ -225,8 +234,11 @@ with_counters! {
         pub position: u32,
         /// Stem of the point's files in the bundle; `null` for a curve from elsewhere.
         pub stem: Option<String>,
-        /// Requested load, on the axis.
+        /// Requested load, on the axis; where it changes, its mean.
         pub requested: f64,
+        /// The phase of a shape that the point is; absent where its load stays the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub phase: Option<PhaseResult>,
         /// Ops due in the window, per second; `null` for closed loads and foreign curves.
         pub offered_ops_per_s: Option<f64>,
         /// Ops finished without error in the window, per second.
@@ -393,6 +405,24 @@ impl PointResult {
     pub fn server_cost(&self, figure: CostFigure) -> Option<(CostOf, Cost)> {
         cost::server_cost(&self.cost, figure)
     }
+}
+
+/// A phase of a load that changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseResult {
+    /// `hold 500`.
+    pub name: String,
+    /// What it does.
+    pub kind: PhaseKind,
+    /// Load at its begin.
+    pub from: f64,
+    /// Load at its end.
+    pub to: f64,
+    /// Begin in seconds, from the begin of the shape.
+    pub start_s: f64,
+    /// The rules of a steady state apply: it is a hold, and comes after no pulse.
+    pub is_steady: bool,
 }
 
 /// One op of a point.

@@ -213,6 +213,11 @@ fn timeline(run: &RunResult) -> String {
         .item("response_p99_ns", |it| it.response_p99_ns)
         .item("response_max_ns", |it| it.response_max_ns)
         .item("generator_busy_ratio", |it| it.generator_busy_ratio)
+        .columns_if(run.load_shape.is_some(), |sheet| {
+            sheet
+                .item("requested", |it| it.requested)
+                .item("outstanding_ops", |it| it.outstanding_ops)
+        })
         .text()
 }
 

@@ -14,7 +14,7 @@ use crate::svg::{
 };
 use crate::table::{Mark, Table};
 use crate::text::capitalised;
-use crate::view::{CLOSING, LIMIT_COLUMN, RunView, Supplements, SupplementsView, timeline_table};
+use crate::view::{CLOSING, LIMIT_COLUMN, RunView, Supplements, SupplementsView, joined_point, timeline_table};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;
@@ -58,6 +58,8 @@ struct RunPage {
     generator: Option<Chart>,
     testbed: Option<Chart>,
     timelines: Vec<Timeline>,
+    /// A load that changes, over time.
+    shape: Option<Timeline>,
 }
 
 /// The same chart for wide and narrow pages. The text was escaped where it was drawn.
@@ -94,6 +96,7 @@ macro_rules! sections {
 const SECTIONS: &[(&str, &str)] = &sections![
     "front",
     "capacity",
+    "shape",
     "hints",
     "price",
     "generation",
@@ -226,7 +229,16 @@ fn run_page(run: &RunResult, mut view: RunView, supplements: SupplementsView) ->
         let title = format!("Point {} · {load}{mark_text}", point.position);
         Some(Timeline { title, drawing, table: timeline_table(point) })
     });
+    let shape = joined_point(run).and_then(|joined| {
+        let frame = Frame { id: "chart-shape", width: WIDE };
+        let drawing = Value::from_safe_string(timeline_chart(frame, &joined, top)?);
+        let title = "The whole load, second by second".to_owned();
+        Some(Timeline { title, drawing, table: timeline_table(&joined) })
+    });
+    // Phases are in order of time: a curve over load would join what does not belong together.
+    let is_ladder = run.load_shape.is_none();
     let throughput = half("chart-throughput", |frame| throughput_chart(frame, run));
+    let throughput = throughput.filter(|_| is_ladder);
     if throughput.is_some() {
         view.points = view.points.without_column(LIMIT_COLUMN);
     }
@@ -235,8 +247,10 @@ fn run_page(run: &RunResult, mut view: RunView, supplements: SupplementsView) ->
         beside: supplements,
         throughput,
         legend: bounds_legend(run),
-        course: half("chart-course", |frame| response_curve_chart(frame, run)),
-        response: half("chart-response", |frame| response_chart(frame, run)),
+        course: half("chart-course", |frame| response_curve_chart(frame, run))
+            .filter(|_| is_ladder),
+        response: half("chart-response", |frame| response_chart(frame, run))
+            .filter(|_| is_ladder),
         percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
         // For streams the map of first outputs shows more.
         heat: chart("chart-heat", |frame| heat_chart(frame, run)).filter(|_| !generates(run)),
@@ -251,6 +265,7 @@ fn run_page(run: &RunResult, mut view: RunView, supplements: SupplementsView) ->
         generator: chart("chart-generator", |frame| generator_chart(frame, run)),
         testbed: chart("testbed", |frame| testbed_drawing(frame, run)),
         timelines: timelines.collect(),
+        shape,
     }
 }
 

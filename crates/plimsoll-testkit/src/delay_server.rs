@@ -43,6 +43,36 @@ pub fn one_at_a_time(
     })
 }
 
+/// A front end that retries: it gives each request to one server with a queue, and once more each
+/// time when `timeout` has passed without a reply, `tries` times in all. The server does work that
+/// has expired all the same. A request that no try answered in time is answered when the last has
+/// expired.
+pub fn retrying(service: Duration, timeout: Duration, tries: u64) -> Box<CompletionLaw> {
+    let [service_ns, timeout_ns] = [service, timeout].map(nanoseconds);
+    let mut free_at_ns = 0;
+    // When tries are due that follow an expired one, and how many are left after each.
+    let mut retries: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
+    Box::new(move |_, arrival_ns| {
+        while let Some(Reverse((due_ns, left))) = retries.peek().copied()
+            && due_ns <= arrival_ns
+        {
+            retries.pop();
+            free_at_ns = due_ns.max(free_at_ns) + service_ns;
+            if free_at_ns > due_ns + timeout_ns && left > 0 {
+                retries.push(Reverse((due_ns + timeout_ns, left - 1)));
+            }
+        }
+        free_at_ns = arrival_ns.max(free_at_ns) + service_ns;
+        if free_at_ns <= arrival_ns + timeout_ns {
+            return free_at_ns;
+        }
+        if tries > 1 {
+            retries.push(Reverse((arrival_ns + timeout_ns, tries - 2)));
+        }
+        arrival_ns + tries * timeout_ns
+    })
+}
+
 /// How the server waits for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {

@@ -180,6 +180,7 @@ pub fn assignment(load: Load) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         goodput: None,
         counts_clients: false,
+        shape: None,
     }
 }
 

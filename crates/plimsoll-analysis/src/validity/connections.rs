@@ -111,6 +111,9 @@ pub(super) fn clients_lost(e: &Evidence<'_>) -> Option<Rule> {
 
 /// No client sent requests at the end of the window, or too few in a closed load.
 pub(super) fn too_few_clients_left(e: &Evidence<'_>) -> Option<Rule> {
+    if !e.is_steady() {
+        return None;
+    }
     let requested = e.view.record.load.clients();
     let stayed = e.view.record.totals.clients_participating;
     let least = match e.view.record.load {

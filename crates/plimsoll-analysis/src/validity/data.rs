@@ -24,6 +24,10 @@ pub(super) fn intervals(e: &Evidence<'_>) -> Option<Rule> {
 /// A window without a single op proves nothing.
 pub(super) fn nothing_done(e: &Evidence<'_>) -> Option<Rule> {
     let totals = &e.view.record.totals;
+    let has_load = e.view.record.phase.as_ref().is_none_or(|it| it.phase.mean > 0.0);
+    if !has_load || !e.is_steady() {
+        return None;
+    }
     let progress = match (totals.due, totals.done_in_window) {
         (0, _) => Progress::NoneDue,
         (_, 0) if totals.errors.is_empty() => Progress::NoReply,
@@ -83,9 +87,11 @@ pub(super) fn seconds(e: &Evidence<'_>) -> Option<Rule> {
     })
 }
 
-/// A window cut short is another method. The steps of a search are short by design.
+/// A window cut short is another method. The steps of a search are short by design, and phases of
+/// a shape are as long as the user wrote.
 pub(super) fn duration(e: &Evidence<'_>) -> Option<Rule> {
-    if e.view.record.point.purpose != Purpose::Ladder {
+    let is_phase = e.view.record.phase.is_some();
+    if e.view.record.point.purpose != Purpose::Ladder || is_phase {
         return None;
     }
     let Some(profile) = profile_named(&e.started.profile) else {

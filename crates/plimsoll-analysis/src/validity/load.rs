@@ -170,6 +170,9 @@ fn too_many_failed(
 /// number of ops ends when they have ended: some clients are idle while the last ops finish, so the
 /// law does not apply.
 pub(super) fn closed_loop(e: &Evidence<'_>) -> Option<Rule> {
+    if !e.is_steady() {
+        return None;
+    }
     let Load::Closed { clients, ref think, .. } = e.view.record.load else { return None };
     if e.view.record.ops.is_some() {
         return None;

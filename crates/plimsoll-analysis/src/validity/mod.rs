@@ -43,6 +43,11 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
+    /// The load stays the same: rules of a steady state apply.
+    fn is_steady(&self) -> bool {
+        self.view.record.phase.as_ref().is_none_or(|shaped| shaped.is_steady())
+    }
+
     fn window_is_short(&self) -> bool {
         self.view.record.measured_ns < SHORT_WINDOW
     }

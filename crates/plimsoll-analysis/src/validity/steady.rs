@@ -37,6 +37,9 @@ impl Halves {
 
 /// Throughput of the window's halves differs by more than its limit and more than scatter.
 pub(super) fn not_steady(e: &Evidence<'_>) -> Option<Rule> {
+    if !e.is_steady() {
+        return None;
+    }
     let halves = halves(e)?;
     let beyond_scatter = halves.t? > DRIFT_T_MIN;
     let changed = beyond_scatter && halves.drift_ratio().abs() > DRIFT_MAX_RATIO;
@@ -82,6 +85,9 @@ fn compare_halves(values: &[f64]) -> Option<Halves> {
 /// An open load's throughput follows the schedule, so a server that is still warming up shows in
 /// its response time alone.
 pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
+    if !e.is_steady() {
+        return None;
+    }
     let batches = e.seconds?.batches(|second| second.response);
     let means: Vec<f64> =
         batches.iter().filter(|b| b.n > 0).map(|b| b.sum_ns / b.n as f64).collect();

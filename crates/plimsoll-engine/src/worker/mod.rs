@@ -10,6 +10,7 @@
 
 mod clients;
 mod connections;
+mod due_counts;
 mod links;
 mod ops;
 mod pace;

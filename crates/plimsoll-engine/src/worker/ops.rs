@@ -203,6 +203,7 @@ where
             sessions: self.clients.take_counters(),
             traffic: self.connections.traffic(),
             backlog_ops: self.schedules.backlog_ops(),
+            in_flight: self.clients.in_flight(),
             clock_step_ns: self.connections.sync_clocks(),
         }
     }
@@ -339,7 +340,7 @@ where
             }
             let stamp = self.connections.stamp();
             let Some(flight) = self.clients.flight_mut(session, ticket) else { continue };
-            self.recording.recorder().mark(flight, mark, stamp, now);
+            self.recording.mark(flight, mark, stamp, now);
             if mark == Mark::Complete {
                 let flight = *flight;
                 let is_last = |link, drained| self.clients.is_last(session, link, drained);
@@ -360,7 +361,7 @@ where
         let TrailingBytes { kind, detail } = trailing;
         let (client, due) = self.clients.last_due(session);
         let endpoint = self.clients.endpoint(client);
-        self.recording.recorder().count_trailing_bytes(kind, endpoint, due);
+        self.recording.count_trailing_bytes(kind, endpoint, due);
         self.recording.sample(ErrorClass::TrailingBytes, kind, detail, now);
     }
 

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::iter::{Peekable, Skip, StepBy};
 
-use plimsoll_model::assignment::Load;
+use plimsoll_model::assignment::{Assignment, Load};
+use plimsoll_model::load_shape::LoadShape;
 use plimsoll_model::suite::{Arrivals as Sharing, Think};
 use plimsoll_model::units::Nanos;
 
 use crate::pacer::{Arrivals, ClientStart, Thinker};
+use crate::summed_rate::SummedRate;
 use crate::workload::WorkerContext;
 
 /// A worker's part of a schedule: index and due time of each arrival.
@@ -33,6 +35,8 @@ pub(super) struct OpenPace {
 /// A client that waits for its replies.
 pub(super) struct ClosedPace {
     pub(super) thinker: Thinker,
+    /// Number of the client over all workers.
+    pub(super) client: u32,
     pub(super) start: Nanos,
     /// Ops issued; where sessions arrive, the index of the client's session among all.
     pub(super) index: u64,
@@ -58,9 +62,16 @@ pub(super) fn arrivals(context: &WorkerContext<'_>, client: u32) -> Option<Worke
         Sharing::Shared | Sharing::Sessions => (0, 1, worker, assignment.workers.max(1)),
         Sharing::PerClient => (client, clients, 0, 1),
     };
-    let all = match recorded.clone().filter(|_| arrivals == Sharing::Shared) {
-        Some(recorded) => Arrivals::recorded(recorded, rate),
-        None => Arrivals::new(rate, inter_arrival, assignment.seed, client, clients),
+    let seed = assignment.seed;
+    let recorded = recorded.clone().filter(|_| arrivals == Sharing::Shared);
+    let all = match (&assignment.shape, recorded) {
+        (Some(shape), _) => {
+            let factor = rate.get() / rate_ops_per_s.get().max(f64::MIN_POSITIVE);
+            let changing = SummedRate::new(shape, assignment.phases.warm_up_ns, factor);
+            Arrivals::changing(changing, inter_arrival, seed, client, clients)
+        }
+        (None, Some(recorded)) => Arrivals::recorded(recorded, rate),
+        (None, None) => Arrivals::new(rate, inter_arrival, seed, client, clients),
     };
     Some(all.skip(offset as usize).step_by(stride as usize).peekable())
 }
@@ -81,6 +92,7 @@ impl Pace {
         let start = ClientStart::draw(load, seed, client);
         Self::Closed(ClosedPace {
             thinker: Thinker::new(think, seed, client),
+            client,
             start: start.at,
             index: 0,
             piece_start: None,
@@ -89,6 +101,28 @@ impl Pace {
             // Until its start.
             asleep: true,
         })
+    }
+}
+
+/// When clients are there, where their number changes.
+pub(super) struct Attendance {
+    shape: LoadShape,
+    warm_up: Nanos,
+}
+
+impl Attendance {
+    /// Of a closed load that changes.
+    pub(super) fn new(assignment: &Assignment) -> Option<Self> {
+        let is_closed = matches!(assignment.load, Load::Closed { .. });
+        let shape = assignment.shape.clone().filter(|_| is_closed)?;
+        Some(Self { shape, warm_up: assignment.phases.warm_up_ns })
+    }
+
+    /// The first instant from `now` on at which the client is there.
+    pub(super) fn next(&self, client: u32, now: Nanos) -> Option<Nanos> {
+        let since = now.saturating_sub(self.warm_up);
+        let next = self.shape.next_presence(client, since)?;
+        Some(if next == since { now } else { next + self.warm_up })
     }
 }
 

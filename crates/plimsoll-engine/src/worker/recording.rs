@@ -8,18 +8,17 @@ use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 
 use plimsoll_model::assignment::Phases;
-use plimsoll_model::event::{
-    AgentEvent, OpTimes, Phase, Times, WorkerHealth, WorkerTotals, growing_times,
-};
+use plimsoll_model::event::{AgentEvent, Interval, Phase, WorkerHealth, WorkerTotals};
 use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, Outcome};
-use plimsoll_model::units::{Nanos, keep_least};
+use plimsoll_model::units::Nanos;
 
 use super::connections::Traffic;
+use super::due_counts::WindowCounts;
 use crate::clock::{self, RunDelay};
 use crate::fresh::FreshTimes;
-use crate::interface::SessionCounters;
-use crate::recorder::{Arrived, Flight, Landing, Recorder, in_window};
-use crate::signs::{Replied, SignCounts, slice_at, slices_of_window};
+use crate::interface::{Mark, SessionCounters};
+use crate::recorder::{Arrived, Flight, Landing, Recorder};
+use crate::signs::{Replied, SignCounts};
 use crate::workload::WorkerContext;
 
 /// An empty poll takes a microsecond or two. One that took this long was interrupted.
@@ -27,12 +26,20 @@ pub(super) const INTERRUPTION_MIN: Nanos = Nanos::from_micros(100);
 
 /// All that one worker records.
 pub(super) struct Recording<'a> {
+    /// Of the window that runs, or comes next.
     recorder: Recorder,
+    /// Of the windows before it, in order: ops that were due in them may end late.
+    earlier: Vec<Recorder>,
+    /// Those after it, the last first.
+    later: Vec<Phases>,
     lateness: LatenessInFlight,
     first: FirstOps,
     signs: SignCounts,
     events: &'a SyncSender<AgentEvent>,
-    phases: Phases,
+    /// The load changes: how many ops are in flight is recorded.
+    counts_in_flight: bool,
+    /// End of the last window.
+    window_end: Nanos,
     clients_participating: u32,
     /// Since the last border of a phase.
     counters: SessionCounters,
@@ -83,6 +90,7 @@ pub(super) struct Counted {
     pub(super) sessions: SessionCounters,
     pub(super) traffic: Traffic,
     pub(super) backlog_ops: u64,
+    pub(super) in_flight: u64,
     pub(super) clock_step_ns: i64,
 }
 
@@ -91,9 +99,11 @@ impl<'a> Recording<'a> {
     pub(super) fn new(context: &WorkerContext<'a>, fresh: FreshTimes, clients: Vec<u32>) -> Self {
         let assignment = context.assignment;
         let targets: Vec<String> = assignment.endpoints.iter().map(|e| e.target.clone()).collect();
+        let mut later = assignment.windows();
+        later.reverse();
         let mut recorder = Recorder::new(
             context.worker,
-            assignment.phases,
+            later.pop().unwrap_or(assignment.phases),
             context.op_names.clone(),
             &targets,
             fresh,
@@ -105,11 +115,14 @@ impl<'a> Recording<'a> {
         }
         Self {
             recorder,
+            earlier: Vec::new(),
+            later,
             lateness: LatenessInFlight::default(),
             first: FirstOps::new(clients_participating, assignment.phases.window_end()),
             signs: SignCounts::new(targets.len()),
             events: context.events,
-            phases: assignment.phases,
+            window_end: assignment.phases.window_end(),
+            counts_in_flight: assignment.shape.is_some(),
             clients_participating,
             counters: SessionCounters::default(),
             traffic_before: Traffic::default(),
@@ -127,6 +140,41 @@ impl<'a> Recording<'a> {
 
     pub(super) const fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
+    }
+
+    /// Position of the earlier window in which an op was due.
+    #[inline]
+    fn earlier_window(&self, due: Nanos) -> Option<usize> {
+        if self.earlier.is_empty() || due >= self.recorder.window_start() {
+            return None;
+        }
+        let last = self.earlier.len() - 1;
+        Some(self.earlier[..last].partition_point(|it| it.window_end() <= due))
+    }
+
+    /// The recorder of the window in which an op was due.
+    #[inline]
+    fn window_of(&mut self, due: Nanos) -> &mut Recorder {
+        match self.earlier_window(due) {
+            Some(index) => &mut self.earlier[index],
+            None => &mut self.recorder,
+        }
+    }
+
+    /// Something within an op in flight, before [`Recording::boundary`].
+    pub(super) fn mark(
+        &mut self,
+        flight: &mut Flight,
+        mark: Mark,
+        arrived: Option<Nanos>,
+        now: Nanos,
+    ) {
+        self.window_of(flight.due).mark(flight, mark, arrived, now);
+    }
+
+    /// An op that was due then, and recorded as a success, has failed after all.
+    pub(super) fn count_trailing_bytes(&mut self, kind: OpKind, target: usize, due: Nanos) {
+        self.window_of(due).count_trailing_bytes(kind, target, due);
     }
 
     /// The interval that runs ends here.
@@ -153,7 +201,15 @@ impl<'a> Recording<'a> {
         done: Nanos,
     ) {
         let late_max = self.lateness.ended(flight.sent, flight.late_for_others(), flight.late_max);
-        self.recorder.record(flight, outcome, endpoint, Landing { done, arrived, late_max });
+        let landing = Landing { done, arrived, late_max };
+        // Its times belong to the window in which it was due, its end to the one that runs.
+        match self.earlier_window(flight.due) {
+            None => self.recorder.record(flight, outcome, endpoint, landing),
+            Some(index) => {
+                self.earlier[index].record(flight, outcome, endpoint, landing);
+                self.recorder.record_end(&flight, outcome, endpoint, done);
+            }
+        }
     }
 
     /// Bytes of a reply came, which the kernel received then.
@@ -167,7 +223,9 @@ impl<'a> Recording<'a> {
     /// An op that has just ended went well; it was due then.
     #[inline]
     pub(super) fn replied(&mut self, due: Nanos, op: &Replied) {
-        self.first.replied(op, self.recorder.totals_mut());
+        if self.earlier.is_empty() {
+            self.first.replied(op, self.recorder.totals_mut());
+        }
         if self.recorder.phase() == Phase::Measure {
             self.signs.note_time(op);
         }
@@ -178,13 +236,14 @@ impl<'a> Recording<'a> {
 
     /// An op is still in flight when the drain ends.
     pub(super) fn unfinished(&mut self, flight: Flight, now: Nanos) {
-        self.recorder.unfinished(flight, now);
+        self.window_of(flight.due).unfinished(flight, now);
     }
 
     /// An op failed before its request was sent whole.
     pub(super) fn cut_off(&mut self, class: ErrorClass, due: Nanos) {
-        if self.recorder.in_window(due) {
-            self.recorder.totals_mut().cut_off.count(class);
+        let recorder = self.window_of(due);
+        if recorder.in_window(due) {
+            recorder.totals_mut().cut_off.count(class);
         }
     }
 
@@ -210,7 +269,7 @@ impl<'a> Recording<'a> {
 
     /// A client has left the load.
     pub(super) fn client_lost(&mut self, number: u32, reason: String, now: Nanos) {
-        self.clients_participating -= u32::from(now < self.phases.window_end());
+        self.clients_participating -= u32::from(now < self.window_end);
         self.send_event(AgentEvent::ClientLost { client: number, reason, at: now });
     }
 
@@ -238,35 +297,72 @@ impl<'a> Recording<'a> {
             backlog_ops: counted.backlog_ops,
             run_delay_ns: self.run_delay.since_last().map(|delay| delay.0),
             clock_step_ns: counted.clock_step_ns,
+            in_flight_ops: self.counts_in_flight.then_some(counted.in_flight),
             ..std::mem::take(&mut self.idle)
         };
         self.cpu_before = cpu;
-        self.send_event(AgentEvent::Interval(Box::new(interval)));
+        self.send_interval(self.earlier.len(), interval);
+        self.roll_earlier(end);
         if before != self.recorder.phase() {
             self.cross_border(before, counted.traffic);
+            if before == Phase::Measure {
+                self.begin_next_window();
+            }
         }
     }
 
+    /// Reports the ops of earlier windows that ended late.
+    fn roll_earlier(&mut self, end: Nanos) {
+        for window in 0..self.earlier.len() {
+            if let Some(interval) = self.earlier[window].roll_late(end) {
+                self.send_interval(window, interval);
+            }
+        }
+    }
+
+    /// The window has ended; the next one begins, if there is one.
+    fn begin_next_window(&mut self) {
+        let Some(phases) = self.later.pop() else { return };
+        let next = self.recorder.begin_next(phases);
+        let mut ended = std::mem::replace(&mut self.recorder, next);
+        let targets = ended.totals_mut().per_target.len();
+        let signs = std::mem::replace(&mut self.signs, SignCounts::new(targets));
+        signs.add_to(ended.totals_mut());
+        ended.totals_mut().clients_participating = self.clients_participating;
+        self.earlier.push(ended);
+    }
+
+    fn send_interval(&self, window: usize, interval: Interval) {
+        self.send_event(AgentEvent::Interval(Box::new(Interval { window, ..interval })));
+    }
+
     /// The point has ended at `now`: the last interval and the totals.
-    pub(super) fn finish(mut self, now: Nanos, counted: &Counted, due: &DueCounts) {
+    pub(super) fn finish(mut self, now: Nanos, counted: &Counted, due: &WindowCounts) {
         let left = self.recorder.phase();
-        if let Some(times) = self.recorder.first_times_mut() {
-            due.record_ages(times, now);
+        let all = self.earlier.iter_mut().chain([&mut self.recorder]);
+        for (recorder, due) in all.zip(due.iter()) {
+            if due.has_unsent()
+                && let Some(times) = recorder.first_times_mut()
+            {
+                due.record_ages(times, now);
+            }
         }
         if now > Nanos::ZERO {
             self.roll(now, counted);
         }
-        if left == Phase::Measure {
+        if left == Phase::Measure && self.recorder.phase() == Phase::Measure {
             self.cross_border(left, counted.traffic);
         }
         let totals = self.recorder.totals_mut();
         totals.clients_participating = self.clients_participating;
-        due.add_to(totals, now);
         self.signs.add_to(totals);
-        let events = self.events;
-        let totals = self.recorder.into_totals(now);
-        // A listener that has gone away needs nothing more.
-        let _ = events.send(AgentEvent::WorkerFinished(Box::new(totals)));
+        let all = self.earlier.into_iter().chain([self.recorder]);
+        for (window, (mut recorder, due)) in all.zip(due.iter()).enumerate() {
+            due.add_to(recorder.totals_mut(), now);
+            let totals = Box::new(recorder.into_totals(now));
+            // A listener that has gone away needs nothing more.
+            let _ = self.events.send(AgentEvent::WorkerFinished { window, totals });
+        }
     }
 
     /// The window began or ended: counters that run all the time are read.
@@ -377,101 +473,6 @@ fn top_of(bucket: usize) -> Nanos {
     }
     let width = 1_u64 << (log - 3);
     Nanos(((u64::from(STEPS) + step) * width).saturating_add(width - 1))
-}
-
-/// What came due in the window, and which pieces of work ended in it.
-pub(crate) struct DueCounts {
-    phases: Phases,
-    /// The part of a worker's totals that is counted here.
-    counted: WorkerTotals,
-    /// When the ops came due that were never sent, from the begin of the window.
-    unsent: Option<Box<Times>>,
-}
-
-impl DueCounts {
-    /// Nothing has come due yet; `phases` has this worker's share of the ops.
-    pub(crate) fn new(phases: Phases) -> Self {
-        let slices = slices_of_window(&phases);
-        Self { phases, counted: WorkerTotals { slices, ..WorkerTotals::default() }, unsent: None }
-    }
-
-    /// An op came due.
-    pub(crate) fn came_due(&mut self, due: Nanos) {
-        self.counted.due += u64::from(in_window(&self.phases, due));
-    }
-
-    /// An op of a schedule goes out.
-    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
-        if in_window(&self.phases, due) {
-            (self.counted.last_due, self.counted.last_sent) = (due, now);
-        }
-    }
-
-    /// The requested number of ops in the window has come due.
-    pub(crate) fn has_all_ops(&self) -> bool {
-        self.phases.ops.is_some_and(|ops| self.counted.due >= ops)
-    }
-
-    /// An op that came due will never be sent.
-    pub(crate) fn not_sent(&mut self, due: Nanos) {
-        if !in_window(&self.phases, due) {
-            return;
-        }
-        self.counted.not_sent += 1;
-        let unsent = self.unsent.get_or_insert_with(|| Box::new(growing_times()));
-        // It grows with the window; what no histogram holds would be centuries.
-        let _ = unsent.record(due.saturating_sub(self.phases.warm_up_ns).0);
-    }
-
-    /// Records how old the ops that were never sent are when the drain ends, at `now`. An age is
-    /// rounded down, so that a response time cannot be less.
-    pub(crate) fn record_ages(&self, times: &mut OpTimes, now: Nanos) {
-        let Some(unsent) = &self.unsent else { return };
-        let ages = times.unsent_mut();
-        for due in unsent.iter_recorded() {
-            let age = self.least_age(due.value_iterated_to(), now);
-            ages.saturating_record_n(age.0, due.count_at_value());
-        }
-    }
-
-    /// Of an op that came due this long after the begin of the window.
-    fn least_age(&self, due_ns: u64, now: Nanos) -> Nanos {
-        now.saturating_sub(self.phases.warm_up_ns).saturating_sub(Nanos(due_ns))
-    }
-
-    /// A piece of work of a closed client ended at `now`.
-    pub(crate) fn piece_done(&mut self, started: Nanos, think: Nanos, now: Nanos) {
-        if in_window(&self.phases, now) {
-            self.counted.pieces += 1;
-            self.counted.piece_ns_total += (now - started).0;
-            self.counted.think_ns_total += think.0;
-            self.counted.cycle_ns_squares += ((now - started + think).0 as f64).powi(2);
-        }
-        if let Some(slice) = slice_at(&self.phases, &mut self.counted.slices, now) {
-            slice.pieces += 1;
-            slice.cycle_ns_total += (now - started + think).0;
-        } else if now >= self.phases.window_end() {
-            self.piece_outlasted(started, think);
-        }
-    }
-
-    /// A piece of work goes on after the window. If it began before, its client ended none in it:
-    /// the wait is time that this client took all the same.
-    pub(crate) fn piece_outlasted(&mut self, started: Nanos, think: Nanos) {
-        if let Some(last) = self.counted.slices.last_mut()
-            && started < self.phases.warm_up_ns
-        {
-            last.cycle_ns_total += (self.phases.window_end() - started + think).0;
-        }
-    }
-
-    /// Adds them to a worker's totals when the drain ends, at `now`.
-    pub(crate) fn add_to(&self, totals: &mut WorkerTotals, now: Nanos) {
-        if let Some(unsent) = &self.unsent {
-            keep_least(&mut totals.response_age_min, self.least_age(unsent.max(), now));
-        }
-        totals.add(self.counted.clone());
-    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use plimsoll_model::assignment::{Load, Phases};
 use plimsoll_model::units::Nanos;
 
-use super::pace::{self, Pace, WorkerArrivals};
-use super::recording::DueCounts;
+use super::due_counts::WindowCounts;
+use super::pace::{self, Attendance, Pace, WorkerArrivals};
 use crate::interface::{Script, ScriptContext, Step};
 use crate::workload::WorkerContext;
 
@@ -33,8 +33,10 @@ pub(super) struct Schedules<C> {
     acting: Option<(u32, Nanos)>,
     backlog_ops: u64,
     backlog_ops_max: u64,
-    counts: DueCounts,
+    counts: WindowCounts,
     load_end: Nanos,
+    /// Where the number of clients changes.
+    attendance: Option<Attendance>,
     /// Those that no client has taken yet, of a load of sessions.
     sessions: Option<WorkerArrivals>,
 }
@@ -95,10 +97,11 @@ impl<C: Script> Schedules<C> {
             acting: None,
             backlog_ops: 0,
             backlog_ops_max,
-            counts: DueCounts::new(Phases {
-                ops: assignment.phases.ops.map(|ops| assignment.ops_of_worker(worker, ops)),
-                ..assignment.phases
-            }),
+            counts: WindowCounts::new(assignment.windows().into_iter().map(|window| Phases {
+                ops: window.ops.map(|ops| assignment.ops_of_worker(worker, ops)),
+                ..window
+            })),
+            attendance: Attendance::new(assignment),
             load_end: assignment.phases.load_end(),
             sessions: pace::arrivals(context, 0).filter(|_| assignment.load.is_sessions()),
         }
@@ -111,7 +114,10 @@ impl<C: Script> Schedules<C> {
             Pace::Open(open) => open.arrivals.peek().map(|(_, due)| *due),
             Pace::Closed(closed) => match &mut self.sessions {
                 Some(sessions) => closed.take_session(sessions),
-                None => Some(closed.start),
+                None => match &self.attendance {
+                    Some(attendance) => attendance.next(closed.client, closed.start),
+                    None => Some(closed.start),
+                },
             },
         };
         self.timers.extend(first.map(|at| Reverse((at, number))));
@@ -277,6 +283,17 @@ impl<C: Script> Schedules<C> {
             self.client_states[client as usize].listed = false;
             return None;
         }
+        if let Some(attendance) = self.attendance.as_ref().filter(|_| pace.piece_start.is_none()) {
+            match attendance.next(pace.client, at) {
+                Some(here) if here <= at => {}
+                Some(later) => {
+                    pace.think = Nanos::ZERO;
+                    self.wake_at(schedule, later.max(now + Nanos(1)));
+                    return None;
+                }
+                None => return None,
+            }
+        }
         match state.script.next(ScriptContext { index: pace.index, due: at, now }) {
             Step::Issue(op) => {
                 if self.sessions.is_none() {
@@ -383,7 +400,7 @@ impl<C: Script> Schedules<C> {
     }
 
     /// The point ends at `now`: what waits is not sent, nor what came due since the last round.
-    pub(super) fn finish(self, now: Nanos) -> DueCounts {
+    pub(super) fn finish(self, now: Nanos) -> WindowCounts {
         let had_all_ops = self.has_all_ops();
         let mut counts = self.counts;
         for mut schedule in self.schedules {

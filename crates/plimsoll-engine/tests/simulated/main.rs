@@ -8,4 +8,5 @@ mod leaving;
 mod pipelines;
 mod schedule;
 mod sessions;
+mod shapes;
 mod support;

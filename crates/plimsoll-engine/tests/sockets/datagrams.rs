@@ -208,6 +208,7 @@ fn assignment(address: SocketAddr, workers: u32) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         goodput: None,
         counts_clients: false,
+        shape: None,
         crew: None,
         files: None,
     }
@@ -219,7 +220,7 @@ fn run(pipeline: &Pipeline, assignment: &Assignment) -> Vec<WorkerTotals> {
         .unwrap();
     drop(events);
     let finished = |event| match event {
-        AgentEvent::WorkerFinished(totals) => Some(*totals),
+        AgentEvent::WorkerFinished { totals, .. } => Some(*totals),
         AgentEvent::WorkerPanicked { message } => panic!("{message}"),
         _ => None,
     };

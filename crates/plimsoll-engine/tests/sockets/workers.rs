@@ -64,6 +64,7 @@ fn assignment(address: SocketAddr, load: Load, workers: u32) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         goodput: None,
         counts_clients: false,
+        shape: None,
         crew: None,
         files: None,
     }
@@ -101,7 +102,7 @@ fn run(assignment: &Assignment) -> Vec<WorkerTotals> {
     run_point(assignment, &Echo, soonest(assignment), (&events, &AtomicBool::new(false))).unwrap();
     drop(events);
     let finished = |event| match event {
-        AgentEvent::WorkerFinished(totals) => Some(*totals),
+        AgentEvent::WorkerFinished { totals, .. } => Some(*totals),
         AgentEvent::WorkerPanicked { message } => panic!("{message}"),
         _ => None,
     };
@@ -227,7 +228,7 @@ fn the_stop_flag_ends_a_point_at_once() {
         point.join().unwrap().unwrap();
     });
     drop(events);
-    assert!(received.into_iter().any(|event| matches!(event, AgentEvent::WorkerFinished(_))));
+    assert!(received.into_iter().any(|event| matches!(event, AgentEvent::WorkerFinished { .. })));
 }
 
 #[test]

@@ -109,7 +109,9 @@ impl Part {
             report: None,
             slices: Vec::new(),
             slices_bytes: 0,
-            seconds_left: length.0 / NANOS_PER_SECOND + SECONDS_SPARE,
+            seconds_left: length.0 / NANOS_PER_SECOND
+                + SECONDS_SPARE
+                + assignment.windows().len() as u64,
             samples_left: SAMPLES_MAX,
             clients_left: assignment.own_clients(),
             dropped: 0,

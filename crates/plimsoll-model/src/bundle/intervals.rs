@@ -205,6 +205,8 @@ fn encode_name(name: &str) -> String {
 /// An interval slice that is kept, or sent by an agent, until there is time to write it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PackedSlice {
+    /// Window of the load point, from 0.
+    pub window: u32,
     second: u32,
     start: Nanos,
     length: Nanos,
@@ -238,11 +240,16 @@ impl SlicePacker {
             }
         }
         bytes.shrink_to_fit();
-        Ok(PackedSlice { second, start, length, phase, ops: slice.ops.len(), parts, bytes })
+        Ok(PackedSlice { window: 0, second, start, length, phase, ops: slice.ops.len(), parts, bytes })
     }
 }
 
 impl PackedSlice {
+    /// The same slice of this window.
+    pub fn in_window(self, window: u32) -> Self {
+        Self { window, ..self }
+    }
+
     /// The slice as it was.
     pub fn unpack(&self) -> io::Result<IntervalSlice> {
         let &Self { second, start, length, phase, .. } = self;

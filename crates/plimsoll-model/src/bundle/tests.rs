@@ -80,6 +80,7 @@ fn record(ordinal: u32) -> PointRecord {
         access_pattern: None,
         host_work: Vec::new(),
         agents: Vec::new(),
+        phase: None,
         ops: None,
     }
 }

@@ -12,8 +12,10 @@ use crate::assignment::{Pacing, Priority};
 use crate::capacity::CapacityRequest;
 use crate::consumers::ProfileAt;
 use crate::gate::Gates;
+use crate::load_shape::LoadShape;
 use crate::method::Parameter;
 use crate::outcome::OpNames;
+use crate::recovery::RecoverRequest;
 use crate::sessions::SessionsPlan;
 use crate::units::{BITS_PER_MBIT, Bytes, Nanos, grouped, span_text};
 use crate::until::Until;
@@ -58,6 +60,12 @@ pub struct RunOptions {
     /// Limits of the servers that the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_limits: Option<ServerLimits>,
+    /// How the load changes; absent where each load point has one load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<LoadShape>,
+    /// The load around a pulse, from which a peak that is searched gives the shape.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recover: Option<RecoverRequest>,
 }
 
 /// The agents of a run.

@@ -78,4 +78,10 @@ pub struct TimelineSecond {
     pub response_max_ns: Option<u64>,
     /// Busiest worker in it.
     pub generator_busy_ratio: Option<f64>,
+    /// Load that was requested, on the axis, where it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<f64>,
+    /// Ops that were due and had not ended at its end, where the load changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding_ops: Option<u64>,
 }

@@ -91,6 +91,10 @@ pub(super) struct LoadTable {
     #[serde(default = "default_backlog")]
     #[schemars(range(min = 1, max = 1 << 24))]
     pub(super) backlog_ops_max: u32,
+    /// Open: file with the rate over time that `--shape log` plays, relative to the suite's: columns
+    /// `seconds,rate_per_s`.
+    #[serde(default)]
+    pub(super) log: Option<String>,
     /// Closed: pause before each piece of work.
     #[serde(default)]
     pub(super) think: Think,
@@ -204,6 +208,7 @@ impl LoadTable {
                 gaps: self.gaps,
                 clients: self.clients,
                 backlog_ops_max: self.backlog_ops_max,
+                log: self.log,
             },
             LoadMode::Closed => LoadSpec::Closed {
                 think: self.think,

@@ -126,6 +126,9 @@ pub enum LoadSpec {
         clients: u32,
         /// Ops that may wait for a free connection, over all clients; the next one is not sent.
         backlog_ops_max: u32,
+        /// File with the rate over time that `--shape log` plays.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<String>,
     },
     /// Each client sends its next op only after the last reply; the ladder's unit is clients.
     Closed {

@@ -6,6 +6,7 @@ pub mod finding;
 pub mod hint;
 pub mod limit;
 pub mod nonconformity;
+pub mod recovery;
 
 use plimsoll_model::finding::Finding;
 use plimsoll_model::limit::{Limit, LimitFacts};
@@ -25,6 +26,8 @@ pub fn add_to_result(result: &mut RunResult) {
     result.points.iter_mut().chain(&mut result.probes).for_each(add_to_point);
     add_to_findings(&mut result.verdict.reasons);
     add_to_findings(&mut result.verdict.warnings);
+    let unit = &result.axis.unit;
+    result.recovery.iter_mut().for_each(|it| it.text = recovery::text(it, unit));
     let summary = &mut result.summary;
     summary.limits.iter_mut().for_each(|span| add_to_limit(&mut span.limit));
     summary.capacity.iter_mut().for_each(|capacity| add_to_limit(&mut capacity.limit));

@@ -17,6 +17,8 @@ const MARGIN: f64 = 8.0;
 
 /// What a panel draws of a second.
 type Value<'a> = &'a dyn Fn(&TimelineSecond) -> Option<f64>;
+/// Title, largest value, and the lines with their classes.
+type Panel<'a> = (&'a str, f64, Vec<(Value<'a>, &'a str)>);
 
 /// Rate and response time per second; `top_ops_per_s` is shared by all drawings of a run. Nothing
 /// where the window is too short for a curve.
@@ -26,7 +28,8 @@ pub(crate) fn timeline_chart(
     top_ops_per_s: f64,
 ) -> Option<String> {
     let last = point.timeline.last()?.second;
-    let mut measured = point.timeline.iter().filter(|s| s.phase == "measure").map(|s| s.second);
+    let is_of_window = |s: &&TimelineSecond| !matches!(&s.phase[..], "warm_up" | "drain");
+    let mut measured = point.timeline.iter().filter(is_of_window).map(|s| s.second);
     let first = measured.next()?;
     if measured.all(|second| second == first) {
         return None;
@@ -37,19 +40,42 @@ pub(crate) fn timeline_chart(
     let x = Scale::new(f64::from(last) + 1.0, LEFT, frame.width - MARGIN);
     let rate = |s: &TimelineSecond| Some(s.ops_per_s).filter(|v| v.is_finite());
     let response = |s: &TimelineSecond| Some(unit.convert(time(s)? as f64));
-    let response_title = format!("response {time_name}, {}", unit.name());
+    let response_title = match point.timeline.iter().any(|s| s.requested.is_some()) {
+        true => format!("response {time_name} and p50 (lighter), {}", unit.name()),
+        false => format!("response {time_name}, {}", unit.name()),
+    };
 
     let mut drawing = Drawing::new();
-    let panels: [(&str, f64, Value<'_>, &str); 2] = [
-        ("throughput, ops/s", top_ops_per_s, &rate, "s1"),
-        (&response_title, unit.convert(top_nanos), &response, "s3"),
+    let outstanding = |s: &TimelineSecond| s.outstanding_ops.map(|ops| ops as f64);
+    let requested = |s: &TimelineSecond| s.requested;
+    let median = |s: &TimelineSecond| Some(unit.convert(s.response_p50_ns? as f64));
+    let largest = |value: Value<'_>| point.timeline.iter().filter_map(value).reduce(f64::max);
+    let most_outstanding = largest(&outstanding);
+    let has_requested = largest(&requested).is_some();
+    let throughput_title = match has_requested {
+        true => "throughput, and the requested load (lighter), per second",
+        false => "throughput, ops/s",
+    };
+    let top_rate = top_ops_per_s.max(largest(&requested).unwrap_or_default());
+    let mut panels: Vec<Panel<'_>> = vec![
+        (throughput_title, top_rate, vec![(&requested, "s2"), (&rate, "s1")]),
+        (&response_title, unit.convert(top_nanos), vec![(&response, "s3")]),
     ];
+    if has_requested {
+        panels[1].2.push((&median, "s4"));
+    }
+    if let Some(most) = most_outstanding {
+        let lines: Vec<(Value<'_>, &str)> = vec![(&outstanding, "s1")];
+        panels.push(("ops that were due and had not ended", most, lines));
+    }
     let mut top = 26.0;
-    for (number, (title, largest, value, class)) in panels.into_iter().enumerate() {
+    for (number, (title, largest, lines)) in panels.into_iter().enumerate() {
         shade(&mut drawing, point, x, (top, top + HEIGHT), number == 1);
         let y = panel(&mut drawing, frame.width, top, title, largest);
-        for piece in pieces(point, (x, y), value) {
-            drawing.polyline(&format!("curve thin {class}"), &piece);
+        for (value, class) in lines {
+            for piece in pieces(point, (x, y), value) {
+                drawing.polyline(&format!("curve thin {class}"), &piece);
+            }
         }
         top += HEIGHT + SPACING;
     }
@@ -69,7 +95,10 @@ pub(crate) fn timeline_chart(
         drawing.text("tick", (at, bottom + 16.0), Anchor::Middle, &tick_text(*tick));
     }
     drawing.text("axis-name", (0.0, bottom + 16.0), Anchor::Start, "second");
-    let title = format!("Load point {} second by second", point.position);
+    let title = match point.position {
+        0 => "The load over time, second by second".to_owned(),
+        position => format!("Load point {position} second by second"),
+    };
     let desc = "Throughput above, response time below it, then what the server used; warm-up and \
                 drain are shaded.";
     Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))

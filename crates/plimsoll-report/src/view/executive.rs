@@ -7,6 +7,7 @@ use plimsoll_model::result::{PointResult, RunResult};
 use super::capacity;
 use super::generation;
 use super::headline::{self, headline_point};
+use super::load_shape;
 use super::promises;
 use crate::sentences::finding;
 use crate::text::{capitalised, load, number};
@@ -23,7 +24,9 @@ pub(super) fn sentences(run: &RunResult) -> Vec<String> {
         point.and_then(generation::goodput_sentence),
     ];
     let promised = promises::sentence(run);
-    let all = [lost, Some(peak(run))].into_iter().chain(generated);
+    let recovered = load_shape::sentences(run);
+    let all = [lost].into_iter().chain(recovered.into_iter().map(Some));
+    let all = all.chain([Some(peak(run))]).chain(generated);
     all.chain([promised, limit(run), capacity(run)]).flatten().collect()
 }
 

@@ -15,6 +15,7 @@ mod headline;
 mod joined;
 mod journeys;
 mod limits;
+mod load_shape;
 mod method;
 mod moved;
 mod names;
@@ -45,6 +46,7 @@ pub(crate) use joined::joined;
 pub(crate) use limits::{THIS_HOST, find, has_limits};
 pub use limits::{limit_line, limit_name};
 pub(crate) use moved::{metric, ops_unit, rate, rate_unit};
+pub(crate) use load_shape::joined_point;
 pub(crate) use names::{key_of, key_text};
 pub use points::not_counted_word;
 pub(crate) use points::{LIMIT_COLUMN, caps, selected_points, timeline_table, timeline_time};
@@ -117,6 +119,12 @@ pub(crate) struct RunView {
     pub(crate) evidence: Table,
     /// Which points, with their limit; the text about it, which may be empty.
     pub(crate) limit_texts: Vec<(String, String)>,
+    /// How the load changed, and with which resolution that is drawn.
+    pub(crate) shape_note: String,
+    /// A sentence for each pulse.
+    pub(crate) recovery: Vec<String>,
+    /// What the server used around it.
+    pub(crate) recovery_resources: Table,
     /// What an op costs: a table for each host and each separate part of it.
     pub(crate) costs: Vec<Table>,
     pub(crate) cost_note: &'static str,
@@ -232,6 +240,9 @@ impl RunView {
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
+            shape_note: load_shape::note(run),
+            recovery: load_shape::sentences(run),
+            recovery_resources: load_shape::resources_table(run),
             costs: cost::cost_tables(run),
             cost_note: cost::COST_NOTE,
             page_cache: page_cache::view(run),

@@ -9,6 +9,7 @@ use plimsoll_model::units::clients as clients_text;
 
 use super::errors::class_text;
 use super::limits::{has_limits, limit_name};
+use super::load_shape::phase_text;
 use super::moved::{metric, mib_per_s, ops_unit};
 use crate::table::{Rows, Table};
 use crate::text::{ABSENT, TimeUnit, count, load, number, percent, three_digits, time};
@@ -88,6 +89,7 @@ fn load_columns<'p>(rows: PointRows<'p>, run: &RunResult, points: &[PointResult]
     rows.figures("point", "", |p| p.position)
         // Where no width of the page hides it.
         .text("valid", |p| (!foreign || !p.valid).then(|| verdict_text(p)))
+        .figures_if(has(|p| p.phase.is_some()), ("phase", ""), |p| phase_text(p))
         .figures("requested", &run.axis.unit, |p| match p.offered_ops_per_s {
             // The search begins with all clients at once and no rate.
             None if asks_for_rates => {

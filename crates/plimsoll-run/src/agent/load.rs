@@ -14,12 +14,13 @@ use plimsoll_fleet::message::{NetworkRoute, OrderedTarget, PlanOrder, PointRepor
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::units::Nanos;
 use plimsoll_monitor::{
-    Monitor, MonitorConfig, Root, WatchedCores, WatchedProcess, interface_towards,
+    Monitor, MonitorConfig, PointMonitors, Root, WatchedCores, WatchedProcess, interface_towards,
 };
 use plimsoll_protocol::{Plan, Work};
 use plimsoll_servers::cores;
 
 use super::workers::{Next, PointEvent, WorkerEvents, make_load};
+use crate::clock::unix_ns;
 use crate::dial::SystemDial;
 use crate::failure::Failure;
 use crate::fleet::{AgentDial, plan_of};
@@ -133,17 +134,15 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
     fn run(&mut self, at: Nanos) {
         let Some((assignment, workload)) = self.ready.take() else { return };
         let driven = self.drive(&assignment, &*workload, at);
-        let point_use = self.monitor.point_finished();
+        let last = self.monitor.point_finished();
         (self.notify)(match driven {
-            Ok(report) => LoadEvent::Finished(Box::new(PointReport {
-                started_ns: at.0,
-                process_cpu_ns: point_use.process_cpu_ns,
-                monitor_cpu_ns: point_use.monitor_cpu_ns,
-                clock_step_ns: point_use.clock_step_ns,
-                resources: point_use.resources,
-                core_users: point_use.core_users,
-                ..report
-            })),
+            Ok((mut report, observed)) => {
+                let mut windows = observed.into_iter().chain([last]);
+                add_observation(&mut report, at, windows.next());
+                let later = report.later.iter_mut();
+                later.for_each(|report| add_observation(report, at, windows.next()));
+                LoadEvent::Finished(Box::new(report))
+            }
             Err(failure) => LoadEvent::Failed(failure.to_string()),
         });
     }
@@ -153,16 +152,19 @@ impl<S: Fn(LoadEvent) + Sync> Worksite<S> {
         assignment: &Assignment,
         workload: &dyn Workload,
         at: Nanos,
-    ) -> Result<PointReport, Failure> {
+    ) -> Result<(PointReport, Vec<PointMonitors>), Failure> {
         let (monitor, notify, cores) = (&self.monitor, &self.notify, &self.cores[..]);
         make_load(assignment, workload, &self.stop, move |workers, begin| {
-            step_aside(monitor, cores, assignment)?;
+            let own_threads = step_aside(cores, assignment)?;
             // Before the load starts, which may leave this thread no CPU time.
-            let (phases, start) = (assignment.phases, agent::on_wall_clock(at));
-            let [from, to] = [phases.warm_up_ns, phases.window_end()].map(|it| it.0);
-            monitor.point_window(start + from, start + to);
+            let start_unix_ns = agent::on_wall_clock(at);
+            let watched = WatchedCores { cores: assignment.cores.clone(), own_threads };
+            let mut windows =
+                WindowMonitors { monitor, assignment, start_unix_ns, watched, ended: Vec::new() };
+            windows.begin();
             begin(at);
-            listen(notify, workers)
+            let report = listen(notify, workers, || windows.look_up())?;
+            Ok((report, windows.ended))
         })
     }
 }
@@ -178,18 +180,60 @@ fn route_to(target: &OrderedTarget) -> NetworkRoute {
     }
 }
 
+/// Adds what the monitors observed in a window.
+fn add_observation(report: &mut PointReport, start: Nanos, observed: Option<PointMonitors>) {
+    let observed = observed.unwrap_or_default();
+    report.started_ns = start.0;
+    report.process_cpu_ns = observed.process_cpu_ns;
+    report.monitor_cpu_ns = observed.monitor_cpu_ns;
+    report.clock_step_ns = observed.clock_step_ns;
+    report.resources = observed.resources;
+    report.core_users = observed.core_users;
+}
+
+/// Observes each window of a load point by itself.
+struct WindowMonitors<'a> {
+    monitor: &'a Monitor,
+    assignment: &'a Assignment,
+    start_unix_ns: u64,
+    watched: WatchedCores,
+    /// What was observed in the windows that have ended.
+    ended: Vec<PointMonitors>,
+}
+
+impl WindowMonitors<'_> {
+    /// Begins the observation of the next window, now or when it begins.
+    fn begin(&self) {
+        let number = self.ended.len();
+        let windows = self.assignment.points().zip(self.assignment.windows());
+        let Some((point, window)) = windows.into_iter().nth(number) else { return };
+        self.monitor.point_started(&point.stem());
+        if looks_for_others(self.assignment) {
+            self.monitor.point_cores(self.watched.clone());
+        }
+        let [from, to] =
+            [window.warm_up_ns, window.window_end()].map(|it| self.start_unix_ns + it.0);
+        self.monitor.point_window(from.max(if number > 0 { unix_ns() } else { 0 }), to);
+    }
+
+    /// Goes on to the next window, if that has begun.
+    fn look_up(&mut self) {
+        let next = self.assignment.windows().get(self.ended.len() + 1).copied();
+        if next.is_some_and(|next| unix_ns() >= self.start_unix_ns + next.warm_up_ns.0) {
+            self.ended.push(self.monitor.point_finished());
+            self.begin();
+        }
+    }
+}
+
 /// Takes every thread of this program off the workers' cores, if it may use any other core.
-fn step_aside(monitor: &Monitor, cores: &[u32], assignment: &Assignment) -> Result<(), Failure> {
+/// Returns these threads.
+fn step_aside(cores: &[u32], assignment: &Assignment) -> Result<Vec<u32>, Failure> {
     let others = cores.iter().copied().filter(|core| !assignment.cores.contains(core));
     let others: Vec<u32> = others.collect();
     let rest = if others.is_empty() { cores } else { &others };
-    let own_threads = cores::pin_all_threads(rest)
-        .map_err(|e| Failure::unusable(format!("cannot keep to cores: {e}")))?;
-    monitor.point_started(&assignment.point.stem());
-    if looks_for_others(assignment) {
-        monitor.point_cores(WatchedCores { cores: assignment.cores.clone(), own_threads });
-    }
-    Ok(())
+    cores::pin_all_threads(rest)
+        .map_err(|e| Failure::unusable(format!("cannot keep to cores: {e}")))
 }
 
 /// Whether to look for other users of the workers' cores. Not where many agents share them.
@@ -201,9 +245,11 @@ fn looks_for_others(assignment: &Assignment) -> bool {
 fn listen(
     notify: &impl Fn(LoadEvent),
     mut workers: WorkerEvents<'_>,
+    mut look_up: impl FnMut(),
 ) -> Result<PointReport, Failure> {
     let mut slices = Vec::new();
     loop {
+        look_up();
         match workers.next()? {
             Next::Quiet | Next::Event(PointEvent::Started { .. }) => {}
             Next::Event(PointEvent::Sample(sample)) => notify(LoadEvent::Sample(sample)),

@@ -13,7 +13,7 @@ use plimsoll_engine::workload::Workload;
 use plimsoll_fleet::message::{PointReport, SecondTotals};
 use plimsoll_model::assignment::Assignment;
 use plimsoll_model::bundle::PackedSlice;
-use plimsoll_model::event::{AgentEvent, WorkerTotals};
+use plimsoll_model::event::{AgentEvent, Phase, WorkerTotals};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::units::Nanos;
 use plimsoll_servers::cores;
@@ -134,19 +134,31 @@ pub(crate) fn cannot_keep(error: &io::Error) -> Failure {
 #[derive(Default)]
 struct Tally {
     first_worker: u32,
-    collector: SliceCollector,
+    /// In order of time.
+    windows: Vec<WindowTally>,
+    /// The last window that a worker has begun.
+    current: usize,
     /// Not reported yet.
     events: VecDeque<PointEvent>,
-    totals: WorkerTotals,
     panic: Option<String>,
     started_unix_ns: u64,
+}
+
+/// A window so far.
+struct WindowTally {
+    collector: SliceCollector,
+    totals: WorkerTotals,
 }
 
 impl Tally {
     fn new(assignment: &Assignment) -> Self {
         let workers = assignment.own_workers();
-        let collector = SliceCollector::new(workers.len());
-        Self { first_worker: workers.start, collector, ..Self::default() }
+        let window = |_| WindowTally {
+            collector: SliceCollector::new(workers.len()),
+            totals: WorkerTotals::default(),
+        };
+        let windows = assignment.windows().into_iter().map(window).collect();
+        Self { first_worker: workers.start, windows, ..Self::default() }
     }
 
     /// Counts an event of a worker.
@@ -155,41 +167,73 @@ impl Tally {
             AgentEvent::Started { at_unix_ns } => self.started_unix_ns = at_unix_ns,
             AgentEvent::Interval(mut interval) => {
                 interval.worker = interval.worker.saturating_sub(self.first_worker);
-                let ended = self.collector.add(*interval)?;
-                self.events.extend(ended.into_iter().map(PointEvent::Second));
+                let number = interval.window;
+                self.current = self.current.max(number);
+                let Some(window) = self.windows.get_mut(number) else { return Ok(()) };
+                let ended = window.collector.add(*interval)?;
+                self.notify_seconds(number, ended);
             }
             AgentEvent::ErrorSample(sample) => self.events.push_back(PointEvent::Sample(sample)),
             AgentEvent::ClientLost { client, reason, at } => {
                 self.events.push_back(PointEvent::ClientLost { client, reason, at });
             }
-            AgentEvent::WorkerFinished(totals) => self.totals.add(*totals),
+            AgentEvent::WorkerFinished { window, totals } => {
+                if let Some(window) = self.windows.get_mut(window) {
+                    window.totals.add(*totals);
+                }
+            }
             AgentEvent::WorkerPanicked { message } => self.panic = Some(message),
         }
         Ok(())
     }
 
+    /// Reports seconds that have ended. What ends late of an earlier window counts in that of the
+    /// second in which it ends.
+    fn notify_seconds(&mut self, window: usize, ended: Vec<SecondTotals>) {
+        let is_last = window + 1 == self.windows.len();
+        let live = ended.into_iter().filter(|it| is_last || it.phase != Phase::Drain);
+        self.events.extend(live.map(PointEvent::Second));
+    }
+
     /// Every worker has ended, with or without success.
     fn end(&mut self) -> io::Result<()> {
-        let ended = self.collector.ended()?;
-        self.events.extend(ended.into_iter().map(PointEvent::Second));
+        for number in 0..self.windows.len() {
+            let ended = self.windows[number].collector.ended()?;
+            self.notify_seconds(number, ended);
+        }
         Ok(())
     }
 
     fn next_event(&mut self) -> Option<PointEvent> {
-        let excess = || self.collector.take_excess().map(PointEvent::Excess);
+        let windows = &mut self.windows;
+        let excess = || {
+            (0..).zip(windows).find_map(|(number, window)| {
+                let packed = window.collector.take_excess()?;
+                Some(PointEvent::Excess(packed.in_window(number)))
+            })
+        };
         self.events.pop_front().or_else(excess)
     }
 
     fn into_report(self) -> WorkerReport {
-        let Collected { slices, seconds, health } = self.collector.into_collected();
-        let report = PointReport {
-            started_unix_ns: self.started_unix_ns,
-            seconds,
-            workers: health,
-            totals: self.totals,
-            panic: self.panic,
-            ..PointReport::default()
-        };
-        (report, slices)
+        let Self { windows, started_unix_ns, panic, .. } = self;
+        let mut all = VecDeque::new();
+        let mut reports = (0..).zip(windows).map(|(number, WindowTally { collector, totals })| {
+            let Collected { slices, seconds, health } = collector.into_collected();
+            all.extend(slices.into_iter().map(|packed| packed.in_window(number)));
+            let panic = panic.clone();
+            let workers = health;
+            PointReport {
+                started_unix_ns,
+                seconds,
+                workers,
+                totals,
+                panic,
+                ..PointReport::default()
+            }
+        });
+        let first = reports.next().unwrap_or_default();
+        let later = reports.collect();
+        (PointReport { later, ..first }, all)
     }
 }

@@ -112,7 +112,7 @@ pub(crate) fn profile_seconds(phases: &Phases) -> u32 {
 /// The load of a ladder point.
 pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
     match &suite.load {
-        LoadSpec::Open { arrivals, gaps: inter_arrival, clients, backlog_ops_max } => Load::Open {
+        LoadSpec::Open { arrivals, gaps: inter_arrival, clients, backlog_ops_max, .. } => Load::Open {
             rate_ops_per_s: OpsPerSec::new(requested).unwrap_or_default(),
             arrivals: *arrivals,
             gaps: *inter_arrival,

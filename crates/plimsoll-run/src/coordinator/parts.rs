@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use plimsoll_fleet::message::PointReport;
 use plimsoll_model::assignment::Endpoint;
 use plimsoll_model::bundle::{IntervalSlice, PackedSlice};
-use plimsoll_model::event::{AgentPoint, CoreUser, Phase, PointRecord, SecondRecord, TargetTotals};
+use plimsoll_model::event::{
+    AgentPoint, CoreUser, Phase, PointRecord, SecondRecord, ShapedPoint, TargetTotals,
+};
+use plimsoll_model::load_shape::{LoadShape, PhaseKind};
 use plimsoll_model::units::Nanos;
 
-use super::recorder::PointRecorder;
-use super::watcher::PointUse;
+use super::recorder::{PointRecorder, WindowRecorder};
 use crate::agent::cannot_keep;
 use crate::failure::Failure;
 
@@ -24,8 +26,24 @@ pub(super) struct Part {
     pub targets: Vec<usize>,
 }
 
+/// What the parts have of a window, which is taken out of them.
+pub(super) fn parts_of_window(parts: &mut [Part], number: usize) -> Vec<Part> {
+    let of_window = |part: &mut Part| {
+        let report = match number.checked_sub(1) {
+            None => PointReport { later: Vec::new(), ..part.report.clone() },
+            Some(later) => part.report.later.get(later).cloned().unwrap_or_default(),
+        };
+        let (own, others) = std::mem::take(&mut part.slices)
+            .into_iter()
+            .partition(|packed| packed.window as usize == number);
+        part.slices = others;
+        Part { report, slices: own, agent: part.agent.clone(), targets: part.targets.clone() }
+    };
+    parts.iter_mut().map(of_window).collect()
+}
+
 /// Writes the slices of all parts, those of one time as one, in order of time.
-pub(super) fn write_all(recorder: &mut PointRecorder, parts: &mut [Part]) -> Result<(), Failure> {
+pub(super) fn write_all(window: &mut WindowRecorder, parts: &mut [Part]) -> Result<(), Failure> {
     let next_key = |part: &Part| part.slices.front().map(PackedSlice::key);
     while let Some(key) = parts.iter().filter_map(next_key).min() {
         let mut sum: Option<IntervalSlice> = None;
@@ -38,19 +56,27 @@ pub(super) fn write_all(recorder: &mut PointRecorder, parts: &mut [Part]) -> Res
             }
         }
         if let Some(slice) = sum {
-            recorder.write(slice)?;
+            window.write(slice)?;
         }
     }
     Ok(())
 }
 
-/// The record of a load point, from its parts and what this program's monitors observed.
+/// The record of a window of a load point, from its parts and what this program's monitors
+/// observed.
 pub(super) fn record_of(
     recorder: &PointRecorder,
+    (number, window): (usize, &mut WindowRecorder),
     parts: Vec<Part>,
-    observed: PointUse,
 ) -> PointRecord {
     let assignment = &recorder.assignment;
+    let observed = window.observed.take().unwrap_or_default();
+    // Times of a later window are from its own begin.
+    let (begin, warm_up_ns) = match number {
+        0 => (Nanos::ZERO, window.phases.warm_up_ns),
+        _ => (window.phases.warm_up_ns, Nanos::ZERO),
+    };
+    let shaped = assignment.shape.as_ref().map(|shape| (shape, &shape.phases[number]));
     let agents: Vec<AgentPoint> = parts.iter().filter_map(agent_of).collect();
     let reports = parts.into_iter().map(|part| with_all_targets(part, &assignment.endpoints));
     let mut sum = reports.reduce(joined).unwrap_or_default();
@@ -68,12 +94,16 @@ pub(super) fn record_of(
         false => planned.min(phase_duration(&sum.seconds, phase)),
     };
     PointRecord {
-        point: assignment.point,
-        load: assignment.load.clone(),
+        point: window.point,
+        load: shaped.map_or_else(
+            || assignment.load.clone(),
+            |(_, phase)| assignment.load.in_phase(phase),
+        ),
         pacing: assignment.pacing,
-        started_unix_ns: recorder.started_unix_ns,
-        warm_up_ns: length(Phase::WarmUp, assignment.phases.warm_up_ns),
-        measured_ns: length(Phase::Measure, assignment.phases.measure_ns),
+        started_unix_ns: recorder.started_unix_ns + begin.0,
+        warm_up_ns: length(Phase::WarmUp, warm_up_ns),
+        measured_ns: length(Phase::Measure, window.phases.measure_ns),
+        phase: shaped.map(|(shape, _)| Box::new(shaped_point(shape, number, &sum.seconds))),
         clock_step_ns: sum.clock_step_ns,
         totals: sum.totals,
         seconds: sum.seconds,
@@ -91,6 +121,24 @@ pub(super) fn record_of(
         data_set_bytes: None,
         access_pattern: None,
         agents,
+    }
+}
+
+/// What is special about a phase of a shape.
+fn shaped_point(shape: &LoadShape, number: usize, seconds: &[SecondRecord]) -> ShapedPoint {
+    let phase = shape.phases[number].clone();
+    let mut at = phase.start_ns;
+    let measured = seconds.iter().filter(|second| second.phase == Phase::Measure);
+    let requested = measured.map(|second| {
+        let start = at;
+        at += Nanos(second.length_ns);
+        shape.mean(start, at)
+    });
+    let before = number.checked_sub(1).and_then(|before| shape.phases.get(before));
+    ShapedPoint {
+        requested: requested.collect(),
+        follows_pulse: before.is_some_and(|before| before.kind == PhaseKind::Pulse),
+        phase,
     }
 }
 

@@ -16,7 +16,7 @@ use plimsoll_protocol::host::Target;
 use plimsoll_servers::cores;
 
 use super::fleet_point::{Brought, FleetListening, FleetPoint};
-use super::parts::{Part, record_of, write_all};
+use super::parts::{Part, parts_of_window, record_of, write_all};
 use super::placement::Placement;
 use super::recorder::PointRecorder;
 use super::servers::server_lost;
@@ -29,13 +29,8 @@ use crate::signals::Signals;
 
 /// How a load point ended.
 pub(super) enum PointEnd {
-    /// Its record is in the journal.
-    Finished {
-        /// What was recorded.
-        record: Box<PointRecord>,
-        /// Its histograms.
-        times: PointTimes,
-    },
+    /// The record of each window is in the journal; with its histograms.
+    Finished(Vec<(PointRecord, PointTimes)>),
     /// The user requested the end; the point was not recorded.
     Interrupted,
     /// An agent was lost; the point was not recorded.
@@ -109,9 +104,13 @@ impl PointRunner<'_, '_> {
         load_source: LoadSource<'_>,
     ) -> Result<PointEnd, Failure> {
         let at_unix_ns = unix_ns();
-        self.record(JournalRecord::PointStarted { assignment: assignment.clone(), at_unix_ns })?;
-        let log = self.bundle.begin_point(assignment.point, &workload.op_names())?;
-        let mut recorder = PointRecorder::begin(assignment, log);
+        let mut logs = Vec::new();
+        for point in assignment.points() {
+            let assignment = Assignment { point, ..assignment.clone() };
+            self.record(JournalRecord::PointStarted { assignment, at_unix_ns })?;
+            logs.push(self.bundle.begin_point(point, &workload.op_names())?);
+        }
+        let mut recorder = PointRecorder::begin(assignment, logs);
         let driven = match load_source {
             LoadSource::Own => self.drive(&mut recorder, workload),
             LoadSource::Fleet(fleet) => self.drive_fleet(&mut recorder, fleet),
@@ -142,6 +141,8 @@ impl PointRunner<'_, '_> {
         };
         for part in &mut parts {
             name_statuses(&mut part.report.totals, workload);
+            let later = part.report.later.iter_mut();
+            later.for_each(|report| name_statuses(&mut report.totals, workload));
         }
         self.finish(recorder, parts, point_use, workload)
     }
@@ -216,6 +217,11 @@ impl PointRunner<'_, '_> {
                 Ok(Next::End(brought)) => return first_failure.map_or(Ok(brought), Err),
                 Err(failure) => first_failure = first_failure.or(Some(failure)),
             }
+            if let Some((point, end_unix_ns)) = recorder.next_window() {
+                let observed = self.watcher.begin_phase(&point.stem(), end_unix_ns);
+                recorder.windows[recorder.current].observed = Some(observed);
+                recorder.current += 1;
+            }
             (self.on_look_up)(recorder.views.pop_front());
         }
     }
@@ -249,7 +255,8 @@ impl PointRunner<'_, '_> {
         // Ops that were in flight at Ctrl-C did not fail by themselves.
         match !self.signals.is_stop_requested() && recorder.keeps(&sample) {
             true => {
-                self.record(JournalRecord::ErrorSample { point: recorder.assignment.point, sample })
+                let point = recorder.point_at(Nanos(sample.at_ns));
+                self.record(JournalRecord::ErrorSample { point, sample })
             }
             false => Ok(()),
         }
@@ -262,7 +269,7 @@ impl PointRunner<'_, '_> {
         reason: String,
         at: Nanos,
     ) -> Result<(), Failure> {
-        let point = recorder.assignment.point;
+        let point = recorder.point_at(at);
         match recorder.lose(client, &reason, at) {
             true => self.record(JournalRecord::ClientLost { point, client, reason }),
             false => Ok(()),
@@ -276,17 +283,31 @@ impl PointRunner<'_, '_> {
         observed: PointUse,
         workload: &dyn Workload,
     ) -> Result<PointEnd, Failure> {
-        write_all(&mut recorder, &mut parts)?;
-        let mut record = PointRecord {
-            data_set_bytes: workload.data_bytes(),
-            access_pattern: workload.access_pattern(),
-            ..record_of(&recorder, parts, observed)
-        };
-        record.server_lost = server_lost(&record, self.targets);
-        let PointRecorder { log, times, .. } = recorder;
-        self.bundle.finish_point(log, record.clone())?;
-        self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
-        Ok(PointEnd::Finished { record: Box::new(record), times })
+        let mut windows = std::mem::take(&mut recorder.windows);
+        if let Some(window) = windows.get_mut(recorder.current) {
+            window.observed = Some(observed);
+        }
+        let (count, mut finished) = (windows.len(), Vec::new());
+        for (number, mut window) in windows.into_iter().enumerate() {
+            let mut parts = parts_of_window(&mut parts, number);
+            write_all(&mut window, &mut parts)?;
+            let mut record = PointRecord {
+                data_set_bytes: workload.data_bytes(),
+                access_pattern: workload.access_pattern(),
+                ..record_of(&recorder, (number, &mut window), parts)
+            };
+            if number + 1 == count {
+                record.server_lost = server_lost(&record, self.targets);
+            }
+            finished.push((window, record));
+        }
+        let mut points = Vec::new();
+        for (window, record) in finished {
+            self.bundle.finish_point(window.log, record.clone())?;
+            self.records.push(JournalRecord::PointFinished(Box::new(record.clone())));
+            points.push((record, window.times));
+        }
+        Ok(PointEnd::Finished(points))
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_analysis::PointTimes;
 use plimsoll_fleet::message::SecondTotals;
-use plimsoll_model::assignment::Assignment;
+use plimsoll_model::assignment::{Assignment, Phases, PointId};
 use plimsoll_model::bundle::{IntervalSlice, PackedSlice, PointLog};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::suite::OnClientFailure;
 use plimsoll_model::units::Nanos;
 
+use super::watcher::PointUse;
 use crate::agent::cannot_keep;
 use crate::clock::unix_ns;
 use crate::failure::Failure;
@@ -25,8 +26,10 @@ const LOST_NAMED_MAX: u32 = 20;
 /// The load point so far, as the coordinator knows it.
 pub(super) struct PointRecorder {
     pub assignment: Assignment,
-    pub log: PointLog,
-    pub times: PointTimes,
+    /// In order of time; one, unless the load changes.
+    pub windows: Vec<WindowRecorder>,
+    /// The one that runs, for the monitors.
+    pub current: usize,
     samples: SampleBudget,
     lost: u32,
     /// Nothing more is expected.
@@ -38,12 +41,38 @@ pub(super) struct PointRecorder {
     pub views: VecDeque<SecondView>,
 }
 
+/// A window, which is a load point in the bundle.
+pub(super) struct WindowRecorder {
+    pub point: PointId,
+    pub phases: Phases,
+    pub log: PointLog,
+    pub times: PointTimes,
+    /// What the monitors observed, if they are past it.
+    pub observed: Option<PointUse>,
+}
+
+impl WindowRecorder {
+    /// Writes a slice of all workers.
+    pub(super) fn write(&mut self, slice: IntervalSlice) -> Result<(), Failure> {
+        self.log.write(&slice)?;
+        let start = to_the_millisecond(slice.start);
+        self.times.add(&IntervalSlice { start, ..slice });
+        Ok(())
+    }
+}
+
 impl PointRecorder {
-    pub(super) fn begin(assignment: &Assignment, log: PointLog) -> Self {
+    /// With an interval log for each window.
+    pub(super) fn begin(assignment: &Assignment, logs: Vec<PointLog>) -> Self {
+        let windows = assignment.points().zip(assignment.windows()).zip(logs);
+        let windows = windows.map(|((point, phases), log)| {
+            let (times, observed) = (PointTimes::default(), None);
+            WindowRecorder { point, phases, log, times, observed }
+        });
         Self {
             assignment: assignment.clone(),
-            log,
-            times: PointTimes::default(),
+            windows: windows.collect(),
+            current: 0,
             samples: SampleBudget::default(),
             lost: 0,
             is_finished: false,
@@ -79,15 +108,24 @@ impl PointRecorder {
 
     /// Writes a complete slice.
     pub(super) fn write_packed(&mut self, packed: &PackedSlice) -> Result<(), Failure> {
-        self.write(packed.unpack().map_err(|e| cannot_keep(&e))?)
+        match self.windows.get_mut(packed.window as usize) {
+            Some(window) => window.write(packed.unpack().map_err(|e| cannot_keep(&e))?),
+            None => Ok(()),
+        }
     }
 
-    /// Writes a slice of all workers.
-    pub(super) fn write(&mut self, slice: IntervalSlice) -> Result<(), Failure> {
-        self.log.write(&slice)?;
-        let start = to_the_millisecond(slice.start);
-        self.times.add(&IntervalSlice { start, ..slice });
-        Ok(())
+    /// The load point that something belongs to, by its time from the start.
+    pub(super) fn point_at(&self, at: Nanos) -> PointId {
+        let window = self.windows.iter().find(|window| at < window.phases.window_end());
+        window.or(self.windows.last()).map_or(self.assignment.point, |window| window.point)
+    }
+
+    /// The next window, if it has begun by now: its load point and its end on the wall clock.
+    pub(super) fn next_window(&self) -> Option<(PointId, u64)> {
+        let next = self.windows.get(self.current + 1)?;
+        let wall = |at: Nanos| self.started_unix_ns + at.0;
+        (unix_ns() >= wall(next.phases.warm_up_ns))
+            .then(|| (next.point, wall(next.phases.window_end())))
     }
 }
 
@@ -132,7 +170,7 @@ impl SampleBudget {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::assignment::{Load, Pacing, Phases, PointId, Priority, Purpose};
+    use plimsoll_model::assignment::{Load, Pacing, Priority, Purpose};
     use plimsoll_model::suite::{Think, ThinkDistribution};
 
     use super::*;
@@ -170,6 +208,7 @@ mod tests {
             on_client_failure,
             goodput: None,
             counts_clients: false,
+            shape: None,
             crew: None,
             files: None,
         }

@@ -6,6 +6,7 @@ mod pilots;
 mod profile;
 mod request;
 mod search;
+mod shaped;
 mod tries;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use plimsoll_model::assignment::{Endpoint, Load, Phases, Purpose};
 use plimsoll_model::bundle::{BundleReader, BundleWriter, MONITORS_DIR, Manifest};
 use plimsoll_model::disclosure::Disclosure;
 use plimsoll_model::event::{JournalRecord, PointRecord};
+use plimsoll_model::load_shape::LoadShape;
 use plimsoll_model::result::RunResult;
 use plimsoll_model::suite::Profile;
 use plimsoll_model::units::Nanos;
@@ -276,6 +278,11 @@ impl<'a> Run<'a> {
     }
 
     fn points(&mut self, live: &mut dyn RunProgress) -> Result<Stop, Failure> {
+        match self.shape(live)? {
+            Some(Ok(shape)) => return self.run_shape(&shape, live),
+            Some(Err(stop)) => return Ok(stop),
+            None => {}
+        }
         let loads = match self.setup.ladder.clone() {
             LadderPlan::Fixed(loads) => loads,
             LadderPlan::Capacity => return self.capacity(live),
@@ -382,14 +389,26 @@ impl<'a> Run<'a> {
     /// Timings of a point. The warm-up begins when the last client has begun to open its session.
     fn phases_of(&self, point: &Planned) -> Phases {
         let phases = self.phases(point.purpose);
-        Phases {
+        let phases = Phases {
             warm_up_ns: phases.warm_up_ns + self.opening_span(point.load.clients()),
-            measure_ns: match point.window {
-                Window::Usual(windows) => Nanos(phases.measure_ns.0 * u64::from(windows)),
-                Window::Pilot(length) | Window::Length(length) => length,
-            },
             ramp_down_ns: if point.is_pilot() { Nanos::ZERO } else { phases.ramp_down_ns },
             ..phases
+        };
+        match &point.window {
+            Window::Usual(windows) => {
+                Phases { measure_ns: Nanos(phases.measure_ns.0 * u64::from(*windows)), ..phases }
+            }
+            Window::Pilot(length) | Window::Length(length) => {
+                Phases { measure_ns: *length, ..phases }
+            }
+            Window::Shape(shape) => Phases {
+                // There is nothing to warm up with.
+                warm_up_ns: if shape.first_load() > 0.0 { phases.warm_up_ns } else { Nanos::ZERO },
+                measure_ns: shape.length(),
+                ramp_down_ns: Nanos::ZERO,
+                ops: None,
+                ..phases
+            },
         }
     }
 
@@ -427,7 +446,7 @@ fn see_off(observers: Observers, live: &mut dyn RunProgress) {
 }
 
 /// How long the window of a load point is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Window {
     /// This many times as long as usual.
     Usual(u32),
@@ -435,6 +454,8 @@ enum Window {
     Pilot(Nanos),
     /// As long as its pilots found.
     Length(Nanos),
+    /// Those of the phases of a load that changes.
+    Shape(LoadShape),
 }
 
 /// A load point that will run next.

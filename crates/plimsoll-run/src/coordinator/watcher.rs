@@ -53,6 +53,8 @@ pub(super) struct Watcher {
     monitor: Monitor,
     remotes: Vec<(SourceHost, RemoteMonitor)>,
     facts: Vec<Setting>,
+    /// Of the running load point.
+    cores: WatchedCores,
     /// The profiler to start with the window of the next load point, and for how many seconds.
     profiler: Option<(Profiler, u32)>,
     profile: Option<JoinHandle<Result<Folded, ProfileError>>>,
@@ -71,6 +73,7 @@ impl Watcher {
             monitor: Self::local(dir, served)?,
             remotes: Vec::new(),
             facts: Vec::new(),
+            cores: WatchedCores::default(),
             profiler: None,
             profile: None,
         };
@@ -117,22 +120,37 @@ impl Watcher {
     /// Called before the agent starts: `threads` are this program's threads at that time, none of
     /// which is a worker.
     pub(super) fn begin_point(&mut self, assignment: &Assignment, threads: Vec<u32>) {
-        self.monitor.point_started(&assignment.point.stem());
-        for (_, remote) in &self.remotes {
-            remote.point_started(&assignment.point.stem());
-        }
         let cores = assignment.cores.iter().copied().take(assignment.workers.max(1) as usize);
-        self.monitor.point_cores(WatchedCores { cores: cores.collect(), own_threads: threads });
+        self.cores = WatchedCores { cores: cores.collect(), own_threads: threads };
+        self.begin(&assignment.point.stem());
+    }
+
+    fn begin(&self, stem: &str) {
+        self.monitor.point_started(stem);
+        self.remotes.iter().for_each(|(_, remote)| remote.point_started(stem));
+        self.monitor.point_cores(self.cores.clone());
+    }
+
+    /// The next phase of a shape has begun: ends the observation of the one before, and begins that
+    /// of the new one, from now until `end_unix_ns`.
+    pub(super) fn begin_phase(&mut self, stem: &str, end_unix_ns: u64) -> PointUse {
+        let ended = self.end_point();
+        self.begin(stem);
+        self.set_window(unix_ns(), end_unix_ns);
+        ended
+    }
+
+    fn set_window(&self, begin: u64, end: u64) {
+        self.monitor.point_window(begin, end);
+        self.remotes.iter().for_each(|(_, remote)| remote.point_window(begin, end));
     }
 
     /// The point's clock starts at `at_unix_ns`; its window ends at `end_max` at the latest.
     pub(super) fn window(&mut self, assignment: &Assignment, at_unix_ns: u64, end_max: u64) {
-        let begin = at_unix_ns + assignment.phases.warm_up_ns.0;
-        let end = end_max.min(at_unix_ns + assignment.phases.window_end().0);
-        self.monitor.point_window(begin, end);
-        for (_, remote) in &self.remotes {
-            remote.point_window(begin, end);
-        }
+        let window = assignment.windows().first().copied().unwrap_or(assignment.phases);
+        let begin = at_unix_ns + window.warm_up_ns.0;
+        let end = end_max.min(at_unix_ns + window.window_end().0);
+        self.set_window(begin, end);
         if let Some((profiler, seconds)) = self.profiler.take() {
             let profile = move || {
                 let _ = cores::lower_priority();

@@ -5,6 +5,7 @@ mod agents;
 mod llm;
 mod observers;
 mod run;
+pub(crate) mod shape;
 pub(crate) mod url;
 pub(crate) mod values;
 

@@ -108,6 +108,12 @@ pub(crate) struct RunArgs {
     /// --for at most [default: ten windows of the profile]
     #[arg(long, value_name = "FIGURE±SHARE", conflicts_with_all = ["requests", "hold", "trace"])]
     pub until: Option<Precision>,
+    /// Change the load during the run: "ramp 0..500 in 1m, hold 5m, pulse 3x for 10s, hold 5m", in
+    /// ops/s, sessions/s or clients; 3x is three times the load before. FILE.csv has the columns
+    /// seconds,load; log is the log that the suite names. --rate, --sessions or --clients give the
+    /// load that it begins with (docs/shapes.md)
+    #[arg(long, value_name = "PHASES|FILE.csv|log")]
+    pub shape: Option<String>,
     #[command(flatten)]
     pub gates: GateArgs,
     #[command(flatten)]
@@ -167,7 +173,10 @@ impl RunArgs {
         }
         let mut set = Set::new(if is_llm { llm::TRANSPORT } else { "workload" });
         if is_url || is_llm || is_users {
-            self.url.set_load(self.ladder.peak.filter(|_| !is_users), &mut set)?;
+            // A shape without clients is one of requests per second.
+            let of_shape = self.shape.as_ref().filter(|_| self.url.clients.is_none());
+            let peak = self.ladder.peak.or(of_shape.map(|_| Peak::Auto));
+            self.url.set_load(peak.filter(|_| !is_users), &mut set)?;
         }
         if is_url || is_users {
             self.url.set_clients(&mut set)?;

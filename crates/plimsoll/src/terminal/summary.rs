@@ -16,6 +16,7 @@ use plimsoll_model::capacity::TryOutcome;
 use plimsoll_model::event::Bound;
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::gate::GateState;
+use plimsoll_model::recovery::RecoveryOutcome;
 use plimsoll_model::reported::{ReportedFigure, gate_text};
 use plimsoll_model::result::{RunResult, Verdict};
 use plimsoll_model::sessions::SessionStep;
@@ -91,6 +92,15 @@ fn push_headline(out: &mut String, result: &RunResult, style: Style, extent: &Ex
         let _ = writeln!(out, "  {}: {}", summary.metric, style.bold(&value));
     }
     push_capacity(out, result, extent);
+    for one in &result.recovery {
+        let text = sentences::recovery::text(one, &result.axis.unit);
+        let text = match one.outcome {
+            RecoveryOutcome::Recovered => style.good(&text),
+            RecoveryOutcome::NotRecovered => style.bad(&text),
+            _ => style.mixed(&text),
+        };
+        let _ = writeln!(out, "  {}", extent.headline(&text));
+    }
     // Already printed if the headline is the peak.
     let is_headline = |peak: &f64| summary.value == Some(*peak) || metric(result) == Metric::Bytes;
     if let Some(peak) = summary.peak_ops_per_s.filter(|peak| !is_headline(peak)) {

@@ -29,6 +29,7 @@ const USERS_MAX: f64 = 1e9;
     mut_arg("clients", |arg| arg.hide(true)),
     mut_arg("rate", |arg| arg.hide(true)),
     mut_arg("sessions", |arg| arg.hide(true)),
+    mut_arg("shape", |arg| arg.hide(true)),
 )]
 pub(crate) struct CapacityArgs {
     /// Limits the load must stay within, for example p99<50ms,errors<0.1% or
@@ -79,6 +80,7 @@ pub(crate) fn refuse_ladder(run: &RunArgs) -> Result<(), Failure> {
         (url.clients.is_some(), "--clients"),
         (!url.rate.is_empty(), "--rate"),
         (!url.sessions.is_empty(), "--sessions"),
+        (run.shape.is_some(), "--shape"),
         (run.repeat > 1, "--repeat"),
         (run.report == Reported::Last, "--report"),
     ];

@@ -20,6 +20,7 @@ mod inventory;
 mod prepare;
 mod prices;
 mod published;
+mod recover;
 mod report;
 mod resume;
 mod run;
@@ -67,6 +68,8 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Find the highest load within limits, and run it again five times
     Capacity(Box<capacity::CapacityArgs>),
+    /// Find whether a server comes back after a pulse of load, and how soon
+    Recover(Box<recover::RecoverArgs>),
     /// Run a suite on a server that Plimsoll starts and gives more cores, memory or threads, step
     /// by step
     Scale(Box<scale::ScaleArgs>),
@@ -131,6 +134,7 @@ impl Verb {
             Self::Check(args) => check::perform(&args),
             Self::Run(args) => run::perform(&args),
             Self::Capacity(args) => capacity::perform(&args),
+            Self::Recover(args) => recover::perform(&args),
             Self::Scale(args) => scale::perform(&args, Begin::New),
             Self::Experiment(args) => experiment::perform(&args, Begin::New),
             Self::Resume(args) => resume::perform(&args),

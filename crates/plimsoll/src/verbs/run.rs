@@ -22,7 +22,7 @@ use plimsoll_run::{Signals, derive, load_file, systems};
 use toml::Value;
 
 use crate::exit::{Exit, Failure};
-use crate::flags::{FailIf, Output, Reported, RunArgs};
+use crate::flags::{FailIf, Output, Reported, RunArgs, shape};
 use crate::interrupts;
 use crate::suite_source;
 use crate::terminal::{self, Live};
@@ -124,6 +124,14 @@ pub(crate) fn show_end(end: &RunEnd, output: Output) {
 
 /// The request that the flags describe.
 pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
+    if let Some(shape) = &args.shape {
+        shape::refuse_others(args, "--shape")?;
+        let mut args = args.clone();
+        let length = shape::take_length(&mut args)?;
+        let mut request = request_without_until(&args)?;
+        shape::add_to(&mut request, &args, (shape, length))?;
+        return Ok(request);
+    }
     let Some(precision) = &args.until else { return request_without_until(args) };
     // The length is that of all windows of a load point, in every suite.
     let mut args = args.clone();
@@ -196,6 +204,7 @@ fn request_without_until(args: &RunArgs) -> Result<RunRequest, Failure> {
         sources: args.agents.source.clone(),
         profile_server: args.profile_server,
         until: base.options.until,
+        shape: base.options.shape,
         ..RunOptions::default()
     };
     Ok(RunRequest {

@@ -43,6 +43,12 @@ pub(crate) fn perform(args: &ScaleArgs, begin: Begin) -> Result<Exit, Failure> {
     if args.run.report == Reported::Last {
         return Err(Failure::wrong("--report last: every run of plimsoll scale counts"));
     }
+    if args.run.shape.is_some() {
+        return Err(Failure::wrong(
+            "--shape: plimsoll scale compares ladders of loads, which a shape does not have; use \
+             plimsoll run",
+        ));
+    }
     let mut base = args.run.clone();
     let ratios = experiment::split_conditions(&mut base, args.run.repeat)?;
     // With one run a step, a user can follow increasing order best.

@@ -45,6 +45,7 @@ mod requests;
 mod search;
 mod secrets;
 mod serve_app;
+mod shapes;
 mod signatures;
 mod size;
 mod smb;

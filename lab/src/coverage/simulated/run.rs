@@ -155,6 +155,7 @@ impl RowRunner {
             on_client_failure: OnClientFailure::Drop,
             goodput: Some(good_limits(&self.truth)),
             counts_clients: false,
+            shape: None,
         }
     }
 
@@ -223,7 +224,7 @@ impl Report {
         for event in received {
             match event {
                 AgentEvent::Interval(interval) => report.add(*interval),
-                AgentEvent::WorkerFinished(totals) => report.totals = *totals,
+                AgentEvent::WorkerFinished { totals, .. } => report.totals = *totals,
                 other => return Err(format!("a simulated worker reported {other:?}")),
             }
         }
@@ -313,6 +314,7 @@ fn record(assignment: &Assignment, report: &Report) -> PointRecord {
         data_set_bytes: None,
         access_pattern: None,
         agents: Vec::new(),
+        phase: None,
     }
 }
 

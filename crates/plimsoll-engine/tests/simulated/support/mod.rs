@@ -17,7 +17,10 @@ use plimsoll_model::units::{Nanos, OpsPerSec};
 use plimsoll_testkit::sim::{SimDriver, Target};
 
 pub struct Observation {
+    /// Of the last window.
     pub totals: WorkerTotals,
+    /// Of each window.
+    pub windows: Vec<WorkerTotals>,
     pub intervals: Vec<Interval>,
     pub samples: Vec<String>,
     pub requests: Vec<u64>,
@@ -97,6 +100,7 @@ pub fn assignment(load: Load) -> Assignment {
         on_client_failure: OnClientFailure::Drop,
         goodput: None,
         counts_clients: false,
+        shape: None,
         crew: None,
         files: None,
     }
@@ -136,6 +140,7 @@ pub fn run_until(
     drop(events);
     let mut observed = Observation {
         totals: WorkerTotals::default(),
+        windows: vec![],
         intervals: vec![],
         samples: vec![],
         requests: std::mem::take(&mut driver.requests),
@@ -144,7 +149,11 @@ pub fn run_until(
     for event in received {
         match event {
             AgentEvent::Interval(interval) => observed.intervals.push(*interval),
-            AgentEvent::WorkerFinished(totals) => observed.totals = *totals,
+            AgentEvent::WorkerFinished { window, totals } => {
+                assert_eq!(window, observed.windows.len(), "in order");
+                observed.windows.push((*totals).clone());
+                observed.totals = *totals;
+            }
             AgentEvent::ErrorSample(sample) => observed.samples.push(sample.detail),
             AgentEvent::ClientLost { client, reason, .. } => observed.lost.push((client, reason)),
             other => panic!("unexpected {other:?}"),

@@ -67,6 +67,7 @@ impl PointPlan {
             on_client_failure: OnClientFailure::default(),
             goodput: None,
             counts_clients: false,
+            shape: None,
         }
     }
 

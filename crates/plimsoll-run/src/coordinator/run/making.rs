@@ -17,7 +17,7 @@ use super::super::fleet_point::{FleetPoint, crews, distribute_clients};
 use super::super::ladder;
 use super::super::point::{LoadSource, PointEnd, PointRunner};
 use super::super::setup::setup_shower;
-use super::{Planned, Run};
+use super::{Planned, Run, Window};
 use crate::clock::unix_ns;
 use crate::failure::Failure;
 use crate::observers::{BeginningPoint, FinishedPoint, SecondView};
@@ -139,18 +139,22 @@ impl Run<'_> {
         match runner.run(&assignment, &*workload, load_source)? {
             PointEnd::Interrupted => Ok(Tried::Interrupted),
             PointEnd::Lost(failure) => Ok(Tried::Lost(failure)),
-            PointEnd::Finished { record, times } => {
-                let evaluated = self.evaluate(&record, &times, &workload.op_names());
-                self.show_result(point, &evaluated, live);
-                if let Some(because) = evaluated.result.not_counted_because.as_ref()
-                    && record.server_lost.is_some()
-                {
-                    let why = format!("{}: {}", point.title, finding::cause(&because.rule));
-                    return Ok(Tried::ServerLost(Failure::unusable(why)));
+            PointEnd::Finished(windows) => {
+                let mut last = None;
+                for (record, times) in &windows {
+                    let evaluated = self.evaluate(record, times, &workload.op_names());
+                    self.show_result(point, &evaluated, live);
+                    if let Some(because) = evaluated.result.not_counted_because.as_ref()
+                        && record.server_lost.is_some()
+                    {
+                        let why = format!("{}: {}", point.title, finding::cause(&because.rule));
+                        return Ok(Tried::ServerLost(Failure::unusable(why)));
+                    }
+                    last = Some(evaluated);
                 }
-                Ok(match self.put_back(point, live)? {
-                    true => Tried::Evaluated(Box::new(evaluated)),
-                    false => Tried::Interrupted,
+                Ok(match (self.put_back(point, live)?, last) {
+                    (true, Some(evaluated)) => Tried::Evaluated(Box::new(evaluated)),
+                    _ => Tried::Interrupted,
                 })
             }
         }
@@ -159,7 +163,8 @@ impl Run<'_> {
     fn show_result(&self, point: &Planned, evaluated: &EvaluatedPoint, live: &mut dyn RunProgress) {
         // The search for a capacity reports its own conclusion, and pilots what they found.
         if self.request.capacity.is_none() && !point.is_pilot() {
-            live.point_finished(&point.title, point.purpose, &evaluated.result);
+            let title = evaluated.result.phase.as_ref().map_or(&point.title, |phase| &phase.name);
+            live.point_finished(title, point.purpose, &evaluated.result);
         }
     }
 
@@ -177,7 +182,12 @@ impl Run<'_> {
     fn assignment(&self, point: &Planned) -> Assignment {
         let placement = &self.setup.placement;
         let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
-        let ordinal = finished.unwrap_or(0) + 1;
+        let ordinal = match &point.window {
+            // Phases of an interrupted shape are made again.
+            Window::Shape(_) => self.finished(|it| it == Purpose::Ladder).map(|it| it.point.ordinal).min(),
+            _ => None,
+        };
+        let ordinal = ordinal.unwrap_or(finished.unwrap_or(0) + 1);
         let phases = self.phases_of(point);
         let purpose = if point.is_pilot() { Purpose::Pilot } else { point.purpose };
         Assignment {
@@ -200,6 +210,10 @@ impl Run<'_> {
             files: None,
             goodput: self.request.suite.goodput,
             counts_clients: self.request.suite.score.is_some() && point.purpose == Purpose::Ladder,
+            shape: match &point.window {
+                Window::Shape(shape) => Some(shape.clone()),
+                _ => None,
+            },
         }
     }
 

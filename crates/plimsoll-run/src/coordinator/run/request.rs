@@ -163,7 +163,11 @@ pub(super) fn run_started(
         profile: request.profile.as_str().to_owned(),
         seed: request.seed,
         targets: request.targets.iter().map(ToString::to_string).collect(),
-        ladder: setup.ladder.fixed_loads().map(<[f64]>::to_vec),
+        ladder: match (&request.options.shape, request.options.recover) {
+            (Some(shape), _) => Some(shape.phases.iter().map(|phase| phase.mean).collect()),
+            (None, Some(_)) => None,
+            (None, None) => setup.ladder.fixed_loads().map(<[f64]>::to_vec),
+        },
         op_names: setup.plan.op_names.clone(),
         op_shares: setup.plan.op_shares.clone(),
         page_limits: setup.plan.page_limits.clone(),

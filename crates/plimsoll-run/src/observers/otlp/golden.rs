@@ -51,6 +51,7 @@ fn record() -> PointRecord {
         access_pattern: None,
         host_work: Vec::new(),
         agents: Vec::new(),
+        phase: None,
         ops: None,
     }
 }
