@@ -2,6 +2,7 @@
 //! use the same functions on the stable toolchain.
 
 pub mod app_entries;
+pub mod derive_entries;
 pub mod entries;
 pub mod fleet_entries;
 pub mod h2_entries;

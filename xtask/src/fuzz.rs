@@ -23,6 +23,7 @@ const TARGETS: [Target; 13] = [
     Target { name: "fleet", seeds: None, dictionary: Some("fuzz/fleet.dict") },
     Target { name: "h2_block", seeds: None, dictionary: Some("fuzz/h2.dict") },
     Target { name: "h2_reply", seeds: None, dictionary: Some("fuzz/h2.dict") },
+    Target { name: "log_line", seeds: None, dictionary: Some("fuzz/log.dict") },
     Target { name: "nfs_reply", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "nfs_request", seeds: None, dictionary: Some("fuzz/nfs.dict") },
     Target { name: "picks", seeds: None, dictionary: Some("fuzz/llm.dict") },

@@ -209,7 +209,13 @@ impl Recorder {
 
     /// Records that an op ended at `done`, for the throughput. That is all that is to be recorded
     /// of one that was due in an earlier window.
-    pub fn record_end(&mut self, flight: &Flight, outcome: &Outcome, target: usize, done_at: Nanos) {
+    pub fn record_end(
+        &mut self,
+        flight: &Flight,
+        outcome: &Outcome,
+        target: usize,
+        done_at: Nanos,
+    ) {
         let failed = outcome.is_failure();
         let good = u64::from(!failed && self.is_good(flight, done_at));
         let due_in_window = self.in_window(flight.due);

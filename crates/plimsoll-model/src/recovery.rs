@@ -77,8 +77,7 @@ impl RecoverRequest {
             // In whole seconds, the resolution of the figures.
             Nanos::from_secs(drains.ceil() as u64).max(WATCH_MIN).max(pulses).min(WATCH_MAX)
         });
-        let [before, pulse_for, watch] =
-            [self.before_ns, self.pulse_for_ns, watch].map(span_text);
+        let [before, pulse_for, watch] = [self.before_ns, self.pulse_for_ns, watch].map(span_text);
         let text = format!(
             "hold {load} for {before}, pulse {}x for {pulse_for}, hold {watch}",
             self.pulse

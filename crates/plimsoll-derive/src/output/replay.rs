@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use plimsoll_model::units::Nanos;
 
 use super::suite::{self, REPLAY_FILE};
-use super::text::csv_field;
 use super::{LogFacts, Output};
 use crate::error::DeriveError;
 use crate::request::Request;
@@ -18,7 +17,7 @@ pub(crate) struct ReplayWriter<'a> {
     start: Nanos,
     pub file: PathBuf,
     writer: BufWriter<File>,
-    /// Paths that were written before, with quotes where needed.
+    /// Paths that were written before. They have no space; the reader takes commas as theirs.
     texts: Vec<Option<Box<str>>>,
 }
 
@@ -45,8 +44,7 @@ impl<'a> ReplayWriter<'a> {
             self.texts.resize(index + 1, None);
         }
         let output = self.output;
-        let path =
-            self.texts[index].get_or_insert_with(|| csv_field(&output.path(request.path)).into());
+        let path = self.texts[index].get_or_insert_with(|| output.path(request.path).into());
         let method = &output.reading.methods[usize::from(request.method)];
         write!(self.writer, "{at_us},{method},{path},{},", request.status)?;
         match request.bytes {

@@ -1,6 +1,6 @@
 //! The entry points of the fuzz targets on the stable toolchain, with inputs near the real ones.
 
-use plimsoll_fuzz::{app_entries, entries, h2_entries, nfs_entries};
+use plimsoll_fuzz::{app_entries, derive_entries, entries, h2_entries, nfs_entries};
 use proptest::prelude::*;
 
 /// Shipped suites: name and text.
@@ -39,8 +39,37 @@ fn reply_piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// Pieces of lines of access logs.
+fn log_piece() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: &[&[u8]] = &[
+        b"::1 - - [10/Oct/2000:13:55:36 -0700] ",
+        b"\"GET /a\\x22?b HTTP/1.1\" ",
+        b"200 5 \"-\" \"x\"",
+        b"1700000000.123 ",
+        b"0.001 ",
+        b"\n",
+        b"\\\"",
+        b"{\"ts\":1.5,\"request\":{\"method\":\"GET\",\"uri\":\"/\"},\"status\":200}",
+        b"{\"StartUTC\":\"2000-10-10T20:55:36.5Z\",",
+        b"\"RequestPath\":\"/\",\"DownstreamStatus\":200}",
+        b"$msec $request $status",
+        b"%t %r %>s",
+        b"%{User-Agent}i",
+    ];
+    let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.to_vec()).collect();
+    prop_oneof![
+        4 => prop::sample::select(pieces),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn no_line_of_a_log_breaks_its_formats(pieces in prop::collection::vec(log_piece(), 0..12)) {
+        derive_entries::log_line(&pieces.concat());
+    }
 
     #[test]
     fn no_reply_breaks_a_session(

@@ -15,6 +15,7 @@ mod consumers;
 mod core_separation;
 mod counts;
 mod demo;
+mod derive;
 mod experiments;
 mod flags;
 mod fleet;

@@ -80,7 +80,10 @@ fn each_phase_is_a_load_point_with_the_ops_that_were_due_in_it() {
     assert_eq!(server.exchanges().len() as u64, 2 * exchanges);
     let again = plimsoll_testkit::program::result(&bundle);
     let again = again["points"].as_array().unwrap();
-    assert_eq!(again.iter().map(due).collect::<Vec<_>>(), points.iter().map(due).collect::<Vec<_>>());
+    assert_eq!(
+        again.iter().map(due).collect::<Vec<_>>(),
+        points.iter().map(due).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -139,7 +142,8 @@ fn a_server_recovers_from_a_pulse_at_once_or_slowly_or_never() {
             .iter()
             .map(|name| result(&temp_dir.path().join(name))["recovery"][0].clone())
             .collect();
-        let after_s = |at: usize| recoveries[at]["recovered_after_ns"].as_u64().map(|ns| ns / 1_000_000_000);
+        let after_s =
+            |at: usize| recoveries[at]["recovered_after_ns"].as_u64().map(|ns| ns / 1_000_000_000);
         let outcomes: Vec<&str> =
             recoveries.iter().map(|it| it["outcome"].as_str().unwrap()).collect();
         // A healthy queue needs two seconds for the 100 requests that came too much.
@@ -191,7 +195,11 @@ fn flags_that_do_not_go_with_a_shape_are_refused_with_the_reason() {
         assert!(ended.err.contains(expected), "{flags:?} {}", ended.err);
     }
     for (verb, flags, expected) in [
-        ("capacity", &["web-url", "builtin:", "--within", "p99<1s", "--shape", hold][..], "--shape"),
+        (
+            "capacity",
+            &["web-url", "builtin:", "--within", "p99<1s", "--shape", hold][..],
+            "--shape",
+        ),
         ("scale", &["web-url", "builtin:", "--over", "cores=1", "--shape", hold], "--shape"),
         ("recover", &["disk-mix", "builtin:"], "closed load"),
         ("recover", &["web-url", "builtin:", "--rate", "9"], "--rate"),

@@ -85,7 +85,8 @@ impl WebPeer {
                  \"fields\":{{{fields}}},\"tls\":\"$ssl_protocol\",\
                  \"resumed\":\"$ssl_session_reused\",\
                  \"client\":\"$ssl_client_s_dn\"}}';\n\
-                 access_log {dir}/log seen;\nclient_body_temp_path {dir}/body;\n\
+                 access_log {dir}/log seen;\n\
+                 access_log {dir}/combined combined;\nclient_body_temp_path {dir}/body;\n\
                  client_body_buffer_size 64k;\nproxy_temp_path {dir}/proxy;\n\
                  ssl_certificate {dir}/certificate.pem;\n\
                  ssl_certificate_key {dir}/key.pem;\n\
@@ -106,6 +107,11 @@ impl WebPeer {
             texts.into_iter().chain(["stderr".into()]).collect()
         };
         Some(Self::start("nginx", program, config, arguments, nginx_entry))
+    }
+
+    /// The log of nginx in its usual format.
+    pub fn combined_log(&self) -> PathBuf {
+        self.temp_dir.path().join("combined")
     }
 
     /// Its log has the fields of its replies, so it adds the request's body to one of them.
