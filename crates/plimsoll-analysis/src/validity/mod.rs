@@ -91,7 +91,7 @@ const COUNTED: [(NotCounted, Check); 6] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 20] = [
+const WARNINGS: [Check; 22] = [
     connections::connections_lost,
     connections::clients_lost,
     generator::core_taken,
@@ -101,6 +101,7 @@ const WARNINGS: [Check; 20] = [
     generator::short_window,
     generator::send_lag,
     generator::connections,
+    generator::late_ops,
     data::warm_up_errors,
     connections::retransmissions,
     connections::ambiguous,
@@ -112,6 +113,7 @@ const WARNINGS: [Check; 20] = [
     tokens::cut_at_length,
     tokens::apart,
     steady::response_drift,
+    steady::changing_load,
 ];
 
 /// Checks every rule on one point.

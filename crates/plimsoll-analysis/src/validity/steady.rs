@@ -49,6 +49,9 @@ pub(super) fn not_steady(e: &Evidence<'_>) -> Option<Rule> {
 }
 
 fn halves(e: &Evidence<'_>) -> Option<Halves> {
+    if e.suite.workload.is_recorded() {
+        return None;
+    }
     let rates: Vec<f64> = e
         .view
         .record
@@ -82,7 +85,8 @@ fn compare_halves(values: &[f64]) -> Option<Halves> {
 /// An open load's throughput follows the schedule, so a server that is still warming up shows in
 /// its response time alone.
 pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
-    let batches = e.seconds?.batches(|second| second.response);
+    let seconds = e.seconds.filter(|_| !e.suite.workload.is_recorded())?;
+    let batches = seconds.batches(|second| second.response);
     let means: Vec<f64> =
         batches.iter().filter(|b| b.n > 0).map(|b| b.sum_ns / b.n as f64).collect();
     let halves = compare_halves(&means)?;
@@ -92,6 +96,11 @@ pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
         first_ns: Nanos(halves.first as u64),
         second_ns: Nanos(halves.second as u64),
     })
+}
+
+/// A load that changes is followed by what is measured: neither rule above says anything of it.
+pub(super) fn changing_load(e: &Evidence<'_>) -> Option<Rule> {
+    e.suite.workload.is_recorded().then_some(Rule::ChangingLoad)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{
     AgentEvent, OpTimes, Phase, Times, WorkerHealth, WorkerTotals, growing_times,
 };
+use plimsoll_model::late::{LateCause, LateOp};
 use plimsoll_model::outcome::{ErrorClass, ErrorSample, OpKind, Outcome};
 use plimsoll_model::units::{Nanos, keep_least};
 
@@ -386,13 +387,22 @@ pub(crate) struct DueCounts {
     counted: WorkerTotals,
     /// When the ops came due that were never sent, from the begin of the window.
     unsent: Option<Box<Times>>,
+    /// Line of its file that has the first op of a recording, whose late ops are named.
+    first_line: Option<u64>,
 }
 
 impl DueCounts {
     /// Nothing has come due yet; `phases` has this worker's share of the ops.
     pub(crate) fn new(phases: Phases) -> Self {
         let slices = slices_of_window(&phases);
-        Self { phases, counted: WorkerTotals { slices, ..WorkerTotals::default() }, unsent: None }
+        let counted = WorkerTotals { slices, ..WorkerTotals::default() };
+        Self { phases, counted, unsent: None, first_line: None }
+    }
+
+    /// The same; late ops of a recording are named by the lines of its file, whose first op is on
+    /// this one.
+    pub(crate) fn naming_late_ops(self, first_line: Option<u64>) -> Self {
+        Self { first_line, ..self }
     }
 
     /// An op came due.
@@ -400,10 +410,18 @@ impl DueCounts {
         self.counted.due += u64::from(in_window(&self.phases, due));
     }
 
-    /// An op of a schedule goes out.
-    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
-        if in_window(&self.phases, due) {
-            (self.counted.last_due, self.counted.last_sent) = (due, now);
+    /// The op of this index in a schedule goes out; its client is free since then.
+    pub(crate) fn sent(&mut self, (index, due): (u64, Nanos), now: Nanos, free: Nanos) {
+        if !in_window(&self.phases, due) {
+            return;
+        }
+        (self.counted.last_due, self.counted.last_sent) = (due, now);
+        if let Some(first_line) = self.first_line {
+            let lag_ns = now.saturating_sub(due);
+            let waited = free.saturating_sub(due);
+            let cause =
+                if waited.0 > lag_ns.0 / 2 { LateCause::NoClient } else { LateCause::Generator };
+            self.counted.late.note(LateOp { line: first_line + index, due_ns: due, lag_ns, cause });
         }
     }
 

@@ -92,9 +92,12 @@ fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
     }
     let journey = request.suite.workload.parameters::<HttpWorkload>().journey_file.as_ref();
     arguments.extend(journey.into_iter().flat_map(|file| ["--journey".into(), file.into()]));
+    let replay = request.suite.workload.parameters::<HttpWorkload>().replay_file.as_ref();
+    arguments.extend(replay.into_iter().flat_map(|file| ["--replay".into(), file.into()]));
     let server = Builtin { arguments, ..Builtin::new("web", own_program()?, request.cores) };
     let process = server.listening_on(request.listen_on).with_work(request.work).start()?;
-    let path = if request.file_set.is_some() || journey.is_some() { "" } else { PLAIN_PATH };
+    let is_plain = request.file_set.is_none() && journey.is_none() && replay.is_none();
+    let path = if is_plain { PLAIN_PATH } else { "" };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
 }
@@ -226,6 +229,12 @@ fn write_plain_file(path: &Path) -> Result<(), HostError> {
 /// Reaches every server once; reads the description of its file set where one is needed.
 fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
     let workload = suite.workload.parameters::<HttpWorkload>();
+    if workload.hashed && targets.iter().any(|target| !target.spec.is_started()) {
+        return Err(HostError::wrong(
+            "the paths of this load are hashed, so only builtin: and managed: servers have them; \
+             derive it again with --keep",
+        ));
+    }
     let mut file_set: Option<FileSetId> = None;
     let mut software = Vec::new();
     for target in targets {
