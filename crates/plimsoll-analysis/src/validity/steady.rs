@@ -111,6 +111,7 @@ mod tests {
     use crate::testing::{PointBuilder, TestPoint, check_rule};
     use plimsoll_model::bundle::IntervalSlice;
     use plimsoll_model::event::{OpTimes, Phase};
+    use plimsoll_model::suite::Parameters;
 
     fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
         let mut point = PointBuilder::closed(32).build();
@@ -155,6 +156,24 @@ mod tests {
         let rising = with_rates(|i| 1_000 + 20 * i as u64);
         let flat = with_rates(|i| 1_000 + (i as u64 % 3));
         check_rule("not_steady", &rising, &flat);
+    }
+
+    #[derive(Debug, serde::Serialize)]
+    struct Recording {}
+
+    impl Parameters for Recording {
+        fn is_recorded(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_load_that_is_a_recording_need_not_be_steady() {
+        let mut rising = with_rates(|i| 1_000 + 20 * i as u64);
+        rising.suite.workload = Recording {}.into();
+        assert!(!rising.reasons().contains(&"not_steady"));
+        let warnings = rising.verdict().warnings;
+        assert!(warnings.iter().any(|warning| warning.rule.name() == "changing_load"));
     }
 
     #[test]

@@ -17,7 +17,6 @@ use plimsoll_servers::cores;
 use plimsoll_servers::delay::{DelayLaw, Work};
 
 use crate::fileset::{self, FileSet};
-use crate::journey;
 use crate::replay;
 use crate::server::journey::JourneySite;
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
@@ -68,13 +67,7 @@ fn content(args: &ServeWebArgs) -> Result<WebContent, HostError> {
         return Ok(WebContent::Directory(root.clone()));
     }
     if let Some(file) = &args.journey {
-        let unread = |e| HostError::wrong(format!("cannot read {}: {e}", file.display()));
-        let text = match file.to_str().and_then(journey::published) {
-            Some(text) => text.to_owned(),
-            None => std::fs::read_to_string(file).map_err(unread)?,
-        };
-        let journeys = journey::file::parse(file, &text, &|path| std::fs::read(path));
-        let journeys = journeys.map_err(|e| HostError::wrong(e.to_string()))?;
+        let journeys = super::read_journey(file)?;
         let lifetime = args.expire.map(|span| Duration::from_nanos(span.0));
         let site = JourneySite::new(journeys, lifetime);
         let site =

@@ -129,6 +129,11 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let mut request = request_without_until(&args)?;
     let suite = &mut request.suite;
     let flag = format!("--until {precision}");
+    if suite.workload.is_recorded() {
+        return Err(Failure::wrong(format!(
+            "{flag}: a replay is as long as its recording; leave it out, or run the model"
+        )));
+    }
     refuse_streams(suite, &flag, precision.figure.needs_streams())?;
     refuse_goodput(suite, &flag, precision.figure == GateFigure::Goodput)?;
     let profile = suite.profiles.get_mut(request.profile);
