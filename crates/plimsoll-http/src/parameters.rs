@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
 use super::h2::windows::{H2Settings, ReceiveWindows};
 use super::headers::{Header, LEFT_OUT, with_headers};
-use super::journey::published;
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
 
@@ -235,9 +234,8 @@ impl Parameters for HttpWorkload {
     }
 
     fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
-        let journey = self.journey_file.as_deref().filter(|name| published(name).is_none());
-        let files = [("journey_file", journey), ("replay_file", self.replay_file.as_deref())];
-        files.into_iter().filter_map(|(key, name)| Some((key, name?))).collect()
+        let files = [("journey_file", &self.journey_file), ("replay_file", &self.replay_file)];
+        files.into_iter().filter_map(|(key, name)| Some((key, name.as_deref()?))).collect()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::wire::template::{Piece, Variables};
 
 /// Follows the path in a file's name, so that `/a` and `/a/b` can both be files.
 pub(crate) const SUFFIX: &str = ".f";
-/// Files that are made: a file system has so many left, and they are made in seconds.
+/// Files that are made: the inodes of a file system are limited, and making them takes seconds.
 const FILES_MAX: usize = 200_000;
 /// Size of a file whose journey gives none.
 const BYTES: u64 = 1_024;

@@ -182,7 +182,7 @@ impl RunArgs {
         let mut set = Set::new(if is_llm { llm::TRANSPORT } else { "workload" });
         if is_url || is_llm || is_users {
             let peak = self.ladder.peak.filter(|_| !is_users);
-            self.url.set_load(peak, is_open && is_users, &mut set)?;
+            self.url.set_load((peak, is_open && is_users), &mut set)?;
         }
         if is_replay {
             self.url.set_connections(&mut set);

@@ -167,12 +167,10 @@ pub(crate) fn has_users(suite: &str) -> bool {
 
 impl UrlArgs {
     /// Sets an open load, if a rate or a search for the peak requests it. A peak is searched in
-    /// requests per second.
-    /// `was_open`: the suite's own load is.
+    /// requests per second. `was_open`: the suite's own load is.
     pub(super) fn set_load(
         &self,
-        peak: Option<Peak>,
-        was_open: bool,
+        (peak, was_open): (Option<Peak>, bool),
         set: &mut Set,
     ) -> Result<(), Failure> {
         if was_open && self.clients.is_some() {
@@ -184,9 +182,8 @@ impl UrlArgs {
             (self.connections.is_some(), "--connections"),
             (self.arrivals.is_some(), "--arrivals"),
         ];
-        if let Some((_, flag)) =
-            of_open_loads.iter().find(|(given, _)| *given && !is_open && !was_open)
-        {
+        let is_closed = !is_open && !was_open;
+        if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && is_closed) {
             return Err(Failure::wrong(format!(
                 "{flag} belongs to an open load: write --rate N beside it, or --peak auto (for suite \
                  {USERS_SUITE} --sessions N); the number of connections of a closed load is that of \

@@ -72,16 +72,14 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
             "mean response time went from {first_ns} in the first half of the window to \
              {second_ns} in the second"
         ))
-        .advise(match second_ns > first_ns {
-            true => "a queue grew, or the server slowed down: measure longer and compare",
-            false => {
-                "the server was still warming up, or a queue went away: warm up longer and \
-                 compare"
-            }
-        }),
+        .advise(if second_ns > first_ns { SLOWER } else { FASTER }),
         _ => return None,
     })
 }
+
+const SLOWER: &str = "a queue grew, or the server slowed down: measure longer and compare";
+const FASTER: &str =
+    "the server was still warming up, or a queue went away: warm up longer and compare";
 
 #[cfg(test)]
 mod tests {
