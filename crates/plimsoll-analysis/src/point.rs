@@ -77,6 +77,7 @@ pub(crate) fn point_result(
         data_set_bytes: record.data_set_bytes,
         server_core_users: record.server_core_users.clone().unwrap_or_default(),
         consumers: host_consumers(record),
+        late: totals.late.clone(),
         failed_bytes: Some(totals.failed_bytes).filter(|bytes| *bytes > 0),
         ..PointResult::default()
     };

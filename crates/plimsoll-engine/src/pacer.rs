@@ -12,12 +12,23 @@ use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 use crate::rng::{Random, Stream};
 use crate::summed_rate::SummedRate;
 
-/// Due times that were recorded: those of a whole schedule, which begins anew after its end.
+/// Due times that were recorded: those of a whole schedule, which begins anew after its end or plays
+/// once.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// Since the first op, in order.
     offsets: Arc<[Nanos]>,
     length: Nanos,
+    once: Option<PlayedOnce>,
+}
+
+/// How a recording plays that ends with its last op.
+#[derive(Clone, Copy, Debug)]
+struct PlayedOnce {
+    /// How much faster than it was recorded, whatever the load's rate.
+    speed: f64,
+    /// Line of its file that has the first op.
+    first_line: u64,
 }
 
 impl Recorded {
@@ -28,7 +39,18 @@ impl Recorded {
         let last = offsets.last().copied().filter(|last| *last > Nanos::ZERO)?;
         let intervals = offsets.len() as u64 - 1;
         let length = Nanos(last.0.saturating_add(last.0 / intervals.max(1)));
-        Some(Self { offsets, length })
+        Some(Self { offsets, length, once: None })
+    }
+
+    /// The same, played once and `speed` times as fast. `first_line` of its file has the first op.
+    #[must_use]
+    pub fn played_once(self, speed: f64, first_line: u64) -> Self {
+        Self { once: Some(PlayedOnce { speed, first_line }), ..self }
+    }
+
+    /// Line of the file that has the first op, of a recording that plays once.
+    pub fn first_line(&self) -> Option<u64> {
+        self.once.map(|once| once.first_line)
     }
 
     /// Ops of it.
@@ -51,6 +73,17 @@ impl Recorded {
         self.offsets.len() as f64 / self.length.as_secs_f64()
     }
 
+    /// Of op `index`, where ops are `mean_ns` apart on average; `None` after the end.
+    fn due_at_mean(&self, index: u64, mean_ns: f64) -> Option<f64> {
+        match self.once {
+            Some(once) => Some(self.offsets.get(index as usize)?.0 as f64 / once.speed),
+            None => {
+                let recorded_mean_ns = self.length.0 as f64 / self.ops() as f64;
+                Some(self.due_ns(index) * (mean_ns / recorded_mean_ns))
+            }
+        }
+    }
+
     /// Of op `index`, as recorded.
     fn due_ns(&self, index: u64) -> f64 {
         let (round, at) = (index / self.ops(), index % self.ops());
@@ -58,7 +91,7 @@ impl Recorded {
     }
 }
 
-/// The due times of one schedule, in order, without end.
+/// The due times of one schedule, in order; only a recording may end.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     inter_arrival: InterArrivalState,
@@ -145,10 +178,7 @@ impl Iterator for Arrivals {
                 *sum_ns += random.exponential() * mean_ns;
                 *sum_ns
             }
-            InterArrivalState::Recorded(recorded) => {
-                let recorded_mean_ns = recorded.length.0 as f64 / recorded.ops() as f64;
-                recorded.due_ns(index) * (mean_ns / recorded_mean_ns)
-            }
+            InterArrivalState::Recorded(recorded) => recorded.due_at_mean(index, mean_ns)?,
         };
         match &mut self.summed {
             None => Some((index, Nanos(due_ns as u64))),
@@ -291,6 +321,10 @@ mod tests {
         }
     }
 
+    fn dues_us(arrivals: Arrivals) -> Vec<u64> {
+        arrivals.map(|(_, due)| (due.0 as f64 / 1e3).round() as u64).collect()
+    }
+
     #[test]
     fn a_recorded_schedule_keeps_its_times_at_its_own_rate_and_at_any_other() {
         let offsets = [0, 10, 10, 35].map(Nanos::from_millis);
@@ -304,6 +338,9 @@ mod tests {
         // The interval after the last op is the mean of the others.
         assert_eq!(dues(1.0), [0, 10_000, 10_000, 35_000, 46_667, 56_667]);
         assert_eq!(dues(2.0), [0, 5_000, 5_000, 17_500, 23_333, 28_333]);
+        // At its own speed, whatever the rate, and then nothing more.
+        let once = Arrivals::recorded(recorded.clone().played_once(2.0, 2), rate(7.0));
+        assert_eq!(dues_us(once), [0, 5_000, 5_000, 17_500]);
         assert!(Recorded::new([Nanos::ZERO; 3]).is_none());
         assert!(Recorded::new([]).is_none());
     }

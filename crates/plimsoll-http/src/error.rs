@@ -44,6 +44,9 @@ pub enum HttpPlanError {
         /// Why.
         reason: String,
     },
+    /// A suite of a replay without its file.
+    #[error("a replay needs its file: write replay_file = \"replay.csv\" below [workload]")]
+    NoReplay,
     /// A suite of users without a journey.
     #[error("users need a journey: write --journey FILE (docs/users.md)")]
     NoJourney,

@@ -35,6 +35,7 @@ mod parallel_session;
 pub mod parameters;
 mod plan;
 pub mod reader;
+mod replay;
 mod script;
 #[cfg(feature = "host")]
 pub mod server;
@@ -77,6 +78,6 @@ pub const PROTOCOL: Protocol = Protocol {
     workload_schema: || schemars::schema_for!(parameters::HttpWorkload),
     plan: plan::plan,
     needed_file_set: Some(plan::needed_file_set),
-    load_files: None,
+    load_files: Some(replay::LOAD_FILES),
     clean: None,
 };

@@ -1,5 +1,7 @@
 //! The `[workload]` table of suites with `protocol = "http"`.
 
+mod statuses;
+
 use std::fmt;
 
 use plimsoll_model::suite::{AsTable as _, Parameters, SuiteError, TableReader, percents};
@@ -9,14 +11,18 @@ use serde::{Deserialize, Serialize};
 use super::fileset::{CLASSES, DIRECTORIES_MAX};
 use super::h2::windows::{H2Settings, ReceiveWindows};
 use super::headers::{Header, LEFT_OUT, with_headers};
-use super::journey::published;
 use super::wire::request::{Method, is_field};
 use super::wire::template::Template;
+
+pub use self::statuses::Statuses;
 
 /// The default: ten thousand connections in 50 s.
 const OPENED_PER_S: f64 = 200.0;
 /// Bounds the wait for the next connection.
 const OPENED_PER_S_MIN: f64 = 0.01;
+/// Speeds of a replay.
+const SPEED_MIN: f64 = 0.001;
+const SPEED_MAX: f64 = 1_000.0;
 /// More than a server accepts.
 const OPENED_PER_S_MAX: f64 = 1_000_000.0;
 
@@ -101,6 +107,17 @@ pub struct HttpWorkload {
     /// file. Only with `journey`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journey_file: Option<String>,
+    /// File with the requests of a log, each at its time; relative to the suite's file. Only with
+    /// `replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_file: Option<String>,
+    /// How many times as fast as recorded. Only with `replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = SPEED_MIN, max = SPEED_MAX))]
+    pub speed: Option<f64>,
+    /// Paths are hashes: only servers that the run starts have them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hashed: bool,
     /// Only with a file set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetParameters>,
@@ -116,6 +133,8 @@ pub enum RequestSource {
     Urls,
     /// Pages of a journey, requested by users.
     Journey,
+    /// The requests of a log, each at its time.
+    Replay,
 }
 
 /// Version of HTTP.
@@ -178,64 +197,6 @@ pub struct FileSetParameters {
     pub poisson_mean: f64,
 }
 
-/// Statuses of a good reply. A suite has them as codes (`"200"`) and classes (`"2xx"`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<String>", into = "Vec<String>")]
-pub struct Statuses(Vec<(u16, u16)>);
-
-impl TryFrom<Vec<String>> for Statuses {
-    type Error = String;
-
-    fn try_from(texts: Vec<String>) -> Result<Self, String> {
-        if texts.is_empty() {
-            return Err("no status is a good one; write for example [\"200\"] or [\"2xx\"]".into());
-        }
-        let read = |text: &String| {
-            read_status(text).ok_or_else(|| {
-                format!(
-                    "{text:?} is not an HTTP status; write a code like \"200\" or a class like \
-                     \"2xx\""
-                )
-            })
-        };
-        texts.iter().map(read).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl From<Statuses> for Vec<String> {
-    fn from(statuses: Statuses) -> Self {
-        let text = |(first, last): (u16, u16)| match first == last {
-            true => first.to_string(),
-            false => format!("{}xx", first / 100),
-        };
-        statuses.0.into_iter().map(text).collect()
-    }
-}
-
-impl Statuses {
-    const OK: (u16, u16) = (200, 200);
-    const SUCCESS: (u16, u16) = (200, 299);
-
-    /// Every status: a journey says itself what is good.
-    pub(crate) fn any() -> Self {
-        Self(vec![(100, 999)])
-    }
-
-    /// The status is among them.
-    pub fn holds(&self, status: u16) -> bool {
-        self.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
-    }
-}
-
-fn read_status(text: &str) -> Option<(u16, u16)> {
-    if let Some(class) = text.strip_suffix("xx") {
-        let class: u16 = class.parse().ok().filter(|c| (1..=9).contains(c))?;
-        return Some((class * 100, class * 100 + 99));
-    }
-    let code = text.parse().ok().filter(|c| (100..=999).contains(c))?;
-    Some((code, code))
-}
-
 impl HttpWorkload {
     /// This workload with each of its header fields (`Name: value`) changed, those of `urls` too.
     pub fn with_headers<E>(
@@ -268,9 +229,13 @@ impl Parameters for HttpWorkload {
         self.requests == RequestSource::Journey
     }
 
+    fn is_recorded(&self) -> bool {
+        self.requests == RequestSource::Replay
+    }
+
     fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
-        let of_user = self.journey_file.as_deref().filter(|name| published(name).is_none());
-        of_user.map(|name| ("journey_file", name)).into_iter().collect()
+        let files = [("journey_file", &self.journey_file), ("replay_file", &self.replay_file)];
+        files.into_iter().filter_map(|(key, name)| Some((key, name.as_deref()?))).collect()
     }
 }
 
@@ -310,6 +275,9 @@ impl Default for HttpWorkload {
             body_file: None,
             urls: None,
             journey_file: None,
+            replay_file: None,
+            speed: None,
+            hashed: false,
             file_set: None,
         }
     }
@@ -353,43 +321,57 @@ fn complete(table: &TableReader<'_>, workload: &mut HttpWorkload) -> Result<(), 
         RequestSource::FileSet => {
             workload.verify_one_in.get_or_insert(64);
             workload.file_set.get_or_insert_default();
-            (Statuses::OK, &["urls", "body", "body_file", "journey_file"], "urls")
+            (Statuses::OK, &["urls", "body", "body_file"], "urls")
         }
         RequestSource::Urls => {
             workload.urls.get_or_insert_default();
-            (Statuses::SUCCESS, &["verify_one_in", "file_set", "journey_file"], "file_set")
+            (Statuses::SUCCESS, &["verify_one_in", "file_set"], "file_set")
         }
-        RequestSource::Journey => {
+        RequestSource::Journey | RequestSource::Replay => {
             (Statuses::SUCCESS, &["verify_one_in", "file_set", "urls", "body", "body_file"], "urls")
         }
     };
     if !table.has("expect") {
         workload.expect = Statuses(vec![good]);
     }
-    if workload.requests == RequestSource::Journey {
+    let of_own = match workload.requests {
+        RequestSource::Journey => Some("a journey"),
+        RequestSource::Replay => Some("a replay"),
+        RequestSource::FileSet | RequestSource::Urls => None,
+    };
+    if let Some(what) = of_own {
+        let is_journey = workload.requests == RequestSource::Journey;
         let differs = [
             ("method", workload.method != Method::GET),
             ("expect", workload.expect != Statuses(vec![Statuses::SUCCESS])),
             ("stream", workload.stream),
-            ("streams", workload.streams.is_some_and(|streams| streams != 1)),
-            ("connections", workload.connections != Connections::KeepAlive),
+            ("streams", is_journey && workload.streams.is_some_and(|streams| streams != 1)),
+            ("connections", is_journey && workload.connections != Connections::KeepAlive),
         ];
         if let Some((key, _)) = differs.into_iter().find(|(_, differs)| *differs) {
             return Err(table
-                .error_at(key, format!("`workload.{key}` does not go with a journey"))
-                .with_help(
-                    "leave it out; the pages of the journey say what is sent and expected",
-                ));
+                .error_at(key, format!("`workload.{key}` does not go with {what}"))
+                .with_help("leave it out; its file says what is sent and expected"));
         }
+    }
+    let of_others = [
+        ("journey_file", RequestSource::Journey, "journey"),
+        ("replay_file", RequestSource::Replay, "replay"),
+        ("speed", RequestSource::Replay, "replay"),
+    ];
+    let is_other = |(key, requests, _): &&(&str, RequestSource, &str)| {
+        table.has(key) && workload.requests != *requests
+    };
+    if let Some((key, _, theirs)) = of_others.iter().find(is_other) {
+        return Err(table
+            .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
+            .with_help("leave it out, or write that"));
     }
     match foreign.iter().find(|key| table.has(key)) {
         None if workload.body.is_some() && workload.body_file.is_some() => Err(table
             .error_at("body_file", "a request has one body")
             .with_help("leave out body or body_file")),
         None => Ok(()),
-        Some(&"journey_file") => Err(table
-            .error_at("journey_file", "`workload.journey_file` goes with requests = \"journey\"")
-            .with_help("leave it out, or take suite web-users")),
         Some(key) => Err(table
             .error_at(key, format!("`workload.{key}` goes with requests = \"{theirs}\""))
             .with_help("leave it out, or write that")),

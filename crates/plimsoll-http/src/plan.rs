@@ -22,6 +22,7 @@ use super::parameters::{
     Connections, FileSetParameters, HttpWorkload, RequestSource, TlsResumption,
 };
 use super::reader::Plain;
+use super::replay::ReplayPlan;
 use super::script::{
     FilePlan, LongLivedConnections, UrlCard, UrlPlan, check_load, cumulative, poisson_weights,
     sessions,
@@ -70,8 +71,13 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     check_load(request.suite, workload)?;
     let journeys = match workload.requests {
         RequestSource::Journey => Some(journey::plan::read(request, workload)?),
-        RequestSource::FileSet | RequestSource::Urls => None,
+        RequestSource::FileSet | RequestSource::Urls | RequestSource::Replay => None,
     };
+    let replay = match workload.requests {
+        RequestSource::Replay => Some(ReplayPlan::new(request, workload)?),
+        _ => None,
+    };
+    let recorded = replay.as_ref().map(|plan| plan.recorded.clone());
     let streams = journeys.as_ref().map(|plan| plan.journeys.parallel_max()).or(workload.streams);
     let workload = &HttpWorkload { streams, ..workload.clone() };
     let decided = request.learnt.map(serde_json::from_str).transpose().map_err(PlanError::own)?;
@@ -81,18 +87,25 @@ pub(crate) fn plan(request: &PlanRequest<'_>) -> Result<Plan, PlanError> {
     let mut plan = Draft::new(request, workload, secure);
     plan.facts.extend(facts);
     plan.version = if h2.is_some() { Version::Http2 } else { Version::Http1 };
-    let (sites, scripts, names, shares) = match (journeys, &workload.file_set) {
-        (Some(journeys), _) => plan.with_journeys(journeys)?,
-        (None, Some(set)) => plan.with_files(set)?,
-        (None, None) => plan.with_urls()?,
+    let (sites, scripts, names, shares) = match (journeys, replay, &workload.file_set) {
+        (Some(journeys), _, _) => plan.with_journeys(journeys)?,
+        (_, Some(replay), _) => {
+            plan.facts.extend(replay.facts);
+            let sites = replay.replay.sites(request, workload, plan.version)?;
+            (sites, Scripts::Replay(replay.replay), replay.names, None)
+        }
+        (_, _, Some(set)) => plan.with_files(set)?,
+        (None, None, None) => plan.with_urls()?,
     };
     let reader = if workload.stream { Plain::Chunks } else { Plain::Unread };
-    let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares };
+    let load = HttpLoad { sites, scripts, reader, tls, h2, names, shares, recorded };
     if request.suite.conditioning == Conditioning::Warm {
         return Ok(Plan { learnt: Some(learnt), ..warmed(load, request, plan)? });
     }
     match request.planner {
-        Planner::Controller if matches!(load.scripts, Scripts::Journeys(_)) => reach(request)?,
+        Planner::Controller if !matches!(load.scripts, Scripts::Files(_) | Scripts::Urls(_)) => {
+            reach(request)?;
+        }
         Planner::Controller if workload.file_set.is_none() && workload.first_check => {
             plan.facts.extend(look(&load, request)?);
         }
@@ -207,7 +220,7 @@ impl<'a> Draft<'a> {
                 Connections::Held => "held; a client whose connection is closed leaves",
             },
         );
-        if workload.requests != RequestSource::Journey {
+        if matches!(workload.requests, RequestSource::FileSet | RequestSource::Urls) {
             self.fact("method", workload.method.as_str());
             self.fact("expected statuses", Vec::from(workload.expect.clone()).join(", "));
         }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_engine::interface::{ClientContext, Script};
+use plimsoll_engine::pacer::Recorded;
 use plimsoll_engine::worker::WorkerContext;
 use plimsoll_engine::workload::Workload;
 use plimsoll_model::event::PageLimits;
@@ -19,6 +20,7 @@ use super::journey::user::{Draws, Origin};
 use super::journey::users::{UserReader, UserScript, UserTls, Users};
 use super::parallel_session::ParallelSession;
 use super::reader::{Plain, Reader};
+use super::replay::{Replay, ReplayPaths, ReplayReader, ReplayScript};
 use super::script::{FilePlan, FileScript, UrlPlan, UrlScript};
 use super::session::HttpSession;
 use super::site::{HttpOp, Site, WorkerSite};
@@ -42,6 +44,8 @@ pub(crate) struct HttpLoad {
     pub names: Vec<String>,
     /// Shares of the ops, where the mix is fixed.
     pub shares: Option<Vec<f64>>,
+    /// When requests of a log are due.
+    pub recorded: Option<Recorded>,
 }
 
 /// What the clients do.
@@ -53,6 +57,8 @@ pub(crate) enum Scripts {
     Urls(Arc<UrlPlan>),
     /// Follow journeys.
     Journeys(Arc<JourneyLoad>),
+    /// Send what was recorded.
+    Replay(Arc<Replay>),
 }
 
 /// What the users of a load point share.
@@ -77,7 +83,7 @@ impl Workload for HttpLoad {
     fn page_limits(&self) -> Vec<PageLimits> {
         match &self.scripts {
             Scripts::Journeys(load) => load.journeys.page_limits(),
-            Scripts::Files(_) | Scripts::Urls(_) => Vec::new(),
+            Scripts::Files(_) | Scripts::Urls(_) | Scripts::Replay(_) => Vec::new(),
         }
     }
 
@@ -87,14 +93,18 @@ impl Workload for HttpLoad {
                 let of_one = u64::from(plan.directories) * directory_bytes();
                 Some(of_one * self.sites.len() as u64)
             }
-            Scripts::Urls(_) | Scripts::Journeys(_) => None,
+            Scripts::Urls(_) | Scripts::Journeys(_) | Scripts::Replay(_) => None,
         }
+    }
+
+    fn recorded(&self) -> Option<Recorded> {
+        self.recorded.clone()
     }
 
     fn access_pattern(&self) -> Option<AccessPattern> {
         match &self.scripts {
             Scripts::Files(plan) => plan.access_pattern(self.sites.len() as u64),
-            Scripts::Urls(_) | Scripts::Journeys(_) => None,
+            Scripts::Urls(_) | Scripts::Journeys(_) | Scripts::Replay(_) => None,
         }
     }
 
@@ -123,6 +133,13 @@ impl Workload for HttpLoad {
             }
             Scripts::Urls(plan) => {
                 transport.drive(context, site, reader, |c| UrlScript::new(plan.clone(), c.client));
+            }
+            Scripts::Replay(replay) => {
+                let paths = ReplayPaths::new(replay);
+                let site =
+                    |site: &Arc<Site>| WorkerSite::with_variables(site.clone(), paths.clone());
+                let reader = |_: &_| ReplayReader(replay.clone());
+                transport.drive(context, site, reader, |_| ReplayScript(replay.clone()));
             }
             Scripts::Journeys(load) => {
                 let assignment = context.assignment;

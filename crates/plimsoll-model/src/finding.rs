@@ -12,6 +12,7 @@ pub use facts::{
 };
 
 use crate::consumers::CoreUserKind;
+use crate::late::LateOps;
 use crate::nonconformity::Nonconformities;
 use crate::precision::ReachedPrecision;
 use crate::units::Nanos;
@@ -227,6 +228,10 @@ pub enum Rule {
         /// What became of the worker's core.
         core: WorkerCore,
     },
+    /// Requests of a replay were sent late.
+    LateOps { late: LateOps, of_ops: u64 },
+    /// The load is a recording, so that steadiness was not judged.
+    ChangingLoad,
     /// Ops waited for a free connection.
     Connections {
         /// Which percentile of the send lag: `p99`.
@@ -368,6 +373,8 @@ impl Rule {
             Self::Stolen { .. } => "stolen",
             Self::ShortWindow { .. } => "short_window",
             Self::SendLag { .. } => "send_lag",
+            Self::LateOps { .. } => "late_requests",
+            Self::ChangingLoad => "changing_load",
             Self::Connections { .. } => "connections",
             Self::WarmUpErrors { .. } => "warm_up_errors",
             Self::Retransmissions { .. } => "retransmissions",

@@ -18,6 +18,7 @@
 //! | [`certificate`] | how far the program's figures are from the truth on one host |
 //! | [`reported`] | how a figure is written with its uncertainty interval |
 //! | [`hint`] | signs in the figures that point at a known cause |
+//! | [`late`] | ops of a recording that were sent late |
 //! | [`limit`] | what limited a load point |
 //! | [`load_shape`] | a load that changes during a load point |
 //! | [`method`] | every parameter of a run and of its method, and the deviations |
@@ -64,6 +65,7 @@ pub mod gate;
 pub mod goodput;
 pub mod hint;
 pub mod host;
+pub mod late;
 pub mod limit;
 pub mod load_shape;
 pub mod method;

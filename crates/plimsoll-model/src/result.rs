@@ -20,6 +20,7 @@ use crate::finding::{Finding, Rule};
 use crate::gate::GateResult;
 use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
+use crate::late::LateOps;
 use crate::limit::{Limit, LimitSpan};
 use crate::load_shape::PhaseKind;
 use crate::method::Parameter;
@@ -317,6 +318,9 @@ with_counters! {
         /// Ops that were not sent or not finished: figures of the response time that depend on them
         /// are lower bounds. `null` where there are none, and in bundles of earlier versions.
         pub censored: Option<Censored>,
+        /// Requests of a replay that were sent late; absent where none was.
+        #[serde(default, skip_serializing_if = "LateOps::is_empty")]
+        pub late: LateOps,
         /// Mean service time of the point's first ops, which met a server with little to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub first_service_ns: Option<f64>,

@@ -53,6 +53,7 @@ pub fn nginx(root: &Path, cores: &[u32]) -> Option<ServerProcess> {
         tls: None,
         search: None,
         remove_when_killed: None,
+        suffix: None,
     };
     Some(nginx::start(&request).unwrap())
 }

@@ -45,7 +45,9 @@ pub(crate) fn from_file<'a>(
     let suite = parse(path, &text, changes)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut values = changes.values.to_vec();
-    for (key, name) in suite.workload.adjacent_files() {
+    let files = suite.workload.adjacent_files();
+    let is_file = |(_, name): &(&str, &str)| protocols::published_journey(name).is_none();
+    for (key, name) in files.into_iter().filter(is_file) {
         let key = format!("workload.{key}");
         let is_given = changes.values.iter().any(|given| given.path == key);
         let from = if is_given { Path::new("") } else { folder };

@@ -103,6 +103,13 @@ pub(super) fn send_lag(e: &Evidence<'_>) -> Option<Rule> {
     })
 }
 
+/// Requests of a replay that were sent late, by name.
+pub(super) fn late_ops(e: &Evidence<'_>) -> Option<Rule> {
+    let totals = &e.view.record.totals;
+    let late = Some(&totals.late).filter(|late| !late.is_empty())?;
+    Some(Rule::LateOps { late: late.clone(), of_ops: totals.due })
+}
+
 /// Lateness that is not the generator's: ops waited for a connection. The load was offered and the
 /// wait is in the response time, so it is a warning.
 pub(super) fn connections(e: &Evidence<'_>) -> Option<Rule> {

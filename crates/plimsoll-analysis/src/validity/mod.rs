@@ -96,7 +96,7 @@ const COUNTED: [(NotCounted, Check); 6] = [
 ];
 
 /// Every rule that only warns.
-const WARNINGS: [Check; 20] = [
+const WARNINGS: [Check; 22] = [
     connections::connections_lost,
     connections::clients_lost,
     generator::core_taken,
@@ -106,6 +106,7 @@ const WARNINGS: [Check; 20] = [
     generator::short_window,
     generator::send_lag,
     generator::connections,
+    generator::late_ops,
     data::warm_up_errors,
     connections::retransmissions,
     connections::ambiguous,
@@ -117,6 +118,7 @@ const WARNINGS: [Check; 20] = [
     tokens::cut_at_length,
     tokens::apart,
     steady::response_drift,
+    steady::changing_load,
 ];
 
 /// Checks every rule on one point.

@@ -52,6 +52,9 @@ pub(super) fn not_steady(e: &Evidence<'_>) -> Option<Rule> {
 }
 
 fn halves(e: &Evidence<'_>) -> Option<Halves> {
+    if e.suite.workload.is_recorded() {
+        return None;
+    }
     let rates: Vec<f64> = e
         .view
         .record
@@ -88,7 +91,8 @@ pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
     if !e.is_steady() {
         return None;
     }
-    let batches = e.seconds?.batches(|second| second.response);
+    let seconds = e.seconds.filter(|_| !e.suite.workload.is_recorded())?;
+    let batches = seconds.batches(|second| second.response);
     let means: Vec<f64> =
         batches.iter().filter(|b| b.n > 0).map(|b| b.sum_ns / b.n as f64).collect();
     let halves = compare_halves(&means)?;
@@ -100,6 +104,11 @@ pub(super) fn response_drift(e: &Evidence<'_>) -> Option<Rule> {
     })
 }
 
+/// A load that changes is followed by what is measured: neither rule above says anything of it.
+pub(super) fn changing_load(e: &Evidence<'_>) -> Option<Rule> {
+    e.suite.workload.is_recorded().then_some(Rule::ChangingLoad)
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_model::units::Nanos;
@@ -108,6 +117,7 @@ mod tests {
     use crate::testing::{PointBuilder, TestPoint, check_rule};
     use plimsoll_model::bundle::IntervalSlice;
     use plimsoll_model::event::{OpTimes, Phase};
+    use plimsoll_model::suite::Parameters;
 
     fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
         let mut point = PointBuilder::closed(32).build();
@@ -152,6 +162,24 @@ mod tests {
         let rising = with_rates(|i| 1_000 + 20 * i as u64);
         let flat = with_rates(|i| 1_000 + (i as u64 % 3));
         check_rule("not_steady", &rising, &flat);
+    }
+
+    #[derive(Debug, serde::Serialize)]
+    struct Recording {}
+
+    impl Parameters for Recording {
+        fn is_recorded(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_load_that_is_a_recording_need_not_be_steady() {
+        let mut rising = with_rates(|i| 1_000 + 20 * i as u64);
+        rising.suite.workload = Recording {}.into();
+        assert!(!rising.reasons().contains(&"not_steady"));
+        let warnings = rising.verdict().warnings;
+        assert!(warnings.iter().any(|warning| warning.rule.name() == "changing_load"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use plimsoll_model::assignment::Phases;
 use plimsoll_model::event::{OpTimes, Times, WorkerTotals, growing_times};
+use plimsoll_model::late::{LateCause, LateOp};
 use plimsoll_model::units::{Nanos, keep_least};
 
 use crate::recorder::in_window;
@@ -14,6 +15,13 @@ impl WindowCounts {
     /// Nothing has come due yet.
     pub(crate) fn new(windows: impl Iterator<Item = Phases>) -> Self {
         Self(windows.map(DueCounts::new).collect())
+    }
+
+    /// The same; late ops of a recording are named by the lines of its file, whose first op is on
+    /// this one.
+    pub(crate) fn naming_late_ops(mut self, first_line: Option<u64>) -> Self {
+        self.0.iter_mut().for_each(|counts| counts.first_line = first_line);
+        self
     }
 
     /// Those of the window that contains `at`, or of the nearest.
@@ -33,9 +41,9 @@ impl WindowCounts {
         self.window_at(due).came_due(due);
     }
 
-    /// An op of a schedule goes out.
-    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
-        self.window_at(due).sent(due, now);
+    /// The op of this index in a schedule goes out; its client is free since then.
+    pub(crate) fn sent(&mut self, (index, due): (u64, Nanos), now: Nanos, free: Nanos) {
+        self.window_at(due).sent((index, due), now, free);
     }
 
     /// The requested number of ops in the window has come due.
@@ -66,13 +74,16 @@ pub(crate) struct DueCounts {
     counted: WorkerTotals,
     /// When the ops came due that were never sent, from the begin of the window.
     unsent: Option<Box<Times>>,
+    /// Line of its file that has the first op of a recording, whose late ops are named.
+    first_line: Option<u64>,
 }
 
 impl DueCounts {
     /// Nothing has come due yet; `phases` has this worker's share of the ops.
     pub(crate) fn new(phases: Phases) -> Self {
         let slices = slices_of_window(&phases);
-        Self { phases, counted: WorkerTotals { slices, ..WorkerTotals::default() }, unsent: None }
+        let counted = WorkerTotals { slices, ..WorkerTotals::default() };
+        Self { phases, counted, unsent: None, first_line: None }
     }
 
     /// An op came due.
@@ -80,10 +91,18 @@ impl DueCounts {
         self.counted.due += u64::from(in_window(&self.phases, due));
     }
 
-    /// An op of a schedule goes out.
-    pub(crate) fn sent(&mut self, due: Nanos, now: Nanos) {
-        if in_window(&self.phases, due) {
-            (self.counted.last_due, self.counted.last_sent) = (due, now);
+    /// The op of this index in a schedule goes out; its client is free since then.
+    fn sent(&mut self, (index, due): (u64, Nanos), now: Nanos, free: Nanos) {
+        if !in_window(&self.phases, due) {
+            return;
+        }
+        (self.counted.last_due, self.counted.last_sent) = (due, now);
+        if let Some(first_line) = self.first_line {
+            let lag_ns = now.saturating_sub(due);
+            let waited = free.saturating_sub(due);
+            let cause =
+                if waited.0 > lag_ns.0 / 2 { LateCause::NoClient } else { LateCause::Generator };
+            self.counted.late.note(LateOp { line: first_line + index, due_ns: due, lag_ns, cause });
         }
     }
 

@@ -15,6 +15,7 @@ use plimsoll_model::units::Nanos;
 use super::due_counts::WindowCounts;
 use super::pace::{self, Attendance, Pace, WorkerArrivals};
 use crate::interface::{Script, ScriptContext, Step};
+use crate::pacer::Recorded;
 use crate::workload::WorkerContext;
 
 /// A closed client whose connection failed waits this long, so that a dead server is not flooded.
@@ -100,7 +101,8 @@ impl<C: Script> Schedules<C> {
             counts: WindowCounts::new(assignment.windows().into_iter().map(|window| Phases {
                 ops: window.ops.map(|ops| assignment.ops_of_worker(worker, ops)),
                 ..window
-            })),
+            }))
+            .naming_late_ops(context.recorded.as_ref().and_then(Recorded::first_line)),
             attendance: Attendance::new(assignment),
             load_end: assignment.phases.load_end(),
             sessions: pace::arrivals(context, 0).filter(|_| assignment.load.is_sessions()),
@@ -243,7 +245,8 @@ impl<C: Script> Schedules<C> {
             let now = now();
             match state.script.next(ScriptContext { index, due, now }) {
                 Step::Issue(op) => {
-                    self.counts.sent(due, now);
+                    let free = self.client_states[client as usize].free_since;
+                    self.counts.sent((index, due), now, free);
                     return Some(Outgoing { client, op, due, now });
                 }
                 Step::WaitForOutcome if state.in_flight > 0 => {

@@ -3,6 +3,7 @@
 pub mod fetch;
 pub mod prepare;
 mod serve;
+mod sized;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ use plimsoll_servers::programs::LOOPBACK;
 use plimsoll_servers::{Builtin, ServerError, ServerProcess};
 
 use crate::fileset::{FileSetId, FileSetMarker, MARKER};
+use crate::journey::{self, Journeys};
 use crate::parameters::{Connections, HttpWorkload};
 use crate::server::caddy::{self, CaddyRequest};
 use crate::server::nginx::{self, NginxRequest};
@@ -29,6 +31,7 @@ use crate::server::self_signed;
 use crate::version::HTTP2;
 use fetch::Server;
 use prepare::{PrepareError, Prepared, Progress};
+use sized::SizedFiles;
 
 /// The registration.
 pub const REGISTRATION: Registration = Registration {
@@ -92,9 +95,12 @@ fn start_reference(request: &ServerRequest<'_>) -> Result<Started, HostError> {
     }
     let journey = request.suite.workload.parameters::<HttpWorkload>().journey_file.as_ref();
     arguments.extend(journey.into_iter().flat_map(|file| ["--journey".into(), file.into()]));
+    let replay = request.suite.workload.parameters::<HttpWorkload>().replay_file.as_ref();
+    arguments.extend(replay.into_iter().flat_map(|file| ["--replay".into(), file.into()]));
     let server = Builtin { arguments, ..Builtin::new("web", own_program()?, request.cores) };
     let process = server.listening_on(request.listen_on).with_work(request.work).start()?;
-    let path = if request.file_set.is_some() || journey.is_some() { "" } else { PLAIN_PATH };
+    let is_plain = request.file_set.is_none() && journey.is_none() && replay.is_none();
+    let path = if is_plain { PLAIN_PATH } else { "" };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: None })
 }
@@ -137,7 +143,7 @@ fn start_nginx(
     request: &ServerRequest<'_>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Started, HostError> {
-    start_with_files(request, progress, |root| {
+    start_with_files(request, progress, |root, suffix| {
         nginx::start(&NginxRequest {
             listen_on: request.listen_on,
             root: root.clone(),
@@ -145,6 +151,7 @@ fn start_nginx(
             tls: None,
             search: None,
             remove_when_killed: Some(root),
+            suffix,
         })
     })
 }
@@ -153,32 +160,48 @@ fn start_caddy(
     request: &ServerRequest<'_>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Started, HostError> {
-    start_with_files(request, progress, |root| {
+    start_with_files(request, progress, |root, suffix| {
         caddy::start(&CaddyRequest {
             listen_on: request.listen_on,
             root: root.clone(),
             cores: request.cores.to_vec(),
             search: None,
             remove_when_killed: Some(root),
+            suffix,
         })
     })
+}
+
+/// The journey in a file, or that of a published method.
+fn read_journey(file: &Path) -> Result<Journeys, HostError> {
+    let unread = |e| HostError::wrong(format!("cannot read {}: {e}", file.display()));
+    let text = match file.to_str().and_then(journey::published) {
+        Some(text) => text.to_owned(),
+        None => std::fs::read_to_string(file).map_err(unread)?,
+    };
+    let journeys = journey::file::parse(file, &text, &|path| std::fs::read(path));
+    journeys.map_err(|e| HostError::wrong(e.to_string()))
 }
 
 /// Starts a server of files that are written for it.
 fn start_with_files(
     request: &ServerRequest<'_>,
     progress: &mut OnProgress<'_>,
-    start: impl FnOnce(PathBuf) -> Result<ServerProcess, ServerError>,
+    start: impl FnOnce(PathBuf, Option<&'static str>) -> Result<ServerProcess, ServerError>,
 ) -> Result<Started, HostError> {
     let files = tempfile::Builder::new().prefix("plimsoll-files-").tempdir().map_err(|e| {
         HostError::unusable(format!("cannot make a directory for the file set: {e}"))
     })?;
-    match request.file_set {
-        Some(set) => drop(write_files(files.path(), set, progress)?),
-        None => write_plain_file(&files.path().join(PLAIN_FILE))?,
+    let sized = SizedFiles::of_workload(request.suite.workload.parameters())?;
+    match (request.file_set, &sized) {
+        (Some(set), _) => drop(write_files(files.path(), set, progress)?),
+        (None, Some(sized)) => sized.write_to(files.path())?,
+        (None, None) => write_plain_file(&files.path().join(PLAIN_FILE))?,
     }
-    let process = start(files.path().to_owned())?;
-    let path = if request.file_set.is_some() { "" } else { PLAIN_FILE };
+    let suffix = sized.as_ref().map(|_| sized::SUFFIX);
+    let process = start(files.path().to_owned(), suffix)?;
+    let is_plain = request.file_set.is_none() && sized.is_none();
+    let path = if is_plain { PLAIN_FILE } else { "" };
     let url = format!("{}{path}", process.url());
     Ok(Started { process, url, files: Some(files) })
 }
@@ -226,6 +249,12 @@ fn write_plain_file(path: &Path) -> Result<(), HostError> {
 /// Reaches every server once; reads the description of its file set where one is needed.
 fn greet(suite: &Suite, targets: &[Target], needs: NeedsFiles) -> Result<Greeting, HostError> {
     let workload = suite.workload.parameters::<HttpWorkload>();
+    if workload.hashed && targets.iter().any(|target| !target.spec.is_started()) {
+        return Err(HostError::wrong(
+            "the paths of this load are hashed, so only builtin: and managed: servers have them; \
+             derive it again with --keep",
+        ));
+    }
     let mut file_set: Option<FileSetId> = None;
     let mut software = Vec::new();
     for target in targets {

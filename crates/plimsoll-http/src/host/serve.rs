@@ -1,5 +1,7 @@
 //! Flags of `plimsoll serve web`, and what they start.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use plimsoll_servers::cores;
 use plimsoll_servers::delay::{DelayLaw, Work};
 
 use crate::fileset::{self, FileSet};
-use crate::journey;
+use crate::replay;
 use crate::server::journey::JourneySite;
 use crate::server::{TlsSource, WebConfig, WebContent, WebServer};
 
@@ -49,9 +51,11 @@ pub(super) fn serve(matches: &clap::ArgMatches, console: &Console) -> Result<(),
         server = server.delayed_by(Arc::clone(law));
     }
     let journey = args.journey.as_ref();
+    let replayed = args.replay.as_ref().map(|_| "DIR/replay.toml URL".to_owned());
     let users =
         journey.map(|file| format!("web-users URL --journey {} --users 20", file.display()));
-    let runs = users.as_deref().map_or(WEB_RUNS.to_vec(), |users| vec![users]);
+    let own_run = users.or(replayed);
+    let runs = own_run.as_deref().map_or(WEB_RUNS.to_vec(), |users| vec![users]);
     let stop = console.listens(&server.url(), args.stop_with_stdin, &runs)?;
     server.serve_until(&stop)?;
     law.map_or(Ok(()), |law| law.write_log())?;
@@ -63,18 +67,20 @@ fn content(args: &ServeWebArgs) -> Result<WebContent, HostError> {
         return Ok(WebContent::Directory(root.clone()));
     }
     if let Some(file) = &args.journey {
-        let unread = |e| HostError::wrong(format!("cannot read {}: {e}", file.display()));
-        let text = match file.to_str().and_then(journey::published) {
-            Some(text) => text.to_owned(),
-            None => std::fs::read_to_string(file).map_err(unread)?,
-        };
-        let journeys = journey::file::parse(file, &text, &|path| std::fs::read(path));
-        let journeys = journeys.map_err(|e| HostError::wrong(e.to_string()))?;
+        let journeys = super::read_journey(file)?;
         let lifetime = args.expire.map(|span| Duration::from_nanos(span.0));
         let site = JourneySite::new(journeys, lifetime);
         let site =
             site.map_err(|reason| HostError::wrong(format!("{}: {reason}", file.display())))?;
         return Ok(WebContent::Journey(Arc::new(site)));
+    }
+    if let Some(path) = &args.replay {
+        let unread = |e| HostError::wrong(format!("cannot read {}: {e}", path.display()));
+        let mut reader = BufReader::new(File::open(path).map_err(unread)?);
+        let replay = replay::file::read(&mut reader, &path.display().to_string());
+        return Ok(WebContent::Replay(Arc::new(
+            replay.map_err(|e| HostError::wrong(e.to_string()))?,
+        )));
     }
     let directories = args.directories.unwrap_or_else(|| fileset::directories_for(args.peak, 1.0));
     Ok(WebContent::file_set(FileSet::new(args.seed, directories)))
@@ -91,6 +97,9 @@ struct ServeWebArgs {
     /// Serve the pages of this journey (docs/users.md), and count them at /plimsoll-journey.json
     #[arg(long, value_name = "FILE", conflicts_with = "root")]
     journey: Option<PathBuf>,
+    /// Answer the requests of this replay (docs/derive.md) with the statuses and sizes of its log
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "journey"])]
+    replay: Option<PathBuf>,
     /// With --journey: tokens and sessions expire after this long
     #[arg(long, value_name = "SPAN", requires = "journey", value_parser = parse_span_arg)]
     expire: Option<Nanos>,

@@ -27,6 +27,8 @@ pub struct CaddyRequest {
     /// A directory of the caller's that is removed when the caller dies without stopping the
     /// server.
     pub remove_when_killed: Option<PathBuf>,
+    /// What follows the path of a request in the name of its file.
+    pub suffix: Option<&'static str>,
 }
 
 /// Starts it and waits until it answers.
@@ -49,7 +51,7 @@ fn start_at(
     let scratch = scratch("plimsoll-caddy-")?;
     let directory = scratch.path().to_owned();
     let (file, pid_file) = (directory.join("Caddyfile"), directory.join("caddy.pid"));
-    let configuration = configuration(address, root);
+    let configuration = configuration(address, root, request.suffix);
     write(&file, &configuration)?;
     let own = || directory.display().to_string();
     // It keeps certificates and its last configuration there, and needs no other directory.
@@ -92,8 +94,9 @@ fn version_of(program: &Path) -> Result<String, ServerError> {
 }
 
 /// HTTP/1.1 alone, connections kept for an hour, nothing logged but errors.
-fn configuration(address: SocketAddr, root: &str) -> String {
+fn configuration(address: SocketAddr, root: &str, suffix: Option<&str>) -> String {
     let (host, port) = (address.ip(), address.port());
+    let files = suffix.map_or(String::new(), |suffix| format!("	try_files {{path}}{suffix}\n"));
     format!(
         "{{
 	admin off
@@ -111,7 +114,7 @@ fn configuration(address: SocketAddr, root: &str) -> String {
 http://:{port} {{
 	bind {host}
 	root * \"{root}\"
-	file_server
+{files}	file_server
 }}
 "
     )
@@ -131,6 +134,7 @@ mod tests {
             cores: vec![],
             search: Some(vec![]),
             remove_when_killed: None,
+            suffix: None,
         };
         assert_eq!(
             start(&request).unwrap_err().to_string(),

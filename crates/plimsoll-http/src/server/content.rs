@@ -31,6 +31,7 @@ use tower_http::services::fs::{self, DefaultServeDirFallback, ServeFileSystemRes
 use super::journey::JourneySite;
 use super::padded::Padded;
 use crate::fileset::{FileId, FileSet, MARKER};
+use crate::replay::Replay;
 
 /// Largest body of `/bytes/N`.
 pub const BYTES_MAX: usize = 4 << 20;
@@ -48,6 +49,8 @@ pub enum WebContent {
     Directory(PathBuf),
     /// The pages of journeys.
     Journey(Arc<JourneySite>),
+    /// What a server had answered, by its log.
+    Replay(Arc<Replay>),
 }
 
 impl WebContent {
@@ -85,6 +88,7 @@ impl fmt::Debug for WebContent {
             Self::Memory(_) => f.write_str("Memory"),
             Self::Directory(root) => f.debug_tuple("Directory").field(root).finish(),
             Self::Journey(site) => f.debug_tuple("Journey").field(site).finish(),
+            Self::Replay(_) => f.write_str("Replay"),
         }
     }
 }
@@ -99,6 +103,7 @@ pub(super) enum Answers {
     Memory { find: Arc<FindBody>, pattern: Bytes },
     Directory(ServeDir<DefaultServeDirFallback, ConfinedDirectory>),
     Journey(Arc<JourneySite>),
+    Replay(Arc<Replay>),
 }
 
 impl Answers {
@@ -114,6 +119,7 @@ impl Answers {
                 Ok(Self::Directory(ServeDir::with_backend("", directory)))
             }
             WebContent::Journey(site) => Ok(Self::Journey(Arc::clone(site))),
+            WebContent::Replay(replay) => Ok(Self::Replay(Arc::clone(replay))),
         }
     }
 
@@ -126,6 +132,12 @@ impl Answers {
             Self::Journey(site) => {
                 let is_head = request.method() == Method::HEAD;
                 let response = site.answer(request).await.map(Either::Left);
+                if is_head { without_body(response) } else { response }
+            }
+            Self::Replay(replay) => {
+                let response = recorded(&request, replay);
+                let is_head = request.method() == Method::HEAD;
+                read_to_its_end(request.into_body()).await;
                 if is_head { without_body(response) } else { response }
             }
             Self::Memory { find, pattern } => {
@@ -154,6 +166,24 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
         }
         None => text(StatusCode::NOT_FOUND, "no such file\n"),
     }
+}
+
+/// The reply that a log has; its size alone is that of the original. Without validators and ranges
+/// in a request there is no reason for 304 and 206.
+fn recorded(request: &Request<Incoming>, replay: &Replay) -> Response<Body> {
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    let Some(its) = replay.find(request.method().as_str(), target) else {
+        return text(StatusCode::NOT_FOUND, "no line of the replay has this path\n");
+    };
+    let status = match StatusCode::from_u16(its.status) {
+        Ok(StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT) | Err(_) => StatusCode::OK,
+        Ok(status) => status,
+    };
+    let bytes = if status == StatusCode::NO_CONTENT { 0 } else { its.bytes };
+    let mut response = Response::new(Either::Left(Padded::to_size(Bytes::new(), bytes)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OCTETS));
+    response
 }
 
 /// The reply to HEAD. Over HTTP/2 nothing removes a body from it.

@@ -42,6 +42,8 @@ pub struct NginxRequest {
     /// A directory of the caller's that is removed when the caller dies without stopping the
     /// server (`kill -9`): a temporary file set of many gigabytes should not stay behind.
     pub remove_when_killed: Option<PathBuf>,
+    /// What follows the path of a request in the name of its file.
+    pub suffix: Option<&'static str>,
 }
 
 pub(crate) fn find(search: Option<&[PathBuf]>) -> Result<PathBuf, ServerError> {
@@ -165,6 +167,9 @@ fn configuration(
         Some(source) => (" ssl", tls_directives(source, address.ip(), scratch)?),
     };
     let root = served.root;
+    let files = request.suffix.map_or(String::new(), |suffix| {
+        format!("        location / {{\n            try_files $uri{suffix} =404;\n        }}\n")
+    });
     Ok(format!(
         "daemon off;
 {user}worker_processes {workers};
@@ -194,7 +199,7 @@ http {{
     server {{
         listen {address}{tls} backlog=4096;
         root \"{root}\";
-{tls_files}    }}
+{tls_files}{files}    }}
 {status_server}}}
 "
     ))
@@ -269,6 +274,7 @@ mod tests {
             tls: None,
             search: Some(vec![]),
             remove_when_killed: None,
+            suffix: None,
         };
         assert_eq!(
             start(&request).unwrap_err().to_string(),

@@ -19,6 +19,7 @@ fn it_serves_a_directory_on_its_core_and_leaves_nothing_behind() {
         cores: cores.clone(),
         search: None,
         remove_when_killed: None,
+        suffix: None,
     };
     for ip in ["127.0.0.2", "::1"].map(|ip| ip.parse().unwrap()) {
         assert_eq!(listens_on(&caddy::start(&request(ip)).unwrap()), [ip]);

@@ -27,6 +27,7 @@ fn request(root: &Path) -> NginxRequest {
         tls: None,
         search: None,
         remove_when_killed: None,
+        suffix: None,
     }
 }
 

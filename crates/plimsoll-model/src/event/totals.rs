@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::session_counts::{GenerationCounts, JourneyCounts, is_zero, sum};
 use super::{CoarseTimes, Phase, Signs};
 use crate::counters::{Counter, adds_up, with_counters};
+use crate::late::{LateOps, sum_of_late};
 use crate::nonconformity::Nonconformities;
 use crate::outcome::{ClientCounts, ErrorClass};
 use crate::units::{Nanos, keep_least};
@@ -133,6 +134,9 @@ with_counters! {
         /// When it was sent.
         #[serde(default)]
         pub last_sent: Nanos => latest,
+        /// Recorded schedules that play once: ops of the window that were sent late.
+        #[serde(default, skip_serializing_if = "LateOps::is_empty")]
+        pub late: LateOps => sum_of_late,
         /// By target, in the order of the assignment's endpoints: the same server may be named
         /// twice, for twice the connections.
         #[serde(default)]

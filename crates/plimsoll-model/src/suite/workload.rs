@@ -32,6 +32,11 @@ pub trait Parameters: AsTable + Any + Debug + Send + Sync {
         false
     }
 
+    /// Its load is a recording, and so changes over a load point as that does.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+
     /// Keys with the names of files that lie beside the suite's own, and these names.
     fn adjacent_files(&self) -> Vec<(&'static str, &str)> {
         Vec::new()
@@ -77,6 +82,11 @@ impl Workload {
     /// Its load is made by users on their journeys.
     pub fn has_journeys(&self) -> bool {
         self.0.has_journeys()
+    }
+
+    /// Its load is a recording, and so changes over a load point as that does.
+    pub fn is_recorded(&self) -> bool {
+        self.0.is_recorded()
     }
 
     /// Keys with the names of files that lie beside the suite's own, and these names.

@@ -4,6 +4,7 @@
 pub mod capacity;
 pub mod finding;
 pub mod hint;
+pub mod late;
 pub mod limit;
 pub mod nonconformity;
 pub mod recovery;

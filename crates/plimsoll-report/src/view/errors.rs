@@ -3,6 +3,7 @@
 use plimsoll_model::event::UnexpectedCount;
 use plimsoll_model::result::RunResult;
 
+use crate::sentences::late;
 use crate::table::{Rows, Table};
 use crate::text::{ABSENT, count};
 
@@ -83,7 +84,12 @@ pub(super) fn class_text(class: &str, unexpected: &[UnexpectedCount]) -> String 
 
 pub(super) fn error_samples(run: &RunResult) -> Vec<(String, Vec<String>)> {
     let failed = run.points.iter().filter(|p| !p.error_samples.is_empty());
-    failed.map(|p| (format!("point {}", p.position), p.error_samples.clone())).collect()
+    let samples = failed.map(|p| (format!("point {}", p.position), p.error_samples.clone()));
+    let late = run.points.iter().filter(|p| !p.late.is_empty()).map(|p| {
+        let named = p.late.first.iter().map(late::text).collect();
+        (format!("point {}: the first of {} late requests", p.position, p.late.count), named)
+    });
+    samples.chain(late).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use plimsoll_protocol::host::arguments::parse_number;
 use plimsoll_run::{load_file, protocols};
 
 use super::url::{Set, UrlArgs, absolute};
-use super::values::parse_rate;
 use crate::exit::Failure;
 
 /// The protocol whose suites have these flags.
@@ -45,9 +44,6 @@ pub(crate) struct LlmArgs {
     /// BurstGPT
     #[arg(long, value_name = "FILE", conflicts_with_all = ["clients", "points", "peak", "steps", "requests", "warm_up"])]
     pub trace: Option<PathBuf>,
-    /// With --trace: replay K times as fast as recorded [default: 1]
-    #[arg(long, value_name = "K", requires = "trace", conflicts_with = "rate", value_parser = parse_rate)]
-    pub speed: Option<f64>,
 }
 
 impl LlmArgs {
@@ -75,7 +71,7 @@ impl LlmArgs {
     /// Sets a recorded load: its rate, and the part of it that the profile's window holds.
     pub(super) fn set_trace(
         &self,
-        suite: &Suite,
+        (suite, speed): (&Suite, Option<f64>),
         url: &UrlArgs,
         profile: ProfileName,
         set: &mut Set,
@@ -89,7 +85,7 @@ impl LlmArgs {
                 file.display()
             ))
         })?;
-        let speed = self.speed.unwrap_or(1.0);
+        let speed = speed.unwrap_or(1.0);
         if url.rate.is_empty() {
             set.to("ladder.kind", "points");
             set.to("ladder.points", vec![recorded.rate() * speed]);

@@ -4,6 +4,7 @@
 mod agents;
 mod llm;
 mod observers;
+mod recorded;
 mod run;
 pub(crate) mod shape;
 pub(crate) mod url;
@@ -14,7 +15,8 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id, ValueEnum};
 
 pub(crate) use agents::AgentArgs;
 pub(crate) use llm::LlmArgs;
-pub(crate) use run::{FailIf, GateArgs, Reported, RunArgs, pacing, yes_no};
+pub(crate) use recorded::ReplayArgs;
+pub(crate) use run::{FailIf, GateArgs, Reported, RunArgs, STATEMENT_PREFIX, pacing, yes_no};
 
 /// Flags of every verb that takes a while.
 #[derive(Args, Clone, Copy, Debug)]

@@ -11,21 +11,27 @@ use plimsoll_model::condition::ConditionError;
 use plimsoll_model::gate::Gate;
 use plimsoll_model::goodput::GoodLimits;
 use plimsoll_model::server_profile::ProfileAt;
-use plimsoll_model::suite::{LADDER_POINTS_MAX, LadderChange, Override, Peak, ProfileName};
+use plimsoll_model::suite::{
+    LADDER_POINTS_MAX, LadderChange, LoadSpec, Override, Peak, ProfileName, Suite,
+};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::until::Precision;
 use plimsoll_protocol::{DEFAULT_SEED, InputFile};
+use plimsoll_run::protocols;
 
 use super::observers::ObserverArgs;
+use super::recorded::OF_REPLAYS;
 use super::url::{
     OF_JOURNEYS, OF_PAGES, OF_REQUESTS, OF_WEB, Set, ThinkArg, URL_SUITE, USERS_SUITE, UrlArgs,
     has_users,
 };
 use super::values::{one_of, parse_override, parse_peak, parse_point, parse_profile_at};
-use super::{AgentArgs, Given, LlmArgs, Output, llm};
+use super::{AgentArgs, Given, LlmArgs, Output, ReplayArgs, llm};
 use crate::exit::Failure;
 use crate::suite_source;
 
+/// Prefix of keys that declare a fact for the disclosure instead of setting the suite.
+pub(crate) const STATEMENT_PREFIX: &str = "disclosure.";
 /// Name prefix of suites for web servers.
 const WEB_SUITES: &str = "web-";
 
@@ -152,10 +158,18 @@ impl RunArgs {
 
     /// Values of the suite that flags of its protocol set, and the recorded load of `--trace`.
     pub(crate) fn changes(&self) -> Result<(Vec<Override>, Option<InputFile>), Failure> {
-        let (is_url, is_users) = (self.suite == URL_SUITE, has_users(&self.suite));
+        let file = self.suite_of_file()?;
+        let is_replay = file.as_ref().is_some_and(|suite| suite.workload.is_recorded());
+        let has_journeys = file.as_ref().is_some_and(|suite| suite.workload.has_journeys());
+        let is_url = self.suite == URL_SUITE;
+        let is_users = has_users(&self.suite) || has_journeys;
+        let is_open = file.is_some_and(|suite| matches!(suite.load, LoadSpec::Open { .. }));
+        self.check_replay(is_replay)?;
         let is_llm = self.sets_llm()?;
         self.check_users(is_users)?;
-        if let Some(flag) = self.first_of_url().filter(|_| !is_url && !is_users && !is_llm) {
+        if let Some(flag) =
+            self.first_of_url().filter(|_| !is_url && !is_users && !is_llm && !is_replay)
+        {
             return Err(Failure::wrong(format!(
                 "{flag} belongs to suite {URL_SUITE}; for {} use --points, --peak or --set",
                 self.suite
@@ -176,7 +190,11 @@ impl RunArgs {
             // A shape without clients is one of requests per second.
             let of_shape = self.shape.as_ref().filter(|_| self.url.clients.is_none());
             let peak = self.ladder.peak.or(of_shape.map(|_| Peak::Auto));
-            self.url.set_load(peak.filter(|_| !is_users), &mut set)?;
+            let peak = peak.filter(|_| !is_users);
+            self.url.set_load((peak, is_open && is_users), &mut set)?;
+        }
+        if is_replay {
+            self.url.set_connections(&mut set);
         }
         if is_url || is_users {
             self.url.set_clients(&mut set)?;
@@ -185,8 +203,52 @@ impl RunArgs {
         self.url.set_timings(self.profile, &mut set);
         self.url.set_requests(&mut set)?;
         self.url.set_transport(&mut set);
-        let trace = if is_llm { self.set_llm(&mut set)? } else { None };
+        let trace = match (is_llm, is_replay) {
+            (true, _) => self.set_llm(&mut set)?,
+            (_, true) => {
+                let (name, of_url) = (&self.suite, (&self.url, self.profile));
+                Some(self.replay.set_replay(name, &self.suite_values(), of_url, &mut set)?)
+            }
+            (false, false) => None,
+        };
         Ok((set.values, trace))
+    }
+
+    /// Values of `--set` that are of the suite.
+    fn suite_values(&self) -> Vec<Override> {
+        self.set.iter().filter(|item| !item.path.starts_with(STATEMENT_PREFIX)).cloned().collect()
+    }
+
+    /// The suite, unless it is a shipped one.
+    fn suite_of_file(&self) -> Result<Option<Suite>, Failure> {
+        match protocols::shipped(&self.suite) {
+            Some(_) => Ok(None),
+            None => suite_source::find(&self.suite, &self.suite_values()[..]).map(Some),
+        }
+    }
+
+    /// Refuses flags of loads and requests for a replay, and those of recorded loads for others.
+    fn check_replay(&self, is_replay: bool) -> Result<(), Failure> {
+        if !is_replay {
+            return match self.replay.speed.filter(|_| self.llm.trace.is_none()) {
+                None => Ok(()),
+                Some(_) => Err(Failure::wrong(format!(
+                    "--speed belongs to recorded loads, and {} is none: name the suite of a replay \
+                     (plimsoll derive), or write --trace FILE for language models",
+                    self.suite
+                ))),
+            };
+        }
+        let of_ladder = self.given.first::<LadderArgs>(|_| true);
+        let other = |id: &str| !OF_REPLAYS.contains(&id) && !OF_WEB.contains(&id);
+        match of_ladder.or_else(|| self.given.first::<UrlArgs>(other)) {
+            None => Ok(()),
+            Some(flag) => Err(Failure::wrong(format!(
+                "{flag}: the requests of a replay and their times are those of its file; write \
+                 --speed K for another speed, --for SPAN for its beginning alone, --connections N \
+                 for the connections that send it"
+            ))),
+        }
     }
 
     /// Refuses flags of single requests for users, and those of journeys for other suites.
@@ -247,7 +309,7 @@ impl RunArgs {
         }
         let all = [&set.values[..], &self.set].concat();
         let suite = suite_source::find(&self.suite, &all[..])?;
-        self.llm.set_trace(&suite, &self.url, self.profile, set)
+        self.llm.set_trace((&suite, self.replay.speed), &self.url, self.profile, set)
     }
 }
 
@@ -300,15 +362,6 @@ impl LadderArgs {
             (points, _) => Some(LadderChange::Points(points.to_vec())),
         }
     }
-}
-
-/// Flags of the disk-mix suites only.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Options of disk-mix")]
-pub(crate) struct ReplayArgs {
-    /// Load file of dbench for every client to replay, instead of the suite's mix
-    #[arg(long, value_name = "FILE")]
-    pub loadfile: Option<PathBuf>,
 }
 
 /// A condition under which a command fails.

@@ -167,15 +167,23 @@ pub(crate) fn has_users(suite: &str) -> bool {
 
 impl UrlArgs {
     /// Sets an open load, if a rate or a search for the peak requests it. A peak is searched in
-    /// requests per second.
-    pub(super) fn set_load(&self, peak: Option<Peak>, set: &mut Set) -> Result<(), Failure> {
+    /// requests per second. `was_open`: the suite's own load is.
+    pub(super) fn set_load(
+        &self,
+        (peak, was_open): (Option<Peak>, bool),
+        set: &mut Set,
+    ) -> Result<(), Failure> {
+        if was_open && self.clients.is_some() {
+            set.to("load.mode", "closed");
+        }
         let is_open =
             !self.rate.is_empty() || !self.sessions.is_empty() || peak == Some(Peak::Auto);
         let of_open_loads = [
             (self.connections.is_some(), "--connections"),
             (self.arrivals.is_some(), "--arrivals"),
         ];
-        if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && !is_open) {
+        let is_closed = !is_open && !was_open;
+        if let Some((_, flag)) = of_open_loads.iter().find(|(given, _)| *given && is_closed) {
             return Err(Failure::wrong(format!(
                 "{flag} belongs to an open load: write --rate N beside it, or --peak auto (for suite \
                  {USERS_SUITE} --sessions N); the number of connections of a closed load is that of \
@@ -191,11 +199,16 @@ impl UrlArgs {
             set.to("ladder.kind", "points");
             set.to("ladder.points", loads.clone());
         }
+        self.set_connections(set);
+        set.given("load.gaps", self.arrivals);
+        Ok(())
+    }
+
+    /// Sets the connections of an open load.
+    pub(super) fn set_connections(&self, set: &mut Set) {
         // Clients are requests in flight: each connection carries several.
         let streams = i64::from(self.streams.unwrap_or(1));
         set.given("load.clients", self.connections.map(|n| i64::from(n).saturating_mul(streams)));
-        set.given("load.gaps", self.arrivals);
-        Ok(())
     }
 
     /// Sets the clients of suite web-url, or the connections that it keeps open.

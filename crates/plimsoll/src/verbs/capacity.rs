@@ -119,6 +119,13 @@ pub(crate) fn request(args: &CapacityArgs) -> Result<RunRequest, Failure> {
         run.url.rate = vec![ANY_RATE];
     }
     let mut request = request_of(&run)?;
+    if request.suite.workload.is_recorded() {
+        return Err(Failure::wrong(format!(
+            "suite {}: a replay has the load of its log and no other; play it faster with plimsoll \
+             run … --speed K, or search the capacity of the model",
+            request.suite.name
+        )));
+    }
     match (&mut request.suite.load, think_arg) {
         (LoadSpec::Closed { think, .. }, Some(requested)) => {
             think.mean = requested.mean;

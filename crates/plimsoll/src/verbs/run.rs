@@ -22,13 +22,11 @@ use plimsoll_run::{Signals, derive, load_file, systems};
 use toml::Value;
 
 use crate::exit::{Exit, Failure};
-use crate::flags::{FailIf, Output, Reported, RunArgs, shape};
+use crate::flags::{FailIf, Output, Reported, RunArgs, STATEMENT_PREFIX, shape};
 use crate::interrupts;
 use crate::suite_source;
 use crate::terminal::{self, Live};
 
-/// Prefix of keys that declare a fact for the disclosure instead of setting the suite.
-const STATEMENT_PREFIX: &str = "disclosure.";
 /// Default parent directory of bundles.
 const RUNS_DIR: &str = "runs";
 
@@ -139,6 +137,11 @@ pub(crate) fn request_of(args: &RunArgs) -> Result<RunRequest, Failure> {
     let mut request = request_without_until(&args)?;
     let suite = &mut request.suite;
     let flag = format!("--until {precision}");
+    if suite.workload.is_recorded() {
+        return Err(Failure::wrong(format!(
+            "{flag}: a replay is as long as its recording; leave it out, or run the model"
+        )));
+    }
     refuse_streams(suite, &flag, precision.figure.needs_streams())?;
     refuse_goodput(suite, &flag, precision.figure == GateFigure::Goodput)?;
     let profile = suite.profiles.get_mut(request.profile);
@@ -246,7 +249,8 @@ fn good_limits(limits: GoodLimits) -> Vec<Override> {
 
 /// A request like that of a bundle, with another target or at another time.
 fn request_like(args: &RunArgs, dir: &Path, values: &[Override]) -> Result<RunRequest, Failure> {
-    if let Some(flag) = args.first_of_url().or_else(|| args.first_of_llm()) {
+    let speed = args.replay.speed.map(|_| "--speed".to_owned());
+    if let Some(flag) = args.first_of_url().or_else(|| args.first_of_llm()).or(speed) {
         return Err(Failure::wrong(format!(
             "{flag}: with --like the requests are those of that run; change a value with --set"
         )));

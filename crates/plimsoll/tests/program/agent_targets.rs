@@ -105,6 +105,7 @@ fn agents_speak_the_version_of_http_that_the_controller_has_decided_on() {
         tls: Some(TlsSource::SelfSigned),
         search: None,
         remove_when_killed: None,
+        suffix: None,
     });
     let http1 = http1.unwrap();
     let file = agents_file(temp_dir.path(), &["targets = [1]", "targets = [2]"]);

@@ -70,6 +70,7 @@ fn nginx_is_measured_over_https_just_the_same() {
         tls: Some(tls),
         search: None,
         remove_when_killed: None,
+        suffix: None,
     };
     let nginx = nginx::start(&request).unwrap();
     check_variants(&format!("{}page", nginx.url()), &certificates.path().join("certificate.pem"));

@@ -236,7 +236,7 @@ fn model(folder: &Path) -> String {
     let items = "path,bytes,weight\na/b%20c.html,4100,3\nx?q=%7B1,100000,1\n";
     std::fs::write(folder.join("items.csv"), items).unwrap();
     std::fs::write(folder.join("journey.toml"), MODEL).unwrap();
-    let suite = plimsoll(&["suites", "show", "web-users"]).stdout;
+    let suite = plimsoll(&["suites", "show", "web-users"]).out;
     let suite = suite.replace("[workload]", "[workload]\njourney_file = \"journey.toml\"");
     let path = folder.join("model.toml");
     std::fs::write(&path, suite).unwrap();

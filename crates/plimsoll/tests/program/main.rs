@@ -41,6 +41,7 @@ mod own_protocol;
 mod pairs;
 mod priced;
 mod reaching;
+mod replay;
 mod reported_figures;
 mod requests;
 mod search;

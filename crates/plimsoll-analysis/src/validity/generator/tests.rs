@@ -1,7 +1,8 @@
 use plimsoll_model::assignment::Load;
 use plimsoll_model::disclosure::{AgentHost, Disclosure, Host, Network, TargetDisclosure};
 use plimsoll_model::event::{AgentPoint, ClockOffset, CoreUser, ResourceUse, WorkerHealth};
-use plimsoll_model::finding::Rule;
+use plimsoll_model::finding::{Finding, Rule};
+use plimsoll_model::late::{LateCause, LateOp};
 use plimsoll_report::sentences::finding;
 
 use super::*;
@@ -423,4 +424,15 @@ fn the_load_of_agents_goes_over_the_links_of_their_hosts() {
         point
     };
     check_rule("link_capacity", &of_agents(2 * FULL + 2, 2), &of_agents(2 * FULL, 2));
+}
+
+#[test]
+fn late_requests_of_a_replay_are_named_in_a_warning() {
+    let mut point = PointBuilder::open(1_000.0).build();
+    let is_late = |finding: &Finding| matches!(finding.rule, Rule::LateOps { .. });
+    assert!(!point.verdict().warnings.iter().any(is_late));
+    let (line, due_ns, lag_ns) = (9, Nanos::from_secs(1), Nanos::from_millis(3));
+    point.record.totals.late.note(LateOp { line, due_ns, lag_ns, cause: LateCause::Generator });
+    let verdict = point.verdict();
+    assert!(verdict.valid && verdict.warnings.iter().any(is_late), "{verdict:?}");
 }

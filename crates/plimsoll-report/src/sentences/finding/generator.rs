@@ -1,9 +1,11 @@
 //! Did the generator measure the server, or itself?
 
 use plimsoll_model::finding::{Missing, PartOf, Rule};
+use plimsoll_model::late::{LATE_MIN, LateOps};
 use plimsoll_model::units::percent;
 
-use super::{Text, advised, worker_core};
+use super::{Text, advised, count, worker_core};
+use crate::sentences::late;
 
 pub(super) fn text(rule: &Rule) -> Option<Text> {
     Some(match rule {
@@ -51,6 +53,7 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
              response time"
         ))
         .advise("if your users would not wait, give it more connections (--set load.clients=N)"),
+        Rule::LateOps { late, of_ops } => late_ops(late, *of_ops),
         Rule::Monitors { used_ratio, limit_ratio } => Text::from(format!(
             "the monitors used {} of a core (limit {}), although they sample less often where \
              that is expensive",
@@ -59,6 +62,26 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
         ))
         .advise("watch fewer hosts and processes, or measure for longer"),
         _ => return None,
+    })
+}
+
+/// Late requests that a sentence names; the report has a table of more.
+const NAMED_MAX: usize = 3;
+
+fn late_ops(ops: &LateOps, of_ops: u64) -> Text {
+    let named = ops.first.iter().take(NAMED_MAX).map(late::text);
+    let text = format!(
+        "{} of {} requests were sent more than {LATE_MIN} after they were due, {} of them by the \
+         generator's own doing: {}",
+        count(ops.count),
+        count(of_ops),
+        count(ops.by_generator),
+        named.collect::<Vec<_>>().join("; ")
+    );
+    let waits = ops.count > ops.by_generator;
+    Text::from(text).advise(match waits {
+        true => "if no client was free, give the replay more connections (--connections N)",
+        false => "add a worker, or leave its cores to the generator",
     })
 }
 
@@ -139,6 +162,22 @@ mod tests {
             "ops waited for a free connection: send lag p99 = 9.00 ms (limit 1.00 ms), of which \
              the generator's own is 200 µs; the wait counts as response time; if your users would \
              not wait, give it more connections (--set load.clients=N)",
+        ),
+        (
+            r#"{"kind": "late_ops", "of_ops": 2000, "late": {"count": 4, "by_generator": 1, "first": [
+               {"line": 9, "due_ns": 5, "lag_ns": 3000000, "cause": "generator"},
+               {"line": 812, "due_ns": 9, "lag_ns": 14200000, "cause": "no_client"}]}}"#,
+            "4 of 2,000 requests were sent more than 2.00 ms after they were due, 1 of them by the \
+             generator's own doing: line 9: 3.00 ms late, the generator; line 812: 14.2 ms late, no \
+             client was free; if no client was free, give the replay more connections \
+             (--connections N)",
+        ),
+        (
+            r#"{"kind": "late_ops", "of_ops": 2000, "late": {"count": 1, "by_generator": 1, "first": [
+               {"line": 9, "due_ns": 5, "lag_ns": 3000000, "cause": "generator"}]}}"#,
+            "1 of 2,000 requests were sent more than 2.00 ms after they were due, 1 of them by the \
+             generator's own doing: line 9: 3.00 ms late, the generator; add a worker, or leave its \
+             cores to the generator",
         ),
         (
             r#"{"kind": "monitors", "used_ratio": 0.07, "limit_ratio": 0.05}"#,

@@ -63,20 +63,23 @@ pub(super) fn text(rule: &Rule) -> Option<Text> {
             };
             Text::from(text).advise(advice)
         }
+        Rule::ChangingLoad => Text::from(
+            "the load is a recording and changes, so whether throughput and response times were \
+             steady was not judged"
+                .to_owned(),
+        ),
         Rule::ResponseDrift { first_ns, second_ns } => Text::from(format!(
             "mean response time went from {first_ns} in the first half of the window to \
              {second_ns} in the second"
         ))
-        .advise(match second_ns > first_ns {
-            true => "a queue grew, or the server slowed down: measure longer and compare",
-            false => {
-                "the server was still warming up, or a queue went away: warm up longer and \
-                 compare"
-            }
-        }),
+        .advise(if second_ns > first_ns { SLOWER } else { FASTER }),
         _ => return None,
     })
 }
+
+const SLOWER: &str = "a queue grew, or the server slowed down: measure longer and compare";
+const FASTER: &str =
+    "the server was still warming up, or a queue went away: warm up longer and compare";
 
 #[cfg(test)]
 mod tests {
@@ -132,6 +135,11 @@ mod tests {
                "low_ns": 2000000, "high_ns": 9000000, "limit_ratio": 0.25}"#,
             "the interval of response p99 is wide: 5.00 ms, known to lie between 2.00 ms and 9.00 \
              ms (limit 25 % of it); measure longer, or find out what disturbed the run",
+        ),
+        (
+            r#"{"kind": "changing_load"}"#,
+            "the load is a recording and changes, so whether throughput and response times were \
+             steady was not judged",
         ),
         (
             r#"{"kind": "response_drift", "first_ns": 1000000, "second_ns": 2000000}"#,

@@ -61,6 +61,8 @@ fn invalid(metric: Metric) -> RunResult {
         ..PointResult::default()
     };
     RunResult {
+        load_shape: None,
+        recovery: Vec::new(),
         gates: Vec::new(),
         format: RESULT_FORMAT,
         suite: Some(SuiteSummary {
