@@ -17,7 +17,7 @@ struct Target {
     dictionary: Option<&'static str>,
 }
 
-const TARGETS: [Target; 13] = [
+const TARGETS: [Target; 14] = [
     Target { name: "app_reply", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "app_request", seeds: None, dictionary: Some("fuzz/app.dict") },
     Target { name: "fleet", seeds: None, dictionary: Some("fuzz/fleet.dict") },

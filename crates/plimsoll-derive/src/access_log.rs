@@ -62,7 +62,7 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
     let pages = Pages::choose(&reading.paths);
     let resolution = reading.resolution;
     let timeout = options.session_timeout;
-    let mut finder = SessionFinder::new(&pages, &reading.paths, timeout, (start, resolution));
+    let mut finder = SessionFinder::new(&pages, timeout, (start, resolution));
     let output = Output::new(options, reading);
     let mut replay = ReplayWriter::create(&output, start)?;
     let get = reading.methods.iter().position(|method| method == "GET");

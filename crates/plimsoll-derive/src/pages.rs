@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::paths::{HashKeyed, PathTable, is_resource};
-use crate::request::{Outcome, PathId, Request};
+use crate::request::{OUTCOMES, Outcome, PathId, Request};
 
 /// Pages of users, and of bots; journeys have 200 in all.
 const PAGES_MAX: [usize; 2] = [130, 50];
@@ -31,14 +31,21 @@ pub(crate) struct Target {
 pub(crate) struct Pages {
     pub pages: [Vec<Target>; 2],
     pub resources: Vec<Target>,
-    /// Number of the page or resource of a path that has one of its own.
-    numbers: HashMap<(Kind, u64, Outcome), u16>,
-    /// Number of what is left.
-    rest: HashMap<(Kind, Outcome), u16>,
+    by_path: Vec<PathNumbers>,
 }
 
+/// Of one path the number of its page for each visitor and outcome, and of its resource.
+#[derive(Clone, Copy)]
+struct PathNumbers {
+    pages: [[u16; OUTCOMES]; 2],
+    resources: [u16; OUTCOMES],
+}
+
+/// No request has this visitor and outcome.
+const NO_NUMBER: u16 = u16::MAX;
+
 /// A list of targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Page(Visitor),
     Resource,
@@ -49,7 +56,9 @@ const ALL_OUTCOMES: [Outcome; 3] = [Outcome::Good, Outcome::Redirect, Outcome::C
 impl Pages {
     /// Chooses them: the most frequent ones.
     pub fn choose(paths: &PathTable) -> Self {
-        let mut pages = Self::default();
+        let none =
+            PathNumbers { pages: [[NO_NUMBER; OUTCOMES]; 2], resources: [NO_NUMBER; OUTCOMES] };
+        let mut pages = Self { by_path: vec![none; paths.len()], ..Self::default() };
         for kind in [Kind::Page(0), Kind::Page(1), Kind::Resource] {
             pages.choose_kind(kind, paths);
         }
@@ -78,15 +87,15 @@ impl Pages {
             Kind::Page(visitor) => PAGES_MAX[visitor],
             Kind::Resource => RESOURCES_MAX,
         };
-        let mut list: Vec<Target> = Vec::new();
+        let (mut list, mut numbers): (Vec<Target>, HashMap<_, u16>) = (Vec::new(), HashMap::new());
         for (rank, (requests, id, key, outcome)) in all.into_iter().enumerate() {
             if rank < most {
-                self.numbers.insert((kind, key, outcome), list.len() as u16);
+                numbers.insert((Some(key), outcome), list.len() as u16);
                 let text = Some(paths.page_text(id));
                 list.push(Target { text, outcome, requests, paths: Vec::new() });
                 continue;
             }
-            let number = *self.rest.entry((kind, outcome)).or_insert_with(|| {
+            let number = *numbers.entry((None, outcome)).or_insert_with(|| {
                 list.push(Target { text: None, outcome, requests: 0, paths: Vec::new() });
                 list.len() as u16 - 1
             });
@@ -95,10 +104,17 @@ impl Pages {
         for (id, entry) in paths.iter().filter(|(id, _)| is_of_kind(kind, *id, paths)) {
             for outcome in ALL_OUTCOMES {
                 let requests = count(kind, entry.counts, outcome);
-                if requests > 0
-                    && let Some(number) = self.number(kind, entry.page_key, outcome)
-                {
-                    list[usize::from(number)].paths.push((id, requests));
+                let number = numbers.get(&(Some(entry.page_key), outcome));
+                let Some(number) = number.or_else(|| numbers.get(&(None, outcome))) else {
+                    continue;
+                };
+                let all = &mut self.by_path[id.0 as usize];
+                match kind {
+                    Kind::Page(visitor) => all.pages[visitor][outcome as usize] = *number,
+                    Kind::Resource => all.resources[outcome as usize] = *number,
+                }
+                if requests > 0 {
+                    list[usize::from(*number)].paths.push((id, requests));
                 }
             }
         }
@@ -108,22 +124,16 @@ impl Pages {
         }
     }
 
-    fn number(&self, kind: Kind, key: u64, outcome: Outcome) -> Option<u16> {
-        self.numbers.get(&(kind, key, outcome)).or_else(|| self.rest.get(&(kind, outcome))).copied()
-    }
-
     /// Number of the page that a request is.
-    pub fn page(&self, request: &Request, paths: &PathTable) -> Option<u16> {
-        let key = paths.entry(request.path).page_key;
-        self.number(Kind::Page(usize::from(request.is_bot)), key, request.outcome())
+    pub fn page(&self, request: &Request) -> Option<u16> {
+        let numbers = &self.by_path[request.path.0 as usize].pages[usize::from(request.is_bot)];
+        Some(numbers[request.outcome() as usize]).filter(|number| *number != NO_NUMBER)
     }
 
     /// Number of the resource that a request is; `None` for a page.
-    pub fn resource(&self, request: &Request, paths: &PathTable) -> Option<u16> {
-        if !is_resource(paths.text(request.path)) {
-            return None;
-        }
-        self.number(Kind::Resource, paths.entry(request.path).page_key, request.outcome())
+    pub fn resource(&self, request: &Request) -> Option<u16> {
+        let numbers = &self.by_path[request.path.0 as usize].resources;
+        Some(numbers[request.outcome() as usize]).filter(|number| *number != NO_NUMBER)
     }
 }
 

@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use crate::arrivals::{ArrivalTest, ArrivalTestOutcome, RateBins};
 use crate::fit::Sample;
 use crate::pages::Pages;
-use crate::paths::{HashKeyed, PathTable};
+use crate::paths::HashKeyed;
 use crate::request::Request;
 
 /// Clients whose last request is remembered.
@@ -58,7 +58,6 @@ pub(crate) struct ResourceSizes {
 /// Sessions of a log in the making.
 pub(crate) struct SessionFinder<'a> {
     pages: &'a Pages,
-    paths: &'a PathTable,
     timeout: Nanos,
     clients: HashKeyed<Client>,
     requests: u64,
@@ -91,12 +90,7 @@ struct Client {
 
 impl<'a> SessionFinder<'a> {
     /// No request yet; `start` is the first one's begin.
-    pub fn new(
-        pages: &'a Pages,
-        paths: &'a PathTable,
-        timeout: Nanos,
-        (start, resolution): (Nanos, Nanos),
-    ) -> Self {
+    pub fn new(pages: &'a Pages, timeout: Nanos, (start, resolution): (Nanos, Nanos)) -> Self {
         let sessions = |pages: usize| VisitorSessions {
             pages: (0..pages).map(|_| PageSessions::default()).collect(),
             ..VisitorSessions::default()
@@ -104,7 +98,6 @@ impl<'a> SessionFinder<'a> {
         let windows = [Nanos::from_secs(600), Nanos::from_secs(3_600)];
         Self {
             pages,
-            paths,
             timeout,
             clients: HashKeyed::default(),
             requests: 0,
@@ -138,7 +131,7 @@ impl<'a> SessionFinder<'a> {
         let visitor = &mut self.visitors[usize::from(client.visitor)];
         client.end = client.end.max(request.end());
         if let (Some((page, page_end)), Some(resource)) =
-            (&mut client.page, self.pages.resource(request, self.paths))
+            (&mut client.page, self.pages.resource(request))
         {
             *page_end = (*page_end).max(request.end());
             visitor.resources += 1;
@@ -148,7 +141,7 @@ impl<'a> SessionFinder<'a> {
             *resource.statuses.entry(request.status).or_default() += 1;
             return;
         }
-        let Some(page) = self.pages.page(request, self.paths) else { return };
+        let Some(page) = self.pages.page(request) else { return };
         match client.page {
             Some((last, page_end)) => {
                 let think = request.begin.saturating_sub(page_end).0 / 1_000;

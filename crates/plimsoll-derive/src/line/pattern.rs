@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
 use plimsoll_model::units::Nanos;
 
 use super::stamp::{number, read_common, read_rfc3339, read_seconds};
@@ -246,19 +245,14 @@ fn scaled(value: &str, unit_ns: u64) -> Option<Nanos> {
 /// Where the field ends: before the text that follows it. A quotation mark that the server escaped
 /// belongs to the field.
 fn end_of_field(text: &str, separator: &str) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let end = match separator.as_bytes() {
-            [byte] => memchr::memchr(*byte, &text.as_bytes()[from..])?,
-            longer => memmem::find(&text.as_bytes()[from..], longer)?,
-        } + from;
-        let escapes =
-            text.as_bytes()[..end].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if !separator.starts_with('"') || escapes % 2 == 0 {
-            return Some(end);
-        }
-        from = end + 1;
-    }
+    let (first, others) = separator.as_bytes().split_first()?;
+    // Fields are short: a finder of the whole separator would take longer to make.
+    let ends = memchr::memchr_iter(*first, text.as_bytes());
+    let mut ends = ends.filter(|end| text.as_bytes()[end + 1..].starts_with(others));
+    ends.find(|end| {
+        let before = text.as_bytes()[..*end].iter().rev();
+        *first != b'"' || before.take_while(|byte| **byte == b'\\').count() % 2 == 0
+    })
 }
 
 type Fields = (String, Vec<(Field, String)>, StampedInstant);

@@ -19,6 +19,7 @@ pub(crate) struct ReplayWriter<'a> {
     writer: BufWriter<File>,
     /// Paths that were written before. They have no space; the reader takes commas as theirs.
     texts: Vec<Option<Box<str>>>,
+    line: Vec<u8>,
 }
 
 impl<'a> ReplayWriter<'a> {
@@ -31,14 +32,15 @@ impl<'a> ReplayWriter<'a> {
             io::Result::Ok(writer)
         };
         match create() {
-            Ok(writer) => Ok(Self { output, start, file, writer, texts: Vec::new() }),
+            Ok(writer) => {
+                Ok(Self { output, start, file, writer, texts: Vec::new(), line: Vec::new() })
+            }
             Err(source) => Err(DeriveError::Unwritable { file, source }),
         }
     }
 
     /// Appends a request.
     pub fn push(&mut self, request: &Request) -> io::Result<()> {
-        let at_us = request.begin.saturating_sub(self.start).0 / 1_000;
         let index = request.path.0 as usize;
         if self.texts.len() <= index {
             self.texts.resize(index + 1, None);
@@ -46,11 +48,18 @@ impl<'a> ReplayWriter<'a> {
         let output = self.output;
         let path = self.texts[index].get_or_insert_with(|| output.path(request.path).into());
         let method = &output.reading.methods[usize::from(request.method)];
-        write!(self.writer, "{at_us},{method},{path},{},", request.status)?;
-        match request.bytes {
-            Some(bytes) => writeln!(self.writer, "{bytes}"),
-            None => writeln!(self.writer),
+        self.line.clear();
+        push_number(&mut self.line, request.begin.saturating_sub(self.start).0 / 1_000);
+        for field in [method.as_bytes(), path.as_bytes()] {
+            self.line.push(b',');
+            self.line.extend_from_slice(field);
         }
+        for number in [Some(u64::from(request.status)), request.bytes] {
+            self.line.push(b',');
+            number.into_iter().for_each(|number| push_number(&mut self.line, number));
+        }
+        self.line.push(b'\n');
+        self.writer.write_all(&self.line)
     }
 
     /// After the last one: the suite too.
@@ -59,4 +68,18 @@ impl<'a> ReplayWriter<'a> {
         self.writer.flush().map_err(|source| DeriveError::Unwritable { file, source })?;
         self.output.write("replay.toml", &suite::replay(self.output, facts))
     }
+}
+
+/// In decimal digits.
+fn push_number(line: &mut Vec<u8>, number: u64) {
+    let start = line.len();
+    let mut rest = number;
+    loop {
+        line.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    line[start..].reverse();
 }
