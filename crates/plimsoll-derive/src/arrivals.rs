@@ -249,19 +249,6 @@ mod tests {
         assert_eq!(ArrivalTestOutcome::default().is_poisson(), None);
     }
 
-    /// `scipy.stats.anderson(x, 'expon').statistic` of 30 times, times 1 + 0.6/30.
-    #[test]
-    fn a_squared_is_that_of_scipy() {
-        let times: Vec<f64> = (1..=30).map(|n| f64::from(n * n % 37) / 10.0 + 0.05).collect();
-        assert!(
-            (anderson_darling(&times) - SCIPY_A2 * 1.02).abs() < 1e-6,
-            "{}",
-            anderson_darling(&times)
-        );
-    }
-
-    const SCIPY_A2: f64 = 2.219_627_879_684_338_7;
-
     #[test]
     fn bins_are_joined_when_a_log_is_long() {
         let mut bins = RateBins::new(Nanos::ZERO);

@@ -26,6 +26,8 @@ mod output;
 mod pages;
 mod paths;
 mod request;
+#[cfg(test)]
+mod scipy;
 mod sessions;
 mod source;
 
