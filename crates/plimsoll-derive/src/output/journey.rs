@@ -21,6 +21,8 @@ const RESOURCE_SHARE_MIN: f64 = 0.005;
 const PARALLEL: u32 = 6;
 /// Share of the variance of sizes that lies within paths up to which each path has one size.
 const OWN_SIZE_VARIANCE: f64 = 0.01;
+/// So the server's log shows which requests are the load's, and which of one session.
+const USER_AGENT: &str = "plimsoll session {{session_number}}";
 /// Names of the journeys.
 const VISITORS: [&str; 2] = ["users", "bots"];
 
@@ -232,7 +234,7 @@ impl<'a> Writer<'a> {
 }
 
 fn write_request(text: &mut String, paths: &Paths, target: &Target, statuses: &BTreeMap<u16, u64>) {
-    _ = writeln!(text, "path = {}", toml_text(&paths.path));
+    _ = writeln!(text, "path = {}\nheaders.User-Agent = \"{USER_AGENT}\"", toml_text(&paths.path));
     if target.outcome != Outcome::Good {
         let codes: Vec<String> = statuses.keys().map(u16::to_string).collect();
         _ = writeln!(text, "expect.status = [{}]", codes.join(", "));

@@ -57,8 +57,6 @@ const STATUSES: RangeInclusive<u16> = 200..=599;
 const STATUSES_HELP: &str = "write statuses from 200 to 599";
 /// Ends a journey.
 const END: &str = "end";
-/// The variable that is the server, such as `http://host:8080`.
-const ORIGIN: &str = "origin";
 /// Name of a journey whose pages stand alone.
 const ONLY: &str = "journey";
 
@@ -433,8 +431,9 @@ impl Builder<'_> {
         for (name, take) in written {
             let key = format!("{path}.take.{name}");
             self.check_name(&key, name)?;
-            if name == ORIGIN {
-                let message = "{{origin}} is the server; take under another name";
+            if Variable::NAMED.iter().any(|(named, _)| named == name) {
+                let message =
+                    format!("{{{{{name}}}}} has a value already; take under another name");
                 return Err(self.root.error_at(&key, message));
             }
             let from = take_source(take)

@@ -181,6 +181,8 @@ pub enum Variable {
     Path,
     /// Scheme, host and port of the server.
     Origin,
+    /// Number of the session over all users and agents, from 0.
+    SessionNumber,
     /// A reply; the name is that in the file.
     Taken(String),
     /// A column of the user's row.
@@ -200,7 +202,10 @@ impl Variable {
     /// Index of the server.
     pub(crate) const ORIGIN: u16 = 2;
     /// Those that every journey has.
-    pub(crate) const BUILT_IN: [Self; 3] = [Self::Cookies, Self::Path, Self::Origin];
+    pub(crate) const BUILT_IN: [Self; 4] =
+        [Self::Cookies, Self::Path, Self::Origin, Self::SessionNumber];
+    /// Those with a name in a journey's file, with their indexes.
+    pub(crate) const NAMED: [(&str, u16); 2] = [("origin", Self::ORIGIN), ("session_number", 3)];
 }
 
 impl Journeys {

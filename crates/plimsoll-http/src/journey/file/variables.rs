@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::suite::SuiteError;
 
+use super::Builder;
 use super::written::WrittenData;
-use super::{Builder, ORIGIN};
 use crate::journey::data::{DataError, DataRows, RowOrder};
 use crate::journey::{UserCertificates, Variable};
 use crate::tls::ClientIdentity;
@@ -118,12 +118,14 @@ impl Builder<'_> {
                         return None;
                     }
                 },
-                None if name == ORIGIN => Variable::ORIGIN,
-                None => {
-                    let number = self.taken(name);
-                    uses.insert(number);
-                    number
-                }
+                None => match Variable::NAMED.iter().find(|(named, _)| *named == name) {
+                    Some((_, number)) => *number,
+                    None => {
+                        let number = self.taken(name);
+                        uses.insert(number);
+                        number
+                    }
+                },
             };
             Some(Piece::Variable { number, encoding })
         });

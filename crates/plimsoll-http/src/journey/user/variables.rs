@@ -45,6 +45,9 @@ impl Variables for UserVariables<'_> {
                 into.extend_from_slice(b"://");
                 into.extend_from_slice(self.origin.host_field.as_bytes());
             }
+            Some(Variable::SessionNumber) => {
+                into.extend_from_slice(user.session.to_string().as_bytes());
+            }
             Some(Variable::Taken(_)) => {
                 into.extend_from_slice(&user.values[usize::from(number)]);
             }
