@@ -13,7 +13,8 @@ use plimsoll_model::event::{
 use plimsoll_model::finding::{Finding, Rule};
 use plimsoll_model::outcome::ErrorSample;
 use plimsoll_model::result::{
-    Censored, NotCounted, OpResult, PhaseResult, PointResult, ResponseHeatmap, TargetResult, TimelineSecond,
+    Censored, NotCounted, OpResult, PhaseResult, PointResult, ResponseHeatmap, TargetResult,
+    TimelineSecond,
 };
 use plimsoll_model::sessions::{SessionStep, Sessions};
 use plimsoll_model::suite::Metric;

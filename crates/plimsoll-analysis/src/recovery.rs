@@ -83,9 +83,9 @@ fn recovery(phases: &[ShapedPhase<'_>], pulse_at: usize, capacity: Option<f64>) 
         after.take_while(|(point, _)| hold(point).as_ref().is_some_and(is_back)).collect();
     let seconds: Vec<&PhaseSecond> = after.iter().flat_map(|(_, seconds)| *seconds).collect();
     let load = load.unwrap_or_default();
-    let drain = capacity.filter(|_| load > 0.0).and_then(|capacity| {
-        healthy_drain(load / capacity, pulse.requested / load, pulse_ns)
-    });
+    let drain = capacity
+        .filter(|_| load > 0.0)
+        .and_then(|capacity| healthy_drain(load / capacity, pulse.requested / load, pulse_ns));
     let mut recovery = Recovery {
         pulse: pulse.position,
         outcome: RecoveryOutcome::NoHoldBefore,
@@ -152,7 +152,13 @@ struct Percentile {
 }
 
 const PERCENTILES: [Percentile; 3] = [
-    Percentile { name: "p99", share: 0.99, ops_min: 1_000, value: |it| it.p99, interval: |it| it.p99 },
+    Percentile {
+        name: "p99",
+        share: 0.99,
+        ops_min: 1_000,
+        value: |it| it.p99,
+        interval: |it| it.p99,
+    },
     Percentile { name: "p90", share: 0.9, ops_min: 100, value: |it| it.p90, interval: |it| it.p90 },
     Percentile { name: "p50", share: 0.5, ops_min: 20, value: |it| it.p50, interval: |it| it.p50 },
 ];
@@ -210,7 +216,8 @@ impl Usual {
             .collect();
         let rates = Moments::from_values(&rates);
         let (whole_s, chance) = (point.seconds.unwrap_or(span_s).max(span_s), CHANCE_ERRORS);
-        let by_chance = rates.mean - chance * (rates.variance * (1.0 / span_s + 1.0 / whole_s)).sqrt();
+        let by_chance =
+            rates.mean - chance * (rates.variance * (1.0 / span_s + 1.0 / whole_s)).sqrt();
         let goodput_low = all.iter().map(|span| span.goodput).fold(by_chance, f64::min);
         let percentile = PERCENTILES.iter().find(|it| fewest >= it.ops_min);
         let response_high_ns = percentile.and_then(|of| {

@@ -69,14 +69,11 @@ fn best_counted<'p>(suite: &Suite, points: &'p [PointResult]) -> Option<&'p Poin
         rate > best_rate || (rate == best_rate && thinks && point.requested < best.requested)
     };
     // Of a load that changes, what was sustained.
-    let is_steady =
-        |point: &&PointResult| point.phase.as_ref().is_none_or(|phase| phase.is_steady);
+    let is_steady = |point: &&PointResult| point.phase.as_ref().is_none_or(|phase| phase.is_steady);
     let counted = points.iter().filter(|point| point.counts()).filter(is_steady);
-    counted.fold(None, |best: Option<&PointResult>, point| {
-        match best {
-            Some(best) if !better(best, point) => Some(best),
-            _ => Some(point),
-        }
+    counted.fold(None, |best: Option<&PointResult>, point| match best {
+        Some(best) if !better(best, point) => Some(best),
+        _ => Some(point),
     })
 }
 

@@ -122,7 +122,12 @@ impl Arrivals {
     /// higher.
     pub fn recorded(recorded: Recorded, rate: OpsPerSec) -> Self {
         let mean_interval_ns = (rate.get() > 0.0).then(|| NANOS_PER_SECOND as f64 / rate.get());
-        Self { inter_arrival: InterArrivalState::Recorded(recorded), mean_interval_ns, index: 0, summed: None }
+        Self {
+            inter_arrival: InterArrivalState::Recorded(recorded),
+            mean_interval_ns,
+            index: 0,
+            summed: None,
+        }
     }
 }
 

@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn a_ramp_has_a_quadratic_sum_and_a_hold_a_linear_one() {
         // 0 to 10 in 10 s: 50 arrivals; then 10 a second.
-        let all = instants("ramp 0..10 in 10s, hold 2s", 0, [0.0, 12.5, 49.9, 50.0, 60.0].into_iter());
+        let all =
+            instants("ramp 0..10 in 10s, hold 2s", 0, [0.0, 12.5, 49.9, 50.0, 60.0].into_iter());
         let expected = [0.0, 5.0, 9.99, 10.0, 11.0];
         assert_eq!(all.len(), 5);
         assert!(all.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3), "{all:?}");

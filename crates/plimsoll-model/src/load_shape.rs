@@ -104,11 +104,12 @@ impl LoadShape {
             let piece = piece.trim();
             let wrong =
                 |why: String| ShapeError(format!("piece {number} of the shape, {piece:?}: {why}"));
-            let Piece { kind, from, to, length } =
-                Piece::parse(piece, sustained).map_err(wrong)?;
+            let Piece { kind, from, to, length } = Piece::parse(piece, sustained).map_err(wrong)?;
             if length < RESOLUTION {
                 let least = span_text(RESOLUTION);
-                return Err(wrong(format!("too short: write {least} or more, the resolution of its figures")));
+                return Err(wrong(format!(
+                    "too short: write {least} or more, the resolution of its figures"
+                )));
             }
             if kind != PhaseKind::Pulse {
                 sustained = Some(to);
@@ -136,10 +137,7 @@ impl LoadShape {
 
     /// Cut into phases of these names and lengths; an error where there is too much of it, or
     /// nothing.
-    fn with_phases(
-        mut self,
-        phases: Vec<(String, PhaseKind, Nanos)>,
-    ) -> Result<Self, ShapeError> {
+    fn with_phases(mut self, phases: Vec<(String, PhaseKind, Nanos)>) -> Result<Self, ShapeError> {
         if self.length() > LENGTH_MAX {
             return Err(ShapeError(format!(
                 "the shape lasts {}; {} is the most: shorten it, or play a log faster with --for",
@@ -148,7 +146,9 @@ impl LoadShape {
             )));
         }
         if self.max() <= 0.0 {
-            return Err(ShapeError("the shape has no load at all: write a load above 0".to_owned()));
+            return Err(ShapeError(
+                "the shape has no load at all: write a load above 0".to_owned(),
+            ));
         }
         let mut start_ns = Nanos::ZERO;
         for (name, kind, length_ns) in phases {
@@ -314,11 +314,7 @@ fn no_load_before() -> String {
 }
 
 /// The load of a piece, and how long it lasts.
-fn split_length<'t>(
-    text: &'t str,
-    word: &str,
-    example: &str,
-) -> Result<(&'t str, Nanos), String> {
+fn split_length<'t>(text: &'t str, word: &str, example: &str) -> Result<(&'t str, Nanos), String> {
     let Some((load, length)) = text.split_once(word) else {
         return Err(format!("it never ends: write how long it lasts, for example {example}"));
     };
@@ -331,8 +327,9 @@ fn split_length<'t>(
 fn parse_load(text: &str, sustained: Option<f64>) -> Result<f64, String> {
     let text = text.trim();
     let multiple = text.strip_suffix(['x', '×']);
-    let number = parse_load_number(multiple.unwrap_or(text))
-        .ok_or_else(|| format!("{text:?} is no load: write a number, or 3x for three times the load before"))?;
+    let number = parse_load_number(multiple.unwrap_or(text)).ok_or_else(|| {
+        format!("{text:?} is no load: write a number, or 3x for three times the load before")
+    })?;
     let load = match multiple {
         None => number,
         Some(_) => number * sustained.ok_or_else(no_load_before)?,

@@ -14,7 +14,9 @@ use crate::svg::{
 };
 use crate::table::{Mark, Table};
 use crate::text::capitalised;
-use crate::view::{CLOSING, LIMIT_COLUMN, RunView, Supplements, SupplementsView, joined_point, timeline_table};
+use crate::view::{
+    CLOSING, LIMIT_COLUMN, RunView, Supplements, SupplementsView, joined_point, timeline_table,
+};
 
 const WIDE: f64 = 1000.0;
 const HALF: f64 = 488.0;
@@ -249,8 +251,7 @@ fn run_page(run: &RunResult, mut view: RunView, supplements: SupplementsView) ->
         legend: bounds_legend(run),
         course: half("chart-course", |frame| response_curve_chart(frame, run))
             .filter(|_| is_ladder),
-        response: half("chart-response", |frame| response_chart(frame, run))
-            .filter(|_| is_ladder),
+        response: half("chart-response", |frame| response_chart(frame, run)).filter(|_| is_ladder),
         percentiles: half("chart-percentiles", |frame| percentile_chart(frame, run)),
         // For streams the map of first outputs shows more.
         heat: chart("chart-heat", |frame| heat_chart(frame, run)).filter(|_| !generates(run)),

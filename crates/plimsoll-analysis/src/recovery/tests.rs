@@ -51,7 +51,10 @@ fn a_server_has_recovered_when_ten_seconds_are_as_before() {
     let recovery = outcome(slow, 100.0);
     assert_eq!(recovery.outcome, RecoveryOutcome::Recovered);
     assert_eq!(recovery.recovered_after_ns, Some(Nanos::from_secs(6)));
-    assert_eq!((recovery.span_ns, recovery.watched_ns), (Nanos::from_secs(10), Nanos::from_secs(26)));
+    assert_eq!(
+        (recovery.span_ns, recovery.watched_ns),
+        (Nanos::from_secs(10), Nanos::from_secs(26))
+    );
     // (1.6 - 1) · 5 s / (1 - 0.8)
     assert_eq!(recovery.healthy_drain_ns, Some(Nanos::from_secs(15)));
     assert_eq!(recovery.percentile, "p90", "980 ops in a span");

@@ -240,7 +240,16 @@ impl SlicePacker {
             }
         }
         bytes.shrink_to_fit();
-        Ok(PackedSlice { window: 0, second, start, length, phase, ops: slice.ops.len(), parts, bytes })
+        Ok(PackedSlice {
+            window: 0,
+            second,
+            start,
+            length,
+            phase,
+            ops: slice.ops.len(),
+            parts,
+            bytes,
+        })
     }
 }
 

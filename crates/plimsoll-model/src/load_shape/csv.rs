@@ -62,9 +62,9 @@ impl LoadShape {
             false => shape.parts(length),
         };
         let count = spans.len();
-        let named = (1..).zip(spans).map(|(number, (length, kind))| {
-            (format!("part {number} of {count}"), kind, length)
-        });
+        let named = (1..)
+            .zip(spans)
+            .map(|(number, (length, kind))| (format!("part {number} of {count}"), kind, length));
         shape.with_phases(named.collect())
     }
 
@@ -75,12 +75,13 @@ impl LoadShape {
         let end = |number: u64| if number + 1 == count { length } else { border(number + 1) };
         let part = |number: u64| {
             let (from, to) = (border(number), end(number));
-            let loads = self.timed_segments().filter(|(start, it)| {
-                *start < to && *start + it.length_ns > from
-            });
+            let loads = self
+                .timed_segments()
+                .filter(|(start, it)| *start < to && *start + it.length_ns > from);
             let mut loads = loads.flat_map(|(_, it)| [it.from, it.to]);
             let first = loads.next().unwrap_or_default();
-            let kind = if loads.all(|load| load == first) { PhaseKind::Hold } else { PhaseKind::Ramp };
+            let kind =
+                if loads.all(|load| load == first) { PhaseKind::Hold } else { PhaseKind::Ramp };
             (to - from, kind)
         };
         (0..count).map(part).collect()

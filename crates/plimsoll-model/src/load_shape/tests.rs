@@ -51,7 +51,8 @@ fn a_shape_that_falls_below_zero_or_never_ends_is_refused_with_its_piece() {
 
 #[test]
 fn points_of_a_file_are_joined_by_lines_and_two_at_one_instant_are_a_jump() {
-    let shape = LoadShape::from_points("s.csv", "seconds,load\n0,10\n10,10\n10,40\n20,0\n").unwrap();
+    let shape =
+        LoadShape::from_points("s.csv", "seconds,load\n0,10\n10,10\n10,40\n20,0\n").unwrap();
     let phases: Vec<_> = shape.phases.iter().map(|it| (it.kind, it.from, it.to)).collect();
     assert_eq!(phases, [(PhaseKind::Hold, 10.0, 10.0), (PhaseKind::Ramp, 40.0, 0.0)]);
     let wrong = |text: &str| LoadShape::from_points("s.csv", text).unwrap_err().to_string();

@@ -22,8 +22,8 @@ pub fn text(recovery: &Recovery, unit: &str) -> String {
             format!("{when}: {} as before for {span}", what(recovery))
         }
         RecoveryOutcome::NotRecovered => format!(
-            "did not recover in the {} watched after {pulse}, a metastable failure unless it is \
-             watched for too short: {}",
+            "did not recover in the {} watched after {pulse}, which is a metastable failure unless a \
+             longer watch shows otherwise: {}",
             recovery.watched_ns,
             figures(recovery)
         ),
@@ -39,7 +39,11 @@ pub fn text(recovery: &Recovery, unit: &str) -> String {
             "not judged after {pulse}: the server did not sustain the load before it; lower the load"
         ),
     };
-    [Some(answer), backlog(recovery), drain(recovery)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [Some(answer), backlog(recovery), drain(recovery)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn what(recovery: &Recovery) -> String {
@@ -113,7 +117,10 @@ mod tests {
         assert!(at_once.starts_with("recovered at once after the pulse"), "{at_once}");
         let never = text(&recovery(RecoveryOutcome::NotRecovered, None), "ops/s");
         assert!(never.starts_with("did not recover in the 90.0 s watched"), "{never}");
-        assert!(never.contains("80 good ops/s, p90 9.00 ms before, 3 good ops/s at the end"), "{never}");
+        assert!(
+            never.contains("80 good ops/s, p90 9.00 ms before, 3 good ops/s at the end"),
+            "{never}"
+        );
         for outcome in [
             RecoveryOutcome::NoHoldBefore,
             RecoveryOutcome::NoHoldAfter,

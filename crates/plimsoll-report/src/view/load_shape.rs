@@ -3,8 +3,8 @@
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::load_shape::PhaseKind;
 use plimsoll_model::result::{PhaseResult, PointResult, RunResult, TimelineSecond};
-use plimsoll_model::units::span_text;
 use plimsoll_model::units::Nanos;
+use plimsoll_model::units::span_text;
 
 use crate::sentences::recovery;
 use crate::table::{Rows, Table};

@@ -112,13 +112,15 @@ pub(crate) fn profile_seconds(phases: &Phases) -> u32 {
 /// The load of a ladder point.
 pub fn load_at(suite: &Suite, profile: &Profile, requested: f64) -> Load {
     match &suite.load {
-        LoadSpec::Open { arrivals, gaps: inter_arrival, clients, backlog_ops_max, .. } => Load::Open {
-            rate_ops_per_s: OpsPerSec::new(requested).unwrap_or_default(),
-            arrivals: *arrivals,
-            gaps: *inter_arrival,
-            clients: *clients,
-            backlog_ops_max: *backlog_ops_max,
-        },
+        LoadSpec::Open { arrivals, gaps: inter_arrival, clients, backlog_ops_max, .. } => {
+            Load::Open {
+                rate_ops_per_s: OpsPerSec::new(requested).unwrap_or_default(),
+                arrivals: *arrivals,
+                gaps: *inter_arrival,
+                clients: *clients,
+                backlog_ops_max: *backlog_ops_max,
+            }
+        }
         LoadSpec::Closed { think, start_delay, .. } => {
             let (clients, mean, axis_think_ns) = match &suite.ladder {
                 Ladder::Think { clients, .. } => {

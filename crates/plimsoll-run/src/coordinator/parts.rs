@@ -95,10 +95,8 @@ pub(super) fn record_of(
     };
     PointRecord {
         point: window.point,
-        load: shaped.map_or_else(
-            || assignment.load.clone(),
-            |(_, phase)| assignment.load.in_phase(phase),
-        ),
+        load: shaped
+            .map_or_else(|| assignment.load.clone(), |(_, phase)| assignment.load.in_phase(phase)),
         pacing: assignment.pacing,
         started_unix_ns: recorder.started_unix_ns + begin.0,
         warm_up_ns: length(Phase::WarmUp, warm_up_ns),

@@ -35,9 +35,9 @@ pub(crate) fn refuse_others(args: &RunArgs, flag: &str) -> Result<(), Failure> {
     ];
     match conflicts.into_iter().find(|(given, ..)| *given) {
         None => Ok(()),
-        Some((_, other, reason)) => Err(Failure::wrong(format!(
-            "{flag} and {other}: {reason}; leave one of the two out"
-        ))),
+        Some((_, other, reason)) => {
+            Err(Failure::wrong(format!("{flag} and {other}: {reason}; leave one of the two out")))
+        }
     }
 }
 
@@ -79,9 +79,12 @@ pub(crate) fn add_to(
         LOG => read_log(suite, &args.suite, length)?,
         file if file.ends_with(FILE_ENDING) => {
             let text = read(Path::new(file))?;
-            LoadShape::from_points(file, &text).map_err(|e| Failure::wrong(format!("--shape: {e}")))?
+            LoadShape::from_points(file, &text)
+                .map_err(|e| Failure::wrong(format!("--shape: {e}")))?
         }
-        text => LoadShape::parse(text, base).map_err(|e| Failure::wrong(format!("--shape: {e}")))?,
+        text => {
+            LoadShape::parse(text, base).map_err(|e| Failure::wrong(format!("--shape: {e}")))?
+        }
     };
     let is_closed = matches!(suite.load, LoadSpec::Closed { .. });
     if is_closed && shape.max() > f64::from(CLIENTS_MAX) {
@@ -116,9 +119,9 @@ fn read_log(suite: &Suite, file: &str, length: Option<Nanos>) -> Result<LoadShap
             suite.name
         )));
     };
-    let beside: PathBuf = Path::new(file).parent().unwrap_or(Path::new("")).join(log);
-    let text = read(&beside)?;
-    let name = beside.display().to_string();
+    let path: PathBuf = Path::new(file).parent().unwrap_or(Path::new("")).join(log);
+    let text = read(&path)?;
+    let name = path.display().to_string();
     LoadShape::from_log(&name, &text, length)
         .map_err(|error| Failure::wrong(format!("--shape log: {error}")))
 }

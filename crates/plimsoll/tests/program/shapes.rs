@@ -78,7 +78,10 @@ fn each_phase_is_a_load_point_with_the_ops_that_were_due_in_it() {
     assert_eq!(server.exchanges().len() as u64, 2 * exchanges);
     let again = plimsoll_testkit::program::result(&bundle);
     let again = again["points"].as_array().unwrap();
-    assert_eq!(again.iter().map(due).collect::<Vec<_>>(), points.iter().map(due).collect::<Vec<_>>());
+    assert_eq!(
+        again.iter().map(due).collect::<Vec<_>>(),
+        points.iter().map(due).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -187,7 +190,11 @@ fn flags_that_do_not_go_with_a_shape_are_refused_with_the_reason() {
         assert!(ended.err.contains(expected), "{flags:?} {}", ended.err);
     }
     for (verb, flags, expected) in [
-        ("capacity", &["web-url", "builtin:", "--within", "p99<1s", "--shape", hold][..], "--shape"),
+        (
+            "capacity",
+            &["web-url", "builtin:", "--within", "p99<1s", "--shape", hold][..],
+            "--shape",
+        ),
         ("scale", &["web-url", "builtin:", "--over", "cores=1", "--shape", hold], "--shape"),
         ("recover", &["disk-mix", "builtin:"], "closed load"),
         ("recover", &["web-url", "builtin:", "--rate", "9"], "--rate"),

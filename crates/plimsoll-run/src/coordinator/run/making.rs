@@ -184,7 +184,9 @@ impl Run<'_> {
         let finished = self.finished(|_| true).map(|record| record.point.ordinal).max();
         let ordinal = match &point.window {
             // Phases of an interrupted shape are made again.
-            Window::Shape(_) => self.finished(|it| it == Purpose::Ladder).map(|it| it.point.ordinal).min(),
+            Window::Shape(_) => {
+                self.finished(|it| it == Purpose::Ladder).map(|it| it.point.ordinal).min()
+            }
             _ => None,
         };
         let ordinal = ordinal.unwrap_or(finished.unwrap_or(0) + 1);

@@ -211,7 +211,11 @@ impl Run<'_> {
     }
 
     /// Restarts our own servers with the data that belongs to `highest`, unless they have it.
-    pub(super) fn settle(&mut self, highest: f64, live: &mut dyn RunProgress) -> Result<(), Failure> {
+    pub(super) fn settle(
+        &mut self,
+        highest: f64,
+        live: &mut dyn RunProgress,
+    ) -> Result<(), Failure> {
         if self.setup.highest == Some(highest) {
             return Ok(());
         }
