@@ -209,7 +209,7 @@ impl<'a> Analysis<'a> {
         let shape = options.shape.as_ref().map(|shape| shape.text.clone());
         let of_peak = || {
             let peak = self.view.peak.as_ref()?.peak;
-            Some(options.recover?.shape(peak).ok()?.text)
+            Some(options.recover?.shape(Some(peak)).ok()?.text)
         };
         shape.or_else(of_peak)
     }

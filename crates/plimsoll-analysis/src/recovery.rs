@@ -201,8 +201,8 @@ fn spans<'s>(seconds: &'s [&'s PhaseSecond], span_s: f64) -> impl Iterator<Item 
 }
 
 impl Usual {
-    /// Of the hold before a pulse; `None` where it is shorter than a span. Chance varies a span
-    /// more than the whole: the interval of a percentile, which covers the whole, is widened.
+    /// Of the hold before a pulse; `None` where it is shorter than a span. An interval covers the
+    /// chance of the whole. That of a span is larger, and a difference has both.
     fn of_hold((point, seconds): ShapedPhase<'_>, span_ns: Nanos) -> Option<Self> {
         let span_s = span_ns.as_secs_f64();
         let from = seconds.len().saturating_sub(BEFORE_SECONDS_MAX);
@@ -215,14 +215,16 @@ impl Usual {
             .map(|second| second.good_ops as f64 / second.length_s)
             .collect();
         let rates = Moments::from_values(&rates);
-        let by_chance = rates.mean - CHANCE_ERRORS * (rates.variance / span_s).sqrt();
+        let (whole_s, chance) = (point.seconds.unwrap_or(span_s).max(span_s), CHANCE_ERRORS);
+        let by_chance =
+            rates.mean - chance * (rates.variance * (1.0 / span_s + 1.0 / whole_s)).sqrt();
         let goodput_low = all.iter().map(|span| span.goodput).fold(by_chance, f64::min);
         let percentile = PERCENTILES.iter().find(|it| fewest >= it.ops_min);
         let response_high_ns = percentile.and_then(|of| {
             let longest = all.iter().filter_map(|it| it.response.quantile_ns(of.share));
             let value = (of.value)(point.response_ns.as_ref()?)? as f64;
             let interval = point.response_interval_ns.as_ref().and_then(of.interval);
-            let wider = (point.seconds.unwrap_or(span_s) / span_s).sqrt().max(1.0);
+            let wider = (1.0 + whole_s / span_s).sqrt();
             let high = interval.map(|it| value + (it[1] - value).max(0.0) * wider);
             let high = high.filter(|high| high.is_finite()).unwrap_or(value);
             Some(longest.fold(high, f64::max))

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod clock;
 pub mod driver;
+mod flight;
 pub mod fresh;
 pub mod interface;
 pub mod jitter;

@@ -59,20 +59,25 @@ pub enum RecoverLoad {
 }
 
 impl RecoverRequest {
-    /// The shape of the load on a server with this peak.
+    /// The shape of the load on a server with this peak, if that is known.
     ///
     /// # Errors
-    /// If a load or a length is out of bounds.
-    pub fn shape(&self, peak: f64) -> Result<LoadShape, ShapeError> {
+    /// If a load or a length is out of bounds, or depends on a peak that is not known.
+    pub fn shape(&self, peak: Option<f64>) -> Result<LoadShape, ShapeError> {
         let load = match self.at {
-            RecoverLoad::Ratio(ratio) => ratio * peak,
+            RecoverLoad::Ratio(ratio) => ratio * peak.unwrap_or_default(),
             RecoverLoad::PerSecond(load) => load,
         };
         // Fractions of an op are noise where there are hundreds.
         let load = if load >= 100.0 { load.floor() } else { (load * 100.0).floor() / 100.0 };
-        let drain = healthy_drain(load / peak, self.pulse, self.pulse_for_ns);
+        let drain = match peak {
+            Some(peak) => {
+                healthy_drain(load / peak, self.pulse, self.pulse_for_ns).unwrap_or(WATCH_MAX)
+            }
+            None => Nanos::ZERO,
+        };
         let watch = self.watch_ns.unwrap_or_else(|| {
-            let drains = drain.unwrap_or(WATCH_MAX).as_secs_f64() * WATCH_DRAINS;
+            let drains = drain.as_secs_f64() * WATCH_DRAINS;
             let pulses = Nanos(self.pulse_for_ns.0.saturating_mul(WATCH_PULSES));
             // In whole seconds, the resolution of the figures.
             Nanos::from_secs(drains.ceil() as u64).max(WATCH_MIN).max(pulses).min(WATCH_MAX)
@@ -207,13 +212,15 @@ mod tests {
             watch_ns: None,
         };
         let lengths = |request: RecoverRequest| {
-            let shape = request.shape(1_000.0).unwrap();
+            let shape = request.shape(Some(1_000.0)).unwrap();
             let phases = shape.phases.iter();
             phases.map(|it| (it.mean as u32, it.length_ns.0 / 1_000_000_000)).collect::<Vec<_>>()
         };
         assert_eq!(lengths(request), [(800, 30), (1_600, 10), (800, 90)]);
         let low = RecoverRequest { at: RecoverLoad::PerSecond(100.0), ..request };
         assert_eq!(lengths(low)[2], (100, 30));
+        assert_eq!(low.shape(None).unwrap().phases[2].length_ns, Nanos::from_secs(30));
+        assert!(request.shape(None).is_err());
         let high = RecoverRequest { at: RecoverLoad::Ratio(0.99), ..request };
         assert_eq!(lengths(high)[2], (990, 600), "ten minutes at most");
     }

@@ -22,7 +22,6 @@ use crate::goodput::Goodput;
 use crate::hint::{Hint, RunHint};
 use crate::late::LateOps;
 use crate::limit::{Limit, LimitSpan};
-use crate::load_shape::PhaseKind;
 use crate::method::Parameter;
 use crate::monitored::MonitoredHost;
 use crate::named::named;
@@ -39,7 +38,7 @@ pub use generation::{
     SteadyVerdict, SteadyWindow, TokenSource, Wanting,
 };
 pub use generator::{AgentResult, Censored, GeneratorResult, TimeIntervals, Uncertainty};
-pub use times::{ResponseHeatmap, TimeSummary, TimelineSecond};
+pub use times::{PhaseResult, ResponseHeatmap, TimeSummary, TimelineSecond};
 
 /// Version of the result format.
 pub const RESULT_FORMAT: u32 = 1;
@@ -409,24 +408,6 @@ impl PointResult {
     pub fn server_cost(&self, figure: CostFigure) -> Option<(CostOf, Cost)> {
         cost::server_cost(&self.cost, figure)
     }
-}
-
-/// A phase of a load that changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PhaseResult {
-    /// `hold 500`.
-    pub name: String,
-    /// What it does.
-    pub kind: PhaseKind,
-    /// Load at its begin.
-    pub from: f64,
-    /// Load at its end.
-    pub to: f64,
-    /// Begin in seconds, from the begin of the shape.
-    pub start_s: f64,
-    /// The rules of a steady state apply: it is a hold, and comes after no pulse.
-    pub is_steady: bool,
 }
 
 /// One op of a point.

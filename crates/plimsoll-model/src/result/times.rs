@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Figure;
+use crate::load_shape::PhaseKind;
 
 /// Summary of a distribution of times. Percentiles are `null` where the sample is too small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,4 +85,22 @@ pub struct TimelineSecond {
     /// Ops that were due and had not ended at its end, where the load changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding_ops: Option<u64>,
+}
+
+/// A phase of a load that changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseResult {
+    /// `hold 500`.
+    pub name: String,
+    /// What it does.
+    pub kind: PhaseKind,
+    /// Load at its begin.
+    pub from: f64,
+    /// Load at its end.
+    pub to: f64,
+    /// Begin in seconds, from the begin of the shape.
+    pub start_s: f64,
+    /// The rules of a steady state apply: it is a hold, and comes after no pulse.
+    pub is_steady: bool,
 }

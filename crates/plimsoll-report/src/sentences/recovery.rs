@@ -22,8 +22,8 @@ pub fn text(recovery: &Recovery, unit: &str) -> String {
             format!("{when}: {} as before for {span}", what(recovery))
         }
         RecoveryOutcome::NotRecovered => format!(
-            "did not recover in the {} watched after {pulse}, a metastable failure unless it is \
-             watched for too short: {}",
+            "did not recover in the {} watched after {pulse}, which is a metastable failure unless a \
+             longer watch shows otherwise: {}",
             recovery.watched_ns,
             figures(recovery)
         ),

@@ -251,6 +251,7 @@ mod tests {
         ops[0].response.record_n(1_000 * (u64::from(worker) + 1), done as u32).unwrap();
         Interval {
             worker,
+            window: 0,
             start: Nanos::from_secs(u64::from(second)),
             end: Nanos::from_secs(u64::from(second) + 1),
             record: SecondRecord {

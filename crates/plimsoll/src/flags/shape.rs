@@ -119,9 +119,9 @@ fn read_log(suite: &Suite, file: &str, length: Option<Nanos>) -> Result<LoadShap
             suite.name
         )));
     };
-    let beside: PathBuf = Path::new(file).parent().unwrap_or(Path::new("")).join(log);
-    let text = read(&beside)?;
-    let name = beside.display().to_string();
+    let path: PathBuf = Path::new(file).parent().unwrap_or(Path::new("")).join(log);
+    let text = read(&path)?;
+    let name = path.display().to_string();
     LoadShape::from_log(&name, &text, length)
         .map_err(|error| Failure::wrong(format!("--shape log: {error}")))
 }

@@ -34,7 +34,8 @@ const PULSE_MAX: f64 = 100.0;
     mut_arg("shape", |arg| arg.hide(true)),
 )]
 pub(crate) struct RecoverArgs {
-    /// Load before and after the pulse: 0.8x of the peak, which is searched first, or ops/s
+    /// Load before and after the pulse: 0.8x of the peak, which is searched first, or ops/s, which
+    /// needs no search
     #[arg(long, default_value = "0.8x", value_name = "RATIOx|RATE", value_parser = parse_at)]
     pub at: RecoverLoad,
     /// How many times that load the pulse is
@@ -101,15 +102,26 @@ fn request(args: &RecoverArgs) -> Result<RunRequest, Failure> {
             suite.name
         )));
     }
-    suite.ladder = Ladder::Auto { steps: 1, headroom: 1.0 };
     let profile = suite.profiles.get(request.profile);
-    request.options.recover = Some(RecoverRequest {
+    let recover = RecoverRequest {
         at: args.at,
         pulse: args.pulse,
         pulse_for_ns: args.pulse_for,
         before_ns: profile.measure.max(span_of(args.pulse_for)),
         watch_ns: args.watch,
-    });
+    };
+    match args.at {
+        RecoverLoad::Ratio(_) => {
+            suite.ladder = Ladder::Auto { steps: 1, headroom: 1.0 };
+            request.options.recover = Some(recover);
+        }
+        // There is nothing to search for.
+        RecoverLoad::PerSecond(_) => {
+            let shape = recover.shape(None).map_err(|e| Failure::wrong(format!("--at: {e}")))?;
+            suite.ladder = Ladder::Points { points: vec![shape.max().ceil()] };
+            request.options.shape = Some(shape);
+        }
+    }
     Ok(request)
 }
 

@@ -65,10 +65,19 @@ pub fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, F
              write --points"
         )));
     };
-    let ladder = LadderChange::Again(loads.to_vec());
-    let changes = Changes { values: changed, ladder: Some(&ladder), without: &[] };
     // Bundles of older versions lack it and get the defaults.
-    let options = started.asked.clone().unwrap_or_default();
+    let mut options = started.asked.clone().unwrap_or_default();
+    if let Some(recover) = options.recover.take() {
+        let found = records.iter().find_map(|record| match record {
+            JournalRecord::PeakFound { peak, .. } => Some(*peak),
+            _ => None,
+        });
+        let shape = recover.shape(found).map_err(|error| Failure::wrong(error.to_string()))?;
+        options.shape = Some(shape);
+    }
+    let loads = options.shape.as_ref().map_or(loads.to_vec(), |shape| vec![shape.max().ceil()]);
+    let ladder = LadderChange::Again(loads);
+    let changes = Changes { values: changed, ladder: Some(&ladder), without: &[] };
     request(reader, started, &options, changes)
 }
 

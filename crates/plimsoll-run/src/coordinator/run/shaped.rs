@@ -31,7 +31,7 @@ impl Run<'_> {
             PeakOutcome::Nothing { reason } => return Ok(Some(Err(Stop::NoPeak(reason)))),
             PeakOutcome::Interrupted => return Ok(Some(Err(Stop::Interrupted))),
         };
-        let shape = recover.shape(peak).map_err(|error| Failure::wrong(error.to_string()))?;
+        let shape = recover.shape(Some(peak)).map_err(|error| Failure::wrong(error.to_string()))?;
         self.plan_shape(&shape, live)?;
         Ok(Some(Ok(shape)))
     }

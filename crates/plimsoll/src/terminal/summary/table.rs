@@ -178,7 +178,11 @@ fn columns(result: &RunResult, points: &[&PointResult]) -> Vec<Column> {
         name if result.axis.unit.is_empty() => name,
         _ => &result.axis.unit,
     };
-    let mut columns = vec![rows.column(requested, 12, 0, &|p| Some(grouped(p.requested)))];
+    let phase = |p: &PointResult| Some(p.phase.as_ref()?.name.clone());
+    let mut columns = vec![match result.load_shape.is_some() {
+        true => rows.column("phase", 14, 0, &phase),
+        false => rows.column(requested, 12, 0, &|p| Some(grouped(p.requested))),
+    }];
     if metric == Metric::Bytes {
         let rate = |p: &PointResult| {
             Some(format!("{:.2}", BytesPerSec(p.achieved_bytes_per_s?).mib_per_s()))
