@@ -12,7 +12,9 @@ use plimsoll_model::event::{
 use plimsoll_model::finding::Rule;
 use plimsoll_model::outcome::OpNames;
 use plimsoll_model::result::{NotCounted, RunResult, Verdict};
-use plimsoll_model::suite::{Arrivals, InterArrival, Ladder, Suite, Think, ThinkDistribution};
+use plimsoll_model::suite::{
+    Arrivals, InterArrival, Ladder, Parameters, Suite, Think, ThinkDistribution,
+};
 use plimsoll_model::units::{NANOS_PER_SECOND, Nanos, OpsPerSec};
 use plimsoll_report::sentences::SENTENCES;
 
@@ -24,6 +26,16 @@ const WARM_UP_SECONDS: u32 = 10;
 const MEASURE_SECONDS: u32 = 30;
 /// 2026-11-21T20:00:00Z.
 const STARTED_UNIX_NS: u64 = 1_795_291_200 * NANOS_PER_SECOND;
+
+/// The workload of a suite whose load is a recording.
+#[derive(Debug, serde::Serialize)]
+pub(crate) struct Recording {}
+
+impl Parameters for Recording {
+    fn is_recorded(&self) -> bool {
+        true
+    }
+}
 
 impl PointTimes {
     /// All seconds of a point, in order.

@@ -48,10 +48,11 @@ fn rate(e: &Evidence<'_>, off: u64) -> Rule {
     let totals = &e.view.record.totals;
     let due = totals.due;
     let seconds = e.view.record.measured_ns.as_secs_f64().max(f64::MIN_POSITIVE);
-    let [scheduled_ops_per_s, achieved_ops_per_s] = match e.view.record.ops {
-        None => [due, totals.done_in_window].map(|ops| ops as f64 / seconds),
-        Some(_) => schedule_and_sending(e.view.record).map(|took| due as f64 / took),
-    };
+    let [scheduled_ops_per_s, achieved_ops_per_s] =
+        match is_missed_by_lateness(e.suite, e.view.record) {
+            false => [due, totals.done_in_window].map(|ops| ops as f64 / seconds),
+            true => schedule_and_sending(e.view.record).map(|took| due as f64 / took),
+        };
     Rule::Rate {
         achieved_ops_per_s,
         scheduled_ops_per_s,
@@ -70,13 +71,19 @@ fn rate(e: &Evidence<'_>, off: u64) -> Rule {
 pub(super) fn missed_ops(suite: &Suite, record: &PointRecord) -> Option<u64> {
     let Load::Open { .. } = record.load else { return None };
     let due = record.totals.due;
-    let off = match record.ops {
-        None => due.abs_diff(record.totals.done_in_window),
-        // All were done, however long it took: the lateness of the last one counts.
-        Some(_) => late_part(record),
+    let off = match is_missed_by_lateness(suite, record) {
+        false => due.abs_diff(record.totals.done_in_window),
+        true => late_part(record),
     };
     let allowed = suite.rules.rate_tolerance_ratio * due as f64;
     (off > RATE_SLACK_OPS && off as f64 > allowed).then_some(off)
+}
+
+/// All ops were done, however long it took, so that the lateness of the last one counts: of a window
+/// of a number of ops. And of a recording, which ends with the window and began with nothing under
+/// way: what is done after its end makes up for nothing.
+fn is_missed_by_lateness(suite: &Suite, record: &PointRecord) -> bool {
+    record.ops.is_some() || suite.workload.is_recorded()
 }
 
 /// Of the requested ops of a window, those for which its schedule had no time.

@@ -114,10 +114,9 @@ mod tests {
     use plimsoll_model::units::Nanos;
 
     use crate::raw::PointTimes;
-    use crate::testing::{PointBuilder, TestPoint, check_rule};
+    use crate::testing::{PointBuilder, Recording, TestPoint, check_rule};
     use plimsoll_model::bundle::IntervalSlice;
     use plimsoll_model::event::{OpTimes, Phase};
-    use plimsoll_model::suite::Parameters;
 
     fn with_rates(rates: impl Fn(usize) -> u64) -> TestPoint {
         let mut point = PointBuilder::closed(32).build();
@@ -162,15 +161,6 @@ mod tests {
         let rising = with_rates(|i| 1_000 + 20 * i as u64);
         let flat = with_rates(|i| 1_000 + (i as u64 % 3));
         check_rule("not_steady", &rising, &flat);
-    }
-
-    #[derive(Debug, serde::Serialize)]
-    struct Recording {}
-
-    impl Parameters for Recording {
-        fn is_recorded(&self) -> bool {
-            true
-        }
     }
 
     #[test]

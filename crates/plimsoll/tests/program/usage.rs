@@ -312,5 +312,5 @@ fn a_file_set_is_prepared_and_cleaned_only_where_it_is_ours() {
 #[test]
 fn a_load_file_for_a_suite_of_another_protocol_is_refused() {
     let load = ["run", "web-url", "builtin:", "--loadfile", "no-such-file.txt"];
-    plimsoll(&load).check(2, &["a load file belongs to suite disk-mix", "web-url"]);
+    plimsoll(&load).check(2, &["a load file belongs to", "suite disk-mix", "web-url"]);
 }

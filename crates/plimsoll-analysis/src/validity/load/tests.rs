@@ -1,5 +1,5 @@
 use crate::raw::PointTimes;
-use crate::testing::{PointBuilder, TestPoint, check_counted_out, check_rule};
+use crate::testing::{PointBuilder, Recording, TestPoint, check_counted_out, check_rule};
 use plimsoll_model::assignment::Load;
 use plimsoll_model::bundle::IntervalSlice;
 use plimsoll_model::event::{OpCounts, OpTimes, Phase, TargetTotals};
@@ -28,6 +28,19 @@ fn achieved_may_differ_from_the_schedule_by_a_twentieth() {
         ),
         "{text}"
     );
+}
+
+#[test]
+fn replies_after_the_end_of_a_recording_are_no_missed_load_and_late_requests_are() {
+    let replayed = |late_s| {
+        changed(move |p| {
+            p.suite.workload = Recording {}.into();
+            p.done_in_window(24_000);
+            p.record.totals.last_due = p.record.warm_up_ns + Nanos::from_secs(30);
+            p.record.totals.last_sent = p.record.totals.last_due + Nanos::from_secs(late_s);
+        })
+    };
+    check_counted_out(NotCounted::NotHeld, &replayed(2), &replayed(1));
 }
 
 #[test]

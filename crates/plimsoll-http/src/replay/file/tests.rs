@@ -59,3 +59,11 @@ fn a_bad_line_is_refused_with_its_number() {
     }
     assert!(read(&mut &b"\xff\xfe\n"[..], "r.csv").is_err());
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_file_is_too_strange(text in "[0-9a-zGET/,\"\n -]{0,200}", bytes: Vec<u8>) {
+        drop(read_text(&format!("{HEADER}\n{text}")));
+        drop(read(&mut &bytes[..], "r.csv"));
+    }
+}
