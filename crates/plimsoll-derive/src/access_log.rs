@@ -36,7 +36,9 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
         let is_get = method == "GET";
         *facts.methods.entry(method.to_owned()).or_default() += 1;
         *facts.statuses.entry(request.status).or_default() += 1;
-        if !options.methods.iter().any(|it| it == method) {
+        // A connection that went on as a WebSocket is no reply.
+        let is_upgrade = request.status < 200;
+        if is_upgrade || !options.methods.iter().any(|it| it == method) {
             continue;
         }
         first.get_or_insert(request.begin);

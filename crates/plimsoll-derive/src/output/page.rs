@@ -206,6 +206,11 @@ fn dropped(text: &mut String, output: &Output<'_>, facts: &LogFacts) {
             grouped(status(304) as f64)
         );
     }
+    let upgrades: u64 = facts.statuses.range(..200).map(|(_, lines)| lines).sum();
+    if upgrades > 0 {
+        let upgrades = grouped(upgrades as f64);
+        _ = writeln!(text, "- {upgrades} requests that became another protocol (1xx).");
+    }
     let failures: u64 = facts.statuses.range(500..).map(|(_, lines)| lines).sum();
     if failures > 0 {
         _ = writeln!(

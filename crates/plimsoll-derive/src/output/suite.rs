@@ -4,6 +4,8 @@ use plimsoll_model::units::{Nanos, span_text};
 
 use super::text::toml_text;
 use super::{LogFacts, Output};
+use crate::paths::PathEntry;
+use crate::request::PathId;
 
 /// The requests of a replay.
 pub(super) const REPLAY_FILE: &str = "replay.csv";
@@ -56,13 +58,16 @@ pub(super) fn model(output: &Output<'_>, facts: &LogFacts) -> String {
 /// Single requests by weight.
 pub(super) fn pages(output: &Output<'_>, facts: &LogFacts) -> String {
     let paths = &output.reading.paths;
-    let mut all: Vec<_> =
-        paths.iter().filter(|(_, entry)| entry.counts.iter().any(|counts| counts[0] > 0)).collect();
+    // What looks like a random part of a list of URLs cannot be written there.
+    let is_good = |entry: &PathEntry| entry.counts.iter().any(|counts| counts[0] > 0);
+    let is_page =
+        |(id, entry): &(PathId, &PathEntry)| is_good(entry) && !paths.text(*id).contains("{{");
+    let mut all: Vec<_> = paths.iter().filter(is_page).collect();
     all.sort_by_key(|(id, entry)| (std::cmp::Reverse(entry.requests()), *id));
     let most = all.first().map_or(1, |(_, entry)| entry.requests());
     // Weights end at a million.
     let divisor = most.div_ceil(1_000_000);
-    let line = |(id, entry): &(crate::request::PathId, &crate::paths::PathEntry)| {
+    let line = |(id, entry): &(PathId, &PathEntry)| {
         let weight = (entry.requests() / divisor).max(1);
         format!("    {},\n", toml_text(&format!("{weight} GET {}", output.path(*id))))
     };
