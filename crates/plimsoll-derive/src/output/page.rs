@@ -185,9 +185,9 @@ fn dropped(text: &mut String, output: &Output<'_>, facts: &LogFacts) {
     for (method, lines) in facts.methods.iter().filter(is_left_out) {
         _ = writeln!(
             text,
-            "- {} requests with {method}: their bodies are in no log. `--methods` names the methods of \
+            "- {} with {method}: bodies are in no log. `--methods` names the methods of \
              a load.",
-            grouped(*lines as f64)
+            counted(*lines as usize, "request")
         );
     }
     let others = facts.methods.iter().filter(|it| !is_left_out(it) && *it.0 != "GET");
