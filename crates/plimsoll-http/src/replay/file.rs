@@ -146,6 +146,7 @@ impl Reading {
         let its = &mut self.by_path[usize::from(method)];
         if let Some(index) = its.get(path) {
             let request = &mut self.requests[*index as usize];
+            request.add_line(status);
             if is_partial(request.status) && !is_partial(status) {
                 (request.status, request.bytes) = (status, bytes);
             }
@@ -153,7 +154,7 @@ impl Reading {
         }
         let (path, index): (Arc<str>, u32) = (path.into(), self.requests.len() as u32);
         its.insert(Arc::clone(&path), index);
-        self.requests.push(RecordedRequest { method, path, status, bytes });
+        self.requests.push(RecordedRequest { method, path, status, bytes, count: 1, mixed: None });
         index
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod file;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_engine::interface::{Io, Script, ScriptContext, Step};
 use plimsoll_engine::pacer::Recorded;
@@ -74,6 +75,47 @@ pub(crate) struct RecordedRequest {
     pub(crate) status: u16,
     /// Size of its body.
     pub(crate) bytes: u64,
+    /// How often it was requested.
+    count: u32,
+    /// Where not all replies had one status.
+    mixed: Option<Box<MixedStatuses>>,
+}
+
+/// Statuses of one request, in the order of its lines.
+#[derive(Debug)]
+struct MixedStatuses {
+    statuses: Vec<u16>,
+    /// Replies so far.
+    replies: AtomicUsize,
+}
+
+impl RecordedRequest {
+    /// One more line of it, whose reply had this status.
+    fn add_line(&mut self, status: u16) {
+        let (first, status) = (whole_status(self.status), whole_status(status));
+        let count = self.count;
+        self.count += 1;
+        if self.mixed.is_none() && status != first {
+            let statuses = vec![first; count as usize];
+            self.mixed = Some(Box::new(MixedStatuses { statuses, replies: AtomicUsize::new(0) }));
+        }
+        if let Some(mixed) = &mut self.mixed {
+            mixed.statuses.push(status);
+        }
+    }
+
+    /// The status of a server's next reply: as the lines have them, from the first again after the
+    /// last.
+    pub(crate) fn next_status(&self) -> u16 {
+        let Some(mixed) = &self.mixed else { return whole_status(self.status) };
+        let reply = mixed.replies.fetch_add(1, Ordering::Relaxed);
+        mixed.statuses[reply % mixed.statuses.len()]
+    }
+}
+
+/// The status that a client without validators and ranges gets.
+const fn whole_status(status: u16) -> u16 {
+    if is_partial(status) { 200 } else { status }
 }
 
 /// Replies with less than the whole, to clients that had the rest: no such client is here.

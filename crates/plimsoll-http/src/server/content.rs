@@ -168,17 +168,13 @@ fn from_memory(request: &Request<Incoming>, find: &FindBody, pattern: &Bytes) ->
     }
 }
 
-/// The reply that a log has; its size alone is that of the original. Without validators and ranges
-/// in a request there is no reason for 304 and 206.
+/// The reply that a log has; its size alone is that of the original.
 fn recorded(request: &Request<Incoming>, replay: &Replay) -> Response<Body> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let Some(its) = replay.find(request.method().as_str(), target) else {
         return text(StatusCode::NOT_FOUND, "no line of the replay has this path\n");
     };
-    let status = match StatusCode::from_u16(its.status) {
-        Ok(StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT) | Err(_) => StatusCode::OK,
-        Ok(status) => status,
-    };
+    let status = StatusCode::from_u16(its.next_status()).unwrap_or_default();
     let bytes = if status == StatusCode::NO_CONTENT { 0 } else { its.bytes };
     let mut response = Response::new(Either::Left(Padded::to_size(Bytes::new(), bytes)));
     *response.status_mut() = status;

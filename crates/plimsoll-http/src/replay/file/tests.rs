@@ -25,6 +25,16 @@ fn lines_become_due_times_and_different_requests() {
 }
 
 #[test]
+fn a_server_gives_the_statuses_of_a_path_in_the_order_of_its_lines() {
+    let statuses = [304, 200, 302, 206, 302];
+    let lines = statuses.iter().zip(0..).map(|(status, at)| format!("{at},GET,/,{status},9\n"));
+    let replay = read_text(&format!("{HEADER}\n{}", lines.collect::<String>())).unwrap();
+    let request = replay.find("GET", "/").unwrap();
+    let given: Vec<u16> = (0..6).map(|_| request.next_status()).collect();
+    assert_eq!(given, [200, 200, 302, 200, 302, 200]);
+}
+
+#[test]
 fn a_bad_line_is_refused_with_its_number() {
     for (line, expected) in [
         ("", "it has no five values"),
