@@ -62,6 +62,8 @@ fn invalid(metric: Metric) -> RunResult {
     };
     RunResult {
         gates: Vec::new(),
+        load_shape: None,
+        recovery: Vec::new(),
         format: RESULT_FORMAT,
         suite: Some(SuiteSummary {
             name: "disk-mix".to_owned(),
