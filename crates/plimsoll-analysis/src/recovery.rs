@@ -222,12 +222,15 @@ impl Usual {
         let percentile = PERCENTILES.iter().find(|it| fewest >= it.ops_min);
         let response_high_ns = percentile.and_then(|of| {
             let longest = all.iter().filter_map(|it| it.response.quantile_ns(of.share));
-            let value = (of.value)(point.response_ns.as_ref()?)? as f64;
+            let value = point.response_ns.as_ref().and_then(of.value).map(|ns| ns as f64);
             let interval = point.response_interval_ns.as_ref().and_then(of.interval);
             let wider = (1.0 + whole_s / span_s).sqrt();
-            let high = interval.map(|it| value + (it[1] - value).max(0.0) * wider);
-            let high = high.filter(|high| high.is_finite()).unwrap_or(value);
-            Some(longest.fold(high, f64::max))
+            let high = value.zip(interval).map(|(value, it)| {
+                let half = (it[1] - value).max(0.0);
+                value + half * wider
+            });
+            let high = high.filter(|high| high.is_finite());
+            longest.chain(high).reduce(f64::max)
         });
         Some(Self { span_s, percentile, goodput_low, response_high_ns })
     }

@@ -106,12 +106,18 @@ impl WorkerGroup {
 }
 
 impl Assignment {
-    /// The window of each phase of the shape, or the only one.
+    /// The window of each phase of the shape, after a warm-up at its first load, or the only one.
     pub fn windows(&self) -> Vec<Phases> {
-        match &self.shape {
-            Some(shape) => shape.windows(&self.phases),
-            None => vec![self.phases],
-        }
+        let whole = self.phases;
+        let Some(shape) = &self.shape else { return vec![whole] };
+        let window = |phase: &LoadPhase| Phases {
+            warm_up_ns: whole.warm_up_ns + phase.start_ns,
+            measure_ns: phase.length_ns,
+            ramp_down_ns: Nanos::ZERO,
+            ops: None,
+            ..whole
+        };
+        shape.phases.iter().map(window).collect()
     }
 
     /// The load points of the windows.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::assignment::Phases;
 use crate::named::named;
 use crate::units::{Nanos, grouped, parse_span, span_text};
 
@@ -208,18 +207,6 @@ impl LoadShape {
             }
         }
         sum / to.saturating_sub(from).as_secs_f64().max(f64::MIN_POSITIVE)
-    }
-
-    /// The window of each phase, after a warm-up at the first load.
-    pub fn windows(&self, whole: &Phases) -> Vec<Phases> {
-        let window = |phase: &LoadPhase| Phases {
-            warm_up_ns: whole.warm_up_ns + phase.start_ns,
-            measure_ns: phase.length_ns,
-            ramp_down_ns: Nanos::ZERO,
-            ops: None,
-            ..*whole
-        };
-        self.phases.iter().map(window).collect()
     }
 
     /// The first instant from `now` on at which more than `client` users are there; both from the

@@ -41,7 +41,7 @@ pub(crate) fn timeline_chart(
     let rate = |s: &TimelineSecond| Some(s.ops_per_s).filter(|v| v.is_finite());
     let response = |s: &TimelineSecond| Some(unit.convert(time(s)? as f64));
     let response_title = match point.timeline.iter().any(|s| s.requested.is_some()) {
-        true => format!("response {time_name} and p50 (lighter), {}", unit.name()),
+        true => format!("response {time_name} and p50, {}", unit.name()),
         false => format!("response {time_name}, {}", unit.name()),
     };
 
@@ -53,7 +53,7 @@ pub(crate) fn timeline_chart(
     let most_outstanding = largest(&outstanding);
     let has_requested = largest(&requested).is_some();
     let throughput_title = match has_requested {
-        true => "throughput, and the requested load (lighter), per second",
+        true => "throughput and requested load, per second",
         false => "throughput, ops/s",
     };
     let top_rate = top_ops_per_s.max(largest(&requested).unwrap_or_default());
@@ -89,12 +89,7 @@ pub(crate) fn timeline_chart(
         top += HEIGHT + SPACING;
     }
     let bottom = top - SPACING;
-    for tick in ticks(f64::from(last) + 1.0, 4).iter().filter(|t| **t <= f64::from(last) + 1.0) {
-        let at = x.pixel(*tick);
-        drawing.line("base", (at, bottom), (at, bottom + 4.0));
-        drawing.text("tick", (at, bottom + 16.0), Anchor::Middle, &tick_text(*tick));
-    }
-    drawing.text("axis-name", (0.0, bottom + 16.0), Anchor::Start, "second");
+    push_seconds(&mut drawing, x, f64::from(last) + 1.0, bottom);
     let title = match point.position {
         0 => "The load over time, second by second".to_owned(),
         position => format!("Load point {position} second by second"),
@@ -102,6 +97,16 @@ pub(crate) fn timeline_chart(
     let desc = "Throughput above, response time below it, then what the server used; warm-up and \
                 drain are shaded.";
     Some(drawing.finish(frame.id, (frame.width, bottom + 22.0), &title, desc))
+}
+
+/// The axis of time below the last panel.
+fn push_seconds(drawing: &mut Drawing, x: Scale, end: f64, bottom: f64) {
+    for tick in ticks(end, 4).iter().filter(|tick| **tick <= end) {
+        let at = x.pixel(*tick);
+        drawing.line("base", (at, bottom), (at, bottom + 4.0));
+        drawing.text("tick", (at, bottom + 16.0), Anchor::Middle, &tick_text(*tick));
+    }
+    drawing.text("axis-name", (0.0, bottom + 16.0), Anchor::Start, "second");
 }
 
 /// Title, grid and ticks of a panel; returns its scale.

@@ -3,12 +3,27 @@
 use plimsoll_model::event::ResourceUse;
 use plimsoll_model::load_shape::PhaseKind;
 use plimsoll_model::result::{PhaseResult, PointResult, RunResult, TimelineSecond};
-use plimsoll_model::units::Nanos;
-use plimsoll_model::units::span_text;
+use plimsoll_model::units::{Nanos, span_text};
+use serde::Serialize;
 
 use crate::sentences::recovery;
 use crate::table::{Rows, Table};
 use crate::text::{capitalised, number};
+
+/// A load that changes, for the page.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShapeView {
+    /// What the shape is, and with which resolution it is drawn.
+    note: String,
+    /// A sentence for each pulse.
+    recovery: Vec<String>,
+    /// What the server used around it.
+    resources: Table,
+}
+
+pub(super) fn view(run: &RunResult) -> ShapeView {
+    ShapeView { note: note(run), recovery: sentences(run), resources: resources_table(run) }
+}
 
 /// Whether the rules of a steady state apply to a phase, as a note of it.
 fn steady_note(phase: &PhaseResult) -> &'static str {
@@ -72,7 +87,7 @@ fn add_resource(all: &mut Vec<ResourceUse>, used: &ResourceUse, start_s: f64) {
 }
 
 /// What resources of the server did around each pulse.
-pub(super) fn resources_table(run: &RunResult) -> Table {
+fn resources_table(run: &RunResult) -> Table {
     let rows = run.recovery.iter().flat_map(|one| one.resources.iter().map(move |it| (one, it)));
     let caption = "What the server used: means before, in and after each pulse.";
     Rows::new(caption.to_owned(), rows.collect::<Vec<_>>())
@@ -85,7 +100,7 @@ pub(super) fn resources_table(run: &RunResult) -> Table {
 }
 
 /// What the shape is, and with which resolution its figures are drawn.
-pub(super) fn note(run: &RunResult) -> String {
+fn note(run: &RunResult) -> String {
     let Some(shape) = &run.load_shape else { return String::new() };
     let resolution = span_text(Nanos::from_secs(1));
     format!(

@@ -119,12 +119,8 @@ pub(crate) struct RunView {
     pub(crate) evidence: Table,
     /// Which points, with their limit; the text about it, which may be empty.
     pub(crate) limit_texts: Vec<(String, String)>,
-    /// How the load changed, and with which resolution that is drawn.
-    pub(crate) shape_note: String,
-    /// A sentence for each pulse.
-    pub(crate) recovery: Vec<String>,
-    /// What the server used around it.
-    pub(crate) recovery_resources: Table,
+    /// A load that changes.
+    pub(crate) shape: load_shape::ShapeView,
     /// What an op costs: a table for each host and each separate part of it.
     pub(crate) costs: Vec<Table>,
     pub(crate) cost_note: &'static str,
@@ -197,11 +193,9 @@ impl RunView {
         let (title, subtitle) = titles(run);
         let (figures, figures_note) = headline::figures(run);
         let points = points::points_table(run);
-        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) = run
-            .verdict
-            .warnings
-            .iter()
-            .partition(|warning| matches!(warning.rule, Rule::ConnectionsLost { .. }));
+        let warnings = run.verdict.warnings.iter();
+        let (connections, warnings): (Vec<&Finding>, Vec<&Finding>) =
+            warnings.partition(|it| matches!(it.rule, Rule::ConnectionsLost { .. }));
         Self {
             title,
             subtitle,
@@ -240,9 +234,7 @@ impl RunView {
             limited: has_limits(run),
             evidence: limits::evidence_table(run),
             limit_texts: limits::texts(run),
-            shape_note: load_shape::note(run),
-            recovery: load_shape::sentences(run),
-            recovery_resources: load_shape::resources_table(run),
+            shape: load_shape::view(run),
             costs: cost::cost_tables(run),
             cost_note: cost::COST_NOTE,
             page_cache: page_cache::view(run),

@@ -147,11 +147,11 @@ fn recoveries() -> [(String, Option<u64>); 3] {
 fn a_server_recovers_from_a_pulse_at_once_or_slowly_or_never() {
     // A healthy queue needs two seconds for the 100 requests that came too much. A machine that is
     // busy with other things disturbs a run, but not each time.
-    let is_right = |found: &[(String, Option<u64>); 3]| {
-        let outcomes = found.each_ref().map(|(outcome, _)| &outcome[..]);
+    let is_right = |all: &[(String, Option<u64>); 3]| {
+        let outcomes = all.each_ref().map(|(outcome, _)| &outcome[..]);
         outcomes == ["recovered", "recovered", "not_recovered"]
-            && found[0].1 <= Some(1)
-            && found[1].1 >= Some(1)
+            && all[0].1 <= Some(1)
+            && all[1].1 >= Some(1)
     };
     assert!((0..3).any(|_| is_right(&recoveries())), "see above");
 }

@@ -68,11 +68,11 @@ pub fn like(reader: &BundleReader, changed: &[Override]) -> Result<RunRequest, F
     // Bundles of older versions lack it and get the defaults.
     let mut options = started.asked.clone().unwrap_or_default();
     if let Some(recover) = options.recover.take() {
-        let found = records.iter().find_map(|record| match record {
+        let searched = records.iter().find_map(|record| match record {
             JournalRecord::PeakFound { peak, .. } => Some(*peak),
             _ => None,
         });
-        let shape = recover.shape(found).map_err(|error| Failure::wrong(error.to_string()))?;
+        let shape = recover.shape(searched).map_err(|error| Failure::wrong(error.to_string()))?;
         options.shape = Some(shape);
     }
     let loads = options.shape.as_ref().map_or(loads.to_vec(), |shape| vec![shape.max().ceil()]);

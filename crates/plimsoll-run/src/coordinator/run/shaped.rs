@@ -45,9 +45,9 @@ impl Run<'_> {
         }
         self.settle(shape.max(), live)?;
         let method = parameters(self.request, &self.setup, self.fleet.as_ref());
-        let departures = deviations(&method);
+        let deviations = deviations(&method);
         let loads = shape.phases.iter().map(|phase| phase.mean).collect();
-        self.record_durably(JournalRecord::LadderPlanned { loads, departures, method })
+        self.record_durably(JournalRecord::LadderPlanned { loads, departures: deviations, method })
     }
 
     /// Makes the load of the shape.

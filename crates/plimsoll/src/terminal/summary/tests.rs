@@ -64,6 +64,8 @@ fn invalid(metric: Metric) -> RunResult {
         load_shape: None,
         recovery: Vec::new(),
         gates: Vec::new(),
+        load_shape: None,
+        recovery: Vec::new(),
         format: RESULT_FORMAT,
         suite: Some(SuiteSummary {
             name: "disk-mix".to_owned(),
