@@ -30,26 +30,33 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
     let mut ordered = Ordered::new(&options.files, options.log_format.as_deref(), reading)?;
     let mut spool = Spool::create(out).map_err(unwritable)?;
     let (mut facts, mut first, mut last) = (LogFacts::default(), None, Nanos::ZERO);
+    let (mut methods, mut statuses) = (Vec::new(), vec![0; 600]);
     while let Some(request) = ordered.next()? {
         let reading = &mut ordered.reading;
-        let method = reading.methods[usize::from(request.method)].as_str();
-        let is_get = method == "GET";
-        *facts.methods.entry(method.to_owned()).or_default() += 1;
-        *facts.statuses.entry(request.status).or_default() += 1;
+        let number = usize::from(request.method);
+        for method in &reading.methods[methods.len()..] {
+            let is_included = options.methods.contains(method);
+            methods.push(MethodCount { is_included, is_get: method == GET, lines: 0 });
+        }
+        let method = &mut methods[number];
+        method.lines += 1;
+        statuses[usize::from(request.status)] += 1;
         // A connection that went on as a WebSocket is no reply.
-        let is_upgrade = request.status < 200;
-        if is_upgrade || !options.methods.iter().any(|it| it == method) {
+        if request.status < 200 || !method.is_included {
             continue;
         }
         first.get_or_insert(request.begin);
         last = request.begin;
         facts.requests += 1;
         facts.bot_requests += u64::from(request.is_bot);
-        if is_get {
+        if method.is_get {
             reading.paths.count(&request);
         }
         spool.push(&request).map_err(unwritable)?;
     }
+    let named = ordered.reading.methods.iter().zip(&methods);
+    facts.methods = named.map(|(name, method)| (name.clone(), method.lines)).collect();
+    facts.statuses = (0..).zip(statuses).filter(|(_, lines)| *lines > 0).collect();
     if ordered.reading.lines == 0 && ordered.reading.unreadable.is_empty() {
         return Err(DeriveError::Empty);
     }
@@ -67,7 +74,7 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
     let mut finder = SessionFinder::new(&pages, timeout, (start, resolution));
     let output = Output::new(options, reading);
     let mut replay = ReplayWriter::create(&output, start)?;
-    let get = reading.methods.iter().position(|method| method == "GET");
+    let get = reading.methods.iter().position(|method| method == GET);
     spool.for_each(|request| {
         if get == Some(usize::from(request.method)) {
             finder.request(&request);
@@ -77,6 +84,16 @@ pub fn derive_from_logs(options: &DeriveOptions) -> Result<Derived, DeriveError>
     replay.finish(&facts)?;
     facts.add_sessions(&mut finder, timeout);
     output.write_model(&facts, &finder, &pages)
+}
+
+/// The method of pages.
+const GET: &str = "GET";
+
+/// Lines with one method.
+struct MethodCount {
+    is_included: bool,
+    is_get: bool,
+    lines: u64,
 }
 
 /// A file that cannot be written or read back.
