@@ -57,7 +57,7 @@ fn a_server_has_recovered_when_ten_seconds_are_as_before() {
     );
     // (1.6 - 1) · 5 s / (1 - 0.8)
     assert_eq!(recovery.healthy_drain_ns, Some(Nanos::from_secs(15)));
-    assert_eq!(recovery.percentile, "p90", "980 ops in a span");
+    assert_eq!(recovery.percentile, "p99", "1,000 ops in a span");
     let at_once = outcome([(100, 10); 12], 100.0);
     assert_eq!(at_once.recovered_after_ns, Some(Nanos::ZERO));
 }
