@@ -242,7 +242,7 @@ const PAGES: [&str; 10] =
 pub(crate) fn extension(segment: &str) -> &str {
     let ending = segment.rfind('.').map_or("", |at| &segment[at..]);
     let is_usual = |usual: &&str| usual.eq_ignore_ascii_case(ending);
-    if RESOURCES.iter().chain(&PAGES).any(|usual| is_usual(usual)) { ending } else { "" }
+    if RESOURCES.iter().chain(&PAGES).any(is_usual) { ending } else { "" }
 }
 
 /// A style sheet, script, picture or font: part of the page before it.

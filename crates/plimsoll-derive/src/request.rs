@@ -45,6 +45,11 @@ pub(crate) enum Outcome {
 pub(crate) const OUTCOMES: usize = 3;
 
 impl Request {
+    /// nginx closed the connection without a reply.
+    const CLOSED: u16 = 444;
+    /// The client of nginx went away.
+    const GONE: u16 = 499;
+
     /// When its reply was complete.
     pub fn end(&self) -> Nanos {
         self.begin + self.duration
@@ -53,11 +58,19 @@ impl Request {
     /// What its status means.
     pub const fn outcome(&self) -> Outcome {
         match self.status {
-            // 499: nginx's client that went away.
-            304 | 499 => Outcome::Good,
+            304 | Self::CLOSED | Self::GONE => Outcome::Good,
             300..=399 => Outcome::Redirect,
-            400..=498 => Outcome::ClientError,
+            400..=499 => Outcome::ClientError,
             _ => Outcome::Good,
+        }
+    }
+
+    /// The status of a good reply when it is sent again: a failure of the server is none, nor is a
+    /// client that did not wait.
+    pub fn expected_status(&self) -> u16 {
+        match self.status {
+            Self::CLOSED | Self::GONE | 500.. => 200,
+            status => status,
         }
     }
 

@@ -195,5 +195,8 @@ fn from_text(text: &str) -> Result<(Nanos, Nanos), UnreadableLine> {
 
 fn from_seconds(seconds: f64) -> Result<Nanos, UnreadableLine> {
     let is_time = (0.0..1.6e10).contains(&seconds);
-    is_time.then(|| Nanos((seconds * NANOS_PER_SECOND as f64) as u64)).ok_or(UnreadableLine::Stamp)
+    match is_time {
+        true => Ok(Nanos((seconds * NANOS_PER_SECOND as f64) as u64)),
+        false => Err(UnreadableLine::Stamp),
+    }
 }

@@ -259,7 +259,7 @@ type Fields = (String, Vec<(Field, String)>, StampedInstant);
 
 /// Text between fields, without fields that follow each other directly: one that is skipped absorbs
 /// what is behind it.
-fn push(fields: &mut Vec<(Field, String)>, prefix: &mut String, text: &str) {
+fn push(fields: &mut [(Field, String)], prefix: &mut String, text: &str) {
     match fields.last_mut() {
         Some((_, separator)) => separator.push_str(text),
         None => prefix.push_str(text),

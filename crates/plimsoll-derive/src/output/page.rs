@@ -80,10 +80,10 @@ fn fitted(text: &mut String, facts: &LogFacts) {
     if let Some(think) = &facts.think {
         _ = writeln!(
             text,
-            "- Think times: mean {}, {}. Each page has its own, {}.",
+            "- Think times: mean {}, {}. Each page has its own, by the law that is closest, or by its \
+             quantiles if none is within 2 % of the distribution.",
             span(think.mean),
             law(think),
-            "by the law that is closest, or by its quantiles if none is within 2 % of the distribution"
         );
     }
     if let Some(sizes) = &facts.sizes {
@@ -219,6 +219,12 @@ fn dropped(text: &mut String, output: &Output<'_>, facts: &LogFacts) {
             grouped(failures as f64)
         );
     }
+    uncounted(text, facts);
+    text.push('\n');
+}
+
+/// Lines that were not read, and what there was no room for.
+fn uncounted(text: &mut String, facts: &LogFacts) {
     for unreadable in &facts.unreadable {
         _ = writeln!(
             text,
@@ -250,7 +256,6 @@ fn dropped(text: &mut String, output: &Output<'_>, facts: &LogFacts) {
     for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
         _ = writeln!(text, "- {} {what}.", grouped(count as f64));
     }
-    text.push('\n');
 }
 
 fn page_table(text: &mut String, facts: &LogFacts) {

@@ -54,7 +54,7 @@ impl<'a> ReplayWriter<'a> {
             self.line.push(b',');
             self.line.extend_from_slice(field);
         }
-        for number in [Some(u64::from(request.status)), request.bytes] {
+        for number in [Some(u64::from(request.expected_status())), request.bytes] {
             self.line.push(b',');
             number.into_iter().for_each(|number| push_number(&mut self.line, number));
         }

@@ -61,8 +61,6 @@ fn invalid(metric: Metric) -> RunResult {
         ..PointResult::default()
     };
     RunResult {
-        load_shape: None,
-        recovery: Vec::new(),
         gates: Vec::new(),
         load_shape: None,
         recovery: Vec::new(),
