@@ -160,7 +160,7 @@ mod tests {
             duration: Nanos(n * 7),
             path: PathId(n as u32 * 3),
             client: u64::MAX - n,
-            bytes: (n % 2 == 0).then_some(n),
+            bytes: n.is_multiple_of(2).then_some(n),
             status: 200 + n as u16,
             method: n as u8,
             is_bot: n == 2,

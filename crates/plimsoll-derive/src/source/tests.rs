@@ -57,8 +57,11 @@ fn files_in_any_order_some_compressed_are_one_log() {
         ("empty.log", Vec::new()),
         (
             "access.log.1.gz",
-            [gzip(first[..first.len() / 2].as_bytes()), gzip(first[first.len() / 2..].as_bytes())]
-                .concat(),
+            [
+                gzip(&first.as_bytes()[..first.len() / 2]),
+                gzip(&first.as_bytes()[first.len() / 2..]),
+            ]
+            .concat(),
         ),
         ("other.log", other.into_bytes()),
     ];
