@@ -14,6 +14,8 @@ const WINDOW_ARRIVALS_MIN: usize = 20;
 const ANDERSON_DARLING_LIMIT: f64 = 1.321;
 /// Of 100 windows of a Poisson process this share passes a test.
 const PASSES: f64 = 0.95;
+/// Passes this improbable reject it: that the only window fails has 5 %, but for rounding.
+const REJECTED: f64 = 0.05 + 1e-9;
 /// Stamps coarser than this hide the times between arrivals.
 pub(crate) const FINE_STAMP: Nanos = Nanos::from_millis(10);
 
@@ -145,7 +147,7 @@ impl ArrivalTestOutcome {
     /// As many windows passed each test as of a Poisson process would; `None` without a window.
     pub fn is_poisson(&self) -> Option<bool> {
         let passed = [self.exponential, self.independent, self.dispersion];
-        let is_likely = |passed: &u32| at_most(*passed, self.windows) >= 0.05;
+        let is_likely = |passed: &u32| at_most(*passed, self.windows) > REJECTED;
         (self.windows > 0).then(|| passed.iter().flatten().all(is_likely))
     }
 }
@@ -247,6 +249,16 @@ mod tests {
             assert_eq!(bursts.is_poisson(), Some(false), "{bursts:?}");
         }
         assert_eq!(ArrivalTestOutcome::default().is_poisson(), None);
+    }
+
+    #[test]
+    fn a_single_window_is_enough_to_reject() {
+        let outcome = |exponential| ArrivalTestOutcome {
+            windows: 1,
+            exponential: Some(exponential),
+            ..ArrivalTestOutcome::default()
+        };
+        assert_eq!([0, 1].map(|passed| outcome(passed).is_poisson()), [Some(false), Some(true)]);
     }
 
     #[test]
