@@ -12,7 +12,7 @@ use crate::view::timeline_time;
 
 const HEIGHT: f64 = 66.0;
 const SPACING: f64 = 34.0;
-const LEFT: f64 = 52.0;
+const LEFT: f64 = 60.0;
 const MARGIN: f64 = 8.0;
 
 /// What a panel draws of a second.
