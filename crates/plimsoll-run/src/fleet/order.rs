@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::rng;
+use plimsoll_fleet::frame::FRAME_BYTES_MAX;
 use plimsoll_fleet::launcher::allow::{Allowance, Refusal};
 use plimsoll_fleet::message::{OrderedFile, OrderedTarget, PlanOrder};
 use plimsoll_model::suite::ProfileName;
@@ -22,6 +23,9 @@ use crate::dial::SystemDial;
 use crate::failure::Failure;
 use crate::{load_file, own_addresses, protocols};
 
+/// Longest load file that an order has room for, with the suite and its other files.
+const LOAD_FILE_BYTES_MAX: usize = FRAME_BYTES_MAX - (8 << 20);
+
 /// The request as a message; `files` are those that its plan has read.
 pub(crate) fn order_of(
     request: &PlanRequest<'_>,
@@ -34,7 +38,19 @@ pub(crate) fn order_of(
             Err(Failure::wrong(format!("{}: its name is not UTF-8; rename it", name.display())))
         }
     };
-    let load_file = request.loadfile.map(|file| ordered(&file.path, load_file::bytes_of(file)?));
+    let load_file = request.loadfile.map(|file| {
+        let bytes = load_file::bytes_of(file)?;
+        if bytes.len() > LOAD_FILE_BYTES_MAX {
+            return Err(Failure::wrong(format!(
+                "{}: it has {} MiB, and agents are sent {} at most; use a shorter part of it (plimsoll \
+                 derive makes one of a part of the log), or run without --agents",
+                file.path.display(),
+                bytes.len() >> 20,
+                LOAD_FILE_BYTES_MAX >> 20
+            )));
+        }
+        ordered(&file.path, bytes)
+    });
     let files = files.iter().map(|(name, bytes)| ordered(name, bytes.to_vec()));
     let caller = request.dial.caller();
     Ok(PlanOrder {
